@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Shared by ./neurolens, ./test and scripts/*: sourced, never run. Sets NL_ROOT, and gives set-up and build.
+# Nothing here writes to stdout or reads stdin: both belong to the program that is run afterwards.
+
+NL_ROOT=$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")
+
+# Lets a fresh clone take what another place of the same tree has compiled.
+export CCACHE_BASEDIR=$NL_ROOT CCACHE_NOHASHDIR=1
+
+nl_say() { printf 'neurolens: %s\n' "$*" >&2; }
+nl_die() { nl_say "$*"; exit 3; }
+
+# nl_setup build|test: packages, then DuckDB.
+nl_setup() {
+  bash "$NL_ROOT/scripts/setup.sh" "$1" || return
+  bash "$NL_ROOT/scripts/fetch_duckdb.sh" || return
+}
+
+# True when nothing the program is made of changed since its last good build (a folder's own time covers
+# files that were removed or added).
+nl_current() {
+  local dir=$NL_ROOT/build/release parts=() part
+  [[ -x $dir/neurolens && -f $dir/.built ]] || return 1
+  for part in CMakeLists.txt CMakePresets.json cmake schemas src; do
+    [[ -e $NL_ROOT/$part ]] && parts+=("$NL_ROOT/$part")
+  done
+  [[ -z $(find "${parts[@]}" -newer "$dir/.built" -print -quit) ]]
+}
+
+# Reads ninja's "[done/all] what" lines; silent for the first two seconds.
+nl_progress() {
+  local what=$1 line start=$SECONDS shown='' counts=''
+  while IFS= read -r line; do
+    [[ $line =~ ^\[([0-9]+/[0-9]+)\] ]] && counts=${BASH_REMATCH[1]}
+    ((SECONDS - start >= 2)) || continue
+    if [[ -t 2 ]]; then
+      printf '\r\033[Kneurolens: building %s %s' "$what" "$counts" >&2
+    elif [[ -z $shown ]]; then
+      nl_say "building $what (build/$what/build.log)"
+    fi
+    shown=1
+  done
+  if [[ -n $shown && -t 2 ]]; then printf '\r\033[K' >&2; fi
+}
+
+nl_configure() {
+  local preset=$1 dir=$NL_ROOT/build/$1 cached
+  if [[ -f $dir/CMakeCache.txt ]]; then
+    # A tree that was moved or copied carries absolute paths of its old place.
+    cached=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$dir/CMakeCache.txt")
+    [[ $cached == "$NL_ROOT" ]] || rm -rf "$dir"
+  fi
+  [[ -f $dir/build.ninja && ! $NL_ROOT/CMakePresets.json -nt $dir/.configured ]] && return 0
+  mkdir -p "$dir"
+  if ! (cd "$NL_ROOT" && cmake --preset "$preset") >"$dir/configure.log" 2>&1 </dev/null; then
+    tail -n 40 "$dir/configure.log" >&2
+    nl_say "configuring $preset failed; everything it said: build/$preset/configure.log"
+    return 1
+  fi
+  touch "$dir/.configured"
+}
+
+# nl_build PRESET [TARGET...]: quiet unless it is slow or fails. One build of a folder at a time.
+nl_build() {
+  local preset=$1 dir=$NL_ROOT/build/$1 log=$NL_ROOT/build/$1/build.log
+  shift
+  mkdir -p "$NL_ROOT/build"
+  (
+    flock 9
+    nl_configure "$preset" || exit 1
+    touch "$dir/.building"
+    if ! NINJA_STATUS='[%f/%t] ' ninja -C "$dir" "$@" 2>&1 </dev/null 9>&- | tee "$log" | nl_progress "$preset"; then
+      awk '/^FAILED: |error:|^ninja: error|CMake Error/ { on = 1 } on' "$log" | grep -v '^\[' | head -n 60 >&2
+      nl_say "building $preset failed; everything it said: build/$preset/build.log"
+      exit 1
+    fi
+    # Only a build that surely brought the program up to date counts for nl_current.
+    if (($# == 0)) || [[ " $* " == *' neurolens '* ]]; then mv "$dir/.building" "$dir/.built"; fi
+  ) 9>"$NL_ROOT/build/.lock-$preset"
+}

@@ -1,0 +1,329 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs every kind of test and closes with "N passed, N failed, N skipped". Started by ./test, after the release build.
+
+  unit    GoogleTest programs, build/release/bin_tests/*
+  suite   executables tests/suites/*.sh and *.py, which print "PASS name", "FAIL name: why" or "SKIP name: why"
+  check   scripts/check, one case per check
+  asan    the unit programs again under AddressSanitizer and UBSan
+  tsan    those unit tests with Thread or Parallel in their names under ThreadSanitizer
+  fuzz    every libFuzzer target for a few seconds on top of its corpus
+
+What a suite sees: NEUROLENS_BIN (the program), NEUROLENS_SHARED (the folder of extra real traces, when there is
+one), NEUROLENS_ROOT, NEUROLENS_TEST_FILTER, and NEUROLENS_UPDATE=1 under --update; a home of its own for
+configuration and store.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LOGS = ROOT / "build" / "test-logs"
+LIMIT_S = 900  # for one program; a hang must fail rather than eat the CI's time
+THREADED = "*Thread*:*Parallel*"
+RUNTIME = {  # what the sanitizers read; the rest is their defaults
+    "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1",
+    "LSAN_OPTIONS": f"suppressions={ROOT}/scripts/lsan.supp:print_suppressions=0",
+    "TSAN_OPTIONS": f"suppressions={ROOT}/scripts/tsan.supp:halt_on_error=0:exitcode=66",
+}
+
+
+class Tally:
+    """Every outcome so far; prints one line per group, and what failed as soon as it did."""
+
+    def __init__(self):
+        self.passed = 0
+        self.failed = []
+        self.skipped = []  # (name, reason)
+
+    def group(self, name, passed, failed, skipped, started, detail=""):
+        self.passed += passed
+        self.failed += [f"{name} {case}" for case in failed]
+        self.skipped += [(f"{name} {case}", reason) for case, reason in skipped]
+        counts = f"{passed} ok"
+        if failed:
+            counts += f", {len(failed)} FAILED"
+        if skipped:
+            counts += f", {len(skipped)} skipped"
+        print(f"{name:<34} {counts}  ({time.monotonic() - started:.1f} s)", flush=True)
+        for case in failed:
+            print(f"  FAILED {case}")
+        if failed and detail:
+            print("".join(f"    {line}\n" for line in detail.splitlines()[-60:]), end="", flush=True)
+
+    def close(self, wanted):
+        if self.skipped:
+            print("\nskipped:")
+            for name, reason in self.skipped:
+                print(f"  {name}: {reason}")
+        if self.failed:
+            print("\nfailed:")
+            for name in self.failed:
+                print(f"  {name}")
+        nothing = not (self.passed or self.failed)
+        if nothing:
+            print(f"no test ran{f': none matches {wanted}' if wanted else ''}")
+        print(f"\n{self.passed} passed, {len(self.failed)} failed, {len(self.skipped)} skipped", flush=True)
+        return 1 if self.failed or nothing else 0
+
+
+def run(command, env, log_name, limit_s=LIMIT_S):
+    """Output (both streams together, also kept under build/test-logs) and status; None when it ran out of time."""
+    LOGS.mkdir(parents=True, exist_ok=True)
+    log = LOGS / f"{log_name}.log"
+    with open(log, "wb") as sink:
+        try:
+            status = subprocess.run(
+                command, env=env, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT,
+                timeout=limit_s, check=False,
+            ).returncode
+        except subprocess.TimeoutExpired:
+            status = None
+    return log.read_text(errors="replace"), status
+
+
+def ending(status):
+    if status is None:
+        return f"still running after {LIMIT_S} s"
+    return f"killed by signal {-status}" if status < 0 else f"exit status {status}"
+
+
+def built(preset, folder):
+    """Names of the programs that ninja makes in `folder` (leftovers of removed targets are not among them)."""
+    build_dir = ROOT / "build" / preset
+    listing = subprocess.run(["ninja", "-C", str(build_dir), "-t", "targets", "all"], capture_output=True, text=True, check=False)
+    return sorted(set(re.findall(rf"^{folder}/([^/:]+): .*EXECUTABLE_LINKER", listing.stdout, re.M)))
+
+
+def build(preset, targets, tally):
+    started = time.monotonic()
+    result = subprocess.run([str(ROOT / "scripts" / "build"), preset, *targets], stdin=subprocess.DEVNULL, check=False)
+    if result.returncode != 0:
+        tally.group(f"{preset} build", 0, ["build"], [], started)
+        return False
+    print(f"{preset + ' build':<34} done  ({time.monotonic() - started:.1f} s)", flush=True)
+    return True
+
+
+def read_gtest(output, report):
+    """Passed count, failed names, (skipped name, reason) of one GoogleTest program.
+
+    The printed text gives the reasons of skips, and is all there is when the program died half-way."""
+    reasons = {}
+    for match in re.finditer(r"^\[ RUN      \] (\S+)\n(.*?)^\[  SKIPPED \] \1", output, re.M | re.S):
+        text = match.group(2).split("Skipped\n", 1)[-1]
+        reasons[match.group(1)] = " ".join(text.split()) or "no reason given"
+    if report is None:
+        passed = len(re.findall(r"^\[       OK \] ", output, re.M))
+        begun = re.findall(r"^\[ RUN      \] (\S+)", output, re.M)
+        ended = set(re.findall(r"^\[(?:       OK |  FAILED  |  SKIPPED )\] (\S+)", output, re.M))
+        failed = sorted(set(re.findall(r"^\[  FAILED  \] (\S+?),? .*\(\d+ ms\)", output, re.M)))
+        return passed, failed + [name for name in begun if name not in ended], list(reasons.items())
+    passed, failed, skipped = 0, [], []
+    for suite in report["testsuites"]:
+        for case in suite["testsuite"]:
+            name = f"{suite['name']}.{case['name']}"
+            if case.get("result") == "SKIPPED":
+                skipped.append((name, reasons.get(name, "no reason given")))
+            elif case.get("status") != "RUN":
+                continue
+            elif case.get("failures"):
+                failed.append(name)
+            else:
+                passed += 1
+    return passed, failed, skipped
+
+
+class Runner:
+    def __init__(self, options, home):
+        self.options = options
+        self.wanted = options.name or ""
+        self.tally = Tally()
+        keep = {k: v for k, v in os.environ.items() if not k.startswith("NEUROLENS_")}
+        shared = Path(os.environ.get("NEUROLENS_SHARED", ROOT.parent / "shared"))
+        if shared.is_dir():
+            keep["NEUROLENS_SHARED"] = str(shared.resolve())
+        for variable in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+            keep[variable] = str(Path(home) / variable.lower())
+        keep.update(RUNTIME, NEUROLENS_ROOT=str(ROOT), NEUROLENS_BIN=str(ROOT / "build/release/neurolens"))
+        keep["NEUROLENS_TEST_FILTER"] = self.wanted
+        if options.update:
+            keep["NEUROLENS_UPDATE"] = "1"
+        self.env = keep
+
+    def gtest(self, kind, preset, program, names):
+        """Runs the named tests of one GoogleTest program; None: all of them."""
+        command = [str(ROOT / "build" / preset / "bin_tests" / program)]
+        command += [] if names is None else ["--gtest_filter=" + ":".join(names)]
+        if kind == "tsan" and shutil.which("setarch"):
+            # Kernels that randomise more address bits than the runtime expects end it at start-up.
+            command = ["setarch", os.uname().machine, "-R", *command]
+        env = dict(self.env)
+        if (program_bin := ROOT / "build" / preset / "neurolens").exists():
+            env["NEUROLENS_BIN"] = str(program_bin)
+        name = f"{kind} {program}"
+        started = time.monotonic()
+        report_path = LOGS / f"{kind}-{program}.json"
+        report_path.unlink(missing_ok=True)
+        output, status = run([*command, f"--gtest_output=json:{report_path}", "--gtest_color=no"], env, f"{kind}-{program}")
+        try:
+            report = json.loads(report_path.read_text())
+        except (OSError, ValueError):
+            report = None
+        passed, failed, skipped = read_gtest(output, report)
+        if status != 0 and not failed:
+            failed = [f"({ending(status)})"]
+        detail = output
+        if failed and report is not None and status is not None:
+            blocks = re.finditer(r"^\[ RUN      \] (\S+)\n.*?^\[  FAILED  \] \1.*?$", output, re.M | re.S)
+            detail = "\n".join(block.group(0) for block in blocks) or output
+        if passed or failed or skipped:
+            self.tally.group(name, passed, failed, skipped, started, detail)
+
+    def tests_of(self, program, patterns="*"):
+        """Names of the tests that the release build of a program has, fit `patterns` and were asked for."""
+        path = ROOT / "build/release/bin_tests" / program
+        listing = subprocess.run([str(path), "--gtest_list_tests", f"--gtest_filter={patterns}"], capture_output=True,
+                                 text=True, check=False, env=self.env)
+        names, suite = [], ""
+        for line in listing.stdout.splitlines():
+            name = line.split("#")[0].rstrip()
+            if name.startswith("  "):
+                names.append(suite + name.strip())
+            elif name.endswith("."):
+                suite = name
+        return [name for name in names if self.wanted in program or self.wanted in name]
+
+    def suite(self, path):
+        text = path.read_text(errors="replace")
+        if self.wanted and self.wanted not in path.name and self.wanted not in text:
+            return
+        started = time.monotonic()
+        output, status = run([str(path)], self.env, f"suite-{path.name}")
+        passed, failed, skipped = 0, [], []
+        any_fail = False
+        for outcome, case, why in re.findall(r"^(PASS|FAIL|SKIP) ([^\n:]+?)(?:: ([^\n]*))?$", output, re.M):
+            any_fail = any_fail or outcome == "FAIL"
+            if self.wanted and self.wanted not in path.name and self.wanted not in case:
+                continue
+            if outcome == "PASS":
+                passed += 1
+            elif outcome == "FAIL":
+                failed.append(f"{case}: {why}")
+            else:
+                skipped.append((case, why or "no reason given"))
+        if status != 0 and not any_fail:
+            failed.append(f"({ending(status)} without a FAIL line)")
+        elif status == 0 and not self.wanted and not (passed or failed or skipped):
+            failed.append("(ran no case)")
+        if passed or failed or skipped:
+            self.tally.group(f"suite {path.name}", passed, failed, skipped, started, output)
+
+    def checks(self):
+        started = time.monotonic()
+        output, status = run([str(ROOT / "scripts" / "check"), *([self.wanted] if self.wanted else [])], self.env, "check")
+        passed = len(re.findall(r"^ok ", output, re.M))
+        failed = [line for line in re.findall(r"^FAIL (.*)$", output, re.M)]
+        skipped = re.findall(r"^skip ([^\n:]+): (.*)$", output, re.M)
+        if status != 0 and not failed:
+            failed = [f"({ending(status)})"]
+        if passed or failed or skipped:
+            detail = re.sub(r"^(?:ok|skip|FAIL) .*\n", "", output, flags=re.M)
+            self.tally.group("check", passed, failed, skipped, started, detail)
+
+    def skip(self, what, reason):
+        if not self.wanted:
+            self.tally.group(what, 0, [], [("all", reason)], time.monotonic())
+
+    def fuzz(self, seconds):
+        if not shutil.which("clang++-14"):
+            return self.skip("fuzz", "clang++-14 is not installed")
+        if not (ROOT / "fuzz" / "CMakeLists.txt").exists():
+            return self.skip("fuzz", "no fuzz targets in this tree")
+        configure = f'source "{ROOT}/scripts/lib.sh" && mkdir -p "$NL_ROOT/build/fuzz" && nl_configure fuzz'
+        if subprocess.run(["bash", "-c", configure], check=False).returncode != 0:
+            return self.tally.group("fuzz", 0, ["configure"], [], time.monotonic())
+        targets = [name for name in built("fuzz", "bin_fuzz") if self.wanted in name]
+        if not targets:
+            return self.skip("fuzz", "no fuzz targets in this tree")
+        if not build("fuzz", [f"bin_fuzz/{name}" for name in targets], self.tally):
+            return None
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(lambda name: self.fuzz_one(name, seconds), targets))
+        return None
+
+    def fuzz_one(self, target, seconds):
+        started = time.monotonic()
+        artifacts = ROOT / "build/fuzz/artifacts" / target
+        artifacts.mkdir(parents=True, exist_ok=True)
+        corpus = ROOT / "fuzz/corpus" / target
+        dictionary = ROOT / "fuzz" / f"{target}.dict"
+        with tempfile.TemporaryDirectory() as learnt:
+            # A fixed seed: a change that has nothing to do with the target must not turn it red.
+            command = [str(ROOT / "build/fuzz/bin_fuzz" / target), f"-max_total_time={seconds}", "-seed=1", "-timeout=20",
+                       "-rss_limit_mb=3000", "-print_final_stats=1", f"-artifact_prefix={artifacts}/"]
+            command += [f"-dict={dictionary}"] if dictionary.exists() else []
+            command += [learnt] + ([str(corpus)] if corpus.is_dir() else [])
+            output, status = run(command, self.env, f"fuzz-{target}")
+        failed = [] if status == 0 else [f"{target} ({ending(status)}; input in build/fuzz/artifacts/{target})"]
+        self.tally.group(f"fuzz {target}", int(status == 0), failed, [], started, output)
+
+    def all(self):
+        everything = built("release", "bin_tests")
+        asked = {p: self.tests_of(p) if self.wanted else None for p in everything}
+        asked = {p: names for p, names in asked.items() if names != []}
+        threaded = {p: names for p in asked if (names := self.tests_of(p, THREADED))}
+        for program, names in asked.items():
+            self.gtest("unit", "release", program, names)
+        for path in sorted((ROOT / "tests/suites").glob("*")):
+            if path.suffix in (".sh", ".py") and os.access(path, os.X_OK):
+                self.suite(path)
+        self.checks()
+        if self.options.quick or self.options.update:
+            return
+        if os.environ.get("NEUROLENS_TEST_ASAN", "1") == "0":
+            self.skip("asan", "NEUROLENS_TEST_ASAN=0")
+        elif asked and build("asan", [f"bin_tests/{p}" for p in asked], self.tally):
+            for program, names in asked.items():
+                self.gtest("asan", "asan", program, names)
+        if os.environ.get("NEUROLENS_TEST_TSAN", "1") == "0":
+            self.skip("tsan", "NEUROLENS_TEST_TSAN=0")
+        elif not threaded:
+            self.skip("tsan", "no unit test has Thread or Parallel in its name")
+        elif build("tsan", [f"bin_tests/{p}" for p in threaded], self.tally):
+            for program, names in threaded.items():
+                self.gtest("tsan", "tsan", program, names)
+        seconds = int(os.environ.get("NEUROLENS_FUZZ_SECONDS", "5"))
+        if seconds == 0:
+            self.skip("fuzz", "NEUROLENS_FUZZ_SECONDS=0")
+        else:
+            self.fuzz(seconds)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="./test", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="environment: NEUROLENS_TEST_ASAN=0 and NEUROLENS_TEST_TSAN=0 leave those out; "
+               "NEUROLENS_FUZZ_SECONDS (5) per target, 0 leaves fuzzing out")
+    parser.add_argument("name", nargs="?", help="only tests whose name has this in it")
+    parser.add_argument("--quick", action="store_true", help="unit, suite and check only")
+    parser.add_argument("--update", action="store_true", help="let the suites rewrite their expected results; implies --quick")
+    options = parser.parse_args()
+    os.environ.setdefault("PYTHONUNBUFFERED", "1")
+    with tempfile.TemporaryDirectory(prefix="neurolens-test-") as home:
+        runner = Runner(options, home)
+        runner.all()
+    return runner.tally.close(options.name)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cli.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/terminal.h"
+#include "cli/help.h"
+#include "cli/parse.h"
+#include "cli/progress.h"
+
+namespace nl {
+
+namespace {
+
+constexpr int kOk = 0;
+constexpr int kAnswerIsNo = 1;
+constexpr int kBadUsage = 2;
+
+// 0, or the errno of the write that failed.
+int WriteAll(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(fd, text.data(), text.size());
+    if (written > 0) {
+      text.remove_prefix(static_cast<size_t>(written));
+    } else if (errno != EINTR) {
+      return errno;
+    }
+  }
+  return 0;
+}
+
+Json ErrorJson(const Error& error) {
+  Json inner{{"code", ErrorCodeName(error.code)}, {"message", error.message}};
+  inner["file"] = error.file.empty() ? Json() : Json(error.file);
+  inner["byte_offset"] = error.byte_offset < 0 ? Json() : Json(error.byte_offset);
+  inner["hint"] = error.hint.empty() ? Json() : Json(error.hint);
+  return Json{{"error", std::move(inner)}};
+}
+
+std::string EndWithNewline(std::string text) {
+  if (!text.empty() && text.back() != '\n') text += '\n';
+  return text;
+}
+
+class Session {
+ public:
+  Session(const std::vector<std::string>& words, const CliHost& host) : words_(words), host_(host) {
+    // Known before parsing, so that an error in the words is reported as asked for.
+    const auto end = std::find(words.begin(), words.end(), "--");
+    options_.json = std::find(words.begin(), end, "--json") != end;
+  }
+
+  int Run() {
+    Result<CommandWords> leading = ParseLeading(words_, options_);
+    if (!leading.ok()) return Fail(leading.error());
+    std::string command = std::move(leading->command);
+    std::vector<std::string> rest = std::move(leading->rest);
+    if (command == "__complete") return Complete(rest);
+    if (command == "help") {
+      command = rest.empty() ? "" : rest[0];
+      rest.clear();
+      options_.help = true;
+    }
+    if (command.empty()) {
+      if (options_.version) return RunCommand("version", {});
+      const std::string overview = OverviewHelp(DescribeCommands(*host_.ops), Style(host_.out_fd));
+      if (options_.help) return Print(overview, kOk);
+      WriteAll(host_.err_fd, overview);
+      return kBadUsage;
+    }
+    return RunCommand(command, rest);
+  }
+
+  int Fail(const Error& error) {
+    if (progress_) progress_->Clear();
+    Error bare = error;
+    bare.hint.clear();
+    const bool color = ColorAllowed(ColorSetting(), host_.err_fd);
+    std::string text = fmt::format("neurolens: {}error:{} {}\n", color ? "\x1b[1;31m" : "",
+                                   color ? "\x1b[0m" : "", PrintableText(bare.ToString(), Keep::kLines));
+    if (!error.hint.empty()) text += fmt::format("  hint: {}\n", PrintableText(error.hint));
+    WriteAll(host_.err_fd, text);
+    if (options_.json) WriteAll(host_.out_fd, DumpJson(ErrorJson(error), 2) + "\n");
+    return ExitStatus(error.code);
+  }
+
+ private:
+  std::unique_ptr<Op> Find(std::string_view name) const {
+    for (const OpFactory make : *host_.ops) {
+      std::unique_ptr<Op> op = make();
+      if (op->Info().name == name) return op;
+    }
+    return nullptr;
+  }
+
+  int RunCommand(const std::string& name, const std::vector<std::string>& rest) {
+    const std::unique_ptr<Op> op = Find(name);
+    if (op == nullptr) return Fail(UnknownCommand(name));
+    const CommandInfo command = DescribeCommand(*op);
+    const Result<Json> args = ParseParams(command, rest, options_);
+    if (!args.ok()) return Fail(args.error());
+    if (options_.help) return Print(CommandHelp(command, Style(host_.out_fd)), kOk);
+    if (options_.version && name != "version") return RunCommand("version", {});
+    if (const Status loaded = LoadSettings(); !loaded.ok()) return Fail(loaded.error());
+
+    OpContext context = MakeContext();
+    Result<Reply> reply = RunOp(*op, *args, context);
+    if (progress_) progress_->Clear();
+    if (!reply.ok()) return Fail(reply.error());
+    return PrintReply(*op, *reply);
+  }
+
+  Error UnknownCommand(const std::string& name) const {
+    std::vector<std::string> names;
+    for (const CommandInfo& command : DescribeCommands(*host_.ops)) names.push_back(command.op.name);
+    const std::string guess = DidYouMean(Nearest(name, names));
+    return InvalidInput(fmt::format("unknown command '{}'", name))
+        .Hint(guess.empty() ? "'neurolens --help' lists the commands" : guess);
+  }
+
+  Status LoadSettings() {
+    SettingsInput input = host_.settings;
+    input.flags = options_.settings;
+    NL_ASSIGN(settings_, Settings::Load(input));
+    return {};
+  }
+
+  OpContext MakeContext() {
+    OpContext context;
+    context.settings = &*settings_;
+    context.cancelled = host_.cancelled;
+    context.interactive = IsTerminal(host_.err_fd) && !options_.quiet;
+    if (context.interactive) {
+      progress_.emplace(host_.err_fd);
+      context.progress = [this](std::string_view what, int64_t done_bytes, int64_t total_bytes) {
+        progress_->Update(what, done_bytes, total_bytes);
+      };
+    }
+    return context;
+  }
+
+  std::string ColorSetting() const {
+    if (settings_) return settings_->Get("color");
+    for (const auto& [key, value] : options_.settings) {
+      if (key == "color") return value;
+    }
+    return "auto";
+  }
+
+  TextStyle Style(int fd) const { return {TerminalWidth(), ColorAllowed(ColorSetting(), fd)}; }
+
+  int PrintReply(const Op& op, const Reply& reply) {
+    const int status = reply.answer_is_no ? kAnswerIsNo : kOk;
+    // A file or a pipe gets exact bytes; a terminal gets nothing that could command it.
+    const bool terminal = IsTerminal(host_.out_fd);
+    if (options_.json) {
+      const std::string text = DumpJson(reply.json, 2) + "\n";
+      return Print(terminal ? PrintableText(text, Keep::kLines) : text, status);
+    }
+    if (!reply.raw.empty()) {
+      return Print(terminal ? PrintableText(reply.raw, Keep::kLines) : reply.raw, status);
+    }
+    const TextStyle style = Style(host_.out_fd);
+    const Keep keep = style.color ? Keep::kLinesAndColor : Keep::kLines;
+    return Print(EndWithNewline(PrintableText(op.Text(reply, style), keep)), status);
+  }
+
+  int Print(std::string_view text, int status) {
+    const int error = WriteAll(host_.out_fd, text);
+    // The reader has seen enough ("| head"): that is its right and no failure of ours.
+    if (error == 0 || error == EPIPE) return status;
+    options_.json = false;  // stdout is what failed
+    return Fail(IoError("cannot write the output", error));
+  }
+
+  // Candidates for the completion scripts, one a line; silent when anything is amiss.
+  int Complete(const std::vector<std::string>& rest) {
+    if (rest.empty() || rest[0] != "runs") return kOk;
+    const std::unique_ptr<Op> list = Find("ls");
+    if (list == nullptr || !LoadSettings().ok()) return kOk;
+    OpContext context;
+    context.settings = &*settings_;
+    const Result<Reply> reply = RunOp(*list, Json::object(), context);
+    if (!reply.ok() || !reply->json.contains("runs") || !reply->json["runs"].is_array()) return kOk;
+    std::string text;
+    for (const Json& run : reply->json["runs"]) {
+      if (!run.is_object() || !run.contains("run_id") || !run["run_id"].is_string()) continue;
+      if (text.empty()) text = "@latest\n";
+      text += run["run_id"].get<std::string>() + "\n";
+    }
+    return Print(text, kOk);
+  }
+
+  const std::vector<std::string>& words_;
+  const CliHost& host_;
+  GlobalOptions options_;
+  std::optional<Settings> settings_;
+  std::optional<ProgressLine> progress_;
+};
+
+}  // namespace
+
+int RunCli(const std::vector<std::string>& words, const CliHost& host) {
+  Session session(words, host);
+  // The edge of the process: whatever third-party code threw past its wrapper ends here.
+  try {
+    return session.Run();
+  } catch (const std::bad_alloc&) {
+    return session.Fail(Limit("not enough memory"));
+  } catch (const std::exception& e) {
+    return session.Fail(Internal(fmt::format("unexpected exception: {}", e.what())));
+  } catch (...) {
+    return session.Fail(Internal("unexpected exception of unknown type"));
+  }
+}
+
+}  // namespace nl

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/parse.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace nl {
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+bool LooksLikeNumber(std::string_view word) {
+  if (!word.empty() && word[0] == '-') word.remove_prefix(1);
+  return !word.empty() && ((word[0] >= '0' && word[0] <= '9') ||
+                           (word[0] == '.' && word.size() > 1 && word[1] >= '0' && word[1] <= '9'));
+}
+
+// "-" is stdin or stdout, "-5" a number: neither is a flag.
+bool LooksLikeFlag(std::string_view word) {
+  return word.size() > 1 && word[0] == '-' && !LooksLikeNumber(word);
+}
+
+// A flag word taken apart: "--limit=5" is name "--limit" and value "5".
+struct FlagWord {
+  std::string name;
+  std::optional<std::string> value;
+
+  explicit FlagWord(const std::string& word) {
+    const size_t equals = word.rfind("--", 0) == 0 ? word.find('=') : std::string::npos;
+    name = word.substr(0, equals);
+    if (equals != std::string::npos) value = word.substr(equals + 1);
+  }
+};
+
+const GlobalFlag* FindGlobal(const std::string& name) {
+  for (const GlobalFlag& flag : GlobalFlags()) {
+    if (flag.name == name || (!flag.short_name.empty() && flag.short_name == name)) return &flag;
+  }
+  return nullptr;
+}
+
+// The value of a flag: after its "=", or the next word.
+Result<std::string> TakeValue(const FlagWord& flag, const Words& words, size_t& at) {
+  if (flag.value) return *flag.value;
+  if (at >= words.size()) return InvalidInput(fmt::format("{} needs a value", flag.name));
+  if (LooksLikeFlag(words[at])) {
+    return InvalidInput(fmt::format("{} needs a value, but '{}' follows", flag.name, words[at]))
+        .Hint(fmt::format("write {}={} if that is the value", flag.name, words[at]));
+  }
+  return words[at++];
+}
+
+Status ApplyGlobal(const GlobalFlag& global, const FlagWord& flag, const Words& words, size_t& at,
+                   GlobalOptions& options) {
+  if (!global.setting.empty()) {
+    NL_ASSIGN(std::string value, TakeValue(flag, words, at));
+    options.settings.emplace_back(global.setting, std::move(value));
+    return {};
+  }
+  if (flag.value) return InvalidInput(fmt::format("{} takes no value", flag.name));
+  if (global.name == "--help") options.help = true;
+  if (global.name == "--json") options.json = true;
+  if (global.name == "--quiet") options.quiet = true;
+  if (global.name == "--version") options.version = true;
+  return {};
+}
+
+Error UnknownFlag(const std::string& name, const std::vector<ParamInfo>& params, std::string_view help) {
+  Words known;
+  for (const ParamInfo& param : params) {
+    if (param.positional) continue;
+    known.push_back(FlagName(param.name));
+    if (param.kind == ParamKind::kBool) known.push_back("--no-" + known.back().substr(2));
+  }
+  for (const GlobalFlag& flag : GlobalFlags()) known.push_back(flag.name);
+  const std::string guess = DidYouMean(Nearest(name, known));
+  return InvalidInput(fmt::format("unknown flag '{}'", name))
+      .Hint(guess.empty() ? fmt::format("'{}' lists the flags", help) : guess);
+}
+
+Result<Json> ConvertValue(const ParamInfo& param, const std::string& shown, const std::string& text) {
+  const char* end = text.data() + text.size();
+  switch (param.kind) {
+    case ParamKind::kInt: {
+      int64_t number = 0;
+      const auto [stop, error] = std::from_chars(text.data(), end, number);
+      if (error == std::errc::result_out_of_range) {
+        return InvalidInput(fmt::format("{}: '{}' is too large", shown, text));
+      }
+      if (error != std::errc() || stop != end) {
+        return InvalidInput(fmt::format("{} must be a whole number, not '{}'", shown, text));
+      }
+      return Json(number);
+    }
+    case ParamKind::kNumber: {
+      double number = 0;
+      const auto [stop, error] = std::from_chars(text.data(), end, number);
+      if (error != std::errc() || stop != end || !std::isfinite(number)) {
+        return InvalidInput(fmt::format("{} must be a number, not '{}'", shown, text));
+      }
+      return Json(number);
+    }
+    case ParamKind::kBool: {
+      if (text == "true" || text == "false") return Json(text == "true");
+      return InvalidInput(fmt::format("{} must be true or false, not '{}'", shown, text));
+    }
+    case ParamKind::kChoice: {
+      if (std::find(param.choices.begin(), param.choices.end(), text) != param.choices.end()) {
+        return Json(text);
+      }
+      return InvalidInput(
+                 fmt::format("{} must be one of {}, not '{}'", shown, fmt::join(param.choices, ", "), text))
+          .Hint(DidYouMean(Nearest(text, param.choices)));
+    }
+    default: return Json(text);
+  }
+}
+
+class ParamParser {
+ public:
+  ParamParser(const CommandInfo& command, const Words& words, GlobalOptions& options)
+      : command_(command), words_(words), options_(options) {}
+
+  Result<Json> Parse() {
+    bool flags_ended = false;
+    while (at_ < words_.size()) {
+      const std::string& word = words_[at_++];
+      if (!flags_ended && word == "--") {
+        flags_ended = true;
+      } else if (flags_ended || !LooksLikeFlag(word)) {
+        positionals_.push_back(word);
+      } else {
+        NL_TRY(TakeFlag(FlagWord(word)));
+      }
+    }
+    if (options_.help || options_.version) return args_;
+    NL_TRY(AssignPositionals());
+    for (const ParamInfo& param : command_.params) {
+      if (param.required && !args_.contains(param.name)) {
+        return Misuse(fmt::format("{} is missing", Shown(param)));
+      }
+    }
+    return args_;
+  }
+
+ private:
+  static std::string Shown(const ParamInfo& param) {
+    if (!param.positional) return FlagName(param.name);
+    ParamInfo bare = param;
+    bare.required = true;
+    bare.repeated = false;
+    return PositionalName(bare);
+  }
+
+  Error Misuse(std::string message) const {
+    return InvalidInput(std::move(message)).Hint(fmt::format("usage: {}", Usage(command_)));
+  }
+
+  Status TakeFlag(const FlagWord& flag) {
+    for (const ParamInfo& param : command_.params) {
+      if (param.positional) continue;
+      const std::string name = FlagName(param.name);
+      if (flag.name == name) return TakeParam(param, flag);
+      if (param.kind == ParamKind::kBool && flag.name == "--no-" + name.substr(2)) {
+        if (flag.value) return InvalidInput(fmt::format("{} takes no value", flag.name));
+        args_[param.name] = false;
+        return {};
+      }
+    }
+    if (const GlobalFlag* global = FindGlobal(flag.name)) {
+      return ApplyGlobal(*global, flag, words_, at_, options_);
+    }
+    return UnknownFlag(flag.name, command_.params, fmt::format("neurolens {} --help", command_.op.name));
+  }
+
+  Status TakeParam(const ParamInfo& param, const FlagWord& flag) {
+    if (param.kind == ParamKind::kBool && !flag.value) {
+      args_[param.name] = true;
+      return {};
+    }
+    NL_ASSIGN(const std::string text, TakeValue(flag, words_, at_));
+    NL_ASSIGN(Json value, ConvertValue(param, flag.name, text));
+    if (param.repeated) {
+      args_[param.name].push_back(std::move(value));
+      return {};
+    }
+    if (args_.contains(param.name) && param.kind != ParamKind::kBool) {
+      return InvalidInput(fmt::format("{} is given twice", flag.name));
+    }
+    args_[param.name] = std::move(value);
+    return {};
+  }
+
+  // Every required parameter gets one word; what is left over goes, from left to
+  // right, to the optional ones, and all of it to the first that is repeated.
+  Status AssignPositionals() {
+    size_t needed = 0;
+    for (const ParamInfo& param : command_.params) needed += param.positional && param.required ? 1 : 0;
+    size_t spare = positionals_.size() > needed ? positionals_.size() - needed : 0;
+    size_t next = 0;
+    for (const ParamInfo& param : command_.params) {
+      if (!param.positional) continue;
+      size_t count = param.required ? 1 : 0;
+      if (param.repeated) {
+        count += std::exchange(spare, 0);
+      } else if (!param.required && spare > 0) {
+        --spare;
+        count = 1;
+      }
+      for (; count > 0; --count) {
+        if (next == positionals_.size()) return Misuse(fmt::format("{} is missing", Shown(param)));
+        NL_ASSIGN(Json value, ConvertValue(param, Shown(param), positionals_[next++]));
+        if (param.repeated) {
+          args_[param.name].push_back(std::move(value));
+        } else {
+          args_[param.name] = std::move(value);
+        }
+      }
+    }
+    if (next < positionals_.size()) {
+      return Misuse(fmt::format("unexpected argument '{}'", positionals_[next]));
+    }
+    return {};
+  }
+
+  const CommandInfo& command_;
+  const Words& words_;
+  GlobalOptions& options_;
+  size_t at_ = 0;
+  Words positionals_;
+  Json args_ = Json::object();
+};
+
+// Edits (insert, delete, replace, swap of neighbours) that turn `a` into `b`.
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;
+  for (size_t j = 0; j <= b.size(); ++j) cost[0][j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replace = cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      cost[i][j] = std::min({replace, cost[i - 1][j] + 1, cost[i][j - 1] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return cost[a.size()][b.size()];
+}
+
+}  // namespace
+
+Result<CommandWords> ParseLeading(const std::vector<std::string>& words, GlobalOptions& options) {
+  CommandWords out;
+  size_t at = 0;
+  while (at < words.size()) {
+    const std::string& word = words[at++];
+    if (!LooksLikeFlag(word)) {
+      out.command = word;
+      break;
+    }
+    const FlagWord flag(word);
+    const GlobalFlag* global = FindGlobal(flag.name);
+    if (global == nullptr) return UnknownFlag(flag.name, {}, "neurolens --help");
+    NL_TRY(ApplyGlobal(*global, flag, words, at, options));
+  }
+  out.rest.assign(words.begin() + static_cast<std::ptrdiff_t>(at), words.end());
+  return out;
+}
+
+Result<Json> ParseParams(const CommandInfo& command, const std::vector<std::string>& words,
+                         GlobalOptions& options) {
+  return ParamParser(command, words, options).Parse();
+}
+
+std::vector<std::string> Nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  // Past this length it is no typing error, and the table would be large.
+  if (word.empty() || word.size() > 64) return {};
+  const bool flag = word.rfind("--", 0) == 0;
+  const size_t letters = word.size() - (flag ? 2 : 0);
+  size_t best = std::max<size_t>(1, letters / 3);
+  Words nearest;
+  for (const std::string& candidate : candidates) {
+    const size_t distance = EditDistance(word, candidate);
+    if (distance > best || distance >= candidate.size()) continue;
+    if (distance < best) nearest.clear();
+    best = distance;
+    if (std::find(nearest.begin(), nearest.end(), candidate) == nearest.end()) nearest.push_back(candidate);
+  }
+  if (!nearest.empty()) return nearest;
+  // A command cut short, as "kern" for "kernels".
+  for (const std::string& candidate : candidates) {
+    if (letters >= 2 && candidate.rfind(word, 0) == 0) nearest.push_back(candidate);
+  }
+  return nearest;
+}
+
+std::string DidYouMean(const std::vector<std::string>& nearest) {
+  if (nearest.empty()) return "";
+  std::string text = "did you mean ";
+  for (size_t i = 0; i < nearest.size(); ++i) {
+    if (i > 0) text += i + 1 == nearest.size() ? " or " : ", ";
+    text += "'" + nearest[i] + "'";
+  }
+  return text + "?";
+}
+
+}  // namespace nl

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Adapter: reads one foreign format into event rows. One folder per format under
+// import/adapters/, each with `const Adapter& Describe()`; CMake generates the list.
+// Thread rule: adapters are constant and shared; Import may use its own threads.
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/counter.h"
+#include "base/result.h"
+#include "import/byte_source.h"
+#include "import/run_facts.h"
+#include "import/source_facts.h"
+#include "ledger/event_sink.h"
+
+namespace nl {
+
+struct ImportOptions {
+  int threads = 0;                // 0: one per core
+  size_t chunk_bytes = 4u << 20;  // of text handed to a parsing thread
+  bool allow_truncated = false;   // keep what is whole of a file that ends in the middle
+  const std::atomic<bool>* cancelled = nullptr;
+  std::function<void(int64_t done_bytes, int64_t total_bytes)> progress;
+
+  bool Cancelled() const { return cancelled != nullptr && cancelled->load(std::memory_order_relaxed); }
+};
+
+// Everything an adapter reads from and writes to for one file.
+struct ImportFile {
+  ByteSource& source;
+  const std::string& path;
+  const ImportOptions& options;
+  EventSink& sink;
+  RunFacts& facts;
+  SourceFacts& about;  // what the file says of machine, software, model
+  CounterSet& counters;
+};
+
+struct AdapterInfo {
+  std::string name;     // stable, as in --format and in run documents
+  int version = 1;      // raised when the rows it makes change
+  std::string summary;  // one line for `neurolens formats`
+  std::string produced_by;
+  std::vector<std::string> name_hints;  // usual file name endings, for people
+};
+
+class Adapter {
+ public:
+  virtual ~Adapter() = default;
+  virtual AdapterInfo Info() const = 0;
+  // How sure it is that `head` (the first decompressed bytes) is its format: 0 no,
+  // 1..100. The file name may only break ties.
+  virtual int Score(std::string_view head, std::string_view file_name) const = 0;
+  virtual Status Import(ImportFile& file) const = 0;
+};
+
+using AdapterFn = const Adapter& (*)();
+const std::vector<AdapterFn>& AllAdapters();
+
+inline constexpr size_t kSniffBytes = 64 << 10;
+
+// The adapter that fits best. A tie or no fit is InvalidInput that says what was seen.
+Result<const Adapter*> DetectAdapter(std::string_view head, std::string_view file_name);
+const Adapter* FindAdapter(std::string_view name);
+
+}  // namespace nl

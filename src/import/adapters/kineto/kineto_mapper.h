@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// KinetoMapper: what the categories and arguments of PyTorch profiler traces mean.
+// One real record (torch 2.11, H200):
+//   {"ph": "X", "cat": "kernel", "name": "nvjet_hsh_192x192_64x4_1x2_h_bz_coopB_TNN",
+//    "pid": 0, "tid": 7, "ts": 3843684104063.170, "dur": 95.839,
+//    "args": {"External id": 81, "queued": 0, "device": 0, "context": 1, "stream": 7,
+//             "correlation": 81, "registers per thread": 168, "shared memory": 196608,
+//             "blocks per SM": 1, "warps per SM": 12, "grid": [2, 66, 1],
+//             "block": [384, 1, 1], "est. achieved occupancy %": 19}}
+// ts and dur are microseconds with nanosecond decimals; pid is the device and tid the
+// stream for device work. The category decides what an event is, never its arguments:
+// Triton launchers are cpu_op events with a "stream".
+
+#include "import/trace_json/mapper.h"
+
+namespace nl::adapters::kineto {
+
+class KinetoMapper final : public trace_json::EventMapper {
+ public:
+  const trace_json::KeyTable& arg_keys() const override;
+
+ protected:
+  void MapComplete(const trace_json::TraceEvent& event, const Place& place,
+                   trace_json::Worker& worker) const override;
+  void MapInstant(const trace_json::TraceEvent& event, const Place& place,
+                  trace_json::Worker& worker) const override;
+
+ private:
+  // Gives every argument to `take`; keeps in args what it refuses, and makes a row of
+  // table collective when arguments of one are among them.
+  template <class Take>
+  static void TakeArgs(const trace_json::TraceEvent& event, trace_json::Worker& worker, Table table,
+                       size_t row, Take take);
+
+  void MapKernel(const trace_json::TraceEvent& event, const Place& place, trace_json::Worker& worker) const;
+  void MapCopy(const trace_json::TraceEvent& event, const Place& place, trace_json::Worker& worker) const;
+  void MapFill(const trace_json::TraceEvent& event, const Place& place, trace_json::Worker& worker) const;
+  void MapSync(const trace_json::TraceEvent& event, const Place& place, trace_json::Worker& worker) const;
+  void MapApiCall(const trace_json::TraceEvent& event, const Place& place, trace_json::Worker& worker) const;
+  void MapOp(const trace_json::TraceEvent& event, const Place& place, trace_json::Worker& worker) const;
+  void MapPython(const trace_json::TraceEvent& event, const Place& place, trace_json::Worker& worker) const;
+  void MapAnnotation(const trace_json::TraceEvent& event, const Place& place,
+                     trace_json::Worker& worker) const;
+};
+
+}  // namespace nl::adapters::kineto

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// ByteSource: the bytes of an input, decompressed on the way (gzip with any number of
+// members, zstd with any number of frames, or plain), from a file or standard input.
+// The compression is told by the first bytes, never by the name. The SHA-256 and size
+// are those of the bytes as stored.
+// Thread rule: one thread reads; bytes_read() may be polled from others.
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+
+namespace nl {
+
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  // Fills as much of the buffer as it can; less than `size` only at the end.
+  // A broken or truncated stream is InvalidInput with the offset in the stored file.
+  virtual Result<size_t> Read(char* to, size_t size) = 0;
+
+  // Stored bytes taken so far, and in all (-1 for a pipe).
+  virtual int64_t bytes_read() const = 0;
+  virtual int64_t bytes_total() const = 0;
+  // After the end was read.
+  virtual std::string Sha256Hex() = 0;
+  virtual const std::string& name() const = 0;  // file name without folders, or "stdin"
+};
+
+// `path` "-" reads standard input.
+Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path);
+
+}  // namespace nl

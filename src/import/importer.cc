@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "import/importer.h"
+
+#include <algorithm>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "base/sha256.h"
+#include "base/utf8.h"
+#include "import/document_builder.h"
+
+namespace nl {
+
+namespace {
+
+const CounterInfo kSecretHeader{"secret_not_stored", Severity::kNotice,
+                                "Header value whose name looks like a secret",
+                                "Its value was replaced; rotate it if the trace was shared"};
+
+// Gives the sniffed bytes again before the rest.
+class SniffedSource final : public ByteSource {
+ public:
+  explicit SniffedSource(std::unique_ptr<ByteSource> inner) : inner_(std::move(inner)) {}
+
+  Result<std::string_view> Sniff() {
+    head_.resize(kSniffBytes);
+    NL_ASSIGN(const size_t n, inner_->Read(head_.data(), head_.size()));
+    head_.resize(n);
+    return std::string_view(head_);
+  }
+  Result<size_t> Read(char* to, size_t size) override {
+    const size_t n = std::min(size, head_.size() - given_);
+    std::copy_n(head_.data() + given_, n, to);
+    given_ += n;
+    if (n == size) return n;
+    NL_ASSIGN(const size_t more, inner_->Read(to + n, size - n));
+    return n + more;
+  }
+  int64_t bytes_read() const override { return inner_->bytes_read(); }
+  int64_t bytes_total() const override { return inner_->bytes_total(); }
+  std::string Sha256Hex() override { return inner_->Sha256Hex(); }
+  const std::string& name() const override { return inner_->name(); }
+
+ private:
+  std::unique_ptr<ByteSource> inner_;
+  std::string head_;
+  size_t given_ = 0;
+};
+
+Result<std::unique_ptr<SniffedSource>> OpenSniffed(const std::string& path, std::string_view& head) {
+  NL_ASSIGN(std::unique_ptr<ByteSource> source, OpenByteSource(path));
+  auto sniffed = std::make_unique<SniffedSource>(std::move(source));
+  NL_ASSIGN(head, sniffed->Sniff());
+  if (head.empty()) return InvalidInput("the file is empty").At(path, 0);
+  return sniffed;
+}
+
+Result<const Adapter*> ChooseAdapter(const std::string& format, std::string_view head,
+                                     const std::string& path) {
+  if (!format.empty()) {
+    const Adapter* adapter = FindAdapter(format);
+    if (adapter == nullptr)
+      return InvalidInput(fmt::format("no format '{}'", format)).Hint("see neurolens formats");
+    return adapter;
+  }
+  Result<const Adapter*> found = DetectAdapter(head, path);
+  if (!found.ok()) return std::move(found).error().At(path, 0);
+  return found;
+}
+
+bool LooksSecret(std::string_view key) {
+  std::string upper(key);
+  std::transform(upper.begin(), upper.end(), upper.begin(), [](unsigned char c) { return std::toupper(c); });
+  for (const std::string_view word : {"TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_KEY", "APIKEY",
+                                      "CREDENTIAL", "PRIVATE_KEY", "ACCESS_KEY"}) {
+    if (upper.find(word) != std::string::npos) return true;
+  }
+  return false;
+}
+
+// Replaces values whose key looks like a secret, at any depth.
+int64_t HideSecrets(Json& json) {
+  int64_t hidden = 0;
+  if (json.is_object()) {
+    for (auto& [key, value] : json.items()) {
+      if (LooksSecret(key) && value.is_string() && !value.get_ref<const std::string&>().empty()) {
+        value = "[not stored]";
+        ++hidden;
+      } else {
+        hidden += HideSecrets(value);
+      }
+    }
+  } else if (json.is_array()) {
+    for (Json& value : json) hidden += HideSecrets(value);
+  }
+  return hidden;
+}
+
+void PutHeader(const Json& header, const std::string& file, EventSink& sink, EventBatch& batch) {
+  StringPool& strings = sink.strings();
+  for (const auto& [key, value] : header.items()) {
+    ArgRow arg;
+    arg.owner = strings.Add("run");
+    arg.owner_id = static_cast<RowId>(0);
+    arg.key = strings.Add(file.empty() ? key : file + ":" + key);
+    arg.value = strings.Add(DumpJson(value));
+    batch.args.Add(arg);
+  }
+}
+
+void PutLog(const CounterSet& counters, const std::string& file, EventSink& sink, EventBatch& batch) {
+  StringPool& strings = sink.strings();
+  for (const CounterSet::Total& total : counters.totals()) {
+    int64_t shown = 0;
+    const auto put = [&](int64_t count, int64_t offset, const std::string& text) {
+      ImportLogRow row;
+      row.reason = strings.Add(total.info->name);
+      row.severity = strings.Add(SeverityName(total.info->severity));
+      row.count = count;
+      row.file = strings.Add(file);
+      if (offset >= 0) row.byte_offset = offset;
+      if (!text.empty()) row.text = strings.Add(ValidUtf8(text));
+      row.advice = strings.Add(fmt::format("{}. {}.", total.info->meaning, total.info->advice));
+      batch.import_log.Add(row);
+    };
+    for (const CounterSample& sample : counters.samples()) {
+      if (sample.info != total.info || sample.byte_offset < 0) continue;
+      put(1, sample.byte_offset, sample.text);
+      ++shown;
+    }
+    if (total.count > shown) put(total.count - shown, -1, "");
+  }
+}
+
+void PutFactTables(const RunFacts& facts, EventBatch& batch) {
+  for (const auto& [key, stream] : facts.streams()) {
+    StreamRow row;
+    row.device = static_cast<int32_t>(key[0]);
+    row.context = key[1];
+    row.stream = key[2];
+    row.thread_id = stream.thread;
+    row.events = stream.events;
+    batch.stream.Add(row);
+  }
+  for (const auto& [key, graph] : facts.graphs()) {
+    GraphRow row;
+    row.device = static_cast<int32_t>(key[0]);
+    row.graph_id = key[1];
+    row.kernels = graph.kernels;
+    row.launches = static_cast<int64_t>(graph.launches.size());
+    row.first_start_ns = graph.first_start_ns;
+    batch.graph.Add(row);
+  }
+}
+
+void PutStrings(EventSink& sink, EventBatch& batch) {
+  const uint32_t size = sink.strings().size();
+  for (uint32_t id = 0; id < size; ++id) batch.string.value.push_back(static_cast<StringId>(id));
+}
+
+Status EncodeAll(EventSink& sink, int threads) {
+  NL_TRY(sink.Flush());
+  const auto drain = [&sink]() -> Status {
+    for (;;) {
+      NL_ASSIGN(const bool more, sink.EncodeOne());
+      if (!more) return {};
+    }
+  };
+  const size_t count =
+      threads > 0 ? static_cast<size_t>(threads) : std::max(1u, std::thread::hardware_concurrency());
+  std::vector<Status> statuses(count);
+  std::vector<std::thread> workers;
+  for (size_t i = 1; i < count; ++i) workers.emplace_back([&, i] { statuses[i] = drain(); });
+  statuses[0] = drain();
+  for (std::thread& worker : workers) worker.join();
+  for (Status& status : statuses) NL_TRY(std::move(status));
+  return {};
+}
+
+}  // namespace
+
+std::string ContentSha256(const std::vector<SourceFile>& files) {
+  if (files.size() == 1) return files[0].sha256;
+  std::vector<std::string> hashes;
+  for (const SourceFile& file : files) hashes.push_back(file.sha256);
+  std::sort(hashes.begin(), hashes.end());
+  return Sha256Hex(fmt::format("{}", fmt::join(hashes, "\n")));
+}
+
+Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) {
+  ImportResult result;
+  RunFacts facts;
+  std::vector<SourceFacts> about;
+  std::string adapter_name, adapter_version;
+  EventBatch tail;  // rows made once per run
+  for (const std::string& path : request.paths) {
+    std::string_view head;
+    NL_ASSIGN(std::unique_ptr<SniffedSource> source, OpenSniffed(path, head));
+    NL_ASSIGN(const Adapter* adapter, ChooseAdapter(request.format, head, path));
+    SourceFacts file_about;
+    CounterSet counters;
+    ImportFile file{*source, path, request.options, sink, facts, file_about, counters};
+    NL_TRY(adapter->Import(file));
+    facts.ResolveLinks(counters);
+    if (const int64_t hidden = HideSecrets(file_about.header); hidden > 0)
+      counters.Add(kSecretHeader, -1, {}, hidden);
+    PutHeader(file_about.header, request.paths.size() > 1 ? source->name() : "", sink, tail);
+    PutLog(counters, source->name(), sink, tail);
+    adapter_name = adapter->Info().name;
+    adapter_version = std::to_string(adapter->Info().version);
+    result.document.source.files.push_back({source->name(), source->bytes_read(), source->Sha256Hex()});
+    result.source_bytes += source->bytes_read();
+    result.counters.Merge(std::move(counters));
+    about.push_back(std::move(file_about));
+  }
+  if (facts.empty() && sink.rows(Table::kRange) + sink.rows(Table::kCounterSample) == 0) {
+    return InvalidInput("there are no events in it").At(request.paths[0]);
+  }
+  PutFactTables(facts, tail);
+  sink.Append(tail);
+  tail.Clear();
+  for (size_t i = 0; i < EventBatch::kTables; ++i) {
+    const auto table = static_cast<Table>(i);
+    if (table == Table::kString) continue;
+    if (sink.rows(table) > 0) result.tables.push_back({kAllTables[i]->name, sink.rows(table)});
+  }
+  result.document.source.adapter = adapter_name;
+  result.document.source.adapter_version = adapter_version;
+  DescribeRun(facts, about, request.model_name, sink, result);
+  PutStrings(sink, tail);
+  sink.Append(tail);
+  NL_TRY(EncodeAll(sink, request.options.threads));
+  NL_TRY(facts.WriteLinks(sink));
+  NL_TRY(sink.Finish());
+  result.content_sha256 = ContentSha256(result.document.source.files);
+  return result;
+}
+
+Result<RankHint> PeekRank(const std::string& path) {
+  std::string_view head;
+  NL_ASSIGN(std::unique_ptr<SniffedSource> source, OpenSniffed(path, head));
+  NL_ASSIGN(const Adapter* adapter, ChooseAdapter("", head, path));
+  RankHint hint;
+  hint.adapter = adapter->Info().name;
+  // The rank stands in the header, in front of the events.
+  const auto number_behind = [head](std::string_view key) -> std::optional<int64_t> {
+    const size_t info = head.find("\"distributedInfo\"");
+    const size_t at = info == std::string_view::npos ? info : head.find(key, info);
+    if (at == std::string_view::npos) return std::nullopt;
+    const size_t digit = head.find_first_of("0123456789", at + key.size());
+    if (digit == std::string_view::npos || digit > at + key.size() + 8) return std::nullopt;
+    int64_t value = 0;
+    for (size_t i = digit; i < head.size() && head[i] >= '0' && head[i] <= '9' && i < digit + 12; ++i)
+      value = value * 10 + (head[i] - '0');
+    return value;
+  };
+  hint.rank = number_behind("\"rank\"");
+  hint.world_size = number_behind("\"world_size\"");
+  return hint;
+}
+
+}  // namespace nl

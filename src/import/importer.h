@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// ImportFiles: from files (one, or the ranks of one distributed run) to rows in a
+// sink and the run document that describes them. Storing and naming the run is the
+// caller's (ops/import); nothing here knows a store.
+// Thread rule: one call, one thread; uses worker threads inside.
+
+#include <string>
+#include <vector>
+
+#include "import/adapter.h"
+#include "model/run_document.h"
+
+namespace nl {
+
+struct ImportRequest {
+  std::vector<std::string> paths;  // "-" is standard input
+  std::string format;              // adapter name; empty: told by content
+  std::string model_name;          // empty: from the file name, with a note
+  ImportOptions options;
+};
+
+struct ImportResult {
+  RunDocument document;  // everything but run_id and created_at
+  CounterSet counters;
+  std::string content_sha256;  // identity of the imported bytes
+  int64_t source_bytes = 0;
+  int64_t text_bytes = 0;  // stored bytes read
+  int64_t events = 0, ops = 0, kernels = 0, wall_ns = 0;
+  struct TableRows {
+    std::string table;
+    int64_t rows;
+  };
+  std::vector<TableRows> tables;
+};
+
+Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink);
+
+// One hash for the bytes of all files, whatever their names.
+std::string ContentSha256(const std::vector<SourceFile>& files);
+
+// The rank a file says it is of, without importing it (reads its first bytes);
+// empty when it does not say.
+struct RankHint {
+  std::optional<int64_t> rank, world_size;
+  std::string adapter;
+};
+Result<RankHint> PeekRank(const std::string& path);
+
+}  // namespace nl

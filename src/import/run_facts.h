@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// RunFacts: what the importer learns of a run while its rows pass by once, enough for
+// the run document, the one-screen summary and the links between tables, without
+// reading anything back. Grows by a few bytes per event, not with the text.
+// Thread rule: fed by the ordered stage, one thread at a time.
+
+#include <array>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/counter.h"
+#include "base/intervals.h"
+#include "ledger/event_sink.h"
+
+namespace nl {
+
+// One integer column in 4 bytes a row: offsets from the first value, the few that do
+// not fit kept aside.
+class CompactColumn {
+ public:
+  void Add(int64_t value) {
+    const uint64_t offset = static_cast<uint64_t>(value) - static_cast<uint64_t>(base_);
+    if (offset < kFar && has_base_) {
+      offsets_.push_back(static_cast<uint32_t>(offset));
+    } else {
+      AddSlow(value);
+    }
+  }
+  int64_t At(size_t row) const;
+  size_t size() const { return offsets_.size(); }
+  void Clear();
+
+ private:
+  static constexpr uint32_t kNull = 0xffffffffu, kFar = 0xfffffffeu;
+  void AddSlow(int64_t value);
+  int64_t base_ = 0;
+  bool has_base_ = false;
+  std::vector<uint32_t> offsets_;
+  std::unordered_map<size_t, int64_t> far_;
+};
+
+// Row of each id: an array where the ids are dense, a hash table where they are not.
+class IdIndex {
+ public:
+  // Null ids are left out; an id met twice keeps its first row and counts as a duplicate.
+  IdIndex(const CompactColumn& ids, int64_t first_row);
+  // NullOf<int64_t> when there is none.
+  int64_t Find(int64_t id) const;
+  int64_t duplicates() const { return duplicates_; }
+
+ private:
+  int64_t low_ = 0, first_row_ = 0, duplicates_ = 0;
+  std::vector<uint32_t> dense_;
+  std::unordered_map<int64_t, uint32_t> sparse_;
+};
+
+struct NameTotal {
+  int64_t calls = 0;
+  int64_t total_ns = 0;
+  int64_t device_ns = 0;  // of the kernels an op launched itself
+};
+
+class RunFacts {
+ public:
+  // The rows of a batch that is about to be appended (ids already the run's).
+  void Observe(EventBatch& batch, const EventSink& sink);
+
+  // Resolves correlation and external ids of the rows seen since the last call (one
+  // file: ids do not reach over files) and adds to the link columns.
+  void ResolveLinks(CounterSet& counters);
+  // Writes the link columns; after the sink's last row group was encoded.
+  Status WriteLinks(EventSink& sink);
+
+  // Kernels of one call site by name.
+  struct SiteKernel {
+    uint32_t site;
+    StringId name;
+    int64_t calls = 0, total_ns = 0;
+  };
+  const std::unordered_map<uint64_t, SiteKernel>& site_kernels() const { return site_kernels_; }
+
+  // Single ops and their kernels, kept only while the run is small enough to list them.
+  static constexpr size_t kMaxListedOps = 5000, kMaxListedKernels = 20000;
+  struct ListedKernel {
+    KernelRow row;
+    int64_t op = -1;  // index into listed_ops()
+  };
+  bool listed() const { return listed_; }
+  const std::vector<OpRow>& listed_ops() const { return listed_ops_; }
+  const std::vector<ListedKernel>& listed_kernels() const { return listed_kernels_; }
+
+  // Call sites of ops: same name, shapes and types.
+  struct OpSite {
+    StringId name, input_dims, input_types;
+    int64_t calls = 0, total_ns = 0, device_ns = 0, kernels = 0, first_start_ns = 0;
+    ThreadId thread = ThreadId::kNull;
+  };
+  const std::vector<OpSite>& op_sites() const { return sites_; }
+  const std::unordered_map<uint32_t, NameTotal>& kernel_totals() const { return kernels_; }
+  const std::unordered_map<uint32_t, NameTotal>& memcpy_totals() const { return memcpys_; }  // by kind
+  // Ranges, Python and API calls by name: what a run without ops and kernels consists of.
+  const std::unordered_map<uint32_t, NameTotal>& span_totals() const { return spans_; }
+  // Kernels, copies and memsets per device, unsorted.
+  const std::map<int32_t, std::vector<Interval>>& device_intervals() const { return intervals_; }
+  int64_t first_start_ns() const { return first_start_ns_; }
+  int64_t last_end_ns() const { return last_end_ns_; }
+  bool empty() const { return last_end_ns_ < first_start_ns_; }
+  int64_t gpu_rows() const { return gpu_rows_; }
+
+  struct StreamTotal {
+    int64_t events = 0;
+    ThreadId thread = ThreadId::kNull;
+  };
+  using StreamKey = std::array<int64_t, 3>;  // device, context, stream
+  const std::map<StreamKey, StreamTotal>& streams() const { return streams_; }
+  struct GraphTotal {
+    int64_t kernels = 0, first_start_ns = INT64_MAX;
+    std::unordered_map<int64_t, bool> launches;
+  };
+  const std::map<std::array<int64_t, 2>, GraphTotal>& graphs() const { return graphs_; }  // device, graph
+
+ private:
+  struct Links {  // of one table with work caused by others
+    CompactColumn correlation, external;
+    std::vector<int64_t> api_call_id, op_id;
+  };
+  template <class Columns>
+  void ObserveSpans(const Columns& t);
+  template <class Columns>
+  void ObserveDeviceWork(const Columns& t);
+  template <class Columns>
+  void ObserveIds(const Columns& t, Links& links);
+  void ObserveKernels(const KernelColumns& t);
+  void ObserveOps(const OpColumns& t);
+  uint32_t SiteOf(const OpColumns& t, size_t row);
+  void ResolveTable(Links& links, const IdIndex* api, const IdIndex& ops, CounterSet& counters);
+  void AddDeviceTime(const IdIndex& ops, int64_t first_op_row);
+  void List(const EventBatch& batch);
+  void Unlist();
+
+  CompactColumn api_correlation_, op_external_, op_site_, kernel_dur_ns_,
+      kernel_name_;  // rows of the present file
+  int64_t first_api_row_ = 0, first_op_row_ = 0;
+  Links kernel_, memcpy_, memset_, sync_, api_;
+  std::vector<OpSite> sites_;
+  std::unordered_map<uint64_t, uint32_t> site_of_;
+  std::unordered_map<uint32_t, NameTotal> kernels_, memcpys_, spans_;
+  std::unordered_map<uint64_t, SiteKernel> site_kernels_;
+  std::vector<OpRow> listed_ops_;
+  std::vector<ListedKernel> listed_kernels_;
+  size_t file_first_listed_op_ = 0, file_first_listed_kernel_ = 0;
+  bool listed_ = true;
+  std::map<int32_t, std::vector<Interval>> intervals_;
+  std::map<StreamKey, StreamTotal> streams_;
+  std::map<std::array<int64_t, 2>, GraphTotal> graphs_;
+  int64_t first_start_ns_ = INT64_MAX, last_end_ns_ = INT64_MIN, gpu_rows_ = 0;
+};
+
+}  // namespace nl

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// SourceFacts: what a profile says about the machine, the software and the model, as
+// far as it says anything. Empty means not said.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+
+namespace nl {
+
+struct SourceFacts {
+  std::string backend = "other";
+  std::string tool, tool_version;
+  std::string vendor;  // nvidia, amd, intel, cpu; empty when not told
+  std::optional<std::string> framework_version, cuda_version, python_version, cupti_version;
+  struct Device {
+    int32_t index = 0;
+    std::optional<std::string> name, compute_capability;
+    std::optional<int64_t> memory_bytes, sm_count;
+  };
+  std::vector<Device> devices;
+  std::optional<int64_t> rank, world_size;
+  std::optional<int64_t> base_time_ns;  // unix time of time zero
+  Json header = Json::object();         // the file's own header, everything in it
+};
+
+}  // namespace nl

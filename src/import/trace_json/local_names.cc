@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "import/trace_json/local_names.h"
+
+#include <cstring>
+
+#include "base/utf8.h"
+
+namespace nl::trace_json {
+
+void LocalStrings::Clear() { *this = LocalStrings(); }
+
+StringId LocalStrings::Find(std::string_view raw, Form form) {
+  const uint64_t hash = HashText(raw) + form;
+  const size_t mask = slots_.size() - 1;
+  for (size_t i = hash & mask;; i = (i + 1) & mask) {
+    const Slot& slot = slots_[i];
+    if (slot.id == StringId::kNull) return Insert(raw, form, hash, i);
+    if (slot.hash == hash && slot.raw_size == raw.size() &&
+        std::memcmp(slot.raw, raw.data(), raw.size()) == 0)
+      return slot.id;
+  }
+}
+
+StringId LocalStrings::Insert(std::string_view raw, Form form, uint64_t hash, size_t slot) {
+  const std::string_view kept = arena_.Copy(raw);
+  std::string_view text = kept;
+  if (form != kPlain || !IsUtf8(raw)) {
+    const std::string clean = form == kJson ? Minify(raw, bad_utf8_) : Unescape(raw, bad_utf8_);
+    if (clean != raw) text = arena_.Copy(clean);
+  }
+  const auto id = static_cast<StringId>(texts_.size());
+  texts_.push_back(text);
+  slots_[slot] = {hash, kept.data(), static_cast<uint32_t>(raw.size()), id};
+  if (++used_ * 2 > slots_.size()) Grow();
+  return id;
+}
+
+void LocalStrings::Grow() {
+  std::vector<Slot> grown(slots_.size() * 2);
+  const size_t mask = grown.size() - 1;
+  for (const Slot& slot : slots_) {
+    if (slot.id == StringId::kNull) continue;
+    size_t i = slot.hash & mask;
+    while (grown[i].id != StringId::kNull) i = (i + 1) & mask;
+    grown[i] = slot;
+  }
+  slots_.swap(grown);
+}
+
+ThreadId LocalLanes::Find(const JsonValue& pid, const JsonValue& tid) {
+  const std::string_view p = pid.given() ? pid.json() : std::string_view();
+  const std::string_view t = tid.given() ? tid.json() : std::string_view();
+  if (last_ < lanes_.size() && lanes_[last_].tid == t && lanes_[last_].pid == p)
+    return static_cast<ThreadId>(last_);
+  for (size_t i = 0; i < lanes_.size(); ++i) {  // a trace has tens of lanes
+    if (lanes_[i].tid == t && lanes_[i].pid == p) {
+      last_ = i;
+      return static_cast<ThreadId>(i);
+    }
+  }
+  lanes_.push_back({std::string(p), std::string(t)});
+  last_ = lanes_.size() - 1;
+  return static_cast<ThreadId>(last_);
+}
+
+}  // namespace nl::trace_json

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Numbers that one parsing thread gives to the strings and lanes it meets, in order of
+// first sight; the ordered stage maps them to the run's own.
+// Thread rule: one thread. Ownership: keeps copies of what it numbered.
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "import/trace_json/json_text.h"
+#include "model/string_pool.h"
+
+namespace nl::trace_json {
+
+// Maps raw JSON tokens to local string ids; escapes are resolved on first sight only.
+class LocalStrings {
+ public:
+  LocalStrings() : slots_(1 << 14) {}
+
+  // A JSON string's content, or any text of our own.
+  StringId Text(const JsonValue& v) {
+    if (v.known_id != StringId::kNull && !v.known_as_json) return v.known_id;
+    return v.kind == JsonKind::kString ? Find(v.text(), v.escaped ? kEscaped : kPlain) : Json(v);
+  }
+  StringId Text(std::string_view text) { return Find(text, kPlain); }
+  // Any value as JSON text without needless spaces; strings keep their quotes.
+  StringId Json(const JsonValue& v) {
+    if (v.known_id != StringId::kNull && v.known_as_json) return v.known_id;
+    return Find(v.json(), kJson);
+  }
+
+  std::string_view At(StringId id) const { return texts_[static_cast<uint32_t>(id)]; }
+  uint32_t size() const { return static_cast<uint32_t>(texts_.size()); }
+  size_t bytes() const { return arena_.bytes(); }
+  bool TakeBadUtf8() { return std::exchange(bad_utf8_, false); }
+  void Clear();
+
+ private:
+  enum Form : uint32_t { kPlain = 0, kEscaped = 1, kJson = 2 };
+  struct Slot {
+    uint64_t hash = 0;
+    const char* raw = nullptr;
+    uint32_t raw_size = 0;
+    StringId id = StringId::kNull;
+  };
+  StringId Find(std::string_view raw, Form form);
+  StringId Insert(std::string_view raw, Form form, uint64_t hash, size_t slot);
+  void Grow();
+
+  TextArena arena_;
+  std::vector<Slot> slots_;
+  std::vector<std::string_view> texts_;
+  uint32_t used_ = 0;
+  bool bad_utf8_ = false;
+};
+
+// A lane is a (pid, tid) pair as written. Local numbers, in order of first sight.
+class LocalLanes {
+ public:
+  ThreadId Find(const JsonValue& pid, const JsonValue& tid);
+  struct Lane {
+    std::string pid, tid;  // JSON text; empty when absent
+  };
+  const std::vector<Lane>& lanes() const { return lanes_; }
+
+ private:
+  std::vector<Lane> lanes_;
+  size_t last_ = 0;
+};
+
+}  // namespace nl::trace_json

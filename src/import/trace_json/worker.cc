@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "import/trace_json/worker.h"
+
+namespace nl::trace_json {
+
+void Worker::ClearRows() {
+  batch.Clear();
+  counters.Clear();
+  ordered.clear();
+  arg_owner.clear();
+  collective_owner.clear();
+  step_rows.clear();
+  events = 0;
+}
+
+}  // namespace nl::trace_json

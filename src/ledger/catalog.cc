@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ledger/catalog.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+namespace nl {
+
+namespace {
+
+constexpr size_t kMinPrefix = 4;
+constexpr size_t kShortId = 8;
+constexpr int64_t kCandidates = 8;
+
+// Visits every plain field once, so that writing and reading cannot disagree.
+template <class Run, class Visitor>
+void VisitFields(Run& run, Visitor&& visit) {
+  visit("run_id", run.run_id);
+  visit("created_at_ns", run.created_at_ns);
+  visit("backend", run.backend);
+  visit("model", run.model);
+  visit("device", run.device);
+  visit("device_count", run.device_count);
+  visit("precision", run.precision);
+  visit("adapter", run.adapter);
+  visit("tool", run.tool);
+  visit("source_name", run.source_name);
+  visit("source_bytes", run.source_bytes);
+  visit("content_sha256", run.content_sha256);
+  visit("wall_ns", run.wall_ns);
+  visit("event_count", run.event_count);
+  visit("op_count", run.op_count);
+  visit("kernel_count", run.kernel_count);
+  visit("lost_records", run.lost_records);
+  visit("stored_bytes", run.stored_bytes);
+  visit("schema_version", run.schema_version);
+}
+
+struct FieldReader {
+  const Json& json;
+  std::string bad;
+
+  void operator()(const char* name, std::string& field) {
+    const auto it = json.find(name);
+    if (it == json.end()) return;
+    if (it->is_string()) {
+      field = it->get<std::string>();
+    } else {
+      bad = name;
+    }
+  }
+  void operator()(const char* name, int64_t& field) {
+    const auto it = json.find(name);
+    if (it == json.end()) return;
+    if (it->is_number_integer()) {
+      field = it->get<int64_t>();
+    } else {
+      bad = name;
+    }
+  }
+};
+
+std::string Describe(const CatalogRun& run) {
+  return fmt::format("{} ({}{}{})", run.run_id, run.model, run.model.empty() ? "" : ", ", run.source_name);
+}
+
+Error Ambiguous(std::string_view ref, const std::vector<CatalogRun>& runs) {
+  std::string list;
+  const size_t shown = std::min(runs.size(), static_cast<size_t>(kCandidates));
+  for (size_t i = 0; i < shown; ++i) list += (i == 0 ? "" : ", ") + Describe(runs[i]);
+  if (runs.size() > shown) list += ", ...";
+  return InvalidInput(fmt::format("'{}' names more than one run: {}", ref, list))
+      .Hint("give more characters of the id");
+}
+
+bool LooksLikeIdPrefix(std::string_view ref) {
+  return ref.size() >= kMinPrefix && ref.size() <= 36 &&
+         std::all_of(ref.begin(), ref.end(),
+                     [](char c) { return c == '-' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+Result<CatalogRun> ResolveLatest(Catalog& catalog, std::string_view ref) {
+  int64_t back = 0;
+  std::string_view rest = ref.substr(std::string_view("@latest").size());
+  if (!rest.empty()) {
+    const char* end = rest.data() + rest.size();
+    const auto parsed = std::from_chars(rest.data() + 1, end, back);
+    if (rest[0] != '~' || rest.size() < 2 || parsed.ec != std::errc() || parsed.ptr != end || back < 0) {
+      return InvalidInput(fmt::format("'{}' is not a run; write @latest or @latest~2", ref));
+    }
+  }
+  NL_ASSIGN(auto found, catalog.Latest(back));
+  if (found) return *std::move(found);
+  NL_ASSIGN(int64_t count, catalog.Count());
+  return NotFound(fmt::format("there is no run {}: the store holds {}", ref, count))
+      .Hint("neurolens import FILE adds one");
+}
+
+Result<std::vector<CatalogRun>> FindByTag(Catalog& catalog, std::string_view ref) {
+  RunFilter filter;
+  if (const size_t equals = ref.find('='); equals != std::string_view::npos) {
+    filter.tags.emplace_back(ref.substr(0, equals), ref.substr(equals + 1));
+    return catalog.List(filter);
+  }
+  NL_ASSIGN(std::vector<CatalogRun> runs, catalog.List(filter));
+  std::vector<CatalogRun> by_value;
+  std::vector<CatalogRun> by_key;
+  for (CatalogRun& run : runs) {
+    const bool value_matches =
+        std::any_of(run.tags.begin(), run.tags.end(), [&](const auto& tag) { return tag.second == ref; });
+    if (value_matches) {
+      by_value.push_back(std::move(run));
+    } else if (run.tags.count(std::string(ref)) > 0) {
+      by_key.push_back(std::move(run));
+    }
+  }
+  return by_value.empty() ? by_key : by_value;
+}
+
+}  // namespace
+
+Json CatalogRunToJson(const CatalogRun& run) {
+  Json out = Json::object();
+  VisitFields(run, [&](const char* name, const auto& field) { out[name] = field; });
+  Json tags = Json::object();
+  for (const auto& [key, value] : run.tags) tags[key] = value;
+  out["tags"] = std::move(tags);
+  return out;
+}
+
+Result<CatalogRun> CatalogRunFromJson(const Json& json) {
+  if (!json.is_object()) return InvalidInput("a catalog entry must be a JSON object");
+  CatalogRun run;
+  FieldReader reader{json, {}};
+  VisitFields(run, reader);
+  if (const auto tags = json.find("tags"); tags != json.end()) {
+    if (!tags->is_object()) reader.bad = "tags";
+    for (const auto& [key, value] : tags->items()) {
+      if (value.is_string()) run.tags[key] = value.get<std::string>();
+    }
+  }
+  if (!reader.bad.empty()) {
+    return InvalidInput(fmt::format("catalog entry: '{}' has the wrong type", reader.bad));
+  }
+  if (run.run_id.empty()) return InvalidInput("catalog entry: 'run_id' is missing");
+  return run;
+}
+
+const std::vector<std::string>& RunSortNames() {
+  static const std::vector<std::string> names = {"added", "created", "model",   "backend", "device",
+                                                 "wall",  "events",  "kernels", "stored"};
+  return names;
+}
+
+Result<CatalogRun> Catalog::Resolve(std::string_view ref) {
+  if (ref.empty()) return InvalidInput("a run is named by id, id prefix, @latest or tag, not by nothing");
+  if (ref.substr(0, 7) == "@latest") return ResolveLatest(*this, ref);
+  NL_ASSIGN(auto exact, Find(ref));
+  if (exact) return *std::move(exact);
+  if (LooksLikeIdPrefix(ref)) {
+    NL_ASSIGN(std::vector<CatalogRun> runs, FindByPrefix(ref, kCandidates + 1));
+    if (runs.size() == 1) return std::move(runs[0]);
+    if (runs.size() > 1) return Ambiguous(ref, runs);
+  }
+  NL_ASSIGN(std::vector<CatalogRun> tagged, FindByTag(*this, ref));
+  if (tagged.size() == 1) return std::move(tagged[0]);
+  if (tagged.size() > 1) return Ambiguous(ref, tagged);
+  return NotFound(fmt::format("no run is named '{}'", ref))
+      .Hint("neurolens ls lists the runs; an id prefix needs at least 4 characters");
+}
+
+Result<std::string> Catalog::ShortId(std::string_view run_id) {
+  for (size_t size = kShortId; size < run_id.size(); ++size) {
+    const std::string_view prefix = run_id.substr(0, size);
+    if (prefix.back() == '-') continue;
+    NL_ASSIGN(std::vector<CatalogRun> runs, FindByPrefix(prefix, 2));
+    if (runs.size() <= 1) return std::string(prefix);
+  }
+  return std::string(run_id);
+}
+
+}  // namespace nl

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Catalog: the small transactional list of runs in a store, with their tags.
+// One interface for every engine; SQLite is in catalog_sqlite.h. Nothing here
+// names an engine, and one test suite holds for all of them.
+// Thread rule: one object, one thread at a time; any number of processes may hold
+// their own on the same store.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+
+namespace nl {
+
+// What can be asked about a run without opening its files.
+struct CatalogRun {
+  std::string run_id;         // UUIDv7, also the name of the run's folder
+  int64_t created_at_ns = 0;  // Unix time
+  std::string backend;
+  std::string model;
+  std::string device;  // name of the first device
+  int64_t device_count = 0;
+  std::string precision;
+  std::string adapter;
+  std::string tool;
+  std::string source_name;
+  int64_t source_bytes = 0;
+  std::string content_sha256;  // identity of the imported bytes; empty: never a duplicate
+  int64_t wall_ns = 0;
+  int64_t event_count = 0;
+  int64_t op_count = 0;
+  int64_t kernel_count = 0;
+  int64_t lost_records = 0;
+  int64_t stored_bytes = 0;
+  int64_t schema_version = 0;  // of the run document
+  std::map<std::string, std::string> tags;
+};
+
+// The record as a JSON object, as in replies of `ls` and in the entry file beside each run.
+Json CatalogRunToJson(const CatalogRun& run);
+Result<CatalogRun> CatalogRunFromJson(const Json& json);
+
+enum class RunSort { kAdded, kCreated, kModel, kBackend, kDevice, kWall, kEvents, kKernels, kStored };
+// Names as in `ls --sort`; the index is the enum value.
+const std::vector<std::string>& RunSortNames();
+
+// Empty fields do not filter. Text is compared without regard to case.
+struct RunFilter {
+  std::string backend;
+  std::string model;      // substring
+  std::string device;     // substring
+  std::string precision;
+  std::vector<std::pair<std::string, std::string>> tags;  // all must match; empty value: any value
+  std::optional<int64_t> since_ns;                        // created at or after
+  int64_t limit = -1;                                     // -1: no limit
+  RunSort sort = RunSort::kAdded;
+  bool descending = true;
+};
+
+struct InsertOutcome {
+  bool inserted = false;
+  std::string run_id;  // of the new run, or of the run that already holds this content
+};
+
+class Catalog {
+ public:
+  virtual ~Catalog() = default;
+
+  // One transaction. A run with the same content, or the same id, is not inserted again.
+  virtual Result<InsertOutcome> Insert(const CatalogRun& run) = 0;
+  virtual Result<std::optional<CatalogRun>> Find(std::string_view run_id) = 0;
+  virtual Result<std::optional<CatalogRun>> FindByContent(std::string_view content_sha256) = 0;
+  // Runs whose id starts with `prefix`, in order of id, at most `limit`.
+  virtual Result<std::vector<CatalogRun>> FindByPrefix(std::string_view prefix, int64_t limit) = 0;
+  virtual Result<std::vector<CatalogRun>> List(const RunFilter& filter) = 0;
+  // The run added `back` runs before the newest.
+  virtual Result<std::optional<CatalogRun>> Latest(int64_t back) = 0;
+  virtual Status SetTag(std::string_view run_id, std::string_view key, std::string_view value) = 0;
+  virtual Status RemoveTag(std::string_view run_id, std::string_view key) = 0;
+  virtual Status Remove(std::string_view run_id) = 0;
+  virtual Result<int64_t> Count() = 0;
+  // Problems the engine finds in its own storage; empty: none.
+  virtual Result<std::vector<std::string>> CheckIntegrity() = 0;
+
+  // A run named by a person: full id, unique id prefix (4 characters or more),
+  // `@latest`, `@latest~2`, a tag as `key=value`, or a bare tag value or tag key.
+  // NotFound when none, InvalidInput listing the candidates when several.
+  Result<CatalogRun> Resolve(std::string_view ref);
+  // The shortest prefix of `run_id`, at least 8 characters, that names no other run.
+  Result<std::string> ShortId(std::string_view run_id);
+};
+
+}  // namespace nl

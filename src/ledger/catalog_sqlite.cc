@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ledger/catalog_sqlite.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+namespace nl {
+
+namespace {
+
+constexpr int kBusyTimeoutMs = 10'000;
+
+// Index i brings the file from version i to i + 1. Published entries never change.
+const char* const kMigrations[] = {
+    R"sql(
+CREATE TABLE run (
+  added_seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  run_id TEXT NOT NULL UNIQUE,
+  created_at_ns INTEGER NOT NULL,
+  backend TEXT NOT NULL,
+  model TEXT NOT NULL,
+  device TEXT NOT NULL,
+  device_count INTEGER NOT NULL,
+  precision TEXT NOT NULL,
+  adapter TEXT NOT NULL,
+  tool TEXT NOT NULL,
+  source_name TEXT NOT NULL,
+  source_bytes INTEGER NOT NULL,
+  content_sha256 TEXT NOT NULL,
+  wall_ns INTEGER NOT NULL,
+  event_count INTEGER NOT NULL,
+  op_count INTEGER NOT NULL,
+  kernel_count INTEGER NOT NULL,
+  lost_records INTEGER NOT NULL,
+  stored_bytes INTEGER NOT NULL,
+  schema_version INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX run_content ON run(content_sha256) WHERE content_sha256 <> '';
+CREATE INDEX run_created ON run(created_at_ns);
+CREATE TABLE tag (
+  run_id TEXT NOT NULL REFERENCES run(run_id) ON DELETE CASCADE,
+  key TEXT NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY (run_id, key)
+) WITHOUT ROWID;
+CREATE INDEX tag_value ON tag(key, value);
+)sql",
+};
+constexpr int kVersion = static_cast<int>(std::size(kMigrations));
+
+// Order matters: ReadRun counts columns from here, Insert binds by it.
+constexpr const char* kRunColumns =
+    "run_id, created_at_ns, backend, model, device, device_count, precision, adapter, tool, source_name, "
+    "source_bytes, content_sha256, wall_ns, event_count, op_count, kernel_count, lost_records, stored_bytes, "
+    "schema_version";
+constexpr const char* kSelectRun =
+    "SELECT r.run_id, r.created_at_ns, r.backend, r.model, r.device, r.device_count, r.precision, r.adapter, "
+    "r.tool, r.source_name, r.source_bytes, r.content_sha256, r.wall_ns, r.event_count, r.op_count, "
+    "r.kernel_count, r.lost_records, r.stored_bytes, r.schema_version FROM run r ";
+
+Error SqliteError(sqlite3* db, int code, const std::string& path) {
+  const std::string text = db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code);
+  Error error = IoError(fmt::format("catalog {}: {}", path, text), 0);
+  switch (code & 0xff) {
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      error.message = fmt::format("the catalog {} is damaged: {}", path, text);
+      error.hint = "neurolens doctor --repair rebuilds it from the run folders";
+      break;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      error.message = fmt::format("the catalog {} is locked by another process", path);
+      error.hint = "try again when the other import has finished";
+      break;
+    case SQLITE_FULL: error.hint = "the disk is full: free some space"; break;
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+      error.hint = "the store is read-only for this user: choose another with --store";
+      break;
+    case SQLITE_CANTOPEN: error.hint = "check that the store folder exists and its permissions"; break;
+    default: break;
+  }
+  return error;
+}
+
+// A prepared statement for one use.
+class Statement {
+ public:
+  Statement(sqlite3* db, const std::string& path, const std::string& sql) : db_(db), path_(path) {
+    code_ = sqlite3_prepare_v2(db, sql.c_str(), static_cast<int>(sql.size()), &stmt_, nullptr);
+  }
+  ~Statement() { sqlite3_finalize(stmt_); }
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  Statement& Bind(std::string_view text) {
+    if (code_ == SQLITE_OK) {
+      code_ = sqlite3_bind_text(stmt_, ++bound_, text.data() == nullptr ? "" : text.data(),
+                                static_cast<int>(text.size()), SQLITE_TRANSIENT);
+    }
+    return *this;
+  }
+  Statement& Bind(int64_t value) {
+    if (code_ == SQLITE_OK) code_ = sqlite3_bind_int64(stmt_, ++bound_, value);
+    return *this;
+  }
+
+  // True when a row is there, false at the end.
+  Result<bool> Step() {
+    if (code_ != SQLITE_OK) return SqliteError(db_, code_, path_);
+    const int code = sqlite3_step(stmt_);
+    if (code == SQLITE_ROW) return true;
+    if (code == SQLITE_DONE) return false;
+    return SqliteError(db_, code, path_);
+  }
+  Status Run() {
+    NL_ASSIGN(bool more, Step());
+    while (more) {
+      NL_ASSIGN(more, Step());
+    }
+    return {};
+  }
+
+  std::string Text(int column) const {
+    const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(stmt_, column));
+    return text == nullptr ? std::string()
+                           : std::string(text, static_cast<size_t>(sqlite3_column_bytes(stmt_, column)));
+  }
+  int64_t Int(int column) const { return sqlite3_column_int64(stmt_, column); }
+
+ private:
+  sqlite3* db_;
+  const std::string& path_;
+  sqlite3_stmt* stmt_ = nullptr;
+  int code_ = SQLITE_OK;
+  int bound_ = 0;
+};
+
+CatalogRun ReadRun(const Statement& s) {
+  CatalogRun run;
+  int i = 0;
+  run.run_id = s.Text(i++);
+  run.created_at_ns = s.Int(i++);
+  run.backend = s.Text(i++);
+  run.model = s.Text(i++);
+  run.device = s.Text(i++);
+  run.device_count = s.Int(i++);
+  run.precision = s.Text(i++);
+  run.adapter = s.Text(i++);
+  run.tool = s.Text(i++);
+  run.source_name = s.Text(i++);
+  run.source_bytes = s.Int(i++);
+  run.content_sha256 = s.Text(i++);
+  run.wall_ns = s.Int(i++);
+  run.event_count = s.Int(i++);
+  run.op_count = s.Int(i++);
+  run.kernel_count = s.Int(i++);
+  run.lost_records = s.Int(i++);
+  run.stored_bytes = s.Int(i++);
+  run.schema_version = s.Int(i++);
+  return run;
+}
+
+const char* SortColumn(RunSort sort) {
+  switch (sort) {
+    case RunSort::kAdded: return "r.added_seq";
+    case RunSort::kCreated: return "r.created_at_ns";
+    case RunSort::kModel: return "lower(r.model)";
+    case RunSort::kBackend: return "r.backend";
+    case RunSort::kDevice: return "lower(r.device)";
+    case RunSort::kWall: return "r.wall_ns";
+    case RunSort::kEvents: return "r.event_count";
+    case RunSort::kKernels: return "r.kernel_count";
+    case RunSort::kStored: return "r.stored_bytes";
+  }
+  return "r.added_seq";
+}
+
+class SqliteCatalog final : public Catalog {
+ public:
+  explicit SqliteCatalog(std::string path) : path_(std::move(path)) {}
+  ~SqliteCatalog() override { sqlite3_close_v2(db_); }
+
+  Status Open(CatalogMode mode);
+
+  Result<InsertOutcome> Insert(const CatalogRun& run) override;
+  Result<std::optional<CatalogRun>> Find(std::string_view run_id) override {
+    return One("WHERE r.run_id = ?", run_id);
+  }
+  Result<std::optional<CatalogRun>> FindByContent(std::string_view content_sha256) override {
+    if (content_sha256.empty()) return std::optional<CatalogRun>();
+    return One("WHERE r.content_sha256 = ? AND r.content_sha256 <> ''", content_sha256);
+  }
+  Result<std::vector<CatalogRun>> FindByPrefix(std::string_view prefix, int64_t limit) override;
+  Result<std::vector<CatalogRun>> List(const RunFilter& filter) override;
+  Result<std::optional<CatalogRun>> Latest(int64_t back) override;
+  Status SetTag(std::string_view run_id, std::string_view key, std::string_view value) override;
+  Status RemoveTag(std::string_view run_id, std::string_view key) override;
+  Status Remove(std::string_view run_id) override;
+  Result<int64_t> Count() override { return Number("SELECT count(*) FROM run"); }
+  Result<std::vector<std::string>> CheckIntegrity() override;
+
+ private:
+  Statement Prepare(const std::string& sql) { return Statement(db_, path_, sql); }
+  Status Execute(const std::string& sql);
+  Result<int64_t> Number(const std::string& sql);
+  Status Connect(const std::string& uri, int flags);
+  Status OpenForReading();
+  Status EnableWal();
+  Status Migrate();
+  template <class Body>
+  Status Transaction(Body body);
+  Result<std::optional<CatalogRun>> One(const std::string& where, std::string_view value);
+  Result<std::vector<CatalogRun>> Collect(Statement& statement);
+  Status LoadTags(CatalogRun& run);
+
+  std::string path_;
+  sqlite3* db_ = nullptr;
+};
+
+Status SqliteCatalog::Execute(const std::string& sql) {
+  const int code = sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) return SqliteError(db_, code, path_);
+  return {};
+}
+
+Result<int64_t> SqliteCatalog::Number(const std::string& sql) {
+  Statement s = Prepare(sql);
+  NL_ASSIGN(bool row, s.Step());
+  return row ? s.Int(0) : 0;
+}
+
+std::string FileUri(const std::string& path, std::string_view options) {
+  std::string out = "file:";
+  for (const char c : path) {
+    if (c == '%' || c == '?' || c == '#') {
+      out += fmt::format("%{:02x}", static_cast<unsigned char>(c));
+    } else {
+      out += c;
+    }
+  }
+  return fmt::format("{}?{}", out, options);
+}
+
+Status SqliteCatalog::Connect(const std::string& uri, int flags) {
+  sqlite3_close_v2(std::exchange(db_, nullptr));
+  const int code = sqlite3_open_v2(uri.c_str(), &db_, flags | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
+  if (code != SQLITE_OK) return SqliteError(db_, code, path_);
+  sqlite3_extended_result_codes(db_, 1);
+  sqlite3_busy_timeout(db_, kBusyTimeoutMs);
+  return Execute("PRAGMA foreign_keys = ON");
+}
+
+// A WAL file in a folder we may not write cannot be opened the normal way unless
+// a writer is alive; `immutable` reads it then without any lock file.
+Status SqliteCatalog::OpenForReading() {
+  NL_TRY(Connect(FileUri(path_, "mode=ro"), SQLITE_OPEN_READONLY));
+  const int code = sqlite3_exec(db_, "SELECT count(*) FROM sqlite_schema", nullptr, nullptr, nullptr);
+  const int kind = code & 0xff;
+  if (kind == SQLITE_CANTOPEN || kind == SQLITE_READONLY) {
+    return Connect(FileUri(path_, "mode=ro&immutable=1"), SQLITE_OPEN_READONLY);
+  }
+  if (code != SQLITE_OK) return SqliteError(db_, code, path_);
+  return {};
+}
+
+// Switching to WAL needs an exclusive moment, for which SQLite does not always
+// call the busy handler: two first imports at once meet here.
+Status SqliteCatalog::EnableWal() {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kBusyTimeoutMs);
+  for (;;) {
+    const int code = sqlite3_exec(db_, "PRAGMA journal_mode = WAL", nullptr, nullptr, nullptr);
+    if (code == SQLITE_OK) break;
+    const bool busy = (code & 0xff) == SQLITE_BUSY || (code & 0xff) == SQLITE_LOCKED;
+    if (!busy || std::chrono::steady_clock::now() > deadline) return SqliteError(db_, code, path_);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return Execute("PRAGMA synchronous = FULL");
+}
+
+Status SqliteCatalog::Migrate() {
+  return Transaction([&]() -> Status {
+    // Read again inside the transaction: another process may have migrated meanwhile.
+    NL_ASSIGN(int64_t version, Number("PRAGMA user_version"));
+    for (int64_t v = version; v < kVersion; ++v) {
+      NL_TRY(Execute(kMigrations[v]));
+      NL_TRY(Execute(fmt::format("PRAGMA user_version = {}", v + 1)));
+    }
+    return {};
+  });
+}
+
+Status SqliteCatalog::Open(CatalogMode mode) {
+  if (mode == CatalogMode::kReadOnly) {
+    if (::access(path_.c_str(), F_OK) != 0) return NotFound(fmt::format("there is no catalog {}", path_));
+    if (::access(path_.c_str(), R_OK) != 0) return IoError(fmt::format("cannot read the catalog {}", path_));
+    NL_TRY(OpenForReading());
+  } else {
+    NL_TRY(Connect(FileUri(path_, "mode=rwc"), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
+    NL_TRY(EnableWal());
+  }
+  NL_ASSIGN(int64_t version, Number("PRAGMA user_version"));
+  if (version > kVersion) {
+    return Unsupported(fmt::format("the catalog {} was written by a newer NeuroLens (catalog version {}, this one "
+                                   "knows up to {})",
+                                   path_, version, kVersion))
+        .Hint("use that newer version, or another store");
+  }
+  if (version == kVersion) return {};
+  if (mode == CatalogMode::kReadWrite) return Migrate();
+  if (version == 0) return NotFound(fmt::format("the catalog {} is still empty", path_));
+  return Unsupported(fmt::format("the catalog {} is of an older version", path_))
+      .Hint("neurolens doctor --repair brings it up to date");
+}
+
+template <class Body>
+Status SqliteCatalog::Transaction(Body body) {
+  NL_TRY(Execute("BEGIN IMMEDIATE"));
+  Status status = body();
+  if (status.ok()) status = Execute("COMMIT");
+  if (!status.ok()) sqlite3_exec(db_, "ROLLBACK", nullptr, nullptr, nullptr);
+  return status;
+}
+
+Status SqliteCatalog::LoadTags(CatalogRun& run) {
+  Statement s = Prepare("SELECT key, value FROM tag WHERE run_id = ?");
+  s.Bind(run.run_id);
+  for (;;) {
+    NL_ASSIGN(bool row, s.Step());
+    if (!row) return {};
+    run.tags[s.Text(0)] = s.Text(1);
+  }
+}
+
+Result<std::vector<CatalogRun>> SqliteCatalog::Collect(Statement& statement) {
+  std::vector<CatalogRun> runs;
+  for (;;) {
+    NL_ASSIGN(bool row, statement.Step());
+    if (!row) break;
+    runs.push_back(ReadRun(statement));
+    NL_TRY(LoadTags(runs.back()));
+  }
+  return runs;
+}
+
+Result<std::optional<CatalogRun>> SqliteCatalog::One(const std::string& where, std::string_view value) {
+  Statement s = Prepare(kSelectRun + where);
+  s.Bind(value);
+  NL_ASSIGN(std::vector<CatalogRun> runs, Collect(s));
+  if (runs.empty()) return std::optional<CatalogRun>();
+  return std::optional<CatalogRun>(std::move(runs[0]));
+}
+
+Result<InsertOutcome> SqliteCatalog::Insert(const CatalogRun& run) {
+  InsertOutcome outcome;
+  NL_TRY(Transaction([&]() -> Status {
+    NL_ASSIGN(auto existing, FindByContent(run.content_sha256));
+    if (!existing) {
+      NL_ASSIGN(existing, Find(run.run_id));
+    }
+    if (existing) {
+      outcome = {false, existing->run_id};
+      return {};
+    }
+    Statement s = Prepare(
+        fmt::format("INSERT INTO run ({}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", kRunColumns));
+    s.Bind(run.run_id).Bind(run.created_at_ns).Bind(run.backend).Bind(run.model).Bind(run.device);
+    s.Bind(run.device_count).Bind(run.precision).Bind(run.adapter).Bind(run.tool).Bind(run.source_name);
+    s.Bind(run.source_bytes).Bind(run.content_sha256).Bind(run.wall_ns).Bind(run.event_count);
+    s.Bind(run.op_count).Bind(run.kernel_count).Bind(run.lost_records).Bind(run.stored_bytes);
+    s.Bind(run.schema_version);
+    NL_TRY(s.Run());
+    for (const auto& [key, value] : run.tags) {
+      Statement tag = Prepare("INSERT INTO tag (run_id, key, value) VALUES (?,?,?)");
+      tag.Bind(run.run_id).Bind(key).Bind(value);
+      NL_TRY(tag.Run());
+    }
+    outcome = {true, run.run_id};
+    return {};
+  }));
+  return outcome;
+}
+
+Result<std::vector<CatalogRun>> SqliteCatalog::FindByPrefix(std::string_view prefix, int64_t limit) {
+  // Ids are hexadecimal digits and dashes, all below '~'.
+  Statement s = Prepare(fmt::format("{} WHERE r.run_id >= ? AND r.run_id < ? ORDER BY r.run_id LIMIT ?", kSelectRun));
+  s.Bind(prefix).Bind(std::string(prefix) + "~").Bind(limit);
+  return Collect(s);
+}
+
+Result<std::vector<CatalogRun>> SqliteCatalog::List(const RunFilter& filter) {
+  std::string sql = std::string(kSelectRun) + "WHERE 1";
+  std::vector<std::string> values;
+  const auto add = [&](const char* condition, const std::string& value) {
+    if (value.empty()) return;
+    sql += condition;
+    values.push_back(value);
+  };
+  add(" AND lower(r.backend) = lower(?)", filter.backend);
+  add(" AND instr(lower(r.model), lower(?)) > 0", filter.model);
+  add(" AND instr(lower(r.device), lower(?)) > 0", filter.device);
+  add(" AND lower(r.precision) = lower(?)", filter.precision);
+  for (const auto& [key, value] : filter.tags) {
+    sql += " AND EXISTS (SELECT 1 FROM tag t WHERE t.run_id = r.run_id AND t.key = ?";
+    values.push_back(key);
+    if (!value.empty()) {
+      sql += " AND t.value = ?";
+      values.push_back(value);
+    }
+    sql += ")";
+  }
+  if (filter.since_ns) sql += fmt::format(" AND r.created_at_ns >= {}", *filter.since_ns);
+  const char* direction = filter.descending ? "DESC" : "ASC";
+  sql += fmt::format(" ORDER BY {} {}, r.added_seq {} LIMIT {}", SortColumn(filter.sort), direction, direction,
+                     filter.limit);
+  Statement s = Prepare(sql);
+  for (const std::string& value : values) s.Bind(value);
+  return Collect(s);
+}
+
+Result<std::optional<CatalogRun>> SqliteCatalog::Latest(int64_t back) {
+  Statement s = Prepare(fmt::format("{} ORDER BY r.added_seq DESC LIMIT 1 OFFSET ?", kSelectRun));
+  s.Bind(back);
+  NL_ASSIGN(std::vector<CatalogRun> runs, Collect(s));
+  if (runs.empty()) return std::optional<CatalogRun>();
+  return std::optional<CatalogRun>(std::move(runs[0]));
+}
+
+Status SqliteCatalog::SetTag(std::string_view run_id, std::string_view key, std::string_view value) {
+  return Transaction([&]() -> Status {
+    NL_ASSIGN(auto run, Find(run_id));
+    if (!run) return NotFound(fmt::format("there is no run {}", run_id));
+    Statement s = Prepare("INSERT OR REPLACE INTO tag (run_id, key, value) VALUES (?,?,?)");
+    s.Bind(run_id).Bind(key).Bind(value);
+    return s.Run();
+  });
+}
+
+Status SqliteCatalog::RemoveTag(std::string_view run_id, std::string_view key) {
+  return Transaction([&]() -> Status {
+    Statement s = Prepare("DELETE FROM tag WHERE run_id = ? AND key = ?");
+    s.Bind(run_id).Bind(key);
+    NL_TRY(s.Run());
+    if (sqlite3_changes(db_) == 0) return NotFound(fmt::format("run {} has no tag '{}'", run_id, key));
+    return {};
+  });
+}
+
+Status SqliteCatalog::Remove(std::string_view run_id) {
+  return Transaction([&]() -> Status {
+    Statement s = Prepare("DELETE FROM run WHERE run_id = ?");
+    s.Bind(run_id);
+    NL_TRY(s.Run());
+    if (sqlite3_changes(db_) == 0) return NotFound(fmt::format("there is no run {}", run_id));
+    return {};
+  });
+}
+
+Result<std::vector<std::string>> SqliteCatalog::CheckIntegrity() {
+  std::vector<std::string> problems;
+  for (const char* pragma : {"PRAGMA integrity_check(20)", "PRAGMA foreign_key_check"}) {
+    Statement s = Prepare(pragma);
+    for (;;) {
+      NL_ASSIGN(bool row, s.Step());
+      if (!row) break;
+      if (s.Text(0) != "ok") problems.push_back(s.Text(0));
+    }
+  }
+  return problems;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Catalog>> OpenSqliteCatalog(const std::string& path, CatalogMode mode) {
+  auto catalog = std::make_unique<SqliteCatalog>(path);
+  NL_TRY(catalog->Open(mode));
+  return std::unique_ptr<Catalog>(std::move(catalog));
+}
+
+}  // namespace nl

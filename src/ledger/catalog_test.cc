@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// Holds for every catalog engine; today against SQLite itself.
+#include "ledger/catalog.h"
+
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <fstream>
+
+#include "base/file_ops.h"
+#include "ledger/catalog_sqlite.h"
+#include "ledger/run_fixture.h"
+
+namespace nl {
+namespace {
+
+using testing_runs::Must;
+
+CatalogRun MakeRun(const std::string& id, const std::string& content) { return testing_runs::Entry(id, content); }
+
+class CatalogTest : public ::testing::Test {
+ protected:
+  void SetUp() override { catalog_ = Must(OpenSqliteCatalog(path(), CatalogMode::kReadWrite)); }
+  std::string path() const { return dir_.path() + "/catalog.sqlite"; }
+  void Insert(CatalogRun run) { ASSERT_TRUE(Must(catalog_->Insert(run)).inserted); }
+  std::vector<std::string> Ids(const RunFilter& filter) {
+    std::vector<std::string> ids;
+    for (const CatalogRun& run : Must(catalog_->List(filter))) ids.push_back(run.run_id);
+    return ids;
+  }
+  void SqliteExec(const char* sql) {
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open(path().c_str(), &db), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(db, sql, nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_close(db);
+  }
+
+  TempDir dir_ = Must(TempDir::Make("nl-catalog-"));
+  std::unique_ptr<Catalog> catalog_;
+};
+
+
+TEST_F(CatalogTest, RunReadsBackEqualFieldByField) {
+  CatalogRun run = MakeRun("01930000-aaaa", "x");
+  run.tool = "it's \"quoted\"; DROP TABLE run";
+  run.model = std::string("m\xc3\xa4\xf0\x9f\x94\xa5");
+  run.source_bytes = (int64_t{1} << 62) + 1;
+  run.lost_records = 7;
+  run.event_count = 8;
+  run.op_count = 9;
+  run.stored_bytes = 10;
+  run.tags = {{"name", "baseline"}, {"empty", ""}};
+  Insert(run);
+  const auto found = Must(catalog_->Find("01930000-aaaa"));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(CatalogRunToJson(*found), CatalogRunToJson(run));
+  EXPECT_EQ(CatalogRunToJson(Must(CatalogRunFromJson(CatalogRunToJson(run)))), CatalogRunToJson(run));
+}
+
+TEST_F(CatalogTest, SameContentIsOneRunAndEmptyContentIsNeverADuplicate) {
+  Insert(MakeRun("01930000-aaaa", "x"));
+  const InsertOutcome again = Must(catalog_->Insert(MakeRun("01930000-bbbb", "x")));
+  EXPECT_FALSE(again.inserted);
+  EXPECT_EQ(again.run_id, "01930000-aaaa");
+  for (const char* id : {"01930000-cccc", "01930000-dddd"}) {
+    CatalogRun run = MakeRun(id, "");
+    run.content_sha256.clear();
+    Insert(run);
+  }
+  EXPECT_EQ(Must(catalog_->Count()), 3);
+  EXPECT_FALSE(Must(catalog_->FindByContent("")).has_value());
+}
+
+TEST_F(CatalogTest, PrefixResolvesWhenUniqueAndListsTheCandidatesWhenNot) {
+  Insert(MakeRun("01930000-aaaa-1", "1"));
+  Insert(MakeRun("01930000-aaaa-2", "2"));
+  Insert(MakeRun("01940000-bbbb-3", "3"));
+  EXPECT_EQ(Must(catalog_->Resolve("0194")).run_id, "01940000-bbbb-3");
+  EXPECT_EQ(Must(catalog_->Resolve("01930000-aaaa-2")).run_id, "01930000-aaaa-2");
+  const auto ambiguous = catalog_->Resolve("0193");
+  ASSERT_FALSE(ambiguous.ok());
+  EXPECT_EQ(ambiguous.error().code, ErrorCode::kInvalidInput);
+  EXPECT_NE(ambiguous.error().message.find("01930000-aaaa-1"), std::string::npos);
+  EXPECT_NE(ambiguous.error().message.find("01930000-aaaa-2"), std::string::npos);
+  EXPECT_EQ(catalog_->Resolve("019").error().code, ErrorCode::kNotFound) << "three characters are too few";
+  EXPECT_EQ(catalog_->Resolve("beef").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(catalog_->Resolve("").error().code, ErrorCode::kInvalidInput);
+  EXPECT_EQ(catalog_->Resolve("0193%").error().code, ErrorCode::kNotFound);
+}
+
+TEST_F(CatalogTest, ShortIdIsTheShortestPrefixThatResolves) {
+  Insert(MakeRun("01930000-aaaa-1", "1"));
+  Insert(MakeRun("01930000-aaaa-2", "2"));
+  Insert(MakeRun("01940000-bbbb-3", "3"));
+  EXPECT_EQ(Must(catalog_->ShortId("01940000-bbbb-3")), "01940000");
+  EXPECT_EQ(Must(catalog_->ShortId("01930000-aaaa-2")), "01930000-aaaa-2");
+}
+
+TEST_F(CatalogTest, LatestCountsBackInTheOrderOfAdding) {
+  EXPECT_EQ(catalog_->Resolve("@latest").error().code, ErrorCode::kNotFound);
+  for (int i = 0; i < 3; ++i) {
+    CatalogRun run = MakeRun(fmt::format("0193000{}-a", 9 - i), std::to_string(i));
+    run.created_at_ns = 1000 - i;  // an old trace imported late is still the latest
+    Insert(run);
+  }
+  EXPECT_EQ(Must(catalog_->Resolve("@latest")).run_id, "01930007-a");
+  EXPECT_EQ(Must(catalog_->Resolve("@latest~2")).run_id, "01930009-a");
+  EXPECT_EQ(catalog_->Resolve("@latest~3").error().code, ErrorCode::kNotFound);
+  for (const char* bad : {"@latest~", "@latest~-1", "@latest~x", "@latest2", "@latest~1x"}) {
+    EXPECT_EQ(catalog_->Resolve(bad).error().code, ErrorCode::kInvalidInput) << bad;
+  }
+}
+
+TEST_F(CatalogTest, TagNamesARunByPairByValueAndByKey) {
+  Insert(MakeRun("01930001-a", "1"));
+  Insert(MakeRun("01930002-b", "2"));
+  Must(catalog_->SetTag("01930001-a", "name", "baseline"));
+  Must(catalog_->SetTag("01930002-b", "name", "candidate"));
+  Must(catalog_->SetTag("01930002-b", "golden", "yes"));
+  EXPECT_EQ(Must(catalog_->Resolve("name=baseline")).run_id, "01930001-a");
+  EXPECT_EQ(Must(catalog_->Resolve("candidate")).run_id, "01930002-b");
+  EXPECT_EQ(Must(catalog_->Resolve("golden")).run_id, "01930002-b");
+  EXPECT_EQ(catalog_->Resolve("name").error().code, ErrorCode::kInvalidInput) << "both runs have it";
+  EXPECT_EQ(catalog_->Resolve("name=none").error().code, ErrorCode::kNotFound);
+  Must(catalog_->SetTag("01930001-a", "name", "old"));
+  EXPECT_EQ(catalog_->Resolve("baseline").error().code, ErrorCode::kNotFound);
+  Must(catalog_->RemoveTag("01930001-a", "name"));
+  EXPECT_EQ(catalog_->RemoveTag("01930001-a", "name").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(catalog_->SetTag("nope", "a", "b").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(Must(catalog_->Resolve("name")).run_id, "01930002-b");
+}
+
+TEST_F(CatalogTest, FiltersAndSortsCombine) {
+  CatalogRun a = MakeRun("a", "1");
+  a.model = "ResNet50";
+  a.wall_ns = 30;
+  a.created_at_ns = 100;
+  CatalogRun b = MakeRun("b", "2");
+  b.backend = "jax";
+  b.device = "AMD MI300X";
+  b.precision = "fp32";
+  b.wall_ns = 10;
+  b.created_at_ns = 200;
+  b.tags = {{"k", "v"}, {"x", "y"}};
+  CatalogRun c = MakeRun("c", "3");
+  c.wall_ns = 20;
+  c.created_at_ns = 300;
+  c.tags = {{"k", "w"}};
+  for (const CatalogRun& run : {a, b, c}) Insert(run);
+  EXPECT_EQ(Ids({}), (std::vector<std::string>{"c", "b", "a"}));
+  RunFilter f;
+  f.model = "resnet";
+  EXPECT_EQ(Ids(f), (std::vector<std::string>{"a"}));
+  f = {};
+  f.backend = "JAX";
+  f.device = "mi300";
+  f.precision = "FP32";
+  EXPECT_EQ(Ids(f), (std::vector<std::string>{"b"}));
+  f = {};
+  f.tags = {{"k", "v"}, {"x", "y"}};
+  EXPECT_EQ(Ids(f), (std::vector<std::string>{"b"}));
+  f.tags = {{"k", ""}};
+  EXPECT_EQ(Ids(f), (std::vector<std::string>{"c", "b"}));
+  f = {};
+  f.sort = RunSort::kWall;
+  f.descending = false;
+  f.limit = 2;
+  EXPECT_EQ(Ids(f), (std::vector<std::string>{"b", "c"}));
+  f = {};
+  f.since_ns = 200;
+  EXPECT_EQ(Ids(f), (std::vector<std::string>{"c", "b"}));
+  ASSERT_EQ(RunSortNames().size(), static_cast<size_t>(RunSort::kStored) + 1);
+}
+
+TEST_F(CatalogTest, RemovingARunTakesItsTagsWithIt) {
+  CatalogRun run = MakeRun("01930001-a", "1");
+  run.tags = {{"name", "x"}};
+  Insert(run);
+  Must(catalog_->Remove("01930001-a"));
+  EXPECT_EQ(catalog_->Remove("01930001-a").error().code, ErrorCode::kNotFound);
+  run.tags.clear();
+  Insert(run);
+  EXPECT_TRUE(Must(catalog_->Find("01930001-a"))->tags.empty());
+}
+
+TEST_F(CatalogTest, NewerFileIsRefusedWithItsVersion) {
+  catalog_.reset();
+  SqliteExec("PRAGMA user_version = 999");
+  for (const CatalogMode mode : {CatalogMode::kReadOnly, CatalogMode::kReadWrite}) {
+    const auto opened = OpenSqliteCatalog(path(), mode);
+    ASSERT_FALSE(opened.ok());
+    EXPECT_EQ(opened.error().code, ErrorCode::kUnsupported);
+    EXPECT_NE(opened.error().message.find("999"), std::string::npos);
+  }
+}
+
+TEST_F(CatalogTest, DamagedFileIsIoWithTheWayOut) {
+  Insert(MakeRun("01930001-a", "1"));
+  catalog_.reset();
+  std::ofstream(path(), std::ios::trunc) << std::string(8192, 'j');
+  for (const CatalogMode mode : {CatalogMode::kReadOnly, CatalogMode::kReadWrite}) {
+    const auto opened = OpenSqliteCatalog(path(), mode);
+    ASSERT_FALSE(opened.ok());
+    EXPECT_EQ(opened.error().code, ErrorCode::kIo);
+    EXPECT_NE(opened.error().hint.find("doctor --repair"), std::string::npos);
+  }
+}
+
+TEST_F(CatalogTest, ReaderSeesWhatAnotherConnectionCommitsAndCannotWrite) {
+  auto reader = Must(OpenSqliteCatalog(path(), CatalogMode::kReadOnly));
+  Insert(MakeRun("01930001-a", "1"));
+  EXPECT_EQ(Must(reader->Count()), 1);
+  EXPECT_EQ(reader->Insert(MakeRun("01930002-b", "2")).error().code, ErrorCode::kIo);
+  EXPECT_EQ(OpenSqliteCatalog(dir_.path() + "/none.sqlite", CatalogMode::kReadOnly).error().code,
+            ErrorCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace nl

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ledger/doctor.h"
+
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <system_error>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "base/file_ops.h"
+#include "base/json.h"
+#include "base/time_text.h"
+#include "ledger/catalog_sqlite.h"
+#include "ledger/duckdb_library.h"
+#include "ledger/sql_session.h"
+#include "ledger/store.h"
+#include "model/schema.h"
+
+namespace nl {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr double kLowDiskGb = 1.0;
+
+std::vector<std::string> ChildNames(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code ec;
+  for (fs::directory_iterator it(folder, ec), end; !ec && it != end; it.increment(ec)) {
+    names.push_back(it->path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// First thing wrong with the files of a run; empty: none.
+std::string RunFolderDefect(const std::string& folder) {
+  Result<std::string> text = ReadWholeFile(fmt::format("{}/{}", folder, kRunDocumentFile));
+  if (!text.ok()) return fmt::format("run.json: {}", text.error().message);
+  Result<Json> document = ParseJson(*text);
+  if (!document.ok()) return fmt::format("run.json is not JSON: {}", document.error().message);
+  Result<std::vector<SchemaViolation>> violations = ValidateRunDocument(*document);
+  if (!violations.ok()) return fmt::format("run.json: {}", violations.error().message);
+  if (!violations->empty()) return fmt::format("run.json breaks the schema: {}", violations->front().ToString());
+  for (const std::string& table : TablesIn(folder)) {
+    const std::string defect = ParquetDefect(fmt::format("{}/{}.parquet", folder, table));
+    if (!defect.empty()) return fmt::format("{}.parquet {}", table, defect);
+  }
+  return "";
+}
+
+// Against the sizes noted at commit; folders without the note are not judged.
+std::string MissingFile(const std::string& folder) {
+  Result<std::string> text = ReadWholeFile(fmt::format("{}/{}", folder, kCatalogEntryFile));
+  if (!text.ok()) return "";
+  Result<Json> entry = ParseJson(*text);
+  if (!entry.ok()) return fmt::format("{} is not JSON", kCatalogEntryFile);
+  if (!entry->is_object() || !entry->contains("files") || !(*entry)["files"].is_array()) return "";
+  for (const Json& file : (*entry)["files"]) {
+    if (!file.is_object() || !file.contains("name") || !file["name"].is_string()) continue;
+    const std::string name = file["name"].get<std::string>();
+    std::error_code ec;
+    const uintmax_t bytes = fs::file_size(fmt::format("{}/{}", folder, name), ec);
+    if (ec) return fmt::format("{} is missing", name);
+    if (file.contains("bytes") && file["bytes"].is_number_unsigned() && file["bytes"].get<uintmax_t>() != bytes) {
+      return fmt::format("{} has {} bytes instead of {}", name, bytes, file["bytes"].get<uintmax_t>());
+    }
+  }
+  return "";
+}
+
+class Examination {
+ public:
+  explicit Examination(const DoctorOptions& options) : options_(options), store_(options.store_path) {}
+
+  DoctorReport Run() {
+    if (CheckStore()) {
+      CheckDisk();
+      CheckStaging();
+      CheckCatalog();
+      CheckRuns();
+    }
+    CheckDuckDb();
+    CheckMachine();
+    return std::move(report_);
+  }
+
+ private:
+  void Add(const char* name, CheckStatus status, std::string detail, bool repaired = false) {
+    report_.checks.push_back({name, status, std::move(detail), repaired});
+  }
+  void Ok(const char* name, std::string detail) { Add(name, CheckStatus::kOk, std::move(detail)); }
+  void Warning(const char* name, std::string detail) { Add(name, CheckStatus::kWarning, std::move(detail)); }
+  void Problem(const char* name, std::string detail) { Add(name, CheckStatus::kProblem, std::move(detail)); }
+
+  // A defect with a cure: applied when repairing, else told.
+  template <class Cure>
+  void Curable(const char* name, const std::string& defect, const std::string& cure_text, Cure cure) {
+    if (!options_.repair) {
+      Problem(name, fmt::format("{}; --repair will {}", defect, cure_text));
+      return;
+    }
+    const Status status = cure();
+    if (status.ok()) {
+      Add(name, CheckStatus::kOk, fmt::format("{}; repaired: {}", defect, cure_text), true);
+    } else {
+      Problem(name, fmt::format("{}; cannot {}: {}", defect, cure_text, status.error().message));
+    }
+  }
+
+  bool CheckStore();
+  void CheckDisk();
+  void CheckStaging();
+  void CheckCatalog();
+  void RebuildCatalog(const std::string& reason);
+  Status Rebuild(int* restored);
+  void CheckRuns();
+  void CheckRow(const CatalogRun& run);
+  void CheckOrphan(const std::string& run_id);
+  void CheckDuckDb();
+  void CheckMachine();
+
+  const DoctorOptions& options_;
+  std::string store_;
+  std::unique_ptr<Catalog> catalog_;
+  int finishing_ = 0;  // living imports whose folder has left staging: they are about to enter it
+  DoctorReport report_;
+};
+
+bool Examination::CheckStore() {
+  if (!PathExists(store_)) {
+    Ok("store", fmt::format("{} does not exist yet; the first import makes it", store_));
+    return false;
+  }
+  if (!IsDirectory(store_)) {
+    Problem("store", fmt::format("{} is not a folder", store_));
+    return false;
+  }
+  for (const std::string& folder : {store_, RunsPath(store_), StagingPath(store_)}) {
+    if (PathExists(folder) && !IsWritableDirectory(folder)) {
+      Warning("store", fmt::format("{} is not writable for this user: imports will fail", folder));
+      return true;
+    }
+  }
+  Ok("store", fmt::format("{} is writable", store_));
+  return true;
+}
+
+void Examination::CheckDisk() {
+  struct statvfs info {};
+  if (::statvfs(store_.c_str(), &info) != 0) {
+    Warning("disk", "the free space cannot be read");
+    return;
+  }
+  const double free_gb = static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize) / 1e9;
+  Add("disk", free_gb < kLowDiskGb ? CheckStatus::kWarning : CheckStatus::kOk, fmt::format("{:.1f} GB free", free_gb));
+}
+
+void Examination::CheckStaging() {
+  const std::string staging = StagingPath(store_);
+  const std::vector<std::string> names = ChildNames(staging);
+  const std::set<std::string> present(names.begin(), names.end());
+  std::set<std::string> bases;
+  for (const std::string& name : names) {
+    bases.insert(name.ends_with(kStagingLockSuffix) ? name.substr(0, name.size() - std::strlen(kStagingLockSuffix))
+                                                    : name);
+  }
+  int alive = 0;
+  int dead = 0;
+  for (const std::string& base : bases) {
+    const std::string folder = fmt::format("{}/{}", staging, base);
+    const std::string lock_path = folder + kStagingLockSuffix;
+    const bool has_lock = present.count(base + kStagingLockSuffix) > 0;
+    const UniqueFd lock = has_lock ? TryLockFile(lock_path) : UniqueFd();
+    if (has_lock && !lock.valid() && PathExists(lock_path)) {
+      ++alive;
+      if (!PathExists(folder)) ++finishing_;
+      continue;
+    }
+    ++dead;
+    Curable("staging", fmt::format("{} is left over from an import that did not finish", base), "remove it",
+            [&]() -> Status {
+              NL_TRY(RemoveTree(folder));
+              return RemoveTree(lock_path);
+            });
+  }
+  if (dead == 0) Ok("staging", alive == 0 ? "no leftovers" : fmt::format("no leftovers; {} import(s) under way", alive));
+}
+
+Status Examination::Rebuild(int* restored) {
+  const std::string path = CatalogPath(store_);
+  // Tags given after the import live only in the catalog: save what can still be read.
+  std::map<std::string, std::map<std::string, std::string>> tags;
+  if (auto old = OpenSqliteCatalog(path, CatalogMode::kReadOnly); old.ok()) {
+    if (auto runs = (*old)->List({}); runs.ok()) {
+      for (const CatalogRun& run : *runs) tags[run.run_id] = run.tags;
+    }
+  }
+  const std::string suffix = fmt::format(".damaged-{}", UnixNowNs() / 1'000'000'000);
+  for (const char* part : {"", "-wal", "-shm"}) {
+    const std::string from = path + part;
+    if (PathExists(from) && std::rename(from.c_str(), (path + suffix + part).c_str()) != 0) {
+      return FileError("set aside", from);
+    }
+  }
+  NL_ASSIGN(catalog_, OpenSqliteCatalog(path, CatalogMode::kReadWrite));
+  // Ids are UUIDv7: name order is the order the runs were made in.
+  for (const std::string& name : ChildNames(RunsPath(store_))) {
+    Result<CatalogRun> run = ReadRunFolder(fmt::format("{}/{}", RunsPath(store_), name));
+    if (!run.ok() || run->run_id != name) continue;
+    if (const auto it = tags.find(name); it != tags.end()) run->tags = it->second;
+    NL_ASSIGN(InsertOutcome outcome, catalog_->Insert(*run));
+    if (outcome.inserted) ++*restored;
+  }
+  return {};
+}
+
+void Examination::RebuildCatalog(const std::string& reason) {
+  int restored = 0;
+  Curable("catalog", reason, "set it aside and rebuild it from the run folders",
+          [&]() -> Status { return Rebuild(&restored); });
+  if (options_.repair && catalog_ != nullptr) Ok("catalog", fmt::format("{} run(s) entered again", restored));
+}
+
+void Examination::CheckCatalog() {
+  const std::string path = CatalogPath(store_);
+  if (!PathExists(path)) {
+    if (ChildNames(RunsPath(store_)).empty()) {
+      Ok("catalog", "none yet, and no runs");
+    } else {
+      RebuildCatalog("the catalog is missing although there are run folders");
+    }
+    return;
+  }
+  auto opened = OpenSqliteCatalog(path, options_.repair ? CatalogMode::kReadWrite : CatalogMode::kReadOnly);
+  if (!opened.ok()) {
+    const Error& error = opened.error();
+    // Only a damaged file may be replaced: not a newer one, nor one we may not open.
+    const bool damaged = error.code == ErrorCode::kIo && error.message.find("damaged") != std::string::npos;
+    if (damaged) {
+      RebuildCatalog(error.message);
+    } else if (error.code == ErrorCode::kNotFound) {
+      Ok("catalog", "still empty");
+    } else {
+      Problem("catalog", error.ToString());
+    }
+    return;
+  }
+  catalog_ = *std::move(opened);
+  Result<std::vector<std::string>> problems = catalog_->CheckIntegrity();
+  if (!problems.ok() || !problems->empty()) {
+    catalog_.reset();
+    RebuildCatalog(fmt::format("the catalog {} is damaged: {}", path,
+                               problems.ok() ? problems->front() : problems.error().message));
+    return;
+  }
+  Result<int64_t> count = catalog_->Count();
+  Ok("catalog", fmt::format("whole, {} run(s)", count.ok() ? *count : 0));
+}
+
+void Examination::CheckRow(const CatalogRun& run) {
+  const std::string folder = fmt::format("{}/{}", RunsPath(store_), run.run_id);
+  if (!PathExists(folder)) {
+    Curable("run", fmt::format("{} is in the catalog but its folder is gone", run.run_id), "remove the entry",
+            [&]() -> Status { return catalog_->Remove(run.run_id); });
+    return;
+  }
+  std::string defect = MissingFile(folder);
+  if (defect.empty()) defect = RunFolderDefect(folder);
+  if (!defect.empty()) {
+    Problem("run", fmt::format("{}: {}; import {} again after `neurolens rm {}`", run.run_id, defect,
+                               run.source_name.empty() ? "it" : run.source_name, run.run_id));
+  }
+}
+
+void Examination::CheckOrphan(const std::string& run_id) {
+  const std::string folder = fmt::format("{}/{}", RunsPath(store_), run_id);
+  if (finishing_ > 0) {
+    Warning("run", fmt::format("{} is not in the catalog; an import is just finishing", run_id));
+    return;
+  }
+  std::string defect = MissingFile(folder);
+  if (defect.empty()) defect = RunFolderDefect(folder);
+  Result<CatalogRun> run = ReadRunFolder(folder);
+  if (defect.empty() && !run.ok()) defect = run.error().message;
+  if (defect.empty() && run->run_id != run_id) defect = fmt::format("it says it is run {}", run->run_id);
+  if (!defect.empty()) {
+    Problem("run", fmt::format("{} is not in the catalog and not whole: {}; remove {} by hand if it is not needed",
+                               run_id, defect, folder));
+    return;
+  }
+  Result<std::optional<CatalogRun>> same = std::optional<CatalogRun>();
+  if (catalog_ != nullptr) same = catalog_->FindByContent(run->content_sha256);
+  if (same.ok() && same->has_value()) {
+    Curable("run", fmt::format("{} is not in the catalog and repeats run {}", run_id, (*same)->run_id),
+            "remove the folder", [&]() -> Status { return RemoveTree(folder); });
+    return;
+  }
+  Curable("run", fmt::format("{} is whole but not in the catalog", run_id), "enter it", [&]() -> Status {
+    if (catalog_ == nullptr) {
+      NL_ASSIGN(catalog_, OpenSqliteCatalog(CatalogPath(store_), CatalogMode::kReadWrite));
+    }
+    NL_ASSIGN(InsertOutcome outcome, catalog_->Insert(*run));
+    (void)outcome;
+    return {};
+  });
+}
+
+void Examination::CheckRuns() {
+  std::set<std::string> known;
+  std::vector<CatalogRun> rows;
+  if (catalog_ != nullptr) {
+    if (Result<std::vector<CatalogRun>> listed = catalog_->List({}); listed.ok()) rows = *std::move(listed);
+  } else if (!report_.Healthy()) {
+    return;  // without a readable catalog every folder would look like an orphan
+  }
+  const size_t before = report_.checks.size();
+  for (const CatalogRun& run : rows) {
+    known.insert(run.run_id);
+    CheckRow(run);
+  }
+  for (const std::string& name : ChildNames(RunsPath(store_))) {
+    if (known.count(name) == 0) CheckOrphan(name);
+  }
+  if (report_.checks.size() == before) Ok("run", fmt::format("{} run(s), all files whole", rows.size()));
+}
+
+void Examination::CheckDuckDb() {
+  Result<const DuckDbApi*> api = LoadDuckDb(options_.duckdb_path);
+  if (api.ok()) {
+    Ok("duckdb", fmt::format("{} ({})", (*api)->version, (*api)->path));
+  } else {
+    Problem("duckdb", api.error().ToString());
+  }
+}
+
+void Examination::CheckMachine() {
+  const double memory_gb =
+      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE)) / 1e9;
+  Ok("machine", fmt::format("{} CPUs, {:.1f} GB memory", std::thread::hardware_concurrency(), memory_gb));
+}
+
+}  // namespace
+
+std::string_view CheckStatusName(CheckStatus status) {
+  switch (status) {
+    case CheckStatus::kOk: return "ok";
+    case CheckStatus::kWarning: return "warning";
+    case CheckStatus::kProblem: return "problem";
+  }
+  return "problem";
+}
+
+bool DoctorReport::Healthy() const {
+  return std::none_of(checks.begin(), checks.end(),
+                      [](const DoctorCheck& check) { return check.status == CheckStatus::kProblem; });
+}
+
+DoctorReport RunDoctor(const DoctorOptions& options) { return Examination(options).Run(); }
+
+}  // namespace nl

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Table descriptions: one schema file per table (model/tables/*.h) gives the C++
+// columns, the Parquet file, the SQL view, the docs and the units.
+// A schema file is a list X(type, name, encoding, unit, doc) and one NL_TABLE line.
+// Columns are structs of arrays; every table has an implicit first column `id`,
+// the row number, which is not stored in memory.
+// Thread rule: descriptions are constant; a column set belongs to one thread.
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "model/ids.h"
+
+namespace nl {
+
+enum class ColumnType : uint8_t { kInt64, kInt32, kFloat64, kString };
+
+// How a column is laid out in Parquet. kLate columns (links between tables) are
+// not part of the rows an importer emits; they are written when all rows are known.
+enum class Encoding : uint8_t { kDelta, kDict, kLate };
+
+struct ColumnInfo {
+  const char* name;
+  ColumnType type;
+  Encoding encoding;
+  const char* unit;  // "" when it has none
+  const char* doc;
+};
+
+struct TableInfo {
+  const char* name;
+  const char* doc;
+  std::span<const ColumnInfo> columns;
+};
+
+// One column of a set, type-erased; `values` points at the std::vector's storage.
+struct ColumnSpan {
+  const ColumnInfo* info;
+  void* values;
+  size_t rows;
+  bool remap_string;  // holds StringId
+  bool remap_thread;  // holds ThreadId
+};
+
+size_t ElementBytes(ColumnType type);
+const char* SqlType(ColumnType type);
+
+// Base of every generated column set.
+class ColumnSet {
+ public:
+  virtual ~ColumnSet() = default;
+  virtual const TableInfo& info() const = 0;
+  virtual size_t size() const = 0;
+  virtual void Clear() = 0;
+  // One span per column that is not late, in schema order.
+  virtual void Spans(std::vector<ColumnSpan>& out) = 0;
+};
+
+template <class T>
+constexpr ColumnType ColumnTypeOf() {
+  if constexpr (std::is_same_v<T, double>) {
+    return ColumnType::kFloat64;
+  } else if constexpr (std::is_same_v<T, StringId>) {
+    return ColumnType::kString;
+  } else if constexpr (sizeof(T) == 4) {
+    return ColumnType::kInt32;
+  } else {
+    return ColumnType::kInt64;
+  }
+}
+
+template <class T>
+ColumnSpan SpanOf(const ColumnInfo* info, std::vector<T>& v) {
+  return {info, v.data(), v.size(), std::is_same_v<T, StringId>, std::is_same_v<T, ThreadId>};
+}
+
+}  // namespace nl
+
+#define NL_COLUMN_ROW(type, name, encoding, unit, doc) type name = ::nl::NullOf<type>::value;
+#define NL_COLUMN_VECTOR(type, name, encoding, unit, doc) std::vector<type> name;
+#define NL_COLUMN_INFO(type, name, encoding, unit, doc) \
+  {#name, ::nl::ColumnTypeOf<type>(), ::nl::Encoding::encoding, unit, doc},
+#define NL_COLUMN_PUSH(type, name_, encoding_, unit, doc) \
+  if constexpr (::nl::Encoding::encoding_ != ::nl::Encoding::kLate) name_.push_back(row.name_);
+#define NL_COLUMN_GET(type, name_, encoding_, unit, doc) \
+  if constexpr (::nl::Encoding::encoding_ != ::nl::Encoding::kLate) row.name_ = name_[i];
+#define NL_COLUMN_CLEAR(type, name, encoding, unit, doc) name.clear();
+#define NL_COLUMN_SPAN(type, name_, encoding_, unit, doc)   \
+  if (::nl::Encoding::encoding_ != ::nl::Encoding::kLate) { \
+    out.push_back(::nl::SpanOf(&kColumns[index], name_));   \
+  }                                                         \
+  ++index;
+
+// Generates <Type>Row (one record, every field null at first) and <Type>Columns.
+#define NL_TABLE(Type, sql_name, first_column, doc, COLUMNS)                                \
+  struct Type##Row {                                                                        \
+    COLUMNS(NL_COLUMN_ROW)                                                                  \
+  };                                                                                        \
+  class Type##Columns final : public ::nl::ColumnSet {                                      \
+   public:                                                                                  \
+    static constexpr ::nl::ColumnInfo kColumns[] = {COLUMNS(NL_COLUMN_INFO)};               \
+    static constexpr ::nl::TableInfo kInfo{sql_name, doc, kColumns};                        \
+    COLUMNS(NL_COLUMN_VECTOR)                                                               \
+    const ::nl::TableInfo& info() const override { return kInfo; }                          \
+    size_t size() const override { return first_column.size(); }                            \
+    void Clear() override { COLUMNS(NL_COLUMN_CLEAR) }                                      \
+    void Add(const Type##Row& row){COLUMNS(NL_COLUMN_PUSH)} Type##Row Row(size_t i) const { \
+      Type##Row row;                                                                        \
+      COLUMNS(NL_COLUMN_GET)                                                                \
+      return row;                                                                           \
+    }                                                                                       \
+    void Spans(std::vector<::nl::ColumnSpan>& out) override {                               \
+      size_t index = 0;                                                                     \
+      COLUMNS(NL_COLUMN_SPAN)                                                               \
+      (void)index;                                                                          \
+    }                                                                                       \
+  };

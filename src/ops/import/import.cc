@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// `neurolens import`: files, folders of ranks or standard input become runs.
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/file_ops.h"
+#include "base/human.h"
+#include "base/sha256.h"
+#include "base/time_text.h"
+#include "base/uuid.h"
+#include "import/importer.h"
+#include "ledger/run_tables.h"
+#include "model/schema.h"
+#include "ops/open_store.h"
+#include "ops/settings.h"
+
+namespace nl::ops::import {
+
+namespace {
+
+// Files that become one run.
+struct Group {
+  std::vector<std::string> paths;
+};
+
+bool IsFoldersOwn(const std::filesystem::path& path) {
+  const std::string name = path.filename().string();
+  return name.empty() || name.front() == '.';
+}
+
+// The profiles in a folder: ranks of one distributed run together, others one by one.
+Result<std::vector<Group>> GroupsOfFolder(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code code;
+  for (std::filesystem::recursive_directory_iterator it(folder, code), end; it != end && !code;
+       it.increment(code)) {
+    if (it->is_regular_file(code) && !IsFoldersOwn(it->path())) files.push_back(it->path().string());
+  }
+  if (code) return IoError(fmt::format("cannot list {}", folder), code.value());
+  std::sort(files.begin(), files.end());
+  std::map<int64_t, std::map<int64_t, std::string>> ranks;  // world size -> rank -> file
+  std::vector<Group> groups;
+  std::string first_error;
+  for (const std::string& file : files) {
+    const Result<RankHint> hint = PeekRank(file);
+    if (!hint.ok()) {
+      if (first_error.empty()) first_error = hint.error().ToString();
+      continue;
+    }
+    const bool ranked = hint->rank && hint->world_size && *hint->world_size > 1;
+    if (ranked && ranks[*hint->world_size].emplace(*hint->rank, file).second) continue;
+    groups.push_back({{file}});
+  }
+  for (auto& [world, members] : ranks) {
+    Group group;
+    for (auto& [rank, file] : members) group.paths.push_back(file);
+    groups.push_back(std::move(group));
+  }
+  if (groups.empty()) {
+    return InvalidInput(files.empty() ? "the folder holds no files"
+                                      : "no profile in this folder: " + first_error)
+        .At(folder);
+  }
+  return groups;
+}
+
+Json TopOps(const RunDocument& doc, size_t limit) {
+  std::map<std::string, std::pair<int64_t, double>> by_name;  // calls, device ms
+  for (const TimelineOp& op : doc.timeline) {
+    auto& [calls, ms] = by_name[op.op_name];
+    calls += op.metrics && op.metrics->calls ? *op.metrics->calls : 1;
+    for (const TimelineKernel& k : op.kernels) ms += k.duration_ms;
+  }
+  std::vector<std::pair<std::string, std::pair<int64_t, double>>> order(by_name.begin(), by_name.end());
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.second.second > b.second.second; });
+  Json out = Json::array();
+  for (size_t i = 0; i < std::min(limit, order.size()) && order[i].second.second > 0; ++i) {
+    out.push_back(
+        {{"name", order[i].first}, {"calls", order[i].second.first}, {"gpu_ms", order[i].second.second}});
+  }
+  return out;
+}
+
+Json CountersJson(const CounterSet& counters) {
+  Json out = Json::array();
+  for (const CounterSet::Total& total : counters.totals()) {
+    out.push_back({{"name", total.info->name},
+                   {"severity", SeverityName(total.info->severity)},
+                   {"count", total.count},
+                   {"meaning", total.info->meaning},
+                   {"advice", total.info->advice}});
+  }
+  return out;
+}
+
+class ImportOp final : public Op {
+ public:
+  OpInfo Info() const override {
+    OpInfo info;
+    info.name = "import";
+    info.summary = "Read profiles into the store: files, folders of ranks, or - for standard input";
+    info.choose_when =
+        "Choose it to bring in a profile another tool wrote. The format is told by content, .gz and .zst are "
+        "read as they are.";
+    info.example = "neurolens import trace.json.gz --tag machine=h200";
+    info.cost = Cost::kSeconds;
+    info.writes = true;
+    info.reply_schema = SchemaFromText(
+        R"({"type": "object", "required": ["runs"], "properties": {"runs": {"type": "array", "items": {
+      "type": "object", "required": ["run_id", "duplicate", "files"], "properties": {
+        "run_id": {"type": "string"}, "duplicate": {"type": "boolean"}, "files": {"type": "array", "items": {"type": "string"}},
+        "adapter": {"type": "string"}, "events": {"type": "integer"}, "source_bytes": {"type": "integer"}, "stored_bytes": {"type": "integer"},
+        "seconds": {"type": "number"}, "wall_ms": {"type": "number"}, "gpu_utilization": {"type": ["number", "null"]},
+        "top_ops": {"type": "array"}, "tables": {"type": "object"}, "counters": {"type": "array"}}}}}})");
+    return info;
+  }
+
+  void Bind(ParamBinder& b) override {
+    b.Add("paths", paths_, "Profiles to import: files, folders, or - for standard input")
+        .Positional()
+        .Required()
+        .Path()
+        .LocalOnly();
+    b.Add("format", format_, "Adapter to use instead of the one told by content (see neurolens formats)");
+    b.Add("model", model_, "Name of the model that ran; otherwise taken from the file name");
+    b.Add("tag", tags_, "Tag for the new runs").KeyValue();
+    b.Add("allow_truncated", allow_truncated_, "Keep the whole events of a file that ends in the middle");
+    b.Add("force", force_, "Import again even when the same bytes are already in the store");
+  }
+
+  Result<Reply> Run(OpContext& context) override {
+    TextMap tags;
+    for (const std::string& tag : tags_) {
+      const size_t equals = tag.find('=');
+      if (equals == std::string::npos || equals == 0)
+        return InvalidInput(fmt::format("a tag is key=value, not '{}'", tag));
+      tags[tag.substr(0, equals)] = tag.substr(equals + 1);
+    }
+    std::vector<Group> groups;
+    for (const std::string& path : paths_) {
+      if (path == "-" || !IsDirectory(path)) {
+        groups.push_back({{path}});
+        continue;
+      }
+      NL_ASSIGN(std::vector<Group> found, GroupsOfFolder(path));
+      std::move(found.begin(), found.end(), std::back_inserter(groups));
+    }
+    NL_ASSIGN(const std::unique_ptr<Store> store, OpenStore(context, Store::Mode::kReadWrite));
+    Reply reply;
+    reply.json["runs"] = Json::array();
+    for (const Group& group : groups) {
+      NL_ASSIGN(Json run, ImportGroup(context, *store, group, tags));
+      reply.json["runs"].push_back(std::move(run));
+    }
+    return reply;
+  }
+
+  std::string Text(const Reply& reply, const TextStyle&) const override {
+    std::string out;
+    for (const Json& run : reply.json["runs"]) out += RunText(run);
+    return out;
+  }
+
+ private:
+  // The stored run with these bytes, when a look at size and hash says so cheaply.
+  Result<std::optional<std::string>> FindDuplicate(Store& store, const Group& group) const {
+    if (force_) return std::optional<std::string>();
+    std::vector<SourceFile> files;
+    for (const std::string& path : group.paths) {
+      if (path == "-") return std::optional<std::string>();
+      std::error_code code;
+      const auto bytes = std::filesystem::file_size(path, code);
+      if (code) return std::optional<std::string>();
+      files.push_back({path, static_cast<int64_t>(bytes), ""});
+    }
+    int64_t total = 0;
+    for (const SourceFile& file : files) total += file.bytes;
+    NL_ASSIGN(const std::vector<CatalogRun> runs, store.catalog().List({}));
+    if (std::none_of(runs.begin(), runs.end(),
+                     [&](const CatalogRun& run) { return run.source_bytes == total; })) {
+      return std::optional<std::string>();
+    }
+    for (SourceFile& file : files) {
+      NL_ASSIGN(file.sha256, FileSha256Hex(file.name));
+    }
+    NL_ASSIGN(const std::optional<CatalogRun> found, store.catalog().FindByContent(ContentSha256(files)));
+    return found ? std::optional(found->run_id) : std::nullopt;
+  }
+
+  Result<Json> ImportGroup(OpContext& context, Store& store, const Group& group, const TextMap& tags) const {
+    NL_ASSIGN(const std::optional<std::string> duplicate, FindDuplicate(store, group));
+    if (duplicate) {
+      for (const auto& [key, value] : tags) NL_TRY(store.catalog().SetTag(*duplicate, key, value));
+      return Json{{"run_id", *duplicate}, {"duplicate", true}, {"files", group.paths}};
+    }
+    const auto began = std::chrono::steady_clock::now();
+    NL_ASSIGN(StagedRun staged, store.Stage());
+    RunTables tables(staged.path());
+    ImportRequest request;
+    request.paths = group.paths;
+    request.format = format_;
+    request.model_name = model_;
+    request.options.threads = static_cast<int>(context.settings->GetInt("threads"));
+    request.options.allow_truncated = allow_truncated_;
+    request.options.cancelled = context.cancelled;
+    if (context.progress) {
+      const std::string what = "importing " + std::filesystem::path(group.paths.front()).filename().string();
+      request.options.progress = [&context, what](int64_t done, int64_t total) {
+        context.progress(what, done, std::max<int64_t>(total, 0));
+      };
+    }
+    NL_ASSIGN(ImportResult result, ImportFiles(request, tables));
+    return CommitRun(store, std::move(staged), result, tags, began, group);
+  }
+
+  Result<Json> CommitRun(Store& store, StagedRun staged, ImportResult& result, const TextMap& tags,
+                         std::chrono::steady_clock::time_point began, const Group& group) const {
+    const int64_t now_ns = UnixNowNs();
+    RunDocument& doc = result.document;
+    doc.run_id = NewUuidV7();
+    doc.created_at = Rfc3339Utc(now_ns);
+    if (!tags.empty()) doc.tags = tags;
+    NL_ASSIGN(const std::string text, SerializeValid(doc));
+    NL_TRY(WriteFileAtomically(staged.path() + "/" + kRunDocumentFile, text));
+    CatalogRun row = CatalogRow(result, now_ns, tags);
+    NL_ASSIGN(const CommitOutcome outcome, store.Commit(std::move(staged), row));
+    NL_ASSIGN(const std::optional<CatalogRun> stored, store.catalog().Find(outcome.run_id));
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    Json run{{"run_id", outcome.run_id},
+             {"duplicate", outcome.duplicate},
+             {"files", group.paths},
+             {"adapter", doc.source.adapter},
+             {"events", result.events},
+             {"source_bytes", result.source_bytes},
+             {"stored_bytes", stored ? stored->stored_bytes : 0},
+             {"seconds", seconds},
+             {"wall_ms", doc.summary.total_duration_ms}};
+    const std::optional<double> utilization = doc.summary.Metric("gpu_utilization");
+    run["gpu_utilization"] = utilization ? Json(*utilization) : Json();
+    run["device"] = row.device;
+    run["precision"] = row.precision;
+    run["top_bottleneck"] = doc.summary.top_bottleneck ? Json(*doc.summary.top_bottleneck) : Json();
+    run["top_ops"] = TopOps(doc, 5);
+    run["tables"] = Json::object();
+    for (const ImportResult::TableRows& t : result.tables) run["tables"][t.table] = t.rows;
+    run["counters"] = CountersJson(result.counters);
+    return run;
+  }
+
+  CatalogRun CatalogRow(const ImportResult& result, int64_t now_ns, const TextMap& tags) const {
+    const RunDocument& doc = result.document;
+    CatalogRun row;
+    row.run_id = doc.run_id;
+    row.created_at_ns = now_ns;
+    row.backend = doc.software.backend;
+    row.model = doc.model.name.value_or("");
+    row.device_count = static_cast<int64_t>(doc.hardware.devices.size());
+    if (!doc.hardware.devices.empty()) row.device = doc.hardware.devices[0].name.value_or("");
+    row.precision = doc.software.precision;
+    row.adapter = doc.source.adapter;
+    row.tool = doc.source.tool.value_or("");
+    row.source_name = doc.source.files[0].name;
+    row.source_bytes = result.source_bytes;
+    row.content_sha256 = force_ ? "" : result.content_sha256;
+    row.wall_ns = result.wall_ns;
+    row.event_count = result.events;
+    row.op_count = result.ops;
+    row.kernel_count = result.kernels;
+    row.lost_records = result.counters.Count(Severity::kDataLoss);
+    row.schema_version = kRunSchemaVersion;
+    row.tags = tags;
+    return row;
+  }
+
+  static std::string RunText(const Json& run) {
+    const std::string id = run["run_id"];
+    std::string file = run["files"][0];
+    file = std::filesystem::path(file).filename().string();
+    if (run["files"].size() > 1) file += fmt::format(" and {} more", run["files"].size() - 1);
+    if (run["duplicate"].get<bool>())
+      return fmt::format("{}  {} (these bytes were already in the store)\n", id, file);
+    std::string out = fmt::format("{}  {}\n", id, file);
+    const double seconds = run["seconds"];
+    const auto bytes = run["source_bytes"].get<int64_t>();
+    out += fmt::format("  {} events, {} in {:.2f} s ({:.0f} MB/s), stored as {}\n", HumanCount(run["events"]),
+                       HumanBytes(bytes), seconds, static_cast<double>(bytes) / 1e6 / seconds,
+                       HumanBytes(run["stored_bytes"]));
+    const std::string busy =
+        run["gpu_utilization"].is_null()
+            ? "no device work"
+            : fmt::format("device busy {:.1f} %", 100 * run["gpu_utilization"].get<double>());
+    out +=
+        fmt::format("  wall {}, {}{}\n", HumanMs(run["wall_ms"]), busy,
+                    run["device"].get<std::string>().empty() ? "" : ", " + run["device"].get<std::string>());
+    if (!run["top_bottleneck"].is_null())
+      out += fmt::format("  top kernel  {}\n", run["top_bottleneck"].get<std::string>());
+    for (const Json& op : run["top_ops"]) {
+      out += fmt::format("  {:>10}  {} ({} calls)\n", HumanMs(op["gpu_ms"]), op["name"].get<std::string>(),
+                         HumanCount(op["calls"]));
+    }
+    for (const Json& c : run["counters"]) {
+      if (c["severity"] == "info") continue;
+      out += fmt::format("  {}: {} {} - {}\n", c["severity"].get<std::string>(), HumanCount(c["count"]),
+                         c["name"].get<std::string>(), c["meaning"].get<std::string>());
+    }
+    return out;
+  }
+
+  std::vector<std::string> paths_, tags_;
+  std::string format_, model_;
+  bool allow_truncated_ = false, force_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Op> Describe() { return std::make_unique<ImportOp>(); }
+
+}  // namespace nl::ops::import

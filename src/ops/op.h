@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Op: one operation of NeuroLens (import, ls, query, ...), described once.
+// From the description come the CLI command with its --help and completion, and
+// later the HTTP route and the MCP tool; every face runs the same handler and
+// gets the same reply. One folder per operation under ops/, each with
+// `std::unique_ptr<Op> Describe()`; CMake generates the registry from the folders.
+// Thread rule: an Op object serves one request on one thread; make one per request.
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+
+namespace nl {
+
+class Settings;
+class Store;
+
+enum class ParamKind { kString, kInt, kNumber, kBool, kChoice, kPath, kRun, kKeyValue };
+
+// One parameter as the faces see it: enough for a flag, a JSON Schema property
+// and a completion entry.
+struct ParamInfo {
+  std::string name;  // snake_case; the CLI shows it with dashes
+  std::string help;  // one sentence, with the unit where there is one
+  ParamKind kind = ParamKind::kString;
+  bool positional = false;
+  bool repeated = false;
+  bool required = false;
+  bool local_only = false;  // a path of this machine: never offered to remote callers
+  Json default_value;       // null: none
+  std::vector<std::string> choices;
+  std::optional<double> min, max;
+};
+
+// Collects parameter descriptions, each bound to the member it fills. The same
+// Bind() call serves describing (Info) and reading (Fill).
+class ParamBinder {
+ public:
+  class Handle {
+   public:
+    Handle(ParamBinder* binder, size_t index) : binder_(binder), index_(index) {}
+    Handle& Positional() {
+      info().positional = true;
+      return *this;
+    }
+    Handle& Required() {
+      info().required = true;
+      return *this;
+    }
+    Handle& LocalOnly() {
+      info().local_only = true;
+      return *this;
+    }
+    Handle& Run() {
+      info().kind = ParamKind::kRun;
+      return *this;
+    }
+    Handle& Path() {
+      info().kind = ParamKind::kPath;
+      return *this;
+    }
+    Handle& KeyValue() {
+      info().kind = ParamKind::kKeyValue;
+      return *this;
+    }
+    Handle& Choices(std::vector<std::string> values) {
+      info().kind = ParamKind::kChoice;
+      info().choices = std::move(values);
+      return *this;
+    }
+    Handle& Range(double min, double max) {
+      info().min = min;
+      info().max = max;
+      return *this;
+    }
+
+   private:
+    ParamInfo& info() { return binder_->params_[index_]; }
+    ParamBinder* binder_;
+    size_t index_;
+  };
+
+  // The member's present value is the default (empty string and empty list: no default).
+  Handle Add(std::string name, std::string& member, std::string help);
+  Handle Add(std::string name, int64_t& member, std::string help);
+  Handle Add(std::string name, double& member, std::string help);
+  Handle Add(std::string name, bool& member, std::string help);
+  Handle Add(std::string name, std::vector<std::string>& member, std::string help);
+
+  const std::vector<ParamInfo>& params() const { return params_; }
+
+  // Checks `args` (an object) against the descriptions and fills the members:
+  // unknown names, wrong types, missing required values, values outside choices
+  // or range are InvalidInput naming the parameter.
+  Status Fill(const Json& args);
+
+ private:
+  friend class Handle;
+  using Setter = std::function<Status(const ParamInfo& info, const Json& value)>;
+  Handle Register(std::string name, std::string help, ParamKind kind, Json default_value, Setter setter);
+
+  std::vector<ParamInfo> params_;
+  std::vector<Setter> setters_;
+};
+
+enum class Cost { kInstant, kSeconds, kMinutes };
+
+struct OpInfo {
+  std::string name;         // CLI command, HTTP route and MCP tool
+  std::string summary;      // what it answers, one line
+  std::string choose_when;  // when to take it rather than its neighbours
+  std::string example;      // one full command line that works
+  Cost cost = Cost::kInstant;
+  bool writes = false;  // changes the store
+  bool hidden = false;  // internal: kept out of lists
+  Json reply_schema;    // JSON Schema (draft-07) of the reply
+};
+
+// Progress of long work; `total` 0 means unknown. Called from any thread.
+using ProgressFn = std::function<void(std::string_view what, int64_t done_bytes, int64_t total_bytes)>;
+
+// What a handler may use. Owned by the face, outlives the request.
+struct OpContext {
+  const Settings* settings = nullptr;
+  ProgressFn progress;                           // may be empty
+  const std::atomic<bool>* cancelled = nullptr;  // may be null; poll it in long loops
+  bool interactive = false;                      // a person at a terminal watches
+
+  bool Cancelled() const { return cancelled != nullptr && cancelled->load(std::memory_order_relaxed); }
+};
+
+struct Reply {
+  Json json;
+  bool answer_is_no = false;  // exit status 1: the question was answered, with "no"
+  std::string raw;            // when not empty: the exact bytes for stdout instead of text (csv, scripts)
+};
+
+// How text should look on this terminal.
+struct TextStyle {
+  int width = 80;
+  bool color = false;
+};
+
+class Op {
+ public:
+  virtual ~Op() = default;
+  virtual OpInfo Info() const = 0;
+  virtual void Bind(ParamBinder& binder) = 0;
+  virtual Result<Reply> Run(OpContext& context) = 0;
+  // The reply for a person's eyes. Everything it says is in the JSON too.
+  virtual std::string Text(const Reply& reply, const TextStyle& style) const = 0;
+};
+
+using OpFactory = std::unique_ptr<Op> (*)();
+
+// Every operation, sorted by name (generated from the folders of ops/).
+const std::vector<OpFactory>& AllOps();
+// A fresh Op by name, or null.
+std::unique_ptr<Op> MakeOp(std::string_view name);
+
+// JSON Schema (draft-07) of an operation's parameters.
+Json ParamSchema(const std::vector<ParamInfo>& params);
+
+// The one entry all faces use: bind, check, run.
+Result<Reply> RunOp(Op& op, const Json& args, OpContext& context);
+
+}  // namespace nl

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// ls, show, tag, rm, query and doctor over a real store, through RunOp as every face does.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "ledger/run_fixture.h"
+#include "ops/open_store.h"
+#include "ops/settings.h"
+
+namespace nl {
+namespace {
+
+using testing_runs::AddRun;
+using testing_runs::Must;
+
+class StoreOpsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    settings_ = Must(Settings::Load({{{"store", store_path()}}, [](const char*) { return nullptr; }, dir_.path()}));
+    context_.settings = &settings_;
+  }
+  std::string store_path() const { return dir_.path() + "/store"; }
+  void AddRuns() {
+    auto store = Must(Store::Open(store_path(), Store::Mode::kReadWrite));
+    first_ = AddRun(*store, "one", {{"name", "baseline"}});
+    second_ = AddRun(*store, "two");
+  }
+  Result<Reply> Call(const char* name, const char* args) {
+    op_ = MakeOp(name);
+    return RunOp(*op_, Must(ParseJson(args)), context_);
+  }
+  // The reply as a person sees it; also checks that no line is wider than the terminal.
+  std::string Text(const Reply& reply) {
+    std::string text = op_->Text(reply, {80, false});
+    size_t begin = 0;
+    for (size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+      EXPECT_LE(end - begin, 100u) << text.substr(begin, end - begin);
+      begin = end + 1;
+    }
+    return text;
+  }
+  static bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+  TempDir dir_ = Must(TempDir::Make("nl-ops-"));
+  Settings settings_;
+  OpContext context_;
+  std::unique_ptr<Op> op_;
+  std::string first_, second_;
+};
+
+TEST_F(StoreOpsTest, EveryOpHasAnExampleAndASchemaForItsReply) {
+  for (const char* name : {"ls", "show", "tag", "rm", "query", "doctor"}) {
+    const OpInfo info = MakeOp(name)->Info();
+    EXPECT_TRUE(Has(info.example, std::string("neurolens ") + name)) << name;
+    EXPECT_EQ(info.reply_schema.value("type", ""), "object") << name;
+    EXPECT_FALSE(info.reply_schema["properties"].empty()) << name;
+  }
+}
+
+TEST_F(StoreOpsTest, MissingStoreListsEmptyAndIsNotFoundElsewhere) {
+  const Reply reply = Must(Call("ls", "{}"));
+  EXPECT_TRUE(reply.json["runs"].empty());
+  EXPECT_TRUE(Has(Text(reply), "no runs in"));
+  EXPECT_EQ(Call("show", R"j({"run": "@latest"})j").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(Call("tag", R"j({"run": "@latest", "tags": ["a=b"]})j").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(Call("rm", R"j({"runs": ["@latest"]})j").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(Call("query", R"j({"args": ["SELECT 1"]})j").error().code, ErrorCode::kNotFound);
+  EXPECT_TRUE(Must(Call("doctor", "{}")).json["healthy"].get<bool>());
+  EXPECT_FALSE(PathExists(store_path()));
+}
+
+TEST_F(StoreOpsTest, LsShowsNewestFirstFiltersAndCounts) {
+  AddRuns();
+  const Reply all = Must(Call("ls", "{}"));
+  ASSERT_EQ(all.json["runs"].size(), 2u);
+  EXPECT_EQ(all.json["runs"][0]["run_id"], second_);
+  EXPECT_TRUE(Has(Text(all), "H200"));
+  const Reply tagged = Must(Call("ls", R"j({"tag": ["name=baseline"]})j"));
+  ASSERT_EQ(tagged.json["runs"].size(), 1u);
+  EXPECT_EQ(tagged.json["runs"][0]["run_id"], first_);
+  EXPECT_TRUE(Has(Text(tagged), "1 of 2 runs"));
+  EXPECT_TRUE(Must(Call("ls", R"j({"since": "2200-01-01"})j")).json["runs"].empty());
+  EXPECT_EQ(Must(Call("ls", R"j({"since": "1h", "reverse": true, "limit": 1})j")).json["runs"][0]["run_id"], first_);
+  EXPECT_EQ(Call("ls", R"j({"since": "yesterdayish"})j").error().code, ErrorCode::kInvalidInput);
+  EXPECT_EQ(Call("ls", R"j({"sort": "nonsense"})j").error().code, ErrorCode::kInvalidInput);
+  EXPECT_EQ(Call("ls", R"j({"tag": ["=x"]})j").error().code, ErrorCode::kInvalidInput);
+}
+
+TEST_F(StoreOpsTest, ShowTellsTablesAndWhatWasLost) {
+  AddRuns();
+  testing_runs::WriteParquet(store_path() + "/runs/" + second_ + "/import_log.parquet",
+                             "SELECT 0 AS id, 'bad_ts' AS reason, 'data_loss' AS severity, 4 AS count, 'f' AS file, 9 AS "
+                             "byte_offset, 't' AS text, 'record again' AS advice");
+  const Reply reply = Must(Call("show", R"j({"run": "@latest"})j"));
+  EXPECT_EQ(reply.json["warnings"], Json::array());
+  ASSERT_EQ(reply.json["tables"].size(), 2u);
+  EXPECT_EQ(reply.json["tables"][1]["name"], "kernel");
+  EXPECT_EQ(reply.json["tables"][1]["rows"], 3);
+  EXPECT_EQ(reply.json["import_log"][0]["count"], 4);
+  EXPECT_EQ(reply.json["document"]["software"]["backend"], "torch");
+  EXPECT_FALSE(reply.json["document"].contains("timeline"));
+  const std::string text = Text(reply);
+  for (const char* part : {"kineto", "4 x bad_ts", "record again", "kernel", "1.0 ms"}) {
+    EXPECT_TRUE(Has(text, part)) << part << "\n" << text;
+  }
+}
+
+TEST_F(StoreOpsTest, ShowOfADamagedRunStillAnswersWithAWarning) {
+  AddRuns();
+  Must(WriteFileAtomically(store_path() + "/runs/" + second_ + "/run.json", "{"));
+  Must(WriteFileAtomically(store_path() + "/runs/" + second_ + "/kernel.parquet", "PAR1"));
+  const Reply reply = Must(Call("show", R"j({"run": "@latest"})j"));
+  EXPECT_EQ(reply.json["tables"][0]["rows"], nullptr);
+  EXPECT_GE(reply.json["warnings"].size(), 2u);
+  EXPECT_EQ(Must(Call("doctor", "{}")).answer_is_no, true);
+}
+
+TEST_F(StoreOpsTest, TagSetsRemovesAndThenNamesTheRun) {
+  AddRuns();
+  EXPECT_EQ(Must(Call("tag", R"j({"run": "@latest", "tags": ["name=fast", "n=1=2"]})j")).json["tags"],
+            Json::parse(R"j({"n": "1=2", "name": "fast"})j"));
+  EXPECT_EQ(Must(Call("tag", R"j({"run": "fast", "tags": ["n="]})j")).json["run_id"], second_);
+  EXPECT_EQ(Must(Call("tag", R"j({"run": "fast"})j")).json["tags"], Json::parse(R"j({"name": "fast"})j"));
+  for (const char* bad : {R"j({"run": "fast", "tags": ["novalue"]})j", R"j({"run": "fast", "tags": ["=x"]})j",
+                          R"j({"run": "fast", "tags": ["@latest=x"]})j", R"j({"run": "fast", "tags": ["a=\u001b[31m"]})j"}) {
+    EXPECT_EQ(Call("tag", bad).error().code, ErrorCode::kInvalidInput) << bad;
+  }
+}
+
+TEST_F(StoreOpsTest, RmDeletesAllNamedOrNone) {
+  AddRuns();
+  EXPECT_FALSE(Call("rm", R"j({"runs": ["baseline", "nope"]})j").ok());
+  EXPECT_EQ(Must(Call("ls", "{}")).json["total"], 2);
+  EXPECT_EQ(Call("rm", R"j({"runs": ["@all"]})j").error().code, ErrorCode::kInvalidInput);
+  const Reply reply = Must(Call("rm", R"j({"runs": ["baseline", "@latest~1"]})j"));
+  EXPECT_EQ(reply.json["removed"].size(), 1u) << "two names of one run";
+  EXPECT_GT(reply.json["freed_bytes"].get<int64_t>(), 0);
+  EXPECT_TRUE(Has(Text(reply), first_));
+  EXPECT_FALSE(PathExists(store_path() + "/runs/" + first_));
+  Must(Call("rm", R"j({"runs": ["@all"], "yes": true})j"));
+  EXPECT_EQ(Must(Call("ls", "{}")).json["total"], 0);
+}
+
+TEST_F(StoreOpsTest, QueryAsksOneSeveralOrAllRuns) {
+  AddRuns();
+  EXPECT_EQ(Must(Call("query", R"j({"args": ["SELECT sum(dur_ns) FROM kernel"]})j")).json["rows"], Json::parse("[[600]]"));
+  const Reply both = Must(Call("query", R"j({"args": ["@all", "SELECT run, count(*) FROM kernel GROUP BY run"]})j"));
+  EXPECT_EQ(both.json["row_count"], 2);
+  EXPECT_TRUE(Has(Text(both), "2 rows in"));
+  const Reply joined = Must(Call("query",
+                                 R"j({"args": ["baseline", "@latest", "SELECT r.run_id, r.tags, sum(dur_ns) FROM kernel JOIN runs r USING (run) GROUP BY ALL ORDER BY 1"]})j"));
+  ASSERT_EQ(joined.json["rows"].size(), 2u);
+  EXPECT_EQ(joined.json["rows"][0], Json({first_, "name=baseline", 600}));
+  EXPECT_EQ(Must(Call("query", R"j({"args": ["SELECT count(*) FROM memcpy"]})j")).json["rows"], Json::parse("[[0]]"));
+  EXPECT_EQ(Call("query", R"j({"args": ["@latest"]})j").error().code, ErrorCode::kInvalidInput);
+  EXPECT_EQ(Call("query", R"j({"args": ["nope", "SELECT 1"]})j").error().code, ErrorCode::kNotFound);
+}
+
+TEST_F(StoreOpsTest, QueryFormatsAreExactBytes) {
+  AddRuns();
+  EXPECT_EQ(Must(Call("query", R"j({"args": ["SELECT id, name FROM kernel WHERE id < 2"], "format": "csv"})j")).raw,
+            "id,name\r\n0,gemm_0\r\n1,gemm_1\r\n");
+  EXPECT_EQ(Must(Call("query", R"j({"args": ["SELECT id, start_ns FROM kernel LIMIT 1"], "format": "json"})j")).raw,
+            "[\n{\"id\":0,\"start_ns\":9007199254740993}\n]\n");
+  EXPECT_EQ(Call("query", R"j({"args": ["SELECT 1"], "format": "parquet"})j").error().code, ErrorCode::kInvalidInput);
+  const std::string out = dir_.path() + "/o.parquet";
+  const Json args = {{"args", {"SELECT * FROM kernel"}}, {"format", "parquet"}, {"out", out}};
+  const Reply reply = Must(Call("query", DumpJson(args).c_str()));
+  EXPECT_EQ(reply.json["row_count"], 3);
+  EXPECT_TRUE(Has(Text(reply), "wrote 3 rows"));
+  EXPECT_EQ(Must(ReadWholeFile(out)).substr(0, 4), "PAR1");
+}
+
+TEST_F(StoreOpsTest, QueryCutsATableVisiblyAndRefusesToCutAFileSilently) {
+  AddRuns();
+  const Reply cut = Must(Call("query", R"j({"args": ["SELECT * FROM range(20000)"]})j"));
+  EXPECT_TRUE(cut.json["truncated"].get<bool>());
+  EXPECT_EQ(cut.json["row_count"], 10000);
+  EXPECT_TRUE(Has(Text(cut), "there are more"));
+  EXPECT_EQ(Call("query", R"j({"args": ["SELECT * FROM range(20000)"], "format": "csv"})j").error().code,
+            ErrorCode::kLimit);
+  EXPECT_EQ(Must(Call("query", R"j({"args": ["SELECT * FROM range(20000)"], "format": "csv", "max_rows": 2})j")).raw,
+            "range\r\n0\r\n1\r\n");
+  EXPECT_EQ(Call("query", R"j({"args": ["SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range=3*b.range+1"], "timeout": 0.2})j").error().code, ErrorCode::kLimit);
+}
+
+}  // namespace
+}  // namespace nl
