@@ -61,6 +61,15 @@ nl_configure() {
   touch "$dir/.configured"
 }
 
+# What broke, without the warnings and command lines around it.
+nl_build_errors() {
+  local failed
+  failed=$(awk '/^FAILED: /{ on = 1 } /^\[[0-9]+\/[0-9]+\] /{ on = 0 } on' "$1")
+  grep -A 4 -E '^[^ ]*: (fatal )?error: |undefined reference|^collect2: ' <<<"$failed" && return
+  grep -A 10 -E '^ninja: error|CMake Error' "$1" && return
+  tail -n 40 "$1"
+}
+
 # nl_build PRESET [TARGET...]: quiet unless it is slow or fails. One build of a folder at a time.
 nl_build() {
   local preset=$1 dir=$NL_ROOT/build/$1 log=$NL_ROOT/build/$1/build.log
@@ -71,7 +80,7 @@ nl_build() {
     nl_configure "$preset" || exit 1
     touch "$dir/.building"
     if ! NINJA_STATUS='[%f/%t] ' ninja -C "$dir" "$@" 2>&1 </dev/null 9>&- | tee "$log" | nl_progress "$preset"; then
-      awk '/^FAILED: |error:|^ninja: error|CMake Error/ { on = 1 } on' "$log" | grep -v '^\[' | head -n 60 >&2
+      nl_build_errors "$log" | head -n 60 >&2
       nl_say "building $preset failed; everything it said: build/$preset/build.log"
       exit 1
     fi

@@ -76,9 +76,9 @@ Error Ambiguous(std::string_view ref, const std::vector<CatalogRun>& runs) {
 }
 
 bool LooksLikeIdPrefix(std::string_view ref) {
-  return ref.size() >= kMinPrefix && ref.size() <= 36 &&
-         std::all_of(ref.begin(), ref.end(),
-                     [](char c) { return c == '-' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  return ref.size() >= kMinPrefix && ref.size() <= 36 && std::all_of(ref.begin(), ref.end(), [](char c) {
+           return c == '-' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
 }
 
 Result<CatalogRun> ResolveLatest(Catalog& catalog, std::string_view ref) {

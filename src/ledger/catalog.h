@@ -53,8 +53,8 @@ const std::vector<std::string>& RunSortNames();
 // Empty fields do not filter. Text is compared without regard to case.
 struct RunFilter {
   std::string backend;
-  std::string model;      // substring
-  std::string device;     // substring
+  std::string model;   // substring
+  std::string device;  // substring
   std::string precision;
   std::vector<std::pair<std::string, std::string>> tags;  // all must match; empty value: any value
   std::optional<int64_t> since_ns;                        // created at or after

@@ -72,7 +72,7 @@ Error SqliteError(sqlite3* db, int code, const std::string& path) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       error.message = fmt::format("the catalog {} is damaged: {}", path, text);
-      error.hint = "neurolens doctor --repair rebuilds it from the run folders";
+      error.hint = kDamagedCatalogHint;
       break;
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -81,9 +81,7 @@ Error SqliteError(sqlite3* db, int code, const std::string& path) {
       break;
     case SQLITE_FULL: error.hint = "the disk is full: free some space"; break;
     case SQLITE_READONLY:
-    case SQLITE_PERM:
-      error.hint = "the store is read-only for this user: choose another with --store";
-      break;
+    case SQLITE_PERM: error.hint = "the store is read-only for this user: choose another with --store"; break;
     case SQLITE_CANTOPEN: error.hint = "check that the store folder exists and its permissions"; break;
     default: break;
   }
@@ -308,9 +306,10 @@ Status SqliteCatalog::Open(CatalogMode mode) {
   }
   NL_ASSIGN(int64_t version, Number("PRAGMA user_version"));
   if (version > kVersion) {
-    return Unsupported(fmt::format("the catalog {} was written by a newer NeuroLens (catalog version {}, this one "
-                                   "knows up to {})",
-                                   path_, version, kVersion))
+    return Unsupported(
+               fmt::format("the catalog {} was written by a newer NeuroLens (catalog version {}, this one "
+                           "knows up to {})",
+                           path_, version, kVersion))
         .Hint("use that newer version, or another store");
   }
   if (version == kVersion) return {};
@@ -390,7 +389,8 @@ Result<InsertOutcome> SqliteCatalog::Insert(const CatalogRun& run) {
 
 Result<std::vector<CatalogRun>> SqliteCatalog::FindByPrefix(std::string_view prefix, int64_t limit) {
   // Ids are hexadecimal digits and dashes, all below '~'.
-  Statement s = Prepare(fmt::format("{} WHERE r.run_id >= ? AND r.run_id < ? ORDER BY r.run_id LIMIT ?", kSelectRun));
+  Statement s =
+      Prepare(fmt::format("{} WHERE r.run_id >= ? AND r.run_id < ? ORDER BY r.run_id LIMIT ?", kSelectRun));
   s.Bind(prefix).Bind(std::string(prefix) + "~").Bind(limit);
   return Collect(s);
 }
@@ -418,8 +418,8 @@ Result<std::vector<CatalogRun>> SqliteCatalog::List(const RunFilter& filter) {
   }
   if (filter.since_ns) sql += fmt::format(" AND r.created_at_ns >= {}", *filter.since_ns);
   const char* direction = filter.descending ? "DESC" : "ASC";
-  sql += fmt::format(" ORDER BY {} {}, r.added_seq {} LIMIT {}", SortColumn(filter.sort), direction, direction,
-                     filter.limit);
+  sql += fmt::format(" ORDER BY {} {}, r.added_seq {} LIMIT {}", SortColumn(filter.sort), direction,
+                     direction, filter.limit);
   Statement s = Prepare(sql);
   for (const std::string& value : values) s.Bind(value);
   return Collect(s);

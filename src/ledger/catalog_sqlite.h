@@ -14,6 +14,9 @@ namespace nl {
 
 enum class CatalogMode { kReadOnly, kReadWrite };
 
+// The hint of every error that means "the file itself is damaged".
+inline constexpr char kDamagedCatalogHint[] = "neurolens doctor --repair rebuilds it from the run folders";
+
 // kReadWrite creates the file when absent; kReadOnly then answers NotFound.
 // A damaged file is Io with the hint to run `neurolens doctor --repair`; a file
 // written by a newer NeuroLens is Unsupported.

@@ -16,7 +16,9 @@ namespace {
 
 using testing_runs::Must;
 
-CatalogRun MakeRun(const std::string& id, const std::string& content) { return testing_runs::Entry(id, content); }
+CatalogRun MakeRun(const std::string& id, const std::string& content) {
+  return testing_runs::Entry(id, content);
+}
 
 class CatalogTest : public ::testing::Test {
  protected:
@@ -38,7 +40,6 @@ class CatalogTest : public ::testing::Test {
   TempDir dir_ = Must(TempDir::Make("nl-catalog-"));
   std::unique_ptr<Catalog> catalog_;
 };
-
 
 TEST_F(CatalogTest, RunReadsBackEqualFieldByField) {
   CatalogRun run = MakeRun("01930000-aaaa", "x");

@@ -51,7 +51,8 @@ std::string RunFolderDefect(const std::string& folder) {
   if (!document.ok()) return fmt::format("run.json is not JSON: {}", document.error().message);
   Result<std::vector<SchemaViolation>> violations = ValidateRunDocument(*document);
   if (!violations.ok()) return fmt::format("run.json: {}", violations.error().message);
-  if (!violations->empty()) return fmt::format("run.json breaks the schema: {}", violations->front().ToString());
+  if (!violations->empty())
+    return fmt::format("run.json breaks the schema: {}", violations->front().ToString());
   for (const std::string& table : TablesIn(folder)) {
     const std::string defect = ParquetDefect(fmt::format("{}/{}.parquet", folder, table));
     if (!defect.empty()) return fmt::format("{}.parquet {}", table, defect);
@@ -72,7 +73,8 @@ std::string MissingFile(const std::string& folder) {
     std::error_code ec;
     const uintmax_t bytes = fs::file_size(fmt::format("{}/{}", folder, name), ec);
     if (ec) return fmt::format("{} is missing", name);
-    if (file.contains("bytes") && file["bytes"].is_number_unsigned() && file["bytes"].get<uintmax_t>() != bytes) {
+    if (file.contains("bytes") && file["bytes"].is_number_unsigned() &&
+        file["bytes"].get<uintmax_t>() != bytes) {
       return fmt::format("{} has {} bytes instead of {}", name, bytes, file["bytes"].get<uintmax_t>());
     }
   }
@@ -163,7 +165,8 @@ void Examination::CheckDisk() {
     return;
   }
   const double free_gb = static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize) / 1e9;
-  Add("disk", free_gb < kLowDiskGb ? CheckStatus::kWarning : CheckStatus::kOk, fmt::format("{:.1f} GB free", free_gb));
+  Add("disk", free_gb < kLowDiskGb ? CheckStatus::kWarning : CheckStatus::kOk,
+      fmt::format("{:.1f} GB free", free_gb));
 }
 
 void Examination::CheckStaging() {
@@ -172,8 +175,9 @@ void Examination::CheckStaging() {
   const std::set<std::string> present(names.begin(), names.end());
   std::set<std::string> bases;
   for (const std::string& name : names) {
-    bases.insert(name.ends_with(kStagingLockSuffix) ? name.substr(0, name.size() - std::strlen(kStagingLockSuffix))
-                                                    : name);
+    bases.insert(name.ends_with(kStagingLockSuffix)
+                     ? name.substr(0, name.size() - std::strlen(kStagingLockSuffix))
+                     : name);
   }
   int alive = 0;
   int dead = 0;
@@ -194,7 +198,8 @@ void Examination::CheckStaging() {
               return RemoveTree(lock_path);
             });
   }
-  if (dead == 0) Ok("staging", alive == 0 ? "no leftovers" : fmt::format("no leftovers; {} import(s) under way", alive));
+  if (dead == 0)
+    Ok("staging", alive == 0 ? "no leftovers" : fmt::format("no leftovers; {} import(s) under way", alive));
 }
 
 Status Examination::Rebuild(int* restored) {
@@ -246,8 +251,7 @@ void Examination::CheckCatalog() {
   if (!opened.ok()) {
     const Error& error = opened.error();
     // Only a damaged file may be replaced: not a newer one, nor one we may not open.
-    const bool damaged = error.code == ErrorCode::kIo && error.message.find("damaged") != std::string::npos;
-    if (damaged) {
+    if (error.hint == kDamagedCatalogHint) {
       RebuildCatalog(error.message);
     } else if (error.code == ErrorCode::kNotFound) {
       Ok("catalog", "still empty");
@@ -295,8 +299,9 @@ void Examination::CheckOrphan(const std::string& run_id) {
   if (defect.empty() && !run.ok()) defect = run.error().message;
   if (defect.empty() && run->run_id != run_id) defect = fmt::format("it says it is run {}", run->run_id);
   if (!defect.empty()) {
-    Problem("run", fmt::format("{} is not in the catalog and not whole: {}; remove {} by hand if it is not needed",
-                               run_id, defect, folder));
+    Problem("run",
+            fmt::format("{} is not in the catalog and not whole: {}; remove {} by hand if it is not needed",
+                        run_id, defect, folder));
     return;
   }
   Result<std::optional<CatalogRun>> same = std::optional<CatalogRun>();

@@ -28,7 +28,9 @@ class DoctorTest : public ::testing::Test {
     }
     return out;
   }
-  static bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+  static bool Has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  }
 
   TempDir dir_ = Must(TempDir::Make("nl-doctor-"));
 };
@@ -99,7 +101,8 @@ TEST_F(DoctorTest, DamagedCatalogIsRebuiltExactlyFromTheRunFolders) {
   EXPECT_TRUE(report.Healthy()) << Findings(report);
   const auto after = Must(OpenStore()->catalog().List({}));
   ASSERT_EQ(after.size(), before.size());
-  for (size_t i = 0; i < after.size(); ++i) EXPECT_EQ(CatalogRunToJson(after[i]), CatalogRunToJson(before[i]));
+  for (size_t i = 0; i < after.size(); ++i)
+    EXPECT_EQ(CatalogRunToJson(after[i]), CatalogRunToJson(before[i]));
 }
 
 TEST_F(DoctorTest, LostCatalogIsRebuiltAlsoFromDocumentsAlone) {

@@ -68,17 +68,18 @@ Result<std::unique_ptr<DuckDbApi>> LoadFrom(const std::string& path) {
   }
   auto api = std::make_unique<DuckDbApi>();
   std::string missing;
-#define NL_DUCKDB_LOAD(name)                                                                  \
-  api->name = reinterpret_cast<decltype(api->name)>(::dlsym(handle, "duckdb_" #name));        \
+#define NL_DUCKDB_LOAD(name)                                                           \
+  api->name = reinterpret_cast<decltype(api->name)>(::dlsym(handle, "duckdb_" #name)); \
   if (api->name == nullptr && missing.empty()) missing = "duckdb_" #name;
   NL_DUCKDB_FUNCTIONS(NL_DUCKDB_LOAD)
 #undef NL_DUCKDB_LOAD
-  if (!missing.empty()) return Unsupported(fmt::format("{} is not a DuckDB we can use: no {}", path, missing));
+  if (!missing.empty())
+    return Unsupported(fmt::format("{} is not a DuckDB we can use: no {}", path, missing));
   api->version = api->library_version();
   if (!api->version.empty() && api->version[0] == 'v') api->version.erase(0, 1);
   if (!VersionIsUsable(api->version)) {
-    return Unsupported(fmt::format("{} is DuckDB {}; {}.{} or a later {}.x is needed", path, api->version, kMajor,
-                                   kMinMinor, kMajor));
+    return Unsupported(fmt::format("{} is DuckDB {}; {}.{} or a later {}.x is needed", path, api->version,
+                                   kMajor, kMinMinor, kMajor));
   }
   api->path = path;
   return api;
@@ -101,7 +102,8 @@ Result<const DuckDbApi*> LoadDuckDb(const std::string& configured_path) {
     last = std::move(api).error();
     if (candidate.named_by_user) break;
   }
-  return std::move(last).Hint("set NEUROLENS_DUCKDB to libduckdb.so of DuckDB 1.4, or run ./neurolens once to fetch it");
+  return std::move(last).Hint(
+      "set NEUROLENS_DUCKDB to libduckdb.so of DuckDB 1.4, or run ./neurolens once to fetch it");
 }
 
 }  // namespace nl

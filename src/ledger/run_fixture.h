@@ -93,7 +93,8 @@ inline void WriteRunFiles(const std::string& folder, const std::string& run_id, 
 }
 
 // Stages, fills and commits one run; gives its id.
-inline std::string AddRun(Store& store, const std::string& content, std::map<std::string, std::string> tags = {}) {
+inline std::string AddRun(Store& store, const std::string& content,
+                          std::map<std::string, std::string> tags = {}) {
   const std::string run_id = NewUuidV7();
   StagedRun staged = Must(store.Stage());
   WriteRunFiles(staged.path(), run_id, content);

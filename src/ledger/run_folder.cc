@@ -25,7 +25,8 @@ constexpr int64_t kParquetMinBytes = 12;
 CatalogRun FromDocument(const RunDocument& document, const std::string& folder) {
   CatalogRun run;
   run.run_id = document.run_id;
-  if (Result<int64_t> created = ParseTimePoint(document.created_at); created.ok()) run.created_at_ns = *created;
+  if (Result<int64_t> created = ParseTimePoint(document.created_at); created.ok())
+    run.created_at_ns = *created;
   run.backend = document.software.backend;
   run.precision = document.software.precision;
   run.model = document.model.name.value_or("");
@@ -74,7 +75,8 @@ std::string ParquetDefect(const std::string& path) {
   if (std::memcmp(head, "PAR1", 4) != 0) return "does not begin as Parquet";
   if (std::memcmp(tail + 4, "PAR1", 4) != 0) return "is cut short (no Parquet end mark)";
   const uint32_t footer = tail[0] | tail[1] << 8 | tail[2] << 16 | static_cast<uint32_t>(tail[3]) << 24;
-  if (footer == 0 || footer > info.st_size - kParquetMinBytes) return "has a footer that does not fit the file";
+  if (footer == 0 || footer > info.st_size - kParquetMinBytes)
+    return "has a footer that does not fit the file";
   return "";
 }
 

@@ -39,7 +39,8 @@ class OpenDatabase {
       list += fmt::format("{}{} {}", list.empty() ? "" : ", ", SqlName(column.name), column.type);
     }
     NL_TRY(Run(fmt::format("CREATE TABLE result ({})", list)));
-    if (api_.appender_create(connection_, nullptr, "result", &appender_) != DuckDBSuccess) return AppenderError();
+    if (api_.appender_create(connection_, nullptr, "result", &appender_) != DuckDBSuccess)
+      return AppenderError();
     return {};
   }
   Status Append(duckdb_data_chunk chunk) {
@@ -85,10 +86,11 @@ Result<std::string> SelectList(OpenDatabase& database, const std::vector<SqlColu
     std::string item = name;
     if (column.type == "HUGEINT") {
       idx_t too_large = 0;
-      NL_TRY(database.Run(fmt::format("SELECT 1 FROM result WHERE {0} IS NOT NULL AND TRY_CAST({0} AS BIGINT) IS NULL "
-                                      "LIMIT 1",
-                                      name),
-                          &too_large));
+      NL_TRY(database.Run(
+          fmt::format("SELECT 1 FROM result WHERE {0} IS NOT NULL AND TRY_CAST({0} AS BIGINT) IS NULL "
+                      "LIMIT 1",
+                      name),
+          &too_large));
       if (too_large == 0) item = fmt::format("CAST({0} AS BIGINT) AS {0}", name);
     }
     list += (list.empty() ? "" : ", ") + item;
@@ -105,7 +107,8 @@ Result<SqlOutcome> SqlSession::QueryToParquet(std::string_view sql, const SqlLim
   // The engine spells its own types, nested ones included, as CREATE TABLE takes them.
   SqlLimits no_row_limit = limits;
   no_row_limit.max_rows = -1;
-  NL_ASSIGN(SqlTable description, QueryTable(fmt::format("DESCRIBE SELECT * FROM ({}\n)", guarded.text), no_row_limit));
+  NL_ASSIGN(SqlTable description,
+            QueryTable(fmt::format("DESCRIBE SELECT * FROM ({}\n)", guarded.text), no_row_limit));
   std::vector<SqlColumn> columns;
   for (const Json& row : description.rows) {
     columns.push_back({row.at(0).get<std::string>(), row.at(1).get<std::string>()});
@@ -114,14 +117,15 @@ Result<SqlOutcome> SqlSession::QueryToParquet(std::string_view sql, const SqlLim
   OpenDatabase database(api_);
   NL_TRY(database.Open());
   NL_TRY(database.CreateTable(columns));
-  NL_ASSIGN(SqlOutcome outcome,
-            Execute(fmt::format("SELECT * FROM ({}\n)", guarded.text), limits, false,
-                    [&](const SqlOutcome&, const SqlChunk& chunk) { return database.Append(chunk.handle()); }));
+  NL_ASSIGN(SqlOutcome outcome, Execute(fmt::format("SELECT * FROM ({}\n)", guarded.text), limits, false,
+                                        [&](const SqlOutcome&, const SqlChunk& chunk) {
+                                          return database.Append(chunk.handle());
+                                        }));
   NL_TRY(database.Close());
   NL_ASSIGN(std::string list, SelectList(database, columns));
   const std::string temporary = fmt::format("{}.tmp-{}", path, RandomHex(8));
-  Status written = database.Run(fmt::format("COPY (SELECT {} FROM result) TO {} (FORMAT parquet, COMPRESSION zstd)",
-                                            list, SqlQuote(temporary)));
+  Status written = database.Run(fmt::format(
+      "COPY (SELECT {} FROM result) TO {} (FORMAT parquet, COMPRESSION zstd)", list, SqlQuote(temporary)));
   if (written.ok()) written = SyncFile(temporary);
   if (written.ok() && std::rename(temporary.c_str(), path.c_str()) != 0) written = FileError("write", path);
   if (!written.ok()) {

@@ -16,13 +16,27 @@ constexpr std::string_view kQueryWords[] = {"select", "with", "from",      "valu
 // enable_logging writes files under any allowed folder from inside a SELECT (seen in
 // DuckDB 1.4.4); arrow_scan reads raw pointers; query and its kin run SQL held in strings,
 // which this guard would not see.
-constexpr std::string_view kRefusedFunctions[] = {
-    "enable_logging", "disable_logging",   "truncate_duckdb_logs", "write_log",  "arrow_scan",
-    "arrow_scan_dumb", "duckdb_secrets",   "which_secret",         "checkpoint", "force_checkpoint",
-    "query",           "query_table",      "json_execute_serialized_sql", "import_database",
-    "copy_database",   "add_parquet_key",  "getenv"};
+constexpr std::string_view kRefusedFunctions[] = {"enable_logging",
+                                                  "disable_logging",
+                                                  "truncate_duckdb_logs",
+                                                  "write_log",
+                                                  "arrow_scan",
+                                                  "arrow_scan_dumb",
+                                                  "duckdb_secrets",
+                                                  "which_secret",
+                                                  "checkpoint",
+                                                  "force_checkpoint",
+                                                  "query",
+                                                  "query_table",
+                                                  "json_execute_serialized_sql",
+                                                  "import_database",
+                                                  "copy_database",
+                                                  "add_parquet_key",
+                                                  "getenv"};
 
-bool IsWordStart(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80) != 0; }
+bool IsWordStart(char c) {
+  return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80) != 0;
+}
 bool IsWordPart(char c) { return IsWordStart(c) || std::isdigit(static_cast<unsigned char>(c)) || c == '$'; }
 
 template <class List>
@@ -159,7 +173,8 @@ class Tokenizer {
     return out;
   }
   static Error Unfinished(std::string_view what, size_t offset) {
-    return InvalidInput(fmt::format("SQL: the {} that starts at character {} is not closed", what, offset + 1));
+    return InvalidInput(
+        fmt::format("SQL: the {} that starts at character {} is not closed", what, offset + 1));
   }
 
   std::string_view sql_;
@@ -197,7 +212,8 @@ Status CheckFirstWord(const std::vector<SqlToken>& tokens, size_t first) {
 
 Status CheckFunctions(const std::vector<SqlToken>& tokens) {
   for (size_t i = 0; i + 1 < tokens.size(); ++i) {
-    const bool name = tokens[i].kind == SqlToken::Kind::kWord || tokens[i].kind == SqlToken::Kind::kQuotedName;
+    const bool name =
+        tokens[i].kind == SqlToken::Kind::kWord || tokens[i].kind == SqlToken::Kind::kQuotedName;
     if (name && IsSymbol(tokens[i + 1], '(') && Contains(kRefusedFunctions, tokens[i].text)) {
       return InvalidInput(fmt::format("the function {}() is refused in queries", tokens[i].text));
     }
@@ -213,7 +229,8 @@ Result<GuardedSql> GuardSql(std::string_view sql) {
   if (sql.find('\0') != std::string_view::npos) return InvalidInput("the query contains a NUL character");
   NL_ASSIGN(std::vector<SqlToken> tokens, TokenizeSql(sql));
   while (!tokens.empty() && IsSymbol(tokens.back(), ';')) tokens.pop_back();
-  if (tokens.empty()) return InvalidInput("the query is empty").Hint("for example: SELECT count(*) FROM kernel");
+  if (tokens.empty())
+    return InvalidInput("the query is empty").Hint("for example: SELECT count(*) FROM kernel");
   for (const SqlToken& token : tokens) {
     if (IsSymbol(token, ';')) return InvalidInput("give exactly one statement; a ';' separates several");
   }

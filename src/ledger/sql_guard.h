@@ -16,8 +16,8 @@ namespace nl {
 struct SqlToken {
   enum class Kind { kWord, kQuotedName, kString, kNumber, kSymbol };
   Kind kind = Kind::kSymbol;
-  std::string text;     // words in lower case; quoted names without their quotes
-  size_t begin = 0;     // byte offsets in the SQL
+  std::string text;  // words in lower case; quoted names without their quotes
+  size_t begin = 0;  // byte offsets in the SQL
   size_t end = 0;
 };
 
@@ -25,8 +25,8 @@ struct SqlToken {
 Result<std::vector<SqlToken>> TokenizeSql(std::string_view sql);
 
 struct GuardedSql {
-  std::string text;      // the statement without a trailing semicolon or comment
-  std::string explained; // for EXPLAIN: the statement inside, which must be a query too
+  std::string text;                // the statement without a trailing semicolon or comment
+  std::string explained;           // for EXPLAIN: the statement inside, which must be a query too
   std::vector<std::string> names;  // every word and quoted name, lower case
 };
 

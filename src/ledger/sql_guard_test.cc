@@ -17,11 +17,26 @@ TEST(SqlGuard, QueriesPassWithoutTheirTrailingSemicolonAndComments) {
 }
 
 TEST(SqlGuard, AnythingThatIsNotAQueryIsRefused) {
-  for (const char* sql :
-       {"", " ", "-- only a comment", ";", "INSERT INTO x VALUES (1)", "PRAGMA version", "SET threads=1",
-        "COPY (SELECT 1) TO 'x'", "ATTACH 'x'", "CALL pragma_version()", "CREATE TABLE x(a INT)", "/**/DROP VIEW kernel",
-        "EXPLAIN ANALYZE COPY (SELECT 1) TO 'x'", "EXPLAIN CREATE TABLE x(a INT)", "EXPLAIN", "EXPLAIN EXPLAIN SELECT 1",
-        "BEGIN", "42", "'select'", "\"select\" 1"}) {
+  for (const char* sql : {"",
+                          " ",
+                          "-- only a comment",
+                          ";",
+                          "INSERT INTO x VALUES (1)",
+                          "PRAGMA version",
+                          "SET threads=1",
+                          "COPY (SELECT 1) TO 'x'",
+                          "ATTACH 'x'",
+                          "CALL pragma_version()",
+                          "CREATE TABLE x(a INT)",
+                          "/**/DROP VIEW kernel",
+                          "EXPLAIN ANALYZE COPY (SELECT 1) TO 'x'",
+                          "EXPLAIN CREATE TABLE x(a INT)",
+                          "EXPLAIN",
+                          "EXPLAIN EXPLAIN SELECT 1",
+                          "BEGIN",
+                          "42",
+                          "'select'",
+                          "\"select\" 1"}) {
     const auto guarded = GuardSql(sql);
     ASSERT_FALSE(guarded.ok()) << sql;
     EXPECT_EQ(guarded.error().code, ErrorCode::kInvalidInput) << sql;
@@ -31,18 +46,19 @@ TEST(SqlGuard, AnythingThatIsNotAQueryIsRefused) {
 TEST(SqlGuard, SecondStatementIsFoundOutsideQuotesOnly) {
   EXPECT_FALSE(GuardSql("SELECT 1; SELECT 2").ok());
   EXPECT_FALSE(GuardSql("SELECT 1 /* ; */; COPY x TO 'y'").ok());
-  for (const char* sql : {"SELECT ';'", "SELECT ';''; x'", "SELECT $$;$$", "SELECT $a$ ; $$ $a$", "SELECT \";\" FROM t",
-                          "SELECT E'\\';'", "SELECT 1 -- ; x", "SELECT /* /* ; */ ; */ 1"}) {
+  for (const char* sql :
+       {"SELECT ';'", "SELECT ';''; x'", "SELECT $$;$$", "SELECT $a$ ; $$ $a$", "SELECT \";\" FROM t",
+        "SELECT E'\\';'", "SELECT 1 -- ; x", "SELECT /* /* ; */ ; */ 1"}) {
     EXPECT_TRUE(GuardSql(sql).ok()) << sql;
   }
 }
 
 TEST(SqlGuard, FunctionsThatReachOutsideAreRefusedHoweverSpelled) {
-  for (const char* sql :
-       {"SELECT * FROM enable_logging(storage='file')", "SELECT * FROM ENABLE_LOGGING ()",
-        "SELECT * FROM \"enable_logging\"()", "SELECT * FROM enable_logging/**/()",
-        "SELECT * FROM query('SELECT 1')", "SELECT * FROM system.main.arrow_scan(1,2,3)", "SELECT getenv('HOME')",
-        "SELECT * FROM json_execute_serialized_sql('x')", "SELECT U&'x'", "SELECT * FROM U&\"enable_logging\"()"}) {
+  for (const char* sql : {"SELECT * FROM enable_logging(storage='file')", "SELECT * FROM ENABLE_LOGGING ()",
+                          "SELECT * FROM \"enable_logging\"()", "SELECT * FROM enable_logging/**/()",
+                          "SELECT * FROM query('SELECT 1')", "SELECT * FROM system.main.arrow_scan(1,2,3)",
+                          "SELECT getenv('HOME')", "SELECT * FROM json_execute_serialized_sql('x')",
+                          "SELECT U&'x'", "SELECT * FROM U&\"enable_logging\"()"}) {
     EXPECT_FALSE(GuardSql(sql).ok()) << sql;
   }
   EXPECT_TRUE(GuardSql("SELECT query FROM t").ok()) << "a column may have the name";

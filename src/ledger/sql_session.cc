@@ -45,8 +45,9 @@ class Watchdog {
  private:
   void Watch() {
     using Clock = std::chrono::steady_clock;
-    const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                             std::chrono::duration<double>(std::min(limits_.max_seconds, 1e7)));
+    const auto deadline =
+        Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                           std::chrono::duration<double>(std::min(limits_.max_seconds, 1e7)));
     std::unique_lock<std::mutex> lock(mutex_);
     while (!wake_.wait_for(lock, kWatchInterval, [this] { return done_; })) {
       if (limits_.cancelled != nullptr && limits_.cancelled->load()) cancelled_ = true;
@@ -67,7 +68,9 @@ class Watchdog {
   std::atomic<bool> cancelled_{false};
 };
 
-bool StartsWith(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+bool StartsWith(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
 
 bool AsksForTheCatalog(const std::string& name) {
   return name == "show" || name == "information_schema" || StartsWith(name, "duckdb_") ||
@@ -159,7 +162,9 @@ Status SqlSession::CollectTables(const std::vector<RunSource>& runs, const SqlSe
     std::error_code ec;
     const std::string folder = std::filesystem::absolute(run.directory, ec).lexically_normal().string();
     if (folder.find_first_of("*?[") != std::string::npos) {
-      return Unsupported(fmt::format("the folder {} has one of * ? [ in its name, which SQL reads as a pattern", folder))
+      return Unsupported(
+                 fmt::format("the folder {} has one of * ? [ in its name, which SQL reads as a pattern",
+                             folder))
           .Hint("move the store to a folder with a plain name");
     }
     for (const std::string& table : run.tables.empty() ? TablesIn(folder) : run.tables) {
@@ -196,7 +201,8 @@ void SqlSession::CreateView(const std::string& name) {
   std::string body;
   for (const Part& part : tables_[name]) {
     if (!body.empty()) body += " UNION ALL BY NAME ";
-    body += fmt::format("SELECT {} AS run, * FROM read_parquet({})", SqlQuote(part.label), SqlQuote(part.file));
+    body +=
+        fmt::format("SELECT {} AS run, * FROM read_parquet({})", SqlQuote(part.label), SqlQuote(part.file));
   }
   if (body.empty()) {
     body = "SELECT NULL::VARCHAR AS run";
@@ -235,7 +241,8 @@ Error SqlSession::Explain(const std::string& message, const std::vector<std::str
     }
   }
   if (StartsWith(message, "Permission Error")) {
-    return InvalidInput(message).Hint("a query sees the tables of its runs and no other file; SHOW TABLES lists them");
+    return InvalidInput(message).Hint(
+        "a query sees the tables of its runs and no other file; SHOW TABLES lists them");
   }
   if (StartsWith(message, "Out of Memory Error")) {
     return Limit("the query needs more memory than it may use").Hint("raise query_memory_mb, or select less");
@@ -257,7 +264,8 @@ Result<duckdb_prepared_statement> SqlSession::Prepare(const std::string& sql, bo
     const char* message = api_.extract_statements_error(statements);
     status = InvalidInput(message != nullptr ? message : "the query is empty");
   } else if (count > 1) {
-    status = InvalidInput("this is more than one statement to the engine; give PIVOT its values with IN (...)");
+    status =
+        InvalidInput("this is more than one statement to the engine; give PIVOT its values with IN (...)");
   } else if (api_.prepare_extracted_statement(connection_, statements, 0, &prepared) != DuckDBSuccess) {
     const char* message = api_.prepare_error(prepared);
     status = InvalidInput(message != nullptr ? message : "the query cannot be prepared");
@@ -364,7 +372,8 @@ Result<SqlOutcome> SqlSession::Execute(std::string_view sql, const SqlLimits& li
   {
     Execution run(api_);
     Status started = Start(run, guarded, cast_unknown && guarded.explained.empty());
-    outcome = started.ok() ? Fetch(run, limits.max_rows, deliver) : Result<SqlOutcome>(std::move(started).error());
+    outcome =
+        started.ok() ? Fetch(run, limits.max_rows, deliver) : Result<SqlOutcome>(std::move(started).error());
   }
   if (outcome.ok() && outcome->truncated && limits.refuse_more_rows) {
     return Limit(fmt::format("the answer has more than {} rows", limits.max_rows))
@@ -389,7 +398,8 @@ Result<SqlOutcome> SqlSession::Query(std::string_view sql, const SqlLimits& limi
 
 Result<SqlTable> SqlSession::QueryTable(std::string_view sql, const SqlLimits& limits) {
   SqlTable table;
-  NL_ASSIGN(SqlOutcome outcome, Query(sql, limits, [&](const SqlOutcome& so_far, const SqlChunk& chunk) -> Status {
+  NL_ASSIGN(SqlOutcome outcome,
+            Query(sql, limits, [&](const SqlOutcome& so_far, const SqlChunk& chunk) -> Status {
               for (uint64_t row = 0; row < chunk.rows(); ++row) {
                 Json cells = Json::array();
                 for (uint64_t i = 0; i < so_far.columns.size(); ++i) cells.push_back(chunk.Cell(i, row));

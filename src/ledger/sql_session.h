@@ -60,7 +60,8 @@ struct SqlColumn {
 // Rows of a result as the engine hands them out; valid during the callback only.
 class SqlChunk {
  public:
-  SqlChunk(const DuckDbApi& api, duckdb_data_chunk chunk, uint64_t rows) : api_(api), chunk_(chunk), rows_(rows) {}
+  SqlChunk(const DuckDbApi& api, duckdb_data_chunk chunk, uint64_t rows)
+      : api_(api), chunk_(chunk), rows_(rows) {}
   uint64_t rows() const { return rows_; }
   // See sql_values.h for how types map.
   Json Cell(uint64_t column, uint64_t row) const;
@@ -86,10 +87,13 @@ struct SqlTable {
 
 class SqlSession {
  public:
-  static Result<std::unique_ptr<SqlSession>> Open(const std::vector<RunSource>& runs, SqlSessionOptions options);
+  static Result<std::unique_ptr<SqlSession>> Open(const std::vector<RunSource>& runs,
+                                                  SqlSessionOptions options);
   ~SqlSession();
   SqlSession(const SqlSession&) = delete;
   SqlSession& operator=(const SqlSession&) = delete;
+
+  const DuckDbApi& api() const { return api_; }
 
   // One reading statement. What is refused or wrong is InvalidInput, a limit reached
   // before the end is Limit, a raised `cancelled` is Cancelled.

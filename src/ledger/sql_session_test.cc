@@ -22,15 +22,17 @@ class SqlSessionTest : public ::testing::Test {
   void SetUp() override {
     for (const char* run : {"a", "b"}) {
       Must(MakeDirectories(Folder(run)));
-      WriteParquet(Folder(run) + "/kernel.parquet",
-                   fmt::format("SELECT range AS id, '{}' || range AS name, 9007199254740993 + range AS start_ns FROM "
-                               "range({})",
-                               run, run[0] == 'a' ? 3 : 2));
+      WriteParquet(
+          Folder(run) + "/kernel.parquet",
+          fmt::format("SELECT range AS id, '{}' || range AS name, 9007199254740993 + range AS start_ns FROM "
+                      "range({})",
+                      run, run[0] == 'a' ? 3 : 2));
     }
     WriteParquet(Folder("b") + "/memcpy.parquet", "SELECT 0 AS id, 42 AS bytes");
     Must(WriteFileAtomically(Folder("a") + "/secret.txt", "secret"));
     Must(WriteFileAtomically(dir_.path() + "/outside.csv", "x\n1\n"));
-    options_.known_tables = {{"kernel", {{"id", "BIGINT"}}}, {"sync", {{"id", "BIGINT"}, {"dur_ns", "BIGINT"}}}};
+    options_.known_tables = {{"kernel", {{"id", "BIGINT"}}},
+                             {"sync", {{"id", "BIGINT"}, {"dur_ns", "BIGINT"}}}};
     options_.threads = 2;
     session_ = Must(SqlSession::Open({{"run-a", Folder("a"), {}}, {"run-b", Folder("b"), {}}}, options_));
   }
@@ -74,22 +76,54 @@ TEST_F(SqlSessionTest, TableOnlySomeRunsHaveAndTableNoneHasBothExist) {
 TEST_F(SqlSessionTest, EverythingThatReachesOutsideIsRefusedAndChangesNoFile) {
   const size_t files = FileCount();
   const std::string a = Folder("a");
-  for (const std::string& sql : std::vector<std::string>{
-           "SELECT * FROM read_csv('/etc/passwd')", "SELECT * FROM read_text('/etc/passwd')",
-           "SELECT * FROM read_blob('/proc/self/environ')", "FROM '/etc/passwd'", "SELECT * FROM glob('/*')",
-           "SELECT * FROM read_text('" + a + "/secret.txt')", "SELECT * FROM read_csv('" + dir_.path() + "/outside.csv')",
-           "SELECT * FROM read_text('" + a + "/../outside.csv')", "SELECT * FROM glob('" + a + "/*')",
-           "SELECT * FROM read_parquet('" + a + "/*.parquet')", "SELECT * FROM sniff_csv('/etc/passwd')",
-           "SELECT * FROM read_json('https://example.invalid/x.json')", "SELECT getenv('HOME')",
-           "COPY (SELECT 1) TO '" + a + "/x.csv'", "COPY kernel TO '" + a + "/kernel.parquet'",
-           "EXPLAIN ANALYZE COPY (SELECT 1) TO '" + a + "/x.csv'", "ATTACH '" + a + "/x.db'", "ATTACH ':memory:' AS m",
-           "INSTALL httpfs", "LOAD httpfs", "LOAD '" + a + "/x.so'", "SET threads = 1", "SET enable_external_access = true",
-           "RESET ALL", "PRAGMA version", "PRAGMA enable_profiling", "CREATE TABLE t (a INT)", "CREATE VIEW v AS SELECT 1",
-           "DROP VIEW kernel", "CALL pragma_version()", "EXPORT DATABASE '" + a + "'", "IMPORT DATABASE '" + a + "'",
-           "SELECT 1; SELECT 2", "SELECT 1; COPY (SELECT 1) TO '" + a + "/x.csv'", "USE memory", "CHECKPOINT", "BEGIN",
-           "PREPARE p AS SELECT 1", "SELECT * FROM enable_logging(storage='file', storage_path='" + a + "')",
-           "SELECT * FROM query('SELECT 1')", "SELECT ?", "SELECT $1", "SELECT * INTO t FROM kernel",
-           "WITH x AS (INSERT INTO t VALUES (1)) SELECT 1", "DELETE FROM kernel", "UPDATE kernel SET id = 1", ""}) {
+  for (const std::string& sql :
+       std::vector<std::string>{"SELECT * FROM read_csv('/etc/passwd')",
+                                "SELECT * FROM read_text('/etc/passwd')",
+                                "SELECT * FROM read_blob('/proc/self/environ')",
+                                "FROM '/etc/passwd'",
+                                "SELECT * FROM glob('/*')",
+                                "SELECT * FROM read_text('" + a + "/secret.txt')",
+                                "SELECT * FROM read_csv('" + dir_.path() + "/outside.csv')",
+                                "SELECT * FROM read_text('" + a + "/../outside.csv')",
+                                "SELECT * FROM glob('" + a + "/*')",
+                                "SELECT * FROM read_parquet('" + a + "/*.parquet')",
+                                "SELECT * FROM sniff_csv('/etc/passwd')",
+                                "SELECT * FROM read_json('https://example.invalid/x.json')",
+                                "SELECT getenv('HOME')",
+                                "COPY (SELECT 1) TO '" + a + "/x.csv'",
+                                "COPY kernel TO '" + a + "/kernel.parquet'",
+                                "EXPLAIN ANALYZE COPY (SELECT 1) TO '" + a + "/x.csv'",
+                                "ATTACH '" + a + "/x.db'",
+                                "ATTACH ':memory:' AS m",
+                                "INSTALL httpfs",
+                                "LOAD httpfs",
+                                "LOAD '" + a + "/x.so'",
+                                "SET threads = 1",
+                                "SET enable_external_access = true",
+                                "RESET ALL",
+                                "PRAGMA version",
+                                "PRAGMA enable_profiling",
+                                "CREATE TABLE t (a INT)",
+                                "CREATE VIEW v AS SELECT 1",
+                                "DROP VIEW kernel",
+                                "CALL pragma_version()",
+                                "EXPORT DATABASE '" + a + "'",
+                                "IMPORT DATABASE '" + a + "'",
+                                "SELECT 1; SELECT 2",
+                                "SELECT 1; COPY (SELECT 1) TO '" + a + "/x.csv'",
+                                "USE memory",
+                                "CHECKPOINT",
+                                "BEGIN",
+                                "PREPARE p AS SELECT 1",
+                                "SELECT * FROM enable_logging(storage='file', storage_path='" + a + "')",
+                                "SELECT * FROM query('SELECT 1')",
+                                "SELECT ?",
+                                "SELECT $1",
+                                "SELECT * INTO t FROM kernel",
+                                "WITH x AS (INSERT INTO t VALUES (1)) SELECT 1",
+                                "DELETE FROM kernel",
+                                "UPDATE kernel SET id = 1",
+                                ""}) {
     const Error error = Refused(sql);
     EXPECT_EQ(error.code, ErrorCode::kInvalidInput) << sql << ": " << error.ToString();
     EXPECT_FALSE(error.message.empty()) << sql;
@@ -100,17 +134,22 @@ TEST_F(SqlSessionTest, EverythingThatReachesOutsideIsRefusedAndChangesNoFile) {
 
 // The engine's own fence must hold even if the text guard let something through.
 TEST_F(SqlSessionTest, EngineIsFencedToFilesAndItsSettingsAreLocked) {
-  EXPECT_EQ(Rows("SELECT value FROM duckdb_settings() WHERE name = 'lock_configuration'").at(0).at(0), "true");
-  EXPECT_EQ(Rows("SELECT value FROM duckdb_settings() WHERE name = 'enable_external_access'").at(0).at(0), "false");
+  EXPECT_EQ(Rows("SELECT value FROM duckdb_settings() WHERE name = 'lock_configuration'").at(0).at(0),
+            "true");
+  EXPECT_EQ(Rows("SELECT value FROM duckdb_settings() WHERE name = 'enable_external_access'").at(0).at(0),
+            "false");
   EXPECT_EQ(Rows("SELECT value FROM duckdb_settings() WHERE name = 'allowed_directories'").at(0).at(0), "[]");
 }
 
 TEST_F(SqlSessionTest, ValuesKeepTheirExactness) {
   EXPECT_EQ(One("max(start_ns) FROM kernel").get<int64_t>(), 9007199254740995);
-  EXPECT_EQ(One("sum(start_ns) FROM kernel WHERE id < 1").get<int64_t>(), 18014398509481986) << "HUGEINT that fits";
+  EXPECT_EQ(One("sum(start_ns) FROM kernel WHERE id < 1").get<int64_t>(), 18014398509481986)
+      << "HUGEINT that fits";
   EXPECT_EQ(One("18446744073709551615::UBIGINT").get<uint64_t>(), 18446744073709551615u);
-  EXPECT_EQ(One("170141183460469231731687303715884105727::HUGEINT"), "170141183460469231731687303715884105727");
-  EXPECT_EQ(One("(-170141183460469231731687303715884105727)::HUGEINT"), "-170141183460469231731687303715884105727");
+  EXPECT_EQ(One("170141183460469231731687303715884105727::HUGEINT"),
+            "170141183460469231731687303715884105727");
+  EXPECT_EQ(One("(-170141183460469231731687303715884105727)::HUGEINT"),
+            "-170141183460469231731687303715884105727");
   EXPECT_EQ(One("(-9223372036854775808)::HUGEINT").get<int64_t>(), std::numeric_limits<int64_t>::min());
   EXPECT_EQ(One("1.25::DECIMAL(9,2)"), 1.25);
   EXPECT_EQ(One("(-0.05)::DECIMAL(4,2)"), -0.05);
@@ -141,9 +180,8 @@ TEST_F(SqlSessionTest, TimesListsAndStructsBecomeJson) {
 }
 
 TEST_F(SqlSessionTest, CastColumnsKeepNamesOrderAndDuplicates) {
-  const auto table =
-      Must(session_->QueryTable("SELECT INTERVAL 1 DAY AS a, i AS a, 'x' AS \"q\"\"q\" FROM range(3) t(i) ORDER BY i DESC -- c",
-                                {}));
+  const auto table = Must(session_->QueryTable(
+      "SELECT INTERVAL 1 DAY AS a, i AS a, 'x' AS \"q\"\"q\" FROM range(3) t(i) ORDER BY i DESC -- c", {}));
   EXPECT_EQ(table.columns.at(0).name, "a");
   EXPECT_EQ(table.columns.at(1).name, "a_1");
   EXPECT_EQ(table.columns.at(2).name, "q\"q");
@@ -184,8 +222,8 @@ TEST_F(SqlSessionTest, RaisedFlagCancels) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     cancelled = true;
   });
-  const auto table =
-      session_->QueryTable("SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range % 7 = b.range", limits);
+  const auto table = session_->QueryTable(
+      "SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range % 7 = b.range", limits);
   person.join();
   ASSERT_FALSE(table.ok());
   EXPECT_EQ(table.error().code, ErrorCode::kCancelled);
@@ -222,10 +260,11 @@ TEST_F(SqlSessionTest, BrokenParquetSpoilsOnlyItsTable) {
 
 TEST_F(SqlSessionTest, ResultGoesToParquetWithItsTypes) {
   const std::string parquet = dir_.path() + "/out's.parquet";
-  const auto outcome = Must(session_->QueryToParquet(
-      "SELECT run, sum(start_ns) AS total, [1, 2] AS l, {'a': 'b'} AS s, DATE '2024-01-01' AS d, NULL AS n FROM kernel "
-      "GROUP BY run ORDER BY run;",
-      {}, parquet));
+  const auto outcome =
+      Must(session_->QueryToParquet("SELECT run, sum(start_ns) AS total, [1, 2] AS l, {'a': 'b'} AS s, DATE "
+                                    "'2024-01-01' AS d, NULL AS n FROM kernel "
+                                    "GROUP BY run ORDER BY run;",
+                                    {}, parquet));
   EXPECT_EQ(outcome.rows, 2);
   Must(MakeDirectories(Folder("c")));
   std::filesystem::rename(parquet, Folder("c") + "/result.parquet");
@@ -243,14 +282,13 @@ TEST_F(SqlSessionTest, ResultGoesToParquetWithItsTypes) {
 
 TEST_F(SqlSessionTest, ExportCannotBeUsedToReadOrWriteElsewhere) {
   const std::string out = dir_.path() + "/out.parquet";
-  for (const char* sql : {"SELECT * FROM read_text('/etc/passwd')", "COPY (SELECT 1) TO '/tmp/x'", "EXPLAIN SELECT 1",
-                          "SELECT 1) TO '/tmp/nl-evil' --", "SELECT 1; SELECT 2"}) {
+  for (const char* sql : {"SELECT * FROM read_text('/etc/passwd')", "COPY (SELECT 1) TO '/tmp/x'",
+                          "EXPLAIN SELECT 1", "SELECT 1) TO '/tmp/nl-evil' --", "SELECT 1; SELECT 2"}) {
     EXPECT_FALSE(session_->QueryToParquet(sql, {}, out).ok()) << sql;
   }
   EXPECT_FALSE(PathExists(out));
   EXPECT_FALSE(PathExists("/tmp/nl-evil"));
-  EXPECT_EQ(session_->QueryToParquet("SELECT 1", {}, "/nonexistent/x").error().code,
-            ErrorCode::kIo);
+  EXPECT_EQ(session_->QueryToParquet("SELECT 1", {}, "/nonexistent/x").error().code, ErrorCode::kIo);
 }
 
 TEST_F(SqlSessionTest, FolderNameWithPatternCharactersIsRefusedClearly) {

@@ -210,7 +210,8 @@ bool HasJsonForm(const DuckDbApi& api, duckdb_logical_type type) {
 
 std::string SqlTypeName(const DuckDbApi& api, duckdb_logical_type type) {
   switch (api.get_type_id(type)) {
-    case DUCKDB_TYPE_DECIMAL: return fmt::format("DECIMAL({},{})", api.decimal_width(type), api.decimal_scale(type));
+    case DUCKDB_TYPE_DECIMAL:
+      return fmt::format("DECIMAL({},{})", api.decimal_width(type), api.decimal_scale(type));
     case DUCKDB_TYPE_LIST: return SqlTypeName(api, Type(api, api.list_type_child_type(type))) + "[]";
     case DUCKDB_TYPE_ARRAY:
       return fmt::format("{}[{}]", SqlTypeName(api, Type(api, api.array_type_child_type(type))),
@@ -257,7 +258,8 @@ Json CellToJson(const DuckDbApi& api, duckdb_vector vector, uint64_t row) {
     }
     case DUCKDB_TYPE_FLOAT: return RealJson(static_cast<double>(At<float>(data, row)));
     case DUCKDB_TYPE_DOUBLE: return RealJson(At<double>(data, row));
-    case DUCKDB_TYPE_DECIMAL: return DecimalJson(DecimalInteger(api, type, data, row), api.decimal_scale(type));
+    case DUCKDB_TYPE_DECIMAL:
+      return DecimalJson(DecimalInteger(api, type, data, row), api.decimal_scale(type));
     case DUCKDB_TYPE_VARCHAR: return StringJson(api, data, row);
     case DUCKDB_TYPE_DATE: return DateJson(At<int32_t>(data, row));
     case DUCKDB_TYPE_TIMESTAMP_S: return TimestampJson(At<int64_t>(data, row), 1, 0);

@@ -26,8 +26,9 @@ constexpr int kStageAttempts = 8;
 
 // An id becomes a folder name: anything that could leave runs/ is refused.
 Status CheckRunId(std::string_view run_id) {
-  const bool good = !run_id.empty() && run_id.size() <= 64 && run_id[0] != '.' && run_id[0] != '-' &&
-                    run_id.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz-_") == std::string_view::npos;
+  const bool good =
+      !run_id.empty() && run_id.size() <= 64 && run_id[0] != '.' && run_id[0] != '-' &&
+      run_id.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz-_") == std::string_view::npos;
   if (good) return {};
   return InvalidInput(fmt::format("'{}' cannot be a run id", run_id));
 }
@@ -104,7 +105,8 @@ void StagedRun::Discard() {
 }
 
 Result<std::unique_ptr<Store>> Store::Open(const std::string& given_path, Mode mode) {
-  if (given_path.empty()) return InvalidInput("the store path is empty").Hint("set --store or NEUROLENS_STORE");
+  if (given_path.empty())
+    return InvalidInput("the store path is empty").Hint("set --store or NEUROLENS_STORE");
   std::string path = given_path;
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   if (mode == Mode::kReadOnly) {
@@ -112,7 +114,7 @@ Result<std::unique_ptr<Store>> Store::Open(const std::string& given_path, Mode m
       std::error_code ec;
       if (IsDirectory(RunsPath(path)) && !std::filesystem::is_empty(RunsPath(path), ec) && !ec) {
         return IoError(fmt::format("the store {} has runs but no catalog", path), 0)
-            .Hint("neurolens doctor --repair rebuilds it from the run folders");
+            .Hint(kDamagedCatalogHint);
       }
       return NotFound(fmt::format("there is no store at {}", path)).Hint("neurolens import FILE makes one");
     }
@@ -165,7 +167,8 @@ Result<CommitOutcome> Store::Commit(StagedRun&& staged_in, CatalogRun run) {
   }
   Json entry = CatalogRunToJson(run);
   NL_ASSIGN(entry["files"], FileList(staged.path_));
-  NL_TRY(WriteFileAtomically(fmt::format("{}/{}", staged.path_, kCatalogEntryFile), DumpJson(entry, 2) + "\n"));
+  NL_TRY(
+      WriteFileAtomically(fmt::format("{}/{}", staged.path_, kCatalogEntryFile), DumpJson(entry, 2) + "\n"));
   Reached("entry");
   NL_TRY(SyncTree(staged.path_));
   Reached("synced");

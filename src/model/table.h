@@ -54,6 +54,9 @@ class ColumnSet {
   virtual const TableInfo& info() const = 0;
   virtual size_t size() const = 0;
   virtual void Clear() = 0;
+  // The std::vector of a column, by its place in the schema; its element is the C++ type
+  // that goes with the column's ColumnType (4 or 8 bytes wide).
+  virtual void* VectorOf(size_t column) = 0;
   // One span per column that is not late, in schema order.
   virtual void Spans(std::vector<ColumnSpan>& out) = 0;
 };
@@ -86,6 +89,8 @@ ColumnSpan SpanOf(const ColumnInfo* info, std::vector<T>& v) {
   if constexpr (::nl::Encoding::encoding_ != ::nl::Encoding::kLate) name_.push_back(row.name_);
 #define NL_COLUMN_GET(type, name_, encoding_, unit, doc) \
   if constexpr (::nl::Encoding::encoding_ != ::nl::Encoding::kLate) row.name_ = name_[i];
+#define NL_COLUMN_VECTOR_OF(type, name, encoding, unit, doc) \
+  if (index++ == column) return &name;
 #define NL_COLUMN_CLEAR(type, name, encoding, unit, doc) name.clear();
 #define NL_COLUMN_SPAN(type, name_, encoding_, unit, doc)   \
   if (::nl::Encoding::encoding_ != ::nl::Encoding::kLate) { \
@@ -94,26 +99,34 @@ ColumnSpan SpanOf(const ColumnInfo* info, std::vector<T>& v) {
   ++index;
 
 // Generates <Type>Row (one record, every field null at first) and <Type>Columns.
-#define NL_TABLE(Type, sql_name, first_column, doc, COLUMNS)                                \
-  struct Type##Row {                                                                        \
-    COLUMNS(NL_COLUMN_ROW)                                                                  \
-  };                                                                                        \
-  class Type##Columns final : public ::nl::ColumnSet {                                      \
-   public:                                                                                  \
-    static constexpr ::nl::ColumnInfo kColumns[] = {COLUMNS(NL_COLUMN_INFO)};               \
-    static constexpr ::nl::TableInfo kInfo{sql_name, doc, kColumns};                        \
-    COLUMNS(NL_COLUMN_VECTOR)                                                               \
-    const ::nl::TableInfo& info() const override { return kInfo; }                          \
-    size_t size() const override { return first_column.size(); }                            \
-    void Clear() override { COLUMNS(NL_COLUMN_CLEAR) }                                      \
-    void Add(const Type##Row& row){COLUMNS(NL_COLUMN_PUSH)} Type##Row Row(size_t i) const { \
-      Type##Row row;                                                                        \
-      COLUMNS(NL_COLUMN_GET)                                                                \
-      return row;                                                                           \
-    }                                                                                       \
-    void Spans(std::vector<::nl::ColumnSpan>& out) override {                               \
-      size_t index = 0;                                                                     \
-      COLUMNS(NL_COLUMN_SPAN)                                                               \
-      (void)index;                                                                          \
-    }                                                                                       \
+// clang-format off
+#define NL_TABLE(Type, sql_name, first_column, doc, COLUMNS)                  \
+  struct Type##Row {                                                          \
+    COLUMNS(NL_COLUMN_ROW)                                                    \
+  };                                                                          \
+  class Type##Columns final : public ::nl::ColumnSet {                        \
+   public:                                                                    \
+    static constexpr ::nl::ColumnInfo kColumns[] = {COLUMNS(NL_COLUMN_INFO)}; \
+    static constexpr ::nl::TableInfo kInfo{sql_name, doc, kColumns};          \
+    COLUMNS(NL_COLUMN_VECTOR)                                                 \
+    const ::nl::TableInfo& info() const override { return kInfo; }            \
+    size_t size() const override { return first_column.size(); }              \
+    void Clear() override { COLUMNS(NL_COLUMN_CLEAR) }                        \
+    void Add(const Type##Row& row) { COLUMNS(NL_COLUMN_PUSH) }                \
+    Type##Row Row(size_t i) const {                                           \
+      Type##Row row;                                                          \
+      COLUMNS(NL_COLUMN_GET)                                                  \
+      return row;                                                             \
+    }                                                                         \
+    void* VectorOf(size_t column) override {                                  \
+      size_t index = 0;                                                       \
+      COLUMNS(NL_COLUMN_VECTOR_OF)                                            \
+      return nullptr;                                                         \
+    }                                                                         \
+    void Spans(std::vector<::nl::ColumnSpan>& out) override {                 \
+      size_t index = 0;                                                       \
+      COLUMNS(NL_COLUMN_SPAN)                                                 \
+      (void)index;                                                            \
+    }                                                                         \
   };
+// clang-format on

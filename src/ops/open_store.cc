@@ -18,7 +18,8 @@ std::vector<TableSchemaLite> KnownTables() {
   std::vector<TableSchemaLite> tables;
   for (const TableInfo* info : kAllTables) {
     TableSchemaLite table{info->name, {{"id", "BIGINT"}}};
-    for (const ColumnInfo& column : info->columns) table.columns.emplace_back(column.name, SqlType(column.type));
+    for (const ColumnInfo& column : info->columns)
+      table.columns.emplace_back(column.name, SqlType(column.type));
     tables.push_back(std::move(table));
   }
   return tables;
@@ -34,10 +35,11 @@ std::string RunsView(const std::vector<CatalogRun>& runs, const std::vector<std:
   std::string rows;
   for (size_t i = 0; i < runs.size(); ++i) {
     const CatalogRun& run = runs[i];
-    rows += fmt::format("{}({}, {}, make_timestamp_ns({}::BIGINT), {}, {}, {}, {}, {}, {}, {}::BIGINT, {}::BIGINT)",
-                        i == 0 ? "" : ", ", SqlQuote(labels[i]), SqlQuote(run.run_id), run.created_at_ns,
-                        SqlQuote(run.backend), SqlQuote(run.model), SqlQuote(run.device), SqlQuote(run.precision),
-                        SqlQuote(run.source_name), SqlQuote(TagsText(run)), run.wall_ns, run.lost_records);
+    rows += fmt::format(
+        "{}({}, {}, make_timestamp_ns({}::BIGINT), {}, {}, {}, {}, {}, {}, {}::BIGINT, {}::BIGINT)",
+        i == 0 ? "" : ", ", SqlQuote(labels[i]), SqlQuote(run.run_id), run.created_at_ns,
+        SqlQuote(run.backend), SqlQuote(run.model), SqlQuote(run.device), SqlQuote(run.precision),
+        SqlQuote(run.source_name), SqlQuote(TagsText(run)), run.wall_ns, run.lost_records);
   }
   return fmt::format(
       "CREATE VIEW runs AS SELECT * FROM (VALUES {}) AS t(run, run_id, created_at, backend, model, device, "

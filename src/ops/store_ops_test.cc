@@ -17,7 +17,8 @@ using testing_runs::Must;
 class StoreOpsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    settings_ = Must(Settings::Load({{{"store", store_path()}}, [](const char*) { return nullptr; }, dir_.path()}));
+    settings_ =
+        Must(Settings::Load({{{"store", store_path()}}, [](const char*) { return nullptr; }, dir_.path()}));
     context_.settings = &settings_;
   }
   std::string store_path() const { return dir_.path() + "/store"; }
@@ -40,7 +41,9 @@ class StoreOpsTest : public ::testing::Test {
     }
     return text;
   }
-  static bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+  static bool Has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  }
 
   TempDir dir_ = Must(TempDir::Make("nl-ops-"));
   Settings settings_;
@@ -81,7 +84,8 @@ TEST_F(StoreOpsTest, LsShowsNewestFirstFiltersAndCounts) {
   EXPECT_EQ(tagged.json["runs"][0]["run_id"], first_);
   EXPECT_TRUE(Has(Text(tagged), "1 of 2 runs"));
   EXPECT_TRUE(Must(Call("ls", R"j({"since": "2200-01-01"})j")).json["runs"].empty());
-  EXPECT_EQ(Must(Call("ls", R"j({"since": "1h", "reverse": true, "limit": 1})j")).json["runs"][0]["run_id"], first_);
+  EXPECT_EQ(Must(Call("ls", R"j({"since": "1h", "reverse": true, "limit": 1})j")).json["runs"][0]["run_id"],
+            first_);
   EXPECT_EQ(Call("ls", R"j({"since": "yesterdayish"})j").error().code, ErrorCode::kInvalidInput);
   EXPECT_EQ(Call("ls", R"j({"sort": "nonsense"})j").error().code, ErrorCode::kInvalidInput);
   EXPECT_EQ(Call("ls", R"j({"tag": ["=x"]})j").error().code, ErrorCode::kInvalidInput);
@@ -89,9 +93,10 @@ TEST_F(StoreOpsTest, LsShowsNewestFirstFiltersAndCounts) {
 
 TEST_F(StoreOpsTest, ShowTellsTablesAndWhatWasLost) {
   AddRuns();
-  testing_runs::WriteParquet(store_path() + "/runs/" + second_ + "/import_log.parquet",
-                             "SELECT 0 AS id, 'bad_ts' AS reason, 'data_loss' AS severity, 4 AS count, 'f' AS file, 9 AS "
-                             "byte_offset, 't' AS text, 'record again' AS advice");
+  testing_runs::WriteParquet(
+      store_path() + "/runs/" + second_ + "/import_log.parquet",
+      "SELECT 0 AS id, 'bad_ts' AS reason, 'data_loss' AS severity, 4 AS count, 'f' AS file, 9 AS "
+      "byte_offset, 't' AS text, 'record again' AS advice");
   const Reply reply = Must(Call("show", R"j({"run": "@latest"})j"));
   EXPECT_EQ(reply.json["warnings"], Json::array());
   ASSERT_EQ(reply.json["tables"].size(), 2u);
@@ -122,8 +127,9 @@ TEST_F(StoreOpsTest, TagSetsRemovesAndThenNamesTheRun) {
             Json::parse(R"j({"n": "1=2", "name": "fast"})j"));
   EXPECT_EQ(Must(Call("tag", R"j({"run": "fast", "tags": ["n="]})j")).json["run_id"], second_);
   EXPECT_EQ(Must(Call("tag", R"j({"run": "fast"})j")).json["tags"], Json::parse(R"j({"name": "fast"})j"));
-  for (const char* bad : {R"j({"run": "fast", "tags": ["novalue"]})j", R"j({"run": "fast", "tags": ["=x"]})j",
-                          R"j({"run": "fast", "tags": ["@latest=x"]})j", R"j({"run": "fast", "tags": ["a=\u001b[31m"]})j"}) {
+  for (const char* bad :
+       {R"j({"run": "fast", "tags": ["novalue"]})j", R"j({"run": "fast", "tags": ["=x"]})j",
+        R"j({"run": "fast", "tags": ["@latest=x"]})j", R"j({"run": "fast", "tags": ["a=\u001b[31m"]})j"}) {
     EXPECT_EQ(Call("tag", bad).error().code, ErrorCode::kInvalidInput) << bad;
   }
 }
@@ -144,26 +150,33 @@ TEST_F(StoreOpsTest, RmDeletesAllNamedOrNone) {
 
 TEST_F(StoreOpsTest, QueryAsksOneSeveralOrAllRuns) {
   AddRuns();
-  EXPECT_EQ(Must(Call("query", R"j({"args": ["SELECT sum(dur_ns) FROM kernel"]})j")).json["rows"], Json::parse("[[600]]"));
-  const Reply both = Must(Call("query", R"j({"args": ["@all", "SELECT run, count(*) FROM kernel GROUP BY run"]})j"));
+  EXPECT_EQ(Must(Call("query", R"j({"args": ["SELECT sum(dur_ns) FROM kernel"]})j")).json["rows"],
+            Json::parse("[[600]]"));
+  const Reply both =
+      Must(Call("query", R"j({"args": ["@all", "SELECT run, count(*) FROM kernel GROUP BY run"]})j"));
   EXPECT_EQ(both.json["row_count"], 2);
   EXPECT_TRUE(Has(Text(both), "2 rows in"));
-  const Reply joined = Must(Call("query",
-                                 R"j({"args": ["baseline", "@latest", "SELECT r.run_id, r.tags, sum(dur_ns) FROM kernel JOIN runs r USING (run) GROUP BY ALL ORDER BY 1"]})j"));
+  const Reply joined = Must(Call(
+      "query",
+      R"j({"args": ["baseline", "@latest", "SELECT r.run_id, r.tags, sum(dur_ns) FROM kernel JOIN runs r USING (run) GROUP BY ALL ORDER BY 1"]})j"));
   ASSERT_EQ(joined.json["rows"].size(), 2u);
   EXPECT_EQ(joined.json["rows"][0], Json({first_, "name=baseline", 600}));
-  EXPECT_EQ(Must(Call("query", R"j({"args": ["SELECT count(*) FROM memcpy"]})j")).json["rows"], Json::parse("[[0]]"));
+  EXPECT_EQ(Must(Call("query", R"j({"args": ["SELECT count(*) FROM memcpy"]})j")).json["rows"],
+            Json::parse("[[0]]"));
   EXPECT_EQ(Call("query", R"j({"args": ["@latest"]})j").error().code, ErrorCode::kInvalidInput);
   EXPECT_EQ(Call("query", R"j({"args": ["nope", "SELECT 1"]})j").error().code, ErrorCode::kNotFound);
 }
 
 TEST_F(StoreOpsTest, QueryFormatsAreExactBytes) {
   AddRuns();
-  EXPECT_EQ(Must(Call("query", R"j({"args": ["SELECT id, name FROM kernel WHERE id < 2"], "format": "csv"})j")).raw,
-            "id,name\r\n0,gemm_0\r\n1,gemm_1\r\n");
-  EXPECT_EQ(Must(Call("query", R"j({"args": ["SELECT id, start_ns FROM kernel LIMIT 1"], "format": "json"})j")).raw,
-            "[\n{\"id\":0,\"start_ns\":9007199254740993}\n]\n");
-  EXPECT_EQ(Call("query", R"j({"args": ["SELECT 1"], "format": "parquet"})j").error().code, ErrorCode::kInvalidInput);
+  EXPECT_EQ(
+      Must(Call("query", R"j({"args": ["SELECT id, name FROM kernel WHERE id < 2"], "format": "csv"})j")).raw,
+      "id,name\r\n0,gemm_0\r\n1,gemm_1\r\n");
+  EXPECT_EQ(
+      Must(Call("query", R"j({"args": ["SELECT id, start_ns FROM kernel LIMIT 1"], "format": "json"})j")).raw,
+      "[\n{\"id\":0,\"start_ns\":9007199254740993}\n]\n");
+  EXPECT_EQ(Call("query", R"j({"args": ["SELECT 1"], "format": "parquet"})j").error().code,
+            ErrorCode::kInvalidInput);
   const std::string out = dir_.path() + "/o.parquet";
   const Json args = {{"args", {"SELECT * FROM kernel"}}, {"format", "parquet"}, {"out", out}};
   const Reply reply = Must(Call("query", DumpJson(args).c_str()));
@@ -180,9 +193,17 @@ TEST_F(StoreOpsTest, QueryCutsATableVisiblyAndRefusesToCutAFileSilently) {
   EXPECT_TRUE(Has(Text(cut), "there are more"));
   EXPECT_EQ(Call("query", R"j({"args": ["SELECT * FROM range(20000)"], "format": "csv"})j").error().code,
             ErrorCode::kLimit);
-  EXPECT_EQ(Must(Call("query", R"j({"args": ["SELECT * FROM range(20000)"], "format": "csv", "max_rows": 2})j")).raw,
-            "range\r\n0\r\n1\r\n");
-  EXPECT_EQ(Call("query", R"j({"args": ["SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range=3*b.range+1"], "timeout": 0.2})j").error().code, ErrorCode::kLimit);
+  EXPECT_EQ(
+      Must(Call("query", R"j({"args": ["SELECT * FROM range(20000)"], "format": "csv", "max_rows": 2})j"))
+          .raw,
+      "range\r\n0\r\n1\r\n");
+  EXPECT_EQ(
+      Call(
+          "query",
+          R"j({"args": ["SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range=3*b.range+1"], "timeout": 0.2})j")
+          .error()
+          .code,
+      ErrorCode::kLimit);
 }
 
 }  // namespace

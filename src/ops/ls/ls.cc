@@ -21,7 +21,8 @@ class LsOp final : public Op {
     info.summary = "List the runs of the store, newest first";
     info.choose_when = "to find a run; show RUN tells more about one";
     info.example = "neurolens ls --model resnet --since 7d";
-    info.reply_schema = SchemaFromText(R"({"type": "object", "required": ["store", "total", "runs"], "properties": {
+    info.reply_schema =
+        SchemaFromText(R"({"type": "object", "required": ["store", "total", "runs"], "properties": {
       "store": {"type": "string"}, "total": {"type": "integer"}, "runs": {"type": "array"}}})");
     Json run = CatalogRunSchema();
     run["properties"]["short_id"] = {{"type", "string"}};
@@ -70,7 +71,8 @@ class LsOp final : public Op {
     const auto total = reply.json["total"].get<int64_t>();
     if (runs.empty()) {
       if (total > 0) return fmt::format("none of the {} runs matches\n", HumanCount(total));
-      return fmt::format("no runs in {}\nneurolens import FILE adds one\n", reply.json["store"].get<std::string>());
+      return fmt::format("no runs in {}\nneurolens import FILE adds one\n",
+                         reply.json["store"].get<std::string>());
     }
     TextTable table({{"RUN", Align::kLeft, false},
                      {"MODEL", Align::kLeft, true, 10},
@@ -87,7 +89,8 @@ class LsOp final : public Op {
       any_lost = any_lost || lost;
       table.AddRow({run["short_id"].get<std::string>() + (lost ? "!" : ""), std::move(model), DeviceText(run),
                     run["precision"].get<std::string>(), HumanDurationNs(run["wall_ns"].get<int64_t>()),
-                    HumanCount(run["kernel_count"].get<int64_t>()), ShortTime(run["created_at_ns"].get<int64_t>())});
+                    HumanCount(run["kernel_count"].get<int64_t>()),
+                    ShortTime(run["created_at_ns"].get<int64_t>())});
     }
     std::string out = table.Render(style.width, style.color);
     const auto shown = static_cast<int64_t>(runs.size());
@@ -111,8 +114,10 @@ class LsOp final : public Op {
     filter.precision = precision_;
     for (const std::string& tag : tags_) {
       const size_t equals = tag.find('=');
-      if (tag.empty() || equals == 0) return InvalidInput(fmt::format("'{}' is not a tag; write KEY=VALUE", tag));
-      filter.tags.emplace_back(tag.substr(0, equals), equals == std::string::npos ? "" : tag.substr(equals + 1));
+      if (tag.empty() || equals == 0)
+        return InvalidInput(fmt::format("'{}' is not a tag; write KEY=VALUE", tag));
+      filter.tags.emplace_back(tag.substr(0, equals),
+                               equals == std::string::npos ? "" : tag.substr(equals + 1));
     }
     if (!since_.empty()) {
       NL_ASSIGN(filter.since_ns, ParseTimePoint(since_));

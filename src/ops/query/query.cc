@@ -19,14 +19,16 @@ namespace nl::ops::query {
 namespace {
 
 bool IsNumeric(const std::string& type) {
-  return type.find("INT") != std::string::npos || type == "DOUBLE" || type == "FLOAT" || type.rfind("DECIMAL", 0) == 0;
+  return type.find("INT") != std::string::npos || type == "DOUBLE" || type == "FLOAT" ||
+         type.rfind("DECIMAL", 0) == 0;
 }
 
 TextTable MakeTable(const Json& columns, const Json& rows) {
   std::vector<TextColumn> header;
   for (const Json& column : columns) {
     const bool numeric = IsNumeric(column["type"].get<std::string>());
-    header.push_back({column["name"].get<std::string>(), numeric ? Align::kRight : Align::kLeft, !numeric, 8});
+    header.push_back(
+        {column["name"].get<std::string>(), numeric ? Align::kRight : Align::kLeft, !numeric, 8});
   }
   TextTable table(std::move(header));
   for (const Json& row : rows) {
@@ -56,8 +58,10 @@ class QueryOp final : public Op {
     OpInfo info;
     info.name = "query";
     info.summary = "Ask SQL of the tables of one or several runs";
-    info.choose_when = "when no other command answers the question; SHOW TABLES and DESCRIBE kernel tell what is there";
-    info.example = "neurolens query @latest \"SELECT name, sum(dur_ns) FROM kernel GROUP BY name ORDER BY 2 DESC\"";
+    info.choose_when =
+        "when no other command answers the question; SHOW TABLES and DESCRIBE kernel tell what is there";
+    info.example =
+        "neurolens query @latest \"SELECT name, sum(dur_ns) FROM kernel GROUP BY name ORDER BY 2 DESC\"";
     info.cost = Cost::kSeconds;
     info.reply_schema = SchemaFromText(R"({"type": "object",
       "required": ["runs", "columns", "rows", "row_count", "truncated", "elapsed_ms"], "properties": {
@@ -78,7 +82,8 @@ class QueryOp final : public Op {
     binder.Add("format", format_, "Form of the answer").Choices({"table", "csv", "json", "parquet"});
     binder.Add("out", out_, "Write the answer to this file").Path().LocalOnly();
     binder.Add("max_rows", max_rows_, "Most rows to return; 0 takes the setting query_rows").Range(0, 1e9);
-    binder.Add("timeout", timeout_, "Longest time, in seconds; 0 takes the setting query_seconds").Range(0, 86'400);
+    binder.Add("timeout", timeout_, "Longest time, in seconds; 0 takes the setting query_seconds")
+        .Range(0, 86'400);
   }
 
   Result<Reply> Run(OpContext& context) override {
@@ -104,7 +109,8 @@ class QueryOp final : public Op {
     Reply reply;
     reply.json["runs"] = Json::array();
     for (const CatalogRun& run : runs) reply.json["runs"].push_back(run.run_id);
-    NL_TRY(format_ == "parquet" ? ToParquet(*session, sql, limits, reply) : ToReply(*session, sql, limits, reply));
+    NL_TRY(format_ == "parquet" ? ToParquet(*session, sql, limits, reply)
+                                : ToReply(*session, sql, limits, reply));
     const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - begin;
     reply.json["elapsed_ms"] = std::round(elapsed.count() * 1000) / 1000;
     return reply;
@@ -113,11 +119,13 @@ class QueryOp final : public Op {
   std::string Text(const Reply& reply, const TextStyle& style) const override {
     const Json& json = reply.json;
     const auto row_count = json["row_count"].get<int64_t>();
-    const std::string more =
-        json["truncated"].get<bool>() ? fmt::format("; there are more, --max-rows {} cut them off", row_count) : "";
+    const std::string more = json["truncated"].get<bool>()
+                                 ? fmt::format("; there are more, --max-rows {} cut them off", row_count)
+                                 : "";
     if (json.contains("file")) {
       return fmt::format("wrote {} rows ({}) to {}{}\n", HumanCount(row_count),
-                         HumanBytes(json["file_bytes"].get<int64_t>()), json["file"].get<std::string>(), more);
+                         HumanBytes(json["file_bytes"].get<int64_t>()), json["file"].get<std::string>(),
+                         more);
     }
     if (row_count == 1 && json["columns"].size() == 2 && json["columns"][0]["name"] == "explain_key") {
       return PrintableText(CellText(json["rows"][0][1]), Keep::kLines);

@@ -20,7 +20,8 @@ class RmOp final : public Op {
     info.choose_when = "when a run is no longer wanted; it cannot be brought back";
     info.example = "neurolens rm @latest";
     info.writes = true;
-    info.reply_schema = SchemaFromText(R"({"type": "object", "required": ["removed", "freed_bytes"], "properties": {
+    info.reply_schema =
+        SchemaFromText(R"({"type": "object", "required": ["removed", "freed_bytes"], "properties": {
       "removed": {"type": "array", "items": {"type": "object", "required": ["run_id", "source_name", "freed_bytes"],
         "properties": {"run_id": {"type": "string"}, "source_name": {"type": "string"},
                        "freed_bytes": {"type": "integer"}}}},
@@ -37,9 +38,7 @@ class RmOp final : public Op {
     if (!yes_ && std::find(runs_.begin(), runs_.end(), "@all") != runs_.end()) {
       return InvalidInput("@all deletes every run of the store").Hint("add --yes if that is meant");
     }
-    {
-      NL_ASSIGN(auto present, OpenStore(context, Store::Mode::kReadOnly));
-    }
+    { NL_ASSIGN(auto present, OpenStore(context, Store::Mode::kReadOnly)); }
     NL_ASSIGN(auto store, OpenStore(context, Store::Mode::kReadWrite));
     // All names first: one wrong name deletes nothing.
     NL_ASSIGN(std::vector<CatalogRun> runs, ResolveRuns(*store, runs_));
@@ -60,7 +59,8 @@ class RmOp final : public Op {
   std::string Text(const Reply& reply, const TextStyle&) const override {
     std::string out;
     for (const Json& run : reply.json["removed"]) {
-      out += fmt::format("removed {}  {}  {}\n", run["run_id"].get<std::string>(), PrintableText(run["source_name"].get<std::string>()),
+      out += fmt::format("removed {}  {}  {}\n", run["run_id"].get<std::string>(),
+                         PrintableText(run["source_name"].get<std::string>()),
                          HumanBytes(run["freed_bytes"].get<int64_t>()));
     }
     if (reply.json["removed"].size() > 1) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kMaxLogRows = 100;
 // Parts of run.json worth a screen; the timeline stays with `export --format run-json`.
-constexpr const char* kDocumentParts[] = {"hardware", "software", "model",   "source", "summary",
+constexpr const char* kDocumentParts[] = {"hardware", "software", "model", "source", "summary",
                                           "clock",    "capture",  "ranks", "notes",  "config"};
 
 std::string TextOf(const Json& object, const char* key) {
@@ -77,14 +77,16 @@ class ShowOp final : public Op {
     const Json& json = reply.json;
     std::string out = Facts(json["run"], json["document"]);
     out += Losses(json["import_log"], json["run"]);
-    TextTable table({{"TABLE", Align::kLeft, true}, {"ROWS", Align::kRight, false}, {"STORED", Align::kRight, false}});
+    TextTable table(
+        {{"TABLE", Align::kLeft, true}, {"ROWS", Align::kRight, false}, {"STORED", Align::kRight, false}});
     for (const Json& row : json["tables"]) {
       table.AddRow({row["name"].get<std::string>(),
                     row["rows"].is_null() ? "?" : HumanCount(row["rows"].get<int64_t>()),
                     HumanBytes(row["bytes"].get<int64_t>())});
     }
     out += "\n" + table.Render(style.width, style.color);
-    for (const Json& warning : json["warnings"]) out += fmt::format("warning: {}\n", PrintableText(warning.get<std::string>(), Keep::kLines));
+    for (const Json& warning : json["warnings"])
+      out += fmt::format("warning: {}\n", PrintableText(warning.get<std::string>(), Keep::kLines));
     return out;
   }
 
@@ -110,18 +112,19 @@ class ShowOp final : public Op {
     }
   }
 
-  static Status CountRows(const OpContext& context, Store& store, const CatalogRun& run, const std::string& folder,
-                          Json& reply) {
+  static Status CountRows(const OpContext& context, Store& store, const CatalogRun& run,
+                          const std::string& folder, Json& reply) {
     if (reply["tables"].empty()) return {};
     NL_ASSIGN(auto session, OpenSql(context, store, {run}));
     SqlLimits limits = SettingsLimits(context);
     limits.max_rows = kMaxLogRows;
     for (Json& table : reply["tables"]) {
       std::error_code ec;
-      const std::string file = fmt::format("{}/{}.parquet", std::filesystem::absolute(folder, ec).lexically_normal().string(),
-                                           table["name"].get<std::string>());
-      Result<SqlTable> counted =
-          session->QueryTable(fmt::format("SELECT num_rows FROM parquet_file_metadata({})", SqlQuote(file)), limits);
+      const std::string file =
+          fmt::format("{}/{}.parquet", std::filesystem::absolute(folder, ec).lexically_normal().string(),
+                      table["name"].get<std::string>());
+      Result<SqlTable> counted = session->QueryTable(
+          fmt::format("SELECT num_rows FROM parquet_file_metadata({})", SqlQuote(file)), limits);
       if (!counted.ok()) {
         reply["warnings"].push_back(
             fmt::format("{}: {}", table["name"].get<std::string>(), counted.error().message));
@@ -130,9 +133,10 @@ class ShowOp final : public Op {
       }
     }
     NL_ASSIGN(SqlTable log,
-              session->QueryTable("SELECT reason, any_value(severity), CAST(sum(count) AS BIGINT), any_value(advice) "
-                                  "FROM import_log GROUP BY reason ORDER BY 3 DESC, 1",
-                                  limits));
+              session->QueryTable(
+                  "SELECT reason, any_value(severity), CAST(sum(count) AS BIGINT), any_value(advice) "
+                  "FROM import_log GROUP BY reason ORDER BY 3 DESC, 1",
+                  limits));
     for (const Json& row : log.rows) {
       reply["import_log"].push_back(
           {{"reason", row[0]}, {"severity", row[1]}, {"count", row[2]}, {"advice", row[3]}});
@@ -154,16 +158,17 @@ class ShowOp final : public Op {
     const auto devices = run["device_count"].get<int64_t>();
     std::string device = devices == 0 ? "no device (CPU only)" : TextOf(run, "device");
     if (devices > 1) device = fmt::format("{} x {}", devices, device);
-    const std::string backend =
-        fmt::format("{} {}  {}", TextOf(run, "backend"), TextOf(software, "version"), TextOf(run, "precision"));
+    const std::string backend = fmt::format("{} {}  {}", TextOf(run, "backend"), TextOf(software, "version"),
+                                            TextOf(run, "precision"));
     const std::string origin = fmt::format("{} ({}), read by {} {}", TextOf(run, "source_name"),
-                                           HumanBytes(run["source_bytes"].get<int64_t>()), TextOf(run, "adapter"),
-                                           TextOf(source, "adapter_version"));
+                                           HumanBytes(run["source_bytes"].get<int64_t>()),
+                                           TextOf(run, "adapter"), TextOf(source, "adapter_version"));
     const std::string size = fmt::format(
         "{} wall, {} ops, {} kernels, {} events", HumanDurationNs(run["wall_ns"].get<int64_t>()),
         HumanCount(run["op_count"].get<int64_t>()), HumanCount(run["kernel_count"].get<int64_t>()),
         HumanCount(run["event_count"].get<int64_t>()));
-    return Line("run", TextOf(run, "run_id")) + Line("created", ShortTime(run["created_at_ns"].get<int64_t>()) + " UTC") +
+    return Line("run", TextOf(run, "run_id")) +
+           Line("created", ShortTime(run["created_at_ns"].get<int64_t>()) + " UTC") +
            Line("model", TextOf(run, "model")) + Line("backend", backend) + Line("device", device) +
            Line("source", origin) + Line("tool", Tool(source, run)) + Line("ran", size) + Line("tags", tags) +
            Line("stored", HumanBytes(run["stored_bytes"].get<int64_t>()));
@@ -178,8 +183,8 @@ class ShowOp final : public Op {
     const auto lost = run["lost_records"].get<int64_t>();
     std::string out = Line("lost", lost == 0 ? "nothing" : fmt::format("{} records", HumanCount(lost)));
     for (const Json& entry : log) {
-      out += fmt::format("  {:<9} {} x {}", TextOf(entry, "severity"), HumanCount(entry["count"].get<int64_t>()),
-                         PrintableText(TextOf(entry, "reason")));
+      out += fmt::format("  {:<9} {} x {}", TextOf(entry, "severity"),
+                         HumanCount(entry["count"].get<int64_t>()), PrintableText(TextOf(entry, "reason")));
       const std::string advice = PrintableText(TextOf(entry, "advice"));
       out += advice.empty() ? "\n" : fmt::format(": {}\n", advice);
     }

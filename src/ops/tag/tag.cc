@@ -71,9 +71,11 @@ class TagOp final : public Op {
       if (equals == std::string::npos || equals == 0) {
         return InvalidInput(fmt::format("'{}' is not a tag; write KEY=VALUE, or KEY= to remove one", tag));
       }
-      if (tag.size() > kMaxTagBytes) return InvalidInput(fmt::format("a tag has at most {} bytes", kMaxTagBytes));
+      if (tag.size() > kMaxTagBytes)
+        return InvalidInput(fmt::format("a tag has at most {} bytes", kMaxTagBytes));
       for (const char c : tag) {
-        if (static_cast<unsigned char>(c) < 0x20) return InvalidInput("a tag cannot contain control characters");
+        if (static_cast<unsigned char>(c) < 0x20)
+          return InvalidInput("a tag cannot contain control characters");
       }
       if (tag[0] == '@') return InvalidInput("a tag cannot begin with '@'");
       changes.push_back({tag.substr(0, equals), tag.substr(equals + 1)});

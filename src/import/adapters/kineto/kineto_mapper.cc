@@ -434,6 +434,8 @@ void KinetoMapper::MapAnnotation(const TraceEvent& e, const Place& p, Worker& w)
   plain.args.clear();
   plain.id = {};
   EventMapper::MapComplete(plain, p, w);
+  // The device's copy of a step label is not a second step.
+  if (e.cat.text() == "gpu_user_annotation" && !w.step_rows.empty() && w.step_rows.back() == row) w.step_rows.pop_back();
   RangeColumns& range = w.batch.range;
   const auto take = [&](const Arg& arg) {
     switch (arg.key_id) {

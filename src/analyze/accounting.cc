@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/accounting.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "model/kernel_name.h"
+
+namespace nl {
+
+DeviceTime AccountDevice(std::vector<WorkInterval> work, int64_t wall_ns) {
+  DeviceTime out;
+  out.wall_ns = wall_ns;
+  out.events = static_cast<int64_t>(work.size());
+  std::vector<Interval> per_class[kWorkClasses], all;
+  all.reserve(work.size());
+  for (const WorkInterval& w : work) {
+    per_class[static_cast<size_t>(w.work)].push_back({w.start_ns, w.end_ns});
+    all.push_back({w.start_ns, w.end_ns});
+  }
+  std::vector<std::pair<int64_t, int>> edges;  // of the merged classes: few compared with the events
+  for (std::vector<Interval>& intervals : per_class) {
+    MergeIntervals(intervals);
+    for (const Interval& i : intervals) {
+      edges.emplace_back(i.start_ns, 1);
+      edges.emplace_back(i.end_ns, -1);
+    }
+  }
+  const auto sum = [](const std::vector<Interval>& v) {
+    int64_t ns = 0;
+    for (const Interval& i : v) ns += i.end_ns - i.start_ns;
+    return ns;
+  };
+  out.compute_ns = sum(per_class[0]);
+  out.communication_ns = sum(per_class[1]);
+  out.memory_ns = sum(per_class[2]);
+  MergeIntervals(all);
+  out.busy_ns = sum(all);
+  std::sort(edges.begin(), edges.end());
+  int depth = 0;
+  int64_t since = 0;
+  for (const auto& [at, step] : edges) {
+    if (depth >= 2) out.overlap_ns += at - since;
+    depth += step;
+    since = at;
+  }
+  return out;
+}
+
+namespace {
+
+template <class Columns>
+Status LoadSpans(Snapshot& snapshot, RunTime& time, bool& any) {
+  Columns t;
+  NL_TRY(snapshot.Load(t, {"start_ns", "dur_ns"}));
+  for (size_t i = 0; i < t.start_ns.size(); ++i) {
+    if (IsNull(t.dur_ns[i])) continue;
+    const int64_t end_ns = t.start_ns[i] + t.dur_ns[i];
+    time.first_start_ns = any ? std::min(time.first_start_ns, t.start_ns[i]) : t.start_ns[i];
+    time.last_end_ns = any ? std::max(time.last_end_ns, end_ns) : end_ns;
+    any = true;
+  }
+  return {};
+}
+
+using DeviceWork = std::map<int32_t, std::vector<WorkInterval>>;
+
+template <class Columns>
+Status LoadMemoryWork(Snapshot& snapshot, DeviceWork& work) {
+  Columns t;
+  NL_TRY(snapshot.Load(t, {"device", "start_ns", "dur_ns"}));
+  for (size_t i = 0; i < t.start_ns.size(); ++i) {
+    if (!IsNull(t.dur_ns[i]))
+      work[t.device[i]].push_back({t.start_ns[i], t.start_ns[i] + t.dur_ns[i], WorkClass::kMemory});
+  }
+  return {};
+}
+
+Status LoadKernelWork(Snapshot& snapshot, DeviceWork& work) {
+  KernelColumns t;
+  NL_TRY(snapshot.Load(t, {"device", "start_ns", "dur_ns", "name"}));
+  std::unordered_map<uint32_t, WorkClass> classes;
+  for (size_t i = 0; i < t.start_ns.size(); ++i) {
+    if (IsNull(t.dur_ns[i])) continue;
+    const auto [it, added] = classes.try_emplace(static_cast<uint32_t>(t.name[i]), WorkClass::kCompute);
+    if (added && ParseKernelName(snapshot.strings().Text(t.name[i])).family == KernelFamily::kCommunication) {
+      it->second = WorkClass::kCommunication;
+    }
+    work[t.device[i]].push_back({t.start_ns[i], t.start_ns[i] + t.dur_ns[i], it->second});
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<RunTime> AccountRun(Snapshot& snapshot) {
+  RunTime time;
+  bool any = false;
+  NL_TRY(LoadSpans<KernelColumns>(snapshot, time, any));
+  NL_TRY(LoadSpans<MemcpyColumns>(snapshot, time, any));
+  NL_TRY(LoadSpans<MemsetColumns>(snapshot, time, any));
+  NL_TRY(LoadSpans<SyncColumns>(snapshot, time, any));
+  NL_TRY(LoadSpans<ApiCallColumns>(snapshot, time, any));
+  NL_TRY(LoadSpans<OpColumns>(snapshot, time, any));
+  NL_TRY(LoadSpans<PythonCallColumns>(snapshot, time, any));
+  NL_TRY(LoadSpans<RangeColumns>(snapshot, time, any));
+  DeviceWork work;
+  NL_TRY(LoadKernelWork(snapshot, work));
+  NL_TRY(LoadMemoryWork<MemcpyColumns>(snapshot, work));
+  NL_TRY(LoadMemoryWork<MemsetColumns>(snapshot, work));
+  for (auto& [device, intervals] : work) {
+    time.devices.push_back(AccountDevice(std::move(intervals), time.wall_ns()));
+    time.devices.back().device = device;
+  }
+  return time;
+}
+
+}  // namespace nl

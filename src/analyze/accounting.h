@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Time accounting per device: interval unions, never sums of durations. Overlap is
+// reported, concurrency kept, nothing clipped.
+// Thread rule: pure functions over the snapshot's columns.
+
+#include <string>
+#include <vector>
+
+#include "base/intervals.h"
+#include "base/result.h"
+#include "ledger/snapshot.h"
+
+namespace nl {
+
+enum class WorkClass : uint8_t { kCompute, kCommunication, kMemory };
+inline constexpr size_t kWorkClasses = 3;
+
+struct WorkInterval {
+  int64_t start_ns, end_ns;
+  WorkClass work;
+};
+
+// How long each class ran, and how long two or more ran at once. busy = compute +
+// communication + memory - (their overlaps); idle = wall - busy, exactly.
+struct DeviceTime {
+  int32_t device = 0;
+  int64_t wall_ns = 0, busy_ns = 0;
+  int64_t compute_ns = 0, communication_ns = 0, memory_ns = 0;
+  int64_t overlap_ns = 0;  // at least two classes at once
+  int64_t events = 0;
+  int64_t idle_ns() const { return wall_ns - busy_ns; }
+};
+
+// One sweep over the intervals of one device.
+DeviceTime AccountDevice(std::vector<WorkInterval> work, int64_t wall_ns);
+
+// The run's time: first start to last end over every span, and each device in it.
+struct RunTime {
+  int64_t first_start_ns = 0, last_end_ns = 0;
+  int64_t wall_ns() const { return last_end_ns - first_start_ns; }
+  std::vector<DeviceTime> devices;  // by index
+};
+Result<RunTime> AccountRun(Snapshot& snapshot);
+
+}  // namespace nl

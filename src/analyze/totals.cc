@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/totals.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <numeric>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "model/kernel_name.h"
+
+namespace nl {
+
+double Percentile(std::vector<int64_t>& v, double p) {
+  if (v.empty()) return 0;
+  const double rank = static_cast<double>(v.size() - 1) * p / 100;
+  const auto low = static_cast<size_t>(rank);
+  std::nth_element(v.begin(), v.begin() + static_cast<ptrdiff_t>(low), v.end());
+  const auto at_low = static_cast<double>(v[low]);
+  if (low + 1 >= v.size()) return at_low;
+  const auto next =
+      static_cast<double>(*std::min_element(v.begin() + static_cast<ptrdiff_t>(low) + 1, v.end()));
+  return at_low + (next - at_low) * (rank - static_cast<double>(low));
+}
+
+namespace {
+
+// Collects rows under keys and turns them into sorted stats.
+struct Group {
+  NameStats stats;
+  std::vector<int64_t> durations;
+};
+
+std::vector<NameStats> Finish(std::vector<Group>& groups) {
+  std::vector<NameStats> out;
+  out.reserve(groups.size());
+  for (Group& group : groups) {
+    group.stats.p50_ns = Percentile(group.durations, 50);
+    group.stats.p95_ns = Percentile(group.durations, 95);
+    out.push_back(std::move(group.stats));
+  }
+  std::stable_sort(out.begin(), out.end(), [](const NameStats& a, const NameStats& b) {
+    return a.device_ns != b.device_ns ? a.device_ns > b.device_ns : a.total_ns > b.total_ns;
+  });
+  return out;
+}
+
+// Row order for a stack sweep: by thread, then start, the longer first.
+std::vector<uint32_t> NestingOrder(const OpColumns& ops) {
+  std::vector<uint32_t> order(ops.start_ns.size());
+  std::iota(order.begin(), order.end(), 0u);
+  const auto before = [&ops](uint32_t a, uint32_t b) {
+    if (ops.thread_id[a] != ops.thread_id[b]) return ops.thread_id[a] < ops.thread_id[b];
+    if (ops.start_ns[a] != ops.start_ns[b]) return ops.start_ns[a] < ops.start_ns[b];
+    if (ops.dur_ns[a] != ops.dur_ns[b]) return ops.dur_ns[a] > ops.dur_ns[b];
+    return a < b;
+  };
+  if (!std::is_sorted(order.begin(), order.end(), before)) std::sort(order.begin(), order.end(), before);
+  return order;
+}
+
+struct OpTimes {
+  std::vector<int64_t> self_ns, device_ns, device_all_ns;
+  std::vector<uint8_t> outermost;  // of its name: counted once in inclusive device time
+};
+
+void Sweep(const OpColumns& ops, OpTimes& times) {
+  std::vector<uint32_t> stack;
+  const auto end_of = [&ops](uint32_t i) {
+    return ops.start_ns[i] + (IsNull(ops.dur_ns[i]) ? 0 : ops.dur_ns[i]);
+  };
+  const auto pop = [&] {
+    const uint32_t done = stack.back();
+    stack.pop_back();
+    if (!stack.empty()) times.device_all_ns[stack.back()] += times.device_all_ns[done];
+  };
+  for (const uint32_t i : NestingOrder(ops)) {
+    while (!stack.empty() &&
+           (ops.thread_id[stack.back()] != ops.thread_id[i] || end_of(stack.back()) <= ops.start_ns[i]))
+      pop();
+    // A parent whose end lies inside this op is no parent (clocks of some writers round so).
+    while (!stack.empty() && end_of(stack.back()) < end_of(i)) pop();
+    if (!stack.empty()) {
+      times.self_ns[stack.back()] -= IsNull(ops.dur_ns[i]) ? 0 : ops.dur_ns[i];
+      times.outermost[i] =
+          std::none_of(stack.begin(), stack.end(), [&](uint32_t p) { return ops.name[p] == ops.name[i]; });
+    }
+    stack.push_back(i);
+  }
+  while (!stack.empty()) pop();
+}
+
+Status AddKernelTime(Snapshot& snapshot, const TotalsFilter& filter, OpTimes& times) {
+  KernelColumns k;
+  NL_TRY(snapshot.Load(k, {"dur_ns", "op_id", "device", "stream"}));
+  for (size_t i = 0; i < k.dur_ns.size(); ++i) {
+    if (IsNull(k.op_id[i]) || IsNull(k.dur_ns[i])) continue;
+    if ((filter.device && k.device[i] != *filter.device) || (filter.stream && k.stream[i] != *filter.stream))
+      continue;
+    times.device_ns[static_cast<size_t>(k.op_id[i])] += k.dur_ns[i];
+  }
+  times.device_all_ns = times.device_ns;
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<NameStats>> OperatorTotals(Snapshot& snapshot, const TotalsFilter& filter) {
+  OpColumns ops;
+  if (filter.by_shape) {
+    NL_TRY(snapshot.Load(ops, {"thread_id", "start_ns", "dur_ns", "name", "input_dims"}));
+  } else {
+    NL_TRY(snapshot.Load(ops, {"thread_id", "start_ns", "dur_ns", "name"}));
+  }
+  OpTimes times;
+  const size_t rows = ops.start_ns.size();
+  times.self_ns.resize(rows);
+  times.device_ns.resize(rows);
+  times.outermost.assign(rows, 1);
+  for (size_t i = 0; i < rows; ++i) times.self_ns[i] = IsNull(ops.dur_ns[i]) ? 0 : ops.dur_ns[i];
+  NL_TRY(AddKernelTime(snapshot, filter, times));
+  Sweep(ops, times);
+  std::vector<Group> groups;
+  std::unordered_map<uint64_t, size_t> index;
+  for (size_t i = 0; i < rows; ++i) {
+    const uint64_t shape = filter.by_shape ? static_cast<uint32_t>(ops.input_dims[i]) : 0;
+    const auto [it, added] =
+        index.try_emplace((uint64_t{static_cast<uint32_t>(ops.name[i])} << 32) | shape, groups.size());
+    if (added) {
+      groups.emplace_back();
+      groups.back().stats.name = groups.back().stats.raw_name = snapshot.strings().Text(ops.name[i]);
+      if (filter.by_shape) groups.back().stats.shapes = snapshot.strings().Text(ops.input_dims[i]);
+    }
+    Group& group = groups[it->second];
+    ++group.stats.calls;
+    group.stats.self_ns += times.self_ns[i];
+    group.stats.device_ns += times.device_ns[i];
+    if (times.outermost[i]) group.stats.device_all_ns += times.device_all_ns[i];
+    if (IsNull(ops.dur_ns[i])) continue;
+    group.stats.total_ns += ops.dur_ns[i];
+    group.durations.push_back(ops.dur_ns[i]);
+  }
+  return Finish(groups);
+}
+
+Result<std::vector<NameStats>> KernelTotals(Snapshot& snapshot, const TotalsFilter& filter) {
+  KernelColumns k;
+  if (filter.by_shape) {
+    NL_TRY(snapshot.Load(k, {"dur_ns", "name", "device", "stream", "grid_x", "grid_y", "grid_z", "block_x",
+                             "block_y", "block_z"}));
+  } else {
+    NL_TRY(snapshot.Load(k, {"dur_ns", "name", "device", "stream"}));
+  }
+  std::vector<Group> groups;
+  std::map<std::array<int64_t, 7>, size_t> shaped;
+  std::unordered_map<uint32_t, size_t> index;
+  for (size_t i = 0; i < k.dur_ns.size(); ++i) {
+    if ((filter.device && k.device[i] != *filter.device) || (filter.stream && k.stream[i] != *filter.stream))
+      continue;
+    size_t at = groups.size();
+    if (filter.by_shape) {
+      const std::array<int64_t, 7> key{static_cast<int64_t>(k.name[i]),
+                                       k.grid_x[i],
+                                       k.grid_y[i],
+                                       k.grid_z[i],
+                                       k.block_x[i],
+                                       k.block_y[i],
+                                       k.block_z[i]};
+      at = shaped.try_emplace(key, at).first->second;
+    } else {
+      at = index.try_emplace(static_cast<uint32_t>(k.name[i]), at).first->second;
+    }
+    if (at == groups.size()) {
+      groups.emplace_back();
+      NameStats& stats = groups.back().stats;
+      stats.raw_name = snapshot.strings().Text(k.name[i]);
+      const KernelName parsed = ParseKernelName(stats.raw_name);
+      stats.name = parsed.short_name;
+      stats.family = KernelFamilyName(parsed.family);
+      stats.device = k.device[i];
+      if (filter.by_shape && !IsNull(k.grid_x[i])) {
+        stats.shapes = fmt::format("{}x{}x{} / {}x{}x{}", k.grid_x[i], k.grid_y[i], k.grid_z[i], k.block_x[i],
+                                   k.block_y[i], k.block_z[i]);
+      }
+    }
+    Group& group = groups[at];
+    if (group.stats.device && *group.stats.device != k.device[i]) group.stats.device.reset();
+    ++group.stats.calls;
+    if (IsNull(k.dur_ns[i])) continue;
+    group.stats.total_ns += k.dur_ns[i];
+    group.stats.self_ns += k.dur_ns[i];
+    group.stats.device_ns += k.dur_ns[i];
+    group.stats.device_all_ns += k.dur_ns[i];
+    group.durations.push_back(k.dur_ns[i]);
+  }
+  return Finish(groups);
+}
+
+Result<std::vector<CopyStats>> CopyTotals(Snapshot& snapshot) {
+  MemcpyColumns c;
+  NL_TRY(snapshot.Load(c, {"dur_ns", "kind", "src_memory", "dst_memory", "bytes"}));
+  std::map<std::array<StringId, 3>, CopyStats> totals;
+  for (size_t i = 0; i < c.dur_ns.size(); ++i) {
+    CopyStats& t = totals[{c.kind[i], c.src_memory[i], c.dst_memory[i]}];
+    ++t.calls;
+    t.total_ns += IsNull(c.dur_ns[i]) ? 0 : c.dur_ns[i];
+    t.bytes += IsNull(c.bytes[i]) ? 0 : c.bytes[i];
+  }
+  std::vector<CopyStats> out;
+  for (auto& [key, stats] : totals) {
+    stats.kind = snapshot.strings().Text(key[0]);
+    stats.src_memory = snapshot.strings().Text(key[1]);
+    stats.dst_memory = snapshot.strings().Text(key[2]);
+    out.push_back(stats);
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const CopyStats& a, const CopyStats& b) { return a.total_ns > b.total_ns; });
+  return out;
+}
+
+}  // namespace nl

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Snapshot: what crosses the arrow ledger -> analyze. A read-only view of one stored
+// run: typed columns loaded on demand, one string pool, SQL when columns do not do.
+// Thread rule: one thread at a time. Ownership: loaded columns belong to the caller,
+// their string ids to this object's pool.
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "ledger/sql_session.h"
+#include "model/event_batch.h"
+#include "model/string_pool.h"
+
+namespace nl {
+
+class Snapshot {
+ public:
+  Snapshot(std::unique_ptr<SqlSession> session, const std::atomic<bool>* cancelled)
+      : session_(std::move(session)), cancelled_(cancelled) {}
+
+  // The named columns of one table, in row order; the other vectors stay empty.
+  // KernelColumns k; snapshot.Load(k, {"start_ns", "dur_ns"});
+  Status Load(ColumnSet& to, std::initializer_list<const char*> columns);
+
+  const StringPool& strings() const { return strings_; }
+  SqlSession& sql() { return *session_; }
+
+ private:
+  std::unique_ptr<SqlSession> session_;
+  const std::atomic<bool>* cancelled_;
+  StringPool strings_;
+};
+
+}  // namespace nl
