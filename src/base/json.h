@@ -15,7 +15,13 @@ namespace nl {
 
 using Json = nlohmann::ordered_json;
 
-// Parses `text`; the error carries the byte offset.
+// What one document may hold. Our documents stay far below; members are found by
+// walking them, and text is written by recursion.
+inline constexpr size_t kMaxJsonMembers = 100'000;  // of one object
+inline constexpr size_t kMaxJsonDepth = 500;
+
+// Parses `text` in linear time; the error carries the byte offset. Beyond the limits
+// above it is InvalidInput. The last of equal keys counts.
 Result<Json> ParseJson(std::string_view text);
 
 // Serialises; bytes that are not UTF-8 become U+FFFD instead of failing.

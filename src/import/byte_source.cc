@@ -176,15 +176,16 @@ class ZstdSource final : public SourceBase {
     while (out.pos < size) {
       if (buffer_.pos == buffer_.size) {
         NL_ASSIGN(const size_t n, input_->Read(in_.data(), in_.size()));
-        if (n == 0) {
-          if (!frame_done_) return Broken("zstd", "truncated");
-          break;
-        }
         buffer_ = {in_.data(), n, 0};
+        if (n == 0 && frame_done_) break;
       }
+      // Without input it still gives what it holds back of the last block.
+      const bool ended = buffer_.size == 0;
+      const size_t before = out.pos;
       const size_t code = ZSTD_decompressStream(stream_.get(), &out, &buffer_);
       if (ZSTD_isError(code)) return Broken("zstd", "damaged");
       frame_done_ = code == 0;
+      if (ended && out.pos == before && !frame_done_) return Broken("zstd", "truncated");
     }
     return out.pos;
   }

@@ -2,6 +2,7 @@
 #include "import/importer.h"
 
 #include <algorithm>
+#include <cstring>
 #include <thread>
 
 #include <fmt/format.h>
@@ -111,7 +112,15 @@ void PutHeader(const Json& header, const std::string& file, EventSink& sink, Eve
 
 void PutLog(const CounterSet& counters, const std::string& file, EventSink& sink, EventBatch& batch) {
   StringPool& strings = sink.strings();
-  for (const CounterSet::Total& total : counters.totals()) {
+  // By name, then by place: the order in which threads met them is no fact of the file.
+  std::vector<CounterSet::Total> totals = counters.totals();
+  std::sort(totals.begin(), totals.end(),
+            [](const auto& a, const auto& b) { return std::strcmp(a.info->name, b.info->name) < 0; });
+  std::vector<CounterSample> samples = counters.samples();
+  std::stable_sort(samples.begin(), samples.end(), [](const CounterSample& a, const CounterSample& b) {
+    return a.byte_offset < b.byte_offset;
+  });
+  for (const CounterSet::Total& total : totals) {
     int64_t shown = 0;
     const auto put = [&](int64_t count, int64_t offset, const std::string& text) {
       ImportLogRow row;
@@ -124,7 +133,7 @@ void PutLog(const CounterSet& counters, const std::string& file, EventSink& sink
       row.advice = strings.Add(fmt::format("{}. {}.", total.info->meaning, total.info->advice));
       batch.import_log.Add(row);
     };
-    for (const CounterSample& sample : counters.samples()) {
+    for (const CounterSample& sample : samples) {
       if (sample.info != total.info || sample.byte_offset < 0) continue;
       put(1, sample.byte_offset, sample.text);
       ++shown;

@@ -7,7 +7,11 @@
 
 namespace nl::trace_json {
 
-void LocalStrings::Clear() { *this = LocalStrings(); }
+void LocalStrings::Clear() {
+  const uint64_t next = generation_ + 1;
+  *this = LocalStrings();
+  generation_ = next;
+}
 
 StringId LocalStrings::Find(std::string_view raw, Form form) {
   const uint64_t hash = HashText(raw) + form;
@@ -24,11 +28,13 @@ StringId LocalStrings::Find(std::string_view raw, Form form) {
 StringId LocalStrings::Insert(std::string_view raw, Form form, uint64_t hash, size_t slot) {
   const std::string_view kept = arena_.Copy(raw);
   std::string_view text = kept;
-  if (form != kPlain || !IsUtf8(raw)) {
-    const std::string clean = form == kJson ? Minify(raw, bad_utf8_) : Unescape(raw, bad_utf8_);
-    if (clean != raw) text = arena_.Copy(clean);
-  }
   const auto id = static_cast<StringId>(texts_.size());
+  if (form != kPlain || !IsUtf8(raw)) {
+    bool bad_utf8 = false;
+    const std::string clean = form == kJson ? Minify(raw, bad_utf8) : Unescape(raw, bad_utf8);
+    if (clean != raw) text = arena_.Copy(clean);
+    if (bad_utf8) bad_utf8_.push_back(id);
+  }
   texts_.push_back(text);
   slots_[slot] = {hash, kept.data(), static_cast<uint32_t>(raw.size()), id};
   if (++used_ * 2 > slots_.size()) Grow();

@@ -4,6 +4,7 @@
 // first sight; the ordered stage maps them to the run's own.
 // Thread rule: one thread. Ownership: keeps copies of what it numbered.
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,8 +35,11 @@ class LocalStrings {
   std::string_view At(StringId id) const { return texts_[static_cast<uint32_t>(id)]; }
   uint32_t size() const { return static_cast<uint32_t>(texts_.size()); }
   size_t bytes() const { return arena_.bytes(); }
-  bool TakeBadUtf8() { return std::exchange(bad_utf8_, false); }
+  // Texts that were not UTF-8, numbered since the last call.
+  std::vector<StringId> TakeBadUtf8() { return std::exchange(bad_utf8_, {}); }
   void Clear();
+  // Changes with every Clear: numbers of different generations do not mix.
+  uint64_t generation() const { return generation_; }
 
  private:
   enum Form : uint32_t { kPlain = 0, kEscaped = 1, kJson = 2 };
@@ -52,8 +56,9 @@ class LocalStrings {
   TextArena arena_;
   std::vector<Slot> slots_;
   std::vector<std::string_view> texts_;
+  std::vector<StringId> bad_utf8_;
+  uint64_t generation_ = 0;
   uint32_t used_ = 0;
-  bool bad_utf8_ = false;
 };
 
 // A lane is a (pid, tid) pair as written. Local numbers, in order of first sight.
@@ -64,6 +69,8 @@ class LocalLanes {
     std::string pid, tid;  // JSON text; empty when absent
   };
   const std::vector<Lane>& lanes() const { return lanes_; }
+  // Forgets all but the first `count`.
+  void Truncate(size_t count) { lanes_.resize(std::min(count, lanes_.size())); }
 
  private:
   std::vector<Lane> lanes_;

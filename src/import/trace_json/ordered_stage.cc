@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/trace_json/ordered_stage.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "import/trace_json/counters.h"
@@ -45,14 +46,17 @@ ThreadId OrderedStage::LaneOf(const std::string& pid, const std::string& tid) {
 }
 
 void OrderedStage::UpdateMaps(Worker& worker, WorkerMaps& maps) {
-  if (maps.strings.size() > worker.strings.size())
-    maps.strings.clear();  // the worker started its numbers anew
+  if (maps.generation != worker.strings.generation()) {  // the worker started its numbers anew
+    maps.strings.clear();
+    maps.generation = worker.strings.generation();
+  }
   for (auto id = static_cast<uint32_t>(maps.strings.size()); id < worker.strings.size(); ++id) {
     maps.strings.push_back(sink_.strings().Add(worker.strings.At(static_cast<StringId>(id))));
   }
   const auto& lanes = worker.lanes.lanes();
   for (size_t i = maps.lanes.size(); i < lanes.size(); ++i)
     maps.lanes.push_back(LaneOf(lanes[i].pid, lanes[i].tid));
+  worker.lanes_taken = lanes.size();
 }
 
 void OrderedStage::Renumber(Worker& worker, const WorkerMaps& maps) {
@@ -204,6 +208,9 @@ void OrderedStage::Take(Worker& worker) {
   facts_.Observe(worker.batch, sink_);
   sink_.Append(worker.batch);
   counters_.Merge(std::move(worker.counters));
+  for (const auto& [text, offset] : worker.bad_utf8) {
+    if (bad_utf8_.insert(static_cast<uint32_t>(Mapped(maps.strings, text))).second) counters_.Add(kBadUtf8, offset);
+  }
   events_ += worker.events;
   worker.ClearRows();
 }
@@ -222,14 +229,15 @@ void OrderedStage::PutUnfinished(const Begun& begun) {
 }
 
 void OrderedStage::FinishFile(int32_t rank) {
-  for (size_t lane = 0; lane < lanes_.size(); ++lane) {  // by lane, not in hash order
-    const auto it = open_.find(static_cast<int32_t>(first_lane_ + static_cast<int64_t>(lane)));
-    if (it == open_.end()) continue;
-    for (const Begun& begun : it->second) PutUnfinished(begun);
+  std::vector<const Begun*> unfinished;  // in file order, not in the order of any table here
+  for (const auto& [lane, list] : open_) {
+    for (const Begun& begun : list) unfinished.push_back(&begun);
   }
   for (const auto& [key, list] : open_async_) {
-    for (const Begun& begun : list) PutUnfinished(begun);
+    for (const Begun& begun : list) unfinished.push_back(&begun);
   }
+  std::sort(unfinished.begin(), unfinished.end(), [](const Begun* a, const Begun* b) { return a->offset < b->offset; });
+  for (const Begun* begun : unfinished) PutUnfinished(*begun);
   for (const Process& p : processes_) {
     ProcessRow row;
     SplitId(p.pid, sink_.strings(), row.pid, row.pid_text);

@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "import/run_facts.h"
@@ -35,6 +36,7 @@ class OrderedStage {
   struct WorkerMaps {  // local number -> the run's number
     std::vector<StringId> strings;
     std::vector<ThreadId> lanes;
+    uint64_t generation = 0;  // of the worker's strings
   };
   struct Process {
     std::string pid;
@@ -77,6 +79,7 @@ class OrderedStage {
   EventBatch extra_;  // rows that no worker made: steps, unfinished ranges
   int64_t first_process_ = 0, first_lane_ = 0, steps_ = 0;
   int64_t events_ = 0;
+  std::unordered_set<uint32_t> bad_utf8_;  // texts counted already
 };
 
 }  // namespace nl::trace_json

@@ -143,13 +143,15 @@ const char* FindLastEventStart(const char* begin, const char* end) {
   return nullptr;
 }
 
-std::string MendEvent(std::string_view text) {
+std::string MendEvent(std::string_view text, size_t& size) {
   // A quote closes a string only where JSON could go on: before , : } or ]. Any other
   // quote inside a string is one the writer forgot to escape. A comma before a closing
   // bracket is dropped.
   std::string out;
   out.reserve(text.size() + 16);
   bool in_string = false, mended = false;
+  int64_t depth = 0;
+  size = text.size();
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (in_string && c == '\\' && i + 1 < text.size()) {
@@ -175,6 +177,12 @@ std::string MendEvent(std::string_view text) {
       continue;
     }
     out.push_back(c);
+    if (in_string) continue;
+    if (c == '{' || c == '[') ++depth;
+    if ((c == '}' || c == ']') && --depth <= 0) {
+      size = i + 1;
+      break;
+    }
   }
   return mended ? out : std::string();
 }

@@ -78,7 +78,8 @@ const char* FindEventStart(const char* p, const char* end);
 const char* FindLastEventStart(const char* begin, const char* end);
 
 // A guess at what the writer meant, for an event it wrote with unescaped quotes or a
-// comma before a closing bracket. Empty when there is nothing to mend.
-std::string MendEvent(std::string_view text);
+// comma before a closing bracket. Empty when there is nothing to mend. `size` becomes the
+// length of the event within `text`, as far as its brackets tell.
+std::string MendEvent(std::string_view text, size_t& size);
 
 }  // namespace nl::trace_json

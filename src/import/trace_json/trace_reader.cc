@@ -226,7 +226,7 @@ class Pipeline {
     Worker worker(mapper_.arg_keys());
     Piece piece;
     while (Pop(piece)) {
-      const ParseOutcome outcome = Parse(worker, piece.bytes.data(), piece.size, piece.offset);
+      const ParseOutcome outcome = Parse(worker, piece.bytes.data(), piece.size, piece.offset, piece.last);
       if (!Deliver(worker, piece, outcome)) return;
       for (;;) {
         Result<bool> encoded = file_.sink.EncodeOne();
@@ -250,8 +250,8 @@ class Pipeline {
     return true;
   }
 
-  // Parses events until the text, the array or this thread's luck ends.
-  ParseOutcome Parse(Worker& worker, const char* begin, size_t size, int64_t offset) {
+  // Parses events until the text, the array or this thread's luck ends. `last`: nothing follows the text.
+  ParseOutcome Parse(Worker& worker, const char* begin, size_t size, int64_t offset, bool last) {
     ParseOutcome out;
     const char* p = begin;
     const char* end = begin + size;
@@ -267,30 +267,33 @@ class Pipeline {
       const char* event_begin = p;
       const TraceEvent* event = nullptr;
       const Scan scan = *p == '{' ? worker.reader.Next(p, end, event) : Scan::kBad;
-      if (scan == Scan::kNeedMore && size - static_cast<size_t>(event_begin - begin) < kMaxEventBytes)
-        return out;
+      const bool may_grow = size - static_cast<size_t>(event_begin - begin) < kMaxEventBytes;
+      if (scan == Scan::kNeedMore && may_grow) return out;
       if (scan == Scan::kOk) {
         const_cast<TraceEvent*>(event)->offset = offset + (event_begin - begin);
         mapper_.Map(*event, worker);
       } else {
-        p = Recover(worker, event_begin, end, offset + (event_begin - begin));
+        // What is wrong is judged from all its text, so that the answer does not depend on the cuts.
+        const char* next = FindEventStart(event_begin + 1, end);
+        if (next == nullptr && !last && may_grow) return out;
+        p = Recover(worker, event_begin, end, next, offset + (event_begin - begin));
       }
-      if (worker.strings.TakeBadUtf8()) worker.counters.Add(kBadUtf8, offset + (event_begin - begin));
+      for (const StringId text : worker.strings.TakeBadUtf8())
+        worker.bad_utf8.emplace_back(text, offset + (event_begin - begin));
       out.any_event = true;
       out.after_comma = false;
     }
   }
 
   // Text at p is no event: mends it if it can, else counts it; returns where to go on.
-  const char* Recover(Worker& worker, const char* p, const char* end, int64_t offset) {
-    const char* next = FindEventStart(p + 1, end);
+  // `next` is where the next event starts, if one does.
+  const char* Recover(Worker& worker, const char* p, const char* end, const char* next, int64_t offset) {
     std::string_view text(p, static_cast<size_t>((next != nullptr ? next : end) - p));
-    // At the end of the array the bracket and what follows do not belong to the event.
-    if (next == nullptr) {
-      if (const size_t close = text.rfind("}\n]"); close != std::string_view::npos)
-        text = text.substr(0, close + 1);
-    }
-    std::string mended = MendEvent(text.substr(0, text.find_last_of('}') + 1));
+    size_t event_size = 0;
+    std::string mended = MendEvent(text, event_size);
+    // Behind the last event the bracket and what follows do not belong to it.
+    if (next == nullptr)
+      text = text.substr(0, *p == '{' ? event_size : std::max<size_t>(1, text.find_first_of(",]")));
     if (!mended.empty()) {
       mended.append(kPadding, '\0');
       const char* q = mended.data();
@@ -328,7 +331,7 @@ class Pipeline {
 
   Status TakeInOrder(Worker& worker, Piece& piece, ParseOutcome outcome) {
     if (array_ended_) {
-      worker.ClearRows();
+      worker.Discard();
       return KeepTrailer({piece.bytes.data(), piece.size});
     }
     const char* begin = piece.bytes.data();
@@ -337,7 +340,7 @@ class Pipeline {
     std::string joined;
     if (!carry_.empty()) {
       // The piece before ended inside an event, so this one began inside it: parse both as one.
-      worker.ClearRows();
+      worker.Discard();
       offset -= static_cast<int64_t>(carry_.size());
       joined = std::move(carry_);
       carry_.clear();
@@ -346,12 +349,12 @@ class Pipeline {
       size = joined.size();
       joined.append(kPadding, '\0');
       begin = joined.data();
-      outcome = Parse(worker, begin, size, offset);
+      outcome = Parse(worker, begin, size, offset, piece.last);
     }
     const size_t consumed = static_cast<size_t>(outcome.stopped - begin);
     if (outcome.any_event || worker.events > 0) any_event_ = true;
     after_comma_ = outcome.after_comma || (after_comma_ && !outcome.any_event && size > 0);
-    NL_TRY(CheckFirst(worker, offset));
+    NL_TRY(CheckFirst(worker, offset + static_cast<int64_t>(size)));
     ordered_.Take(worker);
     if (outcome.array_end) {
       array_ended_ = true;
@@ -364,13 +367,18 @@ class Pipeline {
   }
 
   // A file whose first megabytes hold no event at all is no trace, however long it is.
-  Status CheckFirst(const Worker& worker, int64_t offset) {
+  Status CheckFirst(const Worker& worker, int64_t read_bytes) {
     good_events_ += worker.events;
-    if (good_events_ > 0 || worker.counters.Count("bad_event") == 0) return {};
-    const CounterSample& first = worker.counters.samples().front();
-    return InvalidInput(fmt::format("not a trace: expected an event object, found '{}'",
-                                    first.text.substr(0, std::min<size_t>(first.text.size(), 20))))
-        .At(file_.path, first.byte_offset >= 0 ? first.byte_offset : offset);
+    if (good_events_ > 0) return {};
+    if (!first_bad_ && worker.counters.Count("bad_event") > 0) first_bad_ = worker.counters.samples().front();
+    return first_bad_ && read_bytes > static_cast<int64_t>(kMaxEventBytes) ? NotATrace() : Status();
+  }
+
+  Error NotATrace() const {
+    std::string found;
+    for (const char c : first_bad_->text.substr(0, 20)) found += c >= ' ' && c < 0x7f ? c : '.';
+    return InvalidInput(fmt::format("not a trace: expected an event object, found '{}'", found))
+        .At(file_.path, first_bad_->byte_offset);
   }
 
   Status KeepTrailer(std::string_view text) {
@@ -383,6 +391,7 @@ class Pipeline {
 
   // After all pieces: is the file whole?
   Status CheckEnd() {
+    if (good_events_ == 0 && first_bad_) return NotATrace();
     if (array_ended_) {
       const size_t brace = text_.trailer.find_last_not_of(" \n\r\t");
       const bool closed = text_.bare_array || (brace != std::string::npos && text_.trailer[brace] == '}');
@@ -434,6 +443,7 @@ class Pipeline {
   // Behind the gate (whoever's turn it is).
   std::string carry_;
   int64_t carry_offset_ = 0, good_events_ = 0;
+  std::optional<CounterSample> first_bad_;
   bool array_ended_ = false, after_comma_ = false, any_event_ = false;
 
   std::mutex mutex_;  // guards what follows
@@ -464,7 +474,10 @@ TraceHead LookAtHead(std::string_view head) {
 
 Json HeaderJson(const TraceText& text, CounterSet& counters) {
   Json header = Json::object();
-  if (text.bare_array) return header;
+  if (text.bare_array) {
+    if (text.trailer.find_first_not_of(" \n\r\t") != std::string::npos) counters.Add(kBadTrailer);
+    return header;
+  }
   // `{"a": 1, "traceEvents": [` + `], "b": 2}`: close the array we took out, parse, drop it.
   Result<Json> whole = ParseJson(text.header + "]" + (text.trailer.empty() ? "}" : text.trailer));
   if (!whole.ok()) whole = ParseJson(text.header + "]}");

@@ -10,7 +10,15 @@ void Worker::ClearRows() {
   arg_owner.clear();
   collective_owner.clear();
   step_rows.clear();
+  bad_utf8.clear();
   events = 0;
+}
+
+void Worker::Discard() {
+  ClearRows();
+  strings.Clear();
+  reader.ForgetStrings();
+  lanes.Truncate(lanes_taken);
 }
 
 }  // namespace nl::trace_json

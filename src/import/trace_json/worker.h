@@ -41,10 +41,14 @@ struct Worker {
   std::vector<uint8_t> arg_owner;         // table index (EventBatch order) per args row
   std::vector<uint8_t> collective_owner;  // the same per collective row
   std::vector<size_t> step_rows;          // rows of batch.range that mark a step
+  std::vector<std::pair<StringId, int64_t>> bad_utf8;  // text, offset of the event that has it first
+  size_t lanes_taken = 0;                 // by the ordered stage
   int64_t events = 0;
 
   // Forgets the rows, keeps the numbers.
   void ClearRows();
+  // Forgets the rows and every number the ordered stage has not seen: the text was not what it seemed.
+  void Discard();
 };
 
 }  // namespace nl::trace_json
