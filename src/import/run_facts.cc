@@ -66,10 +66,15 @@ IdIndex::IdIndex(const CompactColumn& ids, int64_t first_row) : first_row_(first
         slot = row;
       else
         ++duplicates_;
-    } else if (!sparse_.emplace(id, row).second) {
-      ++duplicates_;
+    } else {
+      sorted_.emplace_back(id, row);
     }
   }
+  if (!std::is_sorted(sorted_.begin(), sorted_.end())) std::sort(sorted_.begin(), sorted_.end());
+  const auto last = std::unique(sorted_.begin(), sorted_.end(),
+                                [](const auto& a, const auto& b) { return a.first == b.first; });
+  duplicates_ += sorted_.end() - last;
+  sorted_.erase(last, sorted_.end());
 }
 
 int64_t IdIndex::Find(int64_t id) const {
@@ -79,8 +84,17 @@ int64_t IdIndex::Find(int64_t id) const {
     if (offset >= dense_.size() || dense_[offset] == kNoRow) return kNull;
     return first_row_ + dense_[offset];
   }
-  const auto it = sparse_.find(id);
-  return it == sparse_.end() ? kNull : first_row_ + it->second;
+  const auto less = [](const auto& entry, int64_t wanted) { return entry.first < wanted; };
+  // Look a little ahead of the last hit before searching everything.
+  const size_t from = hint_ < sorted_.size() && sorted_[hint_].first <= id ? hint_ : 0;
+  const size_t to = std::min(sorted_.size(), from + 64);
+  auto it = std::lower_bound(sorted_.begin() + static_cast<ptrdiff_t>(from),
+                             sorted_.begin() + static_cast<ptrdiff_t>(to), id, less);
+  if (it == sorted_.begin() + static_cast<ptrdiff_t>(to) && to < sorted_.size())
+    it = std::lower_bound(it, sorted_.end(), id, less);
+  if (it == sorted_.end() || it->first != id) return kNull;
+  hint_ = static_cast<size_t>(it - sorted_.begin());
+  return first_row_ + it->second;
 }
 
 template <class Columns>
@@ -142,6 +156,8 @@ uint32_t RunFacts::SiteOf(const OpColumns& t, size_t row) {
   const uint64_t key = (static_cast<uint64_t>(t.name[row]) * 0x9e3779b97f4a7c15ull) ^
                        (static_cast<uint64_t>(t.input_dims[row]) * 0xc2b2ae3d27d4eb4full) ^
                        (static_cast<uint64_t>(t.input_types[row]) * 0x165667b19e3779f9ull);
+  auto& recent = recent_sites_[(key >> 20) % recent_sites_.size()];
+  if (recent.first == key && key != 0) return recent.second;
   const auto [it, added] = site_of_.emplace(key, static_cast<uint32_t>(sites_.size()));
   if (added) {
     OpSite site;
@@ -152,6 +168,7 @@ uint32_t RunFacts::SiteOf(const OpColumns& t, size_t row) {
     site.thread = t.thread_id[row];
     sites_.push_back(site);
   }
+  recent = {key, it->second};
   return it->second;
 }
 

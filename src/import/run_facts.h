@@ -42,7 +42,7 @@ class CompactColumn {
   std::unordered_map<size_t, int64_t> far_;
 };
 
-// Row of each id: an array where the ids are dense, a hash table where they are not.
+// Row of each id: an array where the ids are dense, a sorted list where they are not.
 class IdIndex {
  public:
   // Null ids are left out; an id met twice keeps its first row and counts as a duplicate.
@@ -54,7 +54,8 @@ class IdIndex {
  private:
   int64_t low_ = 0, first_row_ = 0, duplicates_ = 0;
   std::vector<uint32_t> dense_;
-  std::unordered_map<int64_t, uint32_t> sparse_;
+  std::vector<std::pair<int64_t, uint32_t>> sorted_;
+  mutable size_t hint_ = 0;  // neighbours are looked up one after the other
 };
 
 struct NameTotal {
@@ -147,6 +148,7 @@ class RunFacts {
   Links kernel_, memcpy_, memset_, sync_, api_;
   std::vector<OpSite> sites_;
   std::unordered_map<uint64_t, uint32_t> site_of_;
+  std::array<std::pair<uint64_t, uint32_t>, 1024> recent_sites_{};  // in front of it; key 0 is empty
   std::unordered_map<uint32_t, NameTotal> kernels_, memcpys_, spans_;
   std::unordered_map<uint64_t, SiteKernel> site_kernels_;
   std::vector<OpRow> listed_ops_;

@@ -32,6 +32,14 @@ void PackMini(char* to, const uint64_t* values, unsigned width) {
   std::memcpy(to, &word, filled / 8);
 }
 
+template <class T>
+void PackCodes(char* to, std::span<const uint32_t> codes) {
+  for (size_t i = 0; i < codes.size(); ++i) {
+    const T code = static_cast<T>(codes[i]);
+    std::memcpy(to + i * sizeof(T), &code, sizeof(T));
+  }
+}
+
 }  // namespace
 
 void PutDelta(std::string& out, std::span<const int64_t> values) {
@@ -86,9 +94,10 @@ void PutCodes(std::string& out, std::span<const uint32_t> codes, uint32_t distin
   const size_t at = out.size();
   out.resize(at + groups * width);  // groups of 8 values: width bytes each
   char* to = out.data() + at;
-  for (const uint32_t code : codes) {
-    std::memcpy(to, &code, 4 < width / 8 ? 4 : width / 8);
-    to += width / 8;
+  switch (width) {
+    case 8: PackCodes<uint8_t>(to, codes); break;
+    case 16: PackCodes<uint16_t>(to, codes); break;
+    default: PackCodes<uint32_t>(to, codes);
   }
 }
 

@@ -24,7 +24,7 @@ void RunTables::AppendTable(size_t index, ColumnSet& columns) {
   for (size_t done = 0; done < rows;) {
     RowGroupRows& group = buffer.filling;
     if (group.columns.empty()) {
-      group.columns.resize(spans_.size());
+      group.columns = TakeSpare(buffer, spans_.size());
       group.first_row = buffer.total_rows;
     }
     const size_t take = std::min(rows - done, rows_per_group_ - group.rows);
@@ -38,6 +38,14 @@ void RunTables::AppendTable(size_t index, ColumnSet& columns) {
     done += take;
     if (group.rows == rows_per_group_) Enqueue(index);
   }
+}
+
+std::vector<std::vector<char>> RunTables::TakeSpare(Buffer& buffer, size_t columns) {
+  std::lock_guard lock(mutex_);
+  if (buffer.spare.empty()) return std::vector<std::vector<char>>(columns);
+  std::vector<std::vector<char>> taken = std::move(buffer.spare.back());
+  buffer.spare.pop_back();
+  return taken;
 }
 
 void RunTables::Enqueue(size_t index) {
@@ -67,6 +75,9 @@ Result<bool> RunTables::EncodeOne() {
   }
   NL_ASSIGN(ParquetWriter * writer, WriterOf(job.table));
   NL_TRY(writer->Append(writer->Encode(job.rows)));
+  for (std::vector<char>& column : job.rows.columns) column.clear();
+  std::lock_guard lock(mutex_);
+  buffers_[job.table].spare.push_back(std::move(job.rows.columns));
   return true;
 }
 

@@ -35,13 +35,15 @@ class RunTables final : public EventSink {
     RowGroupRows filling;
     int64_t total_rows = 0;
     int64_t next_sequence = 0;
-    std::unique_ptr<ParquetWriter> writer;  // made with the first full row group
+    std::unique_ptr<ParquetWriter> writer;              // made with the first full row group
+    std::vector<std::vector<std::vector<char>>> spare;  // column buffers to use again
   };
   struct Job {
     size_t table;
     RowGroupRows rows;
   };
   void AppendTable(size_t index, ColumnSet& columns);
+  std::vector<std::vector<char>> TakeSpare(Buffer& buffer, size_t columns);
   void Enqueue(size_t index);
   Result<ParquetWriter*> WriterOf(size_t index);
 
@@ -50,7 +52,7 @@ class RunTables final : public EventSink {
   StringPool strings_;
   std::array<Buffer, EventBatch::kTables> buffers_;
   std::vector<ColumnSpan> spans_;
-  std::mutex mutex_;  // guards jobs_ and the making of writers
+  std::mutex mutex_;  // guards jobs_, spare buffers and the making of writers
   std::deque<Job> jobs_;
 };
 

@@ -9,6 +9,7 @@
 // on the guess. (Measured: 3 to 4 times the scanner's speed on Kineto files.)
 // Thread rule: one thread. The returned event is valid until the next call.
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,8 +43,15 @@ class EventReader {
     static constexpr size_t kSets = 256, kWays = 4;
     std::vector<KnownText> entries = std::vector<KnownText>(kSets * kWays);
   };
+  // Fixed text, padded so that it can be compared in whole words.
+  struct Literal {
+    std::string padded;
+    size_t size = 0;
+    void Set(const char* begin, const char* end);
+    bool IsAt(const char* p) const;
+  };
   struct Slot {
-    std::string before;  // fixed text in front of the value, an opening quote included
+    Literal before;  // fixed text in front of the value, an opening quote included
     JsonKind kind = JsonKind::kNumber;
     JsonValue* value = nullptr;  // where it goes in the shape's event
     bool as_json = false;        // known as JSON text (args without a column) or as content
@@ -52,12 +60,28 @@ class EventReader {
   struct Shape {
     TraceEvent event;
     std::vector<Slot> slots;
-    std::string tail;  // from behind the last value to the closing brace
-    Shape* followed_by = nullptr;
+    Literal tail;  // from behind the last value to the closing brace
+    // A word of the fixed text in front of the first value, to refuse other kinds early.
+    size_t probe_at = 0;
+    uint64_t probe = 0;
+    // What came next the last times, newest first.
+    static constexpr size_t kGuesses = 4;
+    std::array<Shape*, kGuesses> next{};
   };
 
+  // A text met for the first time; numbered only when the whole event has matched, so
+  // that a wrong guess leaves no trace.
+  struct NewText {
+    Slot* slot;
+    KnownText* set;
+    std::string_view text;
+  };
+
+  // The shape of the event at p, tried in the order of its chances; null when none fits.
+  Shape* Guess(const char*& p, const char* end);
   bool Match(Shape& shape, const char*& p, const char* end);
   bool MatchText(Slot& slot, const char*& p, const char* end);
+  void Remember(const NewText& found);
   void Learn(const TraceEvent& event);
 
   static constexpr size_t kMaxShapes = 64;
@@ -65,6 +89,7 @@ class EventReader {
   LocalStrings& strings_;
   TraceEvent scanned_;
   TextArena texts_;
+  std::vector<NewText> new_texts_;  // of the event being matched
   std::vector<std::unique_ptr<Shape>> shapes_;
   Shape* last_ = nullptr;
   bool learning_ = true;

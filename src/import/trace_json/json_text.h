@@ -31,11 +31,11 @@ struct JsonValue {
   const char* data = nullptr;
   uint32_t size = 0;
   JsonKind kind = JsonKind::kWord;
-  bool escaped = false;                 // a string with a backslash in it
-  uint8_t decimals = kNotParsed;        // of a plain decimal number: digits behind the point
-  int64_t digits = 0;                   // its digits without the point, sign included
-  StringId known_id = StringId::kNull;  // local string id, when the text was seen before
-  bool known_as_json = false;           // that id is of the JSON text, not of the content
+  bool escaped = false;                         // a string with a backslash in it
+  uint8_t decimals = kNotParsed;                // of a plain decimal number: digits behind the point
+  int64_t digits = 0;                           // its digits without the point, sign included
+  mutable StringId known_id = StringId::kNull;  // local string id, when the text was seen before
+  bool known_as_json = false;                   // that id is of the JSON text, not of the content
 
   bool given() const { return data != nullptr; }
   std::string_view text() const { return {data, size}; }

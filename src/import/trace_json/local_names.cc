@@ -53,19 +53,17 @@ void LocalStrings::Grow() {
   slots_.swap(grown);
 }
 
-ThreadId LocalLanes::Find(const JsonValue& pid, const JsonValue& tid) {
+ThreadId LocalLanes::FindText(const JsonValue& pid, const JsonValue& tid) {
   const std::string_view p = pid.given() ? pid.json() : std::string_view();
   const std::string_view t = tid.given() ? tid.json() : std::string_view();
-  if (last_ < lanes_.size() && lanes_[last_].tid == t && lanes_[last_].pid == p)
-    return static_cast<ThreadId>(last_);
-  for (size_t i = 0; i < lanes_.size(); ++i) {  // a trace has tens of lanes
-    if (lanes_[i].tid == t && lanes_[i].pid == p) {
-      last_ = i;
-      return static_cast<ThreadId>(i);
-    }
-  }
-  lanes_.push_back({std::string(p), std::string(t)});
-  last_ = lanes_.size() - 1;
+  // "-0" has the digits of "0" but is another text.
+  last_is_digits_ = pid.decimals == 0 && tid.decimals == 0 && pid.digits != 0 && tid.digits != 0;
+  last_pid_ = pid.digits;
+  last_tid_ = tid.digits;
+  last_ = 0;
+  while (last_ < lanes_.size() && (lanes_[last_].tid != t || lanes_[last_].pid != p))
+    ++last_;  // tens of lanes
+  if (last_ == lanes_.size()) lanes_.push_back({std::string(p), std::string(t)});
   return static_cast<ThreadId>(last_);
 }
 

@@ -64,17 +64,29 @@ class LocalStrings {
 // A lane is a (pid, tid) pair as written. Local numbers, in order of first sight.
 class LocalLanes {
  public:
-  ThreadId Find(const JsonValue& pid, const JsonValue& tid);
+  ThreadId Find(const JsonValue& pid, const JsonValue& tid) {
+    const bool digits = pid.decimals == 0 && tid.decimals == 0;
+    if (digits && last_is_digits_ && pid.digits == last_pid_ && tid.digits == last_tid_)
+      return static_cast<ThreadId>(last_);
+    return FindText(pid, tid);
+  }
   struct Lane {
     std::string pid, tid;  // JSON text; empty when absent
   };
   const std::vector<Lane>& lanes() const { return lanes_; }
   // Forgets all but the first `count`.
-  void Truncate(size_t count) { lanes_.resize(std::min(count, lanes_.size())); }
+  void Truncate(size_t count) {
+    lanes_.resize(std::min(count, lanes_.size()));
+    last_is_digits_ = false;
+  }
 
  private:
+  ThreadId FindText(const JsonValue& pid, const JsonValue& tid);
+
   std::vector<Lane> lanes_;
   size_t last_ = 0;
+  int64_t last_pid_ = 0, last_tid_ = 0;  // digits, when both are plain integers
+  bool last_is_digits_ = false;
 };
 
 }  // namespace nl::trace_json

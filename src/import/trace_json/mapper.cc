@@ -15,9 +15,13 @@ bool IsStepName(std::string_view name) {
 
 void EventMapper::KeepArg(Worker& w, Table table, size_t row, const JsonValue& key, const JsonValue& value) {
   ArgRow arg;
-  arg.owner = w.strings.Text(TableName(table));
+  StringId& owner = w.table_names[static_cast<size_t>(table)];
+  if (owner == StringId::kNull) owner = w.strings.Text(TableName(table));
+  arg.owner = owner;
   arg.owner_id = static_cast<RowId>(row);
-  arg.key = w.strings.Text(key);
+  // A learned shape keeps its keys, so the number found once stays with them.
+  if (key.known_id == StringId::kNull) key.known_id = w.strings.Text(key);
+  arg.key = key.known_id;
   arg.value = w.strings.Json(value);
   w.batch.args.Add(arg);
   w.arg_owner.push_back(static_cast<uint8_t>(table));
@@ -31,10 +35,11 @@ void EventMapper::KeepArg(Worker& w, Table table, size_t row, std::string_view k
   KeepArg(w, table, row, text, value);
 }
 
-void EventMapper::KeepExtra(const TraceEvent& e, Worker& w, Table table, size_t row) {
+void EventMapper::KeepExtra(const TraceEvent& e, Worker& w, Table table, size_t row, bool scope_taken) {
   for (const Arg& extra : e.extra) KeepArg(w, table, row, extra.key, extra.value);
-  const bool has_scope_column = table == Table::kRange || table == Table::kMemoryEvent;
-  if (e.scope.given() && !has_scope_column) KeepArg(w, table, row, "s", e.scope);
+  if (e.scope.given() && !scope_taken) KeepArg(w, table, row, "s", e.scope);
+  if (e.bp.given() && table != Table::kFlow) KeepArg(w, table, row, "bp", e.bp);
+  if (e.dur.given() && e.ph.text() != "X") KeepArg(w, table, row, "dur", e.dur);
   if (e.args_value.given()) KeepArg(w, table, row, "args", e.args_value);
 }
 
@@ -65,7 +70,7 @@ void EventMapper::MapInstant(const TraceEvent& e, const Place& place, Worker& w)
   w.batch.range.Add(r);
   for (const Arg& arg : e.args) KeepArg(w, Table::kRange, row, arg.key, arg.value);
   if (e.id.given()) KeepArg(w, Table::kRange, row, "id", e.id);
-  KeepExtra(e, w, Table::kRange, row);
+  KeepExtra(e, w, Table::kRange, row, true);
 }
 
 void EventMapper::MapSpan(const TraceEvent& e, Worker& w, ThreadId lane, int64_t start_ns) const {
@@ -79,7 +84,7 @@ void EventMapper::MapSpan(const TraceEvent& e, Worker& w, ThreadId lane, int64_t
     bad_duration = true;
   }
   size_t before[EventBatch::kTables];
-  if (bad_duration || !e.extra.empty() || e.args_value.given()) {
+  if (bad_duration || !e.extra.empty() || e.args_value.given() || e.scope.given() || e.bp.given()) {
     const auto tables = w.batch.Tables();
     for (size_t i = 0; i < tables.size(); ++i) before[i] = tables[i]->size();
     MapComplete(e, place, w);
@@ -89,7 +94,7 @@ void EventMapper::MapSpan(const TraceEvent& e, Worker& w, ThreadId lane, int64_t
           i == static_cast<size_t>(Table::kCollective))
         continue;
       if (bad_duration) KeepArg(w, static_cast<Table>(i), before[i], "dur", e.dur);
-      KeepExtra(e, w, static_cast<Table>(i), before[i]);
+      KeepExtra(e, w, static_cast<Table>(i), before[i], false);
       break;
     }
     return;
@@ -116,7 +121,7 @@ void EventMapper::MapCounter(const TraceEvent& e, Worker& w, ThreadId lane, int6
   const size_t last = w.batch.counter_sample.size() - 1;
   if (e.id.given()) KeepArg(w, Table::kCounterSample, last, "id", e.id);
   if (e.cat.given()) KeepArg(w, Table::kCounterSample, last, "cat", e.cat);
-  KeepExtra(e, w, Table::kCounterSample, last);
+  KeepExtra(e, w, Table::kCounterSample, last, false);
 }
 
 void EventMapper::MapFlow(const TraceEvent& e, Worker& w, ThreadId lane, int64_t at_ns) const {
@@ -132,7 +137,7 @@ void EventMapper::MapFlow(const TraceEvent& e, Worker& w, ThreadId lane, int64_t
   w.batch.flow.Add(r);
   if (e.id.given() && !id_is_int) KeepArg(w, Table::kFlow, row, "id", e.id);
   for (const Arg& arg : e.args) KeepArg(w, Table::kFlow, row, arg.key, arg.value);
-  KeepExtra(e, w, Table::kFlow, row);
+  KeepExtra(e, w, Table::kFlow, row, false);
 }
 
 void EventMapper::MapOrdered(const TraceEvent& e, Worker& w, ThreadId lane, int64_t at_ns,
@@ -151,6 +156,14 @@ void EventMapper::MapOrdered(const TraceEvent& e, Worker& w, ThreadId lane, int6
     if (o.async_id == StringId::kNull && arg.key.text() == "id2") o.async_id = w.strings.Json(arg.value);
     o.args.emplace_back(w.strings.Text(arg.key), w.strings.Json(arg.value));
   }
+  const auto keep = [&](std::string_view key, const JsonValue& value) {
+    if (value.given()) o.args.emplace_back(w.strings.Text(key), w.strings.Json(value));
+  };
+  const bool begins = kind == OrderedEvent::kBegin || kind == OrderedEvent::kAsyncBegin;
+  if (begins || kind == OrderedEvent::kEnd) keep("id", e.id);  // an async end has its begin's
+  keep("s", e.scope);
+  keep("bp", e.bp);
+  keep("dur", e.dur);
   if (kind == OrderedEvent::kEnd || kind == OrderedEvent::kAsyncEnd) {
     // The row stands where the end stands, whatever the chunks; the ordered stage fills it.
     o.row = w.batch.range.size();
@@ -175,7 +188,7 @@ void EventMapper::Map(const TraceEvent& e, Worker& w) const {
   const char phase = e.ph.data[0];
   const ThreadId lane = w.lanes.Find(e.pid, e.tid);
   int64_t at_ns = 0;
-  const bool timed = ToNs(e.ts, at_ns) && at_ns > -100 * kYearNs && at_ns < 200 * kYearNs;
+  const bool timed = ToNs(e.ts, at_ns) && at_ns > -50 * kYearNs && at_ns < 200 * kYearNs;
   if (phase == 'M') return MapOrdered(e, w, lane, timed ? at_ns : 0, OrderedEvent::kMetadata);
   if (!timed) {
     w.counters.Add(kBadTimestamp, e.offset, e.text);
@@ -201,7 +214,6 @@ void EventMapper::Map(const TraceEvent& e, Worker& w) const {
       const size_t row = w.batch.range.size();
       EventMapper::MapInstant(e, {lane, at_ns, NullOf<int64_t>::value}, w);
       KeepArg(w, Table::kRange, row, "ph", e.ph);
-      if (e.dur.given()) KeepArg(w, Table::kRange, row, "dur", e.dur);
     }
   }
 }

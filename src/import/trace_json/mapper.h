@@ -34,14 +34,17 @@ class EventMapper {
   // Keeps one value that has no column, exactly as written.
   static void KeepArg(Worker& worker, Table table, size_t row, const JsonValue& key, const JsonValue& value);
   static void KeepArg(Worker& worker, Table table, size_t row, std::string_view key, const JsonValue& value);
-  // Keeps all top-level keys without a field, and an args value that is no object.
-  static void KeepExtra(const TraceEvent& event, Worker& worker, Table table, size_t row);
+  // Keeps all top-level keys without a field or a column in the table, and an args value
+  // that is no object. `scope_taken`: the row has the event's scope ("s").
+  static void KeepExtra(const TraceEvent& event, Worker& worker, Table table, size_t row, bool scope_taken);
 
   static StringId NameOf(const TraceEvent& event, Worker& worker) {
     return event.name.given() ? worker.strings.Text(event.name) : StringId::kNull;
   }
   static StringId CategoryOf(const TraceEvent& event, Worker& worker) {
-    return event.cat.given() ? worker.strings.Text(event.cat) : StringId::kNull;
+    if (event.category_note == StringId::kNull && event.cat.given())
+      event.category_note = worker.strings.Text(event.cat);
+    return event.category_note;
   }
 
  private:

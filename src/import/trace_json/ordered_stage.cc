@@ -112,21 +112,21 @@ void OrderedStage::ApplyMetadata(const OrderedEvent& e) {
                  ? strings.Add(Unescape(json.substr(1, json.size() - 2), bad_utf8))
                  : value;
     };
-    if (name == "process_name")
+    const std::string_view about = strings.Text(key);
+    if (name == "process_name" && about == "name") {
       process.name = text();
-    else if (name == "process_labels")
+    } else if (name == "process_labels" && about == "labels") {
       process.labels = text();
-    else if (name == "process_sort_index")
-      ParseInt64(json, process.sort_index);
-    else if (name == "thread_name")
+    } else if (name == "thread_name" && about == "name") {
       lane.name = text();
-    else if (name == "thread_sort_index")
-      ParseInt64(json, lane.sort_index);
-    else {  // metadata we have no column for: kept, owned by the lane it speaks of
+    } else if (name == "process_sort_index" && about == "sort_index" &&
+               ParseInt64(json, process.sort_index)) {
+    } else if (name == "thread_sort_index" && about == "sort_index" && ParseInt64(json, lane.sort_index)) {
+    } else {  // metadata we have no column for: kept, owned by the lane it speaks of
       ArgRow arg;
       arg.owner = strings.Add("thread");
       arg.owner_id = static_cast<RowId>(static_cast<int64_t>(e.lane));
-      arg.key = strings.Add(std::string(name) + "." + std::string(strings.Text(key)));
+      arg.key = strings.Add(std::string(name) + "." + std::string(about));
       arg.value = value;
       extra_.args.Add(arg);
     }
@@ -139,11 +139,13 @@ void OrderedStage::CloseRange(EventBatch& batch, const OrderedEvent& e, std::vec
   if (open.empty()) {
     counters_.Add(kEndWithoutBegin, e.offset);
     PutArgs(batch, row, e.args);
+    if (e.async_id != StringId::kNull) PutArgs(batch, row, {{sink_.strings().Add("id"), e.async_id}});
     return;
   }
   Begun begun = std::move(open.back());
   open.pop_back();
   RangeColumns& range = batch.range;
+  range.thread_id[e.row] = begun.lane;
   range.start_ns[e.row] = begun.start_ns;
   range.dur_ns[e.row] = e.at_ns - begun.start_ns;
   if (begun.name != StringId::kNull) range.name[e.row] = begun.name;
@@ -209,7 +211,8 @@ void OrderedStage::Take(Worker& worker) {
   sink_.Append(worker.batch);
   counters_.Merge(std::move(worker.counters));
   for (const auto& [text, offset] : worker.bad_utf8) {
-    if (bad_utf8_.insert(static_cast<uint32_t>(Mapped(maps.strings, text))).second) counters_.Add(kBadUtf8, offset);
+    if (bad_utf8_.insert(static_cast<uint32_t>(Mapped(maps.strings, text))).second)
+      counters_.Add(kBadUtf8, offset);
   }
   events_ += worker.events;
   worker.ClearRows();
@@ -236,7 +239,8 @@ void OrderedStage::FinishFile(int32_t rank) {
   for (const auto& [key, list] : open_async_) {
     for (const Begun& begun : list) unfinished.push_back(&begun);
   }
-  std::sort(unfinished.begin(), unfinished.end(), [](const Begun* a, const Begun* b) { return a->offset < b->offset; });
+  std::sort(unfinished.begin(), unfinished.end(),
+            [](const Begun* a, const Begun* b) { return a->offset < b->offset; });
   for (const Begun* begun : unfinished) PutUnfinished(*begun);
   for (const Process& p : processes_) {
     ProcessRow row;

@@ -15,6 +15,8 @@ KeyTable::KeyTable(const std::vector<std::string_view>& names) : slots_(kMask + 
 
 void TraceEvent::Reset() {
   ph = cat = name = pid = tid = ts = dur = id = bp = scope = args_value = {};
+  mapper_note = 0;
+  category_note = StringId::kNull;
   extra.clear();
   args.clear();
 }

@@ -55,6 +55,9 @@ struct TraceEvent {
   std::vector<Arg> extra;                                     // further top-level keys, in file order
   std::vector<Arg> args;                                      // members of "args", in file order
   JsonValue args_value;                                       // "args" when it is not an object
+  // For the mapper; kept over events of one shape, which share ph and cat.
+  mutable uint8_t mapper_note = 0;
+  mutable StringId category_note = StringId::kNull;
 
   void Reset();
 };

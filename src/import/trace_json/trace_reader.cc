@@ -233,10 +233,7 @@ class Pipeline {
         if (!encoded.ok()) return Fail(std::move(encoded).error());
         if (!*encoded) break;
       }
-      if (worker.strings.bytes() > kMaxLocalBytes) {
-        worker.strings.Clear();
-        worker.reader.ForgetStrings();
-      }
+      if (worker.strings.bytes() > kMaxLocalBytes) worker.ForgetStrings();
     }
   }
 

@@ -14,10 +14,15 @@ void Worker::ClearRows() {
   events = 0;
 }
 
-void Worker::Discard() {
-  ClearRows();
+void Worker::ForgetStrings() {
   strings.Clear();
   reader.ForgetStrings();
+  table_names = NoNames();
+}
+
+void Worker::Discard() {
+  ClearRows();
+  ForgetStrings();
   lanes.Truncate(lanes_taken);
 }
 

@@ -5,6 +5,7 @@
 // metadata). Numbers are local; the ordered stage maps them to the run's.
 // Thread rule: one thread; the ordered stage takes it over when its turn has come.
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,6 +30,12 @@ struct OrderedEvent {
   std::vector<std::pair<StringId, StringId>> args;  // key, JSON value
 };
 
+constexpr std::array<StringId, EventBatch::kTables> NoNames() {
+  std::array<StringId, EventBatch::kTables> names{};
+  for (StringId& name : names) name = StringId::kNull;
+  return names;
+}
+
 struct Worker {
   explicit Worker(const KeyTable& keys) : reader(keys, strings) {}
 
@@ -38,15 +45,19 @@ struct Worker {
   EventBatch batch;
   CounterSet counters;
   std::vector<OrderedEvent> ordered;
-  std::vector<uint8_t> arg_owner;         // table index (EventBatch order) per args row
-  std::vector<uint8_t> collective_owner;  // the same per collective row
-  std::vector<size_t> step_rows;          // rows of batch.range that mark a step
+  std::vector<uint8_t> arg_owner;                      // table index (EventBatch order) per args row
+  std::vector<uint8_t> collective_owner;               // the same per collective row
+  std::vector<size_t> step_rows;                       // rows of batch.range that mark a step
   std::vector<std::pair<StringId, int64_t>> bad_utf8;  // text, offset of the event that has it first
-  size_t lanes_taken = 0;                 // by the ordered stage
+  size_t lanes_taken = 0;                              // by the ordered stage
   int64_t events = 0;
 
   // Forgets the rows, keeps the numbers.
   void ClearRows();
+  std::array<StringId, EventBatch::kTables> table_names = NoNames();  // local ids, when known
+
+  // Starts the string numbers anew.
+  void ForgetStrings();
   // Forgets the rows and every number the ordered stage has not seen: the text was not what it seemed.
   void Discard();
 };

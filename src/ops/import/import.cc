@@ -14,6 +14,7 @@
 #include "base/time_text.h"
 #include "base/uuid.h"
 #include "import/importer.h"
+#include "ledger/bundle.h"
 #include "ledger/run_tables.h"
 #include "model/schema.h"
 #include "ops/open_store.h"
@@ -194,6 +195,8 @@ class ImportOp final : public Op {
   }
 
   Result<Json> ImportGroup(OpContext& context, Store& store, const Group& group, const TextMap& tags) const {
+    if (format_.empty() && group.paths.size() == 1 && LooksLikeBundle(group.paths[0]))
+      return ImportBundle(context, store, group, tags);
     NL_ASSIGN(const std::optional<std::string> duplicate, FindDuplicate(store, group));
     if (duplicate) {
       for (const auto& [key, value] : tags) NL_TRY(store.catalog().SetTag(*duplicate, key, value));
@@ -217,6 +220,19 @@ class ImportOp final : public Op {
     }
     NL_ASSIGN(ImportResult result, ImportFiles(request, tables));
     return CommitRun(store, std::move(staged), result, tags, began, group);
+  }
+
+  // A bundle is a run already: it keeps its id, its tags and its bytes.
+  static Result<Json> ImportBundle(OpContext& context, Store& store, const Group& group, const TextMap& tags) {
+    BundleOptions options;
+    options.cancelled = context.cancelled;
+    if (context.progress) {
+      options.progress = [&context](int64_t done, int64_t total) { context.progress("restoring", done, total); };
+    }
+    NL_ASSIGN(const CommitOutcome outcome, RestoreBundle(store, group.paths[0], options));
+    for (const auto& [key, value] : tags) NL_TRY(store.catalog().SetTag(outcome.run_id, key, value));
+    return Json{{"run_id", outcome.run_id}, {"duplicate", outcome.duplicate}, {"files", group.paths},
+                {"adapter", "bundle"}};
   }
 
   Result<Json> CommitRun(Store& store, StagedRun staged, ImportResult& result, const TextMap& tags,
@@ -285,6 +301,7 @@ class ImportOp final : public Op {
     if (run["files"].size() > 1) file += fmt::format(" and {} more", run["files"].size() - 1);
     if (run["duplicate"].get<bool>())
       return fmt::format("{}  {} (these bytes were already in the store)\n", id, file);
+    if (run.value("adapter", "") == "bundle") return fmt::format("{}  {} (restored as it was)\n", id, file);
     std::string out = fmt::format("{}  {}\n", id, file);
     const double seconds = run["seconds"];
     const auto bytes = run["source_bytes"].get<int64_t>();

@@ -68,6 +68,7 @@ enum Key : uint8_t {
   kWaitStream,
   kWaitEvent,
   kWaitCorrelation,
+  kOldExternalId,
 };
 
 const std::vector<std::string_view> kKeyNames = {
@@ -124,7 +125,10 @@ const std::vector<std::string_view> kKeyNames = {
     "wait_on_stream",
     "wait_on_cuda_event_id",
     "wait_on_cuda_event_record_corr_id",
+    "external id",  // first generation, in launches and device work
 };
+
+static_assert(kOldExternalId < 64, "TakeArgs keeps one bit per key");
 
 enum class Category : uint8_t { kKernel, kCopy, kFill, kSync, kApiCall, kOp, kPython, kAnnotation, kOther };
 
@@ -210,8 +214,11 @@ void PutCollective(const TraceEvent& e, Worker& w, Table table, size_t row) {
   CollectiveRow r;
   r.owner = w.strings.Text(kAllTables[static_cast<size_t>(table)]->name);
   r.owner_id = static_cast<RowId>(row);
+  uint64_t seen = 0;
   for (const Arg& arg : e.args) {
-    if (IsCollectiveKey(arg.key_id)) TakeCollective(arg, w, r);
+    if (!IsCollectiveKey(arg.key_id) || (seen >> arg.key_id & 1) != 0) continue;
+    seen |= uint64_t{1} << arg.key_id;
+    TakeCollective(arg, w, r);
   }
   w.batch.collective.Add(r);
   w.collective_owner.push_back(static_cast<uint8_t>(table));
@@ -234,7 +241,8 @@ void PlaceOnDevice(const TraceEvent& e, Row& r) {
 template <class Row>
 bool TakeDeviceArg(const Arg& arg, Row& r) {
   switch (arg.key_id) {
-    case kExternalId: return ToInt64(arg.value, r.external_id);
+    case kExternalId:
+    case kOldExternalId: return IsNull(r.external_id) && ToInt64(arg.value, r.external_id);
     case kCorrelation: return ToInt64(arg.value, r.correlation);
     case kStream: return ToInt64(arg.value, r.stream);
     case kDevice: return TakeInt32(arg.value, r.device);
@@ -263,7 +271,15 @@ const KeyTable& KinetoMapper::arg_keys() const {
 template <class Take>
 void KinetoMapper::TakeArgs(const TraceEvent& e, Worker& w, Table table, size_t row, Take take) {
   bool collective = false;
+  uint64_t seen = 0;  // by key: a column holds the first value, args the later ones
   for (const Arg& arg : e.args) {
+    const uint64_t bit = arg.key_id == KeyTable::kUnknown ? 0 : uint64_t{1} << arg.key_id;
+    const bool again = (seen & bit) != 0;
+    seen |= bit;
+    if (again) {
+      KeepArg(w, table, row, arg.key, arg.value);
+      continue;
+    }
     if (take(arg)) continue;
     if (IsCollectiveKey(arg.key_id)) {
       collective = true;
@@ -376,7 +392,8 @@ void KinetoMapper::MapApiCall(const TraceEvent& e, const Place& p, Worker& w) co
     switch (arg.key_id) {
       case kCbid: return ToInt64(arg.value, r.callback_id);
       case kCid: return IsNull(r.callback_id) && ToInt64(arg.value, r.callback_id);
-      case kExternalId: return ToInt64(arg.value, r.external_id);
+      case kExternalId:
+      case kOldExternalId: return IsNull(r.external_id) && ToInt64(arg.value, r.external_id);
       case kCorrelation: return ToInt64(arg.value, r.correlation);
       default: return false;
     }
@@ -435,7 +452,8 @@ void KinetoMapper::MapAnnotation(const TraceEvent& e, const Place& p, Worker& w)
   plain.id = {};
   EventMapper::MapComplete(plain, p, w);
   // The device's copy of a step label is not a second step.
-  if (e.cat.text() == "gpu_user_annotation" && !w.step_rows.empty() && w.step_rows.back() == row) w.step_rows.pop_back();
+  if (e.cat.text() == "gpu_user_annotation" && !w.step_rows.empty() && w.step_rows.back() == row)
+    w.step_rows.pop_back();
   RangeColumns& range = w.batch.range;
   const auto take = [&](const Arg& arg) {
     switch (arg.key_id) {
@@ -449,7 +467,10 @@ void KinetoMapper::MapAnnotation(const TraceEvent& e, const Place& p, Worker& w)
 }
 
 void KinetoMapper::MapComplete(const TraceEvent& e, const Place& p, Worker& w) const {
-  switch (Classify(e.cat.given() ? e.cat.text() : std::string_view())) {
+  if (e.mapper_note == 0) {
+    e.mapper_note = static_cast<uint8_t>(Classify(e.cat.given() ? e.cat.text() : std::string_view())) + 1;
+  }
+  switch (static_cast<Category>(e.mapper_note - 1)) {
     case Category::kOp: return MapOp(e, p, w);
     case Category::kKernel: return MapKernel(e, p, w);
     case Category::kApiCall: return MapApiCall(e, p, w);
@@ -487,7 +508,7 @@ void KinetoMapper::MapInstant(const TraceEvent& e, const Place& p, Worker& w) co
   w.batch.memory_event.Add(r);
   if (e.cat.given() && e.cat.text() != "cpu_instant_event")
     KeepArg(w, Table::kMemoryEvent, row, "cat", e.cat);
-  KeepExtra(e, w, Table::kMemoryEvent, row);
+  KeepExtra(e, w, Table::kMemoryEvent, row, true);
 }
 
 }  // namespace nl::adapters::kineto
