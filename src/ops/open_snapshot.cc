@@ -2,6 +2,7 @@
 #include "ops/open_snapshot.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -89,18 +90,21 @@ void SortStats(std::vector<NameStats>& stats, const std::string& by) {
   });
 }
 
-TextTable MakeTable(const Json& rows, TotalsKind kind) {
+// On a narrow screen the names matter more than the last columns.
+TextTable MakeTable(const Json& rows, TotalsKind kind, int width) {
   const bool ops = kind == TotalsKind::kOperators;
+  const bool narrow = width < 100;
   const bool shapes =
       std::any_of(rows.begin(), rows.end(), [](const Json& r) { return !r["shapes"].is_null(); });
   std::vector<TextColumn> columns;
   columns.push_back({ops ? "OPERATOR" : "KERNEL", Align::kLeft, true, 16});
   if (shapes) columns.push_back({ops ? "INPUT SHAPES" : "GRID / BLOCK", Align::kLeft, true, 12});
-  if (!ops) columns.push_back({"FAMILY", Align::kLeft, false, 0});
-  for (const char* name : ops ? std::vector<const char*>{"GPU", "SHARE", "TOTAL", "SELF", "CALLS", "MEAN"}
-                              : std::vector<const char*>{"TOTAL", "SHARE", "CALLS", "MEAN", "P95"}) {
-    columns.push_back({name, Align::kRight, false, 0});
-  }
+  if (!ops && !narrow) columns.push_back({"FAMILY", Align::kLeft, false, 0});
+  std::vector<const char*> numbers =
+      ops ? std::vector<const char*>{"GPU", "SHARE", "TOTAL", "SELF", "CALLS", "MEAN"}
+          : std::vector<const char*>{"TOTAL", "SHARE", "CALLS", "MEAN", "P95"};
+  if (narrow) numbers.pop_back();
+  for (const char* name : numbers) columns.push_back({name, Align::kRight, false, 0});
   TextTable table(columns);
   for (const Json& r : rows) {
     const auto ms = [&r](const char* key) { return HumanMs(r[key].get<double>()); };
@@ -108,16 +112,14 @@ TextTable MakeTable(const Json& rows, TotalsKind kind) {
         r["share"].is_null() ? "-" : fmt::format("{:.1f} %", 100 * r["share"].get<double>());
     std::vector<std::string> cells{r["name"].get<std::string>()};
     if (shapes) cells.push_back(r["shapes"].is_null() ? "" : r["shapes"].get<std::string>());
-    if (!ops) cells.push_back(r["family"].get<std::string>());
+    if (!ops && !narrow) cells.push_back(r["family"].get<std::string>());
     const std::string calls = HumanCount(r["calls"].get<int64_t>());
-    if (ops) {
-      for (const std::string& cell :
-           {ms("gpu_ms"), share, ms("total_ms"), ms("self_ms"), calls, ms("mean_ms")})
-        cells.push_back(cell);
-    } else {
-      for (const std::string& cell : {ms("total_ms"), share, calls, ms("mean_ms"), ms("p95_ms")})
-        cells.push_back(cell);
-    }
+    std::vector<std::string> values =
+        ops ? std::vector<std::string>{ms("gpu_ms"),  share, ms("total_ms"),
+                                       ms("self_ms"), calls, ms("mean_ms")}
+            : std::vector<std::string>{ms("total_ms"), share, calls, ms("mean_ms"), ms("p95_ms")};
+    if (narrow) values.pop_back();
+    std::move(values.begin(), values.end(), std::back_inserter(cells));
     table.AddRow(std::move(cells));
   }
   return table;
@@ -160,7 +162,7 @@ Reply TotalsReply(const OpenRun& run, std::vector<NameStats> stats, const Totals
   if (params.csv)
     reply.raw = Csv(reply.json[list]);
   else if (params.md)
-    reply.raw = MakeTable(reply.json[list], kind).Markdown();
+    reply.raw = MakeTable(reply.json[list], kind, 1000).Markdown();
   return reply;
 }
 
@@ -168,7 +170,7 @@ std::string TotalsText(const Json& reply, TotalsKind kind, const TextStyle& styl
   const Json& rows = reply[kind == TotalsKind::kOperators ? "operators" : "kernels"];
   if (rows.empty())
     return kind == TotalsKind::kOperators ? "the run has no operators\n" : "the run has no kernels\n";
-  std::string out = MakeTable(rows, kind).Render(style.width, style.color);
+  std::string out = MakeTable(rows, kind, style.width).Render(style.width, style.color);
   const auto total = reply["rows_total"].get<size_t>();
   if (total > rows.size()) out += fmt::format("{} of {} rows; --limit 0 shows all\n", rows.size(), total);
   return out;

@@ -74,8 +74,8 @@ inline bool MatchNumber(const char*& p, const char* end, JsonValue& out) {
     if (decimals == 0) return false;
   }
   if (whole == 0 || whole + decimals > 18 || p >= end) return false;
-  // "01" and "1e5" are left to the scanner.
-  if ((whole > 1 && *first == '0') || *p == 'e' || *p == 'E') return false;
+  // "01", "-0" and "1e5" are left to the scanner.
+  if ((whole > 1 && *first == '0') || *p == 'e' || *p == 'E' || (negative && digits == 0)) return false;
   out.data = begin;
   out.size = static_cast<uint32_t>(p - begin);
   out.decimals = static_cast<uint8_t>(decimals);

@@ -159,7 +159,7 @@ bool ReadHex4(std::string_view raw, size_t at, uint32_t& out) {
 }
 
 // \uXXXX at raw[i] == 'u'; moves i to the last character taken. Lone surrogates become U+FFFD.
-void PutUnicodeEscape(std::string& out, std::string_view raw, size_t& i) {
+void PutUnicodeEscape(std::string& out, std::string_view raw, size_t& i, bool& bad_utf8) {
   uint32_t c = 0;
   if (!ReadHex4(raw, i + 1, c)) {
     out += "\\u";
@@ -172,7 +172,8 @@ void PutUnicodeEscape(std::string& out, std::string_view raw, size_t& i) {
     c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
     i += 6;
   } else if (c >= 0xd800 && c < 0xe000) {
-    c = 0xfffd;
+    c = 0xfffd;  // half of a pair: no UTF-8 can hold it
+    bad_utf8 = true;
   }
   PutCodePoint(out, c);
 }
@@ -199,7 +200,7 @@ std::string Unescape(std::string_view raw, bool& bad_utf8) {
       case 'r': out.push_back('\r'); break;
       case 'b': out.push_back('\b'); break;
       case 'f': out.push_back('\f'); break;
-      case 'u': PutUnicodeEscape(out, raw, i); break;
+      case 'u': PutUnicodeEscape(out, raw, i, bad_utf8); break;
       case '"':
       case '\\':
       case '/': out.push_back(raw[i]); break;

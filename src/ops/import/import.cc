@@ -204,12 +204,17 @@ class ImportOp final : public Op {
     }
     const auto began = std::chrono::steady_clock::now();
     NL_ASSIGN(StagedRun staged, store.Stage());
-    RunTables tables(staged.path());
+    // Buffers are in proportion to the row groups and the pieces of text.
+    const double memory =
+        static_cast<double>(std::max<int64_t>(context.settings->GetInt("import_memory_mb"), 32)) / 512;
+    RunTables tables(staged.path(), static_cast<size_t>(std::min(4.0, memory) * RunTables::kRowsPerGroup));
     ImportRequest request;
     request.paths = group.paths;
     request.format = format_;
     request.model_name = model_;
     request.options.threads = static_cast<int>(context.settings->GetInt("threads"));
+    request.options.chunk_bytes =
+        static_cast<size_t>(std::min(1.0, memory) * static_cast<double>(request.options.chunk_bytes));
     request.options.allow_truncated = allow_truncated_;
     request.options.cancelled = context.cancelled;
     if (context.progress) {
@@ -223,15 +228,20 @@ class ImportOp final : public Op {
   }
 
   // A bundle is a run already: it keeps its id, its tags and its bytes.
-  static Result<Json> ImportBundle(OpContext& context, Store& store, const Group& group, const TextMap& tags) {
+  static Result<Json> ImportBundle(OpContext& context, Store& store, const Group& group,
+                                   const TextMap& tags) {
     BundleOptions options;
     options.cancelled = context.cancelled;
     if (context.progress) {
-      options.progress = [&context](int64_t done, int64_t total) { context.progress("restoring", done, total); };
+      options.progress = [&context](int64_t done, int64_t total) {
+        context.progress("restoring", done, total);
+      };
     }
     NL_ASSIGN(const CommitOutcome outcome, RestoreBundle(store, group.paths[0], options));
     for (const auto& [key, value] : tags) NL_TRY(store.catalog().SetTag(outcome.run_id, key, value));
-    return Json{{"run_id", outcome.run_id}, {"duplicate", outcome.duplicate}, {"files", group.paths},
+    return Json{{"run_id", outcome.run_id},
+                {"duplicate", outcome.duplicate},
+                {"files", group.paths},
                 {"adapter", "bundle"}};
   }
 
