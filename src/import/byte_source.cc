@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <isa-l/igzip_lib.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
@@ -26,8 +27,8 @@ constexpr size_t kInputBytes = 256 << 10;
 // The stored bytes: read, counted, hashed.
 class StoredInput {
  public:
-  StoredInput(UniqueFd fd, std::string path, std::string name, int64_t total)
-      : fd_(std::move(fd)), path_(std::move(path)), name_(std::move(name)), total_(total) {}
+  StoredInput(UniqueFd fd, std::string path, std::string name, int64_t total, const std::atomic<bool>* cancelled)
+      : fd_(std::move(fd)), path_(std::move(path)), name_(std::move(name)), total_(total), cancelled_(cancelled) {}
 
   Result<size_t> Read(char* to, size_t size) {
     size_t got = 0;
@@ -39,9 +40,10 @@ class StoredInput {
         got += n;
         continue;
       }
+      if (total_ < 0) NL_TRY(AwaitInput());
       const ssize_t n = read(fd_.get(), to + got, size - got);
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return FileError("cannot read", path_);
+      if (n < 0) return FileError("read", path_);
       if (n == 0) break;
       sha_.Update(to + got, static_cast<size_t>(n));
       read_.fetch_add(n, std::memory_order_relaxed);
@@ -66,9 +68,19 @@ class StoredInput {
   std::string Sha256Hex() { return sha_.FinishHex(); }
 
  private:
+  // A pipe may give nothing for ever: wait in steps, so that the user can stop it.
+  Status AwaitInput() const {
+    pollfd waiting{fd_.get(), POLLIN, 0};
+    while (poll(&waiting, 1, 100) <= 0) {
+      if (cancelled_ != nullptr && cancelled_->load(std::memory_order_relaxed)) return Cancelled();
+    }
+    return {};
+  }
+
   UniqueFd fd_;
   std::string path_, name_;
   int64_t total_;
+  const std::atomic<bool>* cancelled_;
   std::atomic<int64_t> read_{0};
   Sha256 sha_;
   std::string peeked_;
@@ -197,25 +209,26 @@ class ZstdSource final : public SourceBase {
   bool frame_done_ = false;
 };
 
-Result<std::unique_ptr<StoredInput>> OpenStored(const std::string& path) {
-  if (path == "-") return std::make_unique<StoredInput>(UniqueFd(dup(STDIN_FILENO)), "stdin", "stdin", -1);
+Result<std::unique_ptr<StoredInput>> OpenStored(const std::string& path, const std::atomic<bool>* cancelled) {
+  if (path == "-")
+    return std::make_unique<StoredInput>(UniqueFd(dup(STDIN_FILENO)), "stdin", "stdin", -1, cancelled);
   UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) {
     if (errno == ENOENT) return NotFound(fmt::format("no such file: {}", path));
-    return FileError("cannot open", path);
+    return FileError("open", path);
   }
   struct stat info {};
-  if (fstat(fd.get(), &info) != 0) return FileError("cannot read", path);
+  if (fstat(fd.get(), &info) != 0) return FileError("read", path);
   if (S_ISDIR(info.st_mode)) return InvalidInput("is a folder, not a file").At(path);
   const int64_t total = S_ISREG(info.st_mode) ? info.st_size : -1;
   const std::string name = std::filesystem::path(path).filename().string();
-  return std::make_unique<StoredInput>(std::move(fd), path, name, total);
+  return std::make_unique<StoredInput>(std::move(fd), path, name, total, cancelled);
 }
 
 }  // namespace
 
-Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path) {
-  NL_ASSIGN(std::unique_ptr<StoredInput> input, OpenStored(path));
+Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path, const std::atomic<bool>* cancelled) {
+  NL_ASSIGN(std::unique_ptr<StoredInput> input, OpenStored(path, cancelled));
   NL_ASSIGN(const std::string_view head, input->Peek(4));
   std::unique_ptr<ByteSource> source;
   if (head.substr(0, 2) == "\x1f\x8b") {

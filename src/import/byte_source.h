@@ -29,7 +29,9 @@ class ByteSource {
   virtual const std::string& name() const = 0;  // file name without folders, or "stdin"
 };
 
-// `path` "-" reads standard input.
-Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path);
+// `path` "-" reads standard input. A read that waits for a pipe ends with Cancelled once
+// `cancelled` (may be null) is set.
+Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path,
+                                                   const std::atomic<bool>* cancelled = nullptr);
 
 }  // namespace nl

@@ -60,22 +60,22 @@ std::vector<std::optional<std::string>> Types(std::string_view json) {
 
 // The type the matrix work was done in, weighted by its device time (host time without a device).
 std::string Precision(const RunFacts& facts, const StringPool& strings) {
-  std::map<std::string, int64_t> weight;
-  int64_t total = 0;
+  std::map<std::string, double> weight;
+  double total = 0;
   for (const RunFacts::OpSite& site : facts.op_sites()) {
     if (!IsMatrixOp(OpType(strings.Text(site.name)))) continue;
     const auto types = Types(strings.Text(site.input_types));
     const std::string_view precision =
         types.empty() || !types[0] ? std::string_view() : PrecisionOf(*types[0]);
     if (precision.empty()) continue;
-    const int64_t ns = facts.gpu_rows() > 0 ? site.device_ns : site.total_ns;
+    const auto ns = static_cast<double>(facts.gpu_rows() > 0 ? site.device_ns : site.total_ns);
     weight[std::string(precision)] += ns;
     total += ns;
   }
   if (total == 0) return "unknown";
   const auto top = std::max_element(weight.begin(), weight.end(),
                                     [](const auto& a, const auto& b) { return a.second < b.second; });
-  return static_cast<double>(top->second) >= 0.9 * static_cast<double>(total) ? top->first : "mixed";
+  return top->second >= 0.9 * total ? top->first : "mixed";
 }
 
 class Builder {
@@ -169,12 +169,12 @@ class Builder {
     s.total_ops = result_.ops;
     s.total_kernels = result_.kernels;
     double busy_share = 0;
-    for (const auto& [device, intervals] : facts_.device_intervals()) {
-      busy_share += result_.wall_ns > 0
-                        ? static_cast<double>(UnionNs(intervals)) / static_cast<double>(result_.wall_ns)
-                        : 0;
+    for (const auto& [device, spans] : facts_.device_spans()) {
+      busy_share += result_.wall_ns > 0 ? static_cast<double>(UnionNs(spans.Intervals())) /
+                                              static_cast<double>(result_.wall_ns)
+                                        : 0;
     }
-    const size_t devices = facts_.device_intervals().size();
+    const size_t devices = facts_.device_spans().size();
     if (devices > 0 && result_.wall_ns > 0)
       s.SetMetric("gpu_utilization", std::min(1.0, busy_share / static_cast<double>(devices)));
     s.SetMetric("wall_ms", Ms(result_.wall_ns));
@@ -182,7 +182,7 @@ class Builder {
     const NameTotal* top = nullptr;
     StringId top_name = StringId::kNull;
     for (const auto& [id, total] : facts_.kernel_totals()) {
-      kernel_ns += total.total_ns;
+      if (__builtin_add_overflow(kernel_ns, total.total_ns, &kernel_ns)) kernel_ns = INT64_MAX;
       const bool better = top == nullptr || total.total_ns > top->total_ns ||
                           (total.total_ns == top->total_ns && id < static_cast<uint32_t>(top_name));
       if (better) {

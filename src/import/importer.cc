@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/importer.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstring>
 #include <thread>
@@ -49,8 +51,9 @@ class SniffedSource final : public ByteSource {
   size_t given_ = 0;
 };
 
-Result<std::unique_ptr<SniffedSource>> OpenSniffed(const std::string& path, std::string_view& head) {
-  NL_ASSIGN(std::unique_ptr<ByteSource> source, OpenByteSource(path));
+Result<std::unique_ptr<SniffedSource>> OpenSniffed(const std::string& path, std::string_view& head,
+                                                   const std::atomic<bool>* cancelled) {
+  NL_ASSIGN(std::unique_ptr<ByteSource> source, OpenByteSource(path, cancelled));
   auto sniffed = std::make_unique<SniffedSource>(std::move(source));
   NL_ASSIGN(head, sniffed->Sniff());
   if (head.empty()) return InvalidInput("the file is empty").At(path, 0);
@@ -205,12 +208,15 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) 
   EventBatch tail;  // rows made once per run
   for (const std::string& path : request.paths) {
     std::string_view head;
-    NL_ASSIGN(std::unique_ptr<SniffedSource> source, OpenSniffed(path, head));
+    NL_ASSIGN(std::unique_ptr<SniffedSource> source, OpenSniffed(path, head, request.options.cancelled));
     NL_ASSIGN(const Adapter* adapter, ChooseAdapter(request.format, head, path));
     SourceFacts file_about;
     CounterSet counters;
     ImportFile file{*source, path, request.options, sink, facts, file_about, counters};
     NL_TRY(adapter->Import(file));
+    // Written out before the links are resolved, so that the two do not need memory at once.
+    NL_TRY(EncodeAll(sink, request.options.threads));
+    malloc_trim(0);
     facts.ResolveLinks(counters);
     if (const int64_t hidden = HideSecrets(file_about.header); hidden > 0)
       counters.Add(kSecretHeader, -1, {}, hidden);
@@ -248,7 +254,7 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) 
 
 Result<RankHint> PeekRank(const std::string& path) {
   std::string_view head;
-  NL_ASSIGN(std::unique_ptr<SniffedSource> source, OpenSniffed(path, head));
+  NL_ASSIGN(std::unique_ptr<SniffedSource> source, OpenSniffed(path, head, nullptr));
   NL_ASSIGN(const Adapter* adapter, ChooseAdapter("", head, path));
   RankHint hint;
   hint.adapter = adapter->Info().name;

@@ -17,33 +17,24 @@ const CounterInfo kDuplicateId{"duplicate_id", Severity::kNotice,
 constexpr uint32_t kNoRow = 0xffffffffu;
 constexpr int64_t kNull = NullOf<int64_t>::value;
 
+// A null duration adds nothing; a sum of absurd durations stops at the end of the range.
+void AddNs(int64_t& sum, int64_t dur_ns) {
+  if (dur_ns == kNull) return;
+  if (__builtin_add_overflow(sum, dur_ns, &sum)) sum = INT64_MAX;
+}
+
 }  // namespace
 
-void CompactColumn::AddSlow(int64_t value) {
-  if (value == NullOf<int64_t>::value) {
-    offsets_.push_back(CompactColumn::kNull);
-    return;
-  }
-  if (!has_base_) {
-    has_base_ = true;
-    base_ = static_cast<int64_t>(static_cast<uint64_t>(value) -
-                                 (uint64_t{1} << 20));  // room for ids a little smaller than the first
-    Add(value);
-    return;
-  }
-  far_[offsets_.size()] = value;
-  offsets_.push_back(kFar);
+template <class Entry>
+void IdIndex::Sort(std::vector<Entry>& entries) {
+  if (!std::is_sorted(entries.begin(), entries.end())) std::sort(entries.begin(), entries.end());
+  const auto last = std::unique(entries.begin(), entries.end(),
+                                [](const Entry& a, const Entry& b) { return a.first == b.first; });
+  duplicates_ += entries.end() - last;
+  entries.erase(last, entries.end());
 }
 
-int64_t CompactColumn::At(size_t row) const {
-  const uint32_t offset = offsets_[row];
-  if (offset < kFar) return static_cast<int64_t>(static_cast<uint64_t>(base_) + offset);
-  return offset == CompactColumn::kNull ? NullOf<int64_t>::value : far_.at(row);
-}
-
-void CompactColumn::Clear() { *this = CompactColumn(); }
-
-IdIndex::IdIndex(const CompactColumn& ids, int64_t first_row) : first_row_(first_row) {
+IdIndex::IdIndex(const PackedColumn& ids, int64_t first_row) : first_row_(first_row) {
   int64_t low = INT64_MAX, high = INT64_MIN;
   for (size_t i = 0; i < ids.size(); ++i) {
     const int64_t id = ids.At(i);
@@ -53,48 +44,64 @@ IdIndex::IdIndex(const CompactColumn& ids, int64_t first_row) : first_row_(first
   }
   if (low > high) return;
   const auto range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
-  const bool dense = range < ids.size() * 8 + 4096;
+  const bool dense = range < ids.size() * 2 + 4096;  // 4 bytes an id against 8 a pair
+  const bool narrow = range < kNoRow;
   low_ = low;
-  if (dense) dense_.assign(range + 1, kNoRow);
+  if (dense)
+    dense_.assign(range + 1, kNoRow);
+  else if (narrow)
+    narrow_.reserve(ids.size());
+  else
+    wide_.reserve(ids.size());
   for (size_t i = 0; i < ids.size(); ++i) {
     const int64_t id = ids.At(i);
     if (id == kNull) continue;
     const auto row = static_cast<uint32_t>(i);
+    const auto offset = static_cast<uint64_t>(id) - static_cast<uint64_t>(low);
     if (dense) {
-      uint32_t& slot = dense_[static_cast<size_t>(id - low)];
+      uint32_t& slot = dense_[offset];
       if (slot == kNoRow)
         slot = row;
       else
         ++duplicates_;
+    } else if (narrow) {
+      narrow_.emplace_back(static_cast<uint32_t>(offset), row);
     } else {
-      sorted_.emplace_back(id, row);
+      wide_.emplace_back(offset, row);
     }
   }
-  if (!std::is_sorted(sorted_.begin(), sorted_.end())) std::sort(sorted_.begin(), sorted_.end());
-  const auto last = std::unique(sorted_.begin(), sorted_.end(),
-                                [](const auto& a, const auto& b) { return a.first == b.first; });
-  duplicates_ += sorted_.end() - last;
-  sorted_.erase(last, sorted_.end());
+  Sort(narrow_);
+  Sort(wide_);
+}
+
+template <class Entry>
+int64_t IdIndex::FindSorted(const std::vector<Entry>& sorted, uint64_t offset) const {
+  const auto less = [](const Entry& entry, uint64_t wanted) { return entry.first < wanted; };
+  const auto at = [&sorted](size_t i) { return sorted.begin() + static_cast<ptrdiff_t>(i); };
+  // Look a little ahead of the last hit before searching everything.
+  const size_t from = hint_ < sorted.size() && sorted[hint_].first <= offset ? hint_ : 0;
+  const size_t to = std::min(sorted.size(), from + 64);
+  auto it = std::lower_bound(at(from), at(to), offset, less);
+  if (it == at(to) && to < sorted.size()) it = std::lower_bound(it, sorted.end(), offset, less);
+  if (it == sorted.end() || it->first != offset) return kNull;
+  hint_ = static_cast<size_t>(it - sorted.begin());
+  return first_row_ + it->second;
 }
 
 int64_t IdIndex::Find(int64_t id) const {
   if (id == kNull) return kNull;
+  const auto offset = static_cast<uint64_t>(id) - static_cast<uint64_t>(low_);
   if (!dense_.empty()) {
-    const auto offset = static_cast<uint64_t>(id) - static_cast<uint64_t>(low_);
     if (offset >= dense_.size() || dense_[offset] == kNoRow) return kNull;
     return first_row_ + dense_[offset];
   }
-  const auto less = [](const auto& entry, int64_t wanted) { return entry.first < wanted; };
-  // Look a little ahead of the last hit before searching everything.
-  const size_t from = hint_ < sorted_.size() && sorted_[hint_].first <= id ? hint_ : 0;
-  const size_t to = std::min(sorted_.size(), from + 64);
-  auto it = std::lower_bound(sorted_.begin() + static_cast<ptrdiff_t>(from),
-                             sorted_.begin() + static_cast<ptrdiff_t>(to), id, less);
-  if (it == sorted_.begin() + static_cast<ptrdiff_t>(to) && to < sorted_.size())
-    it = std::lower_bound(it, sorted_.end(), id, less);
-  if (it == sorted_.end() || it->first != id) return kNull;
-  hint_ = static_cast<size_t>(it - sorted_.begin());
-  return first_row_ + it->second;
+  return narrow_.empty() ? FindSorted(wide_, offset) : FindSorted(narrow_, offset);
+}
+
+std::vector<Interval> RunFacts::DeviceSpans::Intervals() const {
+  std::vector<Interval> out(start_ns.size());
+  for (size_t i = 0; i < out.size(); ++i) out[i] = {start_ns.At(i), start_ns.At(i) + dur_ns.At(i)};
+  return out;
 }
 
 template <class Columns>
@@ -110,7 +117,7 @@ template <class Columns>
 void RunFacts::ObserveDeviceWork(const Columns& t) {
   StreamKey last_key{};
   StreamTotal* stream = nullptr;
-  std::vector<Interval>* intervals = nullptr;
+  DeviceSpans* spans = nullptr;
   int32_t device = 0;
   for (size_t i = 0; i < t.start_ns.size(); ++i) {
     ++gpu_rows_;
@@ -121,11 +128,13 @@ void RunFacts::ObserveDeviceWork(const Columns& t) {
       stream->thread = t.thread_id[i];
     }
     ++stream->events;
-    if (intervals == nullptr || device != t.device[i]) {
+    if (spans == nullptr || device != t.device[i]) {
       device = t.device[i];
-      intervals = &intervals_[device];
+      spans = &device_spans_[device];
     }
-    if (!IsNull(t.dur_ns[i])) intervals->push_back({t.start_ns[i], t.start_ns[i] + t.dur_ns[i]});
+    if (IsNull(t.dur_ns[i])) continue;
+    spans->start_ns.Add(t.start_ns[i]);
+    spans->dur_ns.Add(t.dur_ns[i]);
   }
 }
 
@@ -141,7 +150,7 @@ void RunFacts::ObserveKernels(const KernelColumns& t) {
   for (size_t i = 0; i < t.size(); ++i) {
     NameTotal& total = kernels_[static_cast<uint32_t>(t.name[i])];
     ++total.calls;
-    total.total_ns += IsNull(t.dur_ns[i]) ? 0 : t.dur_ns[i];
+    AddNs(total.total_ns, t.dur_ns[i]);
     kernel_dur_ns_.Add(t.dur_ns[i]);
     kernel_name_.Add(static_cast<int64_t>(t.name[i]));
     if (IsNull(t.graph_id[i])) continue;
@@ -177,7 +186,7 @@ void RunFacts::ObserveOps(const OpColumns& t) {
     const uint32_t index = SiteOf(t, i);
     OpSite& site = sites_[index];
     ++site.calls;
-    site.total_ns += IsNull(t.dur_ns[i]) ? 0 : t.dur_ns[i];
+    AddNs(site.total_ns, t.dur_ns[i]);
     site.first_start_ns = std::min(site.first_start_ns, t.start_ns[i]);
     op_external_.Add(t.external_id[i]);
     op_site_.Add(index);
@@ -190,13 +199,13 @@ void AddSpans(const Columns& t, std::unordered_map<uint32_t, NameTotal>& totals)
   for (size_t i = 0; i < t.size(); ++i) {
     NameTotal& total = totals[static_cast<uint32_t>(t.name[i])];
     ++total.calls;
-    total.total_ns += IsNull(t.dur_ns[i]) ? 0 : t.dur_ns[i];
+    AddNs(total.total_ns, t.dur_ns[i]);
   }
 }
 }  // namespace
 
 void RunFacts::Observe(EventBatch& b, const EventSink& sink) {
-  if (api_correlation_.size() == 0) first_api_row_ = sink.rows(Table::kApiCall);
+  if (api_.correlation.size() == 0) first_api_row_ = sink.rows(Table::kApiCall);
   if (op_external_.size() == 0) first_op_row_ = sink.rows(Table::kOp);
   ObserveSpans(b.kernel);
   ObserveSpans(b.memcpy);
@@ -214,12 +223,11 @@ void RunFacts::Observe(EventBatch& b, const EventSink& sink) {
   ObserveIds(b.memset, memset_);
   ObserveIds(b.sync, sync_);
   ObserveIds(b.api_call, api_);
-  for (const int64_t id : b.api_call.correlation) api_correlation_.Add(id);
   ObserveKernels(b.kernel);
   for (size_t i = 0; i < b.memcpy.size(); ++i) {
     NameTotal& total = memcpys_[static_cast<uint32_t>(b.memcpy.kind[i])];
     ++total.calls;
-    total.total_ns += IsNull(b.memcpy.dur_ns[i]) ? 0 : b.memcpy.dur_ns[i];
+    AddNs(total.total_ns, b.memcpy.dur_ns[i]);
   }
   ObserveOps(b.op);
   AddSpans(b.range, spans_);
@@ -248,10 +256,11 @@ void RunFacts::ResolveTable(Links& links, const IdIndex* api, const IdIndex& ops
   for (size_t i = 0; i < links.correlation.size(); ++i) {
     if (api != nullptr) {
       const int64_t correlation = links.correlation.At(i);
-      links.api_call_id.push_back(api->Find(correlation));
-      unresolved += correlation != kNull && links.api_call_id.back() == kNull;
+      const int64_t row = api->Find(correlation);
+      links.api_call_id.Add(row);
+      unresolved += correlation != kNull && row == kNull;
     }
-    links.op_id.push_back(ops.Find(links.external.At(i)));
+    links.op_id.Add(ops.Find(links.external.At(i)));
   }
   if (unresolved > 0) counters.Add(kLaunchNotRecorded, -1, {}, unresolved);
   links.correlation.Clear();
@@ -263,16 +272,16 @@ void RunFacts::AddDeviceTime(const IdIndex& ops, int64_t first_op_row) {
     const int64_t op = ops.Find(kernel_.external.At(i));
     if (op == kNull) continue;
     const auto index = static_cast<uint32_t>(op_site_.At(static_cast<size_t>(op - first_op_row)));
-    const int64_t dur = kernel_dur_ns_.At(i) == kNull ? 0 : kernel_dur_ns_.At(i);
+    const int64_t dur = kernel_dur_ns_.At(i);
     OpSite& site = sites_[index];
     ++site.kernels;
-    site.device_ns += dur;
+    AddNs(site.device_ns, dur);
     const auto name = static_cast<uint32_t>(kernel_name_.At(i));
     SiteKernel& kernel = site_kernels_[(uint64_t{index} << 32) | name];
     kernel.site = index;
     kernel.name = static_cast<StringId>(name);
     ++kernel.calls;
-    kernel.total_ns += dur;
+    AddNs(kernel.total_ns, dur);
     if (listed_) {
       listed_kernels_[file_first_listed_kernel_ + i].op =
           static_cast<int64_t>(file_first_listed_op_) + op - first_op_row;
@@ -284,27 +293,32 @@ void RunFacts::AddDeviceTime(const IdIndex& ops, int64_t first_op_row) {
 
 void RunFacts::ResolveLinks(CounterSet& counters) {
   const IdIndex ops(op_external_, first_op_row_);
-  const IdIndex api(api_correlation_, first_api_row_);
+  const IdIndex api(api_.correlation, first_api_row_);
   if (ops.duplicates() + api.duplicates() > 0) {
     counters.Add(kDuplicateId, -1, {}, ops.duplicates() + api.duplicates());
   }
   AddDeviceTime(ops, first_op_row_);
   for (Links* links : {&kernel_, &memcpy_, &memset_, &sync_}) ResolveTable(*links, &api, ops, counters);
   ResolveTable(api_, nullptr, ops, counters);
-  for (CompactColumn* column : {&api_correlation_, &op_external_, &op_site_, &kernel_dur_ns_, &kernel_name_})
-    column->Clear();
+  for (PackedColumn* column : {&op_external_, &op_site_, &kernel_dur_ns_, &kernel_name_}) column->Clear();
 }
 
 Status RunFacts::WriteLinks(EventSink& sink) {
+  std::vector<int64_t> values;
+  const auto write = [&](Table table, const char* column, const PackedColumn& links) {
+    values.resize(links.size());
+    for (size_t i = 0; i < values.size(); ++i) values[i] = links.At(i);
+    return sink.SetLate(table, column, values);
+  };
   const std::pair<Table, Links*> tables[] = {{Table::kKernel, &kernel_},
                                              {Table::kMemcpy, &memcpy_},
                                              {Table::kMemset, &memset_},
                                              {Table::kSync, &sync_}};
   for (const auto& [table, links] : tables) {
-    NL_TRY(sink.SetLate(table, "api_call_id", links->api_call_id));
-    NL_TRY(sink.SetLate(table, "op_id", links->op_id));
+    NL_TRY(write(table, "api_call_id", links->api_call_id));
+    NL_TRY(write(table, "op_id", links->op_id));
   }
-  return sink.SetLate(Table::kApiCall, "op_id", api_.op_id);
+  return write(Table::kApiCall, "op_id", api_.op_id);
 }
 
 }  // namespace nl

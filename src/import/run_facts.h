@@ -13,40 +13,16 @@
 
 #include "base/counter.h"
 #include "base/intervals.h"
+#include "base/packed_column.h"
 #include "ledger/event_sink.h"
 
 namespace nl {
-
-// One integer column in 4 bytes a row: offsets from the first value, the few that do
-// not fit kept aside.
-class CompactColumn {
- public:
-  void Add(int64_t value) {
-    const uint64_t offset = static_cast<uint64_t>(value) - static_cast<uint64_t>(base_);
-    if (offset < kFar && has_base_) {
-      offsets_.push_back(static_cast<uint32_t>(offset));
-    } else {
-      AddSlow(value);
-    }
-  }
-  int64_t At(size_t row) const;
-  size_t size() const { return offsets_.size(); }
-  void Clear();
-
- private:
-  static constexpr uint32_t kNull = 0xffffffffu, kFar = 0xfffffffeu;
-  void AddSlow(int64_t value);
-  int64_t base_ = 0;
-  bool has_base_ = false;
-  std::vector<uint32_t> offsets_;
-  std::unordered_map<size_t, int64_t> far_;
-};
 
 // Row of each id: an array where the ids are dense, a sorted list where they are not.
 class IdIndex {
  public:
   // Null ids are left out; an id met twice keeps its first row and counts as a duplicate.
-  IdIndex(const CompactColumn& ids, int64_t first_row);
+  IdIndex(const PackedColumn& ids, int64_t first_row);
   // NullOf<int64_t> when there is none.
   int64_t Find(int64_t id) const;
   int64_t duplicates() const { return duplicates_; }
@@ -54,7 +30,12 @@ class IdIndex {
  private:
   int64_t low_ = 0, first_row_ = 0, duplicates_ = 0;
   std::vector<uint32_t> dense_;
-  std::vector<std::pair<int64_t, uint32_t>> sorted_;
+  std::vector<std::pair<uint64_t, uint32_t>> wide_;    // id - low, row; sorted
+  std::vector<std::pair<uint32_t, uint32_t>> narrow_;  // the same where the ids span less than 2^32
+  template <class Entry>
+  int64_t FindSorted(const std::vector<Entry>& sorted, uint64_t offset) const;
+  template <class Entry>
+  void Sort(std::vector<Entry>& entries);
   mutable size_t hint_ = 0;  // neighbours are looked up one after the other
 };
 
@@ -104,8 +85,12 @@ class RunFacts {
   const std::unordered_map<uint32_t, NameTotal>& memcpy_totals() const { return memcpys_; }  // by kind
   // Ranges, Python and API calls by name: what a run without ops and kernels consists of.
   const std::unordered_map<uint32_t, NameTotal>& span_totals() const { return spans_; }
-  // Kernels, copies and memsets per device, unsorted.
-  const std::map<int32_t, std::vector<Interval>>& device_intervals() const { return intervals_; }
+  // Kernels, copies and memsets per device, in file order.
+  struct DeviceSpans {
+    PackedColumn start_ns, dur_ns;
+    std::vector<Interval> Intervals() const;
+  };
+  const std::map<int32_t, DeviceSpans>& device_spans() const { return device_spans_; }
   int64_t first_start_ns() const { return first_start_ns_; }
   int64_t last_end_ns() const { return last_end_ns_; }
   bool empty() const { return last_end_ns_ < first_start_ns_; }
@@ -125,8 +110,8 @@ class RunFacts {
 
  private:
   struct Links {  // of one table with work caused by others
-    CompactColumn correlation, external;
-    std::vector<int64_t> api_call_id, op_id;
+    PackedColumn correlation, external;
+    PackedColumn api_call_id, op_id;
   };
   template <class Columns>
   void ObserveSpans(const Columns& t);
@@ -142,7 +127,7 @@ class RunFacts {
   void List(const EventBatch& batch);
   void Unlist();
 
-  CompactColumn api_correlation_, op_external_, op_site_, kernel_dur_ns_,
+  PackedColumn op_external_, op_site_, kernel_dur_ns_,
       kernel_name_;  // rows of the present file
   int64_t first_api_row_ = 0, first_op_row_ = 0;
   Links kernel_, memcpy_, memset_, sync_, api_;
@@ -155,7 +140,7 @@ class RunFacts {
   std::vector<ListedKernel> listed_kernels_;
   size_t file_first_listed_op_ = 0, file_first_listed_kernel_ = 0;
   bool listed_ = true;
-  std::map<int32_t, std::vector<Interval>> intervals_;
+  std::map<int32_t, DeviceSpans> device_spans_;
   std::map<StreamKey, StreamTotal> streams_;
   std::map<std::array<int64_t, 2>, GraphTotal> graphs_;
   int64_t first_start_ns_ = INT64_MAX, last_end_ns_ = INT64_MIN, gpu_rows_ = 0;

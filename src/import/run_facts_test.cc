@@ -12,19 +12,19 @@ using testing_import::TextSink;
 
 constexpr int64_t kNull = NullOf<int64_t>::value;
 
-CompactColumn Column(const std::vector<int64_t>& values) {
-  CompactColumn column;
+PackedColumn Column(const std::vector<int64_t>& values) {
+  PackedColumn column;
   for (const int64_t v : values) column.Add(v);
   return column;
 }
 
 void ExpectHolds(const std::vector<int64_t>& values) {
-  const CompactColumn column = Column(values);
+  const PackedColumn column = Column(values);
   ASSERT_EQ(column.size(), values.size());
   for (size_t i = 0; i < values.size(); ++i) EXPECT_EQ(column.At(i), values[i]) << "row " << i;
 }
 
-TEST(CompactColumn, HoldsEveryValue) {
+TEST(PackedColumn, HoldsEveryValue) {
   ExpectHolds({});
   ExpectHolds({0});
   ExpectHolds({kNull});
@@ -39,8 +39,8 @@ TEST(CompactColumn, HoldsEveryValue) {
   ExpectHolds(values);
 }
 
-TEST(CompactColumn, ClearedItStartsAnew) {
-  CompactColumn column = Column({1'000'000'000'000'000, 2});
+TEST(PackedColumn, ClearedItStartsAnew) {
+  PackedColumn column = Column({1'000'000'000'000'000, 2});
   column.Clear();
   EXPECT_EQ(column.size(), 0u);
   column.Add(-7);
@@ -49,7 +49,7 @@ TEST(CompactColumn, ClearedItStartsAnew) {
 
 // Against the obvious: the first row with the id.
 void ExpectFinds(const std::vector<int64_t>& ids, int64_t first_row) {
-  const CompactColumn column = Column(ids);
+  const PackedColumn column = Column(ids);
   const IdIndex index(column, first_row);
   std::map<int64_t, int64_t> first;
   int64_t duplicates = 0;
@@ -87,7 +87,7 @@ TEST(IdIndex, FindsTheFirstRowOfEachIdWhereverIdsLie) {
 TEST(IdIndex, LookUpsInAnyOrderFindTheSame) {
   std::vector<int64_t> ids;
   for (int64_t i = 0; i < 500; ++i) ids.push_back(i * 100'000);
-  const CompactColumn column = Column(ids);
+  const PackedColumn column = Column(ids);
   const IdIndex index(column, 0);
   std::mt19937 random(1);
   for (int i = 0; i < 5000; ++i) {

@@ -28,6 +28,7 @@ constexpr int64_t kMinParquetBytes = 12;
 constexpr size_t kCopyBytes = 256 << 10;
 constexpr int64_t kMaxManifestBytes = 4 << 20;
 constexpr int64_t kMaxEntryBytes = 64 << 20;  // of catalog_entry.json
+constexpr uint64_t kMaxFileBytes = uint64_t{1} << 46;
 constexpr size_t kMaxFiles = 1000;
 // Ours are stored as they are. Zipped again, run.json shrinks some twenty times and the
 // tables hardly at all; deflate itself ends at 1032.
@@ -181,8 +182,8 @@ Result<Manifest> ReadManifest(std::string_view text) {
   if (!json.is_object() || json.value("format", Json()) != kBundleFormat)
     return Wrong("is not one of neurolens");
   const Json version = json.value("version", Json());
-  if (!version.is_number_integer() || version < 1) return Wrong("has no version");
-  if (version > kBundleVersion) {
+  if (!version.is_number_unsigned() || version == 0) return Wrong("has no version");
+  if (version.get<uint64_t>() > uint64_t{kBundleVersion}) {
     return Unsupported(fmt::format("the bundle has version {}; this neurolens reads up to {}",
                                    DumpJson(version), kBundleVersion))
         .Hint("install a newer neurolens");
@@ -198,7 +199,7 @@ Result<Manifest> ReadManifest(std::string_view text) {
     const Json name = item.is_object() ? item.value("name", Json()) : Json();
     const Json bytes = item.is_object() ? item.value("bytes", Json()) : Json();
     const Json sha256 = item.is_object() ? item.value("sha256", Json()) : Json();
-    if (!name.is_string() || !bytes.is_number_unsigned() || bytes > (int64_t{1} << 46) ||
+    if (!name.is_string() || !bytes.is_number_unsigned() || bytes.get<uint64_t>() > kMaxFileBytes ||
         !sha256.is_string() || !IsHash(sha256.get_ref<const std::string&>())) {
       return Wrong("has a file without name, bytes or sha256");
     }

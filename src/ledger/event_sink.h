@@ -28,7 +28,8 @@ class EventSink {
   // Encodes and writes one full row group if there is one; false: nothing to do.
   // Called outside the ordered stage, so that encoding runs in parallel with parsing.
   virtual Result<bool> EncodeOne() = 0;
-  // Queues what is left for EncodeOne; afterwards no more Append.
+  // Queues the rows that fill no row group yet for EncodeOne and lets buffers go: at the
+  // end of a file, and at the end of all.
   virtual Status Flush() = 0;
   // Values of a link column (Encoding::kLate) for every row of its table.
   virtual Status SetLate(Table table, const char* column, std::span<const int64_t> values) = 0;

@@ -24,7 +24,7 @@ void RunTables::AppendTable(size_t index, ColumnSet& columns) {
   for (size_t done = 0; done < rows;) {
     RowGroupRows& group = buffer.filling;
     if (group.columns.empty()) {
-      group.columns = TakeSpare(buffer, spans_.size());
+      group.columns = TakeColumns(buffer);
       group.first_row = buffer.total_rows;
     }
     const size_t take = std::min(rows - done, rows_per_group_ - group.rows);
@@ -40,9 +40,17 @@ void RunTables::AppendTable(size_t index, ColumnSet& columns) {
   }
 }
 
-std::vector<std::vector<char>> RunTables::TakeSpare(Buffer& buffer, size_t columns) {
+std::vector<std::vector<char>> RunTables::TakeColumns(Buffer& buffer) {
   std::lock_guard lock(mutex_);
-  if (buffer.spare.empty()) return std::vector<std::vector<char>>(columns);
+  keep_spare_ = true;
+  if (buffer.spare.empty()) {
+    std::vector<std::vector<char>> fresh(spans_.size());
+    // Behind the first row group there will be another whole one: no growing by doubling.
+    for (size_t c = 0; c < fresh.size() && buffer.next_sequence > 0; ++c) {
+      fresh[c].reserve(rows_per_group_ * ElementBytes(spans_[c].info->type));
+    }
+    return fresh;
+  }
   std::vector<std::vector<char>> taken = std::move(buffer.spare.back());
   buffer.spare.pop_back();
   return taken;
@@ -77,11 +85,18 @@ Result<bool> RunTables::EncodeOne() {
   NL_TRY(writer->Append(writer->Encode(job.rows)));
   for (std::vector<char>& column : job.rows.columns) column.clear();
   std::lock_guard lock(mutex_);
-  buffers_[job.table].spare.push_back(std::move(job.rows.columns));
+  // One spare set a table: more would only be touched when threads happen to meet.
+  if (keep_spare_ && buffers_[job.table].spare.empty())
+    buffers_[job.table].spare.push_back(std::move(job.rows.columns));
   return true;
 }
 
 Status RunTables::Flush() {
+  {
+    std::lock_guard lock(mutex_);
+    keep_spare_ = false;
+    for (Buffer& buffer : buffers_) buffer.spare.clear();
+  }
   for (size_t i = 0; i < buffers_.size(); ++i) {
     if (buffers_[i].filling.rows != 0) Enqueue(i);
   }

@@ -43,7 +43,7 @@ class RunTables final : public EventSink {
     RowGroupRows rows;
   };
   void AppendTable(size_t index, ColumnSet& columns);
-  std::vector<std::vector<char>> TakeSpare(Buffer& buffer, size_t columns);
+  std::vector<std::vector<char>> TakeColumns(Buffer& buffer);  // for the table of spans_
   void Enqueue(size_t index);
   Result<ParquetWriter*> WriterOf(size_t index);
 
@@ -54,6 +54,7 @@ class RunTables final : public EventSink {
   std::vector<ColumnSpan> spans_;
   std::mutex mutex_;  // guards jobs_, spare buffers and the making of writers
   std::deque<Job> jobs_;
+  bool keep_spare_ = true;  // while rows come in
 };
 
 }  // namespace nl

@@ -196,7 +196,7 @@ TEST(Schema, NotANumberIsNeverANumber) {
 }
 
 TEST(Schema, DeepNestingIsRefusedWithALimitError) {
-  auto deep = ParseJson(std::string(1'000'000, '[') + std::string(1'000'000, ']'));
+  auto deep = ParseJson(std::string(400, '[') + std::string(400, ']'));
   ASSERT_TRUE(deep.ok());
   const auto result = ValidateRunDocument(*deep);
   ASSERT_FALSE(result.ok());

@@ -16,7 +16,7 @@ std::string_view TextArena::Copy(std::string_view text) {
   if (text.empty()) return {};
   bytes_ += text.size();
   if (text.size() > kBlockBytes / 4) {  // large texts get a block of their own, behind the current one
-    blocks_.push_back(std::make_unique<char[]>(text.size()));
+    blocks_.push_back(std::make_unique<char[]>(text.size() + kSlackBytes));
     char* at = blocks_.back().get();
     std::memcpy(at, text.data(), text.size());
     if (blocks_.size() > 1) std::swap(blocks_[blocks_.size() - 1], blocks_[blocks_.size() - 2]);
@@ -24,7 +24,7 @@ std::string_view TextArena::Copy(std::string_view text) {
     return {at, text.size()};
   }
   if (used_ + text.size() > kBlockBytes) {
-    blocks_.push_back(std::make_unique<char[]>(kBlockBytes));
+    blocks_.push_back(std::make_unique<char[]>(kBlockBytes + kSlackBytes));
     used_ = 0;
   }
   char* at = blocks_.back().get() + used_;

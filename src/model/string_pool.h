@@ -16,14 +16,15 @@
 
 namespace nl {
 
-// Append-only bytes that never move.
+// Append-only bytes that never move; readable a few bytes past each text, so that texts
+// can be compared in whole words.
 class TextArena {
  public:
   std::string_view Copy(std::string_view text);
   size_t bytes() const { return bytes_; }
 
  private:
-  static constexpr size_t kBlockBytes = 1 << 20;
+  static constexpr size_t kBlockBytes = 1 << 20, kSlackBytes = 16;
   std::vector<std::unique_ptr<char[]>> blocks_;
   size_t used_ = kBlockBytes;
   size_t bytes_ = 0;

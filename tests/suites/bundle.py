@@ -351,11 +351,11 @@ refused("parquet_too_small", truthful(lambda f: {"kernel.parquet": b"PAR1"}), "n
 def encrypted_flag(f, path):
     members, manifest = put(f, {})
     write_zip(path, members, manifest)
+    with zipfile.ZipFile(path) as z:
+        local = z.getinfo("kernel.parquet").header_offset
     data = bytearray(path.read_bytes())
-    for magic, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
-        position = data.index(b"kernel.parquet", 0 if at == 6 else data.rindex(b"PK\x01\x02" if at == 8 else magic) // 2)
-        header = data.rindex(magic, 0, position)
-        data[header + at] |= 1
+    data[local + 6] |= 1
+    data[data.rindex(b"PK\x01\x02", 0, data.rindex(b"kernel.parquet")) + 8] |= 1
     path.write_bytes(bytes(data))
 
 

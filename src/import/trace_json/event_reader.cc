@@ -22,6 +22,7 @@ inline bool SameBytes(const char* a, const char* b, size_t n) {
     return ((Load64(a) ^ Load64(b)) & wanted) == 0;
   }
   uint64_t different = Load64(a + n - 8) ^ Load64(b + n - 8);
+  if (different != 0) return false;  // texts with a common beginning mostly differ here
   for (size_t i = 0; i + 8 < n; i += 8) different |= Load64(a + i) ^ Load64(b + i);
   return different == 0;
 }
@@ -85,13 +86,11 @@ inline bool MatchNumber(const char*& p, const char* end, JsonValue& out) {
 
 }  // namespace
 
-void EventReader::Literal::Set(const char* begin, const char* end) {
-  size = static_cast<size_t>(end - begin);
-  padded.assign(begin, end);
+const char* EventReader::Keep(const char* begin, const char* end) {
+  std::string padded(begin, end);
   padded.append(8, '\0');
+  return texts_.Copy(padded).data();
 }
-
-inline bool EventReader::Literal::IsAt(const char* p) const { return SameBytes(p, padded.data(), size); }
 
 bool EventReader::MatchText(Slot& slot, const char*& p, const char* end) {
   if (end - p < 33) return false;
@@ -104,19 +103,20 @@ bool EventReader::MatchText(Slot& slot, const char*& p, const char* end) {
     const KnownText& known = set[way];
     if (known.data == nullptr) break;
     if (static_cast<size_t>(end - p) <= known.size || !SameBytes(p, known.data, known.size)) continue;
+    if (is_string && p[known.size] != '"') continue;
     out.data = p;
-    out.size = known.size - is_string;
+    out.size = known.size;
     out.escaped = known.escaped;
     out.known_id = known.id;
     out.known_as_json = slot.as_json;
-    p += known.size;
+    p += known.size + is_string;
     return true;
   }
   JsonValue found;
   const char* q = p;
   const Scan scan = is_string ? ScanString(q, end, found) : ScanNested(q, end, found);
   if (scan != Scan::kOk) return false;
-  new_texts_.push_back({&slot, set, {p, static_cast<size_t>(q - p)}});
+  new_texts_.push_back({&slot, set});
   out = found;
   p = q;
   return true;
@@ -124,14 +124,11 @@ bool EventReader::MatchText(Slot& slot, const char*& p, const char* end) {
 
 void EventReader::Remember(const NewText& found) {
   JsonValue& value = *found.slot->value;
-  value.known_id = found.slot->as_json ? strings_.Json(value) : strings_.Text(value);
+  const LocalStrings::Kept kept = strings_.Keep(value, found.slot->as_json);
+  value.known_id = kept.id;
   value.known_as_json = found.slot->as_json;
   std::move_backward(found.set, found.set + TextCache::kWays - 1, found.set + TextCache::kWays);
-  // With room behind it for SameBytes to read past the end.
-  std::string padded(found.text);
-  padded.append(8, '\0');
-  found.set[0] = {texts_.Copy(padded).data(), static_cast<uint32_t>(found.text.size()), value.known_id,
-                  value.escaped};
+  found.set[0] = {kept.raw, value.size, kept.id, value.escaped};
 }
 
 bool EventReader::Match(Shape& shape, const char*& p, const char* end) {
@@ -139,8 +136,8 @@ bool EventReader::Match(Shape& shape, const char*& p, const char* end) {
   const char* q = p;
   if (!new_texts_.empty()) new_texts_.clear();
   for (Slot& slot : shape.slots) {
-    if (static_cast<size_t>(end - q) <= slot.before.size || !slot.before.IsAt(q)) return false;
-    q += slot.before.size;
+    if (end - q <= slot.before_size || !SameBytes(q, slot.before, slot.before_size)) return false;
+    q += slot.before_size;
     if (slot.kind == JsonKind::kNumber) {
       if (!MatchNumber(q, end, *slot.value)) return false;
     } else {
@@ -149,8 +146,8 @@ bool EventReader::Match(Shape& shape, const char*& p, const char* end) {
       if (!MatchText(slot, q, end)) return false;
     }
   }
-  if (static_cast<size_t>(end - q) < shape.tail.size || !shape.tail.IsAt(q)) return false;
-  q += shape.tail.size;
+  if (end - q < shape.tail_size || !SameBytes(q, shape.tail, shape.tail_size)) return false;
+  q += shape.tail_size;
   for (const NewText& found : new_texts_) Remember(found);
   shape.event.text = {begin, static_cast<size_t>(q - begin)};
   p = q;
@@ -180,20 +177,27 @@ void EventReader::Learn(const TraceEvent& event) {
     const JsonValue& v = *place.value;
     if (v.kind == JsonKind::kWord) continue;  // true, null, NaN: fixed text
     Slot slot;
-    slot.before.Set(at, v.data);
+    slot.before = Keep(at, v.data);
+    slot.before_size = static_cast<uint32_t>(v.data - at);
     slot.kind = v.kind;
     slot.value = place.value;
     slot.as_json = place.as_json;
-    if (v.kind != JsonKind::kNumber) slot.known = std::make_unique<TextCache>();
-    shape->slots.push_back(std::move(slot));
+    if (v.kind != JsonKind::kNumber) {
+      shape->caches.push_back(std::make_unique<TextCache>());
+      slot.known = shape->caches.back().get();
+    }
+    shape->slots.push_back(slot);
     at = v.data + v.size +
          (v.kind == JsonKind::kString ? 1 : 0);  // the closing quote is matched with the value
   }
-  shape->tail.Set(at, event.text.data() + event.text.size());
-  const Literal& head = shape->slots.empty() ? shape->tail : shape->slots.front().before;
-  if (head.size < 8) return;                              // "{}" and the like: not worth a shape
-  shape->probe_at = std::min<size_t>(24, head.size - 8);  // behind `"ph": "X", "cat": "`
-  shape->probe = Load64(head.padded.data() + shape->probe_at);
+  const char* event_end = event.text.data() + event.text.size();
+  shape->tail = Keep(at, event_end);
+  shape->tail_size = static_cast<uint32_t>(event_end - at);
+  const bool fixed = shape->slots.empty();
+  const size_t head_size = fixed ? shape->tail_size : shape->slots.front().before_size;
+  if (head_size < 8) return;                              // "{}" and the like: not worth a shape
+  shape->probe_at = std::min<size_t>(24, head_size - 8);  // behind `"ph": "X", "cat": "`
+  shape->probe = Load64((fixed ? shape->tail : shape->slots.front().before) + shape->probe_at);
   // Constant values and keys must not point into the input, which goes away.
   const auto keep = [this](JsonValue& v) {
     if (!v.given()) return;

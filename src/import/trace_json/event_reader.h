@@ -33,34 +33,32 @@ class EventReader {
 
  private:
   struct KnownText {
-    const char* data = nullptr;  // with the closing quote of a string
+    const char* data = nullptr;  // a string without its quotes; kept by the LocalStrings
     uint32_t size = 0;
     StringId id = StringId::kNull;
     bool escaped = false;
   };
   // Texts seen in one place of a shape, found by their first 32 bytes.
   struct TextCache {
-    static constexpr size_t kSets = 256, kWays = 4;
+    static constexpr size_t kSets = 128, kWays = 8;
     std::vector<KnownText> entries = std::vector<KnownText>(kSets * kWays);
   };
-  // Fixed text, padded so that it can be compared in whole words.
-  struct Literal {
-    std::string padded;
-    size_t size = 0;
-    void Set(const char* begin, const char* end);
-    bool IsAt(const char* p) const;
-  };
+  // One value and the fixed text in front of it (an opening quote included). Plain and
+  // small: matching walks an array of these.
   struct Slot {
-    Literal before;  // fixed text in front of the value, an opening quote included
+    const char* before = nullptr;  // readable 8 bytes past its end
+    uint32_t before_size = 0;
     JsonKind kind = JsonKind::kNumber;
-    JsonValue* value = nullptr;  // where it goes in the shape's event
     bool as_json = false;        // known as JSON text (args without a column) or as content
-    std::unique_ptr<TextCache> known;
+    JsonValue* value = nullptr;  // where it goes in the shape's event
+    TextCache* known = nullptr;  // owned by the shape; null for numbers
   };
   struct Shape {
     TraceEvent event;
     std::vector<Slot> slots;
-    Literal tail;  // from behind the last value to the closing brace
+    const char* tail = nullptr;  // from behind the last value to the closing brace
+    uint32_t tail_size = 0;
+    std::vector<std::unique_ptr<TextCache>> caches;
     // A word of the fixed text in front of the first value, to refuse other kinds early.
     size_t probe_at = 0;
     uint64_t probe = 0;
@@ -74,7 +72,6 @@ class EventReader {
   struct NewText {
     Slot* slot;
     KnownText* set;
-    std::string_view text;
   };
 
   // The shape of the event at p, tried in the order of its chances; null when none fits.
@@ -83,6 +80,8 @@ class EventReader {
   bool MatchText(Slot& slot, const char*& p, const char* end);
   void Remember(const NewText& found);
   void Learn(const TraceEvent& event);
+  // A copy that stays, with room behind it for comparing in whole words.
+  const char* Keep(const char* begin, const char* end);
 
   static constexpr size_t kMaxShapes = 64;
   EventScanner scanner_;

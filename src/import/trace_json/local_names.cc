@@ -13,7 +13,16 @@ void LocalStrings::Clear() {
   generation_ = next;
 }
 
-StringId LocalStrings::Find(std::string_view raw, Form form) {
+LocalStrings::Kept LocalStrings::Keep(const JsonValue& v, bool as_json) {
+  if (as_json || v.kind != JsonKind::kString) {
+    const Slot& slot = FindSlot(v.json(), kJson);
+    return {slot.id, slot.raw + (v.kind == JsonKind::kString ? 1 : 0)};
+  }
+  const Slot& slot = FindSlot(v.text(), v.escaped ? kEscaped : kPlain);
+  return {slot.id, slot.raw};
+}
+
+const LocalStrings::Slot& LocalStrings::FindSlot(std::string_view raw, Form form) {
   const uint64_t hash = HashText(raw) + form;
   const size_t mask = slots_.size() - 1;
   for (size_t i = hash & mask;; i = (i + 1) & mask) {
@@ -21,12 +30,17 @@ StringId LocalStrings::Find(std::string_view raw, Form form) {
     if (slot.id == StringId::kNull) return Insert(raw, form, hash, i);
     if (slot.hash == hash && slot.raw_size == raw.size() &&
         std::memcmp(slot.raw, raw.data(), raw.size()) == 0)
-      return slot.id;
+      return slot;
   }
 }
 
-StringId LocalStrings::Insert(std::string_view raw, Form form, uint64_t hash, size_t slot) {
-  const std::string_view kept = arena_.Copy(raw);
+const LocalStrings::Slot& LocalStrings::Insert(std::string_view raw, Form form, uint64_t hash, size_t slot) {
+  if ((used_ + 1) * 2 > slots_.size()) {
+    Grow();
+    return FindSlot(raw, form);
+  }
+  static constexpr char kEmpty[16] = {};
+  const std::string_view kept = raw.empty() ? std::string_view(kEmpty, 0) : arena_.Copy(raw);
   std::string_view text = kept;
   const auto id = static_cast<StringId>(texts_.size());
   if (form != kPlain || !IsUtf8(raw)) {
@@ -37,8 +51,8 @@ StringId LocalStrings::Insert(std::string_view raw, Form form, uint64_t hash, si
   }
   texts_.push_back(text);
   slots_[slot] = {hash, kept.data(), static_cast<uint32_t>(raw.size()), id};
-  if (++used_ * 2 > slots_.size()) Grow();
-  return id;
+  ++used_;
+  return slots_[slot];
 }
 
 void LocalStrings::Grow() {

@@ -32,6 +32,14 @@ class LocalStrings {
     return Find(v.json(), kJson);
   }
 
+  // The same, and where the token's own text is kept (without quotes for Text of a string);
+  // readable 8 bytes past its end.
+  struct Kept {
+    StringId id;
+    const char* raw;
+  };
+  Kept Keep(const JsonValue& v, bool as_json);
+
   std::string_view At(StringId id) const { return texts_[static_cast<uint32_t>(id)]; }
   uint32_t size() const { return static_cast<uint32_t>(texts_.size()); }
   size_t bytes() const { return arena_.bytes(); }
@@ -49,8 +57,9 @@ class LocalStrings {
     uint32_t raw_size = 0;
     StringId id = StringId::kNull;
   };
-  StringId Find(std::string_view raw, Form form);
-  StringId Insert(std::string_view raw, Form form, uint64_t hash, size_t slot);
+  StringId Find(std::string_view raw, Form form) { return FindSlot(raw, form).id; }
+  const Slot& FindSlot(std::string_view raw, Form form);
+  const Slot& Insert(std::string_view raw, Form form, uint64_t hash, size_t slot);
   void Grow();
 
   TextArena arena_;

@@ -10,6 +10,7 @@
 
 #include "base/file_ops.h"
 #include "base/human.h"
+#include "base/terminal.h"
 #include "ledger/bundle.h"
 #include "ops/export_run/target_file.h"
 #include "ops/open_snapshot.h"
@@ -121,21 +122,22 @@ class ExportOp final : public Op {
     return reply;
   }
 
-  std::string Text(const Reply& reply, const TextStyle&) const override {
+  std::string Text(const Reply& reply, const TextStyle& style) const override {
     const Json& json = reply.json;
+    if (json["path"].is_null()) return "";  // an empty output on standard output
     std::string out = fmt::format("wrote {} ({})\n", json["path"].get<std::string>(),
                                   HumanBytes(json["bytes"].get<int64_t>()));
     if (json.contains("files")) out += fmt::format("  {} tables\n", json["files"].size());
     std::string counts;
     if (json.contains("counts")) {
       for (const auto& [what, count] : json["counts"].items()) {
+        if (count == 0) continue;
         std::string words = what;
         std::replace(words.begin(), words.end(), '_', ' ');
-        if (count.get<int64_t>() > 0)
-          counts +=
-              fmt::format("{}{} {}", counts.empty() ? "  " : ", ", HumanCount(count.get<int64_t>()), words);
+        if (count == 1 && words.back() == 's') words.pop_back();
+        counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", HumanCount(count.get<int64_t>()), words);
       }
-      out += counts.empty() ? "" : counts + "\n";
+      if (!counts.empty()) out += fmt::format("  {}\n", Wrap(counts, style.width, 2));
     }
     if (json["format"] == "perfetto")
       out += "  open it at https://ui.perfetto.dev (it stays on this machine)\n";

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/renderers/perfetto/packet_stream.h"
 
+#include <cmath>
+#include <iterator>
+
 namespace nl::renderers::perfetto {
 
 namespace {
 
 constexpr size_t kFlushBytes = 1 << 20;
 constexpr uint32_t kDescriptorSequence = 1;
+constexpr double kExactInteger = 9007199254740992;  // 2^53: below, a double is the integer it came from
 
 constexpr std::string_view kTexts[] = {"api_call",
                                        "bandwidth_gbps",
@@ -159,7 +163,7 @@ Status PacketStream::Emit(uint64_t type, int64_t at_ns) {
 }
 
 Status PacketStream::EmitCounter(int64_t at_ns, double value, bool is_bytes) {
-  if (is_bytes) {
+  if (is_bytes && std::abs(value) < kExactInteger) {
     event_.Int(event::kCounterValue, static_cast<int64_t>(value));
   } else {
     event_.Double(event::kDoubleCounterValue, value);
