@@ -27,8 +27,13 @@ constexpr size_t kInputBytes = 256 << 10;
 // The stored bytes: read, counted, hashed.
 class StoredInput {
  public:
-  StoredInput(UniqueFd fd, std::string path, std::string name, int64_t total, const std::atomic<bool>* cancelled)
-      : fd_(std::move(fd)), path_(std::move(path)), name_(std::move(name)), total_(total), cancelled_(cancelled) {}
+  StoredInput(UniqueFd fd, std::string path, std::string name, int64_t total,
+              const std::atomic<bool>* cancelled)
+      : fd_(std::move(fd)),
+        path_(std::move(path)),
+        name_(std::move(name)),
+        total_(total),
+        cancelled_(cancelled) {}
 
   Result<size_t> Read(char* to, size_t size) {
     size_t got = 0;
@@ -227,7 +232,8 @@ Result<std::unique_ptr<StoredInput>> OpenStored(const std::string& path, const s
 
 }  // namespace
 
-Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path, const std::atomic<bool>* cancelled) {
+Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path,
+                                                   const std::atomic<bool>* cancelled) {
   NL_ASSIGN(std::unique_ptr<StoredInput> input, OpenStored(path, cancelled));
   NL_ASSIGN(const std::string_view head, input->Peek(4));
   std::unique_ptr<ByteSource> source;

@@ -38,7 +38,8 @@ class Conformance : public ::testing::TestWithParam<Sample> {
 
 TEST_P(Conformance, AdapterWinsItsSampleWithAndWithoutItsName) {
   const std::string_view head = std::string_view(text_).substr(0, kSniffBytes);
-  for (const std::string& name : {GetParam().name, std::string(), std::string("stdin"), std::string("a.pt.trace.json")}) {
+  for (const std::string& name :
+       {GetParam().name, std::string(), std::string("stdin"), std::string("a.pt.trace.json")}) {
     const Result<const Adapter*> found = DetectAdapter(head, name);
     ASSERT_TRUE(found.ok()) << found.error().ToString();
     EXPECT_EQ((*found)->Info().name, GetParam().adapter) << "named " << name;
@@ -54,7 +55,8 @@ TEST_P(Conformance, SameRunForEveryChunkSizeAndThreadCountInParallel) {
     for (const int threads : {1, 2}) {
       const Outcome other = ImportPath(file.path(), Options(chunk, threads));
       ASSERT_EQ(other.error, "") << "chunk " << chunk << ", " << threads << " threads";
-      EXPECT_EQ(FirstDifference(whole.rows, other.rows), "") << "chunk " << chunk << ", " << threads << " threads";
+      EXPECT_EQ(FirstDifference(whole.rows, other.rows), "")
+          << "chunk " << chunk << ", " << threads << " threads";
       EXPECT_EQ(whole.counters, other.counters) << "chunk " << chunk << ", " << threads << " threads";
     }
   }
@@ -118,7 +120,8 @@ TEST_P(Conformance, AnyByteMayBeWrong) {
       testing_import::WriteText(path, damaged);
       const Outcome one = ImportPath(path, Options(1 << 20, 1), GetParam().adapter);
       const Outcome two = ImportPath(path, Options(333, 2), GetParam().adapter);
-      EXPECT_EQ(one.error.empty(), two.error.empty()) << "byte " << at << ": " << one.error << " | " << two.error;
+      EXPECT_EQ(one.error.empty(), two.error.empty())
+          << "byte " << at << ": " << one.error << " | " << two.error;
       EXPECT_EQ(FirstDifference(one.rows, two.rows), "") << "byte " << at << " made " << static_cast<int>(c);
     }
     damaged[at] = text_[at];
@@ -149,7 +152,11 @@ TEST(Adapters, EveryAdapterHasASampleAndItsNameIsItsFolder) {
 }
 
 TEST(Adapters, NoAdapterClaimsWhatIsNoProfile) {
-  for (const std::string_view head : {"", " ", "\x7f" "ELF\x02\x01", "PK\x03\x04", "{\"a\": 1}", "hello", "SQLite format 3", "{", "<xml/>"}) {
+  for (const std::string_view head :
+       {"", " ",
+        "\x7f"
+        "ELF\x02\x01",
+        "PK\x03\x04", "{\"a\": 1}", "hello", "SQLite format 3", "{", "<xml/>"}) {
     const Result<const Adapter*> found = DetectAdapter(head, "trace.json");
     EXPECT_FALSE(found.ok()) << (found.ok() ? (*found)->Info().name : "") << " claims '" << head << "'";
   }

@@ -67,7 +67,9 @@ inline std::string Zstd(std::string_view text, bool checksum = false) {
 class TextSink final : public EventSink {
  public:
   StringPool& strings() override { return strings_; }
-  int64_t rows(Table table) const override { return static_cast<int64_t>(rows_[static_cast<size_t>(table)].size()); }
+  int64_t rows(Table table) const override {
+    return static_cast<int64_t>(rows_[static_cast<size_t>(table)].size());
+  }
   void Append(EventBatch& batch) override {
     std::vector<ColumnSpan> spans;
     const auto tables = batch.Tables();
@@ -100,7 +102,8 @@ class TextSink final : public EventSink {
       if (static_cast<Table>(t) == Table::kString) continue;
       std::vector<std::string> rows = rows_[t];
       if (static_cast<Table>(t) == Table::kArgs) std::sort(rows.begin(), rows.end());
-      for (size_t i = 0; i < rows.size(); ++i) out.push_back(fmt::format("{}[{}]: {}", kAllTables[t]->name, i, rows[i]));
+      for (size_t i = 0; i < rows.size(); ++i)
+        out.push_back(fmt::format("{}[{}]: {}", kAllTables[t]->name, i, rows[i]));
     }
     return out;
   }
@@ -146,7 +149,8 @@ struct Outcome {
   ErrorCode code = ErrorCode::kInternal;
 };
 
-inline Outcome ImportPath(const std::string& path, const ImportOptions& options = {}, const std::string& format = "") {
+inline Outcome ImportPath(const std::string& path, const ImportOptions& options = {},
+                          const std::string& format = "") {
   TextSink sink;
   ImportRequest request;
   request.paths = {path};
@@ -160,7 +164,8 @@ inline Outcome ImportPath(const std::string& path, const ImportOptions& options 
     return out;
   }
   out.rows = sink.Rows();
-  for (const CounterSet::Total& total : result->counters.totals()) out.counters[total.info->name] += total.count;
+  for (const CounterSet::Total& total : result->counters.totals())
+    out.counters[total.info->name] += total.count;
   return out;
 }
 
@@ -202,7 +207,8 @@ inline std::vector<Sample> Samples() {
   const std::filesystem::path root = std::filesystem::path(NL_SOURCE_DIR) / "tests/cases/samples";
   for (const auto& folder : std::filesystem::directory_iterator(root)) {
     for (const auto& file : std::filesystem::directory_iterator(folder.path()))
-      out.push_back({folder.path().filename().string(), file.path().filename().string(), file.path().string()});
+      out.push_back(
+          {folder.path().filename().string(), file.path().filename().string(), file.path().string()});
   }
   std::sort(out.begin(), out.end(), [](const Sample& a, const Sample& b) { return a.path < b.path; });
   return out;

@@ -32,7 +32,8 @@ TEST(PackedColumn, HoldsEveryValue) {
   ExpectHolds({INT64_MAX, INT64_MAX - 1, 0, -1, INT64_MIN + 1, kNull});
   ExpectHolds({INT64_MIN + 1, kNull, INT64_MAX, INT64_MIN + 2});
   ExpectHolds({1'000'000'000'000, 1, 1'000'000'000'000 + 0xfffffffeLL, 1'000'000'000'000 - (1 << 20) - 1});
-  ExpectHolds({0, 0xfffffffdLL - (1 << 20), 0xfffffffeLL - (1 << 20), 0xffffffffLL - (1 << 20), 0x100000000LL - (1 << 20)});
+  ExpectHolds({0, 0xfffffffdLL - (1 << 20), 0xfffffffeLL - (1 << 20), 0xffffffffLL - (1 << 20),
+               0x100000000LL - (1 << 20)});
   std::mt19937_64 random(3);
   std::vector<int64_t> values;
   for (int i = 0; i < 5000; ++i) values.push_back(static_cast<int64_t>(random() >> (random() % 64)));
@@ -136,7 +137,9 @@ class LinkTest : public ::testing::Test {
     batch_.Clear();
   }
   std::string Row(Table table, size_t i) { return sink_.RowsOf(table).at(i); }
-  static bool Has(const std::string& row, const std::string& part) { return row.find(part) != std::string::npos; }
+  static bool Has(const std::string& row, const std::string& part) {
+    return row.find(part) != std::string::npos;
+  }
 
   TextSink sink_;
   RunFacts facts_;

@@ -13,30 +13,25 @@
 #include "base/result.h"
 
 // Every function we use; the name without its duckdb_ prefix.
-#define NL_DUCKDB_FUNCTIONS(X)                                                                               \
-  X(library_version)                                                                                         \
-  X(open_ext) X(close) X(connect) X(disconnect) X(interrupt) X(create_config) X(set_config) X(               \
-      destroy_config) X(free) X(query) X(destroy_result) X(result_error) X(column_count) X(column_name)      \
-      X(column_type) X(column_logical_type) X(fetch_chunk) X(extract_statements) X(extract_statements_error) \
-          X(destroy_extracted) X(prepare_extracted_statement) X(prepare_error) X(nparams) X(                 \
-              prepared_statement_type) X(destroy_prepare) X(execute_prepared_streaming) X(create_data_chunk) \
-              X(destroy_data_chunk) X(data_chunk_reset) X(data_chunk_get_size) X(data_chunk_set_size)        \
-                  X(data_chunk_get_column_count) X(data_chunk_get_vector) X(vector_size)                     \
-                      X(vector_get_column_type) X(vector_get_data) X(vector_get_validity)                    \
-                          X(vector_ensure_validity_writable) X(vector_assign_string_element_len)             \
-                              X(list_vector_get_child) X(struct_vector_get_child) X(array_vector_get_child)  \
-                                  X(validity_row_is_valid) X(validity_set_row_validity) X(string_t_length)   \
-                                      X(string_t_data) X(create_logical_type) X(destroy_logical_type)        \
-                                          X(get_type_id) X(decimal_width) X(decimal_scale)                   \
-                                              X(decimal_internal_type) X(list_type_child_type)               \
-                                                  X(array_type_child_type) X(array_type_array_size)          \
-                                                      X(struct_type_child_count) X(struct_type_child_name)   \
-                                                          X(struct_type_child_type) X(map_type_key_type) X(  \
-                                                              map_type_value_type) X(enum_internal_type)     \
-                                                              X(enum_dictionary_value) X(appender_create)    \
-                                                                  X(append_data_chunk) X(appender_flush)     \
-                                                                      X(appender_close) X(appender_destroy)  \
-                                                                          X(appender_error)
+// clang-format off
+#define NL_DUCKDB_FUNCTIONS(X) \
+  X(library_version) X(open_ext) X(close) X(connect) X(disconnect) X(interrupt) X(create_config) \
+  X(set_config) X(destroy_config) X(free) X(query) X(destroy_result) X(result_error) X(column_count) \
+  X(column_name) X(column_type) X(column_logical_type) X(fetch_chunk) X(extract_statements) \
+  X(extract_statements_error) X(destroy_extracted) X(prepare_extracted_statement) X(prepare_error) \
+  X(nparams) X(prepared_statement_type) X(destroy_prepare) X(execute_prepared_streaming) \
+  X(create_data_chunk) X(destroy_data_chunk) X(data_chunk_reset) X(data_chunk_get_size) \
+  X(data_chunk_set_size) X(data_chunk_get_column_count) X(data_chunk_get_vector) X(vector_size) \
+  X(vector_get_column_type) X(vector_get_data) X(vector_get_validity) \
+  X(vector_ensure_validity_writable) X(vector_assign_string_element_len) X(list_vector_get_child) \
+  X(struct_vector_get_child) X(array_vector_get_child) X(validity_row_is_valid) \
+  X(validity_set_row_validity) X(string_t_length) X(string_t_data) X(create_logical_type) \
+  X(destroy_logical_type) X(get_type_id) X(decimal_width) X(decimal_scale) X(decimal_internal_type) \
+  X(list_type_child_type) X(array_type_child_type) X(array_type_array_size) X(struct_type_child_count) \
+  X(struct_type_child_name) X(struct_type_child_type) X(map_type_key_type) X(map_type_value_type) \
+  X(enum_internal_type) X(enum_dictionary_value) X(appender_create) X(append_data_chunk) \
+  X(appender_flush) X(appender_close) X(appender_destroy) X(appender_error)
+// clang-format on
 
 namespace nl {
 

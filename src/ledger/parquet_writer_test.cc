@@ -17,12 +17,15 @@ namespace {
 using testing_runs::Must;
 
 // One column of every type and encoding.
-constexpr ColumnInfo kColumns[] = {
-    {"i64_delta", ColumnType::kInt64, Encoding::kDelta, "", "x"}, {"i64_dict", ColumnType::kInt64, Encoding::kDict, "", "x"},
-    {"i32_delta", ColumnType::kInt32, Encoding::kDelta, "", "x"}, {"i32_dict", ColumnType::kInt32, Encoding::kDict, "", "x"},
-    {"f64_dict", ColumnType::kFloat64, Encoding::kDict, "", "x"}, {"f64_plain", ColumnType::kFloat64, Encoding::kDelta, "", "x"},
-    {"text", ColumnType::kString, Encoding::kDict, "", "x"},      {"late", ColumnType::kInt64, Encoding::kLate, "", "x"},
-    {"late_too", ColumnType::kInt64, Encoding::kLate, "", "x"}};
+constexpr ColumnInfo kColumns[] = {{"i64_delta", ColumnType::kInt64, Encoding::kDelta, "", "x"},
+                                   {"i64_dict", ColumnType::kInt64, Encoding::kDict, "", "x"},
+                                   {"i32_delta", ColumnType::kInt32, Encoding::kDelta, "", "x"},
+                                   {"i32_dict", ColumnType::kInt32, Encoding::kDict, "", "x"},
+                                   {"f64_dict", ColumnType::kFloat64, Encoding::kDict, "", "x"},
+                                   {"f64_plain", ColumnType::kFloat64, Encoding::kDelta, "", "x"},
+                                   {"text", ColumnType::kString, Encoding::kDict, "", "x"},
+                                   {"late", ColumnType::kInt64, Encoding::kLate, "", "x"},
+                                   {"late_too", ColumnType::kInt64, Encoding::kLate, "", "x"}};
 constexpr TableInfo kTable{"every", "every kind of column", kColumns};
 constexpr size_t kLate = 7;
 
@@ -38,7 +41,8 @@ class ParquetTest : public ::testing::Test {
  protected:
   template <class T>
   static void Push(std::vector<char>& to, T value) {
-    to.insert(to.end(), reinterpret_cast<const char*>(&value), reinterpret_cast<const char*>(&value) + sizeof(T));
+    to.insert(to.end(), reinterpret_cast<const char*>(&value),
+              reinterpret_cast<const char*>(&value) + sizeof(T));
   }
   static std::vector<RowGroupRows> Groups(const std::vector<Row>& rows, size_t per_group) {
     std::vector<RowGroupRows> groups;
@@ -82,7 +86,8 @@ class ParquetTest : public ::testing::Test {
   void ExpectRoundTrip(const std::vector<Row>& rows, size_t per_group) {
     Write(dir_.path() + "/every.parquet", rows, per_group);
     const Json read = Query(
-        "SELECT id, CAST(i64_delta AS VARCHAR), CAST(i64_dict AS VARCHAR), i32_delta, i32_dict, CAST(f64_dict AS VARCHAR), "
+        "SELECT id, CAST(i64_delta AS VARCHAR), CAST(i64_dict AS VARCHAR), i32_delta, i32_dict, "
+        "CAST(f64_dict AS VARCHAR), "
         "CAST(f64_plain AS VARCHAR), text, CAST(late AS VARCHAR), late_too FROM every ORDER BY id");
     ASSERT_EQ(read.size(), rows.size());
     const auto text_of = [](int64_t v) { return IsNull(v) ? Json() : Json(std::to_string(v)); };
@@ -99,13 +104,15 @@ class ParquetTest : public ::testing::Test {
       if (!IsNull(row.f64)) {
         ASSERT_EQ(std::strtod(cells[5].get<std::string>().c_str(), nullptr), row.f64) << "row " << i;
       }
-      ASSERT_EQ(cells[7], IsNull(row.text) ? Json() : Json(std::string(strings_.Text(row.text)))) << "row " << i;
+      ASSERT_EQ(cells[7], IsNull(row.text) ? Json() : Json(std::string(strings_.Text(row.text))))
+          << "row " << i;
       ASSERT_EQ(cells[8], text_of(row.late)) << "row " << i;
       ASSERT_TRUE(cells[9].is_null());
     }
   }
   Row Full(int64_t n) {
-    return {n * 1'000'003, static_cast<int32_t>(n * 7), static_cast<double>(n) / 3, strings_.Add("text " + std::to_string(n)), n};
+    return {n * 1'000'003, static_cast<int32_t>(n * 7), static_cast<double>(n) / 3,
+            strings_.Add("text " + std::to_string(n)), n};
   }
 
   TempDir dir_ = Must(TempDir::Make("nl-parquet-"));
@@ -127,17 +134,20 @@ TEST_F(ParquetTest, Extremes) {
   const int64_t wide[] = {INT64_MIN + 1, INT64_MAX, 0, -1, INT64_MAX, INT64_MIN + 1, 1, INT64_MAX - 1};
   const int32_t narrow[] = {INT32_MIN + 1, INT32_MAX, 0, -1, INT32_MAX, INT32_MIN + 1, 1, 2};
   const double real[] = {1e308, -1e308, 5e-324, 0.0, 1.5, 0.1, -0.25, 3e-300};
-  for (size_t i = 0; i < 8; ++i) rows.push_back({wide[i], narrow[i], real[i], strings_.Add(std::string(i, 'x')), wide[7 - i]});
+  for (size_t i = 0; i < 8; ++i)
+    rows.push_back({wide[i], narrow[i], real[i], strings_.Add(std::string(i, 'x')), wide[7 - i]});
   ExpectRoundTrip(rows, 10);
   ExpectRoundTrip(rows, 3);
-  EXPECT_EQ(Query("SELECT CAST(min(i64_delta) AS VARCHAR), CAST(max(i64_delta) AS VARCHAR) FROM every WHERE i64_delta <> 0"),
+  EXPECT_EQ(Query("SELECT CAST(min(i64_delta) AS VARCHAR), CAST(max(i64_delta) AS VARCHAR) FROM every WHERE "
+                  "i64_delta <> 0"),
             Json::parse(R"([["-9223372036854775807", "9223372036854775807"]])"));
 }
 
 TEST_F(ParquetTest, RowsOfEveryCountAroundTheBlockSizes) {
   for (const size_t count : {2, 7, 8, 9, 31, 32, 33, 127, 128, 129, 130, 255, 256, 257, 1025}) {
     std::vector<Row> rows;
-    for (size_t i = 0; i < count; ++i) rows.push_back(i % 3 == 1 ? Row{} : Full(static_cast<int64_t>(i % 50)));
+    for (size_t i = 0; i < count; ++i)
+      rows.push_back(i % 3 == 1 ? Row{} : Full(static_cast<int64_t>(i % 50)));
     SCOPED_TRACE(count);
     ASSERT_NO_FATAL_FAILURE(ExpectRoundTrip(rows, 1 << 17));
   }
@@ -175,10 +185,12 @@ TEST_F(ParquetTest, ManyDistinctValues) {
       rows.push_back(row);
     }
     Write(dir_.path() + "/every.parquet", rows, 1 << 17);
-    EXPECT_EQ(Query("SELECT count(DISTINCT text), count(DISTINCT i64_dict), count(DISTINCT f64_dict), count(*), "
-                    "count(*) FILTER (WHERE text <> 'text ' || (i64_dict // 7) OR i64_dict <> i64_delta OR i32_dict <> i32_delta OR "
-                    "f64_dict <> f64_plain) FROM every"),
-              Json::array({Json::array({distinct, distinct, distinct, distinct + 5, 0})}))
+    EXPECT_EQ(
+        Query("SELECT count(DISTINCT text), count(DISTINCT i64_dict), count(DISTINCT f64_dict), count(*), "
+              "count(*) FILTER (WHERE text <> 'text ' || (i64_dict // 7) OR i64_dict <> i64_delta OR "
+              "i32_dict <> i32_delta OR "
+              "f64_dict <> f64_plain) FROM every"),
+        Json::array({Json::array({distinct, distinct, distinct, distinct + 5, 0})}))
         << distinct;
   }
 }
@@ -197,8 +209,10 @@ TEST_F(ParquetTest, FiltersOnStatisticsFindTheRows) {
   for (int64_t i = 0; i < 1000; ++i) rows.push_back(Full(i));
   Write(dir_.path() + "/every.parquet", rows, 100);
   EXPECT_EQ(Query("SELECT count(*) FROM every WHERE i64_delta = 500 * 1000003"), Json::parse("[[1]]"));
-  EXPECT_EQ(Query("SELECT count(*) FROM every WHERE id BETWEEN 250 AND 349 AND i32_dict >= 7 * 300"), Json::parse("[[50]]"));
-  EXPECT_EQ(Query("SELECT count(*) FROM every WHERE late IS NULL OR late_too IS NOT NULL"), Json::parse("[[0]]"));
+  EXPECT_EQ(Query("SELECT count(*) FROM every WHERE id BETWEEN 250 AND 349 AND i32_dict >= 7 * 300"),
+            Json::parse("[[50]]"));
+  EXPECT_EQ(Query("SELECT count(*) FROM every WHERE late IS NULL OR late_too IS NOT NULL"),
+            Json::parse("[[0]]"));
 }
 
 TEST_F(ParquetTest, SameBytesWhateverTheOrderInWhichParallelThreadsFinish) {

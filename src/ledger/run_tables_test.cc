@@ -68,8 +68,9 @@ TEST_F(RunTablesTest, EveryRowIsThereWhateverTheBatchAndGroupSizes) {
       links[17] = 5;
       Must(tables.SetLate(Table::kKernel, "op_id", links));
       Must(tables.Finish());
-      EXPECT_EQ(Query(folder, "SELECT count(*), count(DISTINCT id), sum(start_ns), sum(dur_ns), count(op_id), "
-                              "sum(op_id * 1000 + id) FROM kernel"),
+      EXPECT_EQ(Query(folder,
+                      "SELECT count(*), count(DISTINCT id), sum(start_ns), sum(dur_ns), count(op_id), "
+                      "sum(op_id * 1000 + id) FROM kernel"),
                 Json::parse("[[300, 300, 448500, 897, 1, 5017]]"))
           << folder;
       EXPECT_EQ(Query(folder, "SELECT count(*) FROM op"), Json::parse("[[150]]"));
@@ -115,7 +116,8 @@ TEST_F(RunTablesTest, ParallelEncodersWriteTheSameBytes) {
     done = true;
     for (std::thread& encoder : encoders) encoder.join();
     Must(tables.Finish());
-    contents.push_back(Must(ReadWholeFile(folder + "/kernel.parquet")) + Must(ReadWholeFile(folder + "/op.parquet")));
+    contents.push_back(Must(ReadWholeFile(folder + "/kernel.parquet")) +
+                       Must(ReadWholeFile(folder + "/op.parquet")));
   }
   EXPECT_TRUE(contents[0] == contents[1]);
 }

@@ -51,7 +51,8 @@ TEST(TextArena, LargeAndSmallTextsShareIt) {
   TextArena arena;
   std::vector<std::pair<std::string_view, std::string>> kept;
   for (int i = 0; i < 300; ++i) {
-    const std::string text(static_cast<size_t>(i % 5 == 0 ? 300000 + i : i * 7), static_cast<char>('a' + i % 26));
+    const std::string text(static_cast<size_t>(i % 5 == 0 ? 300000 + i : i * 7),
+                           static_cast<char>('a' + i % 26));
     kept.emplace_back(arena.Copy(text), text);
   }
   size_t bytes = 0;
@@ -65,7 +66,8 @@ TEST(TextArena, LargeAndSmallTextsShareIt) {
 TEST(TextArena, ALargeTextFirstDoesNotSpoilTheNext) {
   TextArena arena;
   const std::string large(400000, 'x');
-  const std::string_view a = arena.Copy(large), b = arena.Copy("small"), c = arena.Copy(large), d = arena.Copy("more");
+  const std::string_view a = arena.Copy(large), b = arena.Copy("small"), c = arena.Copy(large),
+                         d = arena.Copy("more");
   EXPECT_TRUE(a == large && c == large);
   EXPECT_EQ(b, "small");
   EXPECT_EQ(d, "more");

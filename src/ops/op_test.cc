@@ -47,21 +47,28 @@ TEST(ParamBinder, NullMeansNotGiven) {
 }
 
 TEST(ParamBinder, EveryMistakeNamesItsParameter) {
-  const std::pair<const char*, const char*> mistakes[] = {
-      {R"({"runs": ["a"], "nmae": "x"})", "nmae"},       {R"({"runs": ["a"], "limit": "5"})", "limit"},
-      {R"({"runs": ["a"], "limit": 2.5})", "limit"},     {R"({"runs": ["a"], "limit": 101})", "limit"},
-      {R"({"runs": ["a"], "limit": 0})", "limit"},       {R"({"runs": ["a"], "share": 1.01})", "share"},
-      {R"({"runs": ["a"], "share": "x"})", "share"},     {R"({"runs": ["a"], "deep": 1})", "deep"},
-      {R"({"runs": ["a"], "name": 1})", "name"},         {R"({"runs": ["a"], "format": "xml"})", "format"},
-      {R"({"runs": "a"})", "runs"},                      {R"({"runs": [1]})", "runs"},
-      {R"({"runs": []})", "runs"},                       {R"({})", "runs"},
-      {R"({"runs": null})", "runs"}};
+  const std::pair<const char*, const char*> mistakes[] = {{R"({"runs": ["a"], "nmae": "x"})", "nmae"},
+                                                          {R"({"runs": ["a"], "limit": "5"})", "limit"},
+                                                          {R"({"runs": ["a"], "limit": 2.5})", "limit"},
+                                                          {R"({"runs": ["a"], "limit": 101})", "limit"},
+                                                          {R"({"runs": ["a"], "limit": 0})", "limit"},
+                                                          {R"({"runs": ["a"], "share": 1.01})", "share"},
+                                                          {R"({"runs": ["a"], "share": "x"})", "share"},
+                                                          {R"({"runs": ["a"], "deep": 1})", "deep"},
+                                                          {R"({"runs": ["a"], "name": 1})", "name"},
+                                                          {R"({"runs": ["a"], "format": "xml"})", "format"},
+                                                          {R"({"runs": "a"})", "runs"},
+                                                          {R"({"runs": [1]})", "runs"},
+                                                          {R"({"runs": []})", "runs"},
+                                                          {R"({})", "runs"},
+                                                          {R"({"runs": null})", "runs"}};
   for (const auto& [json, name] : mistakes) {
     Params p;
     const Status status = p.Fill(json);
     ASSERT_FALSE(status.ok()) << json;
     EXPECT_EQ(status.error().code, ErrorCode::kInvalidInput) << json;
-    EXPECT_NE(status.error().message.find(std::string("'") + name + "'"), std::string::npos) << status.error().message;
+    EXPECT_NE(status.error().message.find(std::string("'") + name + "'"), std::string::npos)
+        << status.error().message;
   }
 }
 
