@@ -4,16 +4,29 @@
 // format; an adapter overrides what its categories mean.
 // Thread rule: stateless apart from what the worker holds; shared by all workers.
 
+#include <string>
+
 #include "import/trace_json/counters.h"
 #include "import/trace_json/worker.h"
 
 namespace nl::trace_json {
+
+// What stands around the event array.
+struct TraceText {
+  std::string header;   // text before the event array: `{"schemaVersion": 1, ...`, or empty
+  std::string trailer;  // text behind it: `, "traceName": ... }`, or empty
+  bool bare_array = false;
+  int64_t events = 0;
+};
 
 class EventMapper {
  public:
   virtual ~EventMapper() = default;
   // Names of the args that MapComplete and MapInstant recognise, by key id.
   virtual const KeyTable& arg_keys() const = 0;
+
+  // The rank this file is of, as its header tells; null when it does not.
+  virtual int32_t Rank(const TraceText&) const { return NullOf<int32_t>::value; }
 
   // Adds the event's rows to the worker's batch.
   void Map(const TraceEvent& event, Worker& worker) const;

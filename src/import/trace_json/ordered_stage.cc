@@ -262,14 +262,6 @@ void OrderedStage::FinishFile(int32_t rank) {
   facts_.Observe(extra_, sink_);
   sink_.Append(extra_);
   extra_.Clear();
-  first_process_ = sink_.rows(Table::kProcess);
-  first_lane_ = sink_.rows(Table::kThread);
-  processes_.clear();
-  lanes_.clear();
-  lane_of_.clear();
-  open_.clear();
-  open_async_.clear();
-  maps_.clear();
 }
 
 }  // namespace nl::trace_json

@@ -20,7 +20,12 @@ namespace nl::trace_json {
 
 class OrderedStage {
  public:
-  OrderedStage(EventSink& sink, RunFacts& facts) : sink_(sink), facts_(facts) {}
+  // One per file: its lanes and processes are numbered behind those already in the sink.
+  OrderedStage(EventSink& sink, RunFacts& facts)
+      : sink_(sink),
+        facts_(facts),
+        first_process_(sink.rows(Table::kProcess)),
+        first_lane_(sink.rows(Table::kThread)) {}
 
   // Takes over the worker's rows; the worker can then parse the next piece.
   void Take(Worker& worker);
@@ -77,7 +82,8 @@ class OrderedStage {
   std::unordered_map<int32_t, std::vector<Begun>> open_;                    // per lane
   std::map<std::pair<StringId, StringId>, std::vector<Begun>> open_async_;  // per category and id
   EventBatch extra_;  // rows that no worker made: steps, unfinished ranges
-  int64_t first_process_ = 0, first_lane_ = 0, steps_ = 0;
+  const int64_t first_process_, first_lane_;
+  int64_t steps_ = 0;
   int64_t events_ = 0;
   std::unordered_set<uint32_t> bad_utf8_;  // texts counted already
 };

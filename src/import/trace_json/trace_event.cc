@@ -150,7 +150,6 @@ std::string MendEvent(std::string_view text, size_t& size) {
   // quote inside a string is one the writer forgot to escape. A comma before a closing
   // bracket is dropped.
   std::string out;
-  out.reserve(text.size() + 16);
   bool in_string = false, mended = false;
   int64_t depth = 0;
   size = text.size();

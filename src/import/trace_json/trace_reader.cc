@@ -122,7 +122,7 @@ class Pipeline {
     for (std::thread& worker : workers) worker.join();
     if (failure_) return *std::move(failure_);
     NL_TRY(CheckEnd());
-    ordered_.FinishFile(NullOf<int32_t>::value);
+    ordered_.FinishFile(mapper_.Rank(text_));
     text_.events = ordered_.events();
     file_.counters.Merge(std::move(ordered_.counters()));
     return std::move(text_);
@@ -252,6 +252,8 @@ class Pipeline {
     ParseOutcome out;
     const char* p = begin;
     const char* end = begin + size;
+    const char* next = nullptr;  // event start behind the last bad one; searched once, not for each bad one
+    bool next_known = false;
     for (;;) {
       while (p < end && (IsSpace(*p) || *p == ',')) out.after_comma |= *p++ == ',';
       out.stopped = p;
@@ -271,7 +273,8 @@ class Pipeline {
         mapper_.Map(*event, worker);
       } else {
         // What is wrong is judged from all its text, so that the answer does not depend on the cuts.
-        const char* next = FindEventStart(event_begin + 1, end);
+        if (!next_known || (next != nullptr && next <= event_begin)) next = FindEventStart(event_begin, end);
+        next_known = true;
         if (next == nullptr && !last && may_grow) return out;
         p = Recover(worker, event_begin, end, next, offset + (event_begin - begin));
       }
@@ -289,8 +292,7 @@ class Pipeline {
     size_t event_size = 0;
     std::string mended = MendEvent(text, event_size);
     // Behind the last event the bracket and what follows do not belong to it.
-    if (next == nullptr)
-      text = text.substr(0, *p == '{' ? event_size : std::max<size_t>(1, text.find_first_of(",]")));
+    if (next == nullptr) text = text.substr(0, *p == '{' ? event_size : std::max<size_t>(1, text.find(']')));
     if (!mended.empty()) {
       mended.append(kPadding, '\0');
       const char* q = mended.data();
@@ -463,6 +465,9 @@ TraceHead LookAtHead(std::string_view head) {
   padded.append(kPadding, '\0');
   const ArrayStart start = FindArrayStart({padded.data(), head.size()}, false);
   TraceHead out;
+  const char* first =
+      SkipSpace(padded.data() + (head.starts_with("\xef\xbb\xbf") ? 3 : 0), padded.data() + head.size());
+  out.is_json = *first == '{' || *first == '[';
   out.is_trace = start.found;
   out.bare_array = start.bare;
   if (start.found) out.first_events = head.substr(start.at);

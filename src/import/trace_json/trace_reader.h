@@ -14,13 +14,6 @@
 
 namespace nl::trace_json {
 
-struct TraceText {
-  std::string header;   // text before the event array: `{"schemaVersion": 1, ...`, or empty
-  std::string trailer;  // text behind it: `, "traceName": ... }`, or empty
-  bool bare_array = false;
-  int64_t events = 0;
-};
-
 // Reads every event into file.sink and tells what stood around the array.
 Result<TraceText> ReadTrace(ImportFile& file, const EventMapper& mapper);
 
@@ -31,6 +24,7 @@ Json HeaderJson(const TraceText& text, CounterSet& counters);
 // Quick, for Score().
 struct TraceHead {
   bool is_trace = false;
+  bool is_json = false;  // begins like JSON, whatever follows
   bool bare_array = false;
   std::string_view first_events;  // what follows the opening bracket
 };

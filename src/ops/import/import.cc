@@ -113,7 +113,7 @@ class ImportOp final : public Op {
     info.cost = Cost::kSeconds;
     info.writes = true;
     info.reply_schema = SchemaFromText(
-        R"({"type": "object", "required": ["runs"], "properties": {"runs": {"type": "array", "items": {
+        R"({"type": "object", "required": ["runs"], "properties": {"errors": {"type": "array"}, "runs": {"type": "array", "items": {
       "type": "object", "required": ["run_id", "duplicate", "files"], "properties": {
         "run_id": {"type": "string"}, "duplicate": {"type": "boolean"}, "files": {"type": "array", "items": {"type": "string"}},
         "adapter": {"type": "string"}, "events": {"type": "integer"}, "source_bytes": {"type": "integer"}, "stored_bytes": {"type": "integer"},
@@ -156,15 +156,30 @@ class ImportOp final : public Op {
     Reply reply;
     reply.json["runs"] = Json::array();
     for (const Group& group : groups) {
-      NL_ASSIGN(Json run, ImportGroup(context, *store, group, tags));
-      reply.json["runs"].push_back(std::move(run));
+      Result<Json> run = ImportGroup(context, *store, group, tags);
+      if (run.ok()) {
+        reply.json["runs"].push_back(*std::move(run));
+        continue;
+      }
+      // One bad file among several does not keep the others out; alone, it is the answer.
+      const ErrorCode code = run.error().code;
+      if (groups.size() == 1 || code == ErrorCode::kCancelled || code == ErrorCode::kIo)
+        return std::move(run).error();
+      reply.json["errors"].push_back(
+          {{"files", group.paths}, {"code", ErrorCodeName(code)}, {"message", run.error().ToString()}});
+      reply.answer_is_no = true;
     }
+    if (reply.json["runs"].empty())
+      return InvalidInput(reply.json["errors"][0]["message"].get<std::string>());
     return reply;
   }
 
   std::string Text(const Reply& reply, const TextStyle&) const override {
     std::string out;
     for (const Json& run : reply.json["runs"]) out += RunText(run);
+    if (!reply.json.contains("errors")) return out;
+    out += fmt::format("not imported: {}\n", reply.json["errors"].size());
+    for (const Json& error : reply.json["errors"]) out += "  " + error["message"].get<std::string>() + "\n";
     return out;
   }
 

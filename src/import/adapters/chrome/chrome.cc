@@ -32,6 +32,7 @@ class ChromeAdapter final : public Adapter {
 
   int Score(std::string_view head, std::string_view) const override {
     const trace_json::TraceHead trace = trace_json::LookAtHead(head);
+    if (!trace.is_json) return 0;
     if (!trace.is_trace) return head.find("\"traceEvents\"") != std::string_view::npos ? 15 : 0;
     const std::string_view events = trace.first_events;
     const bool phases = events.find("\"ph\"") != std::string_view::npos;

@@ -93,6 +93,7 @@ class KinetoAdapter final : public Adapter {
 
   int Score(std::string_view head, std::string_view file_name) const override {
     const trace_json::TraceHead trace = trace_json::LookAtHead(head);
+    if (!trace.is_json) return 0;
     if (!trace.is_trace && head.find("\"traceEvents\"") == std::string_view::npos &&
         head.find("\"schemaVersion\"") == std::string_view::npos)
       return 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/adapters/kineto/kineto_mapper.h"
 
+#include "import/trace_json/trace_reader.h"
+
 namespace nl::adapters::kineto {
 
 using trace_json::Arg;
@@ -266,6 +268,15 @@ Row SpanRow(ThreadId lane, int64_t start_ns, int64_t dur_ns, StringId name) {
 const KeyTable& KinetoMapper::arg_keys() const {
   static const KeyTable table(kKeyNames);
   return table;
+}
+
+int32_t KinetoMapper::Rank(const trace_json::TraceText& text) const {
+  CounterSet ignored;  // the adapter reads the header again and counts
+  const Json header = trace_json::HeaderJson(text, ignored);
+  const auto info = header.find("distributedInfo");
+  if (info == header.end() || !info->is_object()) return NullOf<int32_t>::value;
+  const auto rank = info->find("rank");
+  return rank != info->end() && rank->is_number_integer() ? rank->get<int32_t>() : NullOf<int32_t>::value;
 }
 
 template <class Take>

@@ -19,6 +19,7 @@ namespace nl::adapters::kineto {
 class KinetoMapper final : public trace_json::EventMapper {
  public:
   const trace_json::KeyTable& arg_keys() const override;
+  int32_t Rank(const trace_json::TraceText& text) const override;
 
  protected:
   void MapComplete(const trace_json::TraceEvent& event, const Place& place,
