@@ -31,10 +31,8 @@ Status CheckDepth(const Json& json, int max_levels) {
 
 namespace json_fields {
 
-std::string Path::Pointer() const {
-  if (parent == nullptr) return "";
-  std::string out = parent->Pointer() + "/";
-  if (key.data() == nullptr) return out + std::to_string(index);
+std::string PointerStep(std::string_view key) {
+  std::string out = "/";
   for (const char c : key) {
     if (c == '~') {
       out += "~0";
@@ -45,6 +43,11 @@ std::string Path::Pointer() const {
     }
   }
   return out;
+}
+
+std::string Path::Pointer() const {
+  if (parent == nullptr) return "";
+  return parent->Pointer() + (key.data() == nullptr ? "/" + std::to_string(index) : PointerStep(key));
 }
 
 Error Wrong(const Path& path, std::string_view what) {

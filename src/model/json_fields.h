@@ -99,6 +99,9 @@ class Writer {
   Json object_ = Json::object();
 };
 
+// "/key" with ~ and / escaped as JSON pointers want it.
+std::string PointerStep(std::string_view key);
+
 // Path of the value being read, as links on the stack: nothing is built unless an error needs the text.
 struct Path {
   const Path* parent = nullptr;

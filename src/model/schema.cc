@@ -93,20 +93,6 @@ std::string_view KeywordOf(std::string_view description) {
   return {};
 }
 
-std::string PointerStep(std::string_view key) {
-  std::string out = "/";
-  for (const char c : key) {
-    if (c == '~') {
-      out += "~0";
-    } else if (c == '/') {
-      out += "~1";
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
 // A place in the document together with the part of the schema that rules it. The schema has no $ref and no
 // combinators, so each value has exactly one such part.
 struct Place {
@@ -123,7 +109,7 @@ const Json* Member(const Json& object, std::string_view key) {
 }
 
 std::optional<Place> Step(const Place& from, std::string_view key) {
-  Place to{from.pointer + PointerStep(key), from.depth + 1, nullptr, nullptr};
+  Place to{from.pointer + json_fields::PointerStep(key), from.depth + 1, nullptr, nullptr};
   if (from.value->is_array()) {
     size_t index = 0;
     std::from_chars(key.data(), key.data() + key.size(), index);
@@ -248,10 +234,11 @@ void AddUnknown(const Place& place, std::vector<Ranked>& out) {
   const Json* properties = Member(*place.rules, "properties");
   for (auto it = place.value->begin(); it != place.value->end() && out.size() < kMaxCollected; ++it) {
     if (properties != nullptr && Member(*properties, it.key()) != nullptr) continue;
-    out.push_back({{place.pointer + PointerStep(it.key()), "additionalProperties", ValueText(*it),
-                    fmt::format("'{}' is not a member the schema knows here", it.key().substr(0, 80))},
-                   "additionalProperties",
-                   place.depth + 1});
+    out.push_back(
+        {{place.pointer + json_fields::PointerStep(it.key()), "additionalProperties", ValueText(*it),
+          fmt::format("'{}' is not a member the schema knows here", it.key().substr(0, 80))},
+         "additionalProperties",
+         place.depth + 1});
   }
 }
 
