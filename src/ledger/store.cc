@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -156,6 +158,17 @@ Result<StagedRun> Store::Stage() {
       .Hint("the file system may not support flock: choose another store");
 }
 
+Result<CommitOutcome> Store::AwaitOther(const std::string& run_id) {
+  // Between its rename and its catalog entry another process is a moment away from done.
+  for (int tries = 0; tries < 100; ++tries) {
+    NL_ASSIGN(const std::optional<CatalogRun> other, catalog_->Find(run_id));
+    if (other) return CommitOutcome{run_id, true};
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return InvalidInput(fmt::format("the folder of run {} is already there, but no catalog entry", run_id))
+      .Hint("neurolens doctor --repair enters it");
+}
+
 Result<CommitOutcome> Store::Commit(StagedRun&& staged_in, CatalogRun run) {
   StagedRun staged = std::move(staged_in);
   NL_TRY(CheckRunId(run.run_id));
@@ -175,8 +188,9 @@ Result<CommitOutcome> Store::Commit(StagedRun&& staged_in, CatalogRun run) {
 
   const std::string final_path = RunPath(run.run_id);
   // rename() would silently replace an empty folder and fail on a full one; neither may exist.
-  if (PathExists(final_path)) return InvalidInput(fmt::format("the run {} is already there", run.run_id));
+  if (PathExists(final_path)) return AwaitOther(run.run_id);
   if (::rename(staged.path_.c_str(), final_path.c_str()) != 0) {
+    if (errno == EEXIST || errno == ENOTEMPTY) return AwaitOther(run.run_id);
     return AsStoreError(FileError("rename to", final_path), path_);
   }
   // From here the folder is at its final place; an error takes it away again.

@@ -79,6 +79,9 @@ class Store {
   Store(std::string path, std::unique_ptr<Catalog> catalog)
       : path_(std::move(path)), catalog_(std::move(catalog)) {}
 
+  // The run's folder exists already: waits for the process that put it there.
+  Result<CommitOutcome> AwaitOther(const std::string& run_id);
+
   void Reached(std::string_view step) const {
     if (observer_) observer_(step);
   }

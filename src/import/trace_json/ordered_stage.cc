@@ -104,7 +104,8 @@ void OrderedStage::ApplyMetadata(const OrderedEvent& e) {
   Lane& lane = lanes_[static_cast<size_t>(static_cast<int64_t>(e.lane) - first_lane_)];
   Process& process = processes_[lane.process];
   const std::string_view name = strings.Text(e.name);
-  for (const auto& [key, value] : e.args) {
+  for (const auto& [key, json_id] : e.args) {
+    const StringId value = json_id;  // clang 14 captures no structured binding
     const std::string_view json = strings.Text(value);
     bool bad_utf8 = false;
     const auto text = [&] {
