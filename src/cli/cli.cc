@@ -160,6 +160,14 @@ class Session {
   TextStyle Style(int fd) const { return {TerminalWidth(), ColorAllowed(ColorSetting(), fd)}; }
 
   int PrintReply(const Op& op, const Reply& reply) {
+    const int status = PrintWhole(op, reply);
+    if (status > kAnswerIsNo || reply.problems.empty()) return status;
+    options_.json = false;  // the reply holds the problems; stderr says them for people
+    for (size_t i = 1; i < reply.problems.size(); ++i) Fail(reply.problems[i]);
+    return Fail(reply.problems[0]);
+  }
+
+  int PrintWhole(const Op& op, const Reply& reply) {
     const int status = reply.answer_is_no ? kAnswerIsNo : kOk;
     // A file or a pipe gets exact bytes; a terminal gets nothing that could command it.
     const bool terminal = IsTerminal(host_.out_fd);

@@ -141,7 +141,10 @@ struct OpContext {
 struct Reply {
   Json json;
   bool answer_is_no = false;  // exit status 1: the question was answered, with "no"
-  std::string raw;            // when not empty: the exact bytes for stdout instead of text (csv, scripts)
+  // Parts of the request that failed while others succeeded; the exit status is the first
+  // one\'s. The JSON tells them too.
+  std::vector<Error> problems;
+  std::string raw;  // when not empty: the exact bytes for stdout instead of text (csv, scripts)
 };
 
 // How text should look on this terminal.

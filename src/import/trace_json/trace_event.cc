@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/trace_json/trace_event.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace nl::trace_json {
@@ -151,6 +152,7 @@ std::string MendEvent(std::string_view text, size_t& size) {
   // bracket is dropped.
   std::string out;
   bool in_string = false, mended = false;
+  size_t ahead = 0;
   int64_t depth = 0;
   size = text.size();
   for (size_t i = 0; i < text.size(); ++i) {
@@ -160,9 +162,11 @@ std::string MendEvent(std::string_view text, size_t& size) {
       out.push_back(text[++i]);
       continue;
     }
+    // Rises with `from`, so the spaces of a text are skipped once however often it is asked.
     const auto next = [&](size_t from) {
-      while (from < text.size() && IsSpace(text[from])) ++from;
-      return from < text.size() ? text[from] : '\0';
+      ahead = std::max(ahead, from);
+      while (ahead < text.size() && IsSpace(text[ahead])) ++ahead;
+      return ahead < text.size() ? text[ahead] : '\0';
     };
     if (c == '"') {
       const char after = next(i + 1);

@@ -17,6 +17,7 @@ namespace {
 
 constexpr size_t kMaxHeaderBytes = 64 << 20;
 constexpr size_t kMaxTrailerBytes = 64 << 20;
+constexpr size_t kMaxMendBytes = 2 << 20;    // of broken text that is worth a guess
 constexpr size_t kMaxEventBytes = 16 << 20;  // a longer event is broken text
 constexpr size_t kMaxLocalBytes = 48 << 20;  // of one worker's strings, before it starts anew
 
@@ -289,8 +290,9 @@ class Pipeline {
   // `next` is where the next event starts, if one does.
   const char* Recover(Worker& worker, const char* p, const char* end, const char* next, int64_t offset) {
     std::string_view text(p, static_cast<size_t>((next != nullptr ? next : end) - p));
-    size_t event_size = 0;
-    std::string mended = MendEvent(text, event_size);
+    std::string mended;
+    size_t event_size = text.size();
+    if (*p == '{' && text.size() <= kMaxMendBytes) mended = MendEvent(text, event_size);
     // Behind the last event the bracket and what follows do not belong to it.
     if (next == nullptr) text = text.substr(0, *p == '{' ? event_size : std::max<size_t>(1, text.find(']')));
     if (!mended.empty()) {

@@ -167,19 +167,15 @@ class ImportOp final : public Op {
         return std::move(run).error();
       reply.json["errors"].push_back(
           {{"files", group.paths}, {"code", ErrorCodeName(code)}, {"message", run.error().ToString()}});
-      reply.answer_is_no = true;
+      reply.problems.push_back(std::move(run).error());
     }
-    if (reply.json["runs"].empty())
-      return InvalidInput(reply.json["errors"][0]["message"].get<std::string>());
+    if (reply.json["runs"].empty()) return std::move(reply.problems.front());
     return reply;
   }
 
   std::string Text(const Reply& reply, const TextStyle&) const override {
     std::string out;
     for (const Json& run : reply.json["runs"]) out += RunText(run);
-    if (!reply.json.contains("errors")) return out;
-    out += fmt::format("not imported: {}\n", reply.json["errors"].size());
-    for (const Json& error : reply.json["errors"]) out += "  " + error["message"].get<std::string>() + "\n";
     return out;
   }
 
