@@ -85,7 +85,7 @@ TEST_P(Conformance, CompressionDoesNotChangeTheRun) {
 // event) a run with a counter; with --allow-truncated what is whole is kept and counted.
 TEST_P(Conformance, CutFileIsAnErrorOrCountedNeverSilent) {
   const Outcome whole = ImportPath(TraceFile(text_).path());
-  const size_t step = std::max<size_t>(1, text_.size() / 50);
+  const size_t step = std::max<size_t>(1, text_.size() / 30);
   const size_t end = text_.find_last_not_of(" \n\r\t") + 1;
   const TempDir folder = *TempDir::Make("nl-cut-");
   const std::string path = folder.path() + "/trace.json";
@@ -113,7 +113,7 @@ TEST_P(Conformance, AnyByteMayBeWrong) {
   const TempDir folder = *TempDir::Make("nl-damage-");
   const std::string path = folder.path() + "/trace.json";
   std::string damaged = text_;
-  const size_t step = std::max<size_t>(1, text_.size() / 15);
+  const size_t step = std::max<size_t>(1, text_.size() / 8);
   for (size_t at = 0; at < text_.size(); at += step) {
     for (const char c : {'"', '{', '\0', '\xff'}) {
       damaged[at] = c;

@@ -36,8 +36,11 @@ Scan ScanNested(const char*& p, const char* end, JsonValue& out) {
 }
 
 bool ParseInt64(std::string_view text, int64_t& out) {
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return code == std::errc() && end == text.data() + text.size();
+  int64_t value = 0;  // from_chars stores the 1 of "1.5" before it stops
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc() || end != text.data() + text.size()) return false;
+  out = value;
+  return true;
 }
 
 bool ParseDouble(std::string_view text, double& out) {
@@ -65,8 +68,11 @@ bool ParseDouble(std::string_view text, double& out) {
     out = negative ? -v : v;
     return true;
   }
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return code == std::errc() && end == text.data() + text.size() && std::isfinite(out);
+  double value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return false;
+  out = value;
+  return true;
 }
 
 namespace {

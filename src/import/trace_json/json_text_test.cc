@@ -97,6 +97,17 @@ TEST(ParseInt64, TakesWholeNumbersThatFitOnly) {
     EXPECT_EQ(Int(text), std::nullopt) << text;
 }
 
+TEST(ParseInt64, LeavesTheValueAloneWhenItFails) {
+  for (const char* text : {"1.5", "12x", "99999999999999999999", "-"}) {
+    int64_t whole = 77;
+    EXPECT_FALSE(ParseInt64(text, whole)) << text;
+    EXPECT_EQ(whole, 77) << text;
+  }
+  double real = 77;
+  EXPECT_FALSE(ParseDouble("12345678901234567x", real));
+  EXPECT_EQ(real, 77);
+}
+
 TEST(ParseDouble, RoundsCorrectlyAndRefusesWhatIsNotFinite) {
   EXPECT_EQ(Double("19"), 19.0);
   EXPECT_EQ(Double("0.1"), 0.1);

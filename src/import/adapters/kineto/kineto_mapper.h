@@ -2,12 +2,13 @@
 #pragma once
 // KinetoMapper: what the categories and arguments of PyTorch profiler traces mean.
 // One real record (torch 2.11, H200):
-//   {"ph": "X", "cat": "kernel", "name": "nvjet_hsh_192x192_64x4_1x2_h_bz_coopB_TNN",
-//    "pid": 0, "tid": 7, "ts": 3843684104063.170, "dur": 95.839,
-//    "args": {"External id": 81, "queued": 0, "device": 0, "context": 1, "stream": 7,
-//             "correlation": 81, "registers per thread": 168, "shared memory": 196608,
-//             "blocks per SM": 1, "warps per SM": 12, "grid": [2, 66, 1],
-//             "block": [384, 1, 1], "est. achieved occupancy %": 19}}
+//   {"ph": "X", "cat": "kernel",
+//    "name": "void cutlass::Kernel2<cutlass_80_simt_sgemm_128x32_8x5_nn_align1>(...)",
+//    "pid": 0, "tid": 7, "ts": 3843684104063.170, "dur": 2.528,
+//    "args": {"External id": 48, "queued": 0, "device": 0, "context": 1, "stream": 7,
+//             "correlation": 109, "registers per thread": 80, "shared memory": 25600,
+//             "blocks per SM": 0.030303, "warps per SM": 0.121212, "grid": [4, 1, 1],
+//             "block": [128, 1, 1], "est. achieved occupancy %": 0}}
 // ts and dur are microseconds with nanosecond decimals; pid is the device and tid the
 // stream for device work. The category decides what an event is, never its arguments:
 // Triton launchers are cpu_op events with a "stream".
