@@ -20,7 +20,7 @@ struct Outcome {
   std::string text;
 };
 
-Outcome Import(const std::string& path, size_t chunk_bytes) {
+Outcome Import(const std::string& path, size_t chunk_bytes, bool check_document) {
   nl::RowSink sink;
   nl::ImportRequest request;
   request.paths = {path};
@@ -39,12 +39,13 @@ Outcome Import(const std::string& path, size_t chunk_bytes) {
   out.rows = sink.Hash();
   result->document.run_id = "01890a5d-ac96-7c3c-8f5a-3f1c2d4e5f60";
   result->document.created_at = "2026-01-01T00:00:00Z";
-  nl::Result<std::string> document = nl::SerializeValid(result->document);
+  out.text = nl::DumpJson(nl::ToJson(result->document));
+  if (!check_document) return out;
+  const nl::Result<std::string> document = nl::SerializeValid(result->document);
   if (!document.ok()) {
     std::fprintf(stderr, "%s\n", document.error().ToString().c_str());
     std::abort();
   }
-  out.text = *std::move(document);
   return out;
 }
 
@@ -58,8 +59,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const int file = memfd_create("fuzz", 0);
   static const std::string path = "/proc/self/fd/" + std::to_string(file);
   if (ftruncate(file, 0) != 0 || pwrite(file, data, size, 0) != static_cast<ssize_t>(size)) return 0;
-  const Outcome whole = Import(path, 1 << 20);
-  const Outcome pieces = Import(path, 150 + size % 509);
+  const Outcome whole = Import(path, 1 << 20, true);
+  const Outcome pieces = Import(path, 150 + size % 509, false);
   if (whole.ok != pieces.ok || whole.rows != pieces.rows || (whole.ok && whole.text != pieces.text)) {
     std::fprintf(stderr, "depends on the cuts:\n%s\n%s\n", whole.text.c_str(), pieces.text.c_str());
     std::abort();

@@ -29,7 +29,8 @@ void Compare(const JsonValue& ours, const nl::Json& theirs) {
     case JsonKind::kString: {
       bool bad = false;
       const std::string text = Unescape(ours.text(), bad);
-      if (bad || !theirs.is_string() || text != theirs.get_ref<const std::string&>()) Fail("string", ours.text());
+      if (bad || !theirs.is_string() || text != theirs.get_ref<const std::string&>())
+        Fail("string", ours.text());
       return;
     }
     case JsonKind::kNumber: {
@@ -37,7 +38,8 @@ void Compare(const JsonValue& ours, const nl::Json& theirs) {
       int64_t whole = 0;
       double real = 0;
       const bool is_whole = ToInt64(ours, whole);
-      const bool fits = theirs.is_number_integer() && (!theirs.is_number_unsigned() || theirs.get<uint64_t>() <= INT64_MAX);
+      const bool fits =
+          theirs.is_number_integer() && (!theirs.is_number_unsigned() || theirs.get<uint64_t>() <= INT64_MAX);
       if (is_whole != fits) Fail("integer", ours.text());
       if (fits && whole != theirs.get<int64_t>()) Fail("integer value", ours.text());
       if (!ToDouble(ours, real) || real != theirs.get<double>()) Fail("real value", ours.text());
@@ -45,8 +47,10 @@ void Compare(const JsonValue& ours, const nl::Json& theirs) {
     }
     case JsonKind::kNested: {
       bool bad = false;
-      const nl::Result<nl::Json> inner = nl::ParseJson(ours.text()), minified = nl::ParseJson(Minify(ours.text(), bad));
-      if (!inner.ok() || !minified.ok() || *inner != theirs || *minified != theirs) Fail("nested", ours.text());
+      const nl::Result<nl::Json> inner = nl::ParseJson(ours.text()),
+                                 minified = nl::ParseJson(Minify(ours.text(), bad));
+      if (!inner.ok() || !minified.ok() || *inner != theirs || *minified != theirs)
+        Fail("nested", ours.text());
       return;
     }
     case JsonKind::kWord:
@@ -77,7 +81,8 @@ void CompareWithLibrary(const TraceEvent& event, const nl::Json& document) {
   for (const auto& [key, value] : members) {
     if (count[key] > 1) continue;  // written twice: the library keeps one
     const bool is_arg = key.starts_with("args.");
-    if (is_arg && (count.count("args") > 0 || !document.contains("args") || !document["args"].is_object())) continue;
+    if (is_arg && (count.count("args") > 0 || !document.contains("args") || !document["args"].is_object()))
+      continue;
     const nl::Json& owner = is_arg ? document["args"] : document;
     const std::string name = is_arg ? key.substr(5) : key;
     if (!owner.contains(name)) {
@@ -96,7 +101,8 @@ std::string Describe(const TraceEvent& e, LocalStrings& strings) {
   for (const auto& [key, value] : Members(e)) {
     int64_t ns = 0;
     double real = 0;
-    out += key + '\n' + std::string(value->json()) + '\n' + std::string(strings.At(strings.Json(*value))) + '\n';
+    out +=
+        key + '\n' + std::string(value->json()) + '\n' + std::string(strings.At(strings.Json(*value))) + '\n';
     if (ToNs(*value, ns)) out += std::to_string(ns);
     if (ToDouble(*value, real)) out += std::to_string(real) + (std::signbit(real) ? "-" : "+");
   }

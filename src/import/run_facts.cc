@@ -2,6 +2,8 @@
 #include "import/run_facts.h"
 
 #include <algorithm>
+#include <optional>
+#include <thread>
 
 namespace nl {
 
@@ -75,27 +77,27 @@ IdIndex::IdIndex(const PackedColumn& ids, int64_t first_row) : first_row_(first_
 }
 
 template <class Entry>
-int64_t IdIndex::FindSorted(const std::vector<Entry>& sorted, uint64_t offset) const {
+int64_t IdIndex::FindSorted(const std::vector<Entry>& sorted, uint64_t offset, size_t& hint) const {
   const auto less = [](const Entry& entry, uint64_t wanted) { return entry.first < wanted; };
   const auto at = [&sorted](size_t i) { return sorted.begin() + static_cast<ptrdiff_t>(i); };
   // Look a little ahead of the last hit before searching everything.
-  const size_t from = hint_ < sorted.size() && sorted[hint_].first <= offset ? hint_ : 0;
+  const size_t from = hint < sorted.size() && sorted[hint].first <= offset ? hint : 0;
   const size_t to = std::min(sorted.size(), from + 64);
   auto it = std::lower_bound(at(from), at(to), offset, less);
   if (it == at(to) && to < sorted.size()) it = std::lower_bound(it, sorted.end(), offset, less);
   if (it == sorted.end() || it->first != offset) return kNull;
-  hint_ = static_cast<size_t>(it - sorted.begin());
+  hint = static_cast<size_t>(it - sorted.begin());
   return first_row_ + it->second;
 }
 
-int64_t IdIndex::Find(int64_t id) const {
+int64_t IdIndex::Find(int64_t id, size_t& hint) const {
   if (id == kNull) return kNull;
   const auto offset = static_cast<uint64_t>(id) - static_cast<uint64_t>(low_);
   if (!dense_.empty()) {
     if (offset >= dense_.size() || dense_[offset] == kNoRow) return kNull;
     return first_row_ + dense_[offset];
   }
-  return narrow_.empty() ? FindSorted(wide_, offset) : FindSorted(narrow_, offset);
+  return narrow_.empty() ? FindSorted(wide_, offset, hint) : FindSorted(narrow_, offset, hint);
 }
 
 std::vector<Interval> RunFacts::DeviceSpans::Intervals() const {
@@ -251,25 +253,27 @@ void RunFacts::Unlist() {
   listed_kernels_ = {};
 }
 
-void RunFacts::ResolveTable(Links& links, const IdIndex* api, const IdIndex& ops, CounterSet& counters) {
+int64_t RunFacts::ResolveTable(Links& links, const IdIndex* api, const IdIndex& ops) {
   int64_t unresolved = 0;
+  size_t api_hint = 0, op_hint = 0;
   for (size_t i = 0; i < links.correlation.size(); ++i) {
     if (api != nullptr) {
       const int64_t correlation = links.correlation.At(i);
-      const int64_t row = api->Find(correlation);
+      const int64_t row = api->Find(correlation, api_hint);
       links.api_call_id.Add(row);
       unresolved += correlation != kNull && row == kNull;
     }
-    links.op_id.Add(ops.Find(links.external.At(i)));
+    links.op_id.Add(ops.Find(links.external.At(i), op_hint));
   }
-  if (unresolved > 0) counters.Add(kLaunchNotRecorded, -1, {}, unresolved);
   links.correlation.Clear();
   links.external.Clear();
+  return unresolved;
 }
 
 void RunFacts::AddDeviceTime(const IdIndex& ops, int64_t first_op_row) {
+  size_t hint = 0;
   for (size_t i = 0; i < kernel_dur_ns_.size(); ++i) {
-    const int64_t op = ops.Find(kernel_.external.At(i));
+    const int64_t op = ops.Find(kernel_.external.At(i), hint);
     if (op == kNull) continue;
     const auto index = static_cast<uint32_t>(op_site_.At(static_cast<size_t>(op - first_op_row)));
     const int64_t dur = kernel_dur_ns_.At(i);
@@ -292,14 +296,24 @@ void RunFacts::AddDeviceTime(const IdIndex& ops, int64_t first_op_row) {
 }
 
 void RunFacts::ResolveLinks(CounterSet& counters) {
-  const IdIndex ops(op_external_, first_op_row_);
-  const IdIndex api(api_.correlation, first_api_row_);
-  if (ops.duplicates() + api.duplicates() > 0) {
-    counters.Add(kDuplicateId, -1, {}, ops.duplicates() + api.duplicates());
+  // Two halves that share nothing but the finished indexes, so that two cores are used.
+  std::optional<IdIndex> ops, api;
+  std::thread ops_builder([&] { ops.emplace(op_external_, first_op_row_); });
+  api.emplace(api_.correlation, first_api_row_);
+  ops_builder.join();
+  if (ops->duplicates() + api->duplicates() > 0) {
+    counters.Add(kDuplicateId, -1, {}, ops->duplicates() + api->duplicates());
   }
-  AddDeviceTime(ops, first_op_row_);
-  for (Links* links : {&kernel_, &memcpy_, &memset_, &sync_}) ResolveTable(*links, &api, ops, counters);
-  ResolveTable(api_, nullptr, ops, counters);
+  int64_t unresolved = 0;
+  std::thread others([&] {
+    ResolveTable(api_, nullptr, *ops);
+    for (Links* links : {&memcpy_, &memset_, &sync_}) unresolved += ResolveTable(*links, &*api, *ops);
+  });
+  AddDeviceTime(*ops, first_op_row_);
+  const int64_t kernels_unresolved = ResolveTable(kernel_, &*api, *ops);
+  others.join();
+  unresolved += kernels_unresolved;
+  if (unresolved > 0) counters.Add(kLaunchNotRecorded, -1, {}, unresolved);
   for (PackedColumn* column : {&op_external_, &op_site_, &kernel_dur_ns_, &kernel_name_}) column->Clear();
 }
 

@@ -24,7 +24,12 @@ class IdIndex {
   // Null ids are left out; an id met twice keeps its first row and counts as a duplicate.
   IdIndex(const PackedColumn& ids, int64_t first_row);
   // NullOf<int64_t> when there is none.
-  int64_t Find(int64_t id) const;
+  int64_t Find(int64_t id) const {
+    size_t hint = 0;
+    return Find(id, hint);
+  }
+  // Quicker for neighbours, one after the other: `hint` remembers where the last was found.
+  int64_t Find(int64_t id, size_t& hint) const;
   int64_t duplicates() const { return duplicates_; }
 
  private:
@@ -33,10 +38,9 @@ class IdIndex {
   std::vector<std::pair<uint64_t, uint32_t>> wide_;    // id - low, row; sorted
   std::vector<std::pair<uint32_t, uint32_t>> narrow_;  // the same where the ids span less than 2^32
   template <class Entry>
-  int64_t FindSorted(const std::vector<Entry>& sorted, uint64_t offset) const;
+  int64_t FindSorted(const std::vector<Entry>& sorted, uint64_t offset, size_t& hint) const;
   template <class Entry>
   void Sort(std::vector<Entry>& entries);
-  mutable size_t hint_ = 0;  // neighbours are looked up one after the other
 };
 
 struct NameTotal {
@@ -122,7 +126,8 @@ class RunFacts {
   void ObserveKernels(const KernelColumns& t);
   void ObserveOps(const OpColumns& t);
   uint32_t SiteOf(const OpColumns& t, size_t row);
-  void ResolveTable(Links& links, const IdIndex* api, const IdIndex& ops, CounterSet& counters);
+  // Gives how many correlations have no API call.
+  static int64_t ResolveTable(Links& links, const IdIndex* api, const IdIndex& ops);
   void AddDeviceTime(const IdIndex& ops, int64_t first_op_row);
   void List(const EventBatch& batch);
   void Unlist();
