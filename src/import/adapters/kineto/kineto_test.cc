@@ -84,7 +84,8 @@ TEST_F(KinetoTest, ArgumentsOutsideTheirColumnStayInArgs) {
           R"("device":4294967296,"grid":[1,2],"block":[1,2,3,4],"registers per thread":"x","priority":-5,"context":1.5)"));
   EXPECT_TRUE(Has(Table::kKernel, "priority=-5 "));
   EXPECT_FALSE(Has(Table::kKernel, "grid_x") || Has(Table::kKernel, "block_x") ||
-               Has(Table::kKernel, "context=")) << Row(Table::kKernel);
+               Has(Table::kKernel, "context="))
+      << Row(Table::kKernel);
   EXPECT_EQ(sink_->rows(Table::kArgs), 5);
 }
 
