@@ -290,21 +290,21 @@ class Runner:
         self.checks()
         if self.options.quick or self.options.update:
             return
-        if os.environ.get("NEUROLENS_TEST_ASAN", "1") == "0":
-            self.skip("asan", "NEUROLENS_TEST_ASAN=0")
+        if os.environ.get("NEUROLENS_TEST_ASAN", "0") == "0":
+            self.skip("asan", "set NEUROLENS_TEST_ASAN=1 to run the unit tests under AddressSanitizer and UBSan")
         elif asked and build("asan", [f"bin_tests/{p}" for p in asked], self.tally):
             for program, names in asked.items():
                 self.gtest("asan", "asan", program, names)
-        if os.environ.get("NEUROLENS_TEST_TSAN", "1") == "0":
-            self.skip("tsan", "NEUROLENS_TEST_TSAN=0")
+        if os.environ.get("NEUROLENS_TEST_TSAN", "0") == "0":
+            self.skip("tsan", "set NEUROLENS_TEST_TSAN=1 to run the threaded tests under ThreadSanitizer")
         elif not threaded:
             self.skip("tsan", "no unit test has Thread or Parallel in its name")
         elif build("tsan", [f"bin_tests/{p}" for p in threaded], self.tally):
             for program, names in threaded.items():
                 self.gtest("tsan", "tsan", program, names)
-        seconds = int(os.environ.get("NEUROLENS_FUZZ_SECONDS", "5"))
+        seconds = int(os.environ.get("NEUROLENS_FUZZ_SECONDS", "0"))
         if seconds == 0:
-            self.skip("fuzz", "NEUROLENS_FUZZ_SECONDS=0")
+            self.skip("fuzz", "set NEUROLENS_FUZZ_SECONDS=5 to run each fuzz target that long")
         else:
             self.fuzz(seconds)
 
