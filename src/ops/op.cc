@@ -100,7 +100,8 @@ ParamBinder::Handle ParamBinder::Add(std::string name, std::vector<std::string>&
 
 Status ParamBinder::Fill(const Json& args) {
   if (!args.is_object() && !args.is_null()) return InvalidInput("parameters must be an object");
-  for (const auto& [key, value] : args.items()) {
+  for (const auto& [name, value] : args.items()) {
+    const std::string& key = name;  // clang 14 does not capture structured bindings
     const auto it =
         std::find_if(params_.begin(), params_.end(), [&](const ParamInfo& p) { return p.name == key; });
     if (it == params_.end()) return InvalidInput(fmt::format("unknown parameter '{}'", key));
