@@ -333,7 +333,7 @@ class Pipeline {
   Status TakeInOrder(Worker& worker, Piece& piece, ParseOutcome outcome) {
     if (array_ended_) {
       worker.Discard();
-      return KeepTrailer({piece.bytes.data(), piece.size});
+      return KeepTrailer({piece.bytes.data(), piece.size}, piece.offset);
     }
     const char* begin = piece.bytes.data();
     size_t size = piece.size;
@@ -360,7 +360,7 @@ class Pipeline {
     if (outcome.array_end) {
       array_ended_ = true;
       if (after_comma_) ordered_.counters().Add(kTrailingComma, offset + static_cast<int64_t>(consumed));
-      return KeepTrailer({begin + consumed, size - consumed});
+      return KeepTrailer({begin + consumed, size - consumed}, offset + static_cast<int64_t>(consumed));
     }
     carry_.assign(begin + consumed, size - consumed);
     carry_offset_ = offset + static_cast<int64_t>(consumed);
@@ -382,9 +382,9 @@ class Pipeline {
         .At(file_.path, first_bad_->byte_offset);
   }
 
-  Status KeepTrailer(std::string_view text) {
+  Status KeepTrailer(std::string_view text, int64_t offset) {
     if (text_.trailer.size() + text.size() > kMaxTrailerBytes) {
-      return InvalidInput("over 64 MB of text behind the event array").At(file_.path, offset_);
+      return InvalidInput("over 64 MB of text behind the event array").At(file_.path, offset);
     }
     text_.trailer.append(text);
     return {};
