@@ -78,6 +78,17 @@ std::string Precision(const RunFacts& facts, const StringPool& strings) {
   return top->second >= 0.9 * total ? top->first : "mixed";
 }
 
+// Rows of a table are events when they stand on a lane at a time.
+bool HoldsEvents(std::string_view table) {
+  const auto info = std::find_if(kAllTables.begin(), kAllTables.end(),
+                                 [&](const TableInfo* t) { return table == t->name; });
+  const auto has = [&](std::string_view column) {
+    const auto columns = (*info)->columns;
+    return std::any_of(columns.begin(), columns.end(), [&](const ColumnInfo& c) { return column == c.name; });
+  };
+  return info != kAllTables.end() && has("thread_id") && has("start_ns");
+}
+
 class Builder {
  public:
   Builder(const RunFacts& facts, const std::vector<SourceFacts>& about, EventSink& sink, ImportResult& result)
@@ -94,10 +105,7 @@ class Builder {
     result_.kernels = sink_.rows(Table::kKernel);
     result_.wall_ns = facts_.empty() ? 0 : facts_.last_end_ns() - facts_.first_start_ns();
     for (const ImportResult::TableRows& t : result_.tables) {
-      const bool event = t.table != "process" && t.table != "thread" && t.table != "device" &&
-                         t.table != "stream" && t.table != "args" && t.table != "import_log" &&
-                         t.table != "step" && t.table != "graph" && t.table != "collective";
-      if (event) result_.events += t.rows;
+      if (HoldsEvents(t.table)) result_.events += t.rows;
     }
     DescribeMachine();
     DescribeModel(model_name);
