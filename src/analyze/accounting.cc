@@ -5,6 +5,8 @@
 #include <map>
 #include <unordered_map>
 
+#include <fmt/format.h>
+
 #include "model/kernel_name.h"
 
 namespace nl {
@@ -50,17 +52,19 @@ DeviceTime AccountDevice(std::vector<WorkInterval> work, int64_t wall_ns) {
 
 namespace {
 
-template <class Columns>
-Status LoadSpans(Snapshot& snapshot, RunTime& time, bool& any) {
-  Columns t;
-  NL_TRY(snapshot.Load(t, {"start_ns", "dur_ns"}));
-  for (size_t i = 0; i < t.start_ns.size(); ++i) {
-    if (IsNull(t.dur_ns[i])) continue;
-    const int64_t end_ns = t.start_ns[i] + t.dur_ns[i];
-    time.first_start_ns = any ? std::min(time.first_start_ns, t.start_ns[i]) : t.start_ns[i];
-    time.last_end_ns = any ? std::max(time.last_end_ns, end_ns) : end_ns;
-    any = true;
+// First start and last end over every table of spans, in one pass of the engine.
+Status FindBounds(Snapshot& snapshot, RunTime& time) {
+  std::string sql;
+  for (const char* table : {"kernel", "memcpy", "memset", "sync", "api_call", "op", "python_call", "range"}) {
+    sql += fmt::format(
+        "{}SELECT min(start_ns) AS low, max(start_ns + dur_ns) AS high FROM \"{}\" WHERE dur_ns IS NOT NULL",
+        sql.empty() ? "" : " UNION ALL ", table);
   }
+  NL_ASSIGN(const SqlTable bounds,
+            snapshot.sql().QueryTable("SELECT min(low), max(high) FROM (" + sql + ")", {}));
+  if (bounds.rows.empty() || bounds.rows[0][0].is_null()) return {};
+  time.first_start_ns = bounds.rows[0][0].get<int64_t>();
+  time.last_end_ns = bounds.rows[0][1].get<int64_t>();
   return {};
 }
 
@@ -96,15 +100,7 @@ Status LoadKernelWork(Snapshot& snapshot, DeviceWork& work) {
 
 Result<RunTime> AccountRun(Snapshot& snapshot) {
   RunTime time;
-  bool any = false;
-  NL_TRY(LoadSpans<KernelColumns>(snapshot, time, any));
-  NL_TRY(LoadSpans<MemcpyColumns>(snapshot, time, any));
-  NL_TRY(LoadSpans<MemsetColumns>(snapshot, time, any));
-  NL_TRY(LoadSpans<SyncColumns>(snapshot, time, any));
-  NL_TRY(LoadSpans<ApiCallColumns>(snapshot, time, any));
-  NL_TRY(LoadSpans<OpColumns>(snapshot, time, any));
-  NL_TRY(LoadSpans<PythonCallColumns>(snapshot, time, any));
-  NL_TRY(LoadSpans<RangeColumns>(snapshot, time, any));
+  NL_TRY(FindBounds(snapshot, time));
   DeviceWork work;
   NL_TRY(LoadKernelWork(snapshot, work));
   NL_TRY(LoadMemoryWork<MemcpyColumns>(snapshot, work));
