@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,12 @@ struct AdapterInfo {
   std::vector<std::string> name_hints;  // usual file name endings, for people
 };
 
+// Which part of a distributed run a file says it is.
+struct RankHint {
+  std::optional<int64_t> rank, world_size;
+  std::string adapter;  // that reads the file; filled by PeekRank of importer.h
+};
+
 class Adapter {
  public:
   virtual ~Adapter() = default;
@@ -56,6 +63,8 @@ class Adapter {
   // How sure it is that `head` (the first decompressed bytes) is its format: 0 no,
   // 1..100. The file name may only break ties.
   virtual int Score(std::string_view head, std::string_view file_name) const = 0;
+  // What the first bytes tell of the rank; empty when they do not.
+  virtual RankHint PeekRank(std::string_view) const { return {}; }
   virtual Status Import(ImportFile& file) const = 0;
 };
 

@@ -256,22 +256,8 @@ Result<RankHint> PeekRank(const std::string& path) {
   std::string_view head;
   NL_ASSIGN(std::unique_ptr<SniffedSource> source, OpenSniffed(path, head, nullptr));
   NL_ASSIGN(const Adapter* adapter, ChooseAdapter("", head, path));
-  RankHint hint;
+  RankHint hint = adapter->PeekRank(head);
   hint.adapter = adapter->Info().name;
-  // The rank stands in the header, in front of the events.
-  const auto number_behind = [head](std::string_view key) -> std::optional<int64_t> {
-    const size_t info = head.find("\"distributedInfo\"");
-    const size_t at = info == std::string_view::npos ? info : head.find(key, info);
-    if (at == std::string_view::npos) return std::nullopt;
-    const size_t digit = head.find_first_of("0123456789", at + key.size());
-    if (digit == std::string_view::npos || digit > at + key.size() + 8) return std::nullopt;
-    int64_t value = 0;
-    for (size_t i = digit; i < head.size() && head[i] >= '0' && head[i] <= '9' && i < digit + 12; ++i)
-      value = value * 10 + (head[i] - '0');
-    return value;
-  };
-  hint.rank = number_behind("\"rank\"");
-  hint.world_size = number_behind("\"world_size\"");
   return hint;
 }
 

@@ -39,12 +39,7 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink);
 // One hash for the bytes of all files, whatever their names.
 std::string ContentSha256(const std::vector<SourceFile>& files);
 
-// The rank a file says it is of, without importing it (reads its first bytes);
-// empty when it does not say.
-struct RankHint {
-  std::optional<int64_t> rank, world_size;
-  std::string adapter;
-};
+// The rank a file says it is of, without importing it (reads its first bytes).
 Result<RankHint> PeekRank(const std::string& path);
 
 }  // namespace nl

@@ -81,6 +81,19 @@ bool MentionsAmd(const SourceFacts& about) {
   return false;
 }
 
+// The integer that follows `"key":` in text that may be cut anywhere.
+std::optional<int64_t> NumberBehind(std::string_view text, std::string_view key) {
+  const size_t at = text.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  const size_t digit = text.find_first_of("0123456789", at + key.size());
+  if (digit == std::string_view::npos || digit > at + key.size() + 8) return std::nullopt;
+  const size_t end = text.find_first_not_of("0123456789", digit);
+  int64_t value = 0;
+  if (end == std::string_view::npos || !trace_json::ParseInt64(text.substr(digit, end - digit), value))
+    return std::nullopt;
+  return value;
+}
+
 class KinetoAdapter final : public Adapter {
  public:
   AdapterInfo Info() const override {
@@ -106,6 +119,16 @@ class KinetoAdapter final : public Adapter {
     }
     if (score > 0 && file_name.find(".pt.trace.json") != std::string_view::npos) score += 5;
     return std::min(score, 95);
+  }
+
+  // The rank stands in the header, in front of the events.
+  RankHint PeekRank(std::string_view head) const override {
+    const size_t info = head.find("\"distributedInfo\"");
+    if (info == std::string_view::npos) return {};
+    RankHint hint;
+    hint.rank = NumberBehind(head.substr(info), "\"rank\"");
+    hint.world_size = NumberBehind(head.substr(info), "\"world_size\"");
+    return hint;
   }
 
   Status Import(ImportFile& file) const override {
