@@ -23,7 +23,7 @@ namespace nl {
 
 struct ImportOptions {
   int threads = 0;                // 0: one per core
-  size_t chunk_bytes = 4u << 20;  // of text handed to a parsing thread
+  size_t chunk_bytes = 1u << 20;  // of text handed to a parsing thread
   bool allow_truncated = false;   // keep what is whole of a file that ends in the middle
   const std::atomic<bool>* cancelled = nullptr;
   std::function<void(int64_t done_bytes, int64_t total_bytes)> progress;

@@ -46,7 +46,7 @@ class StoredInput {
         continue;
       }
       if (total_ < 0) NL_TRY(AwaitInput());
-      const ssize_t n = read(fd_.get(), to + got, size - got);
+      const ssize_t n = read(fd_.get(), to + got, std::min(size - got, kInputBytes));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return FileError("read", path_);
       if (n == 0) break;

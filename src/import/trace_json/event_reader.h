@@ -52,6 +52,7 @@ class EventReader {
     bool as_json = false;        // known as JSON text (args without a column) or as content
     JsonValue* value = nullptr;  // where it goes in the shape's event
     TextCache* known = nullptr;  // owned by the shape; null for numbers
+    uint64_t last = 0, last_mask = 0;  // the number read last and the character behind it; mask 0: too long
   };
   struct Shape {
     TraceEvent event;

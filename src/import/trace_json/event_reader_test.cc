@@ -161,6 +161,15 @@ TEST(EventReader, EveryNumberFormIsReadAlike) {
   ExpectSame(events);
 }
 
+TEST(EventReader, ANumberThatRepeatsThenChangesIsRead) {
+  std::vector<std::string> events;
+  for (const char* ts : {"7", "7", "70", "7", "7.5", "7.5", "7.50", "7e2", "7", "-7", "1234567", "1234567",
+                         "12345678", "12345678", "1234567", "07", "7"}) {
+    events.push_back(Event("a", ts, "[[1, 2]]"));
+  }
+  ExpectSame(events);
+}
+
 TEST(EventReader, TextsThatShareABeginningStayApart) {
   std::vector<std::string> events;
   const std::string stem(40, 'n');
