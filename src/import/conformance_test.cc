@@ -52,7 +52,8 @@ TEST_P(Conformance, SameRunForEveryChunkSizeAndThreadCountInParallel) {
   ASSERT_EQ(whole.error, "");
   ASSERT_FALSE(whole.rows.empty());
   for (const size_t chunk : {size_t{1}, size_t{7}, size_t{100}, size_t{4096}, size_t{64} << 20}) {
-    if (chunk < 100 && text_.size() > (16 << 10)) continue;  // a thread switch for each piece; the small samples do
+    if (chunk < 100 && text_.size() > (16 << 10))
+      continue;  // a thread switch for each piece; the small samples do
     for (const int threads : {1, 2}) {
       const Outcome other = ImportPath(file.path(), Options(chunk, threads));
       ASSERT_EQ(other.error, "") << "chunk " << chunk << ", " << threads << " threads";

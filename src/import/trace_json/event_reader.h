@@ -49,9 +49,9 @@ class EventReader {
     const char* before = nullptr;  // readable 8 bytes past its end
     uint32_t before_size = 0;
     JsonKind kind = JsonKind::kNumber;
-    bool as_json = false;        // known as JSON text (args without a column) or as content
-    JsonValue* value = nullptr;  // where it goes in the shape's event
-    TextCache* known = nullptr;  // owned by the shape; null for numbers
+    bool as_json = false;              // known as JSON text (args without a column) or as content
+    JsonValue* value = nullptr;        // where it goes in the shape's event
+    TextCache* known = nullptr;        // owned by the shape; null for numbers
     uint64_t last = 0, last_mask = 0;  // the number read last and the character behind it; mask 0: too long
   };
   struct Shape {

@@ -57,6 +57,7 @@ void OrderedStage::UpdateMaps(Worker& worker, WorkerMaps& maps) {
   for (size_t i = maps.lanes.size(); i < lanes.size(); ++i)
     maps.lanes.push_back(LaneOf(lanes[i].pid, lanes[i].tid));
   worker.lanes_taken = lanes.size();
+  worker.strings_taken = worker.strings.size();
 }
 
 void OrderedStage::Renumber(Worker& worker, const WorkerMaps& maps) {

@@ -18,11 +18,12 @@ void Worker::ForgetStrings() {
   strings.Clear();
   reader.ForgetStrings();
   table_names = NoNames();
+  strings_taken = 0;
 }
 
 void Worker::Discard() {
   ClearRows();
-  ForgetStrings();
+  if (strings.size() > strings_taken) ForgetStrings();
   lanes.Truncate(lanes_taken);
 }
 

@@ -49,7 +49,7 @@ struct Worker {
   std::vector<uint8_t> collective_owner;               // the same per collective row
   std::vector<size_t> step_rows;                       // rows of batch.range that mark a step
   std::vector<std::pair<StringId, int64_t>> bad_utf8;  // text, offset of the event that has it first
-  size_t lanes_taken = 0;                              // by the ordered stage
+  size_t lanes_taken = 0, strings_taken = 0;           // by the ordered stage
   int64_t events = 0;
 
   // Forgets the rows, keeps the numbers.
