@@ -68,10 +68,10 @@ Status FindBounds(Snapshot& snapshot, RunTime& time) {
   return {};
 }
 
-using DeviceWork = std::map<int32_t, std::vector<WorkInterval>>;
+using WorkByDevice = std::map<int32_t, std::vector<WorkInterval>>;
 
 template <class Columns>
-Status LoadMemoryWork(Snapshot& snapshot, DeviceWork& work) {
+Status LoadMemoryWork(Snapshot& snapshot, WorkByDevice& work) {
   Columns t;
   NL_TRY(snapshot.Load(t, {"device", "start_ns", "dur_ns"}));
   for (size_t i = 0; i < t.start_ns.size(); ++i) {
@@ -81,7 +81,7 @@ Status LoadMemoryWork(Snapshot& snapshot, DeviceWork& work) {
   return {};
 }
 
-Status LoadKernelWork(Snapshot& snapshot, DeviceWork& work) {
+Status LoadKernelWork(Snapshot& snapshot, WorkByDevice& work) {
   KernelColumns t;
   NL_TRY(snapshot.Load(t, {"device", "start_ns", "dur_ns", "name"}));
   std::unordered_map<uint32_t, WorkClass> classes;
@@ -101,7 +101,7 @@ Status LoadKernelWork(Snapshot& snapshot, DeviceWork& work) {
 Result<RunTime> AccountRun(Snapshot& snapshot) {
   RunTime time;
   NL_TRY(FindBounds(snapshot, time));
-  DeviceWork work;
+  WorkByDevice work;
   NL_TRY(LoadKernelWork(snapshot, work));
   NL_TRY(LoadMemoryWork<MemcpyColumns>(snapshot, work));
   NL_TRY(LoadMemoryWork<MemsetColumns>(snapshot, work));

@@ -7,14 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "analyze/facts/timeline.h"
 #include "base/intervals.h"
 #include "base/result.h"
 #include "ledger/snapshot.h"
 
 namespace nl {
-
-enum class WorkClass : uint8_t { kCompute, kCommunication, kMemory };
-inline constexpr size_t kWorkClasses = 3;
 
 struct WorkInterval {
   int64_t start_ns, end_ns;

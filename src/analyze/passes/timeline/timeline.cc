@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts the events of a run in order: device work by time, host spans nested by time.
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "analyze/facts/timeline.h"
+#include "analyze/pass.h"
+
+namespace nl::passes::timeline {
+
+namespace {
+
+struct HostSpan {
+  int64_t start_ns, end_ns;
+  uint32_t row;
+  HostKind kind;
+};
+// Outer before inner: earlier start, later end, then the kinds from range to API call.
+bool Before(const HostSpan& a, const HostSpan& b) {
+  if (a.start_ns != b.start_ns) return a.start_ns < b.start_ns;
+  if (a.end_ns != b.end_ns) return a.end_ns > b.end_ns;
+  return std::tie(a.kind, a.row) < std::tie(b.kind, b.row);
+}
+
+class Builder {
+ public:
+  Builder(const RunData& data, TimelineFacts& out) : data_(data), out_(out) {}
+
+  void Build() {
+    on_device_.assign(data_.thread.process_id.size(), false);
+    FindRanks();
+    for (const auto* lanes : {&data_.kernel.thread_id, &data_.memcpy.thread_id, &data_.memset.thread_id}) {
+      for (const ThreadId lane : *lanes) MarkDeviceLane(lane);
+    }
+    BuildHost();
+    BuildWork();
+    FindBounds();
+  }
+
+ private:
+  void FindRanks() {
+    rank_of_thread_.assign(data_.thread.process_id.size(), NullOf<int32_t>::value);
+    for (size_t i = 0; i < rank_of_thread_.size(); ++i) {
+      const auto process = static_cast<size_t>(data_.thread.process_id[i]);
+      if (!IsNull(data_.thread.process_id[i]) && process < data_.process.rank.size())
+        rank_of_thread_[i] = data_.process.rank[process];
+    }
+  }
+  void MarkDeviceLane(ThreadId lane) {
+    if (!IsNull(lane) && static_cast<size_t>(lane) < on_device_.size())
+      on_device_[static_cast<size_t>(lane)] = true;
+  }
+  bool OnDevice(ThreadId lane) const {
+    return !IsNull(lane) && static_cast<size_t>(lane) < on_device_.size() &&
+           on_device_[static_cast<size_t>(lane)];
+  }
+
+  // ---- host ----
+  template <class Columns, class Keep>
+  void Collect(const Columns& t, HostKind kind, const Keep& keep) {
+    for (size_t i = 0; i < t.start_ns.size(); ++i) {
+      if (IsNull(t.start_ns[i]) || IsNull(t.dur_ns[i])) {
+        ++out_.untimed;
+        continue;
+      }
+      if (!keep(i)) continue;
+      const auto lane =
+          static_cast<size_t>(IsNull(t.thread_id[i]) ? 0 : static_cast<int32_t>(t.thread_id[i]) + 1);
+      if (lane >= spans_.size()) spans_.resize(lane + 1);
+      spans_[lane].push_back(
+          {t.start_ns[i], t.start_ns[i] + std::max<int64_t>(t.dur_ns[i], 0), static_cast<uint32_t>(i), kind});
+    }
+    // Each table is nearly in order within a lane: sort what is not, then merge it with the tables before.
+    merged_.resize(spans_.size());
+    for (size_t lane = 0; lane < spans_.size(); ++lane) {
+      auto& v = spans_[lane];
+      const auto middle = v.begin() + static_cast<ptrdiff_t>(merged_[lane]);
+      if (!std::is_sorted(middle, v.end(), Before)) std::sort(middle, v.end(), Before);
+      std::inplace_merge(v.begin(), middle, v.end(), Before);
+      merged_[lane] = v.size();
+    }
+  }
+
+  void BuildHost() {
+    const auto all = [](size_t) { return true; };
+    const std::string_view span = "span";
+    Collect(data_.range, HostKind::kRange, [&](size_t i) {
+      if (OnDevice(data_.range.thread_id[i]) ||
+          data_.Text(data_.range.category[i]) == "gpu_user_annotation") {
+        out_.device_ranges.push_back(static_cast<uint32_t>(i));
+        return false;
+      }
+      return data_.range.kind.empty() || data_.Text(data_.range.kind[i]) == span;
+    });
+    Collect(data_.python_call, HostKind::kPython, all);
+    Collect(data_.op, HostKind::kOp, all);
+    Collect(data_.api_call, HostKind::kApi, all);
+    size_t total = 0;
+    for (const auto& lane : spans_) total += lane.size();
+    Reserve(total);
+    out_.node_of_range.assign(data_.range.start_ns.size(), kNone);
+    out_.node_of_python.assign(data_.python_call.start_ns.size(), kNone);
+    out_.node_of_op.assign(data_.op.start_ns.size(), kNone);
+    out_.node_of_api.assign(data_.api_call.start_ns.size(), kNone);
+    for (size_t lane = 0; lane < spans_.size(); ++lane) {
+      if (!spans_[lane].empty())
+        Nest(spans_[lane], lane == 0 ? ThreadId::kNull : static_cast<ThreadId>(lane - 1));
+      spans_[lane] = {};
+    }
+  }
+
+  void Reserve(size_t total) {
+    HostTree& h = out_.host;
+    h.start_ns.reserve(total);
+    h.end_ns.reserve(total);
+    h.kind.reserve(total);
+    h.row.reserve(total);
+    h.parent.reserve(total);
+    h.last.reserve(total);
+    h.thread.reserve(total);
+    h.name.reserve(total);
+  }
+
+  // One thread's spans in order: the stack holds what is open. A span that sticks out of the one it began in
+  // (async work drawn on a thread) becomes its neighbour, not its child.
+  void Nest(const std::vector<HostSpan>& spans, ThreadId thread) {
+    HostTree& h = out_.host;
+    const auto first = static_cast<uint32_t>(h.size());
+    std::vector<uint32_t> open;
+    for (const HostSpan& s : spans) {
+      const auto node = static_cast<uint32_t>(h.size());
+      while (!open.empty()) {
+        const uint32_t top = open.back();
+        const bool encloses =
+            h.end_ns[top] >= s.end_ns && (h.end_ns[top] > s.start_ns || h.start_ns[top] == s.start_ns);
+        if (encloses) break;
+        h.last[top] = node;
+        open.pop_back();
+      }
+      h.start_ns.push_back(s.start_ns);
+      h.end_ns.push_back(s.end_ns);
+      h.kind.push_back(s.kind);
+      h.row.push_back(s.row);
+      h.parent.push_back(open.empty() ? kNone : open.back());
+      h.last.push_back(node + 1);
+      h.thread.push_back(thread);
+      h.name.push_back(NameOf(s));
+      NodeOf(s) = node;
+      open.push_back(node);
+    }
+    const auto last = static_cast<uint32_t>(h.size());
+    for (const uint32_t node : open) h.last[node] = last;
+    out_.threads.push_back({thread, first, last});
+  }
+
+  StringId NameOf(const HostSpan& s) const {
+    switch (s.kind) {
+      case HostKind::kRange: return data_.range.name[s.row];
+      case HostKind::kPython: return data_.python_call.name[s.row];
+      case HostKind::kOp: return data_.op.name[s.row];
+      case HostKind::kApi: return data_.api_call.name[s.row];
+    }
+    return StringId::kNull;
+  }
+  uint32_t& NodeOf(const HostSpan& s) {
+    switch (s.kind) {
+      case HostKind::kRange: return out_.node_of_range[s.row];
+      case HostKind::kPython: return out_.node_of_python[s.row];
+      case HostKind::kOp: return out_.node_of_op[s.row];
+      case HostKind::kApi: break;
+    }
+    return out_.node_of_api[s.row];
+  }
+
+  // ---- device ----
+  struct WorkItem {
+    int64_t start_ns, end_ns;
+    uint32_t row;
+    WorkKind kind;
+  };
+
+  void BuildWork() {
+    std::vector<WorkItem> items;
+    items.reserve(data_.kernel.start_ns.size() + data_.memcpy.start_ns.size() + data_.memset.start_ns.size());
+    const auto collect = [&](const auto& t, WorkKind kind) {
+      for (size_t i = 0; i < t.start_ns.size(); ++i) {
+        if (IsNull(t.start_ns[i]) || IsNull(t.dur_ns[i])) {
+          ++out_.untimed;
+          continue;
+        }
+        items.push_back({t.start_ns[i], t.start_ns[i] + std::max<int64_t>(t.dur_ns[i], 0),
+                         static_cast<uint32_t>(i), kind});
+      }
+    };
+    collect(data_.kernel, WorkKind::kKernel);
+    collect(data_.memcpy, WorkKind::kMemcpy);
+    collect(data_.memset, WorkKind::kMemset);
+    std::sort(items.begin(), items.end(), [](const WorkItem& a, const WorkItem& b) {
+      return std::tie(a.start_ns, a.end_ns, a.kind, a.row) < std::tie(b.start_ns, b.end_ns, b.kind, b.row);
+    });
+    for (const WorkItem& item : items) {
+      switch (item.kind) {
+        case WorkKind::kKernel: Add(item, data_.kernel); break;
+        case WorkKind::kMemcpy: Add(item, data_.memcpy); break;
+        case WorkKind::kMemset: Add(item, data_.memset); break;
+      }
+    }
+    SortDevices();
+  }
+
+  template <class Columns>
+  void Add(const WorkItem& item, const Columns& t) {
+    DeviceWork& w = out_.work;
+    const size_t i = item.row;
+    const ThreadId lane = t.thread_id.empty() ? ThreadId::kNull : t.thread_id[i];
+    const int32_t rank = IsNull(lane) || static_cast<size_t>(lane) >= rank_of_thread_.size()
+                             ? NullOf<int32_t>::value
+                             : rank_of_thread_[static_cast<size_t>(lane)];
+    const uint32_t device = DeviceOf({rank, t.device[i]});
+    w.start_ns.push_back(item.start_ns);
+    w.end_ns.push_back(item.end_ns);
+    w.kind.push_back(item.kind);
+    w.work.push_back(item.kind == WorkKind::kKernel ? ClassOf(t.name[i]) : WorkClass::kMemory);
+    w.row.push_back(item.row);
+    w.device.push_back(device);
+    w.stream.push_back(
+        StreamOf(device, t.context.empty() ? NullOf<int64_t>::value : t.context[i], t.stream[i]));
+    w.name.push_back(t.name[i]);
+    const uint32_t launch = NodeAt(t.api_call_id, i, out_.node_of_api);
+    w.launch.push_back(launch);
+    uint32_t op = NodeAt(t.op_id, i, out_.node_of_op);
+    for (uint32_t up = launch; op == kNone && up != kNone; up = out_.host.parent[up]) {
+      if (out_.host.kind[up] == HostKind::kOp) op = up;
+    }
+    w.op.push_back(op);
+  }
+
+  static uint32_t NodeAt(const std::vector<RowId>& links, size_t i, const std::vector<uint32_t>& nodes) {
+    if (i >= links.size() || IsNull(links[i])) return kNone;
+    const auto row = static_cast<size_t>(links[i]);
+    return row < nodes.size() ? nodes[row] : kNone;
+  }
+
+  WorkClass ClassOf(StringId name) {
+    const auto [it, added] = out_.kernel_names.try_emplace(static_cast<uint32_t>(name));
+    if (added) it->second = ParseKernelName(data_.Text(name));
+    return it->second.family == KernelFamily::kCommunication ? WorkClass::kCommunication
+                                                             : WorkClass::kCompute;
+  }
+  uint32_t DeviceOf(const DeviceKey& key) {
+    const auto [it, added] = devices_.try_emplace(key, static_cast<uint32_t>(out_.devices.size()));
+    if (added) out_.devices.push_back(key);
+    return it->second;
+  }
+  uint32_t StreamOf(uint32_t device, int64_t context, int64_t stream) {
+    const auto [it, added] =
+        streams_.try_emplace({device, context, stream}, static_cast<uint32_t>(out_.streams.size()));
+    if (added) out_.streams.push_back({device, context, stream});
+    return it->second;
+  }
+
+  // Devices were numbered as they came; people expect them by rank and index.
+  void SortDevices() {
+    std::vector<uint32_t> place(out_.devices.size());
+    uint32_t next = 0;
+    for (const auto& [key, old] : devices_) {
+      place[old] = next;
+      out_.devices[next++] = key;
+    }
+    for (uint32_t& device : out_.work.device) device = place[device];
+    for (TimelineFacts::Stream& stream : out_.streams) stream.device = place[stream.device];
+  }
+
+  void FindBounds() {
+    int64_t low = INT64_MAX, high = INT64_MIN;
+    const auto take = [&](const std::vector<int64_t>& starts, const std::vector<int64_t>& ends) {
+      for (const int64_t t : starts) low = std::min(low, t);
+      for (const int64_t t : ends) high = std::max(high, t);
+    };
+    take(out_.host.start_ns, out_.host.end_ns);
+    take(out_.work.start_ns, out_.work.end_ns);
+    // Spans outside of both structures count for the wall all the same, as in `summary`.
+    const auto widen = [&](const auto& t) {
+      for (size_t i = 0; i < t.start_ns.size(); ++i) {
+        if (IsNull(t.start_ns[i]) || IsNull(t.dur_ns[i])) continue;
+        low = std::min(low, t.start_ns[i]);
+        high = std::max(high, t.start_ns[i] + t.dur_ns[i]);
+      }
+    };
+    widen(data_.range);
+    widen(data_.sync);
+    if (high < low) low = high = 0;
+    out_.first_start_ns = low;
+    out_.last_end_ns = high;
+  }
+
+  const RunData& data_;
+  TimelineFacts& out_;
+  std::vector<bool> on_device_;
+  std::vector<int32_t> rank_of_thread_;
+  std::vector<std::vector<HostSpan>> spans_;  // by thread + 1; 0: no thread
+  std::vector<size_t> merged_;
+  std::map<DeviceKey, uint32_t> devices_;
+  std::map<std::tuple<uint32_t, int64_t, int64_t>, uint32_t> streams_;
+};
+
+class TimelinePass final : public Pass {
+ public:
+  PassInfo Info() const override {
+    return {TimelineFacts::kName, "Device work and host spans in order, linked", {}};
+  }
+  Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {
+    TimelineFacts out;
+    Builder(data, out).Build();
+    facts.Put(std::move(out));
+    return {};
+  }
+};
+
+}  // namespace
+
+const Pass& Describe() {
+  static const TimelinePass pass;
+  return pass;
+}
+
+}  // namespace nl::passes::timeline

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/run_data.h"
+
+namespace nl {
+
+Status LoadRunData(Snapshot& snapshot, RunData& to) {
+  to.strings = &snapshot.strings();
+  NL_TRY(snapshot.Load(to.process, {"pid", "rank"}));
+  NL_TRY(snapshot.Load(to.thread, {"process_id", "tid", "name"}));
+  NL_TRY(snapshot.Load(to.device, {"device", "name", "memory_bytes", "sm_count"}));
+  NL_TRY(snapshot.Load(to.kernel, {"thread_id",
+                                   "start_ns",
+                                   "dur_ns",
+                                   "device",
+                                   "context",
+                                   "stream",
+                                   "name",
+                                   "correlation",
+                                   "registers_per_thread",
+                                   "shared_bytes",
+                                   "grid_x",
+                                   "grid_y",
+                                   "grid_z",
+                                   "block_x",
+                                   "block_y",
+                                   "block_z",
+                                   "estimated_occupancy_pct",
+                                   "graph_id",
+                                   "graph_node_id",
+                                   "api_call_id",
+                                   "op_id"}));
+  NL_TRY(snapshot.Load(to.memcpy,
+                       {"thread_id", "start_ns", "dur_ns", "device", "context", "stream", "name", "kind",
+                        "src_memory", "dst_memory", "bytes", "graph_id", "api_call_id", "op_id"}));
+  NL_TRY(snapshot.Load(to.memset, {"thread_id", "start_ns", "dur_ns", "device", "context", "stream", "name",
+                                   "api_call_id", "op_id"}));
+  NL_TRY(snapshot.Load(
+      to.sync, {"thread_id", "start_ns", "dur_ns", "device", "context", "stream", "name", "correlation",
+                "wait_on_stream", "wait_on_event", "wait_on_correlation", "api_call_id"}));
+  NL_TRY(snapshot.Load(to.api_call, {"thread_id", "start_ns", "dur_ns", "name", "correlation", "op_id"}));
+  NL_TRY(snapshot.Load(to.op, {"thread_id", "start_ns", "dur_ns", "name", "sequence_number", "input_dims",
+                               "input_types", "concrete_inputs"}));
+  NL_TRY(snapshot.Load(to.python_call, {"thread_id", "start_ns", "dur_ns", "name", "python_module_id"}));
+  NL_TRY(snapshot.Load(to.range, {"thread_id", "start_ns", "dur_ns", "name", "category", "kind"}));
+  NL_TRY(snapshot.Load(to.step, {"range_id", "number", "name", "start_ns", "dur_ns"}));
+  NL_TRY(snapshot.Load(to.collective, {"owner", "owner_id", "name", "dtype", "in_elements", "out_elements",
+                                       "group_size", "group_name", "sequence"}));
+  return snapshot.Load(to.import_log, {"reason", "severity", "count", "advice"});
+}
+
+}  // namespace nl

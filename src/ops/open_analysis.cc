@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/open_analysis.h"
+
+#include <cmath>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "base/file_ops.h"
+
+namespace nl {
+
+void AnalysisParams::BindRun(ParamBinder& b) { b.Add("run", run, "Run to look at").Positional().Run(); }
+
+void AnalysisParams::BindPeaks(ParamBinder& b) {
+  b.Add("peaks", peaks, "Device peaks to use: peak_dram_gbps=4800,peak_tflops=989,sm_count=132");
+  b.Add("peaks_file", peaks_file, "YAML or JSON file with devices to add to the peaks table")
+      .Path()
+      .LocalOnly();
+}
+
+void AnalysisParams::BindModel(ParamBinder& b) {
+  b.Add("model_config", model_config, "Hugging Face config.json with the model's dimensions")
+      .Path()
+      .LocalOnly();
+}
+
+void AnalysisParams::BindRules(ParamBinder& b) {
+  b.Add("rules", rules, "YAML file with rules to add or override").Path().LocalOnly();
+}
+
+Result<std::map<std::string, double>> ParsePeaks(const std::string& text) {
+  std::map<std::string, double> out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t comma = std::min(text.find(',', at), text.size());
+    const std::string part = text.substr(at, comma - at);
+    at = comma + 1;
+    if (part.empty()) continue;
+    const size_t equals = part.find('=');
+    char* end = nullptr;
+    const double value = equals == std::string::npos ? 0 : std::strtod(part.c_str() + equals + 1, &end);
+    if (equals == 0 || equals == std::string::npos || *end != '\0' || end == part.c_str() + equals + 1 ||
+        !std::isfinite(value) || value <= 0) {
+      return InvalidInput(fmt::format("--peaks: '{}' is not name=number with a number above 0", part))
+          .Hint("for example --peaks peak_dram_gbps=4800,peak_tflops=989");
+    }
+    out[part.substr(0, equals)] = value;
+  }
+  return out;
+}
+
+namespace {
+
+Result<Json> ReadJsonFile(const std::string& path) {
+  NL_ASSIGN(const std::string text, ReadWholeFile(path));
+  Result<Json> json = ParseJson(text);
+  if (!json.ok()) return std::move(json).error().At(path);
+  return json;
+}
+
+}  // namespace
+
+Result<OpenAnalysis> Analyze(const OpContext& context, const AnalysisParams& params) {
+  AnalysisOptions options;
+  options.cancelled = context.cancelled;
+  NL_ASSIGN(options.peaks, ParsePeaks(params.peaks));
+  options.peaks_file = params.peaks_file;
+  if (!params.model_config.empty()) {
+    NL_ASSIGN(options.model_config, ReadJsonFile(params.model_config));
+  }
+  options.rules_files = params.rules;
+  OpenAnalysis out;
+  NL_ASSIGN(out.run, OpenSnapshot(context, params.run));
+  NL_ASSIGN(Json document,
+            ReadJsonFile(fmt::format("{}/{}", out.run.store->RunPath(out.run.run.run_id), kRunDocumentFile)));
+  NL_ASSIGN(out.analysis, Analysis::Open(*out.run.snapshot, std::move(document), std::move(options)));
+  return out;
+}
+
+}  // namespace nl

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What operations that explain one run share: its parameters and its analysis.
+// Thread rule: one request, one thread.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analyze/analysis.h"
+#include "ops/open_snapshot.h"
+
+namespace nl {
+
+struct AnalysisParams {
+  std::string run = "@latest", peaks, peaks_file, model_config;
+  std::vector<std::string> rules;
+
+  void BindRun(ParamBinder& binder);
+  void BindPeaks(ParamBinder& binder);
+  void BindModel(ParamBinder& binder);
+  void BindRules(ParamBinder& binder);
+};
+
+struct OpenAnalysis {
+  OpenRun run;
+  std::unique_ptr<Analysis> analysis;
+};
+// Opens the run, reads the files the parameters name and loads the columns.
+Result<OpenAnalysis> Analyze(const OpContext& context, const AnalysisParams& params);
+
+// "peak_dram_gbps=4800,sm_count=132" as numbers; a bad part is InvalidInput naming it.
+Result<std::map<std::string, double>> ParsePeaks(const std::string& text);
+
+}  // namespace nl
