@@ -16,6 +16,7 @@ Json OperationList() {
     out.push_back({{"name", info.name},
                    {"summary", info.summary},
                    {"choose_when", info.choose_when},
+                   {"example", info.example},
                    {"writes", info.writes},
                    {"parameters", ParamSchema(binder.params())},
                    {"reply", info.reply_schema}});

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// AccountingFacts: where the wall time of each device and each host thread went.
+// Interval unions, never sums of durations: the parts of a window sum to it exactly
+// (checked when they are made). Concurrency is kept and told as overlap.
+// Made by passes/accounting.
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "analyze/api_kind.h"
+#include "analyze/facts/timeline.h"
+#include "base/json.h"
+
+namespace nl {
+
+struct RunData;
+
+// How long each combination of work classes ran in a window. Index: bit 0 compute,
+// bit 1 communication, bit 2 memory; 0 is idle.
+struct TimeParts {
+  std::array<int64_t, 8> by_mask{};
+  int64_t wall_ns() const;
+  int64_t idle_ns() const { return by_mask[0]; }
+  int64_t busy_ns() const { return wall_ns() - by_mask[0]; }
+  // Time in which the class ran, alone or not.
+  int64_t Of(WorkClass work) const;
+  // Time in which both ran.
+  int64_t Both(WorkClass a, WorkClass b) const;
+  // Time in which at least two classes ran.
+  int64_t overlap_ns() const { return by_mask[3] + by_mask[5] + by_mask[6] + by_mask[7]; }
+};
+
+// What ran when on one device: segment i lasts from start_ns[i] to start_ns[i + 1] with mask[i];
+// the last entry only closes the one before it.
+struct DeviceSweep {
+  std::vector<int64_t> start_ns;
+  std::vector<uint8_t> mask;
+  // The parts of any window, in the time its segments take.
+  TimeParts Window(int64_t from_ns, int64_t to_ns) const;
+};
+
+struct HostTime {
+  ThreadId thread = ThreadId::kNull;
+  int64_t recorded_ns = 0;  // union of everything recorded on the thread
+  int64_t op_total_ns = 0;  // inside framework ops, with what they call
+  int64_t op_self_ns = 0;   // framework ops without API calls and ops inside
+  int64_t python_self_ns = 0, range_self_ns = 0;
+  std::array<int64_t, kApiKinds> api_ns{};  // self time of API calls by kind
+  std::array<int64_t, kApiKinds> api_calls{};
+  int64_t launches = 0;  // device work items launched from this thread
+};
+
+struct AccountingFacts {
+  static constexpr const char* kName = "accounting";
+
+  struct Step {
+    StringId name;
+    int64_t number, start_ns, end_ns;
+    std::vector<TimeParts> devices;  // in the order of TimelineFacts::devices
+  };
+  int64_t wall_ns = 0;
+  std::vector<TimeParts> devices;
+  std::vector<int64_t> items;  // device work items per device
+  std::vector<DeviceSweep> sweeps;
+  std::vector<Step> steps;
+  std::vector<HostTime> threads;  // those that launched most work first
+};
+
+Json ToJson(const AccountingFacts& facts, const TimelineFacts& timeline, const RunData& data);
+
+}  // namespace nl

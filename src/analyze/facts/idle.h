@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// IdleFacts: every gap of every device, split into parts that sum to it exactly, and what
+// the host was doing in the host part. A gap [a, b) ends with the work item that starts
+// at b, launched by the API call [L, R):
+// - sync: until the last thing it waited for was done: a blocking call of the launching
+//   thread that began before a (its wake-up), the node before it in a CUDA graph;
+// - host: then until the launch call began (L);
+// - launch: inside the launch call, and its latency up to the floor of this trace;
+// - other: the rest.
+// Made by passes/idle.
+
+#include <cstdint>
+#include <vector>
+
+#include "analyze/facts/timeline.h"
+#include "base/json.h"
+
+namespace nl {
+
+struct RunData;
+
+struct IdleParts {
+  int64_t host_ns = 0, launch_ns = 0, sync_ns = 0, other_ns = 0;
+  int64_t total_ns() const { return host_ns + launch_ns + sync_ns + other_ns; }
+  void Add(const IdleParts& p) {
+    host_ns += p.host_ns;
+    launch_ns += p.launch_ns;
+    sync_ns += p.sync_ns;
+    other_ns += p.other_ns;
+  }
+};
+
+enum class IdleCause : uint8_t {
+  kApi,            // inside an API call that is not the launch
+  kOp,             // a framework op's own code
+  kPython,         // a Python function
+  kRange,          // only a labelled range was recorded
+  kNothing,        // nothing was recorded on the launching thread
+  kSync,           // a blocking call waited for the device
+  kGraph,          // between the nodes of one CUDA graph
+  kLaunch,         // the launch call and its latency
+  kUnknownLaunch,  // the launch of the next work was not recorded
+  kQueued,         // launched long before; what it waited for was not recorded
+};
+std::string_view IdleCauseName(IdleCause cause);
+
+struct IdleFacts {
+  static constexpr const char* kName = "idle";
+
+  struct Gap {
+    int64_t start_ns, end_ns;
+    uint32_t device;  // position in TimelineFacts::devices
+    uint32_t next;    // work item that ends it; kNone behind the last one
+    IdleParts parts;
+    IdleCause cause;  // of its largest part
+    StringId name;    // that goes with the cause; null where there is none
+  };
+  struct Cause {
+    IdleCause what;
+    StringId name;
+    int64_t ns = 0, gaps = 0;
+  };
+  std::vector<IdleParts> devices;  // in the order of TimelineFacts::devices; each sums to its idle time
+  IdleParts total;                 // over all devices
+  std::vector<Gap> largest;        // at most kMaxListed, longest first
+  std::vector<Cause> causes;       // longest first; they sum to the total
+  int64_t gaps = 0;
+  int64_t floor_ns = 0;  // launch latency floor of this trace: most common time from a launch to its start
+  static constexpr size_t kMaxListed = 50;
+};
+
+Json ToJson(const IdleFacts& facts, const TimelineFacts& timeline, const RunData& data);
+
+}  // namespace nl

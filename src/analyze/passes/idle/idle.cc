@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks the gaps of each device in order, beside the work items that end them.
+
+#include <algorithm>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "analyze/facts/accounting.h"
+#include "analyze/facts/idle.h"
+#include "analyze/host_segments.h"
+#include "analyze/pass.h"
+
+namespace nl {
+
+std::string_view IdleCauseName(IdleCause cause) {
+  switch (cause) {
+    case IdleCause::kApi: return "api call";
+    case IdleCause::kOp: return "framework op";
+    case IdleCause::kPython: return "python";
+    case IdleCause::kRange: return "inside range";
+    case IdleCause::kNothing: return "nothing recorded";
+    case IdleCause::kSync: return "sync";
+    case IdleCause::kGraph: return "graph dependency";
+    case IdleCause::kLaunch: return "launch";
+    case IdleCause::kUnknownLaunch: return "launch not recorded";
+    case IdleCause::kQueued: return "queued";
+  }
+  return "";
+}
+
+namespace passes::idle {
+
+namespace {
+
+constexpr int64_t kBinNs = 250, kMaxLatencyNs = 100'000;
+
+// The most common value, as the upper edge of its bin; 0 when there are too few to tell.
+class LatencyMode {
+ public:
+  void Add(int64_t ns) {
+    if (ns >= 0 && ns < kMaxLatencyNs) ++bins_[static_cast<size_t>(ns / kBinNs)];
+  }
+  int64_t Get() const {
+    const auto top = std::max_element(bins_.begin(), bins_.end());
+    return *top < 5 ? 0 : (top - bins_.begin() + 1) * kBinNs;
+  }
+
+ private:
+  std::vector<int64_t> bins_ = std::vector<int64_t>(kMaxLatencyNs / kBinNs);
+};
+
+class Splitter {
+ public:
+  Splitter(const RunData& data, const TimelineFacts& t, const AccountingFacts& a, IdleFacts& out)
+      : data_(data), t_(t), h_(t.host), w_(t.work), accounting_(a), out_(out) {}
+
+  void Run() {
+    for (size_t i = 0; i < t_.threads.size(); ++i) thread_at_[static_cast<int32_t>(t_.threads[i].thread)] = i;
+    segments_.resize(t_.threads.size());
+    items_.resize(t_.devices.size());
+    for (uint32_t i = 0; i < w_.size(); ++i) {
+      if (w_.end_ns[i] > w_.start_ns[i]) items_[w_.device[i]].push_back(i);
+    }
+    Calibrate();
+    out_.devices.resize(t_.devices.size());
+    for (uint32_t device = 0; device < t_.devices.size(); ++device) WalkDevice(device);
+    for (const IdleParts& parts : out_.devices) out_.total.Add(parts);
+    for (auto& [key, cause] : causes_) out_.causes.push_back(cause);
+    std::sort(out_.causes.begin(), out_.causes.end(),
+              [](const IdleFacts::Cause& a, const IdleFacts::Cause& b) {
+                return std::tie(b.ns, a.what, a.name) < std::tie(a.ns, b.what, b.name);
+              });
+    std::sort(out_.largest.begin(), out_.largest.end(), Longer);
+    if (out_.largest.size() > IdleFacts::kMaxListed) out_.largest.resize(IdleFacts::kMaxListed);
+  }
+
+ private:
+  static bool Longer(const IdleFacts::Gap& a, const IdleFacts::Gap& b) {
+    const int64_t a_ns = a.end_ns - a.start_ns, b_ns = b.end_ns - b.start_ns;
+    return std::tie(b_ns, a.start_ns, a.device) < std::tie(a_ns, b.start_ns, b.device);
+  }
+
+  // How long a launch takes to start: on an idle device, and behind the item before it on its stream.
+  void Calibrate() {
+    LatencyMode idle_device, back_to_back;
+    std::vector<int64_t> stream_end(t_.streams.size(), INT64_MIN), device_end(t_.devices.size(), INT64_MIN);
+    for (uint32_t i = 0; i < w_.size(); ++i) {
+      int64_t& stream = stream_end[w_.stream[i]];
+      int64_t& device = device_end[w_.device[i]];
+      const uint32_t launch = w_.launch[i];
+      if (launch != kNone) {
+        if (h_.start_ns[launch] >= device) idle_device.Add(w_.start_ns[i] - h_.end_ns[launch]);
+        if (stream != INT64_MIN && h_.end_ns[launch] <= stream) back_to_back.Add(w_.start_ns[i] - stream);
+      }
+      stream = std::max(stream, w_.end_ns[i]);
+      device = std::max(device, w_.end_ns[i]);
+    }
+    out_.floor_ns = std::max(idle_device.Get(), back_to_back.Get());
+  }
+
+  void WalkDevice(uint32_t device) {
+    const DeviceSweep& sweep = accounting_.sweeps[device];
+    const std::vector<uint32_t>& items = items_[device];
+    if (items.empty()) return;
+    size_t next = 0;
+    uint32_t before = kNone;  // the item that ended last
+    const auto gap = [&](int64_t from_ns, int64_t to_ns) {
+      if (to_ns <= from_ns) return;
+      for (; next < items.size() && w_.start_ns[items[next]] < to_ns; ++next) {
+        if (before == kNone || w_.end_ns[items[next]] >= w_.end_ns[before]) before = items[next];
+      }
+      uint32_t ends = kNone;
+      for (size_t i = next; i < items.size() && w_.start_ns[items[i]] == to_ns; ++i) {
+        if (ends == kNone || (w_.launch[ends] == kNone && w_.launch[items[i]] != kNone)) ends = items[i];
+      }
+      Split(device, from_ns, to_ns, before, ends);
+    };
+    gap(t_.first_start_ns, sweep.start_ns.front());
+    for (size_t i = 0; i + 1 < sweep.start_ns.size(); ++i) {
+      if (sweep.mask[i] == 0) gap(sweep.start_ns[i], sweep.start_ns[i + 1]);
+    }
+    gap(sweep.start_ns.back(), t_.last_end_ns);
+  }
+
+  void Split(uint32_t device, int64_t a, int64_t b, uint32_t before, uint32_t next) {
+    IdleFacts::Gap gap{a, b, device, next, {}, IdleCause::kUnknownLaunch, StringId::kNull};
+    pieces_.clear();
+    const uint32_t launch = next == kNone ? LastLaunch(before) : w_.launch[next];
+    if (launch == kNone) {
+      gap.parts.other_ns = b - a;
+      AddPiece(IdleCause::kUnknownLaunch, StringId::kNull, b - a);
+    } else if (next != kNone && before != kNone && w_.launch[before] == launch) {
+      gap.parts.sync_ns = b - a;  // two nodes of one graph launch
+      AddPiece(IdleCause::kGraph, StringId::kNull, b - a);
+    } else {
+      SplitByLaunch(gap, launch, next == kNone);
+    }
+    Finish(gap);
+  }
+
+  // Behind the last item the launching thread is the one that launched it.
+  uint32_t LastLaunch(uint32_t before) const { return before == kNone ? kNone : w_.launch[before]; }
+
+  void SplitByLaunch(IdleFacts::Gap& gap, uint32_t launch, bool behind_last) {
+    const int64_t a = gap.start_ns, b = gap.end_ns;
+    const int64_t called = behind_last ? b : h_.start_ns[launch],
+                  returned = behind_last ? b : h_.end_ns[launch];
+    const HostSegments& host = SegmentsOf(launch);
+    int64_t at = a;
+    if (const uint32_t blocking = BlockingCallAt(host, a);
+        blocking != kNone && h_.end_ns[blocking] <= called) {
+      at = std::min(b, h_.end_ns[blocking]);
+      gap.parts.sync_ns = at - a;
+      AddPiece(IdleCause::kSync, h_.name[blocking], at - a);
+    }
+    const int64_t host_end = std::clamp(called, at, b);
+    gap.parts.host_ns = host_end - at;
+    host.Visit(at, host_end, [&](uint32_t owner, int64_t ns) { AddHostPiece(owner, ns); });
+    const int64_t in_call_end = std::clamp(returned, host_end, b);
+    const int64_t latency_end = std::min(b, in_call_end + out_.floor_ns);
+    gap.parts.launch_ns = latency_end - host_end;
+    AddPiece(IdleCause::kLaunch, h_.name[launch], latency_end - host_end);
+    gap.parts.other_ns = b - latency_end;
+    AddPiece(IdleCause::kQueued, StringId::kNull, b - latency_end);
+  }
+
+  // A call of the thread that waits for the device and was open when the device went idle.
+  uint32_t BlockingCallAt(const HostSegments& host, int64_t at_ns) {
+    if (host.start_ns.empty()) return kNone;
+    const uint32_t owner = host.owner[host.Find(at_ns)];
+    if (owner == kNone || h_.kind[owner] != HostKind::kApi || h_.start_ns[owner] >= at_ns ||
+        h_.end_ns[owner] <= at_ns)
+      return kNone;
+    const auto [it, added] = blocks_.try_emplace(static_cast<uint32_t>(h_.name[owner]), false);
+    if (added) {
+      const ApiKind kind = ClassifyApi(data_.Text(h_.name[owner]));
+      it->second = kind == ApiKind::kSync || kind == ApiKind::kCopy;
+    }
+    return it->second ? owner : kNone;
+  }
+
+  const HostSegments& SegmentsOf(uint32_t node) {
+    const size_t thread = thread_at_.at(static_cast<int32_t>(h_.thread[node]));
+    HostSegments& segments = segments_[thread];
+    if (segments.start_ns.empty())
+      segments = CutThread(h_, t_.threads[thread].first, t_.threads[thread].last);
+    return segments;
+  }
+
+  void AddHostPiece(uint32_t owner, int64_t ns) {
+    if (owner == kNone) return AddPiece(IdleCause::kNothing, StringId::kNull, ns);
+    IdleCause cause = IdleCause::kApi;
+    switch (h_.kind[owner]) {
+      case HostKind::kRange: cause = IdleCause::kRange; break;
+      case HostKind::kPython: cause = IdleCause::kPython; break;
+      case HostKind::kOp: cause = IdleCause::kOp; break;
+      case HostKind::kApi: break;
+    }
+    AddPiece(cause, h_.name[owner], ns);
+  }
+
+  void AddPiece(IdleCause what, StringId name, int64_t ns) {
+    if (ns <= 0) return;
+    for (IdleFacts::Cause& piece : pieces_) {
+      if (piece.what != what || piece.name != name) continue;
+      piece.ns += ns;
+      return;
+    }
+    pieces_.push_back({what, name, ns, 1});
+  }
+
+  void Finish(IdleFacts::Gap& gap) {
+    int64_t most = 0;
+    for (const IdleFacts::Cause& piece : pieces_) {
+      if (piece.ns > most) {
+        most = piece.ns;
+        gap.cause = piece.what;
+        gap.name = piece.name;
+      }
+      const uint64_t key = static_cast<uint64_t>(piece.what) << 32 | static_cast<uint32_t>(piece.name);
+      IdleFacts::Cause& cause =
+          causes_.try_emplace(key, IdleFacts::Cause{piece.what, piece.name, 0, 0}).first->second;
+      cause.ns += piece.ns;
+      ++cause.gaps;
+    }
+    ++out_.gaps;
+    out_.devices[gap.device].Add(gap.parts);
+    out_.largest.push_back(gap);
+    if (out_.largest.size() >= 4096) {
+      std::nth_element(out_.largest.begin(), out_.largest.begin() + IdleFacts::kMaxListed, out_.largest.end(),
+                       Longer);
+      out_.largest.resize(IdleFacts::kMaxListed);
+    }
+  }
+
+  const RunData& data_;
+  const TimelineFacts& t_;
+  const HostTree& h_;
+  const DeviceWork& w_;
+  const AccountingFacts& accounting_;
+  IdleFacts& out_;
+  std::vector<std::vector<uint32_t>> items_;  // per device, by start
+  std::unordered_map<int32_t, size_t> thread_at_;
+  std::vector<HostSegments> segments_;  // made when first asked for
+  std::unordered_map<uint32_t, bool> blocks_;
+  std::unordered_map<uint64_t, IdleFacts::Cause> causes_;
+  std::vector<IdleFacts::Cause> pieces_;  // of the present gap
+};
+
+class IdlePass final : public Pass {
+ public:
+  PassInfo Info() const override {
+    return {IdleFacts::kName, "Why the devices were idle", {TimelineFacts::kName, AccountingFacts::kName}};
+  }
+  Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {
+    const auto& accounting = facts.Get<AccountingFacts>();
+    IdleFacts out;
+    Splitter(data, facts.Get<TimelineFacts>(), accounting, out).Run();
+    for (size_t i = 0; i < out.devices.size(); ++i) {
+      const int64_t idle_ns = accounting.devices[i].idle_ns();
+      if (accounting.items[i] > 0 && out.devices[i].total_ns() != idle_ns &&
+          !accounting.sweeps[i].start_ns.empty()) {
+        return Internal(fmt::format("the idle parts of a device sum to {} ns, it was idle {} ns",
+                                    out.devices[i].total_ns(), idle_ns));
+      }
+    }
+    facts.Put(std::move(out));
+    return {};
+  }
+};
+
+}  // namespace
+
+const Pass& Describe() {
+  static const IdlePass pass;
+  return pass;
+}
+
+}  // namespace passes::idle
+
+namespace {
+
+double Ms(int64_t ns) { return static_cast<double>(ns) / 1e6; }
+
+Json PartsJson(const IdleParts& p) {
+  return {{"host_ms", Ms(p.host_ns)},
+          {"launch_ms", Ms(p.launch_ns)},
+          {"sync_ms", Ms(p.sync_ns)},
+          {"other_ms", Ms(p.other_ns)}};
+}
+
+}  // namespace
+
+Json ToJson(const IdleFacts& facts, const TimelineFacts& timeline, const RunData& data) {
+  const auto text = [&data](StringId id) { return IsNull(id) ? Json() : Json(data.Text(id)); };
+  const double total_ns = static_cast<double>(facts.total.total_ns());
+  Json out = PartsJson(facts.total);
+  out["idle_ms"] = Ms(facts.total.total_ns());
+  out["gap_count"] = facts.gaps;
+  out["floor_us"] = static_cast<double>(facts.floor_ns) / 1e3;
+  out["devices"] = Json::array();
+  for (size_t i = 0; i < facts.devices.size(); ++i) {
+    Json device = PartsJson(facts.devices[i]);
+    device["index"] = IsNull(timeline.devices[i].device) ? Json() : Json(timeline.devices[i].device);
+    device["rank"] = IsNull(timeline.devices[i].rank) ? Json() : Json(timeline.devices[i].rank);
+    device["idle_ms"] = Ms(facts.devices[i].total_ns());
+    out["devices"].push_back(std::move(device));
+  }
+  out["causes"] = Json::array();
+  for (const IdleFacts::Cause& c : facts.causes) {
+    out["causes"].push_back({{"what", IdleCauseName(c.what)},
+                             {"name", text(c.name)},
+                             {"ms", Ms(c.ns)},
+                             {"share", total_ns > 0 ? Json(static_cast<double>(c.ns) / total_ns) : Json()},
+                             {"gaps", c.gaps}});
+  }
+  out["largest"] = Json::array();
+  for (const IdleFacts::Gap& g : facts.largest) {
+    Json gap = PartsJson(g.parts);
+    gap["device"] =
+        IsNull(timeline.devices[g.device].device) ? Json() : Json(timeline.devices[g.device].device);
+    gap["start_ms"] = Ms(g.start_ns - timeline.first_start_ns);
+    gap["dur_ms"] = Ms(g.end_ns - g.start_ns);
+    gap["cause"] = IdleCauseName(g.cause);
+    gap["name"] = text(g.name);
+    gap["next"] = gap["next_raw_name"] = Json();
+    if (g.next != kNone) {
+      const StringId name = timeline.work.name[g.next];
+      const bool kernel = timeline.work.kind[g.next] == WorkKind::kKernel;
+      gap["next"] = kernel ? timeline.KernelNameOf(name).short_name : std::string(data.Text(name));
+      gap["next_raw_name"] = data.Text(name);
+    }
+    out["largest"].push_back(std::move(gap));
+  }
+  return out;
+}
+
+}  // namespace nl

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Planted causes of known size: the split must find each to the nanosecond.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "analyze/facts/accounting.h"
+#include "analyze/facts/idle.h"
+#include "analyze/run_builder.h"
+
+namespace nl {
+namespace {
+
+using testing_analyze::RunBuilder;
+
+int64_t CauseNs(const IdleFacts& facts, const RunData& data, IdleCause what, std::string_view name = "") {
+  int64_t ns = 0;
+  for (const IdleFacts::Cause& c : facts.causes) {
+    if (c.what == what && (IsNull(c.name) ? name.empty() : data.Text(c.name) == name)) ns += c.ns;
+  }
+  return ns;
+}
+
+// Twenty launches on an idle device, each starting 2,000 ns after its call returned: the floor of this trace.
+void PutFloor(RunBuilder& run, ThreadId thread, int64_t from_ns) {
+  for (int i = 0; i < 20; ++i) {
+    const int64_t at = from_ns + i * 10'000;
+    const RowId launch = run.Api(thread, "cudaLaunchKernel", at, 1000);
+    run.Kernel("warm", 7, at + 3000, 500, launch);
+  }
+}
+
+TEST(IdlePass, HostPartIsNamedByWhatTheLaunchingThreadDid) {
+  RunBuilder run;
+  const ThreadId main = run.Thread("main");
+  PutFloor(run, main, 0);
+  // The device is idle from 193,500. The host: 6,500 nothing, 10,000 inside an op, 20,000 in cudaMalloc
+  // inside it, 5,000 in a Python function, then the launch call of 1,000 and 2,000 of latency.
+  run.Op(main, "aten::empty", 200'000, 30'000);
+  run.Api(main, "cudaMalloc", 205'000, 20'000);
+  run.Python(main, "model.py(7): forward", 230'000, 5'000);
+  const RowId launch = run.Api(main, "cudaLaunchKernel", 235'000, 1'000);
+  run.Kernel("gemm", 7, 238'000, 1'000, launch);
+  Analysis analysis = run.Finish();
+  const auto made = analysis.Need<IdleFacts>();
+  ASSERT_TRUE(made.ok()) << made.error().ToString();
+  const IdleFacts& facts = **made;
+  EXPECT_EQ(facts.floor_ns, 2250) << "the bin of 2,000 ns";
+  const IdleFacts::Gap& gap = facts.largest.front();
+  EXPECT_EQ(gap.end_ns - gap.start_ns, 44'500);
+  EXPECT_EQ(gap.parts.host_ns, 41'500);
+  EXPECT_EQ(gap.parts.launch_ns, 3'000);
+  EXPECT_EQ(gap.parts.sync_ns, 0);
+  EXPECT_EQ(gap.parts.other_ns, 0);
+  EXPECT_EQ(gap.cause, IdleCause::kApi);
+  EXPECT_EQ(CauseNs(facts, analysis.data(), IdleCause::kApi, "cudaMalloc"), 20'000);
+  EXPECT_EQ(CauseNs(facts, analysis.data(), IdleCause::kOp, "aten::empty"), 10'000);
+  EXPECT_EQ(CauseNs(facts, analysis.data(), IdleCause::kPython, "model.py(7): forward"), 5'000);
+}
+
+TEST(IdlePass, AWakeUpAfterABlockingCallIsSync) {
+  RunBuilder run;
+  const ThreadId main = run.Thread("main");
+  PutFloor(run, main, 0);
+  const RowId first = run.Api(main, "cudaLaunchKernel", 300'000, 1'000);
+  run.Kernel("gemm", 7, 303'000, 100'000, first);            // until 403,000
+  run.Api(main, "cudaStreamSynchronize", 302'000, 108'000);  // returns at 410,000
+  const RowId second = run.Api(main, "cudaLaunchKernel", 415'000, 1'000);
+  run.Kernel("gemm", 7, 418'000, 1'000, second);
+  Analysis analysis = run.Finish();
+  const IdleFacts& facts = **analysis.Need<IdleFacts>();
+  const auto gap = std::find_if(facts.largest.begin(), facts.largest.end(),
+                                [](const IdleFacts::Gap& g) { return g.start_ns == 403'000; });
+  ASSERT_NE(gap, facts.largest.end());
+  EXPECT_EQ(gap->parts.sync_ns, 7'000);
+  EXPECT_EQ(gap->parts.host_ns, 5'000);
+  EXPECT_EQ(gap->parts.launch_ns, 3'000);
+  EXPECT_EQ(gap->parts.other_ns, 0);
+  EXPECT_EQ(CauseNs(facts, analysis.data(), IdleCause::kSync, "cudaStreamSynchronize"), 7'000);
+}
+
+TEST(IdlePass, WorkQueuedLongBeforeIsNotTheHostsFault) {
+  RunBuilder run;
+  const ThreadId main = run.Thread("main");
+  PutFloor(run, main, 0);
+  const RowId first = run.Api(main, "cudaLaunchKernel", 300'000, 1'000);
+  const RowId second = run.Api(main, "cudaLaunchKernel", 301'000, 1'000);
+  run.Kernel("a", 7, 303'000, 10'000, first);
+  run.Kernel("b", 8, 353'000, 10'000, second);  // 40,000 after a
+  Analysis analysis = run.Finish();
+  const IdleFacts& facts = **analysis.Need<IdleFacts>();
+  const auto gap = std::find_if(facts.largest.begin(), facts.largest.end(),
+                                [](const IdleFacts::Gap& g) { return g.start_ns == 313'000; });
+  ASSERT_NE(gap, facts.largest.end());
+  EXPECT_EQ(gap->parts.host_ns, 0);
+  EXPECT_EQ(gap->parts.launch_ns, facts.floor_ns);
+  EXPECT_EQ(gap->parts.other_ns, 40'000 - facts.floor_ns);
+  EXPECT_EQ(gap->cause, IdleCause::kQueued);
+}
+
+TEST(IdlePass, GapsInsideAGraphAreItsDependencies) {
+  RunBuilder run;
+  const ThreadId main = run.Thread("main");
+  const RowId graph = run.Api(main, "cudaGraphLaunch", 0, 1'000);
+  run.Kernel("a", 7, 3'000, 1'000, graph, RowId::kNull, 0, 5);
+  run.Kernel("b", 7, 5'500, 1'000, graph, RowId::kNull, 0, 5);
+  Analysis analysis = run.Finish();
+  const IdleFacts& facts = **analysis.Need<IdleFacts>();
+  EXPECT_EQ(CauseNs(facts, analysis.data(), IdleCause::kGraph), 1'500);
+  EXPECT_EQ(facts.total.sync_ns, 1'500);
+}
+
+TEST(IdlePass, ALaunchThatWasNotRecordedIsSaidSo) {
+  RunBuilder run;
+  run.Kernel("a", 7, 0, 10);
+  run.Kernel("b", 7, 50, 10);
+  Analysis analysis = run.Finish();
+  const IdleFacts& facts = **analysis.Need<IdleFacts>();
+  EXPECT_EQ(facts.total.other_ns, 40);
+  EXPECT_EQ(CauseNs(facts, analysis.data(), IdleCause::kUnknownLaunch), 40);
+}
+
+// Whatever the trace looks like, parts and causes sum to the idle time (the pass itself refuses otherwise).
+TEST(IdlePass, PartsAndCausesAlwaysSumToTheIdleTime) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 60; ++round) {
+    RunBuilder run;
+    const ThreadId threads[] = {run.Thread("a"), run.Thread("b")};
+    int64_t host = 0;
+    for (int i = 0; i < 60; ++i) {
+      host += static_cast<int64_t>(random() % 5000);
+      const ThreadId thread = threads[random() % 2];
+      const char* names[] = {"cudaLaunchKernel", "cudaStreamSynchronize", "cudaMemcpyAsync", "cudaMalloc"};
+      const auto dur = static_cast<int64_t>(random() % 3000);
+      const RowId api = run.Api(thread, names[random() % 4], host, dur);
+      if (random() % 3 == 0) run.Op(thread, "op", host - 10, dur + static_cast<int64_t>(random() % 4000));
+      if (random() % 4 != 0) {
+        run.Kernel("k", static_cast<int64_t>(random() % 3), host + static_cast<int64_t>(random() % 9000),
+                   static_cast<int64_t>(random() % 4000), random() % 5 == 0 ? RowId::kNull : api,
+                   RowId::kNull, static_cast<int32_t>(random() % 2));
+      }
+    }
+    Analysis analysis = run.Finish();
+    const auto made = analysis.Need<IdleFacts>();
+    ASSERT_TRUE(made.ok()) << made.error().ToString();
+    int64_t causes = 0, idle = 0;
+    for (const IdleFacts::Cause& c : (*made)->causes) causes += c.ns;
+    for (const TimeParts& p : (**analysis.Need<AccountingFacts>()).devices) idle += p.idle_ns();
+    EXPECT_EQ(causes, idle);
+    EXPECT_EQ((*made)->total.total_ns(), idle);
+    for (const IdleFacts::Gap& g : (*made)->largest) {
+      EXPECT_EQ(g.parts.total_ns(), g.end_ns - g.start_ns);
+      EXPECT_GE(std::min({g.parts.host_ns, g.parts.launch_ns, g.parts.sync_ns, g.parts.other_ns}), 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace nl
