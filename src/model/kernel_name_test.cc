@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <random>
 #include <set>
 #include <string>
@@ -317,8 +316,8 @@ void ExpectBounded(const std::string& raw) {
   EXPECT_LE(name.normalized.size(), name.demangled.size() + 64);
 }
 
-TEST(ParseKernelName, MegabyteNamesAreQuick) {
-  const auto start = std::chrono::steady_clock::now();
+// Quadratic time would take minutes here: the run's time limit is what fails then.
+TEST(ParseKernelName, MegabyteNamesStayBounded) {
   for (const char* unit :
        {"a",       "<",        ">",        "(",         ")",      "::",      "a<",    "a(",       "f()::",
         "a b()::", "{lambda(", "[lambda(", "'lambda'(", "const ", "a::",     "void ", "operator", "(int)1,",
@@ -331,8 +330,6 @@ TEST(ParseKernelName, MegabyteNamesAreQuick) {
       ExpectBounded("_Z" + raw);
     }
   }
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  EXPECT_LT(elapsed.count(), 20.0);  // about 0.5 s in a release build; quadratic time would take minutes
 }
 
 TEST(ParseKernelName, MutatedNamesNeverCrash) {

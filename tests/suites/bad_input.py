@@ -19,6 +19,9 @@ import sys
 import tempfile
 import time
 
+# A suite started in the background has Ctrl-C ignored, and what it starts would inherit that.
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 ROOT = pathlib.Path(os.environ.get("NEUROLENS_ROOT", pathlib.Path(__file__).resolve().parents[2]))
 BIN = os.environ.get("NEUROLENS_BIN", str(ROOT / "build/release/neurolens"))
 SAMPLE = ROOT / "tests/cases/samples/kineto/rocm.json"
