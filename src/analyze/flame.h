@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// FlameTree: the calls of a run merged by path of names, with host and device time side
+// by side. Built from the timeline and the attribution when a person or a report asks.
+// Device time sits on frames of kernels below the call that launched them.
+// Thread rule: plain values.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analyze/facts/attribution.h"
+#include "analyze/facts/timeline.h"
+
+namespace nl {
+
+enum class FlameKind : uint8_t { kRoot, kHost, kDevice, kUnlinked, kOther };
+
+struct FlameTree {
+  struct Node {
+    uint32_t parent = kNone;
+    StringId name = StringId::kNull;
+    FlameKind kind = FlameKind::kHost;
+    int64_t calls = 0;
+    int64_t host_self_ns = 0, host_total_ns = 0;
+    int64_t device_self_ns = 0, device_total_ns = 0;
+  };
+  std::vector<Node> nodes;  // the first is the root; parents before children
+  int64_t folded = 0;       // paths that went into "(other)" frames
+
+  // Positions of the children of each node, heaviest first by the chosen time.
+  std::vector<std::vector<uint32_t>> Children(bool device) const;
+};
+
+inline constexpr size_t kMaxFlameNodes = 50'000;
+
+// At most `max_nodes` nodes beside "(other)" frames: the lightest are folded into one such
+// frame per parent, so sums stay exact.
+FlameTree BuildFlame(const RunData& data, const TimelineFacts& timeline, const AttributionFacts& attribution,
+                     size_t max_nodes = kMaxFlameNodes);
+
+// What to write on a frame.
+std::string FlameName(const FlameTree::Node& node, const RunData& data, const TimelineFacts& timeline);
+
+// https://www.speedscope.app: one profile of host time, one of device time.
+std::string SpeedscopeText(const FlameTree& tree, const RunData& data, const TimelineFacts& timeline,
+                           const std::string& title);
+// One line "a;b;c nanoseconds" per path with self time.
+std::string CollapsedText(const FlameTree& tree, const RunData& data, const TimelineFacts& timeline,
+                          bool device);
+
+}  // namespace nl

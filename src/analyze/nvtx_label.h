@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// NVTX labels: the prefix:detail taxonomy and the LLM stage labels. Capture, importers,
+// the stage analysis and `neurolens nvtx check` all read labels through here.
+// Thread rule: pure functions.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace nl {
+
+inline constexpr std::array<std::string_view, 16> kNvtxPrefixes = {
+    "setup",         "warmup",   "compute_kernel", "compute_math", "compute_graph", "transfer_async",
+    "transfer_sync", "prefetch", "barrier",        "reduce",       "verify",        "cleanup",
+    "batch",         "tile",     "iteration",      "step"};
+
+// The standard form of a free label: "baseline_matmul_pytorch" -> "compute_math:matmul_pytorch".
+// A standard form is its own standard form.
+std::string StandardLabel(std::string_view text);
+
+enum class LlmStage : uint8_t { kRequest, kPrefill, kDecodeAll, kDecodeStep };
+inline constexpr size_t kLlmStages = 4;
+
+struct LlmLabel {
+  LlmStage stage;
+  std::string_view sub;  // "vision" of LLM@prefill::vision, may have :: itself; empty: the stage
+};
+// "LLM@prefill", "LLM@decode_step::attention"; empty for any other text.
+std::optional<LlmLabel> ParseLlmLabel(std::string_view text);
+std::string_view LlmStageName(LlmStage stage);  // "prefill"
+
+// An LLM stage label, or a label that is its own standard form.
+bool IsStandardLabel(std::string_view text);
+
+// Does this range category hold labels (user_annotation, nvtx), not the device's copy of them?
+bool IsLabelCategory(std::string_view category);
+// Labels that PyTorch itself puts among the user's: ProfilerStep#3, Optimizer.step#SGD.step, nccl:...
+bool IsFrameworkLabel(std::string_view text);
+
+}  // namespace nl

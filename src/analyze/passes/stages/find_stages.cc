@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/passes/stages/find_stages.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "analyze/facts/attribution.h"
+#include "analyze/nvtx_label.h"
+
+namespace nl::passes::stages {
+
+namespace {
+
+using Key = std::pair<LlmStage, std::string>;  // stage, sub-stage
+using Collected = std::map<Key, std::vector<StageSpan>>;
+
+std::vector<FoundStage> Sorted(Collected collected) {
+  std::vector<FoundStage> out;
+  for (auto& [key, spans] : collected) {
+    FoundStage stage;
+    const std::string name(LlmStageName(key.first));
+    stage.name = key.second.empty() ? name : name + "::" + key.second;
+    if (!key.second.empty()) {
+      const size_t up = key.second.rfind("::");
+      stage.parent = up == std::string::npos ? name : name + "::" + key.second.substr(0, up);
+    }
+    std::sort(spans.begin(), spans.end(), [](const StageSpan& a, const StageSpan& b) {
+      return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.range_row < b.range_row;
+    });
+    stage.spans = std::move(spans);
+    out.push_back(std::move(stage));
+  }
+  return out;
+}
+
+// Host labels; those projected to the device only where there is no host side.
+Collected FromLabels(const RunData& data, const TimelineFacts& t) {
+  Collected host, device;
+  std::unordered_map<uint32_t, std::optional<LlmLabel>> labels;
+  for (uint32_t row = 0; row < data.range.name.size(); ++row) {
+    const StringId name = data.range.name[row];
+    if (IsNull(name) || IsNull(data.range.start_ns[row]) || IsNull(data.range.dur_ns[row])) continue;
+    const auto [it, added] = labels.try_emplace(static_cast<uint32_t>(name));
+    if (added) it->second = ParseLlmLabel(data.Text(name));
+    if (!it->second) continue;
+    StageSpan span;
+    span.start_ns = data.range.start_ns[row];
+    span.end_ns = span.start_ns + std::max<int64_t>(data.range.dur_ns[row], 0);
+    span.thread = data.range.thread_id[row];
+    span.process = ProcessOf(data, span.thread);
+    span.range_row = row;
+    span.on_device = std::binary_search(t.device_ranges.begin(), t.device_ranges.end(), row);
+    (span.on_device ? device : host)[{it->second->stage, std::string(it->second->sub)}].push_back(span);
+  }
+  return host.empty() ? device : host;
+}
+
+bool IsTraining(const RunData& data) {
+  std::unordered_map<uint32_t, bool> seen;
+  for (const StringId name : data.op.name) {
+    if (IsNull(name)) continue;
+    const auto [it, added] = seen.try_emplace(static_cast<uint32_t>(name));
+    if (!added) continue;
+    const std::string_view text = data.Text(name);
+    if (text.starts_with("autograd::engine::") || text.ends_with("Backward0")) return true;
+  }
+  return false;
+}
+
+// The outermost op or module call around the first op of a forward that begins after `after_ns`: calls of a
+// loop around several forwards are no part of one.
+uint32_t CallOf(const RunData& data, const TimelineFacts& t, const Forward& f, int64_t after_ns) {
+  uint32_t out = f.first_node;
+  for (uint32_t up = f.first_node; up != kNone; up = t.host.parent[up]) {
+    const bool module =
+        t.host.kind[up] == HostKind::kPython && !ModuleNameOf(data.Text(t.host.name[up])).empty();
+    if ((module || t.host.kind[up] == HostKind::kOp) && t.host.start_ns[up] >= after_ns) out = up;
+  }
+  return out;
+}
+
+// A forward lasts from its outermost call until the next one of its thread begins; the last one until its
+// own calls end.
+Collected FromForwards(const RunData& data, const TimelineFacts& t, const std::vector<Forward>& forwards) {
+  std::vector<StageSpan> spans;
+  for (size_t i = 0; i < forwards.size(); ++i) {
+    const Forward& f = forwards[i];
+    const bool follows = i > 0 && forwards[i - 1].thread == f.thread;
+    const uint32_t call = CallOf(data, t, f, follows ? forwards[i - 1].end_ns : INT64_MIN);
+    StageSpan span;
+    span.start_ns = t.host.start_ns[call];
+    span.end_ns = std::max(f.end_ns, t.host.end_ns[call]);
+    span.thread = f.thread;
+    span.process = ProcessOf(data, f.thread);
+    if (follows) spans.back().end_ns = span.start_ns;
+    spans.push_back(span);
+  }
+  Collected out;
+  for (size_t i = 0; i < forwards.size(); ++i) {
+    const auto prefill = forwards[i].IsPrefill();
+    if (prefill) out[{*prefill ? LlmStage::kPrefill : LlmStage::kDecodeStep, ""}].push_back(spans[i]);
+  }
+  return out;
+}
+
+// The kernels of the busiest stream in order, by name.
+struct Sequence {
+  std::vector<uint32_t> work;  // positions in TimelineFacts::work
+  std::vector<uint32_t> name;
+};
+Sequence BusiestStream(const TimelineFacts& t) {
+  std::vector<int64_t> count(t.streams.size(), 0);
+  for (size_t k = 0; k < t.work.size(); ++k) count[t.work.stream[k]] += t.work.kind[k] == WorkKind::kKernel;
+  Sequence out;
+  if (count.empty()) return out;
+  const auto stream = static_cast<uint32_t>(std::max_element(count.begin(), count.end()) - count.begin());
+  for (uint32_t k = 0; k < t.work.size(); ++k) {
+    if (t.work.kind[k] != WorkKind::kKernel || t.work.stream[k] != stream) continue;
+    out.work.push_back(k);
+    out.name.push_back(static_cast<uint32_t>(t.work.name[k]));
+  }
+  return out;
+}
+
+struct Period {
+  size_t first = 0, length = 0, count = 0;  // count repeats of `length` kernels from `first` on
+};
+
+// Distances between calls of a kernel that is called once per step are the period; the rarest kernels are
+// asked first. A period holds when 95 % of the kernels are the same one period later.
+Period FindPeriod(const std::vector<uint32_t>& name) {
+  constexpr size_t kMinRepeats = 4, kMarkers = 32;
+  std::unordered_map<uint32_t, std::vector<size_t>> places;
+  for (size_t i = 0; i < name.size(); ++i) places[name[i]].push_back(i);
+  std::vector<const std::vector<size_t>*> markers;
+  for (const auto& [id, at] : places) {
+    if (at.size() >= kMinRepeats) markers.push_back(&at);
+  }
+  std::sort(markers.begin(), markers.end(), [](const auto* a, const auto* b) {
+    return a->size() != b->size() ? a->size() < b->size() : a->front() < b->front();
+  });
+  Period best;
+  for (size_t m = 0; m < std::min(markers.size(), kMarkers); ++m) {
+    const std::vector<size_t>& at = *markers[m];
+    std::map<size_t, size_t> distance;
+    for (size_t i = 1; i < at.size(); ++i) ++distance[at[i] - at[i - 1]];
+    const auto mode = std::max_element(distance.begin(), distance.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    const size_t length = mode->first;
+    if (mode->second + 1 < kMinRepeats || length < 4) continue;
+    // The period ends with the marker; repeats are counted backwards from its last call.
+    size_t count = 0;
+    for (size_t end = at.back() + 1; end >= length; end -= length, ++count) {
+      size_t same = 0;
+      for (size_t i = 0; i < length; ++i) same += name[end - length + i] == name[at.back() + 1 - length + i];
+      if (20 * same < 19 * length) break;
+    }
+    if (count >= kMinRepeats && count * length > best.count * best.length)
+      best = {at.back() + 1 - count * length, length, count};
+  }
+  return best;
+}
+
+Collected FromKernels(const RunData& data, const TimelineFacts& t, std::string& reason) {
+  const Sequence s = BusiestStream(t);
+  const auto has = [&](size_t from, size_t to, KernelFamily family) {
+    for (size_t i = from; i < to; ++i) {
+      if (t.KernelNameOf(t.work.name[s.work[i]]).family == family) return true;
+    }
+    return false;
+  };
+  for (const auto& [id, parsed] : t.kernel_names) {
+    const std::string_view raw = data.Text(static_cast<StringId>(id));
+    if (raw.find("backward") == std::string_view::npos && raw.find("_bwd") == std::string_view::npos)
+      continue;
+    reason = "no LLM@ labels, and backward kernels show training, which has no such stages";
+    return {};
+  }
+  const Period p = FindPeriod(s.name);
+  if (p.count == 0) {
+    reason = "no LLM@ labels, no op shapes that show forwards, and the kernel sequence does not repeat";
+    return {};
+  }
+  if (!has(p.first, p.first + p.length, KernelFamily::kAttention)) {
+    reason = "no LLM@ labels, no op shapes that show forwards, and what repeats has no attention kernel";
+    return {};
+  }
+  Collected out;
+  const auto add = [&](LlmStage stage, size_t from, size_t to) {
+    StageSpan span;
+    span.on_device = true;
+    span.start_ns = t.work.start_ns[s.work[from]];
+    span.end_ns = t.work.end_ns[s.work[to - 1]];
+    for (size_t i = from; i < to; ++i) span.end_ns = std::max(span.end_ns, t.work.end_ns[s.work[i]]);
+    out[{stage, ""}].push_back(span);
+  };
+  // The prefill has about as many kernels as a step: what comes before the first step, at most that many.
+  const size_t before = std::min(p.first, p.length);
+  if (2 * before >= p.length && has(p.first - before, p.first, KernelFamily::kAttention))
+    add(LlmStage::kPrefill, p.first - before, p.first);
+  for (size_t i = 0; i < p.count; ++i)
+    add(LlmStage::kDecodeStep, p.first + i * p.length, p.first + (i + 1) * p.length);
+  return out;
+}
+
+}  // namespace
+
+int32_t ProcessOf(const RunData& data, ThreadId thread) {
+  const auto i = static_cast<size_t>(thread);
+  if (IsNull(thread) || i >= data.thread.process_id.size()) return -1;
+  return IsNull(data.thread.process_id[i]) ? -1 : static_cast<int32_t>(data.thread.process_id[i]);
+}
+
+FoundStages FindStages(const RunData& data, const TimelineFacts& timeline,
+                       const std::vector<Forward>& forwards) {
+  FoundStages out;
+  Collected found = FromLabels(data, timeline);
+  if (!found.empty()) {
+    out.source = "labels";
+    out.stages = Sorted(std::move(found));
+    return out;
+  }
+  out.inferred = true;
+  if (IsTraining(data)) {
+    out.reason = "no LLM@ labels, and backward ops show training, which has no such stages";
+    return out;
+  }
+  found = FromForwards(data, timeline, forwards);
+  out.source = "op shapes";
+  if (found.empty()) {
+    found = FromKernels(data, timeline, out.reason);
+    out.source = "kernel sequence";
+  }
+  if (found.empty()) out.source.clear();
+  out.stages = Sorted(std::move(found));
+  return out;
+}
+
+}  // namespace nl::passes::stages

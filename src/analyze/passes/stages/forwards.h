@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Forwards of the model, read from the shapes of its ops: where each begins, how many
+// tokens went through it and how long the context was.
+// Thread rule: pure functions.
+
+#include <optional>
+#include <vector>
+
+#include "analyze/facts/timeline.h"
+#include "analyze/model_dims.h"
+
+namespace nl::passes::stages {
+
+struct Forward {
+  ThreadId thread = ThreadId::kNull;
+  int64_t start_ns = 0, end_ns = 0;  // first to last op that tells something
+  uint32_t first_node = kNone;       // of the host tree; kNone: not from ops
+  std::optional<int64_t> tokens, head_tokens, batch, q_len, kv_len;
+
+  // More than one new token per sequence; empty when the shapes do not tell.
+  std::optional<bool> IsPrefill() const;
+  // Why FLOPs cannot be told; empty when `work` is whole.
+  std::string ToWork(ForwardWork& work) const;
+};
+
+// By thread, then time.
+std::vector<Forward> FindForwards(const RunData& data, const TimelineFacts& timeline,
+                                  const ModelShape& model);
+
+}  // namespace nl::passes::stages
