@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sets what every op computes and moves against the device time of its own kernels.
+
+#include "analyze/facts/roofline.h"
+
+#include <algorithm>
+#include <tuple>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "analyze/facts/timeline.h"
+#include "analyze/flops.h"
+#include "analyze/pass.h"
+
+namespace nl {
+
+namespace {
+
+std::optional<double> Ratio(std::optional<double> part, std::optional<double> whole) {
+  if (!part || !whole || *whole <= 0) return std::nullopt;
+  return *part / *whole;
+}
+
+}  // namespace
+
+std::optional<double> RooflinePoint::Ai() const { return Ratio(flops, bytes); }
+// FLOPs per ns are GFLOP/s.
+std::optional<double> RooflinePoint::Tflops() const {
+  const auto rate = Ratio(flops, static_cast<double>(measured_ns));
+  return rate ? std::optional<double>(*rate / 1e3) : std::nullopt;
+}
+std::optional<double> RooflinePoint::Gbps() const { return Ratio(bytes, static_cast<double>(measured_ns)); }
+std::optional<double> RooflinePoint::Efficiency() const {
+  return Ratio(roof_ns, static_cast<double>(measured_ns));
+}
+
+namespace passes::roofline {
+
+namespace {
+
+class Builder {
+ public:
+  Builder(const TimelineFacts& timeline, const RunData& data, const AnalysisOptions& options,
+          RooflineFacts& out)
+      : host_(timeline.host),
+        work_(timeline.work),
+        timeline_(timeline),
+        data_(data),
+        options_(options),
+        costs_(data),
+        out_(out) {}
+
+  Status Build() {
+    NL_TRY(FindPeaksOfDevices());
+    GroupByCall();
+    AddPoints();
+    AddKernels();
+    const auto busiest = [](const RooflinePoint& a, const RooflinePoint& b) {
+      return std::tie(b.measured_ns, a.op, a.dims, a.types, a.kernel, a.device) <
+             std::tie(a.measured_ns, b.op, b.dims, b.types, b.kernel, b.device);
+    };
+    std::sort(out_.points.begin(), out_.points.end(), busiest);
+    std::sort(out_.kernels.begin(), out_.kernels.end(), busiest);
+    for (const RooflinePoint& p : out_.points) {
+      if (p.roof_ns) out_.assessed_ns += p.measured_ns;
+    }
+    return {};
+  }
+
+ private:
+  struct PointKey {
+    StringId a, b, c;
+    int32_t device;
+    bool operator==(const PointKey&) const = default;
+  };
+  struct Hash {
+    size_t operator()(const PointKey& k) const {
+      uint64_t h = static_cast<uint32_t>(k.device);
+      for (const StringId id : {k.a, k.b, k.c}) h = (h ^ static_cast<uint32_t>(id)) * 0x9e3779b97f4a7c15u;
+      return static_cast<size_t>(h ^ (h >> 32));
+    }
+  };
+  using Slots = std::unordered_map<PointKey, uint32_t, Hash>;
+  // One call of an op: the kernels it launched itself.
+  struct Call {
+    int64_t device_ns = 0;
+    uint32_t first = kNone;  // work item
+    uint32_t kernels = 0;
+    bool one_name = true;
+  };
+
+  Status FindPeaksOfDevices() {
+    for (const DeviceKey& key : timeline_.devices) {
+      if (out_.peaks.count(key.device) > 0) continue;
+      NL_ASSIGN(std::optional<Peaks> peaks, PeaksOfDevice(data_, NamedDevice(key.device), options_));
+      if (peaks) {
+        out_.peaks.emplace(key.device, *std::move(peaks));
+      } else if (out_.peaks_reason.empty()) {
+        const std::string name = DeviceNameOf(data_, NamedDevice(key.device));
+        out_.peaks_reason =
+            name.empty() ? "the run does not say what device it ran on: give --peaks"
+                         : fmt::format("no peaks are known for {}: give --peaks or --peaks-file", name);
+      }
+    }
+    return {};
+  }
+
+  // Processes that see one device call it 0 while the driver numbers its work otherwise (seen with ROCm 6):
+  // when every device of the run has one name, it is that one.
+  int32_t NamedDevice(int32_t device) const {
+    const DeviceColumns& d = data_.device;
+    if (d.name.empty() || !DeviceNameOf(data_, device).empty()) return device;
+    const bool all_same =
+        std::all_of(d.name.begin(), d.name.end(), [&](StringId n) { return n == d.name[0]; });
+    return all_same ? d.device[0] : device;
+  }
+
+  void GroupByCall() {
+    call_of_node_.assign(host_.size(), kNone);
+    for (uint32_t i = 0; i < work_.size(); ++i) {
+      if (work_.kind[i] != WorkKind::kKernel) continue;
+      const int64_t ns = work_.end_ns[i] - work_.start_ns[i];
+      out_.device_ns += ns;
+      if (work_.op[i] == kNone) continue;
+      uint32_t& slot = call_of_node_[work_.op[i]];
+      if (slot == kNone) {
+        slot = static_cast<uint32_t>(calls_.size());
+        calls_.emplace_back();
+        nodes_.push_back(work_.op[i]);
+        calls_.back().first = i;
+      }
+      Call& call = calls_[slot];
+      call.device_ns += ns;
+      ++call.kernels;
+      call.one_name = call.one_name && work_.name[i] == work_.name[call.first];
+    }
+  }
+
+  static StringId At(const std::vector<StringId>& column, size_t row) {
+    return row < column.size() ? column[row] : StringId::kNull;
+  }
+  int32_t DeviceOf(uint32_t item) const { return timeline_.devices[work_.device[item]].device; }
+
+  static RooflinePoint& PointAt(Slots& slots, std::vector<RooflinePoint>& points, const PointKey& key,
+                                bool& added) {
+    const auto at = slots.try_emplace(key, static_cast<uint32_t>(points.size()));
+    added = at.second;
+    if (added) points.emplace_back();
+    return points[at.first->second];
+  }
+
+  // Sums stay known only while every part is.
+  static void AddCost(RooflinePoint& p, const OpCost& cost, bool first) {
+    if (first) {
+      p.flops = p.bytes = 0;
+      p.reason = cost.reason;
+    }
+    p.flops = p.flops && cost.flops ? std::optional<double>(*p.flops + *cost.flops) : std::nullopt;
+    p.bytes = p.bytes && cost.bytes ? std::optional<double>(*p.bytes + *cost.bytes) : std::nullopt;
+    if (p.reason.empty()) p.reason = cost.reason;
+  }
+
+  void AddPoints() {
+    Slots slots;
+    std::vector<uint32_t> cost_of_point;
+    point_cost_.resize(calls_.size());
+    for (size_t c = 0; c < calls_.size(); ++c) {
+      const Call& call = calls_[c];
+      const size_t row = host_.row[nodes_[c]];
+      const uint32_t cost = costs_.SlotOf(row);
+      point_cost_[c] = cost;
+      bool added = false;
+      const PointKey key{host_.name[nodes_[c]], At(data_.op.input_dims, row), At(data_.op.input_types, row),
+                         DeviceOf(call.first)};
+      RooflinePoint& p = PointAt(slots, out_.points, key, added);
+      AddCost(p, costs_.Cost(cost), added);
+      const StringId kernel = call.one_name ? work_.name[call.first] : StringId::kNull;
+      if (added) {
+        p.op = key.a;
+        p.dims = key.b;
+        p.types = key.c;
+        p.device = key.device;
+        p.kernel = kernel;
+        cost_of_point.push_back(cost);
+      } else if (p.kernel != kernel) {
+        p.kernel = StringId::kNull;
+      }
+      ++p.calls;
+      p.kernels += call.kernels;
+      p.measured_ns += call.device_ns;
+    }
+    for (size_t i = 0; i < out_.points.size(); ++i) SetRoof(out_.points[i], costs_.Cost(cost_of_point[i]));
+  }
+
+  // A kernel has its op's cost when the op ran it alone; of several kernels nobody knows who did what.
+  void AddKernels() {
+    Slots slots;
+    std::vector<uint32_t> cost_of_point;
+    for (uint32_t i = 0; i < work_.size(); ++i) {
+      if (work_.kind[i] != WorkKind::kKernel || work_.op[i] == kNone) continue;
+      const uint32_t c = call_of_node_[work_.op[i]];
+      bool added = false;
+      const PointKey key{work_.name[i], StringId::kNull, StringId::kNull, DeviceOf(i)};
+      RooflinePoint& p = PointAt(slots, out_.kernels, key, added);
+      static const OpCost kShared = [] {
+        OpCost cost;
+        cost.reason = "its op launches several kernels";
+        return cost;
+      }();
+      const OpCost& cost = calls_[c].kernels == 1 ? costs_.Cost(point_cost_[c]) : kShared;
+      AddCost(p, cost, added);
+      if (added) {
+        p.kernel = key.a;
+        p.op = host_.name[work_.op[i]];
+        p.device = key.device;
+        cost_of_point.push_back(point_cost_[c]);
+      } else if (p.op != host_.name[work_.op[i]]) {
+        p.op = StringId::kNull;
+      }
+      ++p.calls;
+      ++p.kernels;
+      p.measured_ns += work_.end_ns[i] - work_.start_ns[i];
+    }
+    for (size_t i = 0; i < out_.kernels.size(); ++i) SetRoof(out_.kernels[i], costs_.Cost(cost_of_point[i]));
+  }
+
+  // Matrix units have the peak of the operands' type; the rest runs on the vector units.
+  std::string PeakDtype(const RooflinePoint& p, const OpCost& cost) const {
+    if (!cost.matrix) return cost.dtype == "fp64" ? "fp64" : "fp32";
+    if (cost.dtype != "fp32" || IsNull(p.kernel)) return cost.dtype;
+    const std::string_view kernel = data_.Text(p.kernel);
+    return kernel.find("tf32") != std::string_view::npos || kernel.find("s1688") != std::string_view::npos
+               ? "tf32"
+               : "fp32";
+  }
+
+  void SetRoof(RooflinePoint& p, const OpCost& cost) const {
+    p.dtype = PeakDtype(p, cost);
+    if (!p.flops || !p.bytes) {
+      // What is known is still shown; a roof needs both.
+      if (p.reason.empty()) p.reason = "not all of its calls are known";
+      return;
+    }
+    const auto peaks = out_.peaks.find(p.device);
+    if (peaks == out_.peaks.end()) {
+      p.reason = out_.peaks_reason;
+      return;
+    }
+    const auto tflops = peaks->second.TflopsFor(p.dtype);
+    const auto gbps = peaks->second.dram_gbps;
+    if (!gbps || (!tflops && *p.flops > 0)) {
+      p.reason = gbps ? fmt::format("the peaks of {} have none for {}", peaks->second.device, p.dtype)
+                      : fmt::format("the peaks of {} have no memory bandwidth", peaks->second.device);
+      return;
+    }
+    const double compute_ns = tflops ? *p.flops / *tflops / 1e3 : 0;
+    const double memory_ns = *p.bytes / *gbps;
+    p.roof_ns = std::max(compute_ns, memory_ns);
+    p.bound = compute_ns > memory_ns ? "compute" : "memory";
+  }
+
+  const HostTree& host_;
+  const DeviceWork& work_;
+  const TimelineFacts& timeline_;
+  const RunData& data_;
+  const AnalysisOptions& options_;
+  CostTable costs_;
+  RooflineFacts& out_;
+  std::vector<uint32_t> call_of_node_;  // by host node
+  std::vector<Call> calls_;
+  std::vector<uint32_t> nodes_;       // by call
+  std::vector<uint32_t> point_cost_;  // by call: slot of its cost
+};
+
+constexpr size_t kReportRows = 100;
+
+class RooflinePass final : public Pass {
+ public:
+  PassInfo Info() const override {
+    return {RooflineFacts::kName,
+            "How close ops and kernels come to what the device can do",
+            {TimelineFacts::kName}};
+  }
+  Status Run(const RunData& data, const AnalysisOptions& options, FactBoard& facts) const override {
+    RooflineFacts out;
+    NL_TRY(Builder(facts.Get<TimelineFacts>(), data, options, out).Build());
+    facts.Put(std::move(out));
+    return {};
+  }
+  Json FactsJson(const RunData& data, const FactBoard& facts) const override {
+    return ToJson(facts.Get<RooflineFacts>(), data, kReportRows);
+  }
+};
+
+Json PointJson(const RooflinePoint& p, const RunData& data) {
+  const auto number = [](std::optional<double> v) { return v ? Json(*v) : Json(); };
+  const auto text = [&](StringId id) { return IsNull(id) ? Json() : Json(data.Text(id)); };
+  Json out;
+  out["op"] = text(p.op);
+  out["shapes"] = text(p.dims);
+  out["types"] = text(p.types);
+  out["kernel"] = IsNull(p.kernel) ? Json() : Json(ParseKernelName(data.Text(p.kernel)).short_name);
+  out["raw_name"] = text(p.kernel);
+  out["device"] = IsNull(p.device) ? Json() : Json(p.device);
+  out["calls"] = p.calls;
+  out["dtype"] = p.dtype.empty() ? Json() : Json(p.dtype);
+  out["flops"] = number(p.flops);
+  out["bytes"] = number(p.bytes);
+  out["ai"] = number(p.Ai());
+  out["tflops"] = number(p.Tflops());
+  out["gbps"] = number(p.Gbps());
+  out["t_roof_ms"] = p.roof_ns ? Json(*p.roof_ns / 1e6) : Json();
+  out["t_measured_ms"] = static_cast<double>(p.measured_ns) / 1e6;
+  out["efficiency"] = number(p.Efficiency());
+  out["bound"] = p.bound.empty() ? Json() : Json(p.bound);
+  out["source"] = p.flops || p.bytes ? Json(RooflineFacts::kSource) : Json();
+  out["reason"] = p.reason.empty() ? Json() : Json(p.reason);
+  return out;
+}
+
+Json PointsJson(const std::vector<RooflinePoint>& points, const RunData& data, size_t limit) {
+  Json out = Json::array();
+  for (size_t i = 0; i < std::min(limit, points.size()); ++i) out.push_back(PointJson(points[i], data));
+  return out;
+}
+
+}  // namespace
+
+const Pass& Describe() {
+  static const RooflinePass pass;
+  return pass;
+}
+
+}  // namespace passes::roofline
+
+Json ToJson(const RooflineFacts& facts, const RunData& data, size_t limit) {
+  Json out;
+  out["points"] = passes::roofline::PointsJson(facts.points, data, limit);
+  out["points_total"] = facts.points.size();
+  out["kernels"] = passes::roofline::PointsJson(facts.kernels, data, limit);
+  out["kernels_total"] = facts.kernels.size();
+  out["device_ms"] = static_cast<double>(facts.device_ns) / 1e6;
+  out["assessed_ms"] = static_cast<double>(facts.assessed_ns) / 1e6;
+  out["peaks"] = Json::array();
+  for (const auto& [device, peaks] : facts.peaks) {
+    Json entry{{"index", IsNull(device) ? Json() : Json(device)}};
+    entry.update(ToJson(peaks));
+    out["peaks"].push_back(std::move(entry));
+  }
+  out["peaks_reason"] = facts.peaks_reason.empty() ? Json() : Json(facts.peaks_reason);
+  return out;
+}
+
+}  // namespace nl

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "analyze/facts/roofline.h"
+#include "analyze/run_builder.h"
+
+namespace nl {
+namespace {
+
+using testing_analyze::RunBuilder;
+
+constexpr const char* kBf16 = R"(["c10::BFloat16","c10::BFloat16"])";
+
+// aten::linear calls aten::mm, which launches: one point, for mm.
+void AddLinear(RunBuilder& run, ThreadId thread, int64_t at_ns, int64_t kernel_ns, int split = 1) {
+  run.Op(thread, "aten::linear", at_ns, 100, "[[4096,2048],[5632,2048]]", kBf16);
+  run.Op(thread, "aten::mm", at_ns + 10, 80, "[[4096,2048],[2048,5632]]", kBf16, R"(["",""])");
+  for (int i = 0; i < split; ++i) {
+    const RowId launch = run.Api(thread, "cudaLaunchKernel", at_ns + 20 + 10 * i, 10);
+    run.Kernel(i == 0 ? "gemm" : "splitk_reduce", 7, at_ns + 200 + i * kernel_ns, kernel_ns, launch);
+  }
+}
+
+const RooflineFacts& Facts(Analysis& analysis) {
+  const auto made = analysis.Need<RooflineFacts>();
+  EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().ToString());
+  return **made;
+}
+
+TEST(Roofline, TheInnermostOpHasTheWorkOnce) {
+  RunBuilder run;
+  run.Device(0, "NVIDIA H200");
+  const ThreadId main = run.Thread("main");
+  AddLinear(run, main, 0, 200'000);
+  AddLinear(run, main, 1'000'000, 100'000);
+  Analysis analysis = run.Finish();
+  const RooflineFacts& facts = Facts(analysis);
+  ASSERT_EQ(facts.points.size(), 1u);
+  const RooflinePoint& p = facts.points[0];
+  EXPECT_EQ(analysis.data().Text(p.op), "aten::mm");
+  EXPECT_EQ(p.calls, 2);
+  EXPECT_EQ(p.measured_ns, 300'000);
+  const double flops = 2 * 2.0 * 4096 * 2048 * 5632;
+  const double bytes = 2 * 2.0 * (4096.0 * 2048 + 2048.0 * 5632 + 4096.0 * 5632);
+  EXPECT_DOUBLE_EQ(*p.flops, flops);
+  EXPECT_DOUBLE_EQ(*p.bytes, bytes);
+  EXPECT_DOUBLE_EQ(*p.Tflops(), flops / 300'000 / 1e3);
+  EXPECT_DOUBLE_EQ(*p.Gbps(), bytes / 300'000);
+  EXPECT_EQ(p.bound, "compute");
+  EXPECT_DOUBLE_EQ(*p.roof_ns, flops / 989e3);
+  EXPECT_DOUBLE_EQ(*p.Efficiency(), flops / 989e3 / 300'000);
+  EXPECT_EQ(facts.assessed_ns, 300'000);
+  ASSERT_EQ(facts.kernels.size(), 1u);
+  EXPECT_DOUBLE_EQ(*facts.kernels[0].flops, flops);
+}
+
+TEST(Roofline, AMemoryBoundOpIsHeldAgainstTheBandwidth) {
+  RunBuilder run;
+  run.Device(0, "NVIDIA H200");
+  const ThreadId main = run.Thread("main");
+  run.Op(main, "aten::silu", 0, 50, "[[8,512,5632]]", R"(["c10::BFloat16"])");
+  const RowId launch = run.Api(main, "cudaLaunchKernel", 10, 10);
+  run.Kernel("silu", 7, 100, 50'000, launch);
+  Analysis analysis = run.Finish();
+  const RooflinePoint& p = Facts(analysis).points.at(0);
+  EXPECT_EQ(p.bound, "memory");
+  EXPECT_DOUBLE_EQ(*p.roof_ns, 4.0 * 8 * 512 * 5632 / 4800);
+  EXPECT_DOUBLE_EQ(*p.Ai(), 0.25);
+}
+
+TEST(Roofline, KernelsThatShareAnOpAreNotSplit) {
+  RunBuilder run;
+  run.Device(0, "NVIDIA H200");
+  AddLinear(run, run.Thread("main"), 0, 100'000, 2);
+  Analysis analysis = run.Finish();
+  const RooflineFacts& facts = Facts(analysis);
+  ASSERT_EQ(facts.points.size(), 1u);
+  EXPECT_EQ(facts.points[0].measured_ns, 200'000);
+  EXPECT_TRUE(IsNull(facts.points[0].kernel));
+  ASSERT_EQ(facts.kernels.size(), 2u);
+  for (const RooflinePoint& k : facts.kernels) {
+    EXPECT_FALSE(k.flops.has_value());
+    EXPECT_EQ(k.reason, "its op launches several kernels");
+  }
+}
+
+TEST(Roofline, WithoutPeaksThePointsStayAndSayWhy) {
+  RunBuilder run;
+  run.Device(0, "Unheard-of 9000");
+  AddLinear(run, run.Thread("main"), 0, 100'000);
+  Analysis analysis = run.Finish();
+  const RooflineFacts& facts = Facts(analysis);
+  ASSERT_EQ(facts.points.size(), 1u);
+  EXPECT_TRUE(facts.points[0].Tflops().has_value());
+  EXPECT_FALSE(facts.points[0].Efficiency().has_value());
+  EXPECT_NE(facts.points[0].reason.find("Unheard-of 9000"), std::string::npos);
+  const Json json = ToJson(facts, analysis.data());
+  EXPECT_TRUE(json["points"][0]["efficiency"].is_null());
+  EXPECT_TRUE(json["peaks"].empty());
+}
+
+TEST(Roofline, PeaksGivenByHandAreUsed) {
+  RunBuilder run;
+  run.Device(0, "Unheard-of 9000");
+  AddLinear(run, run.Thread("main"), 0, 100'000);
+  AnalysisOptions options;
+  options.peaks = {{"peak_dram_gbps", 4000}, {"peak_tflops", 2000}};
+  Analysis analysis = run.Finish(options);
+  EXPECT_DOUBLE_EQ(*Facts(analysis).points.at(0).roof_ns, 2.0 * 4096 * 2048 * 5632 / 2000e3);
+}
+
+TEST(Roofline, Tf32KernelsHaveTheirOwnPeak) {
+  RunBuilder run;
+  run.Device(0, "NVIDIA H200");
+  const ThreadId main = run.Thread("main");
+  run.Op(main, "aten::mm", 0, 50, "[[4096,4096],[4096,4096]]", R"(["float","float"])");
+  const RowId launch = run.Api(main, "cudaLaunchKernel", 10, 10);
+  run.Kernel("cutlass_80_tensorop_s1688gemm_128x128", 7, 100, 500'000, launch);
+  Analysis analysis = run.Finish();
+  EXPECT_EQ(Facts(analysis).points.at(0).dtype, "tf32");
+  EXPECT_DOUBLE_EQ(*Facts(analysis).points.at(0).roof_ns, 2.0 * 4096 * 4096 * 4096 / 495e3);
+}
+
+TEST(Roofline, AnOpWithoutAFormulaIsListedWithoutNumbers) {
+  RunBuilder run;
+  run.Device(0, "NVIDIA H200");
+  const ThreadId main = run.Thread("main");
+  run.Op(main, "vllm::moe_forward", 0, 50, "[[888,3072]]", R"(["c10::BFloat16"])");
+  const RowId launch = run.Api(main, "cudaLaunchKernel", 10, 10);
+  run.Kernel("moe", 7, 100, 1000, launch);
+  Analysis analysis = run.Finish();
+  const RooflineFacts& facts = Facts(analysis);
+  EXPECT_FALSE(facts.points.at(0).flops.has_value());
+  EXPECT_EQ(facts.points.at(0).reason, "no formula for this op");
+  EXPECT_EQ(facts.assessed_ns, 0);
+  EXPECT_TRUE(ToJson(facts, analysis.data())["points"][0]["source"].is_null());
+}
+
+}  // namespace
+}  // namespace nl
