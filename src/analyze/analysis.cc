@@ -39,4 +39,12 @@ Status Analysis::RunAll() {
   return {};
 }
 
+Json Analysis::SectionJson(const std::string& name) const {
+  if (!facts_.Has(name)) return Json();
+  for (const auto& describe : AllPasses()) {
+    if (describe().Info().name == name) return describe().FactsJson(data_, facts_);
+  }
+  return Json();
+}
+
 }  // namespace nl

@@ -27,6 +27,9 @@ class Analysis {
   // Every pass there is.
   Status RunAll();
 
+  // The section of one pass; null when the pass has not run or has nothing to show.
+  Json SectionJson(const std::string& name) const;
+
   const RunData& data() const { return data_; }
   const AnalysisOptions& options() const { return options_; }
   const FactBoard& facts() const { return facts_; }

@@ -66,6 +66,8 @@ class Pass {
   // Must put the facts named like the pass. What cannot be assessed is null with a
   // reason inside the facts, not an error.
   virtual Status Run(const RunData& data, const AnalysisOptions& options, FactBoard& facts) const = 0;
+  // Its facts as a section of reports; null when there is nothing to show.
+  virtual Json FactsJson(const RunData&, const FactBoard&) const { return Json(); }
 };
 
 // Every pass (generated from the folders of passes/).

@@ -180,6 +180,9 @@ class AccountingPass final : public Pass {
     facts.Put(std::move(out));
     return {};
   }
+  Json FactsJson(const RunData& data, const FactBoard& facts) const override {
+    return ToJson(facts.Get<AccountingFacts>(), facts.Get<TimelineFacts>(), data);
+  }
 };
 
 }  // namespace

@@ -268,6 +268,9 @@ class IdlePass final : public Pass {
     facts.Put(std::move(out));
     return {};
   }
+  Json FactsJson(const RunData& data, const FactBoard& facts) const override {
+    return ToJson(facts.Get<IdleFacts>(), facts.Get<TimelineFacts>(), data);
+  }
 };
 
 }  // namespace

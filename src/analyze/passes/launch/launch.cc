@@ -147,6 +147,9 @@ class LaunchPass final : public Pass {
     facts.Put(std::move(out));
     return {};
   }
+  Json FactsJson(const RunData& data, const FactBoard& facts) const override {
+    return ToJson(facts.Get<LaunchFacts>(), facts.Get<TimelineFacts>(), data);
+  }
 };
 
 }  // namespace

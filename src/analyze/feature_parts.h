@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What the sources of features.h share: where in the program each host span sits, the
+// operators that ran device work in program order, and steps. Not for other users.
+// Thread rule: built once by one thread, then read. Ownership: refers to the run.
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analyze/features.h"
+#include "base/intervals.h"
+
+namespace nl::features {
+
+enum class ApiKind : uint8_t { kUnknown, kOther, kLaunch, kSync, kCopy, kBlockingCopy, kAlloc };
+ApiKind ClassifyApi(std::string_view name);
+
+enum class ElementType : uint8_t { kUnknown, kOther, kFp32, kHalf };
+
+// Shapes and types of an operator's inputs; only what patterns ask for.
+struct OpInputs {
+  std::vector<std::vector<int64_t>> dims;  // of tensors; scalars are empty
+  std::vector<ElementType> types;
+  int64_t Elements(size_t input) const;
+  int64_t LastDim(size_t input) const;
+};
+struct GemmShape {
+  int64_t batch = 0, m = 0, n = 0, k = 0;  // n = 0: not known
+};
+GemmShape GemmShapeOf(std::string_view op, const OpInputs& inputs);
+
+// An operator call with device work of its own, in program order.
+struct LeafOp {
+  uint32_t node;  // in the host tree
+  uint32_t work;  // its longest kernel or copy
+  uint32_t kernels = 0;
+  int64_t device_ns = 0;
+  KernelFamily family = KernelFamily::kOther;  // of the longest
+  uint32_t block = kNone;                      // module names: inferred MLP or attention
+};
+
+struct Step {
+  int64_t start_ns, end_ns;
+};
+
+// Keeps local numbers for names made here (module classes, stages).
+class NameTable {
+ public:
+  uint32_t Add(const std::string& name);
+  const std::string& Text(uint32_t index) const;  // "" for kNone
+
+ private:
+  std::vector<std::string> names_;
+  std::unordered_map<std::string, uint32_t> index_;
+};
+
+struct Program {
+  Program(const RunData& d, const TimelineFacts& t) : data(d), timeline(t) {}
+  const RunData& data;
+  const TimelineFacts& timeline;
+  NameTable modules, stages;
+  std::vector<uint32_t> module_of, stage_of;  // by host node
+  std::vector<LeafOp> leaves;
+  std::vector<Step> steps;  // by time, one label, not overlapping; else empty
+  std::string step_label;
+  int64_t device_ns = 0;                // sum over all work
+  std::vector<Interval> busy;           // any device working, merged
+  std::vector<int64_t> busy_before_ns;  // busy time before busy[i]
+  bool has_shapes = false, has_types = false;
+
+  void Build();
+  // Device-idle time in [from, to).
+  int64_t IdleNs(int64_t from_ns, int64_t to_ns) const;
+  // Start of the first busy stretch at or after the time; INT64_MAX when none.
+  int64_t NextBusyNs(int64_t from_ns) const;
+  uint32_t StepAt(int64_t time_ns) const;  // kNone outside
+  ApiKind KindOf(StringId api) const {
+    return IsNull(api) ? ApiKind::kOther : api_kinds_[static_cast<size_t>(api)];
+  }
+  const OpInputs& InputsOf(uint32_t op_row) const;
+  // Outermost op of the unbroken chain of ops around a node; the node itself without one.
+  uint32_t CallerOf(uint32_t node) const;
+  // Nearest Python function of the user around a node, "" when not sampled.
+  std::string PythonAround(uint32_t node) const;
+  // Module of a leaf: recorded, else inferred.
+  uint32_t ModuleOf(const LeafOp& leaf) const {
+    return module_of[leaf.node] != kNone ? module_of[leaf.node] : leaf.block;
+  }
+  std::string_view OpName(const LeafOp& leaf) const { return data.Text(timeline.host.name[leaf.node]); }
+  std::string Place(std::string_view op, uint32_t module, uint32_t stage) const;
+
+ private:
+  void BuildPlaces();
+  void BuildLeaves();
+  void BuildSteps();
+  void BuildBusy();
+
+  std::vector<ApiKind> api_kinds_;  // by string
+  mutable std::unordered_map<uint64_t, OpInputs> inputs_;
+};
+
+// Fill their part of the features.
+// Attention, fp32 islands, chains, layout copies. Names the leaves' inferred blocks, so it
+// comes first; returns the shares that are 0 for every operator not named.
+std::vector<const char*> AddPatterns(Program& program, Features& out);
+void AddSites(const Program& program, Features& out);   // sync, copy, allocation callers; op call sites
+void AddDevice(const Program& program, Features& out);  // busy and idle, launches, copies, repeats
+void AddKernels(const Program& program, Features& out);
+void AddStages(const Program& program, Features& out);
+
+inline double Ms(int64_t ns) { return static_cast<double>(ns) / 1e6; }
+inline double Ratio(int64_t part, int64_t whole) {
+  return static_cast<double>(part) / static_cast<double>(whole);
+}
+
+}  // namespace nl::features

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Features, then rules, then the diagnosis.
+#include "analyze/facts/findings.h"
+
+#include "analyze/pass.h"
+#include "analyze/passes/findings/diagnosis.h"
+#include "analyze/rules/engine.h"
+
+namespace nl {
+
+namespace {
+
+Json Text(const std::string& text) { return text.empty() ? Json() : Json(text); }
+Json Number(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+
+Json EvidenceJson(const std::vector<Evidence>& list) {
+  Json out = Json::array();
+  for (const Evidence& e : list) {
+    out.push_back({{"table", Text(e.table)},
+                   {"row", e.row ? Json(*e.row) : Json()},
+                   {"what", e.what},
+                   {"value", Number(e.value)},
+                   {"unit", Text(e.unit)}});
+  }
+  return out;
+}
+
+Json FindingJson(const Finding& f) {
+  Json out;
+  out["rule"] = f.rule;
+  out["title"] = f.title;
+  out["severity"] = RuleSeverityName(f.severity);
+  out["score"] = Number(f.score);
+  out["confidence"] = f.confidence;
+  out["impact_ms"] = Number(f.impact_ms);
+  out["cost_ms"] = Number(f.cost_ms);
+  out["counted_in"] = f.counted_in;
+  out["stage"] = Text(f.stage);
+  out["module"] = Text(f.module);
+  out["op"] = Text(f.op);
+  out["kernel"] = Text(f.kernel);
+  out["message"] = f.message;
+  out["suggestions"] = f.suggestions;
+  out["refs"] = f.refs;
+  out["evidence"] = EvidenceJson(f.evidence);
+  return out;
+}
+
+}  // namespace
+
+Json ToJson(const FindingsFacts& facts, const RunData&) {
+  const Diagnosis& d = facts.diagnosis;
+  Json out;
+  out["diagnosis"] = {{"class", d.bound},
+                      {"confidence", d.confidence},
+                      {"evidence", EvidenceJson(d.evidence)},
+                      {"settle", d.settle},
+                      {"nearest", Text(d.nearest)}};
+  out["findings"] = Json::array();
+  for (const Finding& f : facts.findings) out["findings"].push_back(FindingJson(f));
+  out["not_assessed"] = Json::array();
+  for (const NotAssessed& n : facts.not_assessed)
+    out["not_assessed"].push_back({{"rule", n.rule}, {"needs", n.needs}, {"advice", Text(n.advice)}});
+  out["rules"] = facts.rules;
+  return out;
+}
+
+namespace passes::findings {
+
+namespace {
+
+class FindingsPass final : public Pass {
+ public:
+  PassInfo Info() const override {
+    return {FindingsFacts::kName, "What bounds the run, and what rules found in it", {TimelineFacts::kName}};
+  }
+  Status Run(const RunData& data, const AnalysisOptions& options, FactBoard& facts) const override {
+    NL_ASSIGN(const RuleSet rules, RuleSet::Load(options.rules_files));
+    const Features features = ComputeFeatures(data, facts.Get<TimelineFacts>());
+    RuleResults results = ApplyRules(rules, features);
+    FindingsFacts out;
+    out.diagnosis = Diagnose(features);
+    out.findings = std::move(results.findings);
+    out.not_assessed = std::move(results.not_assessed);
+    out.rules = results.rules;
+    facts.Put(std::move(out));
+    return {};
+  }
+  Json FactsJson(const RunData& data, const FactBoard& facts) const override {
+    return ToJson(facts.Get<FindingsFacts>(), data);
+  }
+};
+
+}  // namespace
+
+const Pass& Describe() {
+  static const FindingsPass pass;
+  return pass;
+}
+
+}  // namespace passes::findings
+
+}  // namespace nl

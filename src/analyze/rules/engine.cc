@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/rules/engine.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include <fmt/format.h>
+
+namespace nl {
+
+namespace {
+
+struct Outcome {
+  std::optional<bool> holds;
+  std::vector<std::string> missing;  // names that were null
+};
+
+class Evaluation {
+ public:
+  Evaluation(const Rule& rule, const Features& features, const FeatureSubject& subject)
+      : rule_(rule), features_(features), subject_(subject) {
+    names_.number = [this](const std::string& name) { return Number(name); };
+    names_.text = [this](const std::string& name) { return Text(name); };
+  }
+
+  std::optional<double> Number(const std::string& name) const {
+    if (const auto param = rule_.params.find(name); param != rule_.params.end()) return param->second;
+    const std::string_view full = Full(name);
+    if (const auto value = subject_.Number(full)) return value;
+    return features_.run.Number(full);
+  }
+
+  Outcome Where() const {
+    Outcome out;
+    const auto value = rule_.where.Evaluate([&](const std::string& name) {
+      const auto number = Number(name);
+      if (!number) out.missing.push_back(std::string(Full(name)));
+      return number;
+    });
+    if (value) out.holds = *value != 0;
+    return out;
+  }
+
+  Finding Make() const {
+    Finding out;
+    out.rule = rule_.id;
+    out.title = rule_.title;
+    out.severity = rule_.severity;
+    out.first = rule_.first;
+    // A confidence nobody can work out is an even chance.
+    out.confidence = std::clamp(rule_.confidence.Evaluate(names_.number).value_or(0.5), 0.0, 1.0);
+    if (rule_.impact) out.cost_ms = rule_.impact->Evaluate(names_.number);
+    if (out.cost_ms) out.cost_ms = std::max(*out.cost_ms, 0.0);
+    SetPlace(out);
+    out.message = rule_.message.Render(names_);
+    for (const Suggestion& s : rule_.suggest) {
+      if (s.when && s.when->Evaluate(names_.number).value_or(0) == 0) continue;
+      out.suggestions.push_back(s.text.Render(names_));
+    }
+    out.refs = rule_.refs;
+    AddEvidence(rule_.where, out);
+    if (rule_.impact) AddEvidence(*rule_.impact, out);
+    for (const EvidenceRow& row : subject_.rows)
+      out.evidence.push_back({row.table, row.row, row.what, row.value, row.unit});
+    return out;
+  }
+
+ private:
+  static std::string_view Full(std::string_view name) {
+    const std::string_view full = FeatureOfShortName(name);
+    return full.empty() ? name : full;
+  }
+  // A text nobody recorded reads as such, not as a hole in the sentence.
+  std::optional<std::string> Text(const std::string& name) const {
+    const FeatureInfo* info = FindFeature(Full(name));
+    if (info == nullptr || info->unit != "text") return std::nullopt;
+    for (const FeatureSubject* from : {&subject_, &features_.run}) {
+      const std::string text = from->Text(info->name);
+      if (!text.empty()) return text;
+    }
+    const std::string_view what = info->name.substr(info->name.find('.') + 1);
+    if (what == "module") return "the module around it";
+    if (what == "stage") return "its stage";
+    if (what == "device") return "the device";
+    if (what == "op" || what == "top_op" || what == "launch_op") return "the operators";
+    return fmt::format("(no {} recorded)", what);
+  }
+  void SetPlace(Finding& out) const {
+    out.stage = subject_.Text("stage.name");
+    if (rule_.scope == RuleScope::kOp) {
+      out.stage = subject_.Text("op.stage");
+      out.module = subject_.Text("op.module");
+      out.op = subject_.Text("op.name");
+    } else if (rule_.scope == RuleScope::kKernel) {
+      out.stage = subject_.Text("kernel.stage");
+      out.module = subject_.Text("kernel.module");
+      out.op = subject_.Text("kernel.op");
+      out.kernel = subject_.Text("kernel.name");
+    }
+  }
+  void AddEvidence(const Expression& from, Finding& out) const {
+    for (const Expression::Name& name : from.names()) {
+      if (rule_.params.count(name.text) > 0) continue;
+      const std::string full(Full(name.text));
+      const auto same = [&](const Evidence& e) { return e.what == full; };
+      if (std::any_of(out.evidence.begin(), out.evidence.end(), same)) continue;
+      const FeatureInfo* info = FindFeature(full);
+      out.evidence.push_back(
+          {"", std::nullopt, full, Number(name.text), info ? std::string(info->unit) : ""});
+    }
+  }
+
+  const Rule& rule_;
+  const Features& features_;
+  const FeatureSubject& subject_;
+  RuleNames names_;
+};
+
+std::vector<const FeatureSubject*> SubjectsOf(RuleScope scope, const Features& features) {
+  std::vector<const FeatureSubject*> out;
+  const auto all = [&](const std::vector<FeatureSubject>& list) {
+    for (const FeatureSubject& subject : list) out.push_back(&subject);
+  };
+  switch (scope) {
+    case RuleScope::kRun: out.push_back(&features.run); break;
+    case RuleScope::kStage: all(features.stages); break;
+    case RuleScope::kOp: all(features.ops); break;
+    case RuleScope::kKernel: all(features.kernels); break;
+    case RuleScope::kCompare: break;
+  }
+  return out;
+}
+
+NotAssessed MissingData(const Rule& rule, const Features& features) {
+  NotAssessed out{rule.id, {}, ""};
+  for (const std::string& need : rule.needs) {
+    if (features.Has(need)) continue;
+    for (const DataKind& kind : DataKinds()) {
+      if (kind.name != need) continue;
+      out.needs.push_back(std::string(kind.text));
+      if (out.advice.empty()) out.advice = std::string(kind.advice);
+    }
+  }
+  return out;
+}
+
+std::string_view NothingOf(RuleScope scope) {
+  switch (scope) {
+    case RuleScope::kStage: return "labelled stages";
+    case RuleScope::kOp: return "framework operators";
+    case RuleScope::kKernel: return "kernels";
+    case RuleScope::kCompare: return "a baseline run";
+    case RuleScope::kRun: break;
+  }
+  return "a run";
+}
+
+void Apply(const Rule& rule, const Features& features, RuleResults& out) {
+  NotAssessed lacking = MissingData(rule, features);
+  const std::vector<const FeatureSubject*> subjects = SubjectsOf(rule.scope, features);
+  if (lacking.needs.empty() && subjects.empty()) lacking.needs.push_back(std::string(NothingOf(rule.scope)));
+  if (!lacking.needs.empty()) {
+    out.not_assessed.push_back(std::move(lacking));
+    return;
+  }
+  bool assessed = false;
+  std::set<std::string> missing;
+  for (const FeatureSubject* subject : subjects) {
+    const Evaluation evaluation(rule, features, *subject);
+    const Outcome outcome = evaluation.Where();
+    if (!outcome.holds) {
+      missing.insert(outcome.missing.begin(), outcome.missing.end());
+      continue;
+    }
+    assessed = true;
+    if (*outcome.holds) out.findings.push_back(evaluation.Make());
+  }
+  if (assessed) return;
+  if (missing.empty()) missing.insert("a condition that does not divide by zero");
+  out.not_assessed.push_back({rule.id, {missing.begin(), missing.end()}, ""});
+}
+
+bool SamePlace(const Finding& a, const Finding& b) {
+  const bool a_run = a.op.empty() && a.kernel.empty(), b_run = b.op.empty() && b.kernel.empty();
+  if (a_run || b_run) return true;
+  return !a.module.empty() || !b.module.empty() ? a.module == b.module : a.op == b.op;
+}
+
+// One cost is one finding's: what covering findings hold is taken off.
+void Uncover(const RuleSet& rules, std::vector<Finding>& findings) {
+  for (Finding& finding : findings) {
+    finding.impact_ms = finding.cost_ms;
+    const Rule* rule = rules.Find(finding.rule);
+    for (const Finding& other : findings) {
+      if (!finding.cost_ms || !other.cost_ms || *other.cost_ms <= 0 || &other == &finding) continue;
+      const auto& by = rule->covered_by;
+      if (std::find(by.begin(), by.end(), other.rule) == by.end() || !SamePlace(finding, other)) continue;
+      finding.impact_ms = std::max(0.0, *finding.impact_ms - *other.cost_ms);
+      auto& in = finding.counted_in;
+      if (std::find(in.begin(), in.end(), other.rule) == in.end()) in.push_back(other.rule);
+    }
+    if (finding.impact_ms)
+      finding.score = static_cast<double>(finding.severity) * *finding.impact_ms * finding.confidence;
+  }
+}
+
+void Deduplicate(std::vector<Finding>& findings) {
+  std::map<std::tuple<std::string, std::string, std::string, std::string, std::string>, size_t> seen;
+  std::vector<Finding> kept;
+  for (Finding& f : findings) {
+    const auto [it, added] = seen.try_emplace({f.rule, f.stage, f.module, f.op, f.kernel}, kept.size());
+    if (added) {
+      kept.push_back(std::move(f));
+    } else if (f.cost_ms.value_or(-1) > kept[it->second].cost_ms.value_or(-1)) {
+      kept[it->second] = std::move(f);
+    }
+  }
+  findings = std::move(kept);
+}
+
+}  // namespace
+
+RuleResults ApplyRules(const RuleSet& rules, const Features& features) {
+  RuleResults out;
+  for (const Rule& rule : rules.rules()) {
+    if (!rule.enabled) continue;
+    ++out.rules;
+    Apply(rule, features, out);
+  }
+  Deduplicate(out.findings);
+  Uncover(rules, out.findings);
+  std::stable_sort(out.findings.begin(), out.findings.end(), [](const Finding& a, const Finding& b) {
+    if (a.first != b.first) return a.first;
+    const double left = a.score.value_or(-1), right = b.score.value_or(-1);
+    if (left != right) return left > right;
+    const double left_cost = a.cost_ms.value_or(-1), right_cost = b.cost_ms.value_or(-1);
+    if (left_cost != right_cost) return left_cost > right_cost;
+    return a.rule < b.rule;
+  });
+  return out;
+}
+
+}  // namespace nl

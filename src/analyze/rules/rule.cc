@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/rules/rule.h"
+
+#include <cmath>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "base/human.h"
+
+namespace nl {
+
+namespace {
+
+constexpr std::string_view kScopes[] = {"run", "stage", "op", "kernel", "compare"};
+constexpr std::string_view kSeverities[] = {"low", "medium", "high"};
+
+bool IsForm(std::string_view form) {
+  if (form.size() == 3 && form[0] == '.' && form[1] >= '0' && form[1] <= '9' && form[2] == 'f') return true;
+  for (const std::string_view known : {"", "pct", "ms", "us", "bytes", "count"}) {
+    if (form == known) return true;
+  }
+  return false;
+}
+
+bool IsName(std::string_view name) {
+  TextProblem ignored;
+  const std::optional<Expression> parsed = Expression::Parse(name, ignored);
+  return parsed && parsed->names().size() == 1 && parsed->names()[0].text == name;
+}
+
+std::string Formatted(double value, std::string_view form) {
+  if (form == "pct") return fmt::format("{:.1f} %", 100 * value);
+  if (form == "ms") return HumanMs(value);
+  if (form == "us") return HumanMs(value / 1e3);
+  const bool whole = std::fabs(value) < 1e15;
+  if (form == "bytes" && whole) return HumanBytes(std::llround(value));
+  if (form == "count" && whole) return HumanCount(std::llround(value));
+  if (form.size() == 3) return fmt::format("{:.{}f}", value, form[1] - '0');
+  return fmt::format("{:.4g}", value);
+}
+
+template <size_t N>
+std::optional<size_t> IndexOf(const std::string_view (&names)[N], std::string_view name) {
+  for (size_t i = 0; i < N; ++i) {
+    if (names[i] == name) return i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view RuleScopeName(RuleScope scope) { return kScopes[static_cast<size_t>(scope)]; }
+std::string_view RuleSeverityName(RuleSeverity severity) {
+  return kSeverities[static_cast<size_t>(severity) - 1];
+}
+std::optional<RuleScope> ParseRuleScope(std::string_view name) {
+  const auto index = IndexOf(kScopes, name);
+  return index ? std::optional(static_cast<RuleScope>(*index)) : std::nullopt;
+}
+std::optional<RuleSeverity> ParseRuleSeverity(std::string_view name) {
+  const auto index = IndexOf(kSeverities, name);
+  return index ? std::optional(static_cast<RuleSeverity>(*index + 1)) : std::nullopt;
+}
+
+std::optional<TextTemplate> TextTemplate::Parse(std::string_view text, TextProblem& problem) {
+  TextTemplate out;
+  out.text_ = std::string(text);
+  std::string literal;
+  for (size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    const bool doubled = at + 1 < text.size() && text[at + 1] == c;
+    if (c != '{' && c != '}') {
+      literal += c;
+      ++at;
+    } else if (doubled) {
+      literal += c;
+      at += 2;
+    } else if (c == '}') {
+      problem = {at + 1, "'}' without '{'; write '}}' for the character"};
+      return std::nullopt;
+    } else {
+      const size_t close = text.find('}', at);
+      if (close == std::string_view::npos) {
+        problem = {at + 1, "'{' without '}'; write '{{' for the character"};
+        return std::nullopt;
+      }
+      const std::string_view inside = text.substr(at + 1, close - at - 1);
+      const size_t colon = std::min(inside.find(':'), inside.size());
+      const std::string_view name = inside.substr(0, colon);
+      const std::string_view form = colon < inside.size() ? inside.substr(colon + 1) : "";
+      if (!IsName(name) || !IsForm(form)) {
+        problem = {at + 2,
+                   IsName(name)
+                       ? fmt::format("'{}' is no form; there are .Nf, pct, ms, us, bytes, count", form)
+                       : fmt::format("'{}' is no name", name)};
+        return std::nullopt;
+      }
+      if (!literal.empty()) out.parts_.push_back({std::move(literal), "", false, 1});
+      literal.clear();
+      out.parts_.push_back({std::string(name), std::string(form), true, at + 2});
+      at = close + 1;
+    }
+  }
+  if (!literal.empty()) out.parts_.push_back({std::move(literal), "", false, 1});
+  return out;
+}
+
+std::string TextTemplate::Render(const RuleNames& names) const {
+  std::string out;
+  for (const Part& part : parts_) {
+    if (!part.is_name) {
+      out += part.text;
+    } else if (const auto text = names.text(part.text)) {
+      out += *text;
+    } else if (const auto number = names.number(part.text)) {
+      out += Formatted(*number, part.form);
+    } else {
+      out += "unknown";
+    }
+  }
+  return out;
+}
+
+const Rule* RuleSet::Find(std::string_view id) const {
+  for (const Rule& rule : rules_) {
+    if (rule.id == id) return &rule;
+  }
+  return nullptr;
+}
+
+const std::vector<DataKind>& DataKinds() {
+  static const std::vector<DataKind> kinds = {
+      {"device_work", "kernels, copies or memsets on a device", "record with GPU activities on"},
+      {"ops", "framework operators", "record with CPU activities on"},
+      {"launches", "launch calls linked to the work they caused",
+       "record runtime API calls (CUPTI or roctracer)"},
+      {"shapes", "input shapes of operators", "record with record_shapes=True"},
+      {"dtypes", "input types of operators", "record with record_shapes=True"},
+      {"steps", "steps of the loop", "label them: ProfilerStep, or a range LLM@decode_step"},
+      {"kernel_counters", "kernel counters", "record with counters (pm sampling) or attach an ncu report"},
+      {"ncu_metrics", "Nsight Compute metrics", "attach an ncu report of these kernels"},
+      {"clock_samples", "SM clock samples", "record with clock sampling on"},
+      {"profiler_cost", "what the profiler itself cost", "record with a profiler that reports its overhead"},
+      {"baseline", "a baseline run", "compare two runs"},
+  };
+  return kinds;
+}
+
+std::string FindProjectRules(const std::string& directory) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  for (fs::path at = directory;; at = at.parent_path()) {
+    if (at.empty()) return "";
+    const fs::path file = at / ".neurolens_rules.yaml";
+    if (fs::is_regular_file(file, ignored)) return file.string();
+    if (fs::exists(at / ".git", ignored) || at == at.parent_path()) return "";
+  }
+}
+
+}  // namespace nl
