@@ -22,7 +22,7 @@ nl_setup() {
 nl_current() {
   local dir=$NL_ROOT/build/release parts=() part
   [[ -x $dir/neurolens && -f $dir/.built ]] || return 1
-  for part in CMakeLists.txt CMakePresets.json cmake schemas src; do
+  for part in CMakeLists.txt CMakePresets.json cmake schemas src web/src web/index.html web/package-lock.json; do
     [[ -e $NL_ROOT/$part ]] && parts+=("$NL_ROOT/$part")
   done
   [[ -z $(find "${parts[@]}" -newer "$dir/.built" -print -quit) ]]

@@ -57,7 +57,7 @@ class Session {
   Session(const std::vector<std::string>& words, const CliHost& host) : words_(words), host_(host) {
     // Known before parsing, so that an error in the words is reported as asked for.
     const auto end = std::find(words.begin(), words.end(), "--");
-    options_.json = std::find(words.begin(), end, "--json") != end;
+    guessed_json_ = std::find(words.begin(), end, "--json") != end;
   }
 
   int Run() {
@@ -90,7 +90,8 @@ class Session {
                                    color ? "\x1b[0m" : "", PrintableText(bare.ToString(), Keep::kLines));
     if (!error.hint.empty()) text += fmt::format("  hint: {}\n", PrintableText(error.hint));
     WriteAll(host_.err_fd, text);
-    if (options_.json) WriteAll(host_.out_fd, DumpJson(ErrorJson(error), 2) + "\n");
+    if (options_.json || (!parsed_ && guessed_json_))
+      WriteAll(host_.out_fd, DumpJson(ErrorJson(error), 2) + "\n");
     return ExitStatus(error.code);
   }
 
@@ -109,6 +110,7 @@ class Session {
     const CommandInfo command = DescribeCommand(*op);
     const Result<Json> args = ParseParams(command, rest, options_);
     if (!args.ok()) return Fail(args.error());
+    parsed_ = true;
     if (options_.help) return Print(CommandHelp(command, Style(host_.out_fd)), kOk);
     if (options_.version && name != "version") return RunCommand("version", {});
     if (const Status loaded = LoadSettings(); !loaded.ok()) return Fail(loaded.error());
@@ -212,6 +214,8 @@ class Session {
   const std::vector<std::string>& words_;
   const CliHost& host_;
   GlobalOptions options_;
+  bool guessed_json_ = false;  // --json is somewhere among the words
+  bool parsed_ = false;        // the words are understood: options_ says it
   std::optional<Settings> settings_;
   std::optional<ProgressLine> progress_;
 };

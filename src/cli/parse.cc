@@ -166,7 +166,7 @@ class ParamParser {
     for (const ParamInfo& param : command_.params) {
       if (param.positional) continue;
       const std::string name = FlagName(param.name);
-      if (flag.name == name) return TakeParam(param, flag);
+      if (flag.name == name && !MeantAsGlobal(param, flag)) return TakeParam(param, flag);
       if (param.kind == ParamKind::kBool && flag.name == "--no-" + name.substr(2)) {
         if (flag.value) return InvalidInput(fmt::format("{} takes no value", flag.name));
         args_[param.name] = false;
@@ -177,6 +177,13 @@ class ParamParser {
       return ApplyGlobal(*global, flag, words_, at_, options_);
     }
     return UnknownFlag(flag.name, command_.params, fmt::format("neurolens {} --help", command_.op.name));
+  }
+
+  // A command may give a global flag a value of its own (analyze --json FILE); bare, it is the global one.
+  bool MeantAsGlobal(const ParamInfo& param, const FlagWord& flag) const {
+    const GlobalFlag* global = FindGlobal(flag.name);
+    return global != nullptr && global->value_name.empty() && param.kind != ParamKind::kBool && !flag.value &&
+           (at_ >= words_.size() || LooksLikeFlag(words_[at_]));
   }
 
   Status TakeParam(const ParamInfo& param, const FlagWord& flag) {

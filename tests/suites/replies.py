@@ -20,7 +20,8 @@ CALLS = {
     "import": ["import", TRACE], "kernels": ["kernels", "--by-shape"], "tag": ["tag", "@latest", "a=b"],
     "query": ["query", "SELECT count(*) AS n FROM kernel"],
     "export": ["export", "@latest", "--format", "bundle", "--out", "%s/run.zip"], "validate": ["validate", "%s/run.json"],
-    "docs": ["docs", "ops"], "rm": ["rm", "@latest"],
+    "docs": ["docs", "ops"], "stages": ["stages"], "flame": ["flame"], "roofline": ["roofline"], "critical-path": ["critical-path"],
+    "fingerprint": ["fingerprint"], "report": ["report", "@latest", "--out", "%s/report"], "analyze": ["analyze", "@latest"], "rm": ["rm", "@latest"],
 }
 
 

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/report_breakdown.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/human.h"
+#include "report/report_value.h"
+
+namespace nl {
+
+namespace {
+
+double Ms(int64_t ns) { return static_cast<double>(ns) / 1e6; }
+
+class Parts {
+ public:
+  explicit Parts(int64_t whole_ns) : whole_ns_(whole_ns) {}
+
+  void Add(const char* what, const char* label, int64_t ns, bool idle) {
+    if (ns <= 0) return;
+    Json part{{"what", what}, {"label", label}, {"ms", Ms(ns)}};
+    part["share"] = whole_ns_ > 0 ? static_cast<double>(ns) / static_cast<double>(whole_ns_) : 0.0;
+    part["idle"] = idle;
+    parts_.push_back(std::move(part));
+  }
+  Json Take() { return std::move(parts_); }
+
+ private:
+  int64_t whole_ns_;
+  Json parts_ = Json::array();
+};
+
+struct Edge {
+  int64_t at_ns;
+  uint8_t work;
+  int8_t change;
+};
+
+// Time of one device in each combination of classes (bit per class); [0] stays 0.
+std::array<int64_t, 8> Combinations(std::vector<Edge>& edges) {
+  std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.at_ns < b.at_ns; });
+  std::array<int64_t, 8> time{};
+  std::array<int64_t, kWorkClasses> open{};
+  int64_t before_ns = 0;
+  unsigned mask = 0;
+  for (const Edge& edge : edges) {
+    time[mask] += mask != 0 ? edge.at_ns - before_ns : 0;
+    before_ns = edge.at_ns;
+    open[edge.work] += edge.change;
+    const unsigned bit = 1u << edge.work;
+    mask = open[edge.work] > 0 ? mask | bit : mask & ~bit;
+  }
+  return time;
+}
+
+void AddIdle(Parts& parts, int64_t idle_ns, const Json& section) {
+  const auto ns = [&section](const char* key) {
+    return static_cast<int64_t>(std::llround(NumberAt(section, key).value_or(0) * 1e6));
+  };
+  const int64_t host = ns("host_ms"), launch = ns("launch_ms"), sync = ns("sync_ms"), other = ns("other_ms");
+  const int64_t explained = host + launch + sync + other;
+  // A rounding of 1 ns a part is not a contradiction.
+  if (explained <= 0 || explained > idle_ns + 4) {
+    parts.Add("idle", "Idle", idle_ns, true);
+    return;
+  }
+  parts.Add("idle_host", "Idle: waiting for the host", host, true);
+  parts.Add("idle_launch", "Idle: launch latency", launch, true);
+  parts.Add("idle_sync", "Idle: synchronisation and dependencies", sync, true);
+  parts.Add("idle_other", "Idle: no cause recorded", other, true);
+  parts.Add("idle_edges", "Idle: before the first and after the last device work", idle_ns - explained, true);
+}
+
+Json DeviceBreakdown(const TimelineFacts& timeline, const Json& idle_section) {
+  std::vector<std::vector<Edge>> edges(timeline.devices.size());
+  const DeviceWork& work = timeline.work;
+  for (size_t i = 0; i < work.size(); ++i) {
+    const auto cls = static_cast<uint8_t>(work.work[i]);
+    edges[work.device[i]].push_back({work.start_ns[i], cls, 1});
+    edges[work.device[i]].push_back({work.end_ns[i], cls, -1});
+  }
+  std::array<int64_t, 8> sum{};
+  for (std::vector<Edge>& device : edges) {
+    const std::array<int64_t, 8> time = Combinations(device);
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += time[i];
+  }
+  const int64_t whole_ns = timeline.wall_ns() * static_cast<int64_t>(timeline.devices.size());
+  int64_t busy_ns = 0;
+  for (const int64_t ns : sum) busy_ns += ns;
+  Parts parts(whole_ns);
+  parts.Add("compute", "Compute kernels", sum[1], false);
+  parts.Add("communication", "Communication", sum[2], false);
+  parts.Add("memory", "Copies and fills", sum[4], false);
+  parts.Add("overlap", "Several of these at once", sum[3] + sum[5] + sum[6] + sum[7], false);
+  AddIdle(parts, whole_ns - busy_ns, idle_section);
+  return parts.Take();
+}
+
+// The busiest thread, each moment counted for the innermost span.
+Json HostBreakdown(const TimelineFacts& timeline) {
+  const HostTree& host = timeline.host;
+  std::array<int64_t, 4> best{};
+  int64_t best_ns = 0;
+  for (const TimelineFacts::HostThread& thread : timeline.threads) {
+    std::array<int64_t, 4> self{};
+    int64_t covered_ns = 0;
+    for (uint32_t i = thread.first; i < thread.last; ++i) {
+      const int64_t ns = host.end_ns[i] - host.start_ns[i];
+      self[static_cast<size_t>(host.kind[i])] += ns;
+      if (host.parent[i] == kNone)
+        covered_ns += ns;
+      else
+        self[static_cast<size_t>(host.kind[host.parent[i]])] -= ns;
+    }
+    if (covered_ns <= best_ns) continue;
+    best = self;
+    best_ns = covered_ns;
+  }
+  Parts parts(timeline.wall_ns());
+  parts.Add("op", "Framework operators", best[static_cast<size_t>(HostKind::kOp)], false);
+  parts.Add("python", "Python", best[static_cast<size_t>(HostKind::kPython)], false);
+  parts.Add("range", "Labelled ranges", best[static_cast<size_t>(HostKind::kRange)], false);
+  parts.Add("api", "Runtime calls", best[static_cast<size_t>(HostKind::kApi)], false);
+  parts.Add("nothing", "Nothing recorded", timeline.wall_ns() - best_ns, true);
+  return parts.Take();
+}
+
+const char* LeadOf(const std::string& diagnosis) {
+  if (diagnosis == "cpu_bound") return "Held back by the host";
+  if (diagnosis == "gpu_bound_compute") return "Limited by GPU compute";
+  if (diagnosis == "gpu_bound_memory") return "Limited by GPU memory bandwidth";
+  if (diagnosis == "launch_bound") return "Held back by kernel launches";
+  if (diagnosis == "transfer_bound") return "Held back by copies between host and GPU";
+  if (diagnosis == "sync_bound") return "Held back by synchronisation";
+  if (diagnosis == "communication_bound") return "Held back by communication";
+  if (diagnosis == "balanced") return "No single limit";
+  return nullptr;
+}
+
+const char* WaitPhrase(const std::string& what) {
+  if (what == "idle_host") return "it waits for the host";
+  if (what == "idle_launch") return "it waits for launches to arrive";
+  if (what == "idle_sync") return "it waits for synchronisation or other work";
+  if (what == "idle_edges") return "it has not started or is done already";
+  return "it is idle";
+}
+
+const char* LeadOfBusy(double busy) {
+  if (busy < 0.4) return "Mostly idle";
+  if (busy < 0.8) return "Partly idle";
+  return "Busy";
+}
+
+std::string Percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+const Json* Largest(const Json& breakdown, bool idle) {
+  const Json* best = nullptr;
+  for (const Json& part : breakdown) {
+    if (part["idle"].get<bool>() != idle) continue;
+    if (best == nullptr || part["ms"].get<double>() > (*best)["ms"].get<double>()) best = &part;
+  }
+  return best;
+}
+
+}  // namespace
+
+Json BreakdownJson(const TimelineFacts& timeline, const Json& idle_section) {
+  return timeline.devices.empty() ? HostBreakdown(timeline) : DeviceBreakdown(timeline, idle_section);
+}
+
+std::string VerdictText(const Json& report) {
+  const Json& breakdown = report["breakdown"];
+  const double wall_ms = report["wall_ms"];
+  if (wall_ms <= 0 || breakdown.empty())
+    return "The run has no timed events, so there is nothing to explain.";
+  const size_t devices = report["devices"].size();
+  if (devices == 0) {
+    const Json* top = Largest(breakdown, false);
+    std::string out =
+        fmt::format("Host only: no device work was recorded in {} of wall time", HumanMs(wall_ms));
+    if (top != nullptr) {
+      std::string label = (*top)["label"];
+      label[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(label[0])));
+      out += fmt::format("; the busiest thread spends {} of it in {}", Percent((*top)["share"]), label);
+    }
+    return out + ".";
+  }
+  double busy = 0;
+  for (const Json& part : breakdown) {
+    if (!part["idle"].get<bool>()) busy += part["share"].get<double>();
+  }
+  const char* known = LeadOf(TextAt(ChildAt(report, "diagnosis"), "class"));
+  const char* lead = known != nullptr ? known : LeadOfBusy(busy);
+  std::string out = devices == 1 ? fmt::format("{}: the GPU works {} of {} ({})", lead,
+                                               HumanMs(busy * wall_ms), HumanMs(wall_ms), Percent(busy))
+                                 : fmt::format("{}: the {} GPUs work {} of {} of wall time", lead, devices,
+                                               Percent(busy), HumanMs(wall_ms));
+  const Json* wait = Largest(breakdown, true);
+  if (wait != nullptr && (*wait)["share"].get<double>() >= 0.05) {
+    out +=
+        fmt::format("; for {} ({}) {}", HumanMs((*wait)["ms"].get<double>() / static_cast<double>(devices)),
+                    Percent((*wait)["share"]), WaitPhrase((*wait)["what"]));
+  }
+  return out + ".";
+}
+
+}  // namespace nl

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string_view>
+
+#include "report/report_forms.h"
+
+// The built page (web/), or empty when the build had no Node.js.
+namespace nl::embedded {
+extern const std::string_view kReportPage;
+}
+
+namespace nl {
+
+namespace {
+constexpr std::string_view kDataMark = "\"@neurolens-report-data@\"";
+}
+
+std::string ScriptSafeJson(const Json& json) {
+  const std::string text = DumpJson(json);
+  std::string out;
+  out.reserve(text.size() + text.size() / 64);
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    // These stand only inside of strings, where an escape means the same.
+    if (c == '<') {
+      out += "\\u003c";
+    } else if (c == '>') {
+      out += "\\u003e";
+    } else if (c == '&') {
+      out += "\\u0026";
+    } else if (c == '\xe2' &&
+               (text.compare(i, 3, "\xe2\x80\xa8") == 0 || text.compare(i, 3, "\xe2\x80\xa9") == 0)) {
+      out += text[i + 2] == '\xa8' ? "\\u2028" : "\\u2029";
+      i += 2;
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string HtmlMissingReason() {
+  if (!embedded::kReportPage.empty()) return "";
+  return "this build has no report page: Node.js or npm was missing when it was built";
+}
+
+Result<std::string> ReportHtml(const Json& report) {
+  const size_t at = embedded::kReportPage.find(kDataMark);
+  if (at == std::string_view::npos) {
+    return Unsupported(HtmlMissingReason().empty() ? "the built report page has no place for its data"
+                                                   : HtmlMissingReason())
+        .Hint("install nodejs and npm, then build again; --format md and json work without");
+  }
+  std::string out(embedded::kReportPage.substr(0, at));
+  out += ScriptSafeJson(report);
+  out += embedded::kReportPage.substr(at + kDataMark.size());
+  return out;
+}
+
+}  // namespace nl

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/report_timeline.h"
+
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/terminal.h"
+
+namespace nl {
+
+namespace {
+
+constexpr int kMaxNameColumns = 160;
+
+// Order of `categories`.
+enum Category : uint8_t { kCompute, kCommunication, kMemory, kRange, kPython, kOp, kApi };
+constexpr const char* kCategories[] = {"compute", "communication", "memory", "range", "python", "op", "api"};
+
+struct Span {
+  int64_t start_ns, end_ns;
+  int64_t longest_ns;  // of the spans merged into this one
+  StringId name;
+  uint32_t count;
+  uint16_t depth;
+  uint8_t category;
+};
+
+struct Lane {
+  std::string name;
+  bool device;
+  std::vector<Span> spans;  // by start within a depth
+};
+
+std::string DeviceName(const TimelineFacts& timeline, uint32_t device) {
+  const DeviceKey key = timeline.devices[device];
+  std::string out = IsNull(key.rank) ? "" : fmt::format("rank {} ", key.rank);
+  return out + (IsNull(key.device) ? "GPU" : fmt::format("GPU {}", key.device));
+}
+
+std::string ThreadName(const RunData& data, ThreadId thread) {
+  const auto at = static_cast<size_t>(thread);
+  if (IsNull(thread) || at >= data.thread.size()) return "host";
+  std::string name = "thread";
+  if (at < data.thread.tid.size() && !IsNull(data.thread.tid[at]))
+    name += fmt::format(" {}", data.thread.tid[at]);
+  if (at < data.thread.name.size() && !IsNull(data.thread.name[at])) {
+    const std::string text(data.Text(data.thread.name[at]));
+    if (!text.empty()) name = text;
+  }
+  if (at < data.thread.process_id.size() && !IsNull(data.thread.process_id[at])) {
+    const auto process = static_cast<size_t>(data.thread.process_id[at]);
+    if (process < data.process.rank.size() && !IsNull(data.process.rank[process]))
+      name = fmt::format("rank {} {}", data.process.rank[process], name);
+  }
+  return name;
+}
+
+// Work of one stream may overlap (graph branches, PDL): each span takes the first free row.
+void StackRows(std::vector<Span>& spans) {
+  constexpr size_t kMaxRows = 8;
+  std::vector<int64_t> free_ns;
+  for (Span& span : spans) {
+    size_t row = 0;
+    while (row < free_ns.size() && free_ns[row] > span.start_ns) ++row;
+    if (row == free_ns.size() && row < kMaxRows) free_ns.push_back(INT64_MIN);
+    row = std::min(row, kMaxRows - 1);
+    free_ns[row] = std::max(free_ns[row], span.end_ns);
+    span.depth = static_cast<uint16_t>(row);
+  }
+}
+
+std::vector<Lane> DeviceLanes(const TimelineFacts& timeline) {
+  std::vector<Lane> lanes(timeline.streams.size());
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    const TimelineFacts::Stream& stream = timeline.streams[i];
+    lanes[i].device = true;
+    lanes[i].name = DeviceName(timeline, stream.device) +
+                    (IsNull(stream.stream) ? "" : fmt::format(" stream {}", stream.stream));
+  }
+  const DeviceWork& work = timeline.work;
+  for (size_t i = 0; i < work.size(); ++i) {
+    lanes[work.stream[i]].spans.push_back({work.start_ns[i], work.end_ns[i],
+                                           work.end_ns[i] - work.start_ns[i], work.name[i], 1, 0,
+                                           static_cast<uint8_t>(work.work[i])});
+  }
+  for (Lane& lane : lanes) StackRows(lane.spans);
+  return lanes;
+}
+
+uint8_t HostCategory(HostKind kind) {
+  switch (kind) {
+    case HostKind::kRange: return kRange;
+    case HostKind::kPython: return kPython;
+    case HostKind::kOp: return kOp;
+    case HostKind::kApi: return kApi;
+  }
+  return kApi;
+}
+
+std::vector<Lane> HostLanes(const TimelineFacts& timeline, const RunData& data) {
+  const HostTree& host = timeline.host;
+  std::vector<uint16_t> depth(host.size(), 0);
+  for (size_t i = 0; i < host.size(); ++i) {
+    if (host.parent[i] != kNone)
+      depth[i] = static_cast<uint16_t>(std::min<int>(depth[host.parent[i]] + 1, 65000));
+  }
+  std::vector<Lane> lanes;
+  for (const TimelineFacts::HostThread& thread : timeline.threads) {
+    Lane lane{ThreadName(data, thread.thread), false, {}};
+    for (uint32_t i = thread.first; i < thread.last; ++i) {
+      lane.spans.push_back({host.start_ns[i], host.end_ns[i], host.end_ns[i] - host.start_ns[i], host.name[i],
+                            1, depth[i], HostCategory(host.kind[i])});
+    }
+    lanes.push_back(std::move(lane));
+  }
+  // The busiest thread is the one to look at first.
+  std::stable_sort(lanes.begin(), lanes.end(),
+                   [](const Lane& a, const Lane& b) { return a.spans.size() > b.spans.size(); });
+  return lanes;
+}
+
+size_t CountSpans(const std::vector<Lane>& lanes) {
+  size_t count = 0;
+  for (const Lane& lane : lanes) count += lane.spans.size();
+  return count;
+}
+
+// Within one row, neighbours that fit into one pixel together become one span. Spans are in
+// order of their start in every row, not over all of them.
+void MergeRows(std::vector<Span>& spans, int64_t pixel_ns) {
+  constexpr size_t kNothing = SIZE_MAX;
+  std::vector<size_t> last_of_row;
+  size_t kept = 0;
+  for (const Span& span : spans) {
+    if (span.depth >= last_of_row.size()) last_of_row.resize(span.depth + 1u, kNothing);
+    size_t& at = last_of_row[span.depth];
+    if (at == kNothing || span.end_ns - spans[at].start_ns > pixel_ns) {
+      at = kept;
+      spans[kept++] = span;
+      continue;
+    }
+    Span& last = spans[at];
+    if (span.longest_ns > last.longest_ns) {
+      last.longest_ns = span.longest_ns;
+      last.name = span.name;
+      last.category = span.category;
+    }
+    last.end_ns = std::max(last.end_ns, span.end_ns);
+    last.count += span.count;
+  }
+  spans.resize(kept);
+}
+
+// The length within which spans were merged, 0 when all fitted.
+int64_t Thin(std::vector<Lane>& lanes, int64_t wall_ns, const TimelineLimits& limits) {
+  if (CountSpans(lanes) <= limits.max_events) return 0;
+  for (int64_t pixel_ns = std::max<int64_t>(1, wall_ns / limits.full_zoom_px);; pixel_ns *= 2) {
+    for (Lane& lane : lanes) MergeRows(lane.spans, pixel_ns);
+    if (CountSpans(lanes) <= limits.max_events || pixel_ns > wall_ns) return pixel_ns;
+  }
+}
+
+class NameTable {
+ public:
+  NameTable(const TimelineFacts& timeline, const RunData& data) : timeline_(timeline), data_(data) {}
+
+  size_t IdOf(StringId name, bool device) {
+    const uint32_t key = static_cast<uint32_t>(name);
+    const auto [it, fresh] = ids_[device ? 1 : 0].emplace(key, names_.size());
+    if (fresh) names_.push_back(TextOf(name, device));
+    return it->second;
+  }
+  Json Take() { return std::move(names_); }
+
+ private:
+  std::string TextOf(StringId name, bool device) const {
+    if (IsNull(name)) return "?";
+    const auto known = timeline_.kernel_names.find(static_cast<uint32_t>(name));
+    const std::string_view text = device && known != timeline_.kernel_names.end()
+                                      ? std::string_view(known->second.short_name)
+                                      : data_.Text(name);
+    return CutMiddle(PrintableText(text.substr(0, 4096)), kMaxNameColumns);
+  }
+
+  const TimelineFacts& timeline_;
+  const RunData& data_;
+  std::unordered_map<uint32_t, size_t> ids_[2];
+  Json names_ = Json::array();
+};
+
+Json Us(int64_t ns) { return ns % 1000 == 0 ? Json(ns / 1000) : Json(static_cast<double>(ns) / 1e3); }
+
+Json LaneJson(const Lane& lane, int64_t origin_ns, bool merged, NameTable& names) {
+  Json start = Json::array(), dur = Json::array(), name = Json::array(), category = Json::array(),
+       depth = Json::array(), count = Json::array();
+  uint16_t deepest = 0;
+  for (const Span& span : lane.spans) {
+    start.push_back(Us(span.start_ns - origin_ns));
+    dur.push_back(Us(span.end_ns - span.start_ns));
+    name.push_back(names.IdOf(span.name, lane.device));
+    category.push_back(span.category);
+    depth.push_back(span.depth);
+    if (merged) count.push_back(span.count);
+    deepest = std::max(deepest, span.depth);
+  }
+  Json out{{"name", lane.name}, {"kind", lane.device ? "device" : "host"}, {"depth_max", deepest}};
+  out["start_us"] = std::move(start);
+  out["dur_us"] = std::move(dur);
+  out["name_id"] = std::move(name);
+  out["category"] = std::move(category);
+  out["depth"] = std::move(depth);
+  if (merged) out["count"] = std::move(count);
+  return out;
+}
+
+}  // namespace
+
+Json TimelineJson(const TimelineFacts& timeline, const RunData& data, const TimelineLimits& limits) {
+  std::vector<Lane> lanes = DeviceLanes(timeline);
+  std::vector<Lane> host = HostLanes(timeline, data);
+  std::move(host.begin(), host.end(), std::back_inserter(lanes));
+  const size_t total = CountSpans(lanes);
+  const int64_t merged_ns = Thin(lanes, timeline.wall_ns(), limits);
+  NameTable names(timeline, data);
+  Json out{{"wall_us", Us(timeline.wall_ns())}, {"events_total", total}, {"events_drawn", CountSpans(lanes)}};
+  out["merged_below_us"] = merged_ns > 0 ? Us(merged_ns) : Json();
+  out["categories"] = kCategories;
+  Json drawn = Json::array();
+  for (const Lane& lane : lanes) {
+    if (!lane.spans.empty()) drawn.push_back(LaneJson(lane, timeline.first_start_ns, merged_ns > 0, names));
+  }
+  out["names"] = names.Take();
+  out["lanes"] = std::move(drawn);
+  return out;
+}
+
+}  // namespace nl
