@@ -41,7 +41,8 @@ int64_t Outside(const std::vector<Interval>& a, const std::vector<Interval>& b) 
 
 class DeviceSide {
  public:
-  DeviceSide(const Program& p, Features& out) : p_(p), w_(p.timeline.work), h_(p.timeline.host), out_(out) {}
+  DeviceSide(const Program& p, const IdleFacts& idle, Features& out)
+      : p_(p), idle_(idle), w_(p.timeline.work), h_(p.timeline.host), out_(out) {}
 
   void Run() {
     auto& n = out_.run.numbers;
@@ -135,7 +136,6 @@ class DeviceSide {
   // Kernels against their launch calls, in stream order.
   void Launches() {
     std::vector<int64_t> stream_end(p_.timeline.streams.size(), INT64_MIN);
-    std::vector<int64_t> latencies;
     int64_t kernels = 0, kernel_ns = 0, launched = 0, shorter = 0, excess_ns = 0, empty = 0;
     for (uint32_t i = 0; i < w_.size(); ++i) {
       const int64_t ns = w_.end_ns[i] - w_.start_ns[i];
@@ -150,16 +150,12 @@ class DeviceSide {
           const int64_t api_ns = h_.end_ns[launch] - h_.start_ns[launch];
           shorter += ns < api_ns;
           excess_ns += std::max<int64_t>(0, api_ns - ns);
-          if (end <= h_.start_ns[launch]) {
-            ++empty;
-            if (w_.start_ns[i] >= h_.end_ns[launch]) latencies.push_back(w_.start_ns[i] - h_.end_ns[launch]);
-          }
+          empty += end <= h_.start_ns[launch];
         }
         last_launch_ = launch;
       }
       end = std::max(end, w_.end_ns[i]);
     }
-    latency_ns_ = Median(latencies);
     linked_ = launched > 0;
     auto& n = out_.run.numbers;
     n["run.kernels"] = static_cast<double>(kernels);
@@ -170,13 +166,23 @@ class DeviceSide {
     n["run.empty_queue_share"] = Ratio(empty, launched);
   }
 
-  // Each gap is split by what the work that ends it waited for; the parts sum to the gap.
   void Idle() {
+    // Time inside calls that wait for the device is sync for the rules, whether there was something to wait
+    // for or not.
+    host_ns_ = idle_.total.host_ns - idle_.blocked_ns;
+    sync_ns_ = idle_.total.sync_ns + idle_.blocked_ns;
+    launch_ns_ = idle_.total.launch_ns;
+    other_ns_ = idle_.total.other_ns;
+    for (const IdleFacts::Gap& gap : idle_.gaps) {
+      const uint32_t launch = gap.next == kNone ? kNone : w_.launch[gap.next];
+      const uint32_t step = launch == kNone ? kNone : p_.StepAt(h_.start_ns[launch]);
+      if (step != kNone && step < modal_.size() && modal_[step])
+        repeat_idle_ns_ += gap.parts.host_ns - gap.blocked_ns + gap.parts.launch_ns;
+    }
     struct Lane {
       std::vector<Interval> compute, communication, copies;
-      int64_t end_ns;
     };
-    std::vector<Lane> lanes(p_.timeline.devices.size(), Lane{{}, {}, {}, p_.timeline.first_start_ns});
+    std::vector<Lane> lanes(p_.timeline.devices.size());
     for (uint32_t i = 0; i < w_.size(); ++i) {
       Lane& lane = lanes[w_.device[i]];
       const Interval span{w_.start_ns[i], w_.end_ns[i]};
@@ -184,11 +190,8 @@ class DeviceSide {
        : w_.work[i] == WorkClass::kCommunication ? lane.communication
                                                  : lane.compute)
           .push_back(span);
-      if (span.start_ns > lane.end_ns) Gap(lane.end_ns, span.start_ns, i);
-      lane.end_ns = std::max(lane.end_ns, span.end_ns);
     }
     for (Lane& lane : lanes) {
-      other_ns_ += std::max<int64_t>(0, p_.timeline.last_end_ns - lane.end_ns);
       for (auto* list : {&lane.compute, &lane.communication, &lane.copies}) MergeIntervals(*list);
       communication_ns_ += Length(lane.communication);
       communication_exposed_ns_ += Outside(lane.communication, lane.compute);
@@ -200,25 +203,6 @@ class DeviceSide {
       MergeIntervals(all);
       busy_ns_ += Length(all);
     }
-  }
-
-  void Gap(int64_t from, int64_t to, uint32_t work) {
-    const uint32_t launch = w_.launch[work];
-    if (launch == kNone) {
-      other_ns_ += to - from;
-      return;
-    }
-    const int64_t called = std::clamp(h_.start_ns[launch], from, to);
-    const int64_t returned = std::clamp(h_.end_ns[launch], called, to);
-    const int64_t latency = std::min(to - returned, latency_ns_);
-    const int64_t blocked = BlockedNs(h_.thread[launch], from, called);
-    const int64_t host = called - from - blocked, launching = returned - called + latency;
-    host_ns_ += host;
-    launch_ns_ += launching;
-    sync_ns_ += blocked;
-    other_ns_ += to - returned - latency;
-    const uint32_t step = p_.StepAt(h_.start_ns[launch]);
-    if (step != kNone && step < modal_.size() && modal_[step]) repeat_idle_ns_ += host + launching;
   }
 
   // Time the thread spent in blocking calls within [from, to). The calls are in order of (thread, start).
@@ -338,6 +322,7 @@ class DeviceSide {
   }
 
   const Program& p_;
+  const IdleFacts& idle_;
   const DeviceWork& w_;
   const HostTree& h_;
   Features& out_;
@@ -345,13 +330,14 @@ class DeviceSide {
   std::vector<bool> modal_;
   uint32_t last_launch_ = kNone;
   bool linked_ = false;
-  int64_t latency_ns_ = 0;
   int64_t busy_ns_ = 0, communication_ns_ = 0, communication_exposed_ns_ = 0, copies_exposed_ns_ = 0;
   int64_t host_ns_ = 0, launch_ns_ = 0, sync_ns_ = 0, other_ns_ = 0, repeat_idle_ns_ = 0;
 };
 
 }  // namespace
 
-void AddDevice(const Program& program, Features& out) { DeviceSide(program, out).Run(); }
+void AddDevice(const Program& program, const IdleFacts& idle, Features& out) {
+  DeviceSide(program, idle, out).Run();
+}
 
 }  // namespace nl::features

@@ -104,8 +104,9 @@ struct Program {
 // Attention, fp32 islands, chains, layout copies. Names the leaves' inferred blocks, so it
 // comes first; returns the shares that are 0 for every operator not named.
 std::vector<const char*> AddPatterns(Program& program, Features& out);
-void AddSites(const Program& program, Features& out);   // sync, copy, allocation callers; op call sites
-void AddDevice(const Program& program, Features& out);  // busy and idle, launches, copies, repeats
+void AddSites(const Program& program, Features& out);  // sync, copy, allocation callers; op call sites
+void AddDevice(const Program& program, const IdleFacts& idle,
+               Features& out);  // busy and idle, launches, copies, repeats
 void AddKernels(const Program& program, Features& out);
 void AddStages(const Program& program, Features& out);
 

@@ -247,12 +247,12 @@ bool Features::Has(std::string_view kind) const {
   return std::find(available.begin(), available.end(), kind) != available.end();
 }
 
-Features ComputeFeatures(const RunData& data, const TimelineFacts& timeline) {
+Features ComputeFeatures(const RunData& data, const TimelineFacts& timeline, const IdleFacts& idle) {
   features::Program program(data, timeline);
   program.Build();
   Features out;
   features::AddDocumentFacts(program, out);
-  features::AddDevice(program, out);
+  features::AddDevice(program, idle, out);
   std::vector<const char*> zero = features::AddPatterns(program, out);
   features::AddSites(program, out);
   features::AddLaunchOp(program, out);

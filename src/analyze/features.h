@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyze/facts/idle.h"
 #include "analyze/facts/timeline.h"
 #include "analyze/run_data.h"
 
@@ -61,6 +62,6 @@ struct Features {
   bool Has(std::string_view kind) const;
 };
 
-Features ComputeFeatures(const RunData& data, const TimelineFacts& timeline);
+Features ComputeFeatures(const RunData& data, const TimelineFacts& timeline, const IdleFacts& idle);
 
 }  // namespace nl

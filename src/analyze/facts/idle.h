@@ -53,8 +53,9 @@ struct IdleFacts {
     uint32_t device;  // position in TimelineFacts::devices
     uint32_t next;    // work item that ends it; kNone behind the last one
     IdleParts parts;
-    IdleCause cause;  // of its largest part
-    StringId name;    // that goes with the cause; null where there is none
+    int64_t blocked_ns;  // of the host part, inside calls that wait for the device
+    IdleCause cause;     // of its largest part
+    StringId name;       // that goes with the cause; null where there is none
   };
   struct Cause {
     IdleCause what;
@@ -63,9 +64,10 @@ struct IdleFacts {
   };
   std::vector<IdleParts> devices;  // in the order of TimelineFacts::devices; each sums to its idle time
   IdleParts total;                 // over all devices
-  std::vector<Gap> largest;        // at most kMaxListed, longest first
+  std::vector<Gap> gaps;           // by device, then time
+  std::vector<uint32_t> largest;   // places in gaps; at most kMaxListed, longest first
   std::vector<Cause> causes;       // longest first; they sum to the total
-  int64_t gaps = 0;
+  int64_t blocked_ns = 0;          // over all gaps
   int64_t floor_ns = 0;  // launch latency floor of this trace: most common time from a launch to its start
   static constexpr size_t kMaxListed = 50;
 };

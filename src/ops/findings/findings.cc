@@ -182,7 +182,9 @@ class FindingsOp final : public Op {
   static std::string FindingText(const Json& f, size_t number, int width) {
     std::string head = fmt::format("{}. {} [{}, {}]", number, f["title"].get<std::string>(),
                                    f["rule"].get<std::string>(), f["severity"].get<std::string>());
-    if (!f["impact_ms"].is_null()) head += fmt::format(" at most {}", HumanMs(f["impact_ms"]));
+    // A cost that another finding carries is told below, not as "at most 0".
+    if (!f["impact_ms"].is_null() && (f["impact_ms"] > 0 || f["counted_in"].empty()))
+      head += fmt::format(" at most {}", HumanMs(f["impact_ms"]));
     head += fmt::format(", confidence {:.2f}", f["confidence"].get<double>());
     std::string out = Para(head, width, 0);
     out += Para("where: " + PlaceText(f), width, 3);

@@ -72,11 +72,13 @@ namespace {
 class FindingsPass final : public Pass {
  public:
   PassInfo Info() const override {
-    return {FindingsFacts::kName, "What bounds the run, and what rules found in it", {TimelineFacts::kName}};
+    return {FindingsFacts::kName,
+            "What bounds the run, and what rules found in it",
+            {TimelineFacts::kName, IdleFacts::kName}};
   }
   Status Run(const RunData& data, const AnalysisOptions& options, FactBoard& facts) const override {
     NL_ASSIGN(const RuleSet rules, RuleSet::Load(options.rules_files));
-    const Features features = ComputeFeatures(data, facts.Get<TimelineFacts>());
+    const Features features = ComputeFeatures(data, facts.Get<TimelineFacts>(), facts.Get<IdleFacts>());
     RuleResults results = ApplyRules(rules, features);
     FindingsFacts out;
     out.diagnosis = Diagnose(features);

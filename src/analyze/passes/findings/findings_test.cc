@@ -519,7 +519,8 @@ TEST(Findings, NamesNobodyRecordedDoNoHarm) {
 TEST(Findings, EveryValueHasAName) {
   Script s = Mlp("float", true);
   Analysis analysis = s.run.Finish();
-  const Features f = ComputeFeatures(analysis.data(), **analysis.Need<TimelineFacts>());
+  const Features f =
+      ComputeFeatures(analysis.data(), **analysis.Need<TimelineFacts>(), **analysis.Need<IdleFacts>());
   std::vector<const FeatureSubject*> all = {&f.run};
   for (const auto* list : {&f.ops, &f.kernels, &f.stages}) {
     for (const FeatureSubject& subject : *list) all.push_back(&subject);

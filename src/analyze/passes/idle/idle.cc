@@ -71,14 +71,23 @@ class Splitter {
               [](const IdleFacts::Cause& a, const IdleFacts::Cause& b) {
                 return std::tie(b.ns, a.what, a.name) < std::tie(a.ns, b.what, b.name);
               });
-    std::sort(out_.largest.begin(), out_.largest.end(), Longer);
-    if (out_.largest.size() > IdleFacts::kMaxListed) out_.largest.resize(IdleFacts::kMaxListed);
+    ListLargest();
   }
 
  private:
-  static bool Longer(const IdleFacts::Gap& a, const IdleFacts::Gap& b) {
-    const int64_t a_ns = a.end_ns - a.start_ns, b_ns = b.end_ns - b.start_ns;
-    return std::tie(b_ns, a.start_ns, a.device) < std::tie(a_ns, b.start_ns, b.device);
+  void ListLargest() {
+    const auto longer = [this](uint32_t x, uint32_t y) {
+      const IdleFacts::Gap &a = out_.gaps[x], &b = out_.gaps[y];
+      const int64_t a_ns = a.end_ns - a.start_ns, b_ns = b.end_ns - b.start_ns;
+      return a_ns != b_ns ? a_ns > b_ns : x < y;
+    };
+    out_.largest.resize(out_.gaps.size());
+    for (uint32_t i = 0; i < out_.largest.size(); ++i) out_.largest[i] = i;
+    const size_t kept = std::min(out_.largest.size(), IdleFacts::kMaxListed);
+    std::partial_sort(out_.largest.begin(), out_.largest.begin() + static_cast<ptrdiff_t>(kept),
+                      out_.largest.end(), longer);
+    out_.largest.resize(kept);
+    out_.largest.shrink_to_fit();
   }
 
   // How long a launch takes to start: on an idle device, and behind the item before it on its stream.
@@ -124,7 +133,7 @@ class Splitter {
   }
 
   void Split(uint32_t device, int64_t a, int64_t b, uint32_t before, uint32_t next) {
-    IdleFacts::Gap gap{a, b, device, next, {}, IdleCause::kUnknownLaunch, StringId::kNull};
+    IdleFacts::Gap gap{a, b, device, next, {}, 0, IdleCause::kUnknownLaunch, StringId::kNull};
     pieces_.clear();
     const uint32_t launch = next == kNone ? LastLaunch(before) : w_.launch[next];
     if (launch == kNone) {
@@ -156,7 +165,10 @@ class Splitter {
     }
     const int64_t host_end = std::clamp(called, at, b);
     gap.parts.host_ns = host_end - at;
-    host.Visit(at, host_end, [&](uint32_t owner, int64_t ns) { AddHostPiece(owner, ns); });
+    host.Visit(at, host_end, [&](uint32_t owner, int64_t ns) {
+      AddHostPiece(owner, ns);
+      if (owner != kNone && Blocks(owner)) gap.blocked_ns += ns;
+    });
     const int64_t in_call_end = std::clamp(returned, host_end, b);
     const int64_t latency_end = std::min(b, in_call_end + out_.floor_ns);
     gap.parts.launch_ns = latency_end - host_end;
@@ -169,15 +181,19 @@ class Splitter {
   uint32_t BlockingCallAt(const HostSegments& host, int64_t at_ns) {
     if (host.start_ns.empty()) return kNone;
     const uint32_t owner = host.owner[host.Find(at_ns)];
-    if (owner == kNone || h_.kind[owner] != HostKind::kApi || h_.start_ns[owner] >= at_ns ||
-        h_.end_ns[owner] <= at_ns)
-      return kNone;
-    const auto [it, added] = blocks_.try_emplace(static_cast<uint32_t>(h_.name[owner]), false);
+    if (owner == kNone || h_.start_ns[owner] >= at_ns || h_.end_ns[owner] <= at_ns) return kNone;
+    return Blocks(owner) ? owner : kNone;
+  }
+
+  // Synchronisations, and copies: even an asynchronous one waits when its memory is pageable.
+  bool Blocks(uint32_t node) {
+    if (h_.kind[node] != HostKind::kApi) return false;
+    const auto [it, added] = blocks_.try_emplace(static_cast<uint32_t>(h_.name[node]), false);
     if (added) {
-      const ApiKind kind = ClassifyApi(data_.Text(h_.name[owner]));
+      const ApiKind kind = ClassifyApi(data_.Text(h_.name[node]));
       it->second = kind == ApiKind::kSync || kind == ApiKind::kCopy;
     }
-    return it->second ? owner : kNone;
+    return it->second;
   }
 
   const HostSegments& SegmentsOf(uint32_t node) {
@@ -224,14 +240,9 @@ class Splitter {
       cause.ns += piece.ns;
       ++cause.gaps;
     }
-    ++out_.gaps;
+    out_.blocked_ns += gap.blocked_ns;
     out_.devices[gap.device].Add(gap.parts);
-    out_.largest.push_back(gap);
-    if (out_.largest.size() >= 4096) {
-      std::nth_element(out_.largest.begin(), out_.largest.begin() + IdleFacts::kMaxListed, out_.largest.end(),
-                       Longer);
-      out_.largest.resize(IdleFacts::kMaxListed);
-    }
+    out_.gaps.push_back(gap);
   }
 
   const RunData& data_;
@@ -300,7 +311,8 @@ Json ToJson(const IdleFacts& facts, const TimelineFacts& timeline, const RunData
   const double total_ns = static_cast<double>(facts.total.total_ns());
   Json out = PartsJson(facts.total);
   out["idle_ms"] = Ms(facts.total.total_ns());
-  out["gap_count"] = facts.gaps;
+  out["blocked_ms"] = Ms(facts.blocked_ns);
+  out["gap_count"] = facts.gaps.size();
   out["floor_us"] = static_cast<double>(facts.floor_ns) / 1e3;
   out["devices"] = Json::array();
   for (size_t i = 0; i < facts.devices.size(); ++i) {
@@ -319,7 +331,8 @@ Json ToJson(const IdleFacts& facts, const TimelineFacts& timeline, const RunData
                              {"gaps", c.gaps}});
   }
   out["largest"] = Json::array();
-  for (const IdleFacts::Gap& g : facts.largest) {
+  for (const uint32_t place : facts.largest) {
+    const IdleFacts::Gap& g = facts.gaps[place];
     Json gap = PartsJson(g.parts);
     gap["device"] =
         IsNull(timeline.devices[g.device].device) ? Json() : Json(timeline.devices[g.device].device);

@@ -46,13 +46,14 @@ TEST(IdlePass, HostPartIsNamedByWhatTheLaunchingThreadDid) {
   ASSERT_TRUE(made.ok()) << made.error().ToString();
   const IdleFacts& facts = **made;
   EXPECT_EQ(facts.floor_ns, 2250) << "the bin of 2,000 ns";
-  const IdleFacts::Gap& gap = facts.largest.front();
+  const IdleFacts::Gap& gap = facts.gaps[facts.largest.front()];
   EXPECT_EQ(gap.end_ns - gap.start_ns, 44'500);
   EXPECT_EQ(gap.parts.host_ns, 41'500);
   EXPECT_EQ(gap.parts.launch_ns, 3'000);
   EXPECT_EQ(gap.parts.sync_ns, 0);
   EXPECT_EQ(gap.parts.other_ns, 0);
   EXPECT_EQ(gap.cause, IdleCause::kApi);
+  EXPECT_EQ(gap.blocked_ns, 0);
   EXPECT_EQ(CauseNs(facts, analysis.data(), IdleCause::kApi, "cudaMalloc"), 20'000);
   EXPECT_EQ(CauseNs(facts, analysis.data(), IdleCause::kOp, "aten::empty"), 10'000);
   EXPECT_EQ(CauseNs(facts, analysis.data(), IdleCause::kPython, "model.py(7): forward"), 5'000);
@@ -69,14 +70,29 @@ TEST(IdlePass, AWakeUpAfterABlockingCallIsSync) {
   run.Kernel("gemm", 7, 418'000, 1'000, second);
   Analysis analysis = run.Finish();
   const IdleFacts& facts = **analysis.Need<IdleFacts>();
-  const auto gap = std::find_if(facts.largest.begin(), facts.largest.end(),
+  const auto gap = std::find_if(facts.gaps.begin(), facts.gaps.end(),
                                 [](const IdleFacts::Gap& g) { return g.start_ns == 403'000; });
-  ASSERT_NE(gap, facts.largest.end());
+  ASSERT_NE(gap, facts.gaps.end());
   EXPECT_EQ(gap->parts.sync_ns, 7'000);
   EXPECT_EQ(gap->parts.host_ns, 5'000);
   EXPECT_EQ(gap->parts.launch_ns, 3'000);
   EXPECT_EQ(gap->parts.other_ns, 0);
   EXPECT_EQ(CauseNs(facts, analysis.data(), IdleCause::kSync, "cudaStreamSynchronize"), 7'000);
+}
+
+TEST(IdlePass, ABlockingCallWithNothingToWaitForIsHostTimeBlocked) {
+  RunBuilder run;
+  const ThreadId main = run.Thread("main");
+  PutFloor(run, main, 0);
+  run.Api(main, "cudaStreamSynchronize", 300'000, 4'000);
+  const RowId launch = run.Api(main, "cudaLaunchKernel", 310'000, 1'000);
+  run.Kernel("gemm", 7, 313'000, 1'000, launch);
+  Analysis analysis = run.Finish();
+  const IdleFacts& facts = **analysis.Need<IdleFacts>();
+  const IdleFacts::Gap& gap = facts.gaps[facts.largest.front()];
+  EXPECT_EQ(gap.parts.sync_ns, 0);
+  EXPECT_EQ(gap.blocked_ns, 4'000);
+  EXPECT_EQ(facts.blocked_ns, 4'000);
 }
 
 TEST(IdlePass, WorkQueuedLongBeforeIsNotTheHostsFault) {
@@ -89,9 +105,9 @@ TEST(IdlePass, WorkQueuedLongBeforeIsNotTheHostsFault) {
   run.Kernel("b", 8, 353'000, 10'000, second);  // 40,000 after a
   Analysis analysis = run.Finish();
   const IdleFacts& facts = **analysis.Need<IdleFacts>();
-  const auto gap = std::find_if(facts.largest.begin(), facts.largest.end(),
+  const auto gap = std::find_if(facts.gaps.begin(), facts.gaps.end(),
                                 [](const IdleFacts::Gap& g) { return g.start_ns == 313'000; });
-  ASSERT_NE(gap, facts.largest.end());
+  ASSERT_NE(gap, facts.gaps.end());
   EXPECT_EQ(gap->parts.host_ns, 0);
   EXPECT_EQ(gap->parts.launch_ns, facts.floor_ns);
   EXPECT_EQ(gap->parts.other_ns, 40'000 - facts.floor_ns);
@@ -148,7 +164,7 @@ TEST(IdlePass, PartsAndCausesAlwaysSumToTheIdleTime) {
     for (const TimeParts& p : (**analysis.Need<AccountingFacts>()).devices) idle += p.idle_ns();
     EXPECT_EQ(causes, idle);
     EXPECT_EQ((*made)->total.total_ns(), idle);
-    for (const IdleFacts::Gap& g : (*made)->largest) {
+    for (const IdleFacts::Gap& g : (*made)->gaps) {
       EXPECT_EQ(g.parts.total_ns(), g.end_ns - g.start_ns);
       EXPECT_GE(std::min({g.parts.host_ns, g.parts.launch_ns, g.parts.sync_ns, g.parts.other_ns}), 0);
     }
