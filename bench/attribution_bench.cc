@@ -69,13 +69,16 @@ int main(int argc, char** argv) {
   nl::Analysis analysis = run.Finish();
   auto start = std::chrono::steady_clock::now();
   const auto timeline = analysis.Need<nl::TimelineFacts>();
-  std::printf("timeline (sort, nest)  %.3f s\n", SecondsSince(start));
+  const double timeline_s = SecondsSince(start);
   start = std::chrono::steady_clock::now();
   const auto facts = analysis.Need<nl::AttributionFacts>();
-  std::printf("attribution (sweep)    %.3f s\n", SecondsSince(start));
+  const double sweep_s = SecondsSince(start);
   if (!timeline.ok() || !facts.ok()) return 1;
   start = std::chrono::steady_clock::now();
   const nl::FlameTree tree = nl::BuildFlame(analysis.data(), **timeline, **facts);
-  std::printf("flame tree, %zu nodes  %.3f s\n", tree.nodes.size(), SecondsSince(start));
+  std::printf(
+      "{\"join_s\": %.3f, \"sort_and_nest_s\": %.3f, \"sweep_s\": %.3f, \"flame_nodes\": %zu, \"flame_s\": "
+      "%.3f}\n",
+      timeline_s + sweep_s, timeline_s, sweep_s, tree.nodes.size(), SecondsSince(start));
   return (*facts)->all.device_ns == tree.nodes[0].device_total_ns ? 0 : 1;
 }

@@ -4,7 +4,8 @@
 
     bench/marks.py                     about two minutes; builds the traces into build/bench the first time
     bench/marks.py --full              also the 5 GB import
-    bench/marks.py --only import,gz    some of: import python gz rss parquet summary query start
+    bench/marks.py --only import,gz    some of: import python gz rss parquet summary query start analysis
+                                       attribution
 
 Everything runs on two CPUs, with the files in the page cache, each import into a fresh store, best of --runs.
 Exit status 1 when a mark is missed.
@@ -23,7 +24,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INPUTS = ["base", "compile", "resnet50_train_stack"]
 KERNEL_INPUTS = ["base", "compile"]
-GROUPS = ("import", "python", "gz", "rss", "parquet", "summary", "query", "start")
+GROUPS = ("import", "python", "gz", "rss", "parquet", "summary", "query", "start", "analysis", "attribution")
 KERNELS = 10_000_000
 SUMMARY_EVENTS = 3_000_000
 PYTHON_NEEDS_BYTES = 16 << 30
@@ -116,7 +117,7 @@ class Bench:
         def make():
             trace = self.main_trace()
             say(f"importing {trace.name}")
-            facts = {"bytes": trace.stat().st_size, "summary_s": []}
+            facts = {"bytes": trace.stat().st_size, "summary_s": [], "analysis": []}
 
             def after(store, run_id):
                 folder = pathlib.Path(store) / "runs" / run_id
@@ -124,6 +125,7 @@ class Bench:
                 facts["parquet_bytes"] = sum(p.stat().st_size for p in files if p.suffix == ".parquet")
                 facts["run_bytes"] = sum(p.stat().st_size for p in files)
                 facts["summary_s"].append(measure([self.neurolens, "--store", store, "summary", run_id])[0])
+                facts["analysis"].append(json.loads(measure([self.tools / "analysis_bench", store, run_id])[2]))
 
             facts["seconds"], facts["peak"] = self.imports(trace, self.options.runs, after)
             return facts
@@ -237,6 +239,21 @@ class Bench:
         seconds = statistics.median(times)
         self.add("start-up of `neurolens version`", f"{seconds * 1e3:.1f} ms", "30 ms", seconds / 0.03, "<= 30 ms",
                  seconds <= 0.03, "median of 20")
+
+    def mark_analysis(self):
+        best = min(self.main_import()["analysis"], key=lambda a: a["analysis_s"])
+        slowest = sorted(best["passes_s"].items(), key=lambda item: -item[1])[:3]
+        self.add("every analysis pass, 3 M events, after load", f"{best['analysis_s']:.2f} s", "1 s", best["analysis_s"],
+                 "<= 1 s", best["analysis_s"] <= 1, ", ".join(f"{name} {seconds:.2f}" for name, seconds in slowest))
+        ratio = best["added_mb"] / best["columns_mb"]
+        self.add("memory the analysis adds", f"{best['added_mb']} MB", f"{best['columns_mb']} MB of columns", ratio, "<= 3x",
+                 ratio <= 3)
+
+    def mark_attribution(self):
+        say("attribution of 10 M ranges and 1 M kernels")
+        text = measure([self.tools / "attribution_bench"])[2]
+        seconds = json.loads(text.strip().splitlines()[-1])["join_s"]
+        self.add("attribution, 10 M ranges x 1 M kernels", f"{seconds:.2f} s", "1.5 s", seconds / 1.5, "<= 1.5 s", seconds <= 1.5)
 
     def run(self):
         for group in self.options.only:

@@ -24,6 +24,8 @@ class Analysis {
     NL_TRY(Make(T::kName, 0));
     return facts_.Find<T>();
   }
+  // Runs one pass by name, after those it needs.
+  Status Run(const std::string& name) { return Make(name, 0); }
   // Every pass there is.
   Status RunAll();
 
