@@ -29,6 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "test-logs"
 LIMIT_S = 900  # for one program; a hang must fail rather than eat the CI's time
 THREADED = "*Thread*:*Parallel*"
+TSAN_PROGRAMS = ("base_test", "model_test", "ledger_test", "import_test")  # what preset tsan builds
 RUNTIME = {  # what the sanitizers read; the rest is their defaults
     "ASAN_OPTIONS": "strict_string_checks=1",
     "UBSAN_OPTIONS": "print_stacktrace=1",
@@ -281,7 +282,7 @@ class Runner:
         everything = built("release", "bin_tests")
         asked = {p: self.tests_of(p) if self.wanted else None for p in everything}
         asked = {p: names for p, names in asked.items() if names != []}
-        threaded = {p: names for p in asked if (names := self.tests_of(p, THREADED))}
+        threaded = {p: names for p in asked if p in TSAN_PROGRAMS and (names := self.tests_of(p, THREADED))}
         for program, names in asked.items():
             self.gtest("unit", "release", program, names)
         for path in sorted((ROOT / "tests/suites").glob("*")):
