@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 
 #include "analyze/accounting.h"
+#include "analyze/facts/idle.h"
+#include "analyze/facts/stages.h"
 #include "base/human.h"
-#include "ops/open_snapshot.h"
+#include "ops/open_analysis.h"
 #include "report/text_table.h"
 
 namespace nl::ops::summary {
@@ -54,6 +56,30 @@ Result<Json> CountersJson(Snapshot& snapshot) {
   return Json{{"lost", lost}, {"reasons", reasons}};
 }
 
+// A summary answers at once; explaining millions of events takes a second that `idle` and `stages` may take.
+constexpr int64_t kMaxExplainedEvents = 500'000;
+
+// Why the devices were idle and the stages, where that costs no wait; else null with the reason.
+Status Explain(const OpContext& context, const CatalogRun& run, Json& out) {
+  out["idle"] = out["stages"] = out["explained_reason"] = Json();
+  if (run.event_count > kMaxExplainedEvents) {
+    out["explained_reason"] = fmt::format("over {} events: ask `neurolens idle` and `neurolens stages`", kMaxExplainedEvents);
+    return {};
+  }
+  AnalysisParams params;
+  params.run = run.run_id;
+  NL_ASSIGN(const OpenAnalysis open, Analyze(context, params));
+  NL_ASSIGN(const IdleFacts* idle, open.analysis->Need<IdleFacts>());
+  Json idle_json = ToJson(*idle, open.analysis->facts().Get<TimelineFacts>(), open.analysis->data());
+  Json& causes = idle_json["causes"];
+  if (causes.size() > 10) causes.erase(causes.begin() + 10, causes.end());
+  idle_json.erase("largest");
+  out["idle"] = std::move(idle_json);
+  NL_ASSIGN(const StagesFacts* stages, open.analysis->Need<StagesFacts>());
+  out["stages"] = ToJson(*stages, open.analysis->data())["stages"];
+  return {};
+}
+
 class SummaryOp final : public Op {
  public:
   OpInfo Info() const override {
@@ -71,6 +97,8 @@ class SummaryOp final : public Op {
         "devices": {"type": "array", "items": {"type": "object", "required": ["index", "busy_ms", "idle_ms", "utilization"]}},
         "operators": {"type": "array"}, "kernels": {"type": "array"},
         "copies": {"type": "array", "items": {"type": "object", "required": ["kind", "calls", "total_ms", "bytes"]}},
+        "idle": {"type": ["object", "null"], "required": ["host_ms", "launch_ms", "sync_ms", "other_ms", "causes"]},
+        "stages": {"type": ["array", "null"]}, "explained_reason": {"type": ["string", "null"], "description": "why idle and stages are null"},
         "counters": {"type": "object", "required": ["lost", "reasons"]}}})");
     return info;
   }
@@ -124,6 +152,7 @@ class SummaryOp final : public Op {
                                {"bytes", c.bytes}});
     }
     NL_ASSIGN(out["counters"], CountersJson(snapshot));
+    NL_TRY(Explain(context, run.run, out));
     return reply;
   }
 
@@ -134,6 +163,7 @@ class SummaryOp final : public Op {
     if (r["devices"].empty()) out += ", no device work recorded";
     out += "\n";
     for (const Json& d : r["devices"]) out += DeviceText(d);
+    if (r["idle"].is_object() && r["idle"]["idle_ms"] > 0) out += IdleText(r["idle"]);
     out += "\n" + TotalsText(List(r, "operators"), TotalsKind::kOperators, style);
     if (!r["kernels"].empty()) out += "\n" + TotalsText(List(r, "kernels"), TotalsKind::kKernels, style);
     if (!r["copies"].empty()) out += "\n" + CopiesText(r["copies"], style);
@@ -160,6 +190,12 @@ class SummaryOp final : public Op {
     out += fmt::format("  compute {}, communication {}, memory {}, overlapped {}\n", ms("compute_ms"),
                        ms("communication_ms"), ms("memory_ms"), ms("overlap_ms"));
     return out;
+  }
+
+  static std::string IdleText(const Json& idle) {
+    const auto ms = [&idle](const char* key) { return HumanMs(idle[key].get<double>()); };
+    return fmt::format("  idle for the host {}, launches {}, sync {}, other {}\n", ms("host_ms"), ms("launch_ms"), ms("sync_ms"),
+                       ms("other_ms"));
   }
 
   static std::string CopiesText(const Json& copies, const TextStyle& style) {
