@@ -68,30 +68,51 @@ Status FindBounds(Snapshot& snapshot, RunTime& time) {
   return {};
 }
 
-using WorkByDevice = std::map<int32_t, std::vector<WorkInterval>>;
+using WorkByDevice = std::map<DeviceKey, std::vector<WorkInterval>>;
 
-template <class Columns>
-Status LoadMemoryWork(Snapshot& snapshot, WorkByDevice& work) {
-  Columns t;
-  NL_TRY(snapshot.Load(t, {"device", "start_ns", "dur_ns"}));
-  for (size_t i = 0; i < t.start_ns.size(); ++i) {
-    if (!IsNull(t.dur_ns[i]))
-      work[t.device[i]].push_back({t.start_ns[i], t.start_ns[i] + t.dur_ns[i], WorkClass::kMemory});
+// Rank of each lane, only where a run has several: their device numbers may be the same.
+Result<std::vector<int32_t>> LoadRanks(Snapshot& snapshot) {
+  ProcessColumns process;
+  NL_TRY(snapshot.Load(process, {"rank"}));
+  std::vector<int32_t> distinct = process.rank;
+  std::sort(distinct.begin(), distinct.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  std::vector<int32_t> ranks;
+  if (distinct.size() < 2) return ranks;
+  ThreadColumns thread;
+  NL_TRY(snapshot.Load(thread, {"process_id"}));
+  for (const ProcessId id : thread.process_id) {
+    const auto row = static_cast<size_t>(id);
+    ranks.push_back(IsNull(id) || row >= process.rank.size() ? NullOf<int32_t>::value : process.rank[row]);
   }
-  return {};
+  return ranks;
 }
 
-Status LoadKernelWork(Snapshot& snapshot, WorkByDevice& work) {
-  KernelColumns t;
-  NL_TRY(snapshot.Load(t, {"device", "start_ns", "dur_ns", "name"}));
+template <class Columns>
+Status LoadWork(Snapshot& snapshot, const std::vector<int32_t>& ranks, WorkByDevice& work) {
+  constexpr bool kKernels = std::is_same_v<Columns, KernelColumns>;
+  Columns t;
+  if constexpr (kKernels) {
+    NL_TRY(snapshot.Load(t, {"device", "start_ns", "dur_ns", "name"}));
+  } else {
+    NL_TRY(snapshot.Load(t, {"device", "start_ns", "dur_ns"}));
+  }
+  Columns lanes;
+  if (!ranks.empty()) NL_TRY(snapshot.Load(lanes, {"thread_id"}));
   std::unordered_map<uint32_t, WorkClass> classes;
   for (size_t i = 0; i < t.start_ns.size(); ++i) {
     if (IsNull(t.dur_ns[i])) continue;
-    const auto [it, added] = classes.try_emplace(static_cast<uint32_t>(t.name[i]), WorkClass::kCompute);
-    if (added && ParseKernelName(snapshot.strings().Text(t.name[i])).family == KernelFamily::kCommunication) {
-      it->second = WorkClass::kCommunication;
+    WorkClass kind = WorkClass::kMemory;
+    if constexpr (kKernels) {
+      const auto [it, added] = classes.try_emplace(static_cast<uint32_t>(t.name[i]), WorkClass::kCompute);
+      if (added && ParseKernelName(snapshot.strings().Text(t.name[i])).family == KernelFamily::kCommunication)
+        it->second = WorkClass::kCommunication;
+      kind = it->second;
     }
-    work[t.device[i]].push_back({t.start_ns[i], t.start_ns[i] + t.dur_ns[i], it->second});
+    const size_t lane =
+        ranks.empty() || IsNull(lanes.thread_id[i]) ? ranks.size() : static_cast<size_t>(lanes.thread_id[i]);
+    const DeviceKey key{lane < ranks.size() ? ranks[lane] : NullOf<int32_t>::value, t.device[i]};
+    work[key].push_back({t.start_ns[i], t.start_ns[i] + t.dur_ns[i], kind});
   }
   return {};
 }
@@ -101,13 +122,15 @@ Status LoadKernelWork(Snapshot& snapshot, WorkByDevice& work) {
 Result<RunTime> AccountRun(Snapshot& snapshot) {
   RunTime time;
   NL_TRY(FindBounds(snapshot, time));
+  NL_ASSIGN(const std::vector<int32_t> ranks, LoadRanks(snapshot));
   WorkByDevice work;
-  NL_TRY(LoadKernelWork(snapshot, work));
-  NL_TRY(LoadMemoryWork<MemcpyColumns>(snapshot, work));
-  NL_TRY(LoadMemoryWork<MemsetColumns>(snapshot, work));
-  for (auto& [device, intervals] : work) {
+  NL_TRY(LoadWork<KernelColumns>(snapshot, ranks, work));
+  NL_TRY(LoadWork<MemcpyColumns>(snapshot, ranks, work));
+  NL_TRY(LoadWork<MemsetColumns>(snapshot, ranks, work));
+  for (auto& [key, intervals] : work) {
     time.devices.push_back(AccountDevice(std::move(intervals), time.wall_ns()));
-    time.devices.back().device = device;
+    time.devices.back().device = key.device;
+    time.devices.back().rank = key.rank;
   }
   return time;
 }

@@ -23,6 +23,7 @@ struct WorkInterval {
 // communication + memory - (their overlaps); idle = wall - busy, exactly.
 struct DeviceTime {
   int32_t device = 0;
+  int32_t rank = NullOf<int32_t>::value;  // null in a run of one rank
   int64_t wall_ns = 0, busy_ns = 0;
   int64_t compute_ns = 0, communication_ns = 0, memory_ns = 0;
   int64_t overlap_ns = 0;  // at least two classes at once
@@ -37,7 +38,7 @@ DeviceTime AccountDevice(std::vector<WorkInterval> work, int64_t wall_ns);
 struct RunTime {
   int64_t first_start_ns = 0, last_end_ns = 0;
   int64_t wall_ns() const { return last_end_ns - first_start_ns; }
-  std::vector<DeviceTime> devices;  // by index
+  std::vector<DeviceTime> devices;  // by rank and index
 };
 Result<RunTime> AccountRun(Snapshot& snapshot);
 

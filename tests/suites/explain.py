@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every explaining command on every real trace: no error, and parts that sum to their whole."""
+import gzip
 import json
 import os
 import pathlib
@@ -56,7 +57,30 @@ def check(trace, store):
     call(store, "report", run, "--out", f"{store}/report")
 
 
+def check_ranks(work):
+    """Two ranks that both call their device 0 stay two devices."""
+    text = gzip.open(ROOT / "data/h200/compile.json.gz", "rt").read()
+    folder = pathlib.Path(work, "ranks")
+    folder.mkdir()
+    for rank in (0, 1):
+        info = f'"schemaVersion": 1, "distributedInfo": {{"backend": "nccl", "rank": {rank}, "world_size": 2}},'
+        (folder / f"rank{rank}.json").write_text(text.replace('"schemaVersion": 1,', info, 1))
+    run = call(f"{work}/store", "import", str(folder))["runs"][0]["run_id"]
+    for command in ("summary", "overlap", "idle"):
+        devices = call(f"{work}/store", command, run)["devices"]
+        found = [(d["rank"], d["index"]) for d in devices]
+        if found != [(0, 0), (1, 0)]:
+            raise Wrong(f"{command} tells of the devices {found}")
+        near(f"idle time of two equal ranks in {command}", devices[0]["idle_ms"], devices[1]["idle_ms"])
+
+
 def main():
+    with tempfile.TemporaryDirectory() as work:
+        try:
+            check_ranks(work)
+            print("PASS explain.ranks")
+        except (Wrong, KeyError, ValueError) as wrong:
+            print(f"FAIL explain.ranks: {type(wrong).__name__} {wrong}")
     traces = sorted((ROOT / "data/h200").glob("*.json.gz"))
     public = sorted((SHARED / "data/public/kineto").glob("*.json.gz"))
     if not public:

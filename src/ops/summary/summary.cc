@@ -20,6 +20,7 @@ double Ms(int64_t ns) { return static_cast<double>(ns) / 1e6; }
 
 Json DeviceJson(const DeviceTime& d, const std::string& name) {
   Json out{{"index", IsNull(d.device) ? Json() : Json(d.device)},
+           {"rank", IsNull(d.rank) ? Json() : Json(d.rank)},
            {"name", name.empty() ? Json() : Json(name)}};
   out["busy_ms"] = Ms(d.busy_ns);
   out["idle_ms"] = Ms(d.idle_ns());
@@ -63,7 +64,8 @@ constexpr int64_t kMaxExplainedEvents = 500'000;
 Status Explain(const OpContext& context, const CatalogRun& run, Json& out) {
   out["idle"] = out["stages"] = out["explained_reason"] = Json();
   if (run.event_count > kMaxExplainedEvents) {
-    out["explained_reason"] = fmt::format("over {} events: ask `neurolens idle` and `neurolens stages`", kMaxExplainedEvents);
+    out["explained_reason"] =
+        fmt::format("over {} events: ask `neurolens idle` and `neurolens stages`", kMaxExplainedEvents);
     return {};
   }
   AnalysisParams params;
@@ -184,7 +186,8 @@ class SummaryOp final : public Op {
   static std::string DeviceText(const Json& d) {
     const auto ms = [&d](const char* key) { return HumanMs(d[key].get<double>()); };
     std::string out = fmt::format(
-        "device {}{}: busy {} ({:.1f} %), idle {}\n", d["index"].is_null() ? "?" : DumpJson(d["index"]),
+        "device {}{}{}: busy {} ({:.1f} %), idle {}\n", d["index"].is_null() ? "?" : DumpJson(d["index"]),
+        d["rank"].is_null() ? "" : fmt::format(" of rank {}", d["rank"].get<int>()),
         d["name"].is_null() ? "" : " " + d["name"].get<std::string>(), ms("busy_ms"),
         d["utilization"].is_null() ? 0 : 100 * d["utilization"].get<double>(), ms("idle_ms"));
     out += fmt::format("  compute {}, communication {}, memory {}, overlapped {}\n", ms("compute_ms"),
@@ -194,8 +197,8 @@ class SummaryOp final : public Op {
 
   static std::string IdleText(const Json& idle) {
     const auto ms = [&idle](const char* key) { return HumanMs(idle[key].get<double>()); };
-    return fmt::format("  idle for the host {}, launches {}, sync {}, other {}\n", ms("host_ms"), ms("launch_ms"), ms("sync_ms"),
-                       ms("other_ms"));
+    return fmt::format("  idle for the host {}, launches {}, sync {}, other {}\n", ms("host_ms"),
+                       ms("launch_ms"), ms("sync_ms"), ms("other_ms"));
   }
 
   static std::string CopiesText(const Json& copies, const TextStyle& style) {
