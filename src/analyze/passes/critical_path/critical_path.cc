@@ -222,6 +222,7 @@ class Walker {
       graph_.ForEachCause(work_, point, [&](uint32_t from, int64_t weight_ns, EdgeKind, uint32_t) {
         bound_ns = std::max(bound_ns, graph_.TimeOf(work_, from) + weight_ns);
       });
+      if (bound_ns == INT64_MIN) continue;  // nothing to hand the slack to
       const int64_t late_ns = latest_ns[point] - (graph_.TimeOf(work_, point) - bound_ns);
       graph_.ForEachCause(work_, point, [&](uint32_t from, int64_t weight_ns, EdgeKind, uint32_t) {
         latest_ns[from] = std::min(latest_ns[from], late_ns - weight_ns);
