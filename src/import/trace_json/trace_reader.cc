@@ -215,7 +215,7 @@ class Pipeline {
 
   bool Push(Piece piece) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return queue_.size() < threads_ + 6 || stopped_; });
+    changed_.wait(lock, [this] { return queue_.size() < threads_ + 24 || stopped_; });
     if (stopped_) return false;
     queue_.push_back(std::move(piece));
     changed_.notify_all();
@@ -320,7 +320,7 @@ class Pipeline {
     Status status = TakeInOrder(worker, piece, outcome);
     lock.lock();
     ++next_index_;
-    if (spare_.size() < threads_ + 7) spare_.push_back(std::move(piece.bytes));
+    if (spare_.size() < threads_ + 25) spare_.push_back(std::move(piece.bytes));
     lock.unlock();
     changed_.notify_all();
     if (!status.ok()) {
