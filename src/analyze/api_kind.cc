@@ -3,29 +3,43 @@
 
 namespace nl {
 
-namespace {
-bool Has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
-}  // namespace
-
 ApiKind ClassifyApi(std::string_view name) {
-  if (Has(name, "GraphLaunch")) return ApiKind::kGraphLaunch;
-  if (Has(name, "Launch"))
-    return ApiKind::kLaunch;  // cudaLaunchKernelExC, cuLaunchKernel, hipExtModuleLaunchKernel
-  if (Has(name, "Synchronize")) return ApiKind::kSync;
-  if (Has(name, "Memcpy") || Has(name, "Memset")) return ApiKind::kCopy;
-  if (Has(name, "Malloc") || Has(name, "Free") || Has(name, "MemAlloc") || Has(name, "HostAlloc") ||
-      Has(name, "HostRegister") || Has(name, "MemCreate") || Has(name, "MemMap") ||
-      Has(name, "MemAddressReserve")) {
-    return ApiKind::kAlloc;
+  const auto has = [name](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  if (has("Synchronize")) return ApiKind::kSync;
+  if (has("GraphLaunch")) return ApiKind::kGraphLaunch;
+  // cudaLaunchKernelExC, cuLaunchKernel, hipExtModuleLaunchKernel, cudaLaunchHostFunc
+  if (has("Launch")) return ApiKind::kLaunch;
+  if (has("EventRecord")) return ApiKind::kEventRecord;
+  if (has("StreamWaitEvent")) return ApiKind::kStreamWait;
+  if (has("Memset")) return ApiKind::kMemset;
+  // hipMemcpyWithStream waits although it takes a stream.
+  if (has("Memcpy")) return has("Async") ? ApiKind::kCopy : ApiKind::kBlockingCopy;
+  const bool memory = has("Malloc") || has("Free") || has("MemAlloc") || has("HostAlloc") || has("HostRegister") ||
+                      has("MemCreate") || has("MemRelease") || has("MemMap") || has("MemAddressReserve");
+  if (!memory || has("FreeArray")) return ApiKind::kOther;
+  if (has("Async")) return ApiKind::kPoolAlloc;
+  for (const std::string_view waits : {"cudaFree", "hipFree", "cuMemFree", "cuMemFree_v2"}) {
+    if (name == waits) return ApiKind::kBlockingFree;
   }
-  return ApiKind::kOther;
+  return ApiKind::kAlloc;
 }
 
-std::string_view ApiKindName(ApiKind kind) {
-  constexpr std::string_view names[kApiKinds] = {"launch", "graph launch", "sync", "copy", "alloc", "other"};
-  return names[static_cast<size_t>(kind)];
+std::string_view ApiGroup(ApiKind kind) {
+  switch (kind) {
+    case ApiKind::kLaunch: return "launch";
+    case ApiKind::kGraphLaunch: return "graph launch";
+    case ApiKind::kSync: return "sync";
+    case ApiKind::kMemset:
+    case ApiKind::kCopy:
+    case ApiKind::kBlockingCopy: return "copy";
+    case ApiKind::kAlloc:
+    case ApiKind::kBlockingFree:
+    case ApiKind::kPoolAlloc: return "alloc";
+    case ApiKind::kEventRecord:
+    case ApiKind::kStreamWait:
+    case ApiKind::kOther: break;
+  }
+  return "other";
 }
-
-bool IsBlockingCopy(std::string_view name) { return Has(name, "Memcpy") && !Has(name, "Async"); }
 
 }  // namespace nl

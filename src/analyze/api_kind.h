@@ -1,19 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a runtime or driver API call is for, told by its name (CUDA and HIP spellings).
-// Thread rule: pure function.
+// What a runtime or driver API call is for, told by its name (CUDA and HIP spellings). The
+// one place that reads these names.
+// Thread rule: ClassifyApi is pure; an ApiKinds belongs to one thread.
 
+#include <cstdint>
 #include <string_view>
+#include <vector>
+
+#include "analyze/run_data.h"
 
 namespace nl {
 
-enum class ApiKind : unsigned char { kLaunch, kGraphLaunch, kSync, kCopy, kAlloc, kOther };
-inline constexpr size_t kApiKinds = 6;
+enum class ApiKind : uint8_t {
+  kLaunch,
+  kGraphLaunch,
+  kMemset,
+  kSync,
+  kCopy,          // returns before the copy is done, unless its memory is pageable
+  kBlockingCopy,  // returns when the copy is done
+  kAlloc,
+  kBlockingFree,  // cudaFree waits for the device, as documented
+  kPoolAlloc,     // the asynchronous ones, from the driver's pool
+  kEventRecord,
+  kStreamWait,
+  kOther,
+};
+inline constexpr size_t kApiKinds = 12;
 
 ApiKind ClassifyApi(std::string_view name);
-// "launch", "graph launch", "sync", "copy", "alloc", "other".
-std::string_view ApiKindName(ApiKind kind);
-// Copies that return only when they are done, whatever the memory.
-bool IsBlockingCopy(std::string_view name);
+// The group people know: "launch", "graph launch", "sync", "copy", "alloc", "other".
+std::string_view ApiGroup(ApiKind kind);
+
+// Puts work other than a copy on a stream.
+inline bool IsLaunch(ApiKind kind) {
+  return kind == ApiKind::kLaunch || kind == ApiKind::kGraphLaunch || kind == ApiKind::kMemset;
+}
+inline bool IsCopy(ApiKind kind) { return kind == ApiKind::kCopy || kind == ApiKind::kBlockingCopy; }
+inline bool IsAlloc(ApiKind kind) { return kind == ApiKind::kAlloc || kind == ApiKind::kBlockingFree; }
+
+// Kinds of a run's calls, each distinct name read once.
+class ApiKinds {
+ public:
+  explicit ApiKinds(const RunData& data) : data_(data) {}
+  ApiKind Of(StringId name) {
+    if (IsNull(name)) return ApiKind::kOther;
+    const auto id = static_cast<size_t>(name);
+    if (id >= kinds_.size()) kinds_.resize(data_.strings->size(), kNotRead);
+    if (kinds_[id] == kNotRead) kinds_[id] = static_cast<uint8_t>(ClassifyApi(data_.Text(name)));
+    return static_cast<ApiKind>(kinds_[id]);
+  }
+
+ private:
+  static constexpr uint8_t kNotRead = 0xff;
+  const RunData& data_;
+  std::vector<uint8_t> kinds_;  // by string
+};
 
 }  // namespace nl

@@ -90,9 +90,9 @@ class DeviceSide {
       // A driver call inside of a runtime call is the same wait.
       const bool inside = !blocking_.empty() && h_.thread[blocking_.back()] == h_.thread[i] &&
                           h_.end_ns[i] <= h_.end_ns[blocking_.back()];
-      if (!inside && (kind == ApiKind::kSync || kind == ApiKind::kBlockingCopy || kind == ApiKind::kCopy))
+      if (!inside && (kind == ApiKind::kSync || IsCopy(kind)))
         blocking_.push_back(i);
-      if (kind == ApiKind::kLaunch) {
+      if (IsLaunch(kind)) {
         ++launches;
         launch_ns += ns;
       }
@@ -120,7 +120,7 @@ class DeviceSide {
     for (const TimelineFacts::HostThread& thread : p_.timeline.threads) {
       int64_t launches = 0;
       for (uint32_t i = thread.first; i < thread.last; ++i)
-        launches += h_.kind[i] == HostKind::kApi && p_.KindOf(h_.name[i]) == ApiKind::kLaunch;
+        launches += h_.kind[i] == HostKind::kApi && IsLaunch(p_.KindOf(h_.name[i]));
       if (launches > most.first) most = {launches, &thread};
     }
     if (most.second == nullptr) return 0;

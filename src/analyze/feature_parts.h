@@ -8,13 +8,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyze/api_kind.h"
 #include "analyze/features.h"
 #include "base/intervals.h"
 
 namespace nl::features {
-
-enum class ApiKind : uint8_t { kUnknown, kOther, kLaunch, kSync, kCopy, kBlockingCopy, kAlloc };
-ApiKind ClassifyApi(std::string_view name);
 
 enum class ElementType : uint8_t { kUnknown, kOther, kFp32, kHalf };
 
@@ -56,7 +54,7 @@ class NameTable {
 };
 
 struct Program {
-  Program(const RunData& d, const TimelineFacts& t) : data(d), timeline(t) {}
+  Program(const RunData& d, const TimelineFacts& t) : data(d), timeline(t), api_kinds_(d) {}
   const RunData& data;
   const TimelineFacts& timeline;
   NameTable modules, stages;
@@ -75,9 +73,7 @@ struct Program {
   // Start of the first busy stretch at or after the time; INT64_MAX when none.
   int64_t NextBusyNs(int64_t from_ns) const;
   uint32_t StepAt(int64_t time_ns) const;  // kNone outside
-  ApiKind KindOf(StringId api) const {
-    return IsNull(api) ? ApiKind::kOther : api_kinds_[static_cast<size_t>(api)];
-  }
+  ApiKind KindOf(StringId api) const { return api_kinds_.Of(api); }
   const OpInputs& InputsOf(uint32_t op_row) const;
   // Outermost op of the unbroken chain of ops around a node; the node itself without one.
   uint32_t CallerOf(uint32_t node) const;
@@ -96,7 +92,7 @@ struct Program {
   void BuildSteps();
   void BuildBusy();
 
-  std::vector<ApiKind> api_kinds_;  // by string
+  mutable ApiKinds api_kinds_;
   mutable std::unordered_map<uint64_t, OpInputs> inputs_;
 };
 

@@ -74,23 +74,6 @@ OpInputs ParseInputs(std::string_view dims, std::string_view types) {
 
 }  // namespace
 
-ApiKind ClassifyApi(std::string_view name) {
-  const auto has = [&](std::string_view part) { return Contains(name, part); };
-  if (has("Synchronize")) return ApiKind::kSync;
-  if (has("LaunchKernel") || has("GraphLaunch") || has("LaunchCooperativeKernel") || has("LaunchHostFunc"))
-    return ApiKind::kLaunch;
-  if (has("Memcpy")) {
-    // hipMemcpyWithStream waits although it takes a stream.
-    return has("Async") ? ApiKind::kCopy : ApiKind::kBlockingCopy;
-  }
-  if (has("Memset")) return ApiKind::kLaunch;
-  const bool allocates =
-      has("Malloc") || has("Free") || has("HostAlloc") || has("MemCreate") || has("MemRelease");
-  // The asynchronous ones come from the driver's pool.
-  if (allocates && !has("Async") && !has("FreeArray")) return ApiKind::kAlloc;
-  return ApiKind::kOther;
-}
-
 int64_t OpInputs::Elements(size_t input) const {
   if (input >= dims.size() || dims[input].empty()) return 0;
   double product = 1;
@@ -132,12 +115,6 @@ const std::string& NameTable::Text(uint32_t index) const {
 }
 
 void Program::Build() {
-  api_kinds_.assign(data.strings->size(), ApiKind::kUnknown);
-  for (const StringId name : data.api_call.name) {
-    if (IsNull(name)) continue;
-    ApiKind& kind = api_kinds_[static_cast<size_t>(name)];
-    if (kind == ApiKind::kUnknown) kind = ClassifyApi(data.Text(name));
-  }
   BuildPlaces();
   BuildLeaves();
   BuildSteps();

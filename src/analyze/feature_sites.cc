@@ -43,7 +43,8 @@ class CallerSites {
       switch (p_.KindOf(h_.name[i])) {
         case ApiKind::kSync:
         case ApiKind::kBlockingCopy: AddSync(i); break;
-        case ApiKind::kAlloc: AddAlloc(i); break;
+        case ApiKind::kAlloc:
+        case ApiKind::kBlockingFree: AddAlloc(i); break;
         default: break;
       }
     }

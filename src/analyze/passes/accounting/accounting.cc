@@ -115,7 +115,7 @@ void AccountSteps(const RunData& data, AccountingFacts& out) {
 
 void AccountHost(const RunData& data, const TimelineFacts& t, AccountingFacts& out) {
   const HostTree& h = t.host;
-  std::unordered_map<uint32_t, ApiKind> kinds;
+  ApiKinds kinds(data);
   std::vector<int64_t> self(h.size());
   for (size_t i = 0; i < h.size(); ++i) {
     self[i] += h.end_ns[i] - h.start_ns[i];
@@ -142,10 +142,9 @@ void AccountHost(const RunData& data, const TimelineFacts& t, AccountingFacts& o
           op_to = std::max(op_to, h.end_ns[i]);
           break;
         case HostKind::kApi: {
-          const auto [it, added] = kinds.try_emplace(static_cast<uint32_t>(h.name[i]), ApiKind::kOther);
-          if (added) it->second = ClassifyApi(data.Text(h.name[i]));
-          time.api_ns[static_cast<size_t>(it->second)] += own;
-          ++time.api_calls[static_cast<size_t>(it->second)];
+          const auto kind = static_cast<size_t>(kinds.Of(h.name[i]));
+          time.api_ns[kind] += own;
+          ++time.api_calls[kind];
           break;
         }
       }
@@ -260,9 +259,12 @@ Json ToJson(const AccountingFacts& facts, const TimelineFacts& timeline, const R
     Json api = Json::object();
     for (size_t k = 0; k < kApiKinds; ++k) {
       if (time.api_calls[k] == 0) continue;
-      std::string name(ApiKindName(static_cast<ApiKind>(k)));
+      std::string name(ApiGroup(static_cast<ApiKind>(k)));
       std::replace(name.begin(), name.end(), ' ', '_');
-      api[name] = {{"ms", Ms(time.api_ns[k])}, {"calls", time.api_calls[k]}};
+      Json& group = api[name];
+      if (group.is_null()) group = {{"ms", 0.0}, {"calls", 0}};
+      group["ms"] = group["ms"].get<double>() + Ms(time.api_ns[k]);
+      group["calls"] = group["calls"].get<int64_t>() + time.api_calls[k];
     }
     const auto row = static_cast<size_t>(time.thread);
     const bool known = !IsNull(time.thread) && row < data.thread.name.size();

@@ -38,7 +38,8 @@ class Walker {
         host_(timeline.host),
         work_(timeline.work),
         graph_(graph),
-        out_(out) {}
+        out_(out),
+        kinds_(data) {}
 
   void Run() {
     out_.wall_ns = timeline_.wall_ns();
@@ -188,19 +189,9 @@ class Walker {
     AddSegment(start_ns, end_ns, host_.name[node], what);
   }
   PathClass ClassOfCall(StringId name) {
-    if (IsNull(name)) return PathClass::kApi;
-    const auto id = static_cast<size_t>(name);
-    if (id >= class_of_call_.size()) class_of_call_.resize(id + 1, kPathClasses);
-    if (class_of_call_[id] == kPathClasses) {
-      switch (RoleOfCall(data_.Text(name))) {
-        case CallRole::kLaunch:
-        case CallRole::kCopy:
-        case CallRole::kBlockingCopy: class_of_call_[id] = static_cast<uint8_t>(PathClass::kLaunch); break;
-        case CallRole::kSync: class_of_call_[id] = static_cast<uint8_t>(PathClass::kSyncWait); break;
-        default: class_of_call_[id] = static_cast<uint8_t>(PathClass::kApi);
-      }
-    }
-    return static_cast<PathClass>(class_of_call_[id]);
+    const ApiKind kind = kinds_.Of(name);
+    if (IsLaunch(kind) || IsCopy(kind)) return PathClass::kLaunch;
+    return kind == ApiKind::kSync || kind == ApiKind::kBlockingFree ? PathClass::kSyncWait : PathClass::kApi;
   }
 
   void AddSegment(int64_t start_ns, int64_t end_ns, StringId name, PathClass what) {
@@ -317,7 +308,7 @@ class Walker {
   CriticalPathFacts& out_;
   int64_t last_ns_ = 0;
   std::vector<Stretch> stretches_;      // last first
-  std::vector<uint8_t> class_of_call_;  // by string
+  ApiKinds kinds_;
   std::vector<uint32_t> slot_of_name_;  // by string + 1
   std::vector<StringId> names_;
   std::vector<ByName> by_name_;

@@ -21,7 +21,7 @@ constexpr int64_t kNever = INT64_MIN;
 class Builder {
  public:
   Builder(const TimelineFacts& timeline, const RunData& data, PathGraph& out)
-      : timeline_(timeline), data_(data), host_(timeline.host), work_(timeline.work), out_(out) {}
+      : timeline_(timeline), data_(data), host_(timeline.host), work_(timeline.work), out_(out), kinds_(data) {}
 
   void Build() {
     out_.works = static_cast<uint32_t>(work_.size());
@@ -110,14 +110,6 @@ class Builder {
     }
   }
 
-  CallRole Role(StringId name) {
-    const auto id = static_cast<size_t>(name);
-    if (IsNull(name)) return CallRole::kOther;
-    if (id >= roles_.size()) roles_.resize(id + 1, CallRole::kUnknown);
-    if (roles_[id] == CallRole::kUnknown) roles_[id] = RoleOfCall(data_.Text(name));
-    return roles_[id];
-  }
-
   // ---- host points ----
   void ScanThread(uint32_t thread) {
     const auto& t = timeline_.threads[thread];
@@ -130,13 +122,14 @@ class Builder {
     for (uint32_t node = t.first; node < t.last; ++node) {
       last_end_ns = std::max(last_end_ns, host_.end_ns[node]);
       if (host_.kind[node] != HostKind::kApi) continue;
-      const CallRole role = Role(host_.name[node]);
+      const ApiKind kind = kinds_.Of(host_.name[node]);
       const uint32_t first = first_work_[host_.row[node]];
-      if (role == CallRole::kEventRecord) recorded = launched;
-      if (role == CallRole::kStreamWait) waits = true;
-      if (role == CallRole::kSync) AddBlockingCall(thread, node, WaitedFor(rank, node));
+      if (kind == ApiKind::kEventRecord) recorded = launched;
+      if (kind == ApiKind::kStreamWait) waits = true;
+      if (kind == ApiKind::kSync || kind == ApiKind::kBlockingFree)
+        AddBlockingCall(thread, node, WaitedFor(rank, node));
       if (first == kNone) continue;
-      AddLaunch(thread, node, first, role);
+      AddLaunch(thread, node, first, kind);
       if (waits && recorded != kNone && data_.sync.start_ns.empty()) InferWait(recorded, first);
       launched = first;
       waits = false;
@@ -144,7 +137,7 @@ class Builder {
     points_[thread].push_back({last_end_ns, PointKind::kPlain, 3, kNone, kNone});
   }
 
-  void AddLaunch(uint32_t thread, uint32_t node, uint32_t first, CallRole role) {
+  void AddLaunch(uint32_t thread, uint32_t node, uint32_t first, ApiKind kind) {
     const int64_t call_ns = host_.start_ns[node], return_ns = host_.end_ns[node];
     const int64_t start_ns = work_.start_ns[first];
     if (start_ns < call_ns) {
@@ -158,7 +151,7 @@ class Builder {
       mark_of_call_[host_.row[node]] = NewMark();
       points_[thread].push_back({time_ns, PointKind::kPlain, 1, kNone, mark_of_call_[host_.row[node]]});
     }
-    const bool copies = role == CallRole::kBlockingCopy || (role == CallRole::kCopy && IsPageable(first));
+    const bool copies = kind == ApiKind::kBlockingCopy || (kind == ApiKind::kCopy && IsPageable(first));
     if (copies && work_.end_ns[first] <= return_ns && work_.end_ns[first] > call_ns)
       AddBlockingCall(thread, node, {first});
   }
@@ -349,7 +342,7 @@ class Builder {
     if (sync.start_ns.empty()) return;
     for (size_t i = 0; i < data_.api_call.name.size(); ++i) {
       if (IsNull(data_.api_call.correlation[i]) || IsNull(data_.api_call.start_ns[i]) ||
-          Role(data_.api_call.name[i]) != CallRole::kEventRecord)
+          kinds_.Of(data_.api_call.name[i]) != ApiKind::kEventRecord)
         continue;
       record_ns_[{RankOfThread(data_.api_call.thread_id[i]), data_.api_call.correlation[i]}] =
           data_.api_call.start_ns[i];
@@ -366,7 +359,7 @@ class Builder {
     for (const auto& [call, row] : sync_of_call_) {
       if (call >= timeline_.node_of_api.size() || timeline_.node_of_api[call] == kNone) continue;
       const uint32_t node = timeline_.node_of_api[call];
-      if (Role(host_.name[node]) != CallRole::kStreamWait) continue;
+      if (kinds_.Of(host_.name[node]) != ApiKind::kStreamWait) continue;
       const int32_t rank = RankOfThread(host_.thread[node]);
       const int64_t record_ns = RecordTime(rank, sync.wait_on_correlation[row]);
       const uint32_t waiting = FindStream(rank, sync.device[row], sync.stream[row]);
@@ -523,7 +516,7 @@ class Builder {
   std::vector<uint32_t> first_work_, mark_of_call_;  // by row of api_call
   std::vector<uint32_t> point_of_mark_;
   std::vector<RawExtra> raw_extras_;
-  std::vector<CallRole> roles_;  // by string
+  ApiKinds kinds_;
   bool sync_of_call_ready_ = false;
   std::map<uint32_t, size_t> sync_of_call_;  // row of api_call -> row of sync
   std::map<std::pair<int32_t, int64_t>, int64_t> record_ns_;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "analyze/api_kind.h"
 #include "analyze/facts/critical_path.h"
 #include "analyze/facts/timeline.h"
 
@@ -95,18 +96,6 @@ struct PathGraph {
     }
   }
 };
-
-enum class CallRole : uint8_t {
-  kUnknown,
-  kOther,
-  kLaunch,
-  kSync,
-  kCopy,
-  kBlockingCopy,
-  kEventRecord,
-  kStreamWait
-};
-CallRole RoleOfCall(std::string_view name);
 
 // One hand-over between threads: at `to_ns` one thread goes on from what another had done
 // by `from_ns`. Threads are positions in TimelineFacts::threads.

@@ -176,8 +176,8 @@ class Scheduler {
   }
   static bool HostMatches(std::string_view pattern, std::string_view name) {
     if (!pattern.empty()) return Matches(pattern, name);
-    const CallRole role = RoleOfCall(name);
-    return role == CallRole::kLaunch || role == CallRole::kCopy;
+    const ApiKind kind = ClassifyApi(name);
+    return IsLaunch(kind) || kind == ApiKind::kCopy;
   }
 
   // What lies inside the spans shrinks; what an edge does not count (a wait) stays as it is.

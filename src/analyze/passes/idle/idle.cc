@@ -53,7 +53,7 @@ class LatencyMode {
 class Splitter {
  public:
   Splitter(const RunData& data, const TimelineFacts& t, const AccountingFacts& a, IdleFacts& out)
-      : data_(data), t_(t), h_(t.host), w_(t.work), accounting_(a), out_(out) {}
+      : t_(t), h_(t.host), w_(t.work), accounting_(a), out_(out), kinds_(data) {}
 
   void Run() {
     for (size_t i = 0; i < t_.threads.size(); ++i) thread_at_[static_cast<int32_t>(t_.threads[i].thread)] = i;
@@ -188,12 +188,8 @@ class Splitter {
   // Synchronisations, and copies: even an asynchronous one waits when its memory is pageable.
   bool Blocks(uint32_t node) {
     if (h_.kind[node] != HostKind::kApi) return false;
-    const auto [it, added] = blocks_.try_emplace(static_cast<uint32_t>(h_.name[node]), false);
-    if (added) {
-      const ApiKind kind = ClassifyApi(data_.Text(h_.name[node]));
-      it->second = kind == ApiKind::kSync || kind == ApiKind::kCopy;
-    }
-    return it->second;
+    const ApiKind kind = kinds_.Of(h_.name[node]);
+    return kind == ApiKind::kSync || IsCopy(kind);
   }
 
   const HostSegments& SegmentsOf(uint32_t node) {
@@ -245,7 +241,6 @@ class Splitter {
     out_.gaps.push_back(gap);
   }
 
-  const RunData& data_;
   const TimelineFacts& t_;
   const HostTree& h_;
   const DeviceWork& w_;
@@ -254,7 +249,7 @@ class Splitter {
   std::vector<std::vector<uint32_t>> items_;  // per device, by start
   std::unordered_map<int32_t, size_t> thread_at_;
   std::vector<HostSegments> segments_;  // made when first asked for
-  std::unordered_map<uint32_t, bool> blocks_;
+  ApiKinds kinds_;
   std::unordered_map<uint64_t, IdleFacts::Cause> causes_;
   std::vector<IdleFacts::Cause> pieces_;  // of the present gap
 };

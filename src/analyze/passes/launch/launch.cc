@@ -57,7 +57,7 @@ LaunchFacts::Queue SweepQueue(uint32_t stream, std::vector<Change>& changes) {
 
 class Collector {
  public:
-  Collector(const RunData& data, const TimelineFacts& t, LaunchFacts& out) : data_(data), t_(t), out_(out) {}
+  Collector(const RunData& data, const TimelineFacts& t, LaunchFacts& out) : t_(t), out_(out), kinds_(data) {}
 
   void Run() {
     changes_.resize(t_.streams.size());
@@ -103,14 +103,10 @@ class Collector {
     const int64_t delay_ns = first_start_[node] - h.start_ns[node];
     ++out_.launches;
     const auto [it, added] = names_.try_emplace(static_cast<uint32_t>(h.name[node]));
-    if (added) {
-      it->second.name = h.name[node];
-      graph_[static_cast<uint32_t>(h.name[node])] =
-          ClassifyApi(data_.Text(h.name[node])) == ApiKind::kGraphLaunch;
-    }
+    if (added) it->second.name = h.name[node];
     ++it->second.calls;
     it->second.api_ns += api_ns;
-    if (graph_[static_cast<uint32_t>(h.name[node])]) ++out_.graph_launches;
+    if (kinds_.Of(h.name[node]) == ApiKind::kGraphLaunch) ++out_.graph_launches;
     out_.api_ns += api_ns;
     api_ns_.push_back(api_ns);
     if (delay_ns < 0) {
@@ -125,14 +121,13 @@ class Collector {
     }
   }
 
-  const RunData& data_;
   const TimelineFacts& t_;
   LaunchFacts& out_;
   std::vector<std::vector<Change>> changes_;    // per stream
   std::vector<int64_t> work_of_, first_start_;  // per host node
   std::vector<int64_t> api_ns_, delay_ns_;
   std::unordered_map<uint32_t, LaunchFacts::Name> names_;
-  std::unordered_map<uint32_t, bool> graph_;
+  ApiKinds kinds_;
 };
 
 class LaunchPass final : public Pass {
