@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/compare/segments.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace nl::compare {
+
+std::string FoldNumbers(std::string_view label) {
+  std::string out;
+  bool digits = false;
+  for (const char c : label) {
+    const bool digit = c >= '0' && c <= '9';
+    if (digit && digits) continue;
+    digits = digit;
+    if (digit && !out.empty() && out.back() == '#') continue;
+    out += digit ? '#' : c;
+  }
+  return out;
+}
+
+namespace {
+
+constexpr size_t kFewestCalls = 8;   // on average, in a label that is worth a segment
+constexpr uint32_t kLongCalls = 64;  // an unlabelled stretch longer than this is searched for periods
+constexpr size_t kMostHeads = 24;    // candidates for the head of a loop
+
+class LabelCutter {
+ public:
+  LabelCutter(const TimelineFacts& t, const features::Program& program, Trail& trail)
+      : t_(t), h_(t.host), program_(program), trail_(trail) {}
+
+  void Run() {
+    Enclose();
+    FindLabels();
+    uint64_t open_key = 0;
+    for (uint32_t i = 0; i < trail_.calls.size(); ++i) {
+      Call& call = trail_.calls[i];
+      const uint32_t lane = call.segment;
+      const uint32_t range = LabelOf(call);
+      const uint32_t step = range != kNone || call.node == kNone || call.kind == CallKind::kEnd
+                                ? kNone
+                                : program_.StepAt(h_.start_ns[call.node]);
+      const uint64_t key = HashPair(HashPair(lane + 1, range), HashPair(step, call.kind == CallKind::kEnd));
+      if (trail_.segments.empty() || key != open_key) Open(i, lane, range, step, call.kind == CallKind::kEnd);
+      open_key = key;
+      call.segment = static_cast<uint32_t>(trail_.segments.size() - 1);
+      Segment& segment = trail_.segments.back();
+      segment.last = i + 1;
+      segment.token_hash = HashPair(segment.token_hash, call.token);
+    }
+  }
+
+ private:
+  bool IsLabel(uint32_t node) const {
+    return h_.kind[node] == HostKind::kRange && !IsNull(h_.name[node]) &&
+           ModuleNameOf(program_.data.Text(h_.name[node])).empty();
+  }
+  // The innermost label around each node, itself included.
+  void Enclose() {
+    around_.assign(h_.size(), kNone);
+    for (uint32_t i = 0; i < h_.size(); ++i)
+      around_[i] = IsLabel(i) ? i : h_.parent[i] == kNone ? kNone : around_[h_.parent[i]];
+  }
+  uint32_t Outer(uint32_t label) const {
+    return h_.parent[label] == kNone ? kNone : around_[h_.parent[label]];
+  }
+
+  void FindLabels() {
+    std::unordered_map<uint32_t, size_t> calls, instances;
+    std::unordered_set<uint32_t> seen;
+    for (const Call& call : trail_.calls) {
+      if (call.node == kNone) continue;
+      for (uint32_t at = around_[call.node]; at != kNone; at = Outer(at)) {
+        ++calls[static_cast<uint32_t>(h_.name[at])];
+        if (seen.insert(at).second) ++instances[static_cast<uint32_t>(h_.name[at])];
+      }
+    }
+    for (const auto& [name, count] : calls) {
+      if (count >= kFewestCalls * instances[name]) labels_.insert(name);
+    }
+  }
+
+  uint32_t LabelOf(const Call& call) const {
+    if (call.node == kNone) return kNone;
+    uint32_t at = around_[call.node];
+    while (at != kNone && labels_.count(static_cast<uint32_t>(h_.name[at])) == 0) at = Outer(at);
+    return at;
+  }
+
+  void Open(uint32_t first, uint32_t lane, uint32_t range, uint32_t step, bool end) {
+    Segment& segment = trail_.segments.emplace_back();
+    segment.first = first;
+    segment.lane = lane;
+    if (range != kNone) {
+      segment.name = FoldNumbers(trail_.Text(h_.name[range]));
+    } else if (step != kNone) {
+      segment.name = FoldNumbers(program_.step_label);
+    } else if (end) {
+      segment.name = "end of the run";
+    }
+    segment.label = segment.name.empty() ? 0 : HashText(segment.name);
+  }
+
+  const TimelineFacts& t_;
+  const HostTree& h_;
+  const features::Program& program_;
+  Trail& trail_;
+  std::vector<uint32_t> around_;
+  std::unordered_set<uint32_t> labels_;
+};
+
+using TokenCounts = std::unordered_map<uint64_t, uint32_t>;
+
+TokenCounts CountTokens(const Trail& trail, const Segment& s) {
+  TokenCounts out;
+  for (uint32_t i = s.first; i < s.last; ++i) ++out[trail.calls[i].token];
+  return out;
+}
+
+// Share of the calls that lie in a period which occurs more than once.
+double Repeats(const Trail& trail, const Segment& s, uint64_t head) {
+  std::unordered_map<uint64_t, std::pair<uint32_t, uint32_t>> periods;  // by hash: periods, calls
+  uint64_t hash = 0;
+  uint32_t from = s.first;
+  const auto close = [&](uint32_t to) {
+    auto& [count, calls] = periods[hash];
+    ++count;
+    calls += to - from;
+  };
+  for (uint32_t i = s.first; i < s.last; ++i) {
+    if (trail.calls[i].token == head && i > from) {
+      close(i);
+      hash = 0;
+      from = i;
+    }
+    hash = HashPair(hash, trail.calls[i].token);
+  }
+  close(s.last);
+  uint32_t repeated = 0;
+  for (const auto& [h, period] : periods) repeated += period.first > 1 ? period.second : 0;
+  return static_cast<double>(repeated) / static_cast<double>(s.last - s.first);
+}
+
+// The call that heads the outermost loop of both stretches; 0 when there is none.
+uint64_t FindHead(const Trail& a, const Segment& sa, const Trail& b, const Segment& sb) {
+  const TokenCounts in_a = CountTokens(a, sa), in_b = CountTokens(b, sb);
+  const uint32_t most = std::min(sa.last - sa.first, sb.last - sb.first) / 4;
+  std::vector<std::pair<uint32_t, uint64_t>> heads;  // by count, then first occurrence
+  std::unordered_set<uint64_t> taken;
+  for (uint32_t i = sa.first; i < sa.last; ++i) {
+    const uint64_t token = a.calls[i].token;
+    const auto other = in_b.find(token);
+    if (other == in_b.end() || !taken.insert(token).second) continue;
+    const uint32_t count = std::min(in_a.at(token), other->second);
+    if (count >= 3 && count <= most) heads.push_back({count, token});
+  }
+  std::stable_sort(heads.begin(), heads.end(),
+                   [](const auto& x, const auto& y) { return x.first < y.first; });
+  uint64_t best = 0;
+  double best_repeats = 0.5;
+  uint32_t last_count = 0, same_count = 0;
+  size_t tried = 0;
+  for (const auto& [count, token] : heads) {
+    same_count = count == last_count ? same_count + 1 : 0;
+    last_count = count;
+    if (same_count >= 2) continue;  // two calls of one loop say the same about it
+    if (++tried > kMostHeads) break;
+    const double repeats = std::min(Repeats(a, sa, token), Repeats(b, sb, token));
+    if (repeats <= best_repeats) continue;
+    best = token;
+    best_repeats = repeats;
+    if (repeats > 0.9) break;
+  }
+  return best;
+}
+
+std::vector<Segment> CutAt(Trail& trail, const Segment& s, uint64_t head) {
+  std::vector<Segment> out;
+  for (uint32_t i = s.first; i < s.last; ++i) {
+    if (out.empty() || trail.calls[i].token == head) {
+      out.push_back(s);
+      out.back().first = i;
+      out.back().token_hash = 0;
+    }
+    out.back().last = i + 1;
+    out.back().token_hash = HashPair(out.back().token_hash, trail.calls[i].token);
+  }
+  return out;
+}
+
+void Replace(Trail& trail, const std::vector<std::vector<Segment>>& cut) {
+  std::vector<Segment> segments;
+  for (size_t i = 0; i < trail.segments.size(); ++i) {
+    if (cut[i].empty()) {
+      segments.push_back(trail.segments[i]);
+    } else {
+      segments.insert(segments.end(), cut[i].begin(), cut[i].end());
+    }
+  }
+  trail.segments = std::move(segments);
+  for (uint32_t s = 0; s < trail.segments.size(); ++s) {
+    for (uint32_t i = trail.segments[s].first; i < trail.segments[s].last; ++i) trail.calls[i].segment = s;
+  }
+}
+
+}  // namespace
+
+void CutSegments(const TimelineFacts& timeline, const features::Program& program, Trail& trail) {
+  LabelCutter(timeline, program, trail).Run();
+}
+
+void CutPeriods(Trail& a, Trail& b) {
+  constexpr uint32_t kLongLabelled = 4096;
+  std::vector<std::vector<Segment>> cut_a(a.segments.size()), cut_b(b.segments.size());
+  // Stretches of one label correspond by their order.
+  std::unordered_map<uint64_t, std::vector<uint32_t>> by_label;
+  const auto is_long = [](const Segment& s) {
+    return s.last - s.first > (s.label == 0 ? kLongCalls : kLongLabelled);
+  };
+  for (uint32_t i = 0; i < b.segments.size(); ++i) {
+    if (is_long(b.segments[i])) by_label[HashPair(b.segments[i].label, b.segments[i].lane)].push_back(i);
+  }
+  std::unordered_map<uint64_t, size_t> used;
+  std::unordered_map<uint64_t, uint64_t> heads;  // of pairs of equal stretches
+  for (uint32_t i = 0; i < a.segments.size(); ++i) {
+    const Segment& sa = a.segments[i];
+    if (!is_long(sa)) continue;
+    const uint64_t key = HashPair(sa.label, sa.lane);
+    const auto it = by_label.find(key);
+    if (it == by_label.end() || used[key] >= it->second.size()) continue;
+    const uint32_t j = it->second[used[key]++];
+    const Segment& sb = b.segments[j];
+    const auto [head, added] = heads.try_emplace(HashPair(sa.token_hash, sb.token_hash), 0);
+    if (added) head->second = FindHead(a, sa, b, sb);
+    if (head->second == 0) continue;
+    cut_a[i] = CutAt(a, sa, head->second);
+    cut_b[j] = CutAt(b, sb, head->second);
+  }
+  Replace(a, cut_a);
+  Replace(b, cut_b);
+}
+
+}  // namespace nl::compare

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Cuts trails into segments that repeat: instances of the run's labels, and where there are
+// none, the periods of the sequence itself. Aligning then works on one representative of
+// each pair of segments, and statistics on their instances.
+// Thread rule: pure functions.
+
+#include "analyze/compare/trail.h"
+#include "analyze/feature_parts.h"
+
+namespace nl::compare {
+
+// By label and thread. Expects the lane of each call in Call::segment.
+void CutSegments(const TimelineFacts& timeline, const features::Program& program, Trail& trail);
+
+// Cuts long segments of both trails where one and the same call heads a loop in both.
+void CutPeriods(Trail& a, Trail& b);
+
+// "ProfilerStep#3" and "ProfilerStep#4" are one label: numbers become '#'.
+std::string FoldNumbers(std::string_view label);
+
+}  // namespace nl::compare
