@@ -31,8 +31,8 @@ struct Element {
 std::vector<Match> AlignElements(const std::vector<Element>& a, const std::vector<Element>& b);
 
 struct Alignment {
-  std::vector<Match> segments;  // in order
-  std::vector<Match> calls;     // in order of the segments
+  std::vector<Match> segments;       // in order
+  std::vector<Match> calls;          // in order of the segments
   std::vector<uint32_t> segment_of;  // by position in calls: position in segments
 };
 Alignment Align(const Trail& a, const Trail& b);

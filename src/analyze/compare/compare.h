@@ -50,6 +50,7 @@ std::string_view CauseName(Cause cause);  // "kernel_slower"
 
 struct Contribution {
   Cause cause = Cause::kNoise;
+  std::string detail;             // what the class leaves open: "HtoD pageable", "allocation"; may be empty
   std::string stage, module, op;  // where; "" where it is nowhere in particular
   std::string kernel_a, kernel_b, shapes_a, shapes_b;
   int64_t count_a = 0, count_b = 0;  // calls
@@ -101,8 +102,8 @@ struct CompareRow {
 struct CompareTrack {
   struct Item {
     double start_ms, dur_ms;
-    uint32_t name;      // in names
-    int32_t change;     // rank of the contribution it belongs to; -1: none, unchanged
+    uint32_t name;   // in names
+    int32_t change;  // rank of the contribution it belongs to; -1: none, unchanged
   };
   std::vector<Item> a, b;
   std::vector<std::string> names;
@@ -115,9 +116,9 @@ struct Comparison {
   double busy_a_ms = 0, busy_b_ms = 0;  // device time, overlap counted once
   CompareVerdict verdict;
   std::vector<Comparability> comparability;
-  std::string normalised_by;                         // "decode step", "token"; "": not normalised
-  std::optional<double> normal_a_ms, normal_b_ms;    // wall per that unit
-  std::vector<Contribution> contributions;           // ranked
+  std::string normalised_by;                       // "decode step", "token"; "": not normalised
+  std::optional<double> normal_a_ms, normal_b_ms;  // wall per that unit
+  std::vector<Contribution> contributions;         // ranked
   std::vector<CostShift> shifts;
   std::vector<CompareRow> by_kernel, by_op, by_module, by_stage;
   Json counters = Json::array();  // counter metrics of both sides, where captured
@@ -129,9 +130,9 @@ struct Comparison {
 };
 
 struct CompareOptions {
-  std::string stage;         // only this stage; "": the whole run
+  std::string stage;            // only this stage; "": the whole run
   std::optional<int64_t> step;  // only the n-th instance (from 0) of the stage or step
-  bool device_time = false;  // device-busy time instead of wall
+  bool device_time = false;     // device-busy time instead of wall
   bool plain_similarity = false;
 };
 Result<Comparison> CompareRuns(Analysis& a, Analysis& b, const CompareOptions& options);

@@ -6,6 +6,7 @@
 // Thread rule: pure functions.
 
 #include "analyze/compare/trail.h"
+#include "analyze/facts/attribution.h"
 #include "analyze/feature_parts.h"
 
 namespace nl::compare {

@@ -37,14 +37,20 @@ class TextHashes {
   std::vector<uint64_t> hash_;
 };
 
+bool IsBackground(const std::vector<ThreadId>& background, ThreadId thread) {
+  return std::find(background.begin(), background.end(), thread) != background.end();
+}
+
 class Builder {
  public:
-  Builder(Analysis& run, const TimelineFacts& timeline, const IdleFacts* idle, Trail& out)
+  Builder(Analysis& run, const TimelineFacts& timeline, const IdleFacts* idle, const TrailOptions& options,
+          Trail& out)
       : data_(run.data()),
         t_(timeline),
         h_(timeline.host),
         w_(timeline.work),
         idle_(idle),
+        options_(options),
         out_(out),
         program_(run.data(), timeline),
         kinds_(run.data()),
@@ -149,9 +155,8 @@ class Builder {
   uint64_t WorkHash(uint32_t work) {
     const auto [it, added] = work_names_.try_emplace(static_cast<uint32_t>(w_.name[work]));
     if (added) {
-      it->second =
-          HashText(w_.kind[work] == WorkKind::kKernel ? std::string_view(KernelOf(work).normalized)
-                                                      : data_.Text(w_.name[work]));
+      it->second = HashText(w_.kind[work] == WorkKind::kKernel ? std::string_view(KernelOf(work).normalized)
+                                                               : data_.Text(w_.name[work]));
     }
     return it->second;
   }
@@ -189,7 +194,7 @@ class Builder {
   void AddApiCalls() {
     call_of_node_.assign(h_.size(), kNone);
     for (uint32_t i = 0; i < h_.size(); ++i) {
-      if (h_.kind[i] != HostKind::kApi) continue;
+      if (h_.kind[i] != HostKind::kApi || IsBackground(options_.background, h_.thread[i])) continue;
       const ApiKind kind = kinds_.Of(h_.name[i]);
       const bool sync = kind == ApiKind::kSync;
       if (!sync && kind != ApiKind::kAlloc && kind != ApiKind::kBlockingFree) continue;
@@ -408,8 +413,8 @@ class Builder {
     int64_t sum = 0;
     for (const Call& c : out_.calls) sum += c.costs.total_ns();
     if (sum == out_.parts * out_.wall_ns) return {};
-    return Internal(fmt::format("the calls of a run cost {} ns, its wall is {} x {} ns", sum, out_.parts,
-                                out_.wall_ns));
+    return Internal(
+        fmt::format("the calls of a run cost {} ns, its wall is {} x {} ns", sum, out_.parts, out_.wall_ns));
   }
 
   const RunData& data_;
@@ -417,6 +422,7 @@ class Builder {
   const HostTree& h_;
   const DeviceWork& w_;
   const IdleFacts* idle_;
+  const TrailOptions& options_;
   Trail& out_;
   features::Program program_;
   ApiKinds kinds_;
@@ -434,8 +440,7 @@ TimelineFacts Without(const TimelineFacts& all, const std::vector<ThreadId>& bac
   int64_t longest = -1;
   for (size_t i = 0; i < all.work.size(); ++i) {
     const uint32_t launch = all.work.launch[i];
-    if (launch != kNone &&
-        std::find(background.begin(), background.end(), all.host.thread[launch]) != background.end()) {
+    if (launch != kNone && IsBackground(background, all.host.thread[launch])) {
       const int64_t ns = all.work.end_ns[i] - all.work.start_ns[i];
       out.background_ns += ns;
       if (ns > longest && all.work.kind[i] == WorkKind::kKernel) {
@@ -469,14 +474,14 @@ Result<Trail> BuildTrail(Analysis& run, const TrailOptions& options) {
   NL_ASSIGN(const TimelineFacts* timeline, run.Need<TimelineFacts>());
   if (options.background.empty()) {
     NL_ASSIGN(const IdleFacts* idle, run.Need<IdleFacts>());
-    NL_TRY(Builder(run, *timeline, idle, out).Build());
+    NL_TRY(Builder(run, *timeline, idle, options, out).Build());
     return out;
   }
   FactBoard facts;
   facts.Put(Without(*timeline, options.background, out));
   NL_TRY(RunPass(AccountingFacts::kName, run, facts));
   NL_TRY(RunPass(IdleFacts::kName, run, facts));
-  NL_TRY(Builder(run, facts.Get<TimelineFacts>(), &facts.Get<IdleFacts>(), out).Build());
+  NL_TRY(Builder(run, facts.Get<TimelineFacts>(), &facts.Get<IdleFacts>(), options, out).Build());
   return out;
 }
 

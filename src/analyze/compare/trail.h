@@ -95,9 +95,9 @@ struct Trail {
   std::vector<Segment> segments;
   std::vector<std::string> modules, stages;  // names by Call::module and Call::stage
   int64_t wall_ns = 0;
-  int64_t parts = 1;          // walls that the costs sum to: devices, or 1 host thread
-  bool on_host = false;       // no device work was recorded
-  int64_t background_ns = 0;  // device time of the threads left out
+  int64_t parts = 1;              // walls that the costs sum to: devices, or 1 host thread
+  bool on_host = false;           // no device work was recorded
+  int64_t background_ns = 0;      // device time of the threads left out
   std::string background_kernel;  // the longest of them
 
   double Ms(int64_t ns) const { return static_cast<double>(ns) / 1e6 / static_cast<double>(parts); }

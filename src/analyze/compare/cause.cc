@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/compare/cause.h"
+
+#include <algorithm>
+
+namespace nl {
+
+std::string_view CauseName(Cause cause) {
+  switch (cause) {
+    case Cause::kKernelSlower: return "kernel_slower";
+    case Cause::kKernelFaster: return "kernel_faster";
+    case Cause::kKernelReplaced: return "kernel_replaced";
+    case Cause::kKernelsAdded: return "kernels_added";
+    case Cause::kKernelsRemoved: return "kernels_removed";
+    case Cause::kShapeChanged: return "shape_changed";
+    case Cause::kDtypeChanged: return "dtype_changed";
+    case Cause::kPrecisionUpcast: return "precision_upcast";
+    case Cause::kHostSlower: return "host_slower";
+    case Cause::kHostFaster: return "host_faster";
+    case Cause::kSyncAdded: return "sync_added";
+    case Cause::kSyncRemoved: return "sync_removed";
+    case Cause::kCopyAdded: return "copy_added";
+    case Cause::kCopyRemoved: return "copy_removed";
+    case Cause::kFusionLost: return "fusion_lost";
+    case Cause::kFusionGained: return "fusion_gained";
+    case Cause::kLayoutCopyAdded: return "layout_copy_added";
+    case Cause::kLayoutCopyRemoved: return "layout_copy_removed";
+    case Cause::kAttentionImplChanged: return "attention_impl_changed";
+    case Cause::kGraphAdded: return "graph_added";
+    case Cause::kGraphRemoved: return "graph_removed";
+    case Cause::kContention: return "contention";
+    case Cause::kClockChanged: return "clock_changed";
+    case Cause::kWorkChanged: return "work_changed";
+    case Cause::kNoise: return "noise";
+  }
+  return "";
+}
+
+namespace compare {
+
+namespace {
+
+bool Has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+constexpr int64_t kSmallCopyBytes = 64 << 10;  // below, a copy to the host is there for its value: a sync
+
+}  // namespace
+
+CallFacts FactsOf(const Trail& trail, const Call& c) {
+  CallFacts f;
+  const std::string_view op = trail.Text(c.op), types = trail.Text(c.types);
+  f.half = Has(types, "BFloat16") || Has(types, "Half");
+  f.fp32 = Has(types, "\"float\"");
+  const RunData& data = trail.run->data();
+  if (c.kind == CallKind::kCopy) {
+    f.copy_kind = std::string(trail.Text(data.memcpy.kind[c.row]));
+    const std::string_view from = trail.Text(data.memcpy.src_memory[c.row]),
+                           to = trail.Text(data.memcpy.dst_memory[c.row]);
+    for (const std::string_view side : {from, to}) {
+      if (Has(side, "ageable")) f.copy_memory = "pageable";
+      if (Has(side, "inned")) f.copy_memory = "pinned";
+    }
+    return f;
+  }
+  if (c.kind != CallKind::kKernel) return f;
+  const bool copy_op = Has(op, "copy_") || Has(op, "clone") || Has(op, "contiguous") || Has(op, "::to");
+  if (copy_op || (c.op_hash == 0 && c.family == KernelFamily::kCopy)) {
+    // copy_(destination, source): the first two types tell a cast.
+    const size_t first = types.find('"'), first_end = types.find('"', first + 1);
+    const size_t second = types.find('"', first_end + 1), second_end = types.find('"', second + 1);
+    if (second_end != std::string_view::npos) {
+      const std::string_view to = types.substr(first + 1, first_end - first - 1),
+                             from = types.substr(second + 1, second_end - second - 1);
+      f.cast = to != from && !to.empty() && !from.empty();
+      f.cast_to_fp32 = f.cast && to == "float" && from != "double";
+    }
+    f.layout_copy = !f.cast;
+  }
+  if (Has(op, "transpose_copy") || Has(op, "permute_copy")) f.layout_copy = true;
+  f.gemm = c.family == KernelFamily::kGemm;
+  f.attention = c.family == KernelFamily::kAttention;
+  f.attention_part = c.family == KernelFamily::kSoftmax || Has(op, "bmm") || Has(op, "softmax") ||
+                     (f.gemm && Has(op, "matmul"));
+  return f;
+}
+
+namespace {
+
+// The parts of a cluster by nature, each with the time at stake in it.
+class Content {
+ public:
+  Content(const Trail& a, const Trail& b, const Alignment& al, const Changes& changes, const Cluster& cluster)
+      : a_(a), b_(b) {
+    for (uint32_t i = cluster.first; i < cluster.last; ++i) {
+      if (!IsStructural(changes.change[i])) continue;
+      const Match& m = al.calls[i];
+      Add(changes.change[i], m.a == kNone ? nullptr : &a.calls[m.a], m.b == kNone ? nullptr : &b.calls[m.b]);
+    }
+  }
+
+  ClusterCause Cause(bool layers_changed) const {
+    using C = nl::Cause;
+    if (graph_b_ > 2 * graph_a_ && graph_b_ > 0) return {C::kGraphAdded, ""};
+    if (graph_a_ > 2 * graph_b_ && graph_a_ > 0) return {C::kGraphRemoved, ""};
+    if (upcast_ns_ + cast_ns_ >= 0.3 * all_ns_ && upcasts_ > 0) return {C::kPrecisionUpcast, ""};
+    if (retyped_ns_ >= 0.5 * all_ns_ && retyped_ > 0) return {C::kDtypeChanged, retype_};
+    if (attention_ns_ >= 0.2 * all_ns_ && attention_a_ + attention_b_ > 0)
+      return {C::kAttentionImplChanged, ""};
+    if (const ClusterCause host = HostCause(); host.cause != C::kNoise) return host;
+    return KernelCause(layers_changed);
+  }
+
+ private:
+  void Add(uint8_t change, const Call* a, const Call* b) {
+    const Call& any = b != nullptr ? *b : *a;
+    const double ns = Stake(change, a, b);
+    all_ns_ += ns;
+    const CallFacts fa = a == nullptr ? CallFacts() : FactsOf(a_, *a);
+    const CallFacts fb = b == nullptr ? CallFacts() : FactsOf(b_, *b);
+    const CallFacts& f = b != nullptr ? fb : fa;
+    graph_a_ += a != nullptr && a->graph;
+    graph_b_ += b != nullptr && b->graph;
+    const bool work = any.kind == CallKind::kKernel || any.kind == CallKind::kMemset;
+    if (work) {
+      kernels_a_ += a == nullptr ? 0 : a->kernels;
+      kernels_b_ += b == nullptr ? 0 : b->kernels;
+      gone_ += b == nullptr;
+      added_ += a == nullptr;
+    }
+    const bool retyped = (change & kTypeChanged) != 0 && (change & kOpChanged) == 0;
+    if (retyped) AddRetyped(fa, fb, ns);
+    const bool alone = (change & (kInserted | kDeleted)) != 0;
+    if (alone && b != nullptr && fb.cast_to_fp32) cast_ns_ += ns;
+    if (!retyped) {
+      const bool swapped = (change & kKernelChanged) != 0;
+      if (f.attention && (alone || swapped)) (a == nullptr ? attention_b_ : attention_a_) += 1;
+      if ((alone || swapped) && (f.attention || f.attention_part)) attention_ns_ += ns;
+    }
+    if (any.kind == CallKind::kCopy && alone) {
+      (a == nullptr ? copies_in_ : copies_out_) += 1;
+      copy_ns_ += ns;
+      bytes_ = std::max(bytes_, any.bytes);
+      if (f.copy_kind != "DtoD" && any.bytes < kSmallCopyBytes) small_copies_ += 1;
+      if (ns >= copy_most_ns_) {
+        copy_most_ns_ = ns;
+        copy_ = f.copy_kind + (f.copy_memory.empty() ? "" : " " + f.copy_memory);
+      }
+    }
+    if (any.kind == CallKind::kSync && alone) {
+      (a == nullptr ? syncs_in_ : syncs_out_) += 1;
+      sync_ns_ += ns;
+    }
+    if (any.kind == CallKind::kAlloc && alone) {
+      (a == nullptr ? allocs_in_ : allocs_out_) += 1;
+      alloc_ns_ += ns;
+    }
+    if (work && alone && (f.layout_copy || f.cast)) copies_alone_ns_ += ns;
+    if (work && alone) alone_ns_ += ns;
+    if ((change & kOpChanged) != 0) rewritten_ += 1;
+    if ((change & kKernelChanged) != 0 && !alone) replaced_ += 1;
+  }
+
+  // Time that the change concerns. A pair that only got other types or kernels keeps its host time.
+  static double Stake(uint8_t change, const Call* a, const Call* b) {
+    const bool whole = (change & (kInserted | kDeleted | kOpChanged)) != 0;
+    double ns = 1;
+    for (const Call* c : {a, b}) {
+      if (c != nullptr) ns += static_cast<double>(whole ? c->costs.total_ns() : c->costs.busy_ns());
+    }
+    return ns;
+  }
+
+  void AddRetyped(const CallFacts& fa, const CallFacts& fb, double ns) {
+    ++retyped_;
+    retyped_ns_ += ns;
+    if (fa.half && !fb.half && fb.fp32) {
+      upcasts_ += 1;
+      upcast_ns_ += ns;
+    }
+    if (fb.half && !fa.half && fa.fp32) retype_ = "fp32 to 16 bits";
+  }
+
+  ClusterCause HostCause() const {
+    using C = nl::Cause;
+    const double host_ns = copy_ns_ + sync_ns_ + alloc_ns_;
+    if (host_ns < 0.4 * all_ns_) return {};
+    const bool values_only = copies_in_ + copies_out_ > 0 && small_copies_ == copies_in_ + copies_out_;
+    if (copies_in_ + copies_out_ > 0 && !values_only && copy_ns_ + sync_ns_ >= alloc_ns_)
+      return {copies_in_ >= copies_out_ ? C::kCopyAdded : C::kCopyRemoved, copy_};
+    if (syncs_in_ + syncs_out_ + copies_in_ + copies_out_ > 0 && sync_ns_ + copy_ns_ >= alloc_ns_)
+      return {syncs_in_ + copies_in_ >= syncs_out_ + copies_out_ ? C::kSyncAdded : C::kSyncRemoved, ""};
+    if (allocs_in_ + allocs_out_ > 0)
+      return {allocs_in_ >= allocs_out_ ? C::kHostSlower : C::kHostFaster, "allocation"};
+    return {};
+  }
+
+  ClusterCause KernelCause(bool layers_changed) const {
+    using C = nl::Cause;
+    if (gone_ == 0 && added_ == 0) {
+      if (rewritten_ > 0 && kernels_a_ != kernels_b_)
+        return {kernels_b_ < kernels_a_ ? C::kFusionGained : C::kFusionLost, ""};
+      return {C::kKernelReplaced, ""};
+    }
+    if (layers_changed && (gone_ == 0 || added_ == 0)) return {C::kWorkChanged, ""};
+    if (added_ > 0 && gone_ > 0 && kernels_a_ != kernels_b_)
+      return {kernels_b_ < kernels_a_ ? C::kFusionGained : C::kFusionLost, ""};
+    if (added_ > 0 && gone_ > 0) return {C::kKernelReplaced, ""};
+    const bool copies = copies_alone_ns_ > 0.5 * alone_ns_;
+    if (added_ > 0) return {copies ? C::kLayoutCopyAdded : C::kKernelsAdded, ""};
+    return {copies ? C::kLayoutCopyRemoved : C::kKernelsRemoved, ""};
+  }
+
+  const Trail &a_, &b_;
+  double all_ns_ = 0, upcast_ns_ = 0, cast_ns_ = 0, retyped_ns_ = 0, attention_ns_ = 0, copy_ns_ = 0,
+         sync_ns_ = 0, alloc_ns_ = 0, copies_alone_ns_ = 0, alone_ns_ = 0, copy_most_ns_ = -1;
+  int64_t graph_a_ = 0, graph_b_ = 0, kernels_a_ = 0, kernels_b_ = 0, gone_ = 0, added_ = 0, upcasts_ = 0,
+          retyped_ = 0, attention_a_ = 0, attention_b_ = 0, copies_in_ = 0, copies_out_ = 0,
+          small_copies_ = 0, syncs_in_ = 0, syncs_out_ = 0, allocs_in_ = 0, allocs_out_ = 0, rewritten_ = 0,
+          replaced_ = 0, bytes_ = 0;
+  std::string copy_, retype_;
+};
+
+}  // namespace
+
+ClusterCause ClassifyCluster(const Trail& a, const Trail& b, const Alignment& al, const Changes& changes,
+                             const Cluster& cluster, bool layers_changed) {
+  return Content(a, b, al, changes, cluster).Cause(layers_changed);
+}
+
+}  // namespace compare
+}  // namespace nl

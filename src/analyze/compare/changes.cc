@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/compare/changes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+namespace nl::compare {
+
+namespace {
+
+// "[[8,512]]" and "[[8,512],[8]]" are one list of inputs with and without the output's buffer at its end.
+bool SameInputs(std::string_view a, std::string_view b) {
+  if (a.size() > b.size()) std::swap(a, b);
+  return a.size() > 1 && b.size() > a.size() && b[a.size() - 1] == ',' &&
+         a.substr(0, a.size() - 1) == b.substr(0, a.size() - 1);
+}
+
+}  // namespace
+
+uint8_t ChangeOf(const Trail& trail_a, const Call* a, const Trail& trail_b, const Call* b) {
+  if (a == nullptr) return kInserted;
+  if (b == nullptr) return kDeleted;
+  uint8_t out = 0;
+  if (a->op_hash != b->op_hash) out |= kOpChanged;
+  if (a->type_hash != b->type_hash && !SameInputs(trail_a.Text(a->types), trail_b.Text(b->types)))
+    out |= kTypeChanged;
+  if (a->kernel_hash != b->kernel_hash) out |= kKernelChanged;
+  // A grid says something of the input only while the kernel is the same.
+  const bool shapes = !IsNull(a->dims) || !IsNull(b->dims) || (out & kKernelChanged) == 0;
+  if (shapes && a->shape_hash != b->shape_hash && !SameInputs(trail_a.Text(a->dims), trail_b.Text(b->dims)))
+    out |= kShapeChanged;
+  return out;
+}
+
+namespace {
+
+struct Ratio {
+  double value, weight;
+};
+double WeightedMedian(std::vector<Ratio>& ratios) {
+  std::sort(ratios.begin(), ratios.end(), [](const Ratio& x, const Ratio& y) { return x.value < y.value; });
+  double all = 0, sum = 0;
+  for (const Ratio& r : ratios) all += r.weight;
+  for (const Ratio& r : ratios) {
+    sum += r.weight;
+    if (2 * sum >= all) return r.value;
+  }
+  return 1;
+}
+
+// What was deleted here and inserted there in one pair of segments has only moved.
+void PairMoved(const Trail& a, const Trail& b, Alignment& al) {
+  std::vector<Match> calls;
+  std::vector<uint32_t> segment_of;
+  calls.reserve(al.calls.size());
+  segment_of.reserve(al.calls.size());
+  const auto same = [](const Call& c) { return HashPair(c.token, HashPair(c.kernel_hash, c.shape_hash)); };
+  for (size_t from = 0; from < al.calls.size();) {
+    size_t to = from;
+    bool deleted = false, inserted = false;
+    for (; to < al.calls.size() && al.segment_of[to] == al.segment_of[from]; ++to) {
+      deleted = deleted || al.calls[to].b == kNone;
+      inserted = inserted || al.calls[to].a == kNone;
+    }
+    std::unordered_map<uint64_t, std::vector<uint32_t>> gone;  // calls of A without partner
+    if (deleted && inserted) {
+      for (size_t i = to; i-- > from;) {
+        if (al.calls[i].b == kNone) gone[same(a.calls[al.calls[i].a])].push_back(al.calls[i].a);
+      }
+    }
+    std::vector<uint32_t> moved;
+    std::unordered_map<uint32_t, uint32_t> partner;  // by call of B
+    if (!gone.empty()) {
+      for (size_t i = from; i < to; ++i) {
+        if (al.calls[i].a != kNone) continue;
+        const auto it = gone.find(same(b.calls[al.calls[i].b]));
+        if (it == gone.end() || it->second.empty()) continue;
+        partner[al.calls[i].b] = it->second.back();
+        moved.push_back(it->second.back());
+        it->second.pop_back();
+      }
+      std::sort(moved.begin(), moved.end());
+    }
+    for (size_t i = from; i < to; ++i) {
+      Match m = al.calls[i];
+      if (m.b == kNone && std::binary_search(moved.begin(), moved.end(), m.a)) continue;
+      if (m.a == kNone) {
+        if (const auto it = partner.find(m.b); it != partner.end()) m.a = it->second;
+      }
+      calls.push_back(m);
+      segment_of.push_back(al.segment_of[i]);
+    }
+    from = to;
+  }
+  al.calls = std::move(calls);
+  al.segment_of = std::move(segment_of);
+}
+
+// Pairs of segments of which more than this share of the calls, or of the host's time, came, went or became
+// other operators (compiled instead of eager): there is no unchanged work to judge the rest by.
+constexpr double kRewritten = 0.6;
+
+std::vector<bool> FindRewritten(const Trail& a, const Trail& b, const Alignment& al,
+                                const std::vector<uint8_t>& change) {
+  struct Side {
+    double ns = 0, changed_ns = 0;
+    int64_t calls = 0, changed_calls = 0;
+    void Add(const Call& call, bool changed) {
+      const auto host_ns = static_cast<double>(call.costs.host_ns());
+      ns += host_ns;
+      ++calls;
+      if (changed) changed_ns += host_ns, ++changed_calls;
+    }
+    bool Rewritten() const {
+      return changed_ns > kRewritten * ns ||
+             static_cast<double>(changed_calls) > kRewritten * static_cast<double>(calls);
+    }
+  };
+  std::vector<Side> in_a(al.segments.size()), in_b(al.segments.size());
+  for (uint32_t i = 0; i < al.calls.size(); ++i) {
+    const Match& m = al.calls[i];
+    const bool changed = (change[i] & (kInserted | kDeleted | kOpChanged)) != 0;
+    if (m.a != kNone) in_a[al.segment_of[i]].Add(a.calls[m.a], changed);
+    if (m.b != kNone) in_b[al.segment_of[i]].Add(b.calls[m.b], changed);
+  }
+  std::vector<bool> out(al.segments.size());
+  for (size_t i = 0; i < out.size(); ++i) {
+    const bool paired = al.segments[i].a != kNone && al.segments[i].b != kNone;
+    out[i] = paired && (in_a[i].Rewritten() || in_b[i].Rewritten());
+  }
+  return out;
+}
+
+void FindClusters(const Trail& a, const Trail& b, const Alignment& al, Changes& out) {
+  constexpr uint32_t kBridge = 2;  // unchanged calls inside of one change
+  const std::vector<bool> rewritten = FindRewritten(a, b, al, out.change);
+  Cluster* open = nullptr;
+  for (uint32_t i = 0; i < al.calls.size(); ++i) {
+    const uint32_t segment = al.segment_of[i];
+    const bool whole = rewritten[segment];
+    if (!whole && !IsStructural(out.change[i])) continue;
+    const bool joins =
+        open != nullptr && (whole || i - open->last <= kBridge) && al.segment_of[open->first] == segment;
+    if (!joins) open = &out.clusters.emplace_back(Cluster{i, i, 0, whole});
+    open->last = i + 1;
+    const Match& m = al.calls[i];
+    const uint64_t tokens =
+        HashPair(m.a == kNone ? 0 : a.calls[m.a].token, m.b == kNone ? 0 : b.calls[m.b].token);
+    open->signature = HashPair(open->signature, HashPair(out.change[i], tokens));
+  }
+}
+
+void FindDrift(const Trail& a, const Trail& b, const Alignment& al, const Changes& changes, Drift& out) {
+  constexpr size_t kFewest = 20;
+  std::vector<Ratio> all, here;
+  std::unordered_map<uint64_t, std::pair<double, double>> kinds;  // host time of each kind of call
+  out.by_segment.assign(al.segments.size(), NAN);
+  std::vector<bool> rewritten(al.segments.size(), false);
+  for (const Cluster& c : changes.clusters) rewritten[al.segment_of[c.first]] = c.rewritten;
+  const auto close = [&](uint32_t segment) {
+    if (here.size() >= kFewest) out.by_segment[segment] = WeightedMedian(here);
+    here.clear();
+  };
+  for (uint32_t i = 0; i < al.calls.size(); ++i) {
+    if (i > 0 && al.segment_of[i] != al.segment_of[i - 1]) close(al.segment_of[i - 1]);
+    if ((changes.change[i] & (kInserted | kDeleted | kOpChanged)) != 0 || rewritten[al.segment_of[i]])
+      continue;
+    const Call &ca = a.calls[al.calls[i].a], &cb = b.calls[al.calls[i].b];
+    const auto ha = static_cast<double>(ca.costs.host_ns()), hb = static_cast<double>(cb.costs.host_ns());
+    if (ha <= 0 || hb <= 0) continue;
+    here.push_back({hb / ha, ha});
+    all.push_back(here.back());
+    auto& [sum_a, sum_b] = kinds[ca.token];
+    sum_a += ha;
+    sum_b += hb;
+  }
+  if (!al.calls.empty()) close(al.segment_of.back());
+  // A host that runs ahead of the device costs next to nothing, and its ratios say nothing.
+  constexpr double kLeastOfWall = 0.05;
+  double host_ns = 0;
+  for (const Ratio& r : all) host_ns += r.weight;
+  out.known = all.size() >= 2 * kFewest && host_ns >= kLeastOfWall * static_cast<double>(a.parts * a.wall_ns);
+  out.all = out.known ? WeightedMedian(all) : 1;
+  for (double& r : out.by_segment) {
+    if (std::isnan(r) || !out.known) r = out.all;
+  }
+  std::vector<Ratio> away;
+  for (const auto& [token, sums] : kinds)
+    away.push_back({std::abs(std::log(sums.second / sums.first / out.all)), sums.first});
+  out.spread = away.empty() ? 0 : 1.4826 * WeightedMedian(away);
+}
+
+}  // namespace
+
+Changes FindChanges(const Trail& a, const Trail& b, Alignment& al) {
+  PairMoved(a, b, al);
+  Changes out;
+  out.change.reserve(al.calls.size());
+  for (const Match& m : al.calls)
+    out.change.push_back(
+        ChangeOf(a, m.a == kNone ? nullptr : &a.calls[m.a], b, m.b == kNone ? nullptr : &b.calls[m.b]));
+  FindClusters(a, b, al, out);
+  FindDrift(a, b, al, out, out.drift);
+  return out;
+}
+
+}  // namespace nl::compare

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/compare/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "analyze/compare/comparable.h"
+#include "analyze/compare/explain.h"
+#include "analyze/compare/segments.h"
+
+namespace nl {
+
+namespace compare {
+namespace {
+
+struct Sides {
+  Trail a, b;
+  Alignment alignment;
+};
+
+// Labels that only one of the runs has tell nothing of the other: then both go without.
+void DropForeignLabels(Trail& a, Trail& b) {
+  const auto known = [](const Trail& mine, const Trail& other) {
+    std::unordered_set<uint64_t> labels;
+    for (const Segment& s : other.segments) labels.insert(s.label);
+    size_t in = 0, all = 0;
+    for (const Segment& s : mine.segments) {
+      all += s.last - s.first;
+      if (labels.count(s.label) != 0) in += s.last - s.first;
+    }
+    return 2 * in >= all;
+  };
+  if (known(a, b) && known(b, a)) return;
+  for (Trail* trail : {&a, &b}) {
+    std::vector<Segment> lanes;
+    for (const Segment& s : trail->segments) {
+      if (lanes.empty() || lanes.back().lane != s.lane) {
+        lanes.push_back(s);
+        lanes.back().label = 0;
+        lanes.back().name.clear();
+        lanes.back().token_hash = 0;
+      }
+      lanes.back().last = s.last;
+      for (uint32_t i = s.first; i < s.last; ++i) {
+        trail->calls[i].segment = static_cast<uint32_t>(lanes.size() - 1);
+        lanes.back().token_hash = HashPair(lanes.back().token_hash, trail->calls[i].token);
+      }
+    }
+    trail->segments = std::move(lanes);
+  }
+}
+
+// Threads that launch work of which nothing has a partner: other work on the same device.
+std::vector<ThreadId> FindBackground(const Trail& trail, const std::vector<uint32_t>& partner) {
+  struct Sum {
+    int64_t work = 0, matched = 0;
+  };
+  std::map<ThreadId, Sum> threads;
+  const HostTree& host = trail.run->facts().Find<TimelineFacts>()->host;
+  for (uint32_t i = 0; i < trail.calls.size(); ++i) {
+    const Call& c = trail.calls[i];
+    if (c.node == kNone || c.kernels == 0) continue;
+    Sum& sum = threads[host.thread[c.node]];
+    sum.work += c.kernels;
+    if (partner[i] != kNone) sum.matched += c.kernels;
+  }
+  std::vector<ThreadId> out;
+  int64_t matched_elsewhere = 0;
+  for (const auto& [thread, sum] : threads) matched_elsewhere += sum.matched;
+  for (const auto& [thread, sum] : threads) {
+    if (10 * sum.matched < sum.work && matched_elsewhere > sum.matched) out.push_back(thread);
+  }
+  return out;
+}
+
+Status AlignSides(Analysis& run_a, Analysis& run_b, Sides& sides) {
+  TrailOptions options_a, options_b;
+  for (int round = 0; round < 2; ++round) {
+    NL_ASSIGN(sides.a, BuildTrail(run_a, options_a));
+    NL_ASSIGN(sides.b, BuildTrail(run_b, options_b));
+    DropForeignLabels(sides.a, sides.b);
+    CutPeriods(sides.a, sides.b);
+    sides.alignment = Align(sides.a, sides.b);
+    if (round == 1 || sides.a.on_host || sides.b.on_host) break;
+    std::vector<uint32_t> of_a(sides.a.calls.size(), kNone), of_b(sides.b.calls.size(), kNone);
+    for (const Match& m : sides.alignment.calls) {
+      if (m.a != kNone) of_a[m.a] = m.b;
+      if (m.b != kNone) of_b[m.b] = m.a;
+    }
+    options_a.background = FindBackground(sides.a, of_a);
+    options_b.background = FindBackground(sides.b, of_b);
+    if (options_a.background.empty() && options_b.background.empty()) break;
+  }
+  return {};
+}
+
+// The positions that --stage and --step leave; empty: all. NotFound when none.
+Result<std::vector<bool>> Selected(const Sides& sides, const CompareOptions& options) {
+  std::vector<bool> out;
+  if (options.stage.empty() && !options.step) return out;
+  const std::string wanted = options.stage.substr(0, 4) == "LLM@" ? options.stage.substr(4) : options.stage;
+  const auto stage_of = [&](const Match& m) {
+    return m.b != kNone ? StageOf(sides.b, sides.b.calls[m.b]) : StageOf(sides.a, sides.a.calls[m.a]);
+  };
+  const Alignment& al = sides.alignment;
+  out.assign(al.calls.size(), false);
+  int64_t instance = -1;
+  uint32_t last_segment = kNone;
+  bool any = false;
+  for (uint32_t i = 0; i < al.calls.size(); ++i) {
+    const std::string stage = stage_of(al.calls[i]);
+    const bool labelled = options.stage.empty() ? !stage.empty() : stage == wanted || stage == options.stage;
+    if (!labelled) continue;
+    if (al.segment_of[i] != last_segment) ++instance;
+    last_segment = al.segment_of[i];
+    out[i] = !options.step || instance == *options.step;
+    any = any || out[i];
+  }
+  if (any) return out;
+  std::vector<std::string> names;
+  for (const Match& m : al.calls) {
+    const std::string stage = stage_of(m);
+    if (!stage.empty() && std::find(names.begin(), names.end(), stage) == names.end()) names.push_back(stage);
+  }
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  Error error = NotFound(options.step ? fmt::format("there is no instance {} of {}", *options.step,
+                                                    options.stage.empty() ? "a step" : options.stage)
+                                      : fmt::format("neither run has a stage {}", options.stage));
+  error.hint = list.empty() ? "the runs have no labels" : "stages of these runs: " + list;
+  return error;
+}
+
+class Tables {
+ public:
+  Tables(const Sides& sides, const std::vector<bool>& only, bool device_time, Comparison& out)
+      : sides_(sides), only_(only), device_time_(device_time), out_(out) {}
+
+  void Fill() {
+    std::map<std::string, CompareRow> kernels, ops, modules, stages;
+    const auto add = [&](const Trail& trail, uint32_t at, bool in_b) {
+      const Call& c = trail.calls[at];
+      const bool end = c.kind == CallKind::kEnd;
+      const std::string kernel = KernelOf(trail, c), op = OpOf(trail, c);
+      Add(kernels[end ? "end of the run" : !kernel.empty() ? kernel : op], trail, c, in_b);
+      Add(ops[end ? "end of the run" : !op.empty() ? op : kernel], trail, c, in_b);
+      Add(modules[ModuleOf(trail, c)], trail, c, in_b);
+      Add(stages[StageOf(trail, c)], trail, c, in_b);
+    };
+    const Alignment& al = sides_.alignment;
+    for (uint32_t i = 0; i < al.calls.size(); ++i) {
+      if (!only_.empty() && !only_[i]) continue;
+      if (al.calls[i].a != kNone) add(sides_.a, al.calls[i].a, false);
+      if (al.calls[i].b != kNone) add(sides_.b, al.calls[i].b, true);
+    }
+    Take(kernels, out_.by_kernel);
+    Take(ops, out_.by_op);
+    Take(modules, out_.by_module);
+    Take(stages, out_.by_stage);
+  }
+
+ private:
+  void Add(CompareRow& row, const Trail& trail, const Call& c, bool in_b) const {
+    const double busy = trail.Ms(c.costs.busy_ns()), all = device_time_ ? busy : trail.Ms(c.costs.total_ns());
+    (in_b ? row.b_ms : row.a_ms) += all;
+    (in_b ? row.busy_b_ms : row.busy_a_ms) += busy;
+    (in_b ? row.count_b : row.count_a) += 1;
+  }
+  static void Take(std::map<std::string, CompareRow>& from, std::vector<CompareRow>& to) {
+    for (auto& [name, row] : from) {
+      row.name = name;
+      to.push_back(row);
+    }
+    std::stable_sort(to.begin(), to.end(), [](const CompareRow& x, const CompareRow& y) {
+      return std::abs(x.b_ms - x.a_ms) > std::abs(y.b_ms - y.a_ms);
+    });
+  }
+
+  const Sides& sides_;
+  const std::vector<bool>& only_;
+  const bool device_time_;
+  Comparison& out_;
+};
+
+// The matched share of a side's time.
+double MatchedShare(const Trail& trail, const std::vector<Match>& calls, bool in_b) {
+  double matched = 0, all = 0;
+  for (const Match& m : calls) {
+    const uint32_t at = in_b ? m.b : m.a;
+    if (at == kNone) continue;
+    const auto ns = static_cast<double>(trail.calls[at].costs.total_ns());
+    all += ns;
+    if (m.a != kNone && m.b != kNone) matched += ns;
+  }
+  return all <= 0 ? 0 : matched / all;
+}
+
+void Rank(std::vector<Contribution>& contributions, std::vector<uint32_t>& place) {
+  std::vector<uint32_t> order(contributions.size());
+  for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t x, uint32_t y) {
+    const Contribution &cx = contributions[x], &cy = contributions[y];
+    if (cx.significant != cy.significant) return cx.significant;
+    return std::abs(cx.delta_ms()) > std::abs(cy.delta_ms());
+  });
+  std::vector<Contribution> ranked;
+  place.assign(order.size(), 0);
+  for (uint32_t i = 0; i < order.size(); ++i) {
+    ranked.push_back(std::move(contributions[order[i]]));
+    place[order[i]] = i;
+  }
+  contributions = std::move(ranked);
+}
+
+}  // namespace
+}  // namespace compare
+
+Result<Comparison> CompareRuns(Analysis& run_a, Analysis& run_b, const CompareOptions& options) {
+  using namespace compare;
+  Sides sides;
+  NL_TRY(AlignSides(run_a, run_b, sides));
+  const Changes changes = FindChanges(sides.a, sides.b, sides.alignment);
+  NL_ASSIGN(const Comparable comparable,
+            FindComparable(run_a, run_b, sides.a, sides.b, sides.alignment, changes));
+  NL_ASSIGN(const std::vector<bool> only, Selected(sides, options));
+
+  Comparison out;
+  out.on_host = sides.a.on_host || sides.b.on_host;
+  Attribution attribution =
+      Attribute(sides.a, sides.b, sides.alignment, changes, comparable.work, options, only);
+  out.contributions = std::move(attribution.contributions);
+  std::vector<uint32_t> place;
+  Rank(out.contributions, place);
+  out.drift = changes.drift.all;
+  for (Contribution& c : out.contributions)
+    c.text = ExplainContribution(c, sides.a, sides.b, comparable, out.drift);
+  Tables(sides, only, options.device_time, out).Fill();
+  for (const CompareRow& row : out.by_stage) {
+    out.busy_a_ms += row.busy_a_ms;
+    out.busy_b_ms += row.busy_b_ms;
+  }
+  if (only.empty() && !options.device_time) {
+    out.wall_a_ms = static_cast<double>(sides.a.wall_ns) / 1e6;
+    out.wall_b_ms = static_cast<double>(sides.b.wall_ns) / 1e6;
+  } else {
+    for (const CompareRow& row : out.by_stage) {
+      out.wall_a_ms += row.a_ms;
+      out.wall_b_ms += row.b_ms;
+    }
+  }
+  double explained = 0;
+  for (const Contribution& c : out.contributions) explained += c.delta_ms();
+  out.residual_ms = out.delta_ms() - explained;
+  out.matched_share_a = MatchedShare(sides.a, sides.alignment.calls, false);
+  out.matched_share_b = MatchedShare(sides.b, sides.alignment.calls, true);
+  out.comparability = comparable.differences;
+  out.normalised_by = comparable.normalised_by;
+  if (!out.normalised_by.empty() && comparable.units_a > 0 && comparable.units_b > 0) {
+    out.normal_a_ms = out.wall_a_ms / comparable.units_a;
+    out.normal_b_ms = out.wall_b_ms / comparable.units_b;
+  }
+  out.verdict = JudgePair(out, comparable);
+  return out;
+}
+
+}  // namespace nl

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/compare/explain.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/human.h"
+
+namespace nl::compare {
+
+namespace {
+
+constexpr double kLeastRegression = 0.01;  // of the wall; below, one pair of runs says nothing
+
+std::string Place(const Contribution& c) {
+  std::string out;
+  if (!c.module.empty()) out += " in " + c.module;
+  if (!c.stage.empty()) out += " (" + c.stage + ")";
+  return out;
+}
+
+std::string Counts(const Contribution& c, const char* noun) {
+  if (c.count_a == 0) return fmt::format("{} {}", HumanCount(c.count_b), noun);
+  if (c.count_b == 0) return fmt::format("{} {}", HumanCount(c.count_a), noun);
+  return fmt::format("{} -> {} {}", HumanCount(c.count_a), HumanCount(c.count_b), noun);
+}
+
+std::string Signed(double ms) { return (ms < 0 ? "-" : "+") + HumanMs(std::abs(ms)); }
+
+std::string Named(const std::string& text) { return text.empty() ? "device work" : text; }
+
+}  // namespace
+
+std::string ExplainContribution(const Contribution& c, const Trail& a, const Trail& b,
+                                const Comparable& comparable, double drift) {
+  const std::string place = Place(c), delta = Signed(c.delta_ms());
+  const std::string detail = c.detail.empty() ? "" : " (" + c.detail + ")";
+  const std::string device = fmt::format("device time {} -> {}", HumanMs(c.busy_a_ms), HumanMs(c.busy_b_ms));
+  switch (c.cause) {
+    case Cause::kKernelSlower:
+    case Cause::kKernelFaster:
+      return fmt::format("{}{}: {}, the same kernel on the same shapes, {} calls",
+                         Named(c.op.empty() ? c.kernel_b : c.op), place, device, HumanCount(c.count_b));
+    case Cause::kKernelReplaced:
+      return fmt::format("{}{} runs {} instead of {}: {}", Named(c.op), place, Named(c.kernel_b),
+                         Named(c.kernel_a), device);
+    case Cause::kKernelsAdded:
+      return fmt::format("{} added{}, most in {}: {}", Counts(c, "calls"), place,
+                         Named(c.op.empty() ? c.kernel_b : c.op), delta);
+    case Cause::kKernelsRemoved:
+      return fmt::format("{} gone{}, most in {}: {}", Counts(c, "calls"), place,
+                         Named(c.op.empty() ? c.kernel_a : c.op), delta);
+    case Cause::kShapeChanged:
+      return fmt::format("{}{} works on other shapes, {} -> {}: {}", Named(c.op), place, c.shapes_a,
+                         c.shapes_b, device);
+    case Cause::kDtypeChanged: return fmt::format("other element types{}{}: {}", detail, place, device);
+    case Cause::kPrecisionUpcast:
+      return fmt::format("16-bit work is done in fp32{}: {} (most in {}), {}", place, Counts(c, "calls"),
+                         Named(c.op), device);
+    case Cause::kHostSlower:
+    case Cause::kHostFaster:
+      if (c.detail == "allocation")
+        return fmt::format("memory is allocated or freed by the driver {}{}, most by {}: {}",
+                           c.cause == Cause::kHostSlower ? "more often" : "less often", place, Named(c.op),
+                           delta);
+      return fmt::format("the host takes {} before {}{} in each of {} calls",
+                         c.cause == Cause::kHostSlower ? "longer" : "less time", Named(c.op), place,
+                         HumanCount(c.count_b));
+    case Cause::kSyncAdded:
+      return fmt::format("{} that wait for the device{}: {}", Counts(c, "calls"), place, delta);
+    case Cause::kSyncRemoved:
+      return fmt::format("{} that waited for the device are gone{}: {}", Counts(c, "calls"), place, delta);
+    case Cause::kCopyAdded:
+      return fmt::format("copies {} added{}, {}: {}", c.detail, place, Counts(c, "calls"), delta);
+    case Cause::kCopyRemoved:
+      return fmt::format("copies {} are gone{}, {}: {}", c.detail, place, Counts(c, "calls"), delta);
+    case Cause::kFusionLost:
+      return fmt::format("fused work was split up{}: {}, {}", place, Counts(c, "calls"), delta);
+    case Cause::kFusionGained:
+      return fmt::format("work was fused{}: {}, {}", place, Counts(c, "calls"), delta);
+    case Cause::kLayoutCopyAdded:
+      return fmt::format("copies that only move data{}, {} (most in {}): {}", place, Counts(c, "calls"),
+                         Named(c.op), delta);
+    case Cause::kLayoutCopyRemoved:
+      return fmt::format("copies that only moved data are gone{}, {}: {}", place, Counts(c, "calls"), delta);
+    case Cause::kAttentionImplChanged:
+      return fmt::format("attention is computed another way{}: {} -> {}, {}", place, Named(c.kernel_a),
+                         Named(c.kernel_b), device);
+    case Cause::kGraphAdded: return fmt::format("work is launched as CUDA graphs{}: {}", place, delta);
+    case Cause::kGraphRemoved:
+      return fmt::format("work is no longer launched as CUDA graphs{}: {}", place, delta);
+    case Cause::kContention: {
+      const Trail& with = b.background_ns > 0 ? b : a;
+      return fmt::format("other work {} the device at the same time ({}, {}): {}",
+                         b.background_ns > 0 ? "uses" : "no longer uses", with.background_kernel,
+                         HumanMs(static_cast<double>(with.background_ns) / 1e6), device);
+    }
+    case Cause::kClockChanged:
+      return fmt::format("nearly every unchanged kernel is {} by a similar factor (clock not recorded): {}",
+                         c.busy_b_ms > c.busy_a_ms ? "slower" : "faster", device);
+    case Cause::kWorkChanged:
+      return fmt::format("the work changed ({}): {}",
+                         comparable.work_text.empty() ? Counts(c, "calls") : comparable.work_text, delta);
+    case Cause::kNoise:
+      if (drift == 1) return "unchanged work";
+      return fmt::format("unchanged work; the host was {:.1f} % {}", std::abs(drift - 1) * 100,
+                         drift > 1 ? "slower" : "faster");
+  }
+  return "";
+}
+
+CompareVerdict JudgePair(const Comparison& c, const Comparable& comparable) {
+  CompareVerdict out;
+  double real = 0, work = 0;
+  for (const Contribution& x : c.contributions) {
+    if (!x.significant) continue;
+    (x.cause == Cause::kWorkChanged ? work : real) += x.delta_ms();
+  }
+  const double base = std::max(c.wall_a_ms, 1e-9), share = real / base;
+  const double drift_ms = c.delta_ms() - real - work;
+  const std::string drift = fmt::format(
+      "{} of the difference is the host being {} in unchanged work, which says nothing "
+      "about the change",
+      Signed(drift_ms), drift_ms > 0 ? "slower" : "faster");
+  if (comparable.no_verdict) {
+    out.text = fmt::format("No verdict: {} differs ({} against {}).", comparable.differences.front().what,
+                           comparable.differences.front().a, comparable.differences.front().b);
+    return out;
+  }
+  if (comparable.work.work && std::abs(share) < kLeastRegression) {
+    out.text = fmt::format("The work changed ({}): {}; the program did not. {}.", comparable.work_text,
+                           Signed(work), drift);
+    return out;
+  }
+  if (std::abs(share) < kLeastRegression) {
+    const double noise = std::abs(drift_ms) / base;
+    out.verdict = noise < kLeastRegression ? "same" : "undecided";
+    out.confidence = 0.5;
+    if (out.verdict == "undecided") out.more_runs_needed = 4;
+    out.text = fmt::format("No real change found: {} {} of {}; nothing structural or consistent above 1 %.",
+                           Signed(c.delta_ms()), "in unchanged work", HumanMs(c.wall_a_ms));
+    return out;
+  }
+  out.verdict = real > 0 ? "regressed" : "improved";
+  out.confidence = 0.95;
+  out.text = fmt::format("B is {} by {} ({:+.1f} % of A's wall) through what changed.",
+                         real > 0 ? "slower" : "faster", HumanMs(std::abs(real)), share * 100);
+  if (std::abs(drift_ms) > 0.02 * base) out.text += " " + drift + ".";
+  if (comparable.work.work)
+    out.text += fmt::format(" The work changed too ({}): {}.", comparable.work_text, Signed(work));
+  return out;
+}
+
+}  // namespace nl::compare
