@@ -102,11 +102,14 @@ struct CompareRow {
 struct CompareTrack {
   struct Item {
     double start_ms, dur_ms;
-    uint32_t name;   // in names
-    int32_t change;  // rank of the contribution it belongs to; -1: none, unchanged
+    uint32_t name;    // in names
+    int32_t change;   // place in contributions; -1: unchanged
+    int32_t partner;  // place in the other list; -1: none
   };
   std::vector<Item> a, b;
   std::vector<std::string> names;
+  bool cut = false;  // there was more than kMost
+  static constexpr size_t kMost = 20'000;
 };
 
 struct Comparison {
@@ -123,6 +126,7 @@ struct Comparison {
   std::vector<CompareRow> by_kernel, by_op, by_module, by_stage;
   Json counters = Json::array();  // counter metrics of both sides, where captured
   CompareTrack timeline;
+  std::vector<double> walls_a_ms, walls_b_ms;  // of every run, where a side has several
   double drift = 1;  // host speed of B against A in work that did not change: > 1 is slower
   bool on_host = false;
 
@@ -136,6 +140,10 @@ struct CompareOptions {
   bool plain_similarity = false;
 };
 Result<Comparison> CompareRuns(Analysis& a, Analysis& b, const CompareOptions& options);
+// Repeated runs of both: the pair nearest to the medians is told, the others say how much of it is chance.
+// Each contribution then has its p-value over runs, with false discoveries kept at 1 %.
+Result<Comparison> CompareRunSets(const std::vector<Analysis*>& a, const std::vector<Analysis*>& b,
+                                  const CompareOptions& options);
 
 // Names as documented in docs/compare.md, stable. At most `top` contributions; the rest is
 // one more, "smaller changes", so that the list still sums.

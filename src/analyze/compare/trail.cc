@@ -162,6 +162,8 @@ class Builder {
   }
 
   void AddWork(Call& call, uint32_t work) {
+    call.start_ns = call.kernels == 0 ? w_.start_ns[work] : std::min(call.start_ns, w_.start_ns[work]);
+    call.end_ns = call.kernels == 0 ? w_.end_ns[work] : std::max(call.end_ns, w_.end_ns[work]);
     ++call.kernels;
     call.kernel_hash = HashPair(call.kernel_hash, WorkHash(work));
     if (w_.kind[work] == WorkKind::kMemcpy) {
@@ -204,6 +206,8 @@ class Builder {
       call.op_hash = texts_.Of(call.op);
       call.token = HashPair(call.op_hash, 2);
       call.node = i;
+      call.start_ns = h_.start_ns[i];
+      call.end_ns = h_.end_ns[i];
       call.module = program_.module_of[i];
       call.stage = program_.stage_of[i];
     }
@@ -377,6 +381,8 @@ class Builder {
         Call& call = out_.calls.emplace_back();
         call.kind = CallKind::kHost;
         call.node = owner;
+        call.start_ns = h_.start_ns[owner];
+        call.end_ns = h_.end_ns[owner];
         call.module = program_.module_of[owner];
         call.stage = program_.stage_of[owner];
         if (h_.kind[owner] == HostKind::kOp) {

@@ -71,8 +71,9 @@ struct Call {
   uint32_t work = kNone;  // longest work item, while the trail is built
   uint32_t row = kNone;   // of that item in the table of its kind
   uint32_t segment = kNone, module = kNone, stage = kNone;
-  uint32_t kernels = 0;  // work items
-  int64_t bytes = 0;     // copied
+  uint32_t kernels = 0;              // work items
+  int64_t bytes = 0;                 // copied
+  int64_t start_ns = 0, end_ns = 0;  // of its device work; of itself without any
   CallKind kind = CallKind::kKernel;
   KernelFamily family = KernelFamily::kOther;
   bool graph = false;  // launched as part of a CUDA graph
