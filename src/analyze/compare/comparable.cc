@@ -37,6 +37,11 @@ std::string DocumentText(const Json& document, std::string_view pointer) {
   return at->is_number() ? DumpJson(*at) : "";
 }
 
+std::string DriverText(const Json& document) {
+  const Json devices = document.value("/hardware/devices"_json_pointer, Json::array());
+  return devices.empty() ? "" : DocumentText(devices[0], "driver_version");
+}
+
 class Finder {
  public:
   Finder(Analysis& run_a, Analysis& run_b, const Trail& a, const Trail& b, const Alignment& al,
@@ -69,11 +74,12 @@ class Finder {
     const std::string device_a = DevicesText(a), device_b = DevicesText(b);
     Differ("device", device_a, device_b, "another device: no verdict about the program");
     out_.no_verdict = !device_a.empty() && !device_b.empty() && device_a != device_b;
-    for (const char* path : {"driver", "environment.driver_version", "environment.cuda_version",
-                             "source.tool", "source.tool_version", "backend.name", "backend.version"}) {
+    for (const char* path : {"software.backend", "software.version", "software.cuda_version", "source.tool",
+                             "source.tool_version", "hardware.host.cpu_model"}) {
       Differ(path, DocumentText(a.document, path), DocumentText(b.document, path),
              "may change kernels and host time");
     }
+    Differ("driver", DriverText(a.document), DriverText(b.document), "may change kernels and host time");
     if (a_.on_host != b_.on_host) {
       out_.no_verdict = true;
       Differ("device work", a_.on_host ? "none recorded" : "recorded",

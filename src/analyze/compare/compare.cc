@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "analyze/compare/comparable.h"
+#include "analyze/compare/counters.h"
 #include "analyze/compare/explain.h"
 #include "analyze/compare/segments.h"
 
@@ -217,6 +218,78 @@ void Rank(std::vector<Contribution>& contributions, std::vector<uint32_t>& place
   contributions = std::move(ranked);
 }
 
+// A cost that went from one place to its neighbour: told, so that nobody takes half of it for a change.
+void FindShifts(Comparison& out) {
+  for (const Contribution& from : out.contributions) {
+    if (!from.significant || from.delta_ms() >= 0) continue;
+    for (const Contribution& to : out.contributions) {
+      if (!to.significant || to.delta_ms() <= 0 || to.module != from.module || to.stage != from.stage)
+        continue;
+      if (std::abs(to.delta_ms() + from.delta_ms()) > 0.1 * to.delta_ms()) continue;
+      out.shifts.push_back({to.stage, to.module, from.op, to.op, to.delta_ms()});
+    }
+  }
+}
+
+class TrackMaker {
+ public:
+  TrackMaker(const Sides& sides, const Attribution& attribution, const std::vector<uint32_t>& rank,
+             Comparison& out)
+      : sides_(sides), attribution_(attribution), rank_(rank), out_(out.timeline), all_(out.contributions) {}
+
+  void Fill() {
+    std::vector<int32_t> item_a, item_b;
+    Add(sides_.a, attribution_.of_call_a, out_.a, item_a);
+    Add(sides_.b, attribution_.of_call_b, out_.b, item_b);
+    for (const Match& m : sides_.alignment.calls) {
+      if (m.a == kNone || m.b == kNone || item_a[m.a] < 0 || item_b[m.b] < 0) continue;
+      out_.a[static_cast<size_t>(item_a[m.a])].partner = item_b[m.b];
+      out_.b[static_cast<size_t>(item_b[m.b])].partner = item_a[m.a];
+    }
+  }
+
+ private:
+  void Add(const Trail& trail, const std::vector<uint32_t>& of_call, std::vector<CompareTrack::Item>& to,
+           std::vector<int32_t>& item_of) {
+    item_of.assign(trail.calls.size(), -1);
+    const int64_t zero = trail.run->facts().Find<TimelineFacts>()->first_start_ns;
+    std::vector<uint32_t> order;
+    for (uint32_t i = 0; i < trail.calls.size(); ++i) {
+      if (trail.calls[i].end_ns > trail.calls[i].start_ns) order.push_back(i);
+    }
+    std::sort(order.begin(), order.end(), [&](uint32_t x, uint32_t y) {
+      return std::pair(trail.calls[x].start_ns, x) < std::pair(trail.calls[y].start_ns, y);
+    });
+    if (order.size() > CompareTrack::kMost) {
+      order.resize(CompareTrack::kMost);
+      out_.cut = true;
+    }
+    for (const uint32_t i : order) {
+      const Call& c = trail.calls[i];
+      item_of[i] = static_cast<int32_t>(to.size());
+      const uint32_t place = rank_[of_call[i]];
+      const bool noise = all_[place].cause == Cause::kNoise;
+      to.push_back({static_cast<double>(c.start_ns - zero) / 1e6,
+                    static_cast<double>(c.end_ns - c.start_ns) / 1e6,
+                    NameOf(c.kernels > 0 ? KernelOf(trail, c) : OpOf(trail, c)),
+                    noise ? -1 : static_cast<int32_t>(place), -1});
+    }
+  }
+
+  uint32_t NameOf(const std::string& name) {
+    const auto [it, added] = names_.try_emplace(name, static_cast<uint32_t>(out_.names.size()));
+    if (added) out_.names.push_back(name);
+    return it->second;
+  }
+
+  const Sides& sides_;
+  const Attribution& attribution_;
+  const std::vector<uint32_t>& rank_;
+  CompareTrack& out_;
+  const std::vector<Contribution>& all_;
+  std::unordered_map<std::string, uint32_t> names_;
+};
+
 }  // namespace
 }  // namespace compare
 
@@ -240,6 +313,9 @@ Result<Comparison> CompareRuns(Analysis& run_a, Analysis& run_b, const CompareOp
   for (Contribution& c : out.contributions)
     c.text = ExplainContribution(c, sides.a, sides.b, comparable, out.drift);
   Tables(sides, only, options.device_time, out).Fill();
+  TrackMaker(sides, attribution, place, out).Fill();
+  FindShifts(out);
+  out.counters = CompareCounters(run_a, run_b);
   for (const CompareRow& row : out.by_stage) {
     out.busy_a_ms += row.busy_a_ms;
     out.busy_b_ms += row.busy_b_ms;
