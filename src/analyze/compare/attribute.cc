@@ -13,9 +13,7 @@
 namespace nl::compare {
 
 std::string StageOf(const Trail& trail, const Call& call) {
-  if (call.stage != kNone) return trail.stages[call.stage];
-  if (call.kind == CallKind::kEnd || call.segment == kNone) return "";
-  return trail.segments[call.segment].name;
+  return call.stage == kNone ? "" : trail.stages[call.stage];
 }
 std::string ModuleOf(const Trail& trail, const Call& call) {
   return call.module == kNone ? "" : trail.modules[call.module];
@@ -457,7 +455,10 @@ class Attributor {
       if (p->b != nullptr && out.evidence_b.size() < kMostEvidence) AddEvidence(b_, *p->b, out.evidence_b);
     }
     if (out.cause == Cause::kNoise || out.parts.empty()) return;
-    const Contribution::Part& first = out.parts.front();
+    // What follows from a change is not the change: the place is that of the largest part that differs.
+    const auto changed = std::find_if(out.parts.begin(), out.parts.end(),
+                                      [](const Contribution::Part& part) { return part.change != "same"; });
+    const Contribution::Part& first = changed == out.parts.end() ? out.parts.front() : *changed;
     out.op = first.op;
     out.kernel_a = first.kernel_a, out.kernel_b = first.kernel_b;
     out.shapes_a = first.shapes_a, out.shapes_b = first.shapes_b;

@@ -413,6 +413,19 @@ class Builder {
     }
     copy(program_.modules, modules, out_.modules);
     copy(program_.stages, stages, out_.stages);
+    NameStages();
+  }
+
+  // Where no stage is labelled, the label of the segment is the place.
+  void NameStages() {
+    std::unordered_map<uint64_t, uint32_t> at;
+    for (Call& c : out_.calls) {
+      const Segment& s = out_.segments[c.segment];
+      if (c.stage != kNone || s.name.empty() || c.kind == CallKind::kEnd) continue;
+      const auto [it, added] = at.try_emplace(s.label, static_cast<uint32_t>(out_.stages.size()));
+      if (added) out_.stages.push_back(s.name);
+      c.stage = it->second;
+    }
   }
 
   Status Check() const {

@@ -9,15 +9,12 @@ namespace nl::compare {
 
 namespace {
 
-constexpr size_t kFewest = 5;           // instances that can agree
-constexpr double kLeastOfWall = 0.003;  // a group below this share of the wall is not worth a verdict
-constexpr double kLeastOfBusy = 0.01;   // or of all device time, when only that is compared
-constexpr double kLeastOfWallOnce = 0.02;
-constexpr double kLeastRatio = 0.03;  // a kernel's time differs by this from run to run
-
-struct Sample {
-  double a, b, excess;
-};
+constexpr size_t kFewest = 5;              // instances that can agree
+constexpr double kLeastOfWall = 0.003;     // a group below this share of the wall is not worth a verdict
+constexpr double kLeastOfWallOnce = 0.02;  // nor one below this that happened in one segment only
+constexpr double kLeastOfBusy = 0.01;      // of all device time, when only that is compared
+constexpr double kLeastRatio = 0.03;       // a kernel's time differs by this from run to run
+constexpr double kAgreeing = 0.75;         // share of the instances that must point one way
 
 double Median(std::vector<double>& v) {
   if (v.empty()) return 0;
@@ -29,39 +26,57 @@ double Median(std::vector<double>& v) {
 // P(|T| >= t) for large n; small n is handled by the number of agreeing instances.
 double TwoSided(double t) { return std::erfc(std::abs(t) / std::sqrt(2.0)); }
 
-// p of the mean excess being 0, after the wildest tenth on each side is set aside.
-double TrimmedP(const std::vector<Sample>& samples) {
-  std::vector<double> e;
-  e.reserve(samples.size());
-  for (const Sample& s : samples) e.push_back(s.excess);
-  std::sort(e.begin(), e.end());
-  const size_t cut = e.size() / 10, n = e.size() - 2 * cut;
-  if (n < kFewest) return 1;
-  double sum = 0, squares = 0;
-  for (size_t i = cut; i < cut + n; ++i) sum += e[i];
-  const double mean = sum / static_cast<double>(n);
-  for (size_t i = cut; i < cut + n; ++i) squares += (e[i] - mean) * (e[i] - mean);
-  const double error = std::sqrt(squares / static_cast<double>(n) / static_cast<double>(n - 1));
-  return error <= 0 ? (mean == 0 ? 1 : 0) : TwoSided(mean / error);
-}
+// What the instances of one group took, and by how much more than expected in B.
+struct Instances {
+  double sum_a = 0, sum_b = 0, excess = 0;
+  std::vector<double> each;  // excess of each
 
-// Share of the instances that moved the way their sum did.
-double Agreeing(const std::vector<Sample>& samples, double sum) {
-  size_t same = 0;
-  for (const Sample& s : samples) same += (s.excess > 0) == (sum > 0) && s.excess != 0;
-  return static_cast<double>(same) / static_cast<double>(samples.size());
-}
+  void Add(double a, double b, double expected) {
+    sum_a += a;
+    sum_b += b;
+    excess += b - expected;
+    each.push_back(b - expected);
+  }
+  // p of the mean excess being 0, after the wildest tenth on each side is set aside.
+  double TrimmedP() {
+    std::sort(each.begin(), each.end());
+    const size_t cut = each.size() / 10, n = each.size() - 2 * cut;
+    if (n < kFewest) return 1;
+    double sum = 0, squares = 0;
+    for (size_t i = cut; i < cut + n; ++i) sum += each[i];
+    const double mean = sum / static_cast<double>(n);
+    for (size_t i = cut; i < cut + n; ++i) squares += (each[i] - mean) * (each[i] - mean);
+    const double error = std::sqrt(squares / static_cast<double>(n) / static_cast<double>(n - 1));
+    return error <= 0 ? (mean == 0 ? 1 : 0) : TwoSided(mean / error);
+  }
+  // Share of the instances that moved the way their sum did.
+  double Agreeing() const {
+    size_t same = 0;
+    for (const double e : each) same += (e > 0) == (excess > 0) && e != 0;
+    return static_cast<double>(same) / static_cast<double>(each.size());
+  }
+  // The typical instance times their number: one stall, however long, does not show in it.
+  double Typical() {
+    const auto n = static_cast<double>(each.size());
+    return Median(each) * n;
+  }
+};
 
-class Groups {
+class Judge {
  public:
-  Groups(const UnchangedInput& in, const std::vector<uint32_t>& pairs) : in_(in), pairs_(pairs) {}
+  explicit Judge(const UnchangedInput& in) : in_(in) {
+    wall_ns_ = static_cast<double>(std::max(in.a.parts * in.a.wall_ns, in.b.parts * in.b.wall_ns));
+  }
 
-  // Fills groups by key(position).
+  const Call& A(uint32_t i) const { return in_.a.calls[in_.alignment.calls[i].a]; }
+  const Call& B(uint32_t i) const { return in_.b.calls[in_.alignment.calls[i].b]; }
+  bool Counts(uint32_t i) const { return in_.only.empty() || in_.only[i]; }
+
   template <class Key>
-  std::vector<Verdicted> Make(const Key& key) {
+  static std::vector<Verdicted> Group(const std::vector<uint32_t>& pairs, const Key& key) {
     std::unordered_map<uint64_t, uint32_t> at;
     std::vector<Verdicted> out;
-    for (const uint32_t i : pairs_) {
+    for (const uint32_t i : pairs) {
       const auto [it, added] = at.try_emplace(key(i), static_cast<uint32_t>(out.size()));
       if (added) out.emplace_back();
       out[it->second].pairs.push_back(i);
@@ -69,138 +84,141 @@ class Groups {
     return out;
   }
 
-  const Call& A(uint32_t i) const { return in_.a.calls[in_.alignment.calls[i].a]; }
-  const Call& B(uint32_t i) const { return in_.b.calls[in_.alignment.calls[i].b]; }
-  bool Counts(uint32_t i) const { return in_.only.empty() || in_.only[i]; }
-  double WallNs() const {
-    return static_cast<double>(std::max(in_.a.parts * in_.a.wall_ns, in_.b.parts * in_.b.wall_ns));
+  // Which call of its segment: the same in every step of a loop.
+  uint64_t Position(uint32_t i) const {
+    const uint32_t call = in_.alignment.calls[i].b;
+    const Segment& s = in_.b.segments[in_.b.calls[call].segment];
+    return HashPair(HashPair(s.label, s.lane), HashPair(call - s.first, in_.b.calls[call].token));
+  }
+  // The call with those before it, which tell one use of an operator from another: the same in every layer.
+  uint64_t Context(uint32_t i) const {
+    uint64_t h = HashPair(B(i).stage, in_.b.segments[B(i).segment].label);
+    const uint32_t call = in_.alignment.calls[i].b;
+    for (uint32_t back = 0; back < 4 && back <= call; ++back) {
+      const Call& c = in_.b.calls[call - back];
+      if (c.segment == in_.b.calls[call].segment) h = HashPair(h, c.token);
+    }
+    return h;
+  }
+  uint64_t Kind(uint32_t i) const {
+    const Call& c = A(i);
+    return HashPair(HashPair(c.stage, c.module), HashPair(c.token, c.kernel_hash));
+  }
+
+  void Device(Verdicted& group) const {
+    Instances all;
+    for (const uint32_t i : group.pairs) {
+      if (!Counts(i)) continue;
+      const auto a = static_cast<double>(A(i).costs.busy_ns());
+      all.Add(a, static_cast<double>(B(i).costs.busy_ns()), a);
+    }
+    group.delta_ns = static_cast<int64_t>(all.excess);
+    const double least = in_.device_time ? kLeastOfBusy * busy_ns_ : kLeastOfWall * wall_ns_;
+    if (all.each.size() < kFewest || all.sum_a <= 0 || all.sum_b <= 0 || std::abs(all.excess) < least) return;
+    if (std::abs(std::log(all.sum_b / all.sum_a)) < kLeastRatio || all.Agreeing() < kAgreeing) return;
+    group.p_value = all.TrimmedP();
+    group.significant = group.p_value < 1e-4;
+  }
+
+  void Host(Verdicted& group) const {
+    Instances all;
+    bool once = true;
+    for (const uint32_t i : group.pairs) {
+      if (!Counts(i)) continue;
+      const auto a = static_cast<double>(A(i).costs.host_ns());
+      const uint32_t segment = in_.alignment.segment_of[i];
+      all.Add(a, static_cast<double>(B(i).costs.host_ns()), a * in_.drift.by_segment[segment]);
+      once = once && segment == in_.alignment.segment_of[group.pairs.front()];
+    }
+    group.delta_ns = static_cast<int64_t>(all.sum_b - all.sum_a);
+    const double least = (once ? kLeastOfWallOnce : kLeastOfWall) * wall_ns_;
+    if (all.each.size() < kFewest || std::abs(all.excess) < least) return;
+    if ((all.sum_b > all.sum_a) != (all.excess > 0)) return;
+    // Far off the drift, compared with how far kinds of calls usually are.
+    const double off =
+        std::abs(std::log(std::max(all.sum_b, 1.0) / std::max(all.sum_a * in_.drift.all, 1.0)));
+    if (off < std::max(once ? 1.1 : 0.3, 4 * in_.drift.spread)) return;
+    const double typical = all.Typical();
+    if (typical * all.excess <= 0 || std::abs(typical) < 0.3 * std::abs(all.excess)) return;
+    if (all.Agreeing() < kAgreeing) return;
+    group.p_value = all.TrimmedP();
+    group.significant = group.p_value < 1e-3;
+  }
+
+  // First each place of a loop by itself, then what is left by kind: a change in one layer is seen as one in
+  // all.
+  template <class Test, class Key>
+  std::vector<Verdicted> TwoRounds(const std::vector<uint32_t>& pairs, const Key& kind,
+                                   const Test& test) const {
+    std::vector<Verdicted> out;
+    std::vector<uint32_t> rest;
+    for (Verdicted& group : Group(pairs, [this](uint32_t i) { return Position(i); })) {
+      if (group.pairs.size() >= kFewest) test(group);
+      if (group.significant) {
+        out.push_back(std::move(group));
+      } else {
+        rest.insert(rest.end(), group.pairs.begin(), group.pairs.end());
+      }
+    }
+    std::sort(rest.begin(), rest.end());
+    for (Verdicted& group : Group(rest, kind)) {
+      test(group);
+      out.push_back(std::move(group));
+    }
+    return out;
+  }
+
+  // Did the device do something to all of them: the weighted median of the ratios of kinds, and who agrees.
+  bool Shared(const std::vector<uint32_t>& pairs) {
+    std::unordered_map<uint64_t, std::pair<double, double>> kinds;
+    for (const uint32_t i : pairs) {
+      if (!Counts(i)) continue;
+      auto& [a, b] = kinds[Kind(i)];
+      a += static_cast<double>(A(i).costs.busy_ns());
+      b += static_cast<double>(B(i).costs.busy_ns());
+    }
+    std::vector<std::pair<double, double>> ratios;
+    for (const auto& [kind, sums] : kinds) {
+      busy_ns_ += sums.first;
+      if (sums.first > 0 && sums.second > 0) ratios.push_back({sums.second / sums.first, sums.first});
+    }
+    std::sort(ratios.begin(), ratios.end());
+    double common = 1, slower = 0, faster = 0, seen = 0;
+    for (const auto& [ratio, weight] : ratios) {
+      if (seen < 0.5 * busy_ns_) common = ratio;
+      seen += weight;
+      slower += ratio > 1.02 ? weight : 0;
+      faster += ratio < 0.98 ? weight : 0;
+    }
+    return ratios.size() >= 5 && std::abs(std::log(common)) > 0.04 &&
+           (common > 1 ? slower : faster) > 0.7 * busy_ns_;
   }
 
  private:
   const UnchangedInput& in_;
-  const std::vector<uint32_t>& pairs_;
+  double wall_ns_ = 0, busy_ns_ = 0;
 };
 
 }  // namespace
 
 std::vector<Verdicted> JudgeDevice(const UnchangedInput& in, const std::vector<uint32_t>& pairs) {
-  Groups groups(in, pairs);
-  std::vector<Verdicted> out = groups.Make([&](uint32_t i) {
-    const Call& c = groups.A(i);
-    return HashPair(HashPair(c.stage, c.module), HashPair(c.token, c.kernel_hash));
-  });
-  // What the device did to all of them: the weighted median of the groups' ratios.
-  struct Sum {
-    double a = 0, b = 0;
-  };
-  std::vector<Sum> sums(out.size());
-  double all_a = 0;
-  std::vector<std::pair<double, double>> ratios;
-  for (size_t g = 0; g < out.size(); ++g) {
-    for (const uint32_t i : out[g].pairs) {
-      if (!groups.Counts(i)) continue;
-      sums[g].a += static_cast<double>(groups.A(i).costs.busy_ns());
-      sums[g].b += static_cast<double>(groups.B(i).costs.busy_ns());
-    }
-    out[g].delta_ns = static_cast<int64_t>(sums[g].b - sums[g].a);
-    all_a += sums[g].a;
-    if (sums[g].a > 0 && sums[g].b > 0) ratios.push_back({sums[g].b / sums[g].a, sums[g].a});
+  Judge judge(in);
+  if (judge.Shared(pairs)) {
+    Verdicted all;
+    all.pairs = pairs;
+    all.significant = true;
+    all.p_value = 0;
+    all.common = CommonCause::kClock;
+    return {std::move(all)};
   }
-  std::sort(ratios.begin(), ratios.end());
-  double common = 1, slower = 0, faster = 0, seen = 0;
-  for (const auto& [ratio, weight] : ratios) {
-    if (seen < 0.5 * all_a) common = ratio;
-    seen += weight;
-    slower += ratio > 1.02 ? weight : 0;
-    faster += ratio < 0.98 ? weight : 0;
-  }
-  const bool shared =
-      ratios.size() >= 5 && std::abs(std::log(common)) > 0.04 && (common > 1 ? slower : faster) > 0.7 * all_a;
-  for (size_t g = 0; g < out.size(); ++g) {
-    Verdicted& group = out[g];
-    if (shared) {
-      group.common = CommonCause::kClock;
-      group.significant = true;
-      group.p_value = 0;
-      continue;
-    }
-    const double delta = sums[g].b - sums[g].a;
-    const bool worth =
-        std::abs(delta) > (in.device_time ? kLeastOfBusy * all_a : kLeastOfWall * groups.WallNs());
-    if (!worth || group.pairs.size() < kFewest || sums[g].a <= 0) continue;
-    if (std::abs(std::log(sums[g].b / sums[g].a)) < kLeastRatio) continue;
-    std::vector<Sample> samples;
-    for (const uint32_t i : group.pairs) {
-      const auto a = static_cast<double>(groups.A(i).costs.busy_ns()),
-                 b = static_cast<double>(groups.B(i).costs.busy_ns());
-      samples.push_back({a, b, b - a});
-    }
-    group.p_value = TrimmedP(samples);
-    group.significant = group.p_value < 1e-4 && Agreeing(samples, delta) >= 0.75;
-  }
-  return out;
+  return judge.TwoRounds(
+      pairs, [&](uint32_t i) { return judge.Kind(i); }, [&](Verdicted& group) { judge.Device(group); });
 }
-
-namespace {
-
-bool OneSegment(const Alignment& al, const std::vector<uint32_t>& pairs) {
-  for (const uint32_t i : pairs) {
-    if (al.segment_of[i] != al.segment_of[pairs.front()]) return false;
-  }
-  return true;
-}
-
-}  // namespace
 
 std::vector<Verdicted> JudgeHost(const UnchangedInput& in, const std::vector<uint32_t>& pairs) {
-  Groups groups(in, pairs);
-  // The calls before a call tell one use of an operator from another.
-  const auto context = [&](uint32_t i) {
-    uint64_t h = 0;
-    const uint32_t call = in.alignment.calls[i].b;
-    for (uint32_t back = 0; back < 4 && back <= call; ++back) {
-      const Call& c = in.b.calls[call - back];
-      if (c.segment == in.b.calls[call].segment) h = HashPair(h, c.token);
-    }
-    return h;
-  };
-  std::vector<Verdicted> out = groups.Make([&](uint32_t i) {
-    const Call& c = groups.B(i);
-    const uint64_t label = in.b.segments[c.segment].label;
-    return HashPair(HashPair(c.stage, label), context(i));
-  });
-  for (Verdicted& group : out) {
-    std::vector<Sample> samples;
-    double sum_a = 0, sum_b = 0, excess = 0;
-    for (const uint32_t i : group.pairs) {
-      if (!groups.Counts(i)) continue;
-      const auto a = static_cast<double>(groups.A(i).costs.host_ns()),
-                 b = static_cast<double>(groups.B(i).costs.host_ns());
-      const double drift = in.drift.by_segment[in.alignment.segment_of[i]];
-      samples.push_back({a, b, b - drift * a});
-      sum_a += a;
-      sum_b += b;
-      excess += samples.back().excess;
-    }
-    group.delta_ns = static_cast<int64_t>(sum_b - sum_a);
-    // What happened in one segment only happened once, in however many calls.
-    const bool once = OneSegment(in.alignment, group.pairs);
-    if (samples.size() < kFewest ||
-        std::abs(excess) < (once ? kLeastOfWallOnce : kLeastOfWall) * groups.WallNs())
-      continue;
-    if ((sum_b - sum_a > 0) != (excess > 0)) continue;
-    // Far off the drift, compared with how far kinds of calls usually are.
-    const double off = std::abs(std::log(std::max(sum_b, 1.0) / std::max(sum_a * in.drift.all, 1.0)));
-    if (off < std::max(once ? 1.1 : 0.3, 4 * in.drift.spread)) continue;
-    std::vector<double> middle;
-    for (const Sample& s : samples) middle.push_back(s.excess);
-    const double typical = Median(middle) * static_cast<double>(samples.size());
-    // One stall is chance, however long: the typical instance must show most of it.
-    if (typical * excess <= 0 || std::abs(typical) < 0.3 * std::abs(excess)) continue;
-    group.p_value = TrimmedP(samples);
-    group.significant = group.p_value < 1e-3 && Agreeing(samples, excess) >= 0.75;
-  }
-  return out;
+  const Judge judge(in);
+  return judge.TwoRounds(
+      pairs, [&](uint32_t i) { return judge.Context(i); }, [&](Verdicted& group) { judge.Host(group); });
 }
 
 }  // namespace nl::compare
