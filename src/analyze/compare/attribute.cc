@@ -172,7 +172,8 @@ class Attributor {
         bucket = BucketOf(group.delta_ns > 0 ? Cause::kHostSlower : Cause::kHostFaster, OpOf(b_, call),
                           ModuleOf(b_, call));
       }
-      for (const uint32_t i : group.pairs) Put(bucket, i, kHostCosts, group.significant);
+      const bool counted = group.significant && !buckets_[bucket].structural;
+      for (const uint32_t i : group.pairs) Put(bucket, i, kHostCosts, counted);
       Mark(bucket, group);
     }
   }
@@ -368,6 +369,7 @@ class Attributor {
     out.detail = bucket.detail;
     SplitEffects(bucket, out);
     AddParts(bucket, out);
+    if (out.cause == Cause::kHostSlower || out.cause == Cause::kHostFaster) AddHostWork(bucket, out);
     return out;
   }
 
@@ -462,6 +464,50 @@ class Attributor {
     out.op = first.op;
     out.kernel_a = first.kernel_a, out.kernel_b = first.kernel_b;
     out.shapes_a = first.shapes_a, out.shapes_b = first.shapes_b;
+  }
+
+  // What the host does on the way to a call: operators and Python functions since the call before it.
+  struct HostWork {
+    int64_t count = 0, ns = 0;
+    uint32_t node = kNone;
+  };
+  static std::map<std::string, HostWork> HostWorkBefore(const Trail& trail, const Call& call) {
+    std::map<std::string, HostWork> out;
+    if (call.node == kNone) return out;
+    const HostTree& host = trail.run->facts().Find<TimelineFacts>()->host;
+    const auto at = static_cast<size_t>(&call - trail.calls.data());
+    const uint32_t before = at == 0 ? kNone : trail.calls[at - 1].node;
+    constexpr uint32_t kMostNodes = 2000;
+    for (uint32_t i = call.node, seen = 0; i-- > 0 && seen < kMostNodes; ++seen) {
+      if (i == before || host.thread[i] != host.thread[call.node]) break;
+      if (host.kind[i] == HostKind::kRange || host.end_ns[i] > host.start_ns[call.node]) continue;
+      HostWork& work = out[std::string(trail.Text(host.name[i]).substr(0, 100))];
+      ++work.count;
+      work.ns += host.end_ns[i] - host.start_ns[i];
+      work.node = i;
+    }
+    return out;
+  }
+
+  // The host does more (or less) at this place: say what, when it was recorded.
+  void AddHostWork(const Bucket& bucket, Contribution& out) const {
+    const Bucket::Part* most = nullptr;
+    for (const auto& [key, part] : bucket.parts) {
+      if (part.a == nullptr || part.b == nullptr) continue;
+      if (most == nullptr || part.costs_b.total_ns() > most->costs_b.total_ns()) most = &part;
+    }
+    if (most == nullptr) return;
+    const auto in_a = HostWorkBefore(a_, *most->a), in_b = HostWorkBefore(b_, *most->b);
+    const bool slower = out.cause == Cause::kHostSlower;
+    const auto &more = slower ? in_b : in_a, &less = slower ? in_a : in_b;
+    std::vector<std::pair<int64_t, std::string>> added;
+    for (const auto& [name, work] : more) {
+      const auto other = less.find(name);
+      if (other == less.end() || other->second.count < work.count) added.push_back({-work.ns, name});
+    }
+    std::sort(added.begin(), added.end());
+    for (size_t i = 0; i < added.size() && i < 3; ++i)
+      out.host_work += (i == 0 ? "" : ", ") + added[i].second;
   }
 
   static void AddEvidence(const Trail& trail, const Call& call, std::vector<EvidenceRow>& to) {

@@ -103,7 +103,9 @@ class Content {
     if (graph_b_ > 2 * graph_a_ && graph_b_ > 0) return {C::kGraphAdded, ""};
     if (graph_a_ > 2 * graph_b_ && graph_a_ > 0) return {C::kGraphRemoved, ""};
     if (upcast_ns_ + cast_ns_ >= 0.3 * all_ns_ && upcasts_ > 0) return {C::kPrecisionUpcast, ""};
-    if (retyped_ns_ >= 0.5 * all_ns_ && retyped_ > 0) return {C::kDtypeChanged, retype_};
+    if (downcast_ns_ + uncast_ns_ >= 0.3 * all_ns_ && downcast_ns_ > 0)
+      return {C::kDtypeChanged, "fp32 to 16 bits"};
+    if (retyped_ns_ >= 0.5 * all_ns_ && retyped_ > 0) return {C::kDtypeChanged, ""};
     if (attention_ns_ >= 0.2 * all_ns_ && attention_a_ + attention_b_ > 0)
       return {C::kAttentionImplChanged, ""};
     if (const ClusterCause host = HostCause(); host.cause != C::kNoise) return host;
@@ -131,6 +133,7 @@ class Content {
     if (retyped) AddRetyped(fa, fb, ns);
     const bool alone = (change & (kInserted | kDeleted)) != 0;
     if (alone && b != nullptr && fb.cast_to_fp32) cast_ns_ += ns;
+    if (alone && a != nullptr && fa.cast_to_fp32) uncast_ns_ += ns;
     if (!retyped) {
       const bool swapped = (change & kKernelChanged) != 0;
       if (f.attention && (alone || swapped)) (a == nullptr ? attention_b_ : attention_a_) += 1;
@@ -177,7 +180,7 @@ class Content {
       upcasts_ += 1;
       upcast_ns_ += ns;
     }
-    if (fb.half && !fa.half && fa.fp32) retype_ = "fp32 to 16 bits";
+    if (fb.half && !fa.half && fa.fp32) downcast_ns_ += ns;
   }
 
   ClusterCause HostCause() const {
@@ -211,13 +214,14 @@ class Content {
   }
 
   const Trail &a_, &b_;
-  double all_ns_ = 0, upcast_ns_ = 0, cast_ns_ = 0, retyped_ns_ = 0, attention_ns_ = 0, copy_ns_ = 0,
-         sync_ns_ = 0, alloc_ns_ = 0, copies_alone_ns_ = 0, alone_ns_ = 0, copy_most_ns_ = -1;
+  double all_ns_ = 0, upcast_ns_ = 0, cast_ns_ = 0, downcast_ns_ = 0, uncast_ns_ = 0, retyped_ns_ = 0,
+         attention_ns_ = 0, copy_ns_ = 0, sync_ns_ = 0, alloc_ns_ = 0, copies_alone_ns_ = 0, alone_ns_ = 0,
+         copy_most_ns_ = -1;
   int64_t graph_a_ = 0, graph_b_ = 0, kernels_a_ = 0, kernels_b_ = 0, gone_ = 0, added_ = 0, upcasts_ = 0,
           retyped_ = 0, attention_a_ = 0, attention_b_ = 0, copies_in_ = 0, copies_out_ = 0,
           small_copies_ = 0, syncs_in_ = 0, syncs_out_ = 0, allocs_in_ = 0, allocs_out_ = 0, rewritten_ = 0,
           replaced_ = 0, bytes_ = 0;
-  std::string copy_, retype_;
+  std::string copy_;
 };
 
 }  // namespace

@@ -169,7 +169,7 @@ void FindDrift(const Trail& a, const Trail& b, const Alignment& al, const Change
     const Call &ca = a.calls[al.calls[i].a], &cb = b.calls[al.calls[i].b];
     const auto ha = static_cast<double>(ca.costs.host_ns()), hb = static_cast<double>(cb.costs.host_ns());
     if (ha <= 0 || hb <= 0) continue;
-    here.push_back({hb / ha, ha});
+    here.push_back({hb / ha, std::min(ha, hb)});  // one place that got slow must not outweigh the others
     all.push_back(here.back());
     auto& [sum_a, sum_b] = kinds[ca.token];
     sum_a += ha;

@@ -61,6 +61,7 @@ struct Contribution {
   bool significant = false;  // structural, or beyond what repeats of the same thing show
   double confidence = 0;
   std::optional<double> p_value;  // null: nothing to compute it from
+  std::string host_work;          // of a slower host: what it does more there, where recorded
   std::vector<EvidenceRow> evidence_a, evidence_b;
   std::string text;  // one sentence
   struct Part {      // one kind of call in it

@@ -65,9 +65,13 @@ std::string ExplainContribution(const Contribution& c, const Trail& a, const Tra
         return fmt::format("memory is allocated or freed by the driver {}{}, most by {}: {}",
                            c.cause == Cause::kHostSlower ? "more often" : "less often", place, Named(c.op),
                            delta);
-      return fmt::format("the host takes {} before {}{} in each of {} calls",
-                         c.cause == Cause::kHostSlower ? "longer" : "less time", Named(c.op), place,
-                         HumanCount(c.count_b));
+      return fmt::format(
+          "the host takes {} before {}{} in each of {} calls: {}{}",
+          c.cause == Cause::kHostSlower ? "longer" : "less time", Named(c.op), place, HumanCount(c.count_b),
+          delta,
+          c.host_work.empty()
+              ? ""
+              : (c.cause == Cause::kHostSlower ? "; it also runs " : "; it no longer runs ") + c.host_work);
     case Cause::kSyncAdded:
       return fmt::format("{} that wait for the device{}: {}", Counts(c, "calls"), place, delta);
     case Cause::kSyncRemoved:
