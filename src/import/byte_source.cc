@@ -99,6 +99,7 @@ class SourceBase : public ByteSource {
   int64_t bytes_total() const override { return input_->total(); }
   std::string Sha256Hex() override { return input_->Sha256Hex(); }
   const std::string& name() const override { return input_->name(); }
+  bool is_plain_file() const override { return false; }
 
  protected:
   Error Broken(std::string_view format, std::string_view what) const {
@@ -113,6 +114,7 @@ class PlainSource final : public SourceBase {
  public:
   using SourceBase::SourceBase;
   Result<size_t> Read(char* to, size_t size) override { return input_->Read(to, size); }
+  bool is_plain_file() const override { return input_->total() >= 0; }
 };
 
 class GzipSource final : public SourceBase {

@@ -27,6 +27,8 @@ class ByteSource {
   // After the end was read.
   virtual std::string Sha256Hex() = 0;
   virtual const std::string& name() const = 0;  // file name without folders, or "stdin"
+  // Does Read give the bytes of a file on disk as they are stored?
+  virtual bool is_plain_file() const = 0;
 };
 
 // `path` "-" reads standard input. A read that waits for a pipe ends with Cancelled once

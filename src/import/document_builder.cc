@@ -135,9 +135,11 @@ class Builder {
         if (d.memory_bytes) facts.memory_gb = static_cast<double>(*d.memory_bytes) / 1e9;
         facts.sm_count = d.sm_count;
         facts.compute_capability = d.compute_capability;
+        facts.driver_version = d.driver_version;
         doc_.hardware.devices.push_back(facts);
       }
     }
+    DescribeHost(first.host);
     doc_.software.backend = first.backend;
     doc_.software.version = first.framework_version;
     doc_.software.cuda_version = first.cuda_version;
@@ -158,14 +160,23 @@ class Builder {
     }
   }
 
+  void DescribeHost(const SourceFacts::Host& host) {
+    HostFacts& to = doc_.hardware.host;
+    to.cpu_model = host.cpu_model;
+    to.cores = host.cores;
+    if (host.memory_bytes) to.memory_gb = static_cast<double>(*host.memory_bytes) / 1e9;
+    to.os = host.os;
+    to.kernel = host.kernel;
+  }
+
   void DescribeModel(const std::string& model_name) {
     if (!model_name.empty()) {
       doc_.model.name = model_name;
       return;
     }
-    std::string stem = doc_.source.files.front().name;
+    std::string stem = about_.front().file_stem;
     for (const std::string_view ending : {".gz", ".zst", ".json", ".trace", ".pt"}) {
-      if (stem.size() > ending.size() && stem.ends_with(ending)) stem.resize(stem.size() - ending.size());
+      if (stem.size() > ending.size() && stem.ends_with(ending)) stem.erase(stem.size() - ending.size());
     }
     doc_.model.name = stem;
     notes_.push_back("model name taken from the file name");

@@ -42,6 +42,7 @@ class SniffedSource final : public ByteSource {
   int64_t bytes_total() const override { return inner_->bytes_total(); }
   std::string Sha256Hex() override { return inner_->Sha256Hex(); }
   const std::string& name() const override { return inner_->name(); }
+  bool is_plain_file() const override { return inner_->is_plain_file(); }
 
  private:
   std::unique_ptr<ByteSource> inner_;
@@ -69,6 +70,18 @@ Result<const Adapter*> ChooseAdapter(const std::string& format, std::string_view
   Result<const Adapter*> found = DetectAdapter(head, path);
   if (!found.ok()) return std::move(found).error().At(path, 0);
   return found;
+}
+
+// The file name without the compression's ending and the longest one the format is known by.
+std::string StemOf(std::string_view name, const std::vector<std::string>& endings) {
+  for (const std::string_view packed : {".gz", ".zst"}) {
+    if (name.size() > packed.size() && name.ends_with(packed)) name.remove_suffix(packed.size());
+  }
+  size_t longest = 0;
+  for (const std::string& ending : endings) {
+    if (name.size() > ending.size() && name.ends_with(ending)) longest = std::max(longest, ending.size());
+  }
+  return std::string(name.substr(0, name.size() - longest));
 }
 
 bool LooksSecret(std::string_view key) {
@@ -135,7 +148,7 @@ void PutLog(const CounterSet& counters, const std::string& file, EventSink& sink
       batch.import_log.Add(row);
     };
     for (const CounterSample& sample : samples) {
-      if (sample.info != total.info || sample.byte_offset < 0) continue;
+      if (sample.info != total.info || (sample.byte_offset < 0 && sample.text.empty())) continue;
       put(1, sample.byte_offset, sample.text);
       ++shown;
     }
@@ -224,6 +237,7 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) 
     result.document.source.files.push_back({source->name(), source->bytes_read(), source->Sha256Hex()});
     result.source_bytes += source->bytes_read();
     result.counters.Merge(std::move(counters));
+    file_about.file_stem = StemOf(source->name(), adapter->Info().name_hints);
     about.push_back(std::move(file_about));
   }
   if (facts.empty() && sink.rows(Table::kRange) + sink.rows(Table::kCounterSample) == 0) {

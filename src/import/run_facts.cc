@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 #include <thread>
+#include <utility>
 
 namespace nl {
 
@@ -142,6 +143,16 @@ void RunFacts::ObserveDeviceWork(const Columns& t) {
 
 template <class Columns>
 void RunFacts::ObserveIds(const Columns& t, Links& links) {
+  if (!t.op_id.empty()) {
+    for (size_t i = 0; i < t.op_id.size(); ++i) {
+      links.op_id.Add(static_cast<int64_t>(t.op_id[i]));
+      if constexpr (requires { t.api_call_id; }) {
+        links.api_call_id.Add(static_cast<int64_t>(t.api_call_id[i]));
+        known_unresolved_ += IsNull(t.api_call_id[i]) && !IsNull(t.correlation[i]);
+      }
+    }
+    return;
+  }
   for (size_t i = 0; i < t.start_ns.size(); ++i) {
     links.correlation.Add(t.correlation[i]);
     links.external.Add(t.external_id[i]);
@@ -270,12 +281,11 @@ int64_t RunFacts::ResolveTable(Links& links, const IdIndex* api, const IdIndex& 
   return unresolved;
 }
 
-void RunFacts::AddDeviceTime(const IdIndex& ops, int64_t first_op_row) {
-  size_t hint = 0;
+void RunFacts::AddDeviceTime(size_t first_kernel) {
   for (size_t i = 0; i < kernel_dur_ns_.size(); ++i) {
-    const int64_t op = ops.Find(kernel_.external.At(i), hint);
+    const int64_t op = kernel_.op_id.At(first_kernel + i);
     if (op == kNull) continue;
-    const auto index = static_cast<uint32_t>(op_site_.At(static_cast<size_t>(op - first_op_row)));
+    const auto index = static_cast<uint32_t>(op_site_.At(static_cast<size_t>(op - first_op_row_)));
     const int64_t dur = kernel_dur_ns_.At(i);
     OpSite& site = sites_[index];
     ++site.kernels;
@@ -288,7 +298,7 @@ void RunFacts::AddDeviceTime(const IdIndex& ops, int64_t first_op_row) {
     AddNs(kernel.total_ns, dur);
     if (listed_) {
       listed_kernels_[file_first_listed_kernel_ + i].op =
-          static_cast<int64_t>(file_first_listed_op_) + op - first_op_row;
+          static_cast<int64_t>(file_first_listed_op_) + op - first_op_row_;
     }
   }
   file_first_listed_op_ = listed_ops_.size();
@@ -301,16 +311,15 @@ void RunFacts::ResolveLinks(CounterSet& counters) {
   std::thread ops_builder([&] { ops.emplace(op_external_, first_op_row_); });
   api.emplace(api_.correlation, first_api_row_);
   ops_builder.join();
-  if (ops->duplicates() + api->duplicates() > 0) {
-    counters.Add(kDuplicateId, -1, {}, ops->duplicates() + api->duplicates());
-  }
-  int64_t unresolved = 0;
+  const int64_t duplicates = ops->duplicates() + api->duplicates() + std::exchange(known_duplicates_, 0);
+  if (duplicates > 0) counters.Add(kDuplicateId, -1, {}, duplicates);
+  int64_t unresolved = std::exchange(known_unresolved_, 0);
   std::thread others([&] {
     ResolveTable(api_, nullptr, *ops);
     for (Links* links : {&memcpy_, &memset_, &sync_}) unresolved += ResolveTable(*links, &*api, *ops);
   });
-  AddDeviceTime(*ops, first_op_row_);
   const int64_t kernels_unresolved = ResolveTable(kernel_, &*api, *ops);
+  AddDeviceTime(kernel_.op_id.size() - kernel_dur_ns_.size());
   others.join();
   unresolved += kernels_unresolved;
   if (unresolved > 0) counters.Add(kLaunchNotRecorded, -1, {}, unresolved);

@@ -51,8 +51,13 @@ struct NameTotal {
 
 class RunFacts {
  public:
-  // The rows of a batch that is about to be appended (ids already the run's).
+  // The rows of a batch that is about to be appended (ids already the run's). An adapter
+  // that reads its file in any order may know the links itself (ids that are unique per
+  // process only, ops told by nesting): it fills the late columns of the batch, for every
+  // row of that table in the file, and they are taken as they are.
   void Observe(EventBatch& batch, const EventSink& sink);
+  // Ids that such an adapter met twice.
+  void NoteDuplicateIds(int64_t count) { known_duplicates_ += count; }
 
   // Resolves correlation and external ids of the rows seen since the last call (one
   // file: ids do not reach over files) and adds to the link columns.
@@ -128,13 +133,14 @@ class RunFacts {
   uint32_t SiteOf(const OpColumns& t, size_t row);
   // Gives how many correlations have no API call.
   static int64_t ResolveTable(Links& links, const IdIndex* api, const IdIndex& ops);
-  void AddDeviceTime(const IdIndex& ops, int64_t first_op_row);
+  void AddDeviceTime(size_t first_kernel);
   void List(const EventBatch& batch);
   void Unlist();
 
   PackedColumn op_external_, op_site_, kernel_dur_ns_,
       kernel_name_;  // rows of the present file
   int64_t first_api_row_ = 0, first_op_row_ = 0;
+  int64_t known_duplicates_ = 0, known_unresolved_ = 0;  // of links the adapter knew
   Links kernel_, memcpy_, memset_, sync_, api_;
   std::vector<OpSite> sites_;
   std::unordered_map<uint64_t, uint32_t> site_of_;

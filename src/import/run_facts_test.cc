@@ -225,5 +225,45 @@ TEST_F(LinkTest, TotalsOfAbsurdDurationsStayInRange) {
   EXPECT_GT(facts_.op_sites()[0].device_ns, 0);
 }
 
+// An adapter that knows its links gives them; correlation 7 of two processes stays apart.
+TEST(RunFacts, TakesLinksTheAdapterKnows) {
+  TextSink sink;
+  RunFacts facts;
+  EventBatch batch;
+  const auto put = [&](auto& columns, auto row, RowId op) {
+    row.start_ns = 10;
+    row.dur_ns = 5;
+    row.correlation = 7;
+    columns.Add(row);
+    columns.op_id.push_back(op);
+  };
+  OpRow op;
+  op.start_ns = 1;
+  op.dur_ns = 20;
+  op.name = sink.strings().Add("aten::mm");
+  batch.op.Add(op);
+  put(batch.api_call, ApiCallRow(), RowId::kNull);
+  put(batch.api_call, ApiCallRow(), static_cast<RowId>(0));
+  for (const RowId api : {static_cast<RowId>(1), static_cast<RowId>(0), RowId::kNull}) {
+    put(batch.kernel, KernelRow(), api == static_cast<RowId>(1) ? static_cast<RowId>(0) : RowId::kNull);
+    batch.kernel.api_call_id.push_back(api);
+  }
+  facts.Observe(batch, sink);
+  sink.Append(batch);
+  facts.NoteDuplicateIds(2);
+  CounterSet counters;
+  facts.ResolveLinks(counters);
+  ASSERT_TRUE(facts.WriteLinks(sink).ok());
+  EXPECT_EQ(counters.Count("launch_not_recorded"), 1);
+  EXPECT_EQ(counters.Count("duplicate_id"), 2);
+  EXPECT_NE(sink.RowsOf(Table::kKernel)[0].find("api_call_id=1 op_id=0 "), std::string::npos);
+  EXPECT_NE(sink.RowsOf(Table::kKernel)[1].find("api_call_id=0 "), std::string::npos);
+  EXPECT_EQ(sink.RowsOf(Table::kKernel)[2].find("api_call_id"), std::string::npos);
+  EXPECT_NE(sink.RowsOf(Table::kApiCall)[1].find("op_id=0 "), std::string::npos);
+  ASSERT_EQ(facts.op_sites().size(), 1u);
+  EXPECT_EQ(facts.op_sites()[0].kernels, 1);
+  EXPECT_EQ(facts.op_sites()[0].device_ns, 5);
+}
+
 }  // namespace
 }  // namespace nl

@@ -20,13 +20,19 @@ struct SourceFacts {
   std::optional<std::string> framework_version, cuda_version, python_version, cupti_version;
   struct Device {
     int32_t index = 0;
-    std::optional<std::string> name, compute_capability;
+    std::optional<std::string> name, compute_capability, driver_version;
     std::optional<int64_t> memory_bytes, sm_count;
   };
   std::vector<Device> devices;
+  struct Host {
+    std::optional<std::string> cpu_model, os, kernel;
+    std::optional<int64_t> cores, memory_bytes;
+  };
+  Host host;
   std::optional<int64_t> rank, world_size;
   std::optional<int64_t> base_time_ns;  // unix time of time zero
   Json header = Json::object();         // the file's own header, everything in it
+  std::string file_stem;                // file name without the endings of its format; the importer's
 };
 
 }  // namespace nl

@@ -6,6 +6,9 @@ A case is text in sections that begin with a line `== section`:
 
   == input [NAME]        the file to import (NAME: trace.json unless told), up to the next section
   == input latin1        the same, each character one byte: for text that is not UTF-8
+  == sqlite [NAME]       SQL that makes the database to import (NAME: trace.sqlite unless told), up to the next section;
+                         `zeroed` behind it: the first page is zeros; `cut=BYTES`: it ends there; `damaged=PAGE`: that
+                         page (from 1) is overwritten
   == sample PATH         a file below tests/cases/samples instead
   == options             further flags of `neurolens import`
   == query / == rows     SQL and the CSV it must answer; any number of pairs
@@ -20,6 +23,7 @@ import json
 import os
 import pathlib
 import re
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -51,6 +55,25 @@ def call(arguments, folder):
     return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
 
 
+def make_database(path, sql, changes):
+    """A database of these statements, then broken as asked."""
+    database = sqlite3.connect(path)
+    database.executescript("PRAGMA page_size = 1024;" + sql)
+    database.close()
+    data = bytearray(path.read_bytes())
+    for change in changes:
+        what, _, number = change.partition("=")
+        if what == "zeroed":
+            data[:1024] = bytes(1024)
+        elif what == "cut":
+            del data[int(number):]
+        elif what == "damaged":
+            data[(int(number) - 1) * 1024:int(number) * 1024] = b"\x55" * 1024
+        else:
+            raise Failure(f"unknown change {change}")
+    path.write_bytes(data)
+
+
 def place_input(sections, folder):
     for heading, body in sections:
         words = heading.split()
@@ -58,6 +81,10 @@ def place_input(sections, folder):
             latin1 = "latin1" in words[1:]
             name = next((w for w in words[1:] if w != "latin1"), "trace.json")
             (folder / name).write_bytes(body.encode("latin-1" if latin1 else "utf-8"))
+            return name
+        if words[0] == "sqlite":
+            name = words[1] if len(words) > 1 and "." in words[1] else "trace.sqlite"
+            make_database(folder / name, body, [w for w in words[1:] if w != name])
             return name
         if words[0] == "sample":
             return str(CASES / "samples" / words[1])

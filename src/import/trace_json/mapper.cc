@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/trace_json/mapper.h"
 
+#include "import/step_label.h"
+
 namespace nl::trace_json {
 
 namespace {
 constexpr int64_t kYearNs = int64_t{366} * 24 * 3600 * 1'000'000'000;
 
 std::string_view TableName(Table table) { return kAllTables[static_cast<size_t>(table)]->name; }
-
-bool IsStepName(std::string_view name) {
-  return name.starts_with("ProfilerStep#") || name == "LLM@decode_step";
-}
 }  // namespace
 
 void EventMapper::KeepArg(Worker& w, Table table, size_t row, const JsonValue& key, const JsonValue& value) {
@@ -52,7 +50,7 @@ void EventMapper::MapComplete(const TraceEvent& e, const Place& place, Worker& w
   r.name = NameOf(e, w);
   r.category = CategoryOf(e, w);
   r.kind = w.strings.Text("span");
-  if (r.name != StringId::kNull && IsStepName(w.strings.At(r.name))) w.step_rows.push_back(row);
+  if (r.name != StringId::kNull && IsStepLabel(w.strings.At(r.name))) w.step_rows.push_back(row);
   w.batch.range.Add(r);
   for (const Arg& arg : e.args) KeepArg(w, Table::kRange, row, arg.key, arg.value);
   if (e.id.given()) KeepArg(w, Table::kRange, row, "id", e.id);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "import/step_label.h"
 #include "import/trace_json/counters.h"
 
 namespace nl::trace_json {
@@ -23,12 +24,6 @@ void SplitId(const std::string& json, StringPool& strings, int64_t& number, Stri
   text = json.front() == '"' && json.size() >= 2
              ? strings.Add(Unescape(view.substr(1, view.size() - 2), bad_utf8))
              : strings.Add(Minify(view, bad_utf8));
-}
-
-int64_t StepNumber(std::string_view name, int64_t otherwise) {
-  const size_t hash = name.find('#');
-  int64_t number = 0;
-  return hash != std::string_view::npos && ParseInt64(name.substr(hash + 1), number) ? number : otherwise;
 }
 
 }  // namespace

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The nsys adapter: Nsight Systems recordings, as SQLite exports.
+
+#include "import/adapter.h"
+#include "import/adapters/nsys/export_file.h"
+#include "import/whole_file.h"
+
+namespace nl::adapters::nsys {
+
+namespace {
+
+constexpr std::string_view kSqliteMagic("SQLite format 3\0", 16);
+
+// Names that no other profiler's database has; some stand in the first pages.
+bool NamesExportTables(std::string_view head) {
+  for (const std::string_view name : {"TARGET_INFO_SYSTEM_ENV", "CUPTI_ACTIVITY_KIND_", "NVTX_EVENTS",
+                                      "ENUM_NSYS_EVENT_TYPE", "META_DATA_EXPORT", "Serialized GlobalId"}) {
+    if (head.find(name) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+// In the order the readers run, for progress.
+constexpr const char* kEventTables[] = {"NVTX_EVENTS",
+                                        "CUPTI_ACTIVITY_KIND_RUNTIME",
+                                        "CUPTI_ACTIVITY_KIND_KERNEL",
+                                        "CUPTI_ACTIVITY_KIND_MEMCPY",
+                                        "CUPTI_ACTIVITY_KIND_MEMSET",
+                                        "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"};
+
+bool IsExport(const SqliteReader& reader) {
+  if (reader.Find("StringIds") != nullptr && reader.Find("TARGET_INFO_SYSTEM_ENV") != nullptr) return true;
+  for (const char* table : kEventTables) {
+    if (reader.Find(table) != nullptr) return true;
+  }
+  return reader.Find("META_DATA_EXPORT") != nullptr;
+}
+
+Status ImportExport(ImportFile& file, const WholeFile& whole) {
+  NL_ASSIGN(const std::unique_ptr<SqliteReader> reader,
+            SqliteReader::Open(whole.path(), file.path, file.options));
+  if (!IsExport(*reader)) {
+    return InvalidInput("a SQLite database, but not one that Nsight Systems exported")
+        .At(file.path)
+        .Hint("make one with: nsys export --type sqlite report.nsys-rep");
+  }
+  ExportFile e(file, *reader, whole.size_bytes());
+  e.PlanProgress(kEventTables);
+  NL_TRY(ReadTargetInfo(e));
+  NL_TRY(ReadNvtx(e));
+  NL_TRY(ReadApiCalls(e));
+  NL_TRY(ReadDeviceWork(e));
+  NL_TRY(ReadSynchronization(e));
+  file.facts.NoteDuplicateIds(e.launches.duplicates());
+  e.lanes.Put(file.counters);
+  NL_TRY(e.writer.Finish());
+  NL_TRY(PutHeader(e));
+  return e.CountLeftOut();
+}
+
+class NsysAdapter final : public Adapter {
+ public:
+  AdapterInfo Info() const override {
+    return {"nsys",
+            1,
+            "Nsight Systems recordings (SQLite exports)",
+            "nsys export --type sqlite, nsys profile --export sqlite",
+            {".sqlite", ".nsys-rep"}};
+  }
+
+  int Score(std::string_view head, std::string_view file_name) const override {
+    const bool named = file_name.find(".sqlite") != std::string_view::npos;
+    if (head.starts_with(kSqliteMagic)) return NamesExportTables(head) ? 95 : 20 + (named ? 5 : 0);
+    // An export that was interrupted has a first page of zeros.
+    const bool zero =
+        head.size() >= 100 && head.substr(0, 100).find_first_not_of('\0') == std::string_view::npos;
+    return zero && NamesExportTables(head) ? 60 : zero && named ? 10 : 0;
+  }
+
+  Status Import(ImportFile& file) const override {
+    NL_ASSIGN(const std::unique_ptr<WholeFile> whole, WholeFile::Open(file));
+    NL_TRY(ImportExport(file, *whole));
+    return whole->Finish();
+  }
+};
+
+}  // namespace
+
+const Adapter& Describe() {
+  static const NsysAdapter adapter;
+  return adapter;
+}
+
+}  // namespace nl::adapters::nsys

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes tests/cases/samples/nsys/*.sqlite: small Nsight Systems exports with the tables and columns of real ones.
+
+The events are invented, the shape is not: table and column names, global ids, enum values and the texts that PyTorch and
+NCCL give to NVTX are those of exports by nsys 2024.6 (schema 3.16) and 2026.2 (schema 3.25). Run it after a change and
+commit what it writes; every number in the cases that use the samples follows from here.
+"""
+import pathlib
+import sqlite3
+
+FOLDER = pathlib.Path(__file__).resolve().parent / "cases/samples/nsys"
+VM = 1 << 48  # machine 0, virtual machine 1
+NONE = 0xFFFFFFFF
+
+
+def gpid(pid):
+    return VM | pid << 24
+
+
+def gtid(pid, tid):
+    return gpid(pid) | tid
+
+
+WORK = "start end deviceId contextId greenContextId streamId correlationId globalPid "
+KERNEL = WORK + ("demangledName shortName mangledName launchType cacheConfig registersPerThread gridX gridY gridZ blockX blockY "
+                 "blockZ staticSharedMemory dynamicSharedMemory localMemoryPerThread localMemoryTotal gridId sharedMemoryExecuted "
+                 "graphNodeId sharedMemoryLimitConfig")
+KERNEL_2026 = KERNEL + (" qmdBulkReleaseDone qmdPreexitDone qmdLastCtaDone graphId clusterX clusterY clusterZ "
+                        "clusterSchedulingPolicy maxPotentialClusterSize maxActiveClusters sharedMemoryRequestedPercentage "
+                        "tensorSizeMinusOneElements")
+MEMCPY = WORK + ("bytes copyKind deprecatedSrcId srcKind dstKind srcDeviceId srcContextId dstDeviceId dstContextId migrationCause "
+                 "graphNodeId virtualAddress")
+MEMSET = WORK + "value bytes graphNodeId memKind"
+API = "start end eventClass globalTid correlationId nameId returnValue callchainId"
+NVTX = ("start end eventType rangeId category color text globalTid endGlobalTid textId domainId uint64Value int64Value "
+        "doubleValue uint32Value int32Value floatValue jsonTextId jsonText binaryData")
+GPU = ("vmId id name busLocation isDiscrete l2CacheSize totalMemory memoryBandwidth clockRate smCount uuid chipName cuDevice "
+       "maxShmemPerSm maxRegistersPerSm threadsPerWarp maxWarpsPerSm maxBlocksPerSm maxThreadsPerBlock computeMajor computeMinor")
+COPY_KINDS = ["UNKNOWN", "HTOD", "DTOH", "HTOA", "ATOH", "ATOA", "ATOD", "DTOA", "DTOD", "HTOH", "PTOP", "UVM_HTOD", "UVM_DTOH",
+              "UVM_DTOD"]
+MEM_KINDS = ["PAGEABLE", "PINNED", "DEVICE", "ARRAY", "MANAGED", "DEVICE_STATIC", "MANAGED_STATIC", "UNKNOWN"]
+TEXT = {"text", "jsonText", "binaryData", "name", "value", "label", "busLocation", "uuid", "chipName", "devStateName", "typeName",
+        "metricName", "tensorSizeMinusOneElements", "utcTime", "localTime", "filename"}
+
+
+class Export:
+    """One database; strings get numbers as they come."""
+
+    def __init__(self, name, first_string=0):
+        self.path = FOLDER / name
+        self.path.unlink(missing_ok=True)
+        self.db = sqlite3.connect(self.path)
+        self.db.execute("PRAGMA page_size = 1024")
+        self.strings, self.next_string = {}, first_string
+        self.table("StringIds", "id value", key="id")
+
+    def table(self, name, columns, key=None):
+        kinds = (f"{c} {'TEXT' if c in TEXT and not (name == 'CUPTI_ACTIVITY_KIND_MEMSET' and c == 'value') else 'INTEGER'}"
+                 + (" NOT NULL PRIMARY KEY" if c == key else "") for c in columns.split())
+        self.db.execute(f"CREATE TABLE {name} ({', '.join(kinds)})")
+
+    def put(self, table, **values):
+        marks = ", ".join("?" * len(values))
+        self.db.execute(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})", tuple(values.values()))
+
+    def text(self, value):
+        if value not in self.strings:
+            self.strings[value] = self.next_string
+            self.put("StringIds", id=self.next_string, value=value)
+            self.next_string += 7  # real numbers have gaps
+        return self.strings[value]
+
+    def enums(self):
+        for name, prefix, words in (("ENUM_CUDA_MEMCPY_OPER", "CUDA_MEMCPY_KIND_", COPY_KINDS),
+                                    ("ENUM_CUDA_MEM_KIND", "CUDA_MEMOPR_MEMORY_KIND_", MEM_KINDS)):
+            self.table(name, "id name label", key="id")
+            for i, word in enumerate(words):
+                self.put(name, id=i, name=prefix + word, label=word.replace("_", " ").title())
+
+    def meta(self, product, schema):
+        self.table("META_DATA_EXPORT", "name value")
+        for name, value in (("EXPORT_PRODUCT_NAME", "NVIDIA Nsight Systems"), ("EXPORT_PRODUCT_VERSION", product),
+                            ("EXPORT_SCHEMA_VERSION", schema)):
+            self.put("META_DATA_EXPORT", name=name, value=value)
+        self.table("META_DATA_CAPTURE", "name value")
+        for name, value in (("CAPTURE_EVENT_TYPE", "NvtxEvents"), ("CAPTURE_EVENT_TYPE", "Cuda"),
+                            ("PROCESS_0:COMMAND", "python"), ("PROCESS_0:ENVIRONMENT_VARIABLE", "LANG=C"),
+                            ("PROCESS_0:ENVIRONMENT_VARIABLE", "HF_TOKEN=hf_not_a_real_one")):
+            self.put("META_DATA_CAPTURE", name=name, value=value)
+        self.table("TARGET_INFO_SYSTEM_ENV", "globalVid devStateName name nameEnum value")
+        for i, (name, value) in enumerate((("CpuCores", "18"), ("CpuDescription", "A CPU"), ("OsDescription", "Debian 12"),
+                                           ("NvDriverVersion", "580.95.05"), ("SoftwareReleaseVersion", "6.1.0"),
+                                           ("DeviceEnvironment", "A=1;API_KEY=x;y;B=2"))):
+            self.put("TARGET_INFO_SYSTEM_ENV", globalVid=VM, devStateName="Local (CLI)", name=name, nameEnum=i, value=value)
+
+    def api(self, pid, tid, start, end, name, correlation=None, event_class=0, result=0):
+        self.put("CUPTI_ACTIVITY_KIND_RUNTIME", start=start, end=end, eventClass=event_class, globalTid=gtid(pid, tid),
+                 correlationId=correlation, nameId=self.text(name), returnValue=result)
+
+    def kernel(self, pid, start, end, name, correlation, device=0, context=1, stream=7, **more):
+        values = dict(registersPerThread=32, gridX=132, gridY=1, gridZ=1, blockX=128, blockY=1, blockZ=1, staticSharedMemory=1024,
+                      dynamicSharedMemory=2048, localMemoryPerThread=0, localMemoryTotal=0, gridId=1, launchType=1, cacheConfig=1)
+        values.update(more)
+        self.put("CUPTI_ACTIVITY_KIND_KERNEL", start=start, end=end, deviceId=device, contextId=context, streamId=stream,
+                 correlationId=correlation, globalPid=gpid(pid), demangledName=self.text(name),
+                 shortName=self.text(name.split("<")[0].split("(")[0].split()[-1]), **values)
+
+    def push(self, pid, tid, start, end, text=None, kind=59, **more):
+        self.put("NVTX_EVENTS", start=start, end=end, eventType=kind, text=text, globalTid=gtid(pid, tid), **more)
+
+    def done(self):
+        self.db.commit()
+        self.db.execute("VACUUM")
+        self.db.close()
+        print(self.path.name, self.path.stat().st_size)
+
+
+def training_two_gpus():
+    """Two ranks of one training on one machine: ids that repeat between the processes, ops from emit_nvtx, NCCL's domain."""
+    e = Export("training_two_gpus.sqlite", first_string=1364000)
+    e.table("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "start end deviceId contextId greenContextId streamId correlationId globalPid "
+            "deprecatedSyncType syncType eventId eventSyncId")
+    e.table("CUPTI_ACTIVITY_KIND_CUDA_EVENT", "timestamp deviceId contextId greenContextId streamId correlationId globalPid eventId "
+            "eventSyncId")
+    e.table("CUPTI_ACTIVITY_KIND_MEMSET", MEMSET + " graphId")
+    e.table("CUPTI_ACTIVITY_KIND_MEMCPY", MEMCPY + " copyCount")
+    e.table("CUPTI_ACTIVITY_KIND_KERNEL", KERNEL_2026)
+    e.table("CUPTI_ACTIVITY_KIND_RUNTIME", API)
+    e.table("NVTX_EVENTS", NVTX)
+    e.table("PROCESSES", "globalPid pid name")
+    e.table("ThreadNames", "nameId priority globalTid")
+    e.table("SCHED_EVENTS", "start cpu isSchedIn globalTid")
+    for pid, name in ((144, "python"), (145, "python"), (1, "init")):
+        e.put("PROCESSES", globalPid=gpid(pid), pid=pid, name=name)
+    e.put("ThreadNames", nameId=e.text("pt_main_thread"), priority=20, globalTid=gtid(144, 144))
+    e.put("SCHED_EVENTS", start=1000, cpu=3, isSchedIn=1, globalTid=gtid(144, 144))
+    gemm, nccl = "nvjet_tst_192x192_64x4_2x1_v_bz_coopB_bias_TNN", "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<(unsigned long)4096>)"
+    for rank, pid in ((0, 144), (1, 145)):
+        t, context, stream = 60_000_000_000 + rank * 250, 1 + rank, 7 + 8 * rank
+        place = dict(device=rank, context=context, stream=stream)
+        e.push(pid, pid, t - 900, None, "NCCL", kind=75, domainId=1)
+        e.push(pid, pid, t, t + 100_000, "LLM@request")
+        e.push(pid, pid, t + 500, t + 90_000, "FSDP::forward (blocks.0), op_id = 990346")
+        e.push(pid, pid, t + 1_000, t + 40_000, "aten::linear, seq = 45328, op_id = 990347")
+        e.push(pid, pid, t + 2_000, t + 30_000, "aten::addmm, seq = 45328, op_id = 990348, sizes = [[8], [4, 16], [16, 8]]")
+        e.api(pid, pid, t + 5_000, t + 11_000, "cudaLaunchKernel_v7000", 1001)
+        e.kernel(pid, t + 20_000, t + 60_000, gemm, 1001, tensorSizeMinusOneElements="[]", **place)
+        e.push(pid, pid, t + 41_000, t + 70_000, "c10d::alltoall_base_, op_id = 990349")
+        e.push(pid, pid, t + 42_000, t + 43_000, textId=e.text("ncclSend"), domainId=1)
+        e.api(pid, pid, t + 45_000, t + 50_000, "cuLaunchKernelEx", 1002, event_class=1)
+        e.kernel(pid, t + 61_000, t + 80_000, nccl, 1002, tensorSizeMinusOneElements="[]", clusterX=2, clusterY=1, clusterZ=1, **place)
+        e.api(pid, pid, t + 51_000, t + 53_000, "cudaEventRecord_v3020", 1003)
+        e.api(pid, pid, t + 54_000, t + 55_000, "cudaStreamWaitEvent_v3020", 1004)
+        e.put("CUPTI_ACTIVITY_KIND_CUDA_EVENT", timestamp=t + 81_000, deviceId=0, contextId=context, streamId=stream,
+              correlationId=1003, globalPid=gpid(pid), eventId=285, eventSyncId=16863)
+        sync = dict(deviceId=0, contextId=context, globalPid=gpid(pid))
+        e.put("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", start=t + 54_100, end=t + 54_900, streamId=stream + 1, correlationId=1004,
+              syncType=2, eventId=285, eventSyncId=16863, **sync)
+        e.api(pid, pid, t + 56_000, t + 58_000, "cudaMemcpyAsync_v3020", 1005)
+        e.put("CUPTI_ACTIVITY_KIND_MEMCPY", start=t + 81_000, end=t + 82_000, deviceId=rank, contextId=context, streamId=stream,
+              correlationId=1005, globalPid=gpid(pid), bytes=4096, copyKind=1, srcKind=0, dstKind=2, copyCount=1)
+        e.api(pid, pid, t + 59_000, t + 60_000, "cudaMemsetAsync_v3020", 1006)
+        e.put("CUPTI_ACTIVITY_KIND_MEMSET", start=t + 83_000, end=t + 83_500, deviceId=rank, contextId=context, streamId=stream,
+              correlationId=1006, globalPid=gpid(pid), value=0, bytes=64, memKind=2)
+        e.api(pid, pid, t + 84_000, t + 89_000, "cudaStreamSynchronize_v3020", 1007)
+        e.put("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", start=t + 84_100, end=t + 88_900, streamId=stream, correlationId=1007, syncType=3,
+              eventId=NONE, eventSyncId=0, **sync)
+        e.push(pid, pid + 1, t + 7_000, None, "a mark", kind=34)
+    e.kernel(144, 60_000_000_001, 60_000_005_000, "launched_before_the_window", 17, tensorSizeMinusOneElements="[]")
+    e.enums()
+    e.meta("2026.2.1.210", "3.25.0")
+    e.table("TARGET_INFO_SESSION_START_TIME", "utcEpochNs utcTime localTime systemClockNs")
+    e.put("TARGET_INFO_SESSION_START_TIME", utcEpochNs=1779782330176752435, systemClockNs=28254349605)
+    e.done()
+
+
+def main():
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    training_two_gpus()
+
+
+if __name__ == "__main__":
+    main()
