@@ -189,7 +189,7 @@ Element CallElement(const Call& c) {
   const bool device = c.kind == CallKind::kKernel;
   Element e;
   e.exact = c.token;
-  e.loose = c.op_hash != 0 ? HashPair(c.op_hash, static_cast<uint64_t>(c.kind)) : c.token;
+  e.loose = c.kin;
   e.kernel = device && Exchangeable(c.family) ? c.kernel_hash : 0;
   e.group = device && Exchangeable(c.family) ? 1 + static_cast<uint64_t>(c.family) : 0;
   return e;

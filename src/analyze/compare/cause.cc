@@ -160,7 +160,7 @@ class Content {
     if (work && alone && (f.layout_copy || f.cast)) copies_alone_ns_ += ns;
     if (work && alone) alone_ns_ += ns;
     if ((change & kOpChanged) != 0) rewritten_ += 1;
-    if ((change & kKernelChanged) != 0 && !alone) replaced_ += 1;
+    if ((change & kKernelChanged) != 0 && !alone) replaced_ns_ += ns;
   }
 
   // Time that the change concerns. A pair that only got other types or kernels keeps its host time.
@@ -204,6 +204,7 @@ class Content {
         return {kernels_b_ < kernels_a_ ? C::kFusionGained : C::kFusionLost, ""};
       return {C::kKernelReplaced, ""};
     }
+    if (replaced_ns_ > alone_ns_) return {C::kKernelReplaced, ""};
     if (layers_changed && (gone_ == 0 || added_ == 0)) return {C::kWorkChanged, ""};
     if (added_ > 0 && gone_ > 0 && kernels_a_ != kernels_b_)
       return {kernels_b_ < kernels_a_ ? C::kFusionGained : C::kFusionLost, ""};
@@ -214,13 +215,13 @@ class Content {
   }
 
   const Trail &a_, &b_;
-  double all_ns_ = 0, upcast_ns_ = 0, cast_ns_ = 0, downcast_ns_ = 0, uncast_ns_ = 0, retyped_ns_ = 0,
-         attention_ns_ = 0, copy_ns_ = 0, sync_ns_ = 0, alloc_ns_ = 0, copies_alone_ns_ = 0, alone_ns_ = 0,
-         copy_most_ns_ = -1;
+  double all_ns_ = 0, upcast_ns_ = 0, cast_ns_ = 0, downcast_ns_ = 0, uncast_ns_ = 0, replaced_ns_ = 0,
+         retyped_ns_ = 0, attention_ns_ = 0, copy_ns_ = 0, sync_ns_ = 0, alloc_ns_ = 0, copies_alone_ns_ = 0,
+         alone_ns_ = 0, copy_most_ns_ = -1;
   int64_t graph_a_ = 0, graph_b_ = 0, kernels_a_ = 0, kernels_b_ = 0, gone_ = 0, added_ = 0, upcasts_ = 0,
           retyped_ = 0, attention_a_ = 0, attention_b_ = 0, copies_in_ = 0, copies_out_ = 0,
           small_copies_ = 0, syncs_in_ = 0, syncs_out_ = 0, allocs_in_ = 0, allocs_out_ = 0, rewritten_ = 0,
-          replaced_ = 0, bytes_ = 0;
+          bytes_ = 0;
   std::string copy_;
 };
 

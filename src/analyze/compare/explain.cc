@@ -102,8 +102,10 @@ std::string ExplainContribution(const Contribution& c, const Trail& a, const Tra
                          HumanMs(static_cast<double>(with.background_ns) / 1e6), device);
     }
     case Cause::kClockChanged:
-      return fmt::format("nearly every unchanged kernel is {} by a similar factor (clock not recorded): {}",
-                         c.busy_b_ms > c.busy_a_ms ? "slower" : "faster", device);
+      return fmt::format("nearly every unchanged kernel is {} by a similar factor ({}): {}",
+                         c.busy_b_ms > c.busy_a_ms ? "slower" : "faster",
+                         comparable.no_verdict ? "another device" : "the clock, which was not recorded",
+                         device);
     case Cause::kWorkChanged:
       return fmt::format("the work changed ({}): {}",
                          comparable.work_text.empty() ? Counts(c, "calls") : comparable.work_text, delta);

@@ -161,6 +161,17 @@ class Builder {
     return it->second;
   }
 
+  // The first two words of a kernel's short name: what it computes, not how.
+  uint64_t KinOf(uint32_t work) {
+    const auto [it, added] = kins_.try_emplace(static_cast<uint32_t>(w_.name[work]));
+    if (added) {
+      const std::string& name = KernelOf(work).short_name;
+      const size_t first = name.find(' ');
+      it->second = HashText(name.substr(0, first == std::string::npos ? first : name.find(' ', first + 1)));
+    }
+    return it->second;
+  }
+
   void AddWork(Call& call, uint32_t work) {
     call.start_ns = call.kernels == 0 ? w_.start_ns[work] : std::min(call.start_ns, w_.start_ns[work]);
     call.end_ns = call.kernels == 0 ? w_.end_ns[work] : std::max(call.end_ns, w_.end_ns[work]);
@@ -183,7 +194,11 @@ class Builder {
     call.row = w_.row[call.work];
     if (call.kind != CallKind::kKernel) call.family = KernelFamily::kCopy;
     if (call.node != kNone) call.stage = program_.stage_of[call.node];
-    if (call.op_hash == 0) call.token = HashPair(call.kernel_hash, 1);
+    call.kin = HashPair(call.op_hash, static_cast<uint64_t>(call.kind));
+    if (call.op_hash == 0) {
+      call.token = HashPair(call.kernel_hash, 1);
+      call.kin = kind == WorkKind::kKernel ? KinOf(call.work) : call.token;
+    }
     if (call.shape_hash == 0 && kind == WorkKind::kKernel) {
       const uint32_t row = w_.row[call.work];
       call.shape_hash = HashPair(HashPair(static_cast<uint64_t>(data_.kernel.grid_x[row]),
@@ -204,7 +219,7 @@ class Builder {
       call.kind = sync ? CallKind::kSync : CallKind::kAlloc;
       call.op = h_.name[i];
       call.op_hash = texts_.Of(call.op);
-      call.token = HashPair(call.op_hash, 2);
+      call.token = call.kin = HashPair(call.op_hash, 2);
       call.node = i;
       call.start_ns = h_.start_ns[i];
       call.end_ns = h_.end_ns[i];
@@ -271,7 +286,7 @@ class Builder {
   void AddEnd() {
     Call& end = out_.calls.emplace_back();
     end.kind = CallKind::kEnd;
-    end.token = HashText("end of the run");
+    end.token = end.kin = HashText("end of the run");
     end.segment = out_.calls.size() > 1 ? out_.calls[out_.calls.size() - 2].segment : 0;
   }
 
@@ -392,6 +407,7 @@ class Builder {
           call.op_hash = texts_.Of(call.op);
           call.token = HashPair(call.op_hash, 2);
         }
+        call.kin = HashPair(call.op_hash, 3);
         call.segment = 0;
       }
       out_.calls.back().costs[c] += ns;
@@ -447,7 +463,7 @@ class Builder {
   ApiKinds kinds_;
   TextHashes texts_;
   std::unordered_map<uint64_t, uint64_t> tokens_;
-  std::unordered_map<uint32_t, uint64_t> work_names_;
+  std::unordered_map<uint32_t, uint64_t> work_names_, kins_;
   std::vector<uint32_t> call_of_work_, call_of_node_, lane_of_thread_;
 };
 

@@ -61,6 +61,7 @@ struct Call {
   // Equal for what does the same: operator, width of its first input, weights of a product;
   // or kernel name where no operator was recorded. Not of batch, length, type or kernel.
   uint64_t token = 0;
+  uint64_t kin = 0;          // equal for what may be the same thing, changed
   uint64_t op_hash = 0;      // of the operator's (or API function's) name alone; 0: none
   uint64_t kernel_hash = 0;  // of the names of its work, in order
   uint64_t shape_hash = 0;   // of input shapes; of the grid where shapes were not recorded
