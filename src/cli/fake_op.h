@@ -84,6 +84,29 @@ class LookOp final : public Op {
   std::string file_;
 };
 
+// Takes two lists.
+class PairOp final : public Op {
+ public:
+  OpInfo Info() const override {
+    OpInfo info;
+    info.name = "pair";
+    info.summary = "Take two lists.";
+    info.example = "neurolens pair a -- b";
+    return info;
+  }
+  void Bind(ParamBinder& binder) override {
+    binder.Add("a", a_, "First list.").Positional().Required();
+    binder.Add("b", b_, "Second list.").Positional().Required();
+    binder.Add("deep", deep_, "Look deeper.");
+  }
+  Result<Reply> Run(OpContext&) override { return Reply(); }
+  std::string Text(const Reply&, const TextStyle&) const override { return ""; }
+
+ private:
+  std::vector<std::string> a_, b_;
+  bool deep_ = false;
+};
+
 inline const std::vector<OpFactory>& FakeOps() {
   static const std::vector<OpFactory> ops = {
       []() -> std::unique_ptr<Op> { return std::make_unique<EchoOp>(); },

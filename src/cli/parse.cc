@@ -125,14 +125,23 @@ Result<Json> ConvertValue(const ParamInfo& param, const std::string& shown, cons
 class ParamParser {
  public:
   ParamParser(const CommandInfo& command, const Words& words, GlobalOptions& options)
-      : command_(command), words_(words), options_(options) {}
+      : command_(command), words_(words), options_(options) {
+    for (const ParamInfo& param : command_.params) {
+      if (param.positional) params_.push_back(&param);
+    }
+    lists_ = TakesTwoLists(command_);
+  }
 
   Result<Json> Parse() {
     bool flags_ended = false;
     while (at_ < words_.size()) {
       const std::string& word = words_[at_++];
       if (!flags_ended && word == "--") {
-        flags_ended = true;
+        if (lists_ && !divided_at_) {
+          divided_at_ = positionals_.size();
+        } else {
+          flags_ended = true;
+        }
       } else if (flags_ended || !LooksLikeFlag(word)) {
         positionals_.push_back(word);
       } else {
@@ -204,35 +213,46 @@ class ParamParser {
     return {};
   }
 
-  // Every required parameter gets one word; what is left over goes, from left to
-  // right, to the optional ones, and all of it to the first that is repeated.
+  // Of two lists, the words before the first "--" are the first one's.
   Status AssignPositionals() {
     size_t needed = 0;
-    for (const ParamInfo& param : command_.params) needed += param.positional && param.required ? 1 : 0;
-    size_t spare = positionals_.size() > needed ? positionals_.size() - needed : 0;
+    for (const ParamInfo* param : params_) needed += param->required ? 1 : 0;
+    if (lists_ && !divided_at_ && positionals_.size() > needed)
+      return Misuse("two lists need -- between them");
+    if (!divided_at_) return Assign(params_, positionals_);
+    const auto list =
+        std::find_if(params_.begin(), params_.end(), [](const ParamInfo* p) { return p->repeated; });
+    const auto middle = positionals_.begin() + static_cast<std::ptrdiff_t>(*divided_at_);
+    NL_TRY(Assign({params_.begin(), list + 1}, {positionals_.begin(), middle}));
+    return Assign({list + 1, params_.end()}, {middle, positionals_.end()});
+  }
+
+  // Every required parameter gets one word; what is left over goes, from left to
+  // right, to the optional ones, and all of it to the first that is repeated.
+  Status Assign(const std::vector<const ParamInfo*>& params, const Words& words) {
+    size_t needed = 0;
+    for (const ParamInfo* param : params) needed += param->required ? 1 : 0;
+    size_t spare = words.size() > needed ? words.size() - needed : 0;
     size_t next = 0;
-    for (const ParamInfo& param : command_.params) {
-      if (!param.positional) continue;
-      size_t count = param.required ? 1 : 0;
-      if (param.repeated) {
+    for (const ParamInfo* param : params) {
+      size_t count = param->required ? 1 : 0;
+      if (param->repeated) {
         count += std::exchange(spare, 0);
-      } else if (!param.required && spare > 0) {
+      } else if (!param->required && spare > 0) {
         --spare;
         count = 1;
       }
       for (; count > 0; --count) {
-        if (next == positionals_.size()) return Misuse(fmt::format("{} is missing", Shown(param)));
-        NL_ASSIGN(Json value, ConvertValue(param, Shown(param), positionals_[next++]));
-        if (param.repeated) {
-          args_[param.name].push_back(std::move(value));
+        if (next == words.size()) return Misuse(fmt::format("{} is missing", Shown(*param)));
+        NL_ASSIGN(Json value, ConvertValue(*param, Shown(*param), words[next++]));
+        if (param->repeated) {
+          args_[param->name].push_back(std::move(value));
         } else {
-          args_[param.name] = std::move(value);
+          args_[param->name] = std::move(value);
         }
       }
     }
-    if (next < positionals_.size()) {
-      return Misuse(fmt::format("unexpected argument '{}'", positionals_[next]));
-    }
+    if (next < words.size()) return Misuse(fmt::format("unexpected argument '{}'", words[next]));
     return {};
   }
 
@@ -240,6 +260,9 @@ class ParamParser {
   const Words& words_;
   GlobalOptions& options_;
   size_t at_ = 0;
+  std::vector<const ParamInfo*> params_;  // the positional ones
+  bool lists_ = false;
+  std::optional<size_t> divided_at_;
   Words positionals_;
   Json args_ = Json::object();
 };

@@ -35,7 +35,8 @@ struct CommandWords {
 Result<CommandWords> ParseLeading(const std::vector<std::string>& words, GlobalOptions& options);
 
 // The parameters of `command` from the words after its name, global flags among
-// them taken into `options`. After --help nothing is required.
+// them taken into `options`. After --help nothing is required. "--" ends the flags; for a
+// command of two lists the first one stands between them, and flags may still follow.
 Result<Json> ParseParams(const CommandInfo& command, const std::vector<std::string>& words,
                          GlobalOptions& options);
 

@@ -57,6 +57,25 @@ TEST(Parse, NegativeNumbersAndASingleDashAreNoFlags) {
   EXPECT_EQ(Parse(LookOp(), {"-"}).args["file"], "-");
 }
 
+TEST(Parse, DoubleDashStandsBetweenTwoLists) {
+  const auto pair = [](const Words& words) { return Parse(PairOp(), words); };
+  EXPECT_EQ(pair({"x", "y"}).args, (Json{{"a", {"x"}}, {"b", {"y"}}}));
+  EXPECT_EQ(pair({"x", "--", "y"}).args, (Json{{"a", {"x"}}, {"b", {"y"}}}));
+  EXPECT_EQ(pair({"1", "2", "3", "--", "4", "5"}).args, (Json{{"a", {"1", "2", "3"}}, {"b", {"4", "5"}}}));
+  EXPECT_EQ(pair({"1", "--", "4", "--deep", "5"}).args,
+            (Json{{"deep", true}, {"a", {"1"}}, {"b", {"4", "5"}}}));
+  EXPECT_EQ(pair({"1", "--", "4", "--", "--deep"}).args, (Json{{"a", {"1"}}, {"b", {"4", "--deep"}}}));
+}
+
+TEST(Parse, TwoListsThatCannotBeToldApartAreRefused) {
+  const auto error = [](const Words& words) { return Parse(PairOp(), words).error; };
+  EXPECT_EQ(error({"1", "2", "3"}),
+            "two lists need -- between them (usage: neurolens pair [options] A... -- B...)");
+  EXPECT_EQ(error({"1", "2", "--"}), "B is missing (usage: neurolens pair [options] A... -- B...)");
+  EXPECT_EQ(error({"--", "1"}), "A is missing (usage: neurolens pair [options] A... -- B...)");
+  EXPECT_EQ(error({"1"}), "B is missing (usage: neurolens pair [options] A... -- B...)");
+}
+
 TEST(Parse, DoubleDashEndsTheFlags) {
   EXPECT_EQ(Echo({"a", "--", "--row-limit"}).args["sql"], "--row-limit");
   EXPECT_FALSE(Echo({"a", "--", "--json"}).options.json);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -124,12 +125,19 @@ std::string ParamNotes(const ParamInfo& param) {
   return notes.empty() ? "" : fmt::format("({})", fmt::join(notes, "; "));
 }
 
+bool TakesTwoLists(const CommandInfo& command) {
+  return std::count_if(command.params.begin(), command.params.end(),
+                       [](const ParamInfo& p) { return p.positional && p.repeated; }) > 1;
+}
+
 std::string Usage(const CommandInfo& command) {
   std::string usage = "neurolens " + command.op.name;
   const auto is_flag = [](const ParamInfo& p) { return !p.positional; };
   if (std::any_of(command.params.begin(), command.params.end(), is_flag)) usage += " [options]";
+  bool list_before = false;
   for (const ParamInfo& param : command.params) {
     if (!param.positional) continue;
+    if (param.repeated && std::exchange(list_before, true)) usage += " --";
     std::string name = PositionalName(param);
     if (param.kind == ParamKind::kChoice) {
       const std::string choices = ValueName(param);

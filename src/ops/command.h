@@ -45,6 +45,8 @@ std::string FlagUsage(const ParamInfo& param);
 std::string ParamHelp(const ParamInfo& param);
 // "(default 20, 1 to 1000)" or "".
 std::string ParamNotes(const ParamInfo& param);
+// Two repeated positional parameters, "A... -- B...".
+bool TakesTwoLists(const CommandInfo& command);
 // "neurolens query [options] RUN... SQL".
 std::string Usage(const CommandInfo& command);
 

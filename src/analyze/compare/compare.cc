@@ -290,6 +290,22 @@ class TrackMaker {
   std::unordered_map<std::string, uint32_t> names_;
 };
 
+std::string RunIdOf(const Analysis& run) {
+  const Json& document = run.data().document;
+  const auto it = document.is_object() ? document.find("run_id") : document.end();
+  return it != document.end() && it->is_string() ? it->get<std::string>() : "";
+}
+
+Status AddSimilarity(Analysis& a, Analysis& b, bool plain, Comparison& out) {
+  NL_ASSIGN(const FingerprintFacts* fa, a.Need<FingerprintFacts>());
+  NL_ASSIGN(const FingerprintFacts* fb, b.Need<FingerprintFacts>());
+  out.fingerprint = CompareFingerprints(*fa, *fb);
+  out.similarity = plain ? out.fingerprint.plain : out.fingerprint.similarity;
+  out.run_a = RunIdOf(a);
+  out.run_b = RunIdOf(b);
+  return {};
+}
+
 }  // namespace
 }  // namespace compare
 
@@ -334,6 +350,7 @@ Result<Comparison> CompareRuns(Analysis& run_a, Analysis& run_b, const CompareOp
   out.residual_ms = out.delta_ms() - explained;
   out.matched_share_a = MatchedShare(sides.a, sides.alignment.calls, false);
   out.matched_share_b = MatchedShare(sides.b, sides.alignment.calls, true);
+  NL_TRY(AddSimilarity(run_a, run_b, options.plain_similarity, out));
   out.comparability = comparable.differences;
   out.normalised_by = comparable.normalised_by;
   if (!out.normalised_by.empty() && comparable.units_a > 0 && comparable.units_b > 0) {

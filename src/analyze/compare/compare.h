@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "analyze/analysis.h"
+#include "analyze/compare/similarity.h"
 #include "analyze/features.h"
 #include "base/json.h"
 
@@ -116,6 +117,7 @@ struct CompareTrack {
 struct Comparison {
   std::string run_a, run_b;  // ids
   double similarity = 0, matched_share_a = 0, matched_share_b = 0;
+  Similarity fingerprint;
   double wall_a_ms = 0, wall_b_ms = 0, residual_ms = 0;
   double busy_a_ms = 0, busy_b_ms = 0;  // device time, overlap counted once
   CompareVerdict verdict;
