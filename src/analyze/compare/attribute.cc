@@ -57,10 +57,12 @@ class Attributor {
     out_.of_call_a.assign(a_.calls.size(), kNone);
     out_.of_call_b.assign(b_.calls.size(), kNone);
     owner_.assign(al_.calls.size(), kNone);
+    judged_.assign(al_.calls.size(), false);
     noise_ = BucketOf(Cause::kNoise, "", "");
     for (const Cluster& cluster : changes_.clusters) AddCluster(cluster);
     AddShapes();
     AddUnchanged();
+    AddFollowing();
     MergePlaces();
     FoldSmall();
     Finish();
@@ -97,7 +99,7 @@ class Attributor {
     for (uint32_t i = cluster.first; i < cluster.last; ++i) {
       if (!cluster.rewritten && !IsStructural(changes_.change[i])) continue;
       owner_[i] = bucket;
-      const bool whole = cluster.rewritten || (changes_.change[i] & (kInserted | kDeleted | kOpChanged)) != 0;
+      const bool whole = cluster.rewritten || IsWhole(changes_.change[i]);
       Put(bucket, i, whole ? kAllCosts : kDeviceCosts, true);
       if (!whole) host_.push_back(i);
     }
@@ -106,9 +108,10 @@ class Attributor {
   // A step more or less of something both runs do is work, not a change of the program.
   ClusterCause WholeSegment(const Match& pair, const ClusterCause& otherwise) const {
     const Segment& s = pair.a == kNone ? b_.segments[pair.b] : a_.segments[pair.a];
-    if (s.label == 0) return otherwise;
     for (const Match& other : al_.segments) {
-      if (other.a != kNone && other.b != kNone && a_.segments[other.a].label == s.label)
+      if (other.a == kNone || other.b == kNone) continue;
+      const Segment& step = a_.segments[other.a];
+      if (s.label != 0 ? step.label == s.label : step.label == 0 && step.token_hash == s.token_hash)
         return {Cause::kWorkChanged, ""};
     }
     return otherwise;
@@ -174,8 +177,68 @@ class Attributor {
       }
       const bool counted = group.significant && !buckets_[bucket].structural;
       for (const uint32_t i : group.pairs) Put(bucket, i, kHostCosts, counted);
+      if (counted) GiveBackDrift(bucket, group);
+      if (bucket != noise_) {
+        for (const uint32_t i : group.pairs) judged_[i] = true;
+      }
       Mark(bucket, group);
     }
+  }
+
+  // What the host's drift makes of a slow place is drift.
+  void GiveBackDrift(uint32_t bucket, const Verdicted& group) {
+    double drift_ns = 0;
+    for (const uint32_t i : group.pairs) {
+      if (!Counts(i) || options_.device_time) continue;
+      drift_ns +=
+          (changes_.drift.by_segment[al_.segment_of[i]] - 1) * static_cast<double>(A(i)->costs.host_ns());
+    }
+    Move(bucket, noise_, static_cast<int64_t>(drift_ns));
+  }
+
+  // Takes `ns` of B's idle time from one bucket to another.
+  void Move(uint32_t from, uint32_t to, int64_t ns) {
+    buckets_[from].b[CostClass::kOther] -= ns;
+    buckets_[to].b[CostClass::kOther] += ns;
+  }
+
+  // Behind a change the device waits longer (its queue ran empty) or less (it was busy while the host went
+  // on): the idle time of the unchanged calls there that is off the drift belongs to the change. From the
+  // call behind it until a call is as before.
+  void AddFollowing() {
+    if (options_.device_time || (a_.background_ns > 0) != (b_.background_ns > 0)) return;
+    std::map<uint32_t, std::vector<double>> by_bucket;
+    for (size_t c = 0; c < changes_.clusters.size(); ++c) {
+      const Cluster& cluster = changes_.clusters[c];
+      if (cluster.rewritten || owner_[cluster.first] == kNone) continue;
+      const auto until = c + 1 < changes_.clusters.size() ? changes_.clusters[c + 1].first
+                                                          : static_cast<uint32_t>(al_.calls.size());
+      by_bucket[owner_[cluster.first]].push_back(FollowingNs(cluster, until));
+    }
+    for (auto& [bucket, ns] : by_bucket) {
+      // A stall that happened to fall behind one of them is not its doing.
+      std::sort(ns.begin(), ns.end());
+      const size_t cut = ns.size() >= 5 ? ns.size() / 10 : 0;
+      double sum = 0;
+      for (const double each : ns) sum += std::clamp(each, ns[cut], ns[ns.size() - 1 - cut]);
+      Move(noise_, bucket, static_cast<int64_t>(sum));
+    }
+  }
+
+  double FollowingNs(const Cluster& cluster, uint32_t until) const {
+    constexpr uint32_t kReach = 64;
+    double sum = 0;
+    for (uint32_t i = cluster.last; i < until && i < cluster.last + kReach; ++i) {
+      if (A(i) == nullptr || B(i) == nullptr || judged_[i] || !Counts(i)) break;
+      const Costs &a = A(i)->costs, &b = B(i)->costs;
+      const double drift = changes_.drift.by_segment[al_.segment_of[i]];
+      const double expected =
+          drift * static_cast<double>(a.host_ns()) + static_cast<double>(a.idle_ns() - a.host_ns());
+      const double off = static_cast<double>(b.idle_ns()) - expected;
+      if (i > cluster.last && std::abs(off) < std::max(2000.0, 0.1 * expected)) break;
+      sum += off;
+    }
+    return sum;
   }
 
   // Other work on the same device holds up both the kernels and, through them, the host.
@@ -415,6 +478,7 @@ class Attributor {
       if (yes) out += (out.empty() ? "" : ", ") + std::string(text);
     };
     add((change & kOpChanged) != 0, "other operator");
+    add((change & kGraphChanged) != 0, "other launch");
     add((change & kTypeChanged) != 0, "other types");
     add((change & kShapeChanged) != 0, "other shapes");
     add((change & kKernelChanged) != 0, "other kernel");
@@ -541,6 +605,7 @@ class Attributor {
   std::unordered_map<std::string, uint32_t> bucket_at_;
   std::unordered_map<uint64_t, ClusterCause> known_;
   std::vector<uint32_t> owner_;                    // bucket of each pair's device time
+  std::vector<bool> judged_;                       // pairs whose host time has a bucket by itself
   std::vector<uint32_t> host_;                     // pairs whose host time is judged by itself
   std::unordered_map<uint32_t, uint32_t> merged_;  // buckets that became part of others
   uint32_t noise_ = 0;

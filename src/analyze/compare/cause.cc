@@ -91,6 +91,9 @@ class Content {
  public:
   Content(const Trail& a, const Trail& b, const Alignment& al, const Changes& changes, const Cluster& cluster)
       : a_(a), b_(b) {
+    const Match& segments = al.segments[al.segment_of[cluster.first]];
+    graphs_in_a_ = segments.a != kNone && a.segments[segments.a].graph;
+    graphs_in_b_ = segments.b != kNone && b.segments[segments.b].graph;
     for (uint32_t i = cluster.first; i < cluster.last; ++i) {
       if (!IsStructural(changes.change[i])) continue;
       const Match& m = al.calls[i];
@@ -100,13 +103,15 @@ class Content {
 
   ClusterCause Cause(bool layers_changed) const {
     using C = nl::Cause;
-    if (graph_b_ > 2 * graph_a_ && graph_b_ > 0) return {C::kGraphAdded, ""};
-    if (graph_a_ > 2 * graph_b_ && graph_a_ > 0) return {C::kGraphRemoved, ""};
+    if (graph_b_ > 0 && graphs_in_b_ && !graphs_in_a_) return {C::kGraphAdded, ""};
+    if (graph_a_ > 0 && graphs_in_a_ && !graphs_in_b_) return {C::kGraphRemoved, ""};
     if (upcast_ns_ + cast_ns_ >= 0.3 * all_ns_ && upcasts_ > 0) return {C::kPrecisionUpcast, ""};
     if (downcast_ns_ + uncast_ns_ >= 0.3 * all_ns_ && downcast_ns_ > 0)
       return {C::kDtypeChanged, "fp32 to 16 bits"};
     if (retyped_ns_ >= 0.5 * all_ns_ && retyped_ > 0) return {C::kDtypeChanged, ""};
-    if (attention_ns_ >= 0.2 * all_ns_ && attention_a_ + attention_b_ > 0)
+    // Fused on one side, written out on the other, however much copying comes with it.
+    const bool written_out = (attention_a_ > 0) != (attention_b_ > 0) && attention_parts_ > 0;
+    if (written_out || (attention_ns_ >= 0.2 * all_ns_ && attention_a_ + attention_b_ > 0))
       return {C::kAttentionImplChanged, ""};
     if (const ClusterCause host = HostCause(); host.cause != C::kNoise) return host;
     return KernelCause(layers_changed);
@@ -138,6 +143,7 @@ class Content {
       const bool swapped = (change & kKernelChanged) != 0;
       if (f.attention && (alone || swapped)) (a == nullptr ? attention_b_ : attention_a_) += 1;
       if ((alone || swapped) && (f.attention || f.attention_part)) attention_ns_ += ns;
+      attention_parts_ += (alone || swapped) && f.attention_part;
     }
     if (any.kind == CallKind::kCopy && alone) {
       (a == nullptr ? copies_in_ : copies_out_) += 1;
@@ -165,7 +171,7 @@ class Content {
 
   // Time that the change concerns. A pair that only got other types or kernels keeps its host time.
   static double Stake(uint8_t change, const Call* a, const Call* b) {
-    const bool whole = (change & (kInserted | kDeleted | kOpChanged)) != 0;
+    const bool whole = IsWhole(change);
     double ns = 1;
     for (const Call* c : {a, b}) {
       if (c != nullptr) ns += static_cast<double>(whole ? c->costs.total_ns() : c->costs.busy_ns());
@@ -215,6 +221,8 @@ class Content {
   }
 
   const Trail &a_, &b_;
+  bool graphs_in_a_ = false, graphs_in_b_ = false;
+  int64_t attention_parts_ = 0;
   double all_ns_ = 0, upcast_ns_ = 0, cast_ns_ = 0, downcast_ns_ = 0, uncast_ns_ = 0, replaced_ns_ = 0,
          retyped_ns_ = 0, attention_ns_ = 0, copy_ns_ = 0, sync_ns_ = 0, alloc_ns_ = 0, copies_alone_ns_ = 0,
          alone_ns_ = 0, copy_most_ns_ = -1;

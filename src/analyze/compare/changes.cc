@@ -26,6 +26,7 @@ uint8_t ChangeOf(const Trail& trail_a, const Call* a, const Trail& trail_b, cons
   if (a->type_hash != b->type_hash && !SameInputs(trail_a.Text(a->types), trail_b.Text(b->types)))
     out |= kTypeChanged;
   if (a->kernel_hash != b->kernel_hash) out |= kKernelChanged;
+  if (a->graph != b->graph && a->kernels > 0) out |= kGraphChanged;
   // A grid says something of the input only while the kernel is the same.
   const bool shapes = !IsNull(a->dims) || !IsNull(b->dims) || (out & kKernelChanged) == 0;
   if (shapes && a->shape_hash != b->shape_hash && !SameInputs(trail_a.Text(a->dims), trail_b.Text(b->dims)))
@@ -120,7 +121,7 @@ std::vector<bool> FindRewritten(const Trail& a, const Trail& b, const Alignment&
   std::vector<Side> in_a(al.segments.size()), in_b(al.segments.size());
   for (uint32_t i = 0; i < al.calls.size(); ++i) {
     const Match& m = al.calls[i];
-    const bool changed = (change[i] & (kInserted | kDeleted | kOpChanged)) != 0;
+    const bool changed = IsWhole(change[i]);
     if (m.a != kNone) in_a[al.segment_of[i]].Add(a.calls[m.a], changed);
     if (m.b != kNone) in_b[al.segment_of[i]].Add(b.calls[m.b], changed);
   }
@@ -151,44 +152,52 @@ void FindClusters(const Trail& a, const Trail& b, const Alignment& al, Changes& 
   }
 }
 
+// How far kinds of calls are from the drift in what the device waited for: the noise of a single place.
+double SpreadOf(const Trail& a, const Trail& b, const Alignment& al, const std::vector<uint8_t>& change,
+                double drift) {
+  std::unordered_map<uint64_t, std::pair<double, double>> kinds;
+  for (uint32_t i = 0; i < al.calls.size(); ++i) {
+    if (IsWhole(change[i])) continue;
+    auto& [sum_a, sum_b] = kinds[a.calls[al.calls[i].a].token];
+    sum_a += static_cast<double>(a.calls[al.calls[i].a].costs.host_ns());
+    sum_b += static_cast<double>(b.calls[al.calls[i].b].costs.host_ns());
+  }
+  std::vector<Ratio> away;
+  for (const auto& [token, sums] : kinds) {
+    if (sums.first > 0 && sums.second > 0)
+      away.push_back(
+          {std::abs(std::log(sums.second / sums.first / drift)), std::min(sums.first, sums.second)});
+  }
+  return away.empty() ? 0 : 1.4826 * WeightedMedian(away);
+}
+
 void FindDrift(const Trail& a, const Trail& b, const Alignment& al, const Changes& changes, Drift& out) {
   constexpr size_t kFewest = 20;
+  constexpr double kLeast = 0.4, kMost = 2.5;  // beyond, something else is compared
   std::vector<Ratio> all, here;
-  std::unordered_map<uint64_t, std::pair<double, double>> kinds;  // host time of each kind of call
   out.by_segment.assign(al.segments.size(), NAN);
   std::vector<bool> rewritten(al.segments.size(), false);
   for (const Cluster& c : changes.clusters) rewritten[al.segment_of[c.first]] = c.rewritten;
   const auto close = [&](uint32_t segment) {
-    if (here.size() >= kFewest) out.by_segment[segment] = WeightedMedian(here);
+    if (here.size() >= kFewest) out.by_segment[segment] = std::clamp(WeightedMedian(here), kLeast, kMost);
     here.clear();
   };
   for (uint32_t i = 0; i < al.calls.size(); ++i) {
     if (i > 0 && al.segment_of[i] != al.segment_of[i - 1]) close(al.segment_of[i - 1]);
-    if ((changes.change[i] & (kInserted | kDeleted | kOpChanged)) != 0 || rewritten[al.segment_of[i]])
-      continue;
-    const Call &ca = a.calls[al.calls[i].a], &cb = b.calls[al.calls[i].b];
-    const auto ha = static_cast<double>(ca.costs.host_ns()), hb = static_cast<double>(cb.costs.host_ns());
-    if (ha <= 0 || hb <= 0) continue;
-    here.push_back({hb / ha, std::min(ha, hb)});  // one place that got slow must not outweigh the others
+    if (IsWhole(changes.change[i]) || rewritten[al.segment_of[i]]) continue;
+    const auto in_a = static_cast<double>(a.calls[al.calls[i].a].span_ns),
+               in_b = static_cast<double>(b.calls[al.calls[i].b].span_ns);
+    if (in_a <= 0 || in_b <= 0) continue;
+    here.push_back({in_b / in_a, std::min(in_a, in_b)});  // one that got slow must not outweigh the others
     all.push_back(here.back());
-    auto& [sum_a, sum_b] = kinds[ca.token];
-    sum_a += ha;
-    sum_b += hb;
   }
   if (!al.calls.empty()) close(al.segment_of.back());
-  // A host that runs ahead of the device costs next to nothing, and its ratios say nothing.
-  constexpr double kLeastOfWall = 0.05;
-  double host_ns = 0;
-  for (const Ratio& r : all) host_ns += r.weight;
-  out.known = all.size() >= 2 * kFewest && host_ns >= kLeastOfWall * static_cast<double>(a.parts * a.wall_ns);
-  out.all = out.known ? WeightedMedian(all) : 1;
+  out.known = all.size() >= 2 * kFewest;
+  out.all = out.known ? std::clamp(WeightedMedian(all), kLeast, kMost) : 1;
   for (double& r : out.by_segment) {
     if (std::isnan(r) || !out.known) r = out.all;
   }
-  std::vector<Ratio> away;
-  for (const auto& [token, sums] : kinds)
-    away.push_back({std::abs(std::log(sums.second / sums.first / out.all)), sums.first});
-  out.spread = away.empty() ? 0 : 1.4826 * WeightedMedian(away);
+  out.spread = SpreadOf(a, b, al, changes.change, out.all);
 }
 
 }  // namespace

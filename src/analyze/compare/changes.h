@@ -14,16 +14,22 @@ namespace nl::compare {
 enum ChangeBits : uint8_t {
   kInserted = 1,
   kDeleted = 2,
-  kOpChanged = 4,      // same work, another operator
-  kShapeChanged = 8,   // same operator, other shapes
-  kTypeChanged = 16,   // same operator, other element types
-  kKernelChanged = 32  // same operator, other kernels
+  kOpChanged = 4,       // same work, another operator
+  kShapeChanged = 8,    // same operator, other shapes
+  kTypeChanged = 16,    // same operator, other element types
+  kKernelChanged = 32,  // same operator, other kernels
+  kGraphChanged = 64    // launched by itself in one run, as part of a CUDA graph in the other
 };
 // Null: the call has no partner.
 uint8_t ChangeOf(const Trail& trail_a, const Call* a, const Trail& trail_b, const Call* b);
+// A change of which the host's time is part.
+inline bool IsWhole(uint8_t change) {
+  return (change & (kInserted | kDeleted | kOpChanged | kGraphChanged)) != 0;
+}
 // The program does something else there; shapes alone are the input's doing.
 inline bool IsStructural(uint8_t change) {
-  return (change & (kInserted | kDeleted | kOpChanged | kTypeChanged)) != 0 || change == kKernelChanged;
+  return (change & (kInserted | kDeleted | kOpChanged | kTypeChanged | kGraphChanged)) != 0 ||
+         change == kKernelChanged;
 }
 
 // Neighbouring structural changes in one pair of segments: [first, last) of Alignment::calls.
@@ -33,8 +39,9 @@ struct Cluster {
   bool rewritten;      // of a stretch that was rewritten as a whole: what is equal in it belongs to it
 };
 
-// How fast the host was in B against A: > 1 is slower. Per pair of segments, from calls that
-// did not change, by the weighted median of their ratios: one slow place does not move it.
+// How fast the host was in B against A: > 1 is slower. Per pair of segments, from how long the
+// operators (else the launches) that did not change took on the host, whether the device waited
+// for them or not, by the weighted median of their ratios: one slow place does not move it.
 struct Drift {
   std::vector<double> by_segment;
   double all = 1;

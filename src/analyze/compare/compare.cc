@@ -84,6 +84,7 @@ Status AlignSides(Analysis& run_a, Analysis& run_b, Sides& sides) {
   for (int round = 0; round < 2; ++round) {
     NL_ASSIGN(sides.a, BuildTrail(run_a, options_a));
     NL_ASSIGN(sides.b, BuildTrail(run_b, options_b));
+    PairLanes(sides.a, sides.b);
     DropForeignLabels(sides.a, sides.b);
     CutPeriods(sides.a, sides.b);
     sides.alignment = Align(sides.a, sides.b);

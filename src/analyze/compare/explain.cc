@@ -135,7 +135,8 @@ CompareVerdict JudgePair(const Comparison& c, const Comparable& comparable) {
                            comparable.differences.front().a, comparable.differences.front().b);
     return out;
   }
-  if (comparable.work.work && std::abs(share) < kLeastRegression) {
+  const bool work_changed = comparable.work.work || work != 0;
+  if (work_changed && std::abs(share) < kLeastRegression) {
     out.text = fmt::format("The work changed ({}): {}; the program did not. {}.", comparable.work_text,
                            Signed(work), drift);
     return out;

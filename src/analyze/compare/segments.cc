@@ -17,6 +17,7 @@ std::string FoldNumbers(std::string_view label) {
     if (digit && !out.empty() && out.back() == '#') continue;
     out += digit ? '#' : c;
   }
+  while (out.size() > 1 && (out.back() == '#' || out.back() == ' ')) out.pop_back();
   return out;
 }
 
@@ -48,6 +49,7 @@ class LabelCutter {
       call.segment = static_cast<uint32_t>(trail_.segments.size() - 1);
       Segment& segment = trail_.segments.back();
       segment.last = i + 1;
+      segment.graph = segment.graph || call.graph;
       segment.token_hash = HashPair(segment.token_hash, call.token);
     }
   }
@@ -209,6 +211,88 @@ void Replace(Trail& trail, const std::vector<std::vector<Segment>>& cut) {
 
 void CutSegments(const TimelineFacts& timeline, const features::Program& program, Trail& trail) {
   LabelCutter(timeline, program, trail).Run();
+}
+
+namespace {
+
+using LaneTokens = std::vector<TokenCounts>;  // by lane
+
+LaneTokens CountLanes(const Trail& trail) {
+  LaneTokens out;
+  for (const Segment& s : trail.segments) {
+    if (s.lane == kEndLane) continue;
+    if (s.lane >= out.size()) out.resize(s.lane + 1);
+    for (uint32_t i = s.first; i < s.last; ++i) ++out[s.lane][trail.calls[i].token];
+  }
+  return out;
+}
+
+// Share of the calls of the larger that both have.
+double Alike(const TokenCounts& a, const TokenCounts& b) {
+  uint64_t shared = 0, in_a = 0, in_b = 0;
+  for (const auto& [token, count] : a) {
+    in_a += count;
+    const auto it = b.find(token);
+    if (it != b.end()) shared += std::min(count, it->second);
+  }
+  for (const auto& [token, count] : b) in_b += count;
+  return static_cast<double>(shared) / static_cast<double>(std::max<uint64_t>({in_a, in_b, 1}));
+}
+
+// Puts the calls and segments in the order of new lanes.
+void MoveLanes(const std::vector<uint32_t>& lane_of, Trail& trail) {
+  for (Segment& s : trail.segments) {
+    if (s.lane != kEndLane) s.lane = lane_of[s.lane];
+  }
+  std::stable_sort(trail.segments.begin(), trail.segments.end(),
+                   [](const Segment& x, const Segment& y) { return x.lane < y.lane; });
+  std::vector<Call> calls;
+  calls.reserve(trail.calls.size());
+  for (uint32_t k = 0; k < trail.segments.size(); ++k) {
+    Segment& s = trail.segments[k];
+    const auto first = static_cast<uint32_t>(calls.size());
+    for (uint32_t i = s.first; i < s.last; ++i) {
+      calls.push_back(trail.calls[i]);
+      calls.back().segment = k;
+    }
+    s.first = first;
+    s.last = static_cast<uint32_t>(calls.size());
+  }
+  trail.calls = std::move(calls);
+}
+
+}  // namespace
+
+void PairLanes(const Trail& a, Trail& b) {
+  const LaneTokens in_a = CountLanes(a), in_b = CountLanes(b);
+  if (in_a.size() < 2 && in_b.size() < 2) return;
+  struct Candidate {
+    double alike;
+    uint32_t a, b;
+  };
+  std::vector<Candidate> candidates;
+  for (uint32_t i = 0; i < in_a.size(); ++i) {
+    for (uint32_t j = 0; j < in_b.size(); ++j) {
+      if (const double alike = Alike(in_a[i], in_b[j]); alike > 0) candidates.push_back({alike, i, j});
+    }
+  }
+  const auto apart = [](const Candidate& c) { return c.a > c.b ? c.a - c.b : c.b - c.a; };
+  std::sort(candidates.begin(), candidates.end(), [&](const Candidate& x, const Candidate& y) {
+    if (x.alike != y.alike) return x.alike > y.alike;
+    return apart(x) != apart(y) ? apart(x) < apart(y) : x.a < y.a;
+  });
+  std::vector<uint32_t> lane_of(in_b.size(), kNone);
+  std::vector<bool> taken(in_a.size(), false);
+  for (const Candidate& c : candidates) {
+    if (taken[c.a] || lane_of[c.b] != kNone) continue;
+    taken[c.a] = true;
+    lane_of[c.b] = c.a;
+  }
+  auto next = static_cast<uint32_t>(in_a.size());
+  for (uint32_t& lane : lane_of) {
+    if (lane == kNone) lane = next++;
+  }
+  MoveLanes(lane_of, b);
 }
 
 void CutPeriods(Trail& a, Trail& b) {

@@ -14,10 +14,14 @@ namespace nl::compare {
 // By label and thread. Expects the lane of each call in Call::segment.
 void CutSegments(const TimelineFacts& timeline, const features::Program& program, Trail& trail);
 
+// Gives the threads of B the lanes of the threads of A that do the same: neither ids nor loads say which is
+// which.
+void PairLanes(const Trail& a, Trail& b);
+
 // Cuts long segments of both trails where one and the same call heads a loop in both.
 void CutPeriods(Trail& a, Trail& b);
 
-// "ProfilerStep#3" and "ProfilerStep#4" are one label: numbers become '#'.
+// "ProfilerStep#3" and "ProfilerStep#4" are one label: numbers become '#', at the end nothing.
 std::string FoldNumbers(std::string_view label);
 
 }  // namespace nl::compare

@@ -193,7 +193,10 @@ class Builder {
     call.kernel = w_.name[call.work];
     call.row = w_.row[call.work];
     if (call.kind != CallKind::kKernel) call.family = KernelFamily::kCopy;
-    if (call.node != kNone) call.stage = program_.stage_of[call.node];
+    if (call.node != kNone) {
+      call.stage = program_.stage_of[call.node];
+      if (kind == WorkKind::kKernel) call.span_ns = h_.end_ns[call.node] - h_.start_ns[call.node];
+    }
     call.kin = HashPair(call.op_hash, static_cast<uint64_t>(call.kind));
     if (call.op_hash == 0) {
       call.token = HashPair(call.kernel_hash, 1);
@@ -287,7 +290,7 @@ class Builder {
     Call& end = out_.calls.emplace_back();
     end.kind = CallKind::kEnd;
     end.token = end.kin = HashText("end of the run");
-    end.segment = out_.calls.size() > 1 ? out_.calls[out_.calls.size() - 2].segment : 0;
+    end.segment = kEndLane;
   }
 
   // ---- costs ----
@@ -411,6 +414,7 @@ class Builder {
         call.segment = 0;
       }
       out_.calls.back().costs[c] += ns;
+      out_.calls.back().span_ns += ns;
       out_.calls.back().costs.Add(waiting);
       waiting = {};
     });

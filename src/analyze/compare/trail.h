@@ -75,6 +75,7 @@ struct Call {
   uint32_t kernels = 0;              // work items
   int64_t bytes = 0;                 // copied
   int64_t start_ns = 0, end_ns = 0;  // of its device work; of itself without any
+  int64_t span_ns = 0;               // its operator's, else its launch's, on the host
   CallKind kind = CallKind::kKernel;
   KernelFamily family = KernelFamily::kOther;
   bool graph = false;  // launched as part of a CUDA graph
@@ -88,8 +89,11 @@ struct Segment {
   std::string name;    // "" when the stretch has no label
   uint32_t first = 0, last = 0;
   uint64_t token_hash = 0;  // of its calls' tokens
-  uint32_t lane = 0;        // of the launching thread, the busiest first
+  uint32_t lane = 0;        // of the launching thread, the busiest first; kEndLane: of none
+  bool graph = false;       // some of it was launched as a CUDA graph
 };
+
+inline constexpr uint32_t kEndLane = kNone;
 
 struct Trail {
   const Analysis* run = nullptr;
