@@ -109,10 +109,13 @@ std::string ExplainContribution(const Contribution& c, const Trail& a, const Tra
     case Cause::kWorkChanged:
       return fmt::format("the work changed ({}): {}",
                          comparable.work_text.empty() ? Counts(c, "calls") : comparable.work_text, delta);
-    case Cause::kNoise:
-      if (drift == 1) return "unchanged work";
-      return fmt::format("unchanged work; the host was {:.1f} % {}", std::abs(drift - 1) * 100,
-                         drift > 1 ? "slower" : "faster");
+    case Cause::kNoise: {
+      std::string out = fmt::format("unchanged work takes {} -> {}", HumanMs(c.a_ms), HumanMs(c.b_ms));
+      if (drift != 1)
+        out += fmt::format("; its operators ran {:.1f} % {} on the host", std::abs(drift - 1) * 100,
+                           drift > 1 ? "slower" : "faster");
+      return out;
+    }
   }
   return "";
 }
