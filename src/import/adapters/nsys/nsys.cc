@@ -20,13 +20,18 @@ bool NamesExportTables(std::string_view head) {
   return false;
 }
 
-// In the order the readers run, for progress.
+// Tables whose rows make up the time an import takes, for progress; one of them is enough to know an export.
 constexpr const char* kEventTables[] = {"NVTX_EVENTS",
                                         "CUPTI_ACTIVITY_KIND_RUNTIME",
                                         "CUPTI_ACTIVITY_KIND_KERNEL",
+                                        "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
                                         "CUPTI_ACTIVITY_KIND_MEMCPY",
                                         "CUPTI_ACTIVITY_KIND_MEMSET",
-                                        "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"};
+                                        "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+                                        "OSRT_API",
+                                        "GPU_METRICS",
+                                        "COMPOSITE_EVENTS",
+                                        "SAMPLING_CALLCHAINS"};
 
 bool IsExport(const SqliteReader& reader) {
   if (reader.Find("StringIds") != nullptr && reader.Find("TARGET_INFO_SYSTEM_ENV") != nullptr) return true;
@@ -51,6 +56,11 @@ Status ImportExport(ImportFile& file, const WholeFile& whole) {
   NL_TRY(ReadApiCalls(e));
   NL_TRY(ReadDeviceWork(e));
   NL_TRY(ReadSynchronization(e));
+  NL_TRY(ReadOtherSpans(e));
+  NL_TRY(ReadMemoryEvents(e));
+  NL_TRY(ReadGpuMetrics(e));
+  NL_TRY(ReadCpuSamples(e));
+  NL_TRY(ReadMessages(e));
   file.facts.NoteDuplicateIds(e.launches.duplicates());
   e.lanes.Put(file.counters);
   NL_TRY(e.writer.Finish());
