@@ -5,6 +5,7 @@
 agrees.*    every real export (NEUROLENS_SHARED) and every sample: rows, summed durations, first start and last end per table,
             kernel time per name and device, copies per direction, launches per call, to the nanosecond
 packed.*    .gz and .zst give the same run as the plain file
+report.*    .nsys-rep goes through the nsys on PATH (a stand-in here): its export, its failure, its absence, Ctrl-C
 """
 import csv
 import gzip
@@ -13,10 +14,12 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(os.environ.get("NEUROLENS_ROOT", pathlib.Path(__file__).resolve().parents[2]))
 BIN = os.environ.get("NEUROLENS_BIN", str(ROOT / "build/release/neurolens"))
@@ -169,11 +172,92 @@ def packed(path):
         expect("tables", tables(plain), tables(Imported(folder / "a.sqlite.zst", folder / "three")))
 
 
+# Stands for nsys: knows the command line it must be called with, then does what its name says.
+STAND_IN = """#!/bin/sh
+[ "$1 $2 $3 $4 $5 $6" = "export --type sqlite --force-overwrite true --output" ] || { echo "bad arguments: $*" >&2; exit 9; }
+case "$8" in *.nsys-rep) ;; *) echo "no report: $8" >&2; exit 8;; esac
+"""
+SAMPLE = ROOT / "tests/cases/samples/nsys/serving_with_graphs.sqlite"
+
+
+def report(body, packed=False):
+    """(folder, command, environment) to import a report with this stand-in; body None: there is no nsys."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="nl-nsys-"))
+    (folder / "bin").mkdir()
+    if body is not None:
+        program = folder / "bin/nsys"
+        program.write_text(STAND_IN + body)
+        program.chmod(0o755)
+    path = folder / ("r.nsys-rep.gz" if packed else "r.nsys-rep")
+    data = b"report\0 of some recording"
+    path.write_bytes(gzip.compress(data) if packed else data)
+    environment = {**os.environ, "PATH": f"{folder}/bin:/usr/bin:/bin", "TMPDIR": str(folder)}
+    return folder, [BIN, "--store", str(folder / "store"), "import", str(path), "--json"], environment
+
+
+def finish(folder, command, environment):
+    done = subprocess.run(command, capture_output=True, check=False, text=True, timeout=120, env=environment)
+    left = [p.name for p in folder.iterdir() if p.name.startswith("neurolens-")]
+    shutil.rmtree(folder)
+    if left:
+        raise Failure(f"left behind: {left}")
+    return done
+
+
+def report_is_exported(path):
+    for packed in (False, True):
+        done = finish(*report(f'cp "{SAMPLE}" "$7"', packed))
+        if done.returncode != 0:
+            raise Failure(done.stderr)
+        (imported,) = json.loads(done.stdout)["runs"]
+        if imported["adapter"] != "nsys" or imported["tables"]["kernel"] != 4:
+            raise Failure(f"imported as {imported}")
+
+
+def report_failure_is_passed_on(path):
+    done = finish(*report('echo "Importer error: version 2026.2 is newer" >&2; exit 5'))
+    message = json.loads(done.stdout or done.stderr)["error"]["message"]
+    expect("message", "nsys export ended with status 5: Importer error: version 2026.2 is newer", message)
+    expect("exit status", 2, done.returncode)
+
+
+def report_needs_nsys(path):
+    folder, command, environment = report(None)
+    done = finish(folder, command, {**environment, "PATH": str(folder / "bin")})
+    message = json.loads(done.stdout or done.stderr)["error"]["message"]
+    if "there is none on PATH" not in message or done.returncode != 2:
+        raise Failure(f"{done.returncode}: {message}")
+
+
+def report_can_be_interrupted(path):
+    folder, command, environment = report('echo $$ > "$TMPDIR/pid"; sleep 60')
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
+                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as child:
+        deadline = time.monotonic() + 60
+        while not (folder / "pid").exists() or not (folder / "pid").read_text().strip():
+            if time.monotonic() > deadline or child.poll() is not None:
+                raise Failure("the stand-in was never started")
+            time.sleep(0.05)
+        exporter = int((folder / "pid").read_text())
+        child.send_signal(signal.SIGINT)
+        child.communicate(timeout=60)
+    if child.returncode != 130:
+        raise Failure(f"exit status {child.returncode}")
+    try:
+        os.kill(exporter, 0)
+        raise Failure("the exporter runs on")
+    except ProcessLookupError:
+        pass
+    shutil.rmtree(folder)
+
+
 def main():
     samples = sorted((ROOT / "tests/cases/samples/nsys").glob("*.sqlite"))
     tests = [(f"agrees.{p.stem}", agrees, p) for p in samples] + [(f"packed.{p.stem}", packed, p) for p in samples]
     real = sorted((pathlib.Path(SHARED) / "data/public/nsys").glob("*.sqlite.gz")) if SHARED else []
     tests += [(f"agrees.{p.name.split('.')[0]}", agrees, p) for p in real]
+    tests += [(f"report.{f.__name__.removeprefix('report_')}", f, None)
+              for f in (report_is_exported, report_failure_is_passed_on, report_needs_nsys, report_can_be_interrupted)]
     wanted, failed = os.environ.get("NEUROLENS_TEST_FILTER", ""), 0
     for name, function, path in tests:
         if wanted and wanted not in name and wanted not in "nsys.py":
