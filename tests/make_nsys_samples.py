@@ -56,8 +56,9 @@ class Export:
         self.table("StringIds", "id value", key="id")
 
     def table(self, name, columns, key=None):
-        kinds = (f"{c} {'TEXT' if c in TEXT and not (name == 'CUPTI_ACTIVITY_KIND_MEMSET' and c == 'value') else 'INTEGER'}"
-                 + (" NOT NULL PRIMARY KEY" if c == key else "") for c in columns.split())
+        number = ("value",) if name in ("CUPTI_ACTIVITY_KIND_MEMSET", "GPU_METRICS") else ()
+        kinds = (f"{c} {'TEXT' if c in TEXT and c not in number else 'INTEGER'}" + (" NOT NULL PRIMARY KEY" if c == key else "")
+                 for c in columns.split())
         self.db.execute(f"CREATE TABLE {name} ({', '.join(kinds)})")
 
     def put(self, table, **values):
@@ -175,9 +176,90 @@ def training_two_gpus():
     e.done()
 
 
+def serving_with_graphs():
+    """One process that sees GPU 1 as its device 0; graph launches in one piece, and everything else nsys can sample."""
+    pid, gpu = 500, 1
+    e = Export("serving_with_graphs.sqlite")
+    e.table("TARGET_INFO_GPU", GPU)
+    for i in (1, 0):
+        e.put("TARGET_INFO_GPU", vmId=VM, id=i, name="NVIDIA H100 80GB HBM3", busLocation=f"0000:{i}b:00.0", isDiscrete=1,
+              l2CacheSize=52428800, totalMemory=84942979072, memoryBandwidth=3352320000000, clockRate=1980000000, smCount=132,
+              uuid=f"uuid-{i}", chipName="GH100", cuDevice=i, maxShmemPerSm=233472, maxRegistersPerSm=65536, threadsPerWarp=32,
+              maxWarpsPerSm=64, maxBlocksPerSm=32, maxThreadsPerBlock=1024, computeMajor=9, computeMinor=0)
+    e.table("TARGET_INFO_CUDA_DEVICE", "gpuId cudaId pid uuid numMultiprocessors")
+    e.put("TARGET_INFO_CUDA_DEVICE", gpuId=gpu, cudaId=0, pid=pid, uuid="uuid-1", numMultiprocessors=132)
+    e.table("TARGET_INFO_CUDA_CONTEXT_INFO", "nullStreamId hwId vmId processId deviceId contextId parentContextId isGreenContext")
+    e.put("TARGET_INFO_CUDA_CONTEXT_INFO", nullStreamId=7, hwId=0, vmId=1, processId=pid, deviceId=0, contextId=1)
+    e.table("PROCESSES", "globalPid pid name")
+    e.put("PROCESSES", globalPid=gpid(pid), pid=pid, name="vllm")
+    e.table("ThreadNames", "nameId priority globalTid")
+    e.put("ThreadNames", nameId=e.text("EngineCore"), priority=20, globalTid=gtid(pid, pid))
+    e.table("MPI_RANKS", "globalTid rank")
+    e.put("MPI_RANKS", globalTid=gtid(pid, pid), rank=3)
+    e.table("CUPTI_ACTIVITY_KIND_RUNTIME", API)
+    e.table("CUPTI_ACTIVITY_KIND_KERNEL", KERNEL)
+    e.table("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", WORK + "graphId graphExecId")
+    e.table("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", WORK + "syncType eventId")
+    e.table("NVTX_EVENTS", NVTX)
+    e.table("CUBLAS_EVENTS", "start end eventClass globalTid nameId")
+    e.table("OSRT_API", "start end eventClass globalTid nameId returnValue nestingLevel callchainId")
+    e.table("MPI_COLLECTIVES_EVENTS", "start end globalTid textId commHandle rootRank size recvSize requestHandle")
+    e.table("PROFILER_OVERHEAD", "start end globalTid nameId returnValue")
+    e.table("CUDA_GPU_MEMORY_USAGE_EVENTS", "start globalPid deviceId contextId address pc bytes memKind memoryOperationType name "
+            "correlationId localMemoryPoolAddress")
+    e.table("TARGET_INFO_GPU_METRICS", "typeId sourceId typeName metricId metricName")
+    e.table("GPU_METRICS", "timestamp typeId metricId value")
+    e.table("COMPOSITE_EVENTS", "id start cpu threadState globalTid cpuCycles", key="id")
+    e.table("SAMPLING_CALLCHAINS", "id symbol module kernelMode thumbCode unresolved specialEntry originalIP unwindMethod stackDepth")
+    e.table("ENUM_DIAGNOSTIC_SEVERITY_LEVEL", "id name label", key="id")
+    for i, name in enumerate(("UNKNOWN", "INFORMATION", "WARNING", "ERROR", "FATAL_ERROR")):
+        e.put("ENUM_DIAGNOSTIC_SEVERITY_LEVEL", id=i, name=f"DIAGNOSTIC_SEVERITY_{name}", label=name.title())
+    e.table("DIAGNOSTIC_EVENT", "timestamp timestampType source severity text globalPid")
+    for severity, text in ((1, "Profiling has started."), (2, "Some CUDA events were dropped.")):
+        e.put("DIAGNOSTIC_EVENT", timestamp=0, timestampType=1, source=3, severity=severity, text=text, globalPid=gpid(pid))
+    tid = gtid(pid, pid)
+    work = dict(deviceId=0, contextId=1, greenContextId=0, streamId=7, globalPid=gpid(pid))
+    e.push(pid, pid, 1_000, 50_000, "LLM@prefill")
+    e.put("CUBLAS_EVENTS", start=1_500, end=4_000, eventClass=29, globalTid=tid, nameId=e.text("cublasGemmEx"))
+    e.api(pid, pid, 2_000, 3_000, "cudaLaunchKernel_v7000", 21)
+    e.kernel(pid, 5_000, 45_000, "void cutlass::Kernel2<cutlass_80_tensorop_s16816gemm>(Params)", 21, localMemoryPerThread=16)
+    e.push(pid, pid, 50_000, 100_000, "LLM@decode_all", kind=60, rangeId=1)
+    for step in range(3):
+        t = 51_000 + 16_000 * step
+        e.push(pid, pid, t, t + 15_000, "LLM@decode_step")
+        e.api(pid, pid, t + 100, t + 1_100, "cudaGraphLaunch_v10000", 30 + step)
+        e.put("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", start=t + 2_000, end=t + 12_000, correlationId=30 + step, graphId=109, graphExecId=110,
+              **work)
+        e.api(pid, pid, t + 1_200, t + 13_000, "cudaStreamSynchronize_v3020", 40 + step)
+        e.put("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", start=t + 1_300, end=t + 12_900, correlationId=40 + step, syncType=2, eventId=NONE,
+              **work)
+        e.put("OSRT_API", start=t + 1_400, end=t + 12_800, eventClass=27, globalTid=tid, nameId=e.text("poll"), returnValue=1,
+              nestingLevel=0, callchainId=0)
+    e.put("MPI_COLLECTIVES_EVENTS", start=99_000, end=99_500, globalTid=tid, textId=e.text("MPI_Allreduce"), size=8)
+    e.put("PROFILER_OVERHEAD", start=97_000, end=98_000, globalTid=tid, nameId=e.text("Buffer flush"), returnValue=0)
+    memory = dict(globalPid=gpid(pid), deviceId=0, contextId=1, pc=1, memKind=2)
+    e.put("CUDA_GPU_MEMORY_USAGE_EVENTS", start=500, address=4096, bytes=1 << 20, memoryOperationType=0, correlationId=5, **memory)
+    e.put("CUDA_GPU_MEMORY_USAGE_EVENTS", start=99_900, address=4096, bytes=1 << 20, memoryOperationType=1, name="weights", **memory)
+    for metric, name in ((1, "SMs Active [Throughput %]"), (2, "DRAM Read Bandwidth [Throughput %]")):
+        e.put("TARGET_INFO_GPU_METRICS", typeId=0x1234500 + gpu, sourceId=1, typeName="GPU Metrics", metricId=metric, metricName=name)
+        for i in range(4):
+            e.put("GPU_METRICS", timestamp=i * 25_000, typeId=0x1234500 + gpu, metricId=metric, value=(metric * 20 + i) % 101)
+    leaf, middle, root = e.text("memcpy;avx"), e.text("forward"), e.text("main")
+    frame = dict(module=e.text("libc.so.6"), unresolved=0)
+    for sample, frames in ((11, (leaf, middle, root)), (12, (middle, root)), (13, (leaf, middle, root))):
+        e.put("COMPOSITE_EVENTS", id=sample, start=sample * 1_000, cpu=2, threadState=1, globalTid=tid, cpuCycles=125000)
+        for depth, symbol in reversed(list(enumerate(frames))):
+            e.put("SAMPLING_CALLCHAINS", id=sample, symbol=symbol, stackDepth=depth, **frame)
+    e.put("COMPOSITE_EVENTS", id=14, start=14_000, cpu=2, threadState=1, globalTid=tid, cpuCycles=125000)
+    e.enums()
+    e.meta("2024.6.2.25", "3.16.1")
+    e.done()
+
+
 def main():
     FOLDER.mkdir(parents=True, exist_ok=True)
     training_two_gpus()
+    serving_with_graphs()
 
 
 if __name__ == "__main__":

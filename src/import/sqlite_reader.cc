@@ -175,7 +175,7 @@ const SqliteReader::Table* SqliteReader::Find(std::string_view name) const {
 }
 
 Result<SqliteRows> SqliteReader::Read(std::string_view table, std::span<const char* const> columns,
-                                      std::string_view where) {
+                                      std::string_view clause) {
   const Table* found = Find(table);
   if (found == nullptr) return Internal(fmt::format("no table {}", table));
   std::string sql = "SELECT ";
@@ -185,7 +185,7 @@ Result<SqliteRows> SqliteReader::Read(std::string_view table, std::span<const ch
   }
   // NOT INDEXED: in the order of the rows, whatever indexes somebody added.
   sql += fmt::format(" FROM main.{} NOT INDEXED", Quoted(found->name));
-  if (!where.empty()) sql += fmt::format(" WHERE {}", where);
+  if (!clause.empty()) sql += fmt::format(" {}", clause);
   sqlite3_stmt* statement = nullptr;
   if (const int code = sqlite3_prepare_v2(db_, sql.c_str(), -1, &statement, nullptr); code != SQLITE_OK)
     return Failed(code, fmt::format("table {} cannot be read", table));

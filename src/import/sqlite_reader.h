@@ -43,10 +43,10 @@ class SqliteReader {
   const Table* Find(std::string_view name) const;
   bool cut() const { return cut_; }  // shorter than its header says
 
-  // The named columns of every row, in the order the file holds the rows.
-  // `where` is a condition of the caller's own, never text of a file.
+  // The named columns of every row, in the order the file holds the rows. `clause` (WHERE,
+  // ORDER BY) is SQL of the caller's own, never text of a file.
   Result<SqliteRows> Read(std::string_view table, std::span<const char* const> columns,
-                          std::string_view where = "");
+                          std::string_view clause = "");
   Result<int64_t> CountRows(std::string_view table);
   // The highest row number, found without reading the table: the count of rows where none
   // was removed; 0 when there is none or it cannot be told.

@@ -5,6 +5,8 @@
 //   nameId 48 -> "cudaLaunchKernel_v7000", returnValue 0
 // Runtime names carry the version of the entry point they were built against; other
 // profilers leave it out, so do we (the spelling of the export is kept in the header).
+// Calls of the operating system stand on a lane beside their thread: most happen inside of
+// CUDA calls, and would hide from every reader of the thread what it was waiting in.
 
 #include "import/adapters/nsys/export_file.h"
 
@@ -69,21 +71,28 @@ class CallNames {
   const CallName* last_ = nullptr;
 };
 
-// `domain` empty: told by the event class, else by the name.
-Status ReadCalls(ExportFile& e, CallNames& names, const char* table, std::string_view domain,
-                 bool causes_work) {
+// Tables of calls have the same columns; what differs:
+struct CallTable {
+  const char* table;
+  const char* domain;  // null: told by the event class, else by the name
+  bool causes_work;
+  bool beside = false;      // on a lane of its own
+  bool keep_result = true;  // a return value that is not 0 says something
+};
+
+Status ReadCalls(ExportFile& e, CallNames& names, const CallTable& from) {
   ApiCallColumns& calls = e.writer.batch.api_call;
   StringPool& strings = e.writer.strings();
-  const StringId runtime = strings.Add(domain.empty() ? "cuda_runtime" : domain);
-  const StringId driver = strings.Add(domain.empty() ? "cuda_driver" : domain);
-  return e.ForEach(table, kColumns, 2, [&](const SqliteRows& rows) -> Status {
+  const StringId runtime = strings.Add(from.domain == nullptr ? "cuda_runtime" : from.domain);
+  const StringId driver = strings.Add(from.domain == nullptr ? "cuda_driver" : from.domain);
+  return e.ForEach(from.table, kColumns, 2, [&](const SqliteRows& rows) -> Status {
     const RowId row = e.writer.NextRow(Table::kApiCall, calls);
     ExportFile::Time time;
     if (!e.TimeOf(rows, kStart, kEnd, Table::kApiCall, row, time)) return {};
     const int64_t tid = rows.Int(kTid), name_id = rows.Int(kName);
     const CallName& call = *names.Find(name_id);
     ApiCallRow r;
-    r.thread_id = e.lanes.Host(tid);
+    r.thread_id = from.beside ? e.lanes.Beside(tid, "OS runtime") : e.lanes.Host(tid);
     r.start_ns = time.start_ns;
     r.dur_ns = time.dur_ns;
     r.name = IsNull(call.name) ? e.NameOf(name_id, Table::kApiCall, row, "nameId") : call.name;
@@ -91,12 +100,13 @@ Status ReadCalls(ExportFile& e, CallNames& names, const char* table, std::string
     r.domain = event_class == 1 || (event_class != 0 && call.is_driver) ? driver : runtime;
     r.correlation = rows.Int(kCorrelation) == 0 ? NullOf<int64_t>::value : rows.Int(kCorrelation);
     const int64_t result = rows.Int(kReturn);
-    if (!IsNull(result) && result != 0) e.writer.KeepArg(Table::kApiCall, row, "returnValue", result);
+    if (from.keep_result && !IsNull(result) && result != 0)
+      e.writer.KeepArg(Table::kApiCall, row, "returnValue", result);
     const RowId op =
         e.ops.Enclosing(r.thread_id, r.start_ns, r.start_ns + (IsNull(r.dur_ns) ? int64_t{0} : r.dur_ns));
     calls.op_id.push_back(op);
     calls.Add(r);
-    if (causes_work && !IsNull(r.correlation))
+    if (from.causes_work && !IsNull(r.correlation))
       e.launches.Add(ProcessOf(tid), r.correlation, {row, op, call.wait});
     return {};
   });
@@ -106,10 +116,11 @@ Status ReadCalls(ExportFile& e, CallNames& names, const char* table, std::string
 
 Status ReadApiCalls(ExportFile& e) {
   CallNames names(e);
-  NL_TRY(ReadCalls(e, names, "CUPTI_ACTIVITY_KIND_RUNTIME", "", true));
-  NL_TRY(ReadCalls(e, names, "CUPTI_ACTIVITY_KIND_DRIVER", "", true));
-  NL_TRY(ReadCalls(e, names, "CUDNN_EVENTS", "cudnn", false));
-  return ReadCalls(e, names, "CUBLAS_EVENTS", "cublas", false);
+  NL_TRY(ReadCalls(e, names, {"CUPTI_ACTIVITY_KIND_RUNTIME", nullptr, true}));
+  NL_TRY(ReadCalls(e, names, {"CUPTI_ACTIVITY_KIND_DRIVER", nullptr, true}));
+  NL_TRY(ReadCalls(e, names, {"CUDNN_EVENTS", "cudnn", false}));
+  NL_TRY(ReadCalls(e, names, {"CUBLAS_EVENTS", "cublas", false}));
+  return ReadCalls(e, names, {"OSRT_API", "osrt", false, true, false});
 }
 
 }  // namespace nl::adapters::nsys

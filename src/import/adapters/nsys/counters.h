@@ -33,6 +33,9 @@ inline constexpr CounterInfo kDeviceOfContext{
     "device_taken_from_context", Severity::kInfo,
     "Synchronisation whose device is not the one its context belongs to; the context's was taken",
     "Exports write device 0 for all of them; nothing is lost"};
+inline constexpr CounterInfo kProfilerWarning{"profiler_warning", Severity::kNotice,
+                                              "Warning or error the profiler itself wrote into the recording",
+                                              "Its text is in import_log; events may be missing"};
 inline constexpr CounterInfo kTableNotImported{"table_not_imported", Severity::kInfo,
                                                "Table with rows that this version does not read",
                                                "Its name is in import_log; query the export itself for it"};

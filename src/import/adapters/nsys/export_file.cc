@@ -111,6 +111,13 @@ bool ExportFile::TimeOf(const SqliteRows& rows, int start_column, int end_column
   return true;
 }
 
+bool ExportFile::InstantOf(const SqliteRows& rows, int column, int64_t& to) {
+  to = rows.Int(column);
+  if (!IsNull(to) && InRange(to)) return true;
+  file.counters.Add(kBadTimestamp, -1, fmt::format("{} {}: at {}", rows.table(), rows.rows(), Shown(to)));
+  return false;
+}
+
 StringId ExportFile::NameOf(int64_t id, Table table, RowId row, std::string_view column) {
   if (IsNull(id)) return StringId::kNull;
   const StringId name = strings.Find(id);

@@ -61,6 +61,9 @@ class ExportFile {
   };
   bool TimeOf(const SqliteRows& rows, int start_column, int end_column, Table table, RowId row, Time& to);
 
+  // The time of a row without duration; false: it has no usable one and was counted.
+  bool InstantOf(const SqliteRows& rows, int column, int64_t& to);
+
   // A name given by its number. When the export lacks it, the number goes to args.
   StringId NameOf(int64_t id, Table table, RowId row, std::string_view column);
 
@@ -79,9 +82,14 @@ class ExportFile {
 // The readers, by table. Each does nothing when its table is missing.
 Status ReadTargetInfo(ExportFile& e);       // target_info.cc: before everything else
 Status ReadNvtx(ExportFile& e);             // nvtx_events.cc: labels and framework ops
-Status ReadApiCalls(ExportFile& e);         // api_calls.cc: CUDA and library calls
+Status ReadApiCalls(ExportFile& e);         // api_calls.cc: CUDA, library and system calls
 Status ReadDeviceWork(ExportFile& e);       // device_work.cc: kernels, copies, fills, graphs
 Status ReadSynchronization(ExportFile& e);  // synchronization.cc: after the device work
+Status ReadOtherSpans(ExportFile& e);       // other_events.cc: MPI, UCX, the profiler's own time
+Status ReadMemoryEvents(ExportFile& e);     // other_events.cc: device memory taken and given back
+Status ReadMessages(ExportFile& e);         // other_events.cc: what the profiler warned of
+Status ReadGpuMetrics(ExportFile& e);       // samples.cc
+Status ReadCpuSamples(ExportFile& e);       // samples.cc
 Status PutHeader(ExportFile& e);            // target_info.cc: what the file says of itself
 
 }  // namespace nl::adapters::nsys

@@ -56,10 +56,14 @@ ThreadId Lanes::Host(int64_t global_tid) {
 }
 
 ThreadId Lanes::Beside(int64_t global_tid, std::string_view what) {
-  const StringId text = writer_.strings().Add(
-      IsNull(global_tid) ? std::string(what) : fmt::format("{} {}", TidOf(global_tid), what));
-  return Make({ProcessOf(global_tid), kHost, static_cast<int64_t>(text), TidOf(global_tid), kBesideLane},
-              NullOf<int64_t>::value, writer_.strings().Add(what), text);
+  const auto [it, added] = beside_of_.try_emplace(global_tid, ThreadId::kNull);
+  if (!added) return it->second;
+  const int64_t tid = TidOf(global_tid);
+  const StringId text =
+      writer_.strings().Add(IsNull(tid) ? std::string(what) : fmt::format("{} {}", tid, what));
+  it->second = Make({ProcessOf(global_tid), kHost, 0, tid, kBesideLane}, NullOf<int64_t>::value,
+                    writer_.strings().Add(what), text);
+  return it->second;
 }
 
 StreamLane Lanes::Stream(int64_t global_pid, int32_t cuda_id, int64_t context, int64_t stream) {
@@ -68,8 +72,7 @@ StreamLane Lanes::Stream(int64_t global_pid, int32_t cuda_id, int64_t context, i
                          static_cast<uint64_t>(context) * 3 + static_cast<uint64_t>(cuda_id);
   CachedStream& recent = recent_[mixed % recent_.size()];
   if (recent.lane.lane != ThreadId::kNull && recent.key == key) return recent.lane;
-  const auto gpu = gpus_.find({PidOf(global_pid), cuda_id});
-  const int32_t device = gpu == gpus_.end() ? cuda_id : gpu->second;
+  const int32_t device = GpuOf(global_pid, cuda_id);
   NoteContext(PidOf(global_pid), context, cuda_id);
   const StringId name =
       IsNull(stream) ? StringId::kNull : writer_.strings().Add(fmt::format("stream {}", stream));
@@ -82,6 +85,16 @@ ThreadId Lanes::Device(int64_t global_pid, int32_t gpu, std::string_view what) {
   const StringId text = writer_.strings().Add(what);
   return Make({global_pid, gpu, static_cast<int64_t>(text), 0, kDeviceLane}, NullOf<int64_t>::value, text,
               text);
+}
+
+StreamLane Lanes::DevicePart(int64_t global_pid, int32_t cuda_id, std::string_view what) {
+  const int32_t gpu = GpuOf(global_pid, cuda_id);
+  return {Device(global_pid, gpu, what), gpu};
+}
+
+int32_t Lanes::GpuOf(int64_t global_pid, int32_t cuda_id) const {
+  const auto gpu = gpus_.find({PidOf(global_pid), cuda_id});
+  return gpu == gpus_.end() ? cuda_id : gpu->second;
 }
 
 void Lanes::NoteContext(int64_t pid, int64_t context, int32_t cuda_id) {

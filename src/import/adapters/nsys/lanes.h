@@ -39,11 +39,13 @@ class Lanes {
   void NoteContext(int64_t pid, int64_t context, int32_t cuda_id);
 
   ThreadId Host(int64_t global_tid);
-  // A lane beside a host thread, for calls that would hide what they are made in.
+  // The lane beside a host thread, for calls that would hide what they are made in; `what`
+  // is always the same.
   ThreadId Beside(int64_t global_tid, std::string_view what);
   StreamLane Stream(int64_t global_pid, int32_t cuda_id, int64_t context, int64_t stream);
-  // A lane of a device as a whole; the process is null for what the machine recorded.
+  // A lane of a device as a whole: of the machine (process null), or as one process sees it.
   ThreadId Device(int64_t global_pid, int32_t gpu, std::string_view what);
+  StreamLane DevicePart(int64_t global_pid, int32_t cuda_id, std::string_view what);
   // The device (numbered as in the export) a context belongs to; null when not known.
   int32_t DeviceOfContext(int64_t global_pid, int64_t context) const;
 
@@ -62,6 +64,7 @@ class Lanes {
     StringId name, text;
   };
   using Key = std::array<int64_t, 5>;  // process, device, context, id, kind of lane
+  int32_t GpuOf(int64_t global_pid, int32_t cuda_id) const;
   size_t ProcessAt(int64_t global_pid, int64_t device);
   ThreadId Make(const Key& key, int64_t tid, StringId name, StringId text);
   StringId NameOf(const std::unordered_map<int64_t, StringId>& names, int64_t id) const;
@@ -71,7 +74,7 @@ class Lanes {
   std::vector<Process> processes_;
   std::vector<Lane> lanes_;
   std::map<Key, ThreadId> lane_of_;
-  std::unordered_map<int64_t, ThreadId> host_of_;
+  std::unordered_map<int64_t, ThreadId> host_of_, beside_of_;
   int64_t last_host_ = 0;
   ThreadId last_lane_ = ThreadId::kNull;
   struct CachedStream {

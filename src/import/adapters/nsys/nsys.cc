@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nsys adapter: Nsight Systems recordings, as SQLite exports.
+// The nsys adapter: Nsight Systems recordings, as SQLite exports or as reports that an
+// installed nsys exports. README.md in this folder explains the format.
+
+#include <filesystem>
+#include <fstream>
 
 #include "import/adapter.h"
 #include "import/adapters/nsys/export_file.h"
+#include "import/adapters/nsys/report_file.h"
+#include "import/adapters/nsys/stats_csv.h"
 #include "import/whole_file.h"
 
 namespace nl::adapters::nsys {
@@ -20,13 +26,18 @@ bool NamesExportTables(std::string_view head) {
   return false;
 }
 
-// In the order the readers run, for progress.
+// Tables whose rows make up the time an import takes, for progress; one of them is enough to know an export.
 constexpr const char* kEventTables[] = {"NVTX_EVENTS",
                                         "CUPTI_ACTIVITY_KIND_RUNTIME",
                                         "CUPTI_ACTIVITY_KIND_KERNEL",
+                                        "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
                                         "CUPTI_ACTIVITY_KIND_MEMCPY",
                                         "CUPTI_ACTIVITY_KIND_MEMSET",
-                                        "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"};
+                                        "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+                                        "OSRT_API",
+                                        "GPU_METRICS",
+                                        "COMPOSITE_EVENTS",
+                                        "SAMPLING_CALLCHAINS"};
 
 bool IsExport(const SqliteReader& reader) {
   if (reader.Find("StringIds") != nullptr && reader.Find("TARGET_INFO_SYSTEM_ENV") != nullptr) return true;
@@ -36,21 +47,25 @@ bool IsExport(const SqliteReader& reader) {
   return reader.Find("META_DATA_EXPORT") != nullptr;
 }
 
-Status ImportExport(ImportFile& file, const WholeFile& whole) {
-  NL_ASSIGN(const std::unique_ptr<SqliteReader> reader,
-            SqliteReader::Open(whole.path(), file.path, file.options));
+Status ImportExport(ImportFile& file, const std::string& path, int64_t size_bytes) {
+  NL_ASSIGN(const std::unique_ptr<SqliteReader> reader, SqliteReader::Open(path, file.path, file.options));
   if (!IsExport(*reader)) {
     return InvalidInput("a SQLite database, but not one that Nsight Systems exported")
         .At(file.path)
         .Hint("make one with: nsys export --type sqlite report.nsys-rep");
   }
-  ExportFile e(file, *reader, whole.size_bytes());
+  ExportFile e(file, *reader, size_bytes);
   e.PlanProgress(kEventTables);
   NL_TRY(ReadTargetInfo(e));
   NL_TRY(ReadNvtx(e));
   NL_TRY(ReadApiCalls(e));
   NL_TRY(ReadDeviceWork(e));
   NL_TRY(ReadSynchronization(e));
+  NL_TRY(ReadOtherSpans(e));
+  NL_TRY(ReadMemoryEvents(e));
+  NL_TRY(ReadGpuMetrics(e));
+  NL_TRY(ReadCpuSamples(e));
+  NL_TRY(ReadMessages(e));
   file.facts.NoteDuplicateIds(e.launches.duplicates());
   e.lanes.Put(file.counters);
   NL_TRY(e.writer.Finish());
@@ -58,13 +73,29 @@ Status ImportExport(ImportFile& file, const WholeFile& whole) {
   return e.CountLeftOut();
 }
 
+std::string HeadOf(const std::string& path) {
+  std::string head(4096, '\0');
+  std::ifstream in(path, std::ios::binary);
+  in.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<size_t>(in.gcount()));
+  return head;
+}
+
+Status ImportReport(ImportFile& file, const std::string& path) {
+  NL_ASSIGN(const TempDir folder, TempDir::Make("neurolens-nsys-"));
+  NL_ASSIGN(const std::string database, ExportReport(file, path, folder.path()));
+  std::error_code code;
+  const auto size_bytes = static_cast<int64_t>(std::filesystem::file_size(database, code));
+  return ImportExport(file, database, size_bytes);
+}
+
 class NsysAdapter final : public Adapter {
  public:
   AdapterInfo Info() const override {
     return {"nsys",
             1,
-            "Nsight Systems recordings (SQLite exports)",
-            "nsys export --type sqlite, nsys profile --export sqlite",
+            "Nsight Systems recordings: SQLite exports; reports where nsys is installed",
+            "nsys export --type sqlite, nsys profile",
             {".sqlite", ".nsys-rep"}};
   }
 
@@ -74,12 +105,19 @@ class NsysAdapter final : public Adapter {
     // An export that was interrupted has a first page of zeros.
     const bool zero =
         head.size() >= 100 && head.substr(0, 100).find_first_not_of('\0') == std::string_view::npos;
-    return zero && NamesExportTables(head) ? 60 : zero && named ? 10 : 0;
+    if (zero) return NamesExportTables(head) ? 60 : named ? 10 : 0;
+    if (LooksLikeStats(head)) return 80;
+    return LooksLikeReport(head, file_name) ? 30 : 0;
   }
 
   Status Import(ImportFile& file) const override {
     NL_ASSIGN(const std::unique_ptr<WholeFile> whole, WholeFile::Open(file));
-    NL_TRY(ImportExport(file, *whole));
+    const std::string head = HeadOf(whole->path());
+    if (LooksLikeStats(head)) return RefuseStats(head, file.path);
+    if (!head.starts_with(kSqliteMagic) && LooksLikeReport(head, file.path))
+      NL_TRY(ImportReport(file, whole->path()));
+    else
+      NL_TRY(ImportExport(file, whole->path(), whole->size_bytes()));
     return whole->Finish();
   }
 };

@@ -72,7 +72,7 @@ class NvtxReader {
   Status ReadNames() {
     const SqliteReader::Table* table = e_.reader.Find(kTable);
     if (table == nullptr || !table->Has("eventType")) return {};
-    NL_ASSIGN(SqliteRows rows, e_.reader.Read(kTable, kColumns, "eventType IN (33, 39, 75)"));
+    NL_ASSIGN(SqliteRows rows, e_.reader.Read(kTable, kColumns, "WHERE eventType IN (33, 39, 75)"));
     while (rows.Next()) {
       const int64_t process = ProcessOf(rows.Int(kTid));
       const StringId text = TextOf(rows);

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/run_program.h"
+
+#include <chrono>
+
+#include <gtest/gtest.h>
+
+namespace nl {
+namespace {
+
+bool Always() { return true; }
+
+TEST(RunProgram, GivesStatusAndBothOutputs) {
+  const Result<ProgramResult> result =
+      RunProgram({"/bin/sh", "-c", "echo one; echo two >&2; exit 3"}, Always);
+  ASSERT_TRUE(result.ok()) << result.error().ToString();
+  EXPECT_EQ(result->status, 3);
+  EXPECT_EQ(result->out, "one\n");
+  EXPECT_EQ(result->err, "two\n");
+}
+
+TEST(RunProgram, ASignalIsAStatus) {
+  const Result<ProgramResult> result = RunProgram({"/bin/sh", "-c", "kill -9 $$"}, Always);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->status, 137);
+}
+
+TEST(RunProgram, KeepsTheEndOfALongOutput) {
+  const Result<ProgramResult> result = RunProgram(
+      {"/bin/sh", "-c", "i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i+1)); done"}, Always, 1000);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->out.size(), 1000u);
+  EXPECT_TRUE(result->out.ends_with("line 2999\n"));
+}
+
+TEST(RunProgram, EndsWhatItStartedWhenTold) {
+  const auto began = std::chrono::steady_clock::now();
+  const Result<ProgramResult> result =
+      RunProgram({"/bin/sh", "-c", "sleep 60 & sleep 60"}, [] { return false; });
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, ErrorCode::kCancelled);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(30));
+}
+
+TEST(RunProgram, WhatCannotBeStartedIsAnError) {
+  const Result<ProgramResult> result = RunProgram({"/no/such/program"}, Always);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, ErrorCode::kIo);
+}
+
+TEST(FindProgram, LooksOnThePath) {
+  EXPECT_FALSE(FindProgram("sh").empty());
+  EXPECT_EQ(FindProgram("/bin/sh"), "/bin/sh");
+  EXPECT_TRUE(FindProgram("no-such-program-anywhere").empty());
+  EXPECT_TRUE(FindProgram("/etc/passwd").empty());
+}
+
+}  // namespace
+}  // namespace nl
