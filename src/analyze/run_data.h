@@ -30,6 +30,7 @@ struct RunData {
   RangeColumns range;
   StepColumns step;
   CollectiveColumns collective;
+  MemoryEventColumns memory_event;
   ImportLogColumns import_log;
   Json document = Json::object();  // run.json
   const StringPool* strings = nullptr;

@@ -92,7 +92,8 @@ class Session {
     WriteAll(host_.err_fd, text);
     if (options_.json || (!parsed_ && guessed_json_))
       WriteAll(host_.out_fd, DumpJson(ErrorJson(error), 2) + "\n");
-    return ExitStatus(error.code);
+    const int status = ExitStatus(error.code);
+    return status == kBadUsage ? bad_input_status_ : status;
   }
 
  private:
@@ -108,6 +109,7 @@ class Session {
     const std::unique_ptr<Op> op = Find(name);
     if (op == nullptr) return Fail(UnknownCommand(name));
     const CommandInfo command = DescribeCommand(*op);
+    bad_input_status_ = command.op.bad_input_status;
     const Result<Json> args = ParseParams(command, rest, options_);
     if (!args.ok()) return Fail(args.error());
     parsed_ = true;
@@ -162,27 +164,26 @@ class Session {
   TextStyle Style(int fd) const { return {TerminalWidth(), ColorAllowed(ColorSetting(), fd)}; }
 
   int PrintReply(const Op& op, const Reply& reply) {
-    const int status = PrintWhole(op, reply);
-    if (status > kAnswerIsNo || reply.problems.empty()) return status;
+    const int no_or_ok = reply.answer_is_no ? kAnswerIsNo : kOk;
+    const int answer = reply.answer_status != 0 ? reply.answer_status : no_or_ok;
+    const int status = Print(WholeText(op, reply), answer);
+    if (status != answer || reply.problems.empty()) return status;
     options_.json = false;  // the reply holds the problems; stderr says them for people
     for (size_t i = 1; i < reply.problems.size(); ++i) Fail(reply.problems[i]);
     return Fail(reply.problems[0]);
   }
 
-  int PrintWhole(const Op& op, const Reply& reply) {
-    const int status = reply.answer_is_no ? kAnswerIsNo : kOk;
+  std::string WholeText(const Op& op, const Reply& reply) const {
     // A file or a pipe gets exact bytes; a terminal gets nothing that could command it.
     const bool terminal = IsTerminal(host_.out_fd);
     if (options_.json) {
       const std::string text = DumpJson(reply.json, 2) + "\n";
-      return Print(terminal ? PrintableText(text, Keep::kLines) : text, status);
+      return terminal ? PrintableText(text, Keep::kLines) : text;
     }
-    if (!reply.raw.empty()) {
-      return Print(terminal ? PrintableText(reply.raw, Keep::kLines) : reply.raw, status);
-    }
+    if (!reply.raw.empty()) return terminal ? PrintableText(reply.raw, Keep::kLines) : reply.raw;
     const TextStyle style = Style(host_.out_fd);
     const Keep keep = style.color ? Keep::kLinesAndColor : Keep::kLines;
-    return Print(EndWithNewline(PrintableText(op.Text(reply, style), keep)), status);
+    return EndWithNewline(PrintableText(op.Text(reply, style), keep));
   }
 
   int Print(std::string_view text, int status) {
@@ -216,6 +217,7 @@ class Session {
   GlobalOptions options_;
   bool guessed_json_ = false;  // --json is somewhere among the words
   bool parsed_ = false;        // the words are understood: options_ says it
+  int bad_input_status_ = kBadUsage;
   std::optional<Settings> settings_;
   std::optional<ProgressLine> progress_;
 };

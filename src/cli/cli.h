@@ -24,7 +24,8 @@ struct CliHost {
 };
 
 // Runs the command line `words` (without the program's name) and returns the exit
-// status: 0 ok, 1 the answer is "no", 2 bad usage or input, 3 I/O, 4 internal, 130 stopped.
+// status: 0 ok, 1 the answer is "no", 2 bad usage or input, 3 I/O, 4 internal, 130 stopped. An
+// operation may answer with another status and then moves bad input to another too (OpInfo).
 // Nothing is thrown.
 int RunCli(const std::vector<std::string>& words, const CliHost& host);
 

@@ -81,6 +81,17 @@ TEST(Cli, ExitStatusSaysHowItEnded) {
   EXPECT_EQ(Cli({"echo", "a", "q", "--end", "cancel"}).status, 130);
 }
 
+TEST(Cli, AnOperationMayAnswerWithAStatusOfItsOwn) {
+  EXPECT_EQ(Cli({"judge", "--left", "a"}).status, 0);
+  EXPECT_EQ(Cli({"judge", "--left", "a", "--right", "b", "c"}).status, 1);
+  EXPECT_EQ(Cli({"judge", "--left", "a", "--right", "b"}).status, 2);
+  EXPECT_EQ(Cli({"judge", "--left", "a", "--right", "b", "--json"}).status, 2);
+  EXPECT_EQ(Cli({"judge"}).status, 3) << "bad usage moves away from its answers";
+  EXPECT_EQ(Cli({"judge", "--left", "a", "--nothing"}).status, 3);
+  EXPECT_EQ(Cli({"judge", "--left", "bad"}).status, 3);
+  EXPECT_NE(CommandHelp(DescribeCommand(*FakeOps()[2]()), {}).find("Exit status: 0 yes"), std::string::npos);
+}
+
 TEST(Cli, ErrorsNameThePlaceAndTheHint) {
   const Outcome outcome = Cli({"echo", "a", "q", "--end", "io"});
   EXPECT_EQ(outcome.out, "");

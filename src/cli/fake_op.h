@@ -107,10 +107,43 @@ class PairOp final : public Op {
   bool deep_ = false;
 };
 
+// Has answers of its own beside yes and no, and lists behind flags.
+class JudgeOp final : public Op {
+ public:
+  OpInfo Info() const override {
+    OpInfo info;
+    info.name = "judge";
+    info.summary = "Judge two lists.";
+    info.example = "neurolens judge --left a b --right c";
+    info.bad_input_status = 3;
+    info.exit_status = "0 yes, 1 no, 2 perhaps, 3 bad input.";
+    return info;
+  }
+  void Bind(ParamBinder& binder) override {
+    binder.Add("left", left_, "One side.").Required();
+    binder.Add("right", right_, "The other side.");
+    binder.Add("loud", loud_, "Say it twice.");
+  }
+  Result<Reply> Run(OpContext&) override {
+    if (left_.front() == "bad") return NotFound("nobody is called 'bad'");
+    Reply reply;
+    reply.json = Json{{"left", left_}, {"right", right_}, {"loud", loud_}};
+    reply.answer_status = left_.size() == right_.size() ? 2 : 0;
+    reply.answer_is_no = left_.size() < right_.size();
+    return reply;
+  }
+  std::string Text(const Reply& reply, const TextStyle&) const override { return DumpJson(reply.json); }
+
+ private:
+  std::vector<std::string> left_, right_;
+  bool loud_ = false;
+};
+
 inline const std::vector<OpFactory>& FakeOps() {
   static const std::vector<OpFactory> ops = {
       []() -> std::unique_ptr<Op> { return std::make_unique<EchoOp>(); },
       []() -> std::unique_ptr<Op> { return std::make_unique<LookOp>(); },
+      []() -> std::unique_ptr<Op> { return std::make_unique<JudgeOp>(); },
   };
   return ops;
 }

@@ -112,6 +112,8 @@ std::string CommandHelp(const CommandInfo& command, const TextStyle& style) {
   if (!arguments.empty()) out += "\n" + Heading("Arguments", style) + DefinitionList(arguments, style);
   if (!options.empty()) out += "\n" + Heading("Options", style) + DefinitionList(options, style);
   out += "\n" + Heading("Example", style) + "  " + command.op.example + "\n";
+  if (!command.op.exit_status.empty())
+    out += "\n" + Wrap("Exit status: " + command.op.exit_status, width, 0) + "\n";
   out += "\n" +
          Wrap(
              "Every command also takes --json, --quiet, --store DIR and the other flags that "

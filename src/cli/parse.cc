@@ -204,12 +204,21 @@ class ParamParser {
     NL_ASSIGN(Json value, ConvertValue(param, flag.name, text));
     if (param.repeated) {
       args_[param.name].push_back(std::move(value));
-      return {};
+      return flag.value || !params_.empty() ? Status() : TakeMore(param, flag);
     }
     if (args_.contains(param.name) && param.kind != ParamKind::kBool) {
       return InvalidInput(fmt::format("{} is given twice", flag.name));
     }
     args_[param.name] = std::move(value);
+    return {};
+  }
+
+  // Without positionals a bare word can only belong to the list before it: --candidate A B C.
+  Status TakeMore(const ParamInfo& param, const FlagWord& flag) {
+    while (at_ < words_.size() && !LooksLikeFlag(words_[at_])) {
+      NL_ASSIGN(Json value, ConvertValue(param, flag.name, words_[at_++]));
+      args_[param.name].push_back(std::move(value));
+    }
     return {};
   }
 

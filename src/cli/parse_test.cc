@@ -94,6 +94,18 @@ TEST(Parse, RepeatedFlagsCollectAndOthersMayStandOnce) {
   EXPECT_EQ(Echo({"a", "q", "--scale", "1", "--scale", "2"}).error, "--scale is given twice");
 }
 
+TEST(Parse, AListBehindAFlagTakesEveryWordWhereNoneCanMeanAnythingElse) {
+  const auto judge = [](const Words& words) { return Parse(JudgeOp(), words); };
+  EXPECT_EQ(judge({"--left", "a", "b", "--right", "c", "d", "--loud"}).args,
+            (Json{{"left", {"a", "b"}}, {"right", {"c", "d"}}, {"loud", true}}));
+  EXPECT_EQ(judge({"--left", "a", "--left", "b", "-1"}).args["left"], (Json{"a", "b", "-1"}));
+  EXPECT_NE(judge({"--left=a", "b"}).error, "") << "written with =, it is one value";
+  EXPECT_NE(judge({"--left", "a", "--loud", "b"}).error, "");
+  EXPECT_NE(judge({"--left", "--right", "a"}).error, "");
+  // With positionals a word after the flag's own is one of those.
+  EXPECT_EQ(Echo({"--tag", "k=v", "a", "q"}).args["tag"], (Json{"k=v"}));
+}
+
 TEST(Parse, GlobalFlagsAreTakenAnywhere) {
   const Parsed parsed = Echo({"--json", "a", "--store", "/x", "q", "-q", "--color=never"});
   EXPECT_TRUE(parsed.options.json);

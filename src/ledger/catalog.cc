@@ -154,6 +154,18 @@ const std::vector<std::string>& RunSortNames() {
   return names;
 }
 
+Status CheckBaselineName(std::string_view name) {
+  const bool printable = std::all_of(name.begin(), name.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte > 0x20 && byte != 0x7f;
+  });
+  const bool good = !name.empty() && name.size() <= 100 && printable &&
+                    std::string_view("@-=").find(name[0]) == std::string_view::npos;
+  if (good) return {};
+  return InvalidInput(fmt::format("'{}' cannot be the name of a baseline", name))
+      .Hint("1 to 100 characters without spaces, not starting with @, - or =");
+}
+
 Result<CatalogRun> Catalog::Resolve(std::string_view ref) {
   if (ref.empty()) return InvalidInput("a run is named by id, id prefix, @latest or tag, not by nothing");
   if (ref.substr(0, 7) == "@latest") return ResolveLatest(*this, ref);

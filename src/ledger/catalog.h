@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Catalog: the small transactional list of runs in a store, with their tags.
+// Catalog: the small transactional list of runs in a store, with their tags, and the
+// baselines: named lists of runs that others are held against.
 // One interface for every engine; SQLite is in catalog_sqlite.h. Nothing here
 // names an engine, and one test suite holds for all of them.
 // Thread rule: one object, one thread at a time; any number of processes may hold
@@ -68,6 +69,18 @@ struct InsertOutcome {
   std::string run_id;  // of the new run, or of the run that already holds this content
 };
 
+// What "before" means to a gate: runs of one thing, in the order they were given.
+struct Baseline {
+  std::string name;
+  int64_t created_at_ns = 0;  // Unix time of the last change
+  std::string note;
+  std::vector<std::string> run_ids;
+};
+
+// 1 to 100 printable characters without spaces, not starting with @, - or =: it must never look like a
+// flag or another way to name a run.
+Status CheckBaselineName(std::string_view name);
+
 class Catalog {
  public:
   virtual ~Catalog() = default;
@@ -83,7 +96,17 @@ class Catalog {
   virtual Result<std::optional<CatalogRun>> Latest(int64_t back) = 0;
   virtual Status SetTag(std::string_view run_id, std::string_view key, std::string_view value) = 0;
   virtual Status RemoveTag(std::string_view run_id, std::string_view key) = 0;
+  // Also takes it out of every baseline; who must not do that asks BaselinesOf first.
   virtual Status Remove(std::string_view run_id) = 0;
+
+  // Makes the baseline, or replaces it as a whole. NotFound when one of its runs is not in the catalog.
+  virtual Status SetBaseline(const Baseline& baseline) = 0;
+  virtual Result<std::optional<Baseline>> FindBaseline(std::string_view name) = 0;
+  virtual Result<std::vector<Baseline>> ListBaselines() = 0;  // by name
+  virtual Status RemoveBaseline(std::string_view name) = 0;
+  // Names of the baselines that a run is part of.
+  virtual Result<std::vector<std::string>> BaselinesOf(std::string_view run_id) = 0;
+
   virtual Result<int64_t> Count() = 0;
   // Problems the engine finds in its own storage; empty: none.
   virtual Result<std::vector<std::string>> CheckIntegrity() = 0;

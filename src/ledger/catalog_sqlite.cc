@@ -52,7 +52,22 @@ CREATE TABLE tag (
 ) WITHOUT ROWID;
 CREATE INDEX tag_value ON tag(key, value);
 )sql",
+    R"sql(
+CREATE TABLE baseline (
+  name TEXT NOT NULL PRIMARY KEY,
+  created_at_ns INTEGER NOT NULL,
+  note TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE baseline_run (
+  name TEXT NOT NULL REFERENCES baseline(name) ON DELETE CASCADE,
+  position INTEGER NOT NULL,
+  run_id TEXT NOT NULL REFERENCES run(run_id) ON DELETE CASCADE,
+  PRIMARY KEY (name, position)
+) WITHOUT ROWID;
+CREATE INDEX baseline_run_id ON baseline_run(run_id);
+)sql",
 };
+constexpr int kBaselineVersion = 2;  // from which there are baselines
 constexpr int kVersion = static_cast<int>(std::size(kMigrations));
 
 // Order matters: ReadRun counts columns from here, Insert binds by it.
@@ -181,6 +196,16 @@ const char* SortColumn(RunSort sort) {
   return "r.added_seq";
 }
 
+// The first column of every row.
+Result<std::vector<std::string>> Texts(Statement& s) {
+  std::vector<std::string> out;
+  for (;;) {
+    NL_ASSIGN(const bool row, s.Step());
+    if (!row) return out;
+    out.push_back(s.Text(0));
+  }
+}
+
 class SqliteCatalog final : public Catalog {
  public:
   explicit SqliteCatalog(std::string path) : path_(std::move(path)) {}
@@ -202,6 +227,11 @@ class SqliteCatalog final : public Catalog {
   Status SetTag(std::string_view run_id, std::string_view key, std::string_view value) override;
   Status RemoveTag(std::string_view run_id, std::string_view key) override;
   Status Remove(std::string_view run_id) override;
+  Status SetBaseline(const Baseline& baseline) override;
+  Result<std::optional<Baseline>> FindBaseline(std::string_view name) override;
+  Result<std::vector<Baseline>> ListBaselines() override;
+  Status RemoveBaseline(std::string_view name) override;
+  Result<std::vector<std::string>> BaselinesOf(std::string_view run_id) override;
   Result<int64_t> Count() override { return Number("SELECT count(*) FROM run"); }
   Result<std::vector<std::string>> CheckIntegrity() override;
 
@@ -221,6 +251,7 @@ class SqliteCatalog final : public Catalog {
 
   std::string path_;
   sqlite3* db_ = nullptr;
+  int64_t version_ = 0;  // of the file as it is read
 };
 
 Status SqliteCatalog::Execute(const std::string& sql) {
@@ -312,11 +343,15 @@ Status SqliteCatalog::Open(CatalogMode mode) {
                            path_, version, kVersion))
         .Hint("use that newer version, or another store");
   }
+  version_ = version;
   if (version == kVersion) return {};
-  if (mode == CatalogMode::kReadWrite) return Migrate();
+  if (mode == CatalogMode::kReadWrite) {
+    NL_TRY(Migrate());
+    version_ = kVersion;
+    return {};
+  }
   if (version == 0) return NotFound(fmt::format("the catalog {} is still empty", path_));
-  return Unsupported(fmt::format("the catalog {} is of an older version", path_))
-      .Hint("neurolens doctor --repair brings it up to date");
+  return {};  // older, and not ours to change here: what it does not have yet reads as none
 }
 
 template <class Body>
@@ -461,6 +496,70 @@ Status SqliteCatalog::Remove(std::string_view run_id) {
     if (sqlite3_changes(db_) == 0) return NotFound(fmt::format("there is no run {}", run_id));
     return {};
   });
+}
+
+Status SqliteCatalog::SetBaseline(const Baseline& baseline) {
+  NL_TRY(CheckBaselineName(baseline.name));
+  return Transaction([&]() -> Status {
+    for (const std::string& run_id : baseline.run_ids) {
+      NL_ASSIGN(const auto run, Find(run_id));
+      if (!run) return NotFound(fmt::format("there is no run {}", run_id));
+    }
+    Statement clear = Prepare("DELETE FROM baseline WHERE name = ?");
+    clear.Bind(baseline.name);
+    NL_TRY(clear.Run());
+    Statement head = Prepare("INSERT INTO baseline (name, created_at_ns, note) VALUES (?,?,?)");
+    head.Bind(baseline.name).Bind(baseline.created_at_ns).Bind(baseline.note);
+    NL_TRY(head.Run());
+    for (size_t i = 0; i < baseline.run_ids.size(); ++i) {
+      Statement row = Prepare("INSERT INTO baseline_run (name, position, run_id) VALUES (?,?,?)");
+      row.Bind(baseline.name).Bind(static_cast<int64_t>(i)).Bind(baseline.run_ids[i]);
+      NL_TRY(row.Run());
+    }
+    return {};
+  });
+}
+
+Result<std::optional<Baseline>> SqliteCatalog::FindBaseline(std::string_view name) {
+  if (version_ < kBaselineVersion) return std::optional<Baseline>();
+  Statement s = Prepare("SELECT name, created_at_ns, note FROM baseline WHERE name = ?");
+  s.Bind(name);
+  NL_ASSIGN(const bool found, s.Step());
+  if (!found) return std::optional<Baseline>();
+  Baseline out{s.Text(0), s.Int(1), s.Text(2), {}};
+  Statement runs = Prepare("SELECT run_id FROM baseline_run WHERE name = ? ORDER BY position");
+  runs.Bind(name);
+  NL_ASSIGN(out.run_ids, Texts(runs));
+  return std::optional<Baseline>(std::move(out));
+}
+
+Result<std::vector<Baseline>> SqliteCatalog::ListBaselines() {
+  std::vector<Baseline> out;
+  if (version_ < kBaselineVersion) return out;
+  Statement s = Prepare("SELECT name FROM baseline ORDER BY name");
+  NL_ASSIGN(const std::vector<std::string> names, Texts(s));
+  for (const std::string& name : names) {
+    NL_ASSIGN(std::optional<Baseline> baseline, FindBaseline(name));
+    if (baseline) out.push_back(*std::move(baseline));
+  }
+  return out;
+}
+
+Status SqliteCatalog::RemoveBaseline(std::string_view name) {
+  return Transaction([&]() -> Status {
+    Statement s = Prepare("DELETE FROM baseline WHERE name = ?");
+    s.Bind(name);
+    NL_TRY(s.Run());
+    if (sqlite3_changes(db_) == 0) return NotFound(fmt::format("there is no baseline '{}'", name));
+    return {};
+  });
+}
+
+Result<std::vector<std::string>> SqliteCatalog::BaselinesOf(std::string_view run_id) {
+  if (version_ < kBaselineVersion) return std::vector<std::string>();
+  Statement s = Prepare("SELECT DISTINCT name FROM baseline_run WHERE run_id = ? ORDER BY name");
+  s.Bind(run_id);
+  return Texts(s);
 }
 
 Result<std::vector<std::string>> SqliteCatalog::CheckIntegrity() {

@@ -184,6 +184,72 @@ TEST_F(CatalogTest, RemovingARunTakesItsTagsWithIt) {
   EXPECT_TRUE(Must(catalog_->Find("01930001-a"))->tags.empty());
 }
 
+TEST_F(CatalogTest, BaselineKeepsItsRunsInOrderAndIsReplacedAsAWhole) {
+  for (const char* id : {"01930001-a", "01930002-b", "01930003-c"}) Insert(MakeRun(id, id));
+  Must(catalog_->SetBaseline({"main", 17, "before the rewrite", {"01930003-c", "01930001-a"}}));
+  Must(catalog_->SetBaseline({"a/b'c\xc3\xa4", 18, "", {"01930001-a"}}));
+  auto found = Must(catalog_->FindBaseline("main"));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->run_ids, (std::vector<std::string>{"01930003-c", "01930001-a"}));
+  EXPECT_EQ(found->created_at_ns, 17);
+  EXPECT_EQ(found->note, "before the rewrite");
+  EXPECT_FALSE(Must(catalog_->FindBaseline("Main")).has_value());
+  const std::vector<Baseline> all = Must(catalog_->ListBaselines());
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].name, "a/b'c\xc3\xa4");
+  EXPECT_EQ(all[1].name, "main");
+  EXPECT_EQ(Must(catalog_->BaselinesOf("01930001-a")), (std::vector<std::string>{"a/b'c\xc3\xa4", "main"}));
+  EXPECT_TRUE(Must(catalog_->BaselinesOf("01930002-b")).empty());
+  Must(catalog_->SetBaseline({"main", 19, "", {"01930002-b"}}));
+  found = Must(catalog_->FindBaseline("main"));
+  EXPECT_EQ(found->run_ids, (std::vector<std::string>{"01930002-b"}));
+  Must(catalog_->RemoveBaseline("main"));
+  EXPECT_EQ(catalog_->RemoveBaseline("main").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(Must(catalog_->Count()), 3) << "its runs stay";
+}
+
+TEST_F(CatalogTest, BaselineOfAMissingRunIsRefusedAndChangesNothing) {
+  Insert(MakeRun("01930001-a", "1"));
+  Must(catalog_->SetBaseline({"main", 1, "", {"01930001-a"}}));
+  EXPECT_EQ(catalog_->SetBaseline({"main", 2, "", {"01930001-a", "nope"}}).error().code,
+            ErrorCode::kNotFound);
+  EXPECT_EQ(Must(catalog_->FindBaseline("main"))->created_at_ns, 1);
+  for (const char* bad : {"", "@latest", "-x", "=", "two words", "tab\t", "line\n", "\x7f"}) {
+    EXPECT_EQ(catalog_->SetBaseline({bad, 1, "", {}}).error().code, ErrorCode::kInvalidInput) << bad;
+  }
+  EXPECT_EQ(catalog_->SetBaseline({std::string(101, 'a'), 1, "", {}}).error().code, ErrorCode::kInvalidInput);
+}
+
+TEST_F(CatalogTest, RemovingARunTakesItOutOfItsBaselines) {
+  Insert(MakeRun("01930001-a", "1"));
+  Insert(MakeRun("01930002-b", "2"));
+  Must(catalog_->SetBaseline({"main", 1, "", {"01930001-a", "01930002-b"}}));
+  Must(catalog_->Remove("01930001-a"));
+  EXPECT_EQ(Must(catalog_->FindBaseline("main"))->run_ids, (std::vector<std::string>{"01930002-b"}));
+  EXPECT_TRUE(Must(catalog_->CheckIntegrity()).empty());
+}
+
+// A store of the first version: as it was written before there were baselines.
+TEST_F(CatalogTest, OlderFileIsReadAsItIsAndBroughtUpToDateByAWriter) {
+  CatalogRun run = MakeRun("01930001-a", "1");
+  run.tags = {{"name", "x"}};
+  Insert(run);
+  catalog_.reset();
+  SqliteExec("DROP TABLE baseline_run; DROP TABLE baseline; PRAGMA user_version = 1");
+  {
+    auto reader = Must(OpenSqliteCatalog(path(), CatalogMode::kReadOnly));
+    EXPECT_EQ(Must(reader->Find("01930001-a"))->tags, run.tags);
+    EXPECT_TRUE(Must(reader->ListBaselines()).empty());
+    EXPECT_FALSE(Must(reader->FindBaseline("main")).has_value());
+    EXPECT_TRUE(Must(reader->BaselinesOf("01930001-a")).empty());
+  }
+  catalog_ = Must(OpenSqliteCatalog(path(), CatalogMode::kReadWrite));
+  EXPECT_EQ(Must(catalog_->Find("01930001-a"))->tags, run.tags);
+  Must(catalog_->SetBaseline({"main", 1, "", {"01930001-a"}}));
+  auto reader = Must(OpenSqliteCatalog(path(), CatalogMode::kReadOnly));
+  EXPECT_EQ(Must(reader->ListBaselines()).size(), 1u);
+}
+
 TEST_F(CatalogTest, NewerFileIsRefusedWithItsVersion) {
   catalog_.reset();
   SqliteExec("PRAGMA user_version = 999");

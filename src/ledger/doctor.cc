@@ -204,12 +204,14 @@ void Examination::CheckStaging() {
 
 Status Examination::Rebuild(int* restored) {
   const std::string path = CatalogPath(store_);
-  // Tags given after the import live only in the catalog: save what can still be read.
+  // Tags given after the import, and baselines, live only in the catalog: save what can still be read.
   std::map<std::string, std::map<std::string, std::string>> tags;
+  std::vector<Baseline> baselines;
   if (auto old = OpenSqliteCatalog(path, CatalogMode::kReadOnly); old.ok()) {
     if (auto runs = (*old)->List({}); runs.ok()) {
       for (const CatalogRun& run : *runs) tags[run.run_id] = run.tags;
     }
+    if (auto saved = (*old)->ListBaselines(); saved.ok()) baselines = *std::move(saved);
   }
   const std::string suffix = fmt::format(".damaged-{}", UnixNowNs() / 1'000'000'000);
   for (const char* part : {"", "-wal", "-shm"}) {
@@ -226,6 +228,15 @@ Status Examination::Rebuild(int* restored) {
     if (const auto it = tags.find(name); it != tags.end()) run->tags = it->second;
     NL_ASSIGN(InsertOutcome outcome, catalog_->Insert(*run));
     if (outcome.inserted) ++*restored;
+  }
+  for (Baseline& baseline : baselines) {
+    std::vector<std::string> present;
+    for (std::string& run_id : baseline.run_ids) {
+      NL_ASSIGN(const auto run, catalog_->Find(run_id));
+      if (run) present.push_back(std::move(run_id));
+    }
+    baseline.run_ids = std::move(present);
+    NL_TRY(catalog_->SetBaseline(baseline));
   }
   return {};
 }

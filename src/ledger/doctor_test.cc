@@ -2,6 +2,7 @@
 #include "ledger/doctor.h"
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include <filesystem>
 #include <fstream>
@@ -103,6 +104,28 @@ TEST_F(DoctorTest, DamagedCatalogIsRebuiltExactlyFromTheRunFolders) {
   ASSERT_EQ(after.size(), before.size());
   for (size_t i = 0; i < after.size(); ++i)
     EXPECT_EQ(CatalogRunToJson(after[i]), CatalogRunToJson(before[i]));
+}
+
+// A damage that the header does not show: the baselines can still be read and go on with the runs there are.
+TEST_F(DoctorTest, RebuildKeepsTheBaselinesItCanRead) {
+  std::vector<std::string> ids;
+  {
+    auto store = OpenStore();
+    for (int i = 0; i < 2; ++i) ids.push_back(AddRun(*store, std::to_string(i)));
+    Must(store->catalog().SetBaseline({"main", 5, "n", {ids[1], ids[0]}}));
+  }
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(CatalogPath(path()).c_str(), &db), SQLITE_OK);
+  // foreign_key_check then reports a row, which doctor takes as damage.
+  ASSERT_EQ(sqlite3_exec(db, "INSERT INTO baseline_run VALUES ('main', 7, 'gone')", nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(db);
+  EXPECT_FALSE(Examine().Healthy());
+  EXPECT_TRUE(Examine(true).Healthy());
+  const auto baseline = Must(OpenStore()->catalog().FindBaseline("main"));
+  ASSERT_TRUE(baseline.has_value());
+  EXPECT_EQ(baseline->run_ids, (std::vector<std::string>{ids[1], ids[0]}));
+  EXPECT_EQ(baseline->note, "n");
 }
 
 TEST_F(DoctorTest, LostCatalogIsRebuiltAlsoFromDocumentsAlone) {

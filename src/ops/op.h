@@ -122,7 +122,10 @@ struct OpInfo {
   Cost cost = Cost::kInstant;
   bool writes = false;  // changes the store
   bool hidden = false;  // internal: kept out of lists
-  Json reply_schema;    // JSON Schema (draft-07) of the reply
+  // Exit status of bad usage and bad input: 2, unless the command's own answers use it (gate).
+  int bad_input_status = 2;
+  std::string exit_status;  // what its exit status says, where that is not as everywhere; one line
+  Json reply_schema;        // JSON Schema (draft-07) of the reply
 };
 
 // Progress of long work; `total` 0 means unknown. Called from any thread.
@@ -141,6 +144,8 @@ struct OpContext {
 struct Reply {
   Json json;
   bool answer_is_no = false;  // exit status 1: the question was answered, with "no"
+  // Exit status of an answer that is neither yes nor no (gate: 2, undecided); 0: by answer_is_no.
+  int answer_status = 0;
   // Parts of the request that failed while others succeeded; the exit status is the first
   // one\'s. The JSON tells them too.
   std::vector<Error> problems;

@@ -148,6 +148,23 @@ TEST_F(StoreOpsTest, RmDeletesAllNamedOrNone) {
   EXPECT_EQ(Must(Call("ls", "{}")).json["total"], 0);
 }
 
+TEST_F(StoreOpsTest, RmLeavesTheRunsOfABaselineAloneUnlessForced) {
+  AddRuns();
+  {
+    auto store = Must(Store::Open(store_path(), Store::Mode::kReadWrite));
+    Must(store->catalog().SetBaseline({"main", 1, "", {first_}}));
+  }
+  const Result<Reply> refused = Call("rm", R"j({"runs": ["@latest", "baseline"]})j");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kInvalidInput);
+  EXPECT_TRUE(Has(refused.error().message, "is part of baseline main")) << refused.error().message;
+  EXPECT_EQ(Must(Call("ls", "{}")).json["total"], 2) << "not even the run that is free";
+  EXPECT_FALSE(Call("rm", R"j({"runs": ["@all"], "yes": true})j").ok());
+  Must(Call("rm", R"j({"runs": ["baseline"], "force": true})j"));
+  auto store = Must(Store::Open(store_path(), Store::Mode::kReadOnly));
+  EXPECT_TRUE(Must(store->catalog().FindBaseline("main"))->run_ids.empty());
+}
+
 TEST_F(StoreOpsTest, QueryAsksOneSeveralOrAllRuns) {
   AddRuns();
   EXPECT_EQ(Must(Call("query", R"j({"args": ["SELECT sum(dur_ns) FROM kernel"]})j")).json["rows"],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decide: trimmed means of logarithms, studentised, held against their own permutation
-// distribution; Student's t where there are too few runs to permute.
+// Decide: means of logarithms with the far values pulled in, studentised, held against
+// their own permutation distribution; Student's t where there are too few runs to deal.
 
 #include <algorithm>
 #include <cmath>
@@ -19,125 +19,173 @@ namespace nl {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kTrim = 0.1;                // of the runs, off each end
+constexpr double kClip = 2.5;                // robust standard deviations a value may lie out
+constexpr size_t kLeastToClip = 7;           // runs a side: with fewer nobody knows what is far out
+constexpr size_t kLeastRuns = 3;             // a side, for a verdict from their spread
 constexpr int kPermutations = 4999;          // p-values down to 2/5000 from counting alone
+constexpr double kEdge = 0.05;               // where the reference is asked how far Student's t is off
 constexpr double kPower = 0.9;               // what more_runs_needed aims at
 constexpr int64_t kMostRuns = 100'000;       // beyond it, more runs are not the answer
 constexpr int64_t kRunsWithoutSpread = 5;    // a side, when nothing is known of the spread
-constexpr double kLeastForCorrelation = 10;  // neighbouring runs, to look for drift among them
-constexpr double kCorrelationZ = 1.0;        // standard errors above 0 from which drift is believed
+constexpr double kLeastForCorrelation = 16;  // neighbouring runs, to look for drift among them
 
-// Location of one sample with its squared standard error.
-struct Location {
-  double mean = 0, se2 = 0, df = 0;
-};
-
-// Yuen's trimmed mean and winsorised variance. `v` is sorted and has two values at least.
-Location TrimmedLocation(const double* v, size_t n) {
-  const size_t cut = static_cast<size_t>(kTrim * static_cast<double>(n));
-  double sum = 0;
-  double squares = 0;
-  for (size_t i = cut; i < n - cut; ++i) {
-    sum += v[i];
-    squares += v[i] * v[i];
-  }
-  const double kept = static_cast<double>(n - 2 * cut);
-  const double all = static_cast<double>(n);
-  const double ends = static_cast<double>(cut);
-  const double low = v[cut];
-  const double high = v[n - cut - 1];
-  const double winsorised_sum = sum + ends * (low + high);
-  const double winsorised_squares = squares + ends * (low * low + high * high);
-  const double deviations = std::max(0.0, winsorised_squares - winsorised_sum * winsorised_sum / all);
-  return {sum / kept, deviations / (kept * (kept - 1)), kept - 1};
+double Middle(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  return (v[(v.size() - 1) / 2] + v[v.size() / 2]) / 2;
 }
 
-Location LocationOf(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return TrimmedLocation(v.data(), v.size());
+// 1.4826 x the median distance from `centre`: the standard deviation, were it normal.
+double RobustDeviation(const std::vector<double>& v, double centre) {
+  std::vector<double> distance(v);
+  for (double& d : distance) d = std::fabs(d - centre);
+  return 1.4826 * Middle(std::move(distance));
+}
+
+// Pulls what lies beyond `reach` of the centre in to it; gives the share it left alone. A reach of
+// zero (half of the values are equal) pulls nothing.
+double Clip(std::vector<double>& v, double centre, double reach) {
+  if (!(reach > 0)) return 1;
+  size_t alone = 0;
+  for (double& x : v) {
+    const double clipped = std::clamp(x, centre - reach, centre + reach);
+    alone += clipped == x ? 1 : 0;
+    x = clipped;
+  }
+  return static_cast<double>(alone) / static_cast<double>(v.size());
+}
+
+// Mean of one sample with its squared standard error.
+struct Location {
+  double mean = 0, se2 = 0;
+};
+
+Location FromSums(double sum, double squares, double n) {
+  return {sum / n, std::max(0.0, squares - sum * sum / n) / (n * (n - 1))};
+}
+
+Location MeanOf(const std::vector<double>& v) {
+  double sum = 0;
+  for (const double x : v) sum += x;
+  const double mean = sum / static_cast<double>(v.size());
+  double squares = 0;
+  for (const double x : v) squares += (x - mean) * (x - mean);
+  const double n = static_cast<double>(v.size());
+  return {mean, n > 1 ? squares / (n * (n - 1)) : 0};
 }
 
 // Difference over its standard error.
 double Studentised(double difference, double se2) {
-  if (se2 > 0) return difference / std::sqrt(se2);
-  return difference == 0 ? 0 : std::copysign(std::numeric_limits<double>::infinity(), difference);
+  if (se2 > 1e-24 * difference * difference) return difference / std::sqrt(se2);
+  return difference == 0 ? 0 : std::copysign(1e12, difference);
 }
 
-// What the statistic does when nothing has changed: sorted values from resampling.
+// What the statistic does when nothing has changed: sorted values from dealing out again.
 using Reference = std::vector<double>;
 
-// Both sides pooled and dealt out again, many times. The values are sorted once; each deal is a
-// choice of places, so that both hands come out sorted.
-Reference PermuteTwo(const std::vector<double>& a, const std::vector<double>& b, uint64_t seed) {
-  std::vector<double> pool(a);
-  pool.insert(pool.end(), b.begin(), b.end());
-  std::sort(pool.begin(), pool.end());
-  const size_t n = pool.size();
-  std::vector<uint32_t> places(n);
-  std::iota(places.begin(), places.end(), 0u);
-  std::vector<uint8_t> in_a(n);
-  std::vector<double> hand_a(a.size()), hand_b(b.size());
-  SeededRandom random(seed);
-  Reference out;
-  out.reserve(kPermutations);
-  for (int round = 0; round < kPermutations; ++round) {
-    std::fill(in_a.begin(), in_a.end(), uint8_t{0});
-    for (size_t i = 0; i < a.size(); ++i) {
-      std::swap(places[i], places[i + random.Below(static_cast<uint32_t>(n - i))]);
-      in_a[places[i]] = 1;
+// The statistic for one way to deal the pool, by the sums of the first hand.
+class Dealer {
+ public:
+  Dealer(const std::vector<double>& a, const std::vector<double>& b)
+      : pool_(a), size_a_(static_cast<double>(a.size())), size_b_(static_cast<double>(b.size())) {
+    pool_.insert(pool_.end(), b.begin(), b.end());
+    for (const double v : pool_) {
+      sum_ += v;
+      squares_ += v * v;
     }
-    size_t at_a = 0;
-    size_t at_b = 0;
-    for (size_t i = 0; i < n; ++i) {
-      if (in_a[i]) {
-        hand_a[at_a++] = pool[i];
-      } else {
-        hand_b[at_b++] = pool[i];
-      }
-    }
-    const Location la = TrimmedLocation(hand_a.data(), hand_a.size());
-    const Location lb = TrimmedLocation(hand_b.data(), hand_b.size());
-    out.push_back(Studentised(lb.mean - la.mean, la.se2 + lb.se2));
   }
+  double Statistic(double sum, double squares) const {
+    const Location a = FromSums(sum, squares, size_a_);
+    const Location b = FromSums(sum_ - sum, squares_ - squares, size_b_);
+    return Studentised(b.mean - a.mean, a.se2 + b.se2);
+  }
+  const std::vector<double>& pool() const { return pool_; }
+
+ private:
+  std::vector<double> pool_;
+  double size_a_, size_b_;
+  double sum_ = 0, squares_ = 0;
+};
+
+// Every way to deal, where they can be counted through.
+Reference DealAll(const Dealer& dealer, size_t hand) {
+  const std::vector<double>& pool = dealer.pool();
+  std::vector<size_t> chosen(hand);
+  std::iota(chosen.begin(), chosen.end(), size_t{0});
+  Reference out;
+  while (true) {
+    double sum = 0;
+    double squares = 0;
+    for (const size_t i : chosen) {
+      sum += pool[i];
+      squares += pool[i] * pool[i];
+    }
+    out.push_back(dealer.Statistic(sum, squares));
+    size_t at = hand;
+    while (at > 0 && chosen[at - 1] == pool.size() - hand + at - 1) --at;
+    if (at == 0) break;
+    ++chosen[at - 1];
+    for (size_t i = at; i < hand; ++i) chosen[i] = chosen[i - 1] + 1;
+  }
+  return out;
+}
+
+Reference DealSome(const Dealer& dealer, size_t hand, uint64_t seed) {
+  std::vector<double> pool = dealer.pool();
+  SeededRandom random(seed);
+  Reference out(kPermutations);
+  for (double& t : out) {
+    double sum = 0;
+    double squares = 0;
+    for (size_t i = 0; i < hand; ++i) {
+      std::swap(pool[i], pool[i + random.Below(static_cast<uint32_t>(pool.size() - i))]);
+      sum += pool[i];
+      squares += pool[i] * pool[i];
+    }
+    t = dealer.Statistic(sum, squares);
+  }
+  return out;
+}
+
+// How many ways there are to deal: what bounds a permutation p-value from below.
+double Ways(size_t a, size_t b) {
+  return std::exp(std::lgamma(static_cast<double>(a + b + 1)) - std::lgamma(static_cast<double>(a + 1)) -
+                  std::lgamma(static_cast<double>(b + 1)));
+}
+
+// Both sides pooled and dealt out again.
+Reference Deal(const std::vector<double>& a, const std::vector<double>& b, uint64_t seed) {
+  const Dealer dealer(a, b);
+  Reference out = Ways(a.size(), b.size()) <= kPermutations ? DealAll(dealer, a.size())
+                                                            : DealSome(dealer, a.size(), seed);
   std::sort(out.begin(), out.end());
   return out;
 }
 
 // Differences with their signs thrown anew.
 Reference FlipSigns(const std::vector<double>& differences, uint64_t seed) {
-  std::vector<double> flipped(differences.size());
+  double squares = 0;
+  for (const double d : differences) squares += d * d;
   SeededRandom random(seed);
-  Reference out;
-  out.reserve(kPermutations);
-  for (int round = 0; round < kPermutations; ++round) {
-    for (size_t i = 0; i < flipped.size(); ++i) {
-      flipped[i] = (random.Next() >> 63) != 0 ? differences[i] : -differences[i];
-    }
-    const Location l = LocationOf(flipped);
-    out.push_back(Studentised(l.mean, l.se2));
+  Reference out(kPermutations);
+  for (double& t : out) {
+    double sum = 0;
+    for (const double d : differences) sum += (random.Next() >> 63) != 0 ? d : -d;
+    const Location l = FromSums(sum, squares, static_cast<double>(differences.size()));
+    t = Studentised(l.mean, l.se2);
   }
   std::sort(out.begin(), out.end());
   return out;
 }
 
-// Equal-tailed: twice the share that lies at least as far out on the side of `t`.
-double PermutationP(const Reference& reference, double t) {
+// Equal-tailed: twice the share that lies at least as far out on the side of `t`. A drawn
+// reference does not hold the deal that was seen, so that one is added.
+double PermutationP(const Reference& reference, double t, bool drawn) {
   const double slack = 1e-9 * std::max(1.0, std::fabs(t));
   const auto above = reference.end() - std::lower_bound(reference.begin(), reference.end(), t - slack);
   const auto below = std::upper_bound(reference.begin(), reference.end(), t + slack) - reference.begin();
-  const double count = static_cast<double>(std::min(above, below)) + 1;
-  return std::min(1.0, 2 * count / static_cast<double>(reference.size() + 1));
-}
-
-double Quantile(const Reference& reference, double share) {
-  const double at = share * static_cast<double>(reference.size() - 1);
-  return reference[static_cast<size_t>(std::llround(at))];
-}
-
-// How many ways there are to deal: what bounds a permutation p-value from below.
-double LogWays(size_t a, size_t b) {
-  return std::lgamma(static_cast<double>(a + b + 1)) - std::lgamma(static_cast<double>(a + 1)) -
-         std::lgamma(static_cast<double>(b + 1));
+  const double extra = drawn ? 1 : 0;
+  const double count = static_cast<double>(std::min(above, below)) + extra;
+  return std::min(1.0, 2 * count / (static_cast<double>(reference.size()) + extra));
 }
 
 // Ranks around their middle: an outlier can neither hide nor make a correlation.
@@ -156,7 +204,7 @@ std::vector<double> CentredRanks(const std::vector<double>& v) {
   return rank;
 }
 
-// Lag-1 correlation within the sides, freed of its bias toward -1/n; 0 when it may well be chance.
+// Lag-1 correlation within the sides, freed of its bias toward -1/n; 0 when negative or unknown.
 double RunCorrelation(const std::vector<const std::vector<double>*>& sides) {
   double products = 0;
   double squares = 0;
@@ -172,8 +220,7 @@ double RunCorrelation(const std::vector<const std::vector<double>*>& sides) {
   if (squares <= 0 || pairs < kLeastForCorrelation) return 0;
   const double found = products / squares;
   const double per_side = count / static_cast<double>(sides.size());
-  const double phi = found + (1 + 3 * found) / per_side;
-  return phi * std::sqrt(pairs) > kCorrelationZ ? std::min(phi, 0.9) : 0;
+  return std::clamp(found + (1 + 3 * found) / per_side, 0.0, 0.8);
 }
 
 // The factor on the squared standard error of a mean of n values of an AR(1) with this lag-1
@@ -186,62 +233,126 @@ double VarianceInflation(double phi, double n) {
   return factor / std::max(0.1, 1 - (factor - 1) / (n - 1));
 }
 
+// Correlated runs also know their own spread less well than their number says.
+double Widening(double phi, double df_left, double df, double alpha) {
+  return phi > 0 ? StudentQuantile(alpha, std::max(3.0, df_left)) / StudentQuantile(alpha, df) : 1;
+}
+
+// How much farther out than Student's t a reference goes, on each side.
+struct Stretch {
+  double below = 1, above = 1;
+};
+
+Stretch MeasureStretch(const Reference& reference, double df) {
+  const size_t out = static_cast<size_t>(kEdge / 2 * static_cast<double>(reference.size()));
+  const double expected = StudentQuantile(kEdge, df);
+  return {std::max(1.0, -reference[out] / expected),
+          std::max(1.0, reference[reference.size() - 1 - out] / expected)};
+}
+
 // The difference of two sides on the working scale, with everything a verdict needs.
 struct Effect {
   double difference = 0, low = 0, high = 0, se = 0, df = 0, p = 1, phi = 0;
 };
 
-// Beyond what counting can resolve, the tail of Student's t, stretched to meet the reference.
-double TailP(const Reference& reference, double t, double df, double counted) {
-  if (counted * static_cast<double>(reference.size()) > 20) return counted;
-  const double edge = 0.01;
-  const double seen = t > 0 ? Quantile(reference, 1 - edge / 2) : -Quantile(reference, edge / 2);
-  const double stretch = std::max(1.0, seen / StudentQuantile(edge, df));
-  return std::min(counted, StudentTwoSidedP(t / stretch, df));
-}
+// What the permutations of one layout (two samples, or pairs) give.
+struct Permuted {
+  double p = 1;        // of no difference, by counting
+  bool drawn = false;  // not every deal was counted through
+  Reference residual;  // when the difference seen is the true one
+};
 
-// `deal` makes the reference of the samples as they are (no difference at all) or of their
-// residuals (the difference seen is the true one).
-template <class Deal>
-void Judge(Effect& e, double alpha, double log_ways, const Deal& deal) {
+// `permute` is called only where there are deals enough for a p-value of alpha.
+template <class Permute>
+void Judge(Effect& e, double alpha, double ways, const Permute& permute) {
   if (!(e.se > 0)) {  // equal to the last bit, run after run: a count or a size, not a time
     e.low = e.high = e.difference;
     e.p = e.difference == 0 ? 1 : 0;
     return;
   }
+  Stretch stretch;
   const double t = e.difference / e.se;
-  if (log_ways < std::log(4 / alpha)) {
-    const double reach = StudentQuantile(alpha, e.df) * e.se;
-    e.low = e.difference - reach;
-    e.high = e.difference + reach;
+  if (ways < 2 / alpha) {
     e.p = StudentTwoSidedP(t, e.df);
-    return;
+  } else {
+    const Permuted permuted = permute();
+    stretch = MeasureStretch(permuted.residual, e.df);
+    const double tail = StudentTwoSidedP(t / (t > 0 ? stretch.above : stretch.below), e.df);
+    // Few deals: both must agree. Drawn deals resolve no less than 2 in kPermutations; beyond it
+    // the stretched tail of Student's t goes on.
+    e.p = permuted.drawn && permuted.p * kPermutations < 20 ? std::min(permuted.p, tail) : permuted.p;
+    if (!permuted.drawn) e.p = std::max(permuted.p, tail);
   }
-  const Reference residual = deal(true);
-  e.low = e.difference - Quantile(residual, 1 - alpha / 2) * e.se;
-  e.high = e.difference - Quantile(residual, alpha / 2) * e.se;
-  e.p = TailP(residual, t, e.df, PermutationP(deal(false), t));
+  const double reach = StudentQuantile(alpha, e.df) * e.se;
+  e.low = e.difference - reach * stretch.above;
+  e.high = e.difference + reach * stretch.below;
 }
 
-std::vector<double> Shifted(const std::vector<double>& v, double by) {
-  std::vector<double> out(v);
-  for (double& x : out) x -= by;
+std::vector<double> Shifted(std::vector<double> v, double by) {
+  for (double& x : v) x -= by;
+  return v;
+}
+
+// Side by side, far values pulled in by a common measure.
+struct Sides {
+  std::vector<double> a, b;
+  double kept_a = 1, kept_b = 1;
+};
+
+Sides ClipSides(const std::vector<double>& a, const std::vector<double>& b) {
+  Sides out{a, b};
+  if (std::min(a.size(), b.size()) < kLeastToClip) return out;
+  const double middle_a = Middle(a);
+  const double middle_b = Middle(b);
+  std::vector<double> residuals = Shifted(a, middle_a);
+  const std::vector<double> rest = Shifted(b, middle_b);
+  residuals.insert(residuals.end(), rest.begin(), rest.end());
+  const double reach = kClip * RobustDeviation(residuals, 0);
+  out.kept_a = Clip(out.a, middle_a, reach);
+  out.kept_b = Clip(out.b, middle_b, reach);
+  return out;
+}
+
+// As if no one knew who is who: the pool decides what is far out, so that every deal is alike.
+Sides ClipPool(const std::vector<double>& a, const std::vector<double>& b) {
+  Sides out{a, b};
+  if (std::min(a.size(), b.size()) < kLeastToClip) return out;
+  std::vector<double> pool(a);
+  pool.insert(pool.end(), b.begin(), b.end());
+  const double middle = Middle(pool);
+  const double reach = kClip * RobustDeviation(pool, middle);
+  Clip(out.a, middle, reach);
+  Clip(out.b, middle, reach);
   return out;
 }
 
 Effect TwoSided(const std::vector<double>& a, const std::vector<double>& b, const DecideOptions& options) {
-  const Location la = LocationOf(a);
-  const Location lb = LocationOf(b);
+  const Sides sides = ClipSides(a, b);
+  const Location la = MeanOf(sides.a);
+  const Location lb = MeanOf(sides.b);
+  const double na = static_cast<double>(a.size());
+  const double nb = static_cast<double>(b.size());
   Effect e;
   e.difference = lb.mean - la.mean;
   e.phi = RunCorrelation({&a, &b});
-  const double va = la.se2 * VarianceInflation(e.phi, static_cast<double>(a.size()));
-  const double vb = lb.se2 * VarianceInflation(e.phi, static_cast<double>(b.size()));
-  e.se = std::sqrt(va + vb);
-  e.df = e.se > 0 ? (va + vb) * (va + vb) / (va * va / la.df + vb * vb / lb.df) : la.df + lb.df;
-  Judge(e, options.alpha, LogWays(a.size(), b.size()), [&](bool residual) {
-    return residual ? PermuteTwo(Shifted(a, la.mean), Shifted(b, lb.mean), options.seed)
-                    : PermuteTwo(a, b, options.seed + 1);
+  const double inflation_a = VarianceInflation(e.phi, na);
+  const double inflation_b = VarianceInflation(e.phi, nb);
+  const double va = la.se2 / (sides.kept_a * sides.kept_a) * inflation_a;
+  const double vb = lb.se2 / (sides.kept_b * sides.kept_b) * inflation_b;
+  e.df = va + vb > 0 ? (va + vb) * (va + vb) / (va * va / (na - 1) + vb * vb / (nb - 1)) : na + nb - 2;
+  const double wider = Widening(e.phi, na / inflation_a + nb / inflation_b - 2, na + nb - 2, options.alpha);
+  e.se = std::sqrt(va + vb) * wider;
+  Judge(e, options.alpha, Ways(a.size(), b.size()), [&] {
+    Permuted out;
+    out.drawn = Ways(a.size(), b.size()) > kPermutations;
+    out.residual = Deal(Shifted(sides.a, la.mean), Shifted(sides.b, lb.mean), options.seed);
+    const Sides pool = ClipPool(a, b);
+    const Location pa = MeanOf(pool.a);
+    const Location pb = MeanOf(pool.b);
+    const double se = std::sqrt(pa.se2 * inflation_a + pb.se2 * inflation_b) * wider;
+    const double t = Studentised(pb.mean - pa.mean, se * se);
+    out.p = PermutationP(Deal(pool.a, pool.b, options.seed + 1), t, out.drawn);
+    return out;
   });
   return e;
 }
@@ -249,15 +360,25 @@ Effect TwoSided(const std::vector<double>& a, const std::vector<double>& b, cons
 Effect Paired(const std::vector<double>& a, const std::vector<double>& b, const DecideOptions& options) {
   std::vector<double> differences(a.size());
   for (size_t i = 0; i < a.size(); ++i) differences[i] = b[i] - a[i];
-  const Location l = LocationOf(differences);
   const double n = static_cast<double>(a.size());
   Effect e;
-  e.difference = l.mean;
   e.phi = RunCorrelation({&differences});
-  e.se = std::sqrt(l.se2 * VarianceInflation(e.phi, n));
-  e.df = l.df;
-  Judge(e, options.alpha, n * std::log(2.0), [&](bool residual) {
-    return FlipSigns(residual ? Shifted(differences, l.mean) : differences, options.seed);
+  double kept = 1;
+  if (differences.size() >= kLeastToClip) {
+    const double middle = Middle(differences);
+    kept = Clip(differences, middle, kClip * RobustDeviation(differences, middle));
+  }
+  const Location l = MeanOf(differences);
+  e.difference = l.mean;
+  const double inflation = VarianceInflation(e.phi, n);
+  e.se = std::sqrt(l.se2 * inflation) / kept * Widening(e.phi, n / inflation - 1, n - 1, options.alpha);
+  e.df = n - 1;
+  Judge(e, options.alpha, std::exp2(n), [&] {
+    Permuted out;
+    out.drawn = true;
+    out.residual = FlipSigns(Shifted(differences, l.mean), options.seed);
+    out.p = PermutationP(FlipSigns(differences, options.seed + 1), e.difference / e.se, true);
+    return out;
   });
   return e;
 }
@@ -301,7 +422,7 @@ Working MakeWorking(const std::vector<double>& a, const std::vector<double>& b) 
   const auto positive = [](double v) { return v > 0; };
   w.log = std::all_of(a.begin(), a.end(), positive) && std::all_of(b.begin(), b.end(), positive);
   if (!w.log) {
-    w.base = std::fabs(LocationOf(a).mean);
+    w.base = std::fabs(MeanOf(a).mean);
     return w;
   }
   // Around a common middle: the sums of squares then keep their digits.
@@ -330,11 +451,6 @@ void TakeFinite(std::span<const double> a, std::span<const double> b, bool paire
   if (lost > 0) out.reason = fmt::format("{} values were not numbers and are left out", lost);
 }
 
-double Middle(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return (v[(v.size() - 1) / 2] + v[v.size() / 2]) / 2;
-}
-
 // A side with one run or none: no spread, no verdict.
 Decision TooFew(Decision out, const std::vector<double>& a, const std::vector<double>& b,
                 const DecideOptions& options) {
@@ -348,7 +464,7 @@ Decision TooFew(Decision out, const std::vector<double>& a, const std::vector<do
   if (larger.size() >= 2 && !a.empty() && !b.empty()) {
     const Working w = MakeWorking(a, b);
     const std::vector<double>& spread = a.size() > b.size() ? w.a : w.b;
-    const double variance = 2 * LocationOf(spread).se2 * static_cast<double>(spread.size());
+    const double variance = 2 * MeanOf(spread).se2 * static_cast<double>(spread.size());
     needed =
         RunsNeeded(Middle(w.b) - Middle(w.a), w.Margin(options.equivalence_margin), variance, options.alpha);
   }
@@ -376,19 +492,25 @@ Decision Decide(std::span<const double> a_in, std::span<const double> b_in, cons
   out.confidence = 1 - e.p;
   const double margin = w.Margin(options.equivalence_margin);
   const double margin_below = w.log ? -std::log1p(-std::min(options.equivalence_margin, 0.999)) : margin;
-  if (std::isnan(out.ratio)) out.reason = "the base is zero: there is no relative change";
-  if (e.low > -margin_below && e.high < margin) {
+  if (std::isnan(out.ratio) && e.difference != 0)
+    out.reason = "the base is zero: there is no relative change";
+  // Two runs of a machine with two speeds can agree by chance, and so can the other two.
+  const bool enough = std::min(a.size(), b.size()) >= kLeastRuns || !(e.se > 0);
+  const bool exactly_same = !(e.se > 0) && e.difference == 0;
+  if (exactly_same || (enough && e.low > -margin_below && e.high < margin)) {
     out.verdict = VerdictClass::kSame;
     const double room = std::min(margin - e.difference, e.difference + margin_below);
     out.confidence = 1 - (e.se > 0 ? StudentTwoSidedP(room / e.se, e.df) / 2 : 0);
-  } else if (e.p <= options.alpha && e.low > 0) {
+  } else if (enough && e.p <= options.alpha && e.low > 0) {
     out.verdict = VerdictClass::kRegressed;
-  } else if (e.p <= options.alpha && e.high < 0) {
+  } else if (enough && e.p <= options.alpha && e.high < 0) {
     out.verdict = VerdictClass::kImproved;
   } else {
-    const double smaller = static_cast<double>(std::min(a.size(), b.size()));
-    const int64_t needed = RunsNeeded(e.difference, margin, e.se * e.se * smaller, options.alpha);
-    out.more_runs_needed = std::max<int64_t>(1, needed - static_cast<int64_t>(smaller));
+    const int64_t smaller = static_cast<int64_t>(std::min(a.size(), b.size()));
+    const double variance = e.se * e.se * static_cast<double>(smaller);
+    const int64_t needed = RunsNeeded(e.difference, margin, variance, options.alpha);
+    out.more_runs_needed = std::max<int64_t>(1, std::max<int64_t>(needed, kLeastRuns) - smaller);
+    if (!enough && out.reason.empty()) out.reason = "two runs on a side are too few to know their spread";
   }
   return out;
 }

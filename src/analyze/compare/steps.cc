@@ -18,8 +18,9 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr int kRounds = 600;
 constexpr size_t kLeastSteps = 4;
 constexpr size_t kLeastBlocks = 6;
-constexpr double kLevel = 0.01;  // 1 - level of the interval
-constexpr double kEdge = 0.05;   // where the bootstrap is asked how far Student's t is off
+constexpr size_t kMostBlocks = 300;  // longer blocks cost nothing but degrees of freedom, and save time
+constexpr double kLevel = 0.01;      // 1 - level of the interval
+constexpr double kEdge = 0.05;       // where the bootstrap is asked how far Student's t is off
 
 double MeanOf(const std::vector<double>& v) {
   return std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size());
@@ -38,21 +39,33 @@ double StepCorrelation(const std::vector<double>& v, double mean) {
   return std::clamp(found + (1 + 3 * found) / static_cast<double>(v.size()), 0.0, 0.9);
 }
 
-// The length that balances bias and variance of the block variance for an AR(1).
-size_t BlockLength(const std::vector<double>& v, double mean) {
+// Blocks of one series: how long, and what their variance still lacks of the true one.
+struct BlockPlan {
+  size_t length = 1;
+  double correction = 1;
+};
+
+// The length that balances bias and variance of the block variance for an AR(1) (Politis and White);
+// its leading bias is then known too: the share ratio / length.
+BlockPlan PlanBlocks(const std::vector<double>& v, double mean) {
   const double phi = StepCorrelation(v, mean);
   const double n = static_cast<double>(v.size());
   const double ratio = 2 * phi / (1 - phi * phi);
-  const double length = std::cbrt(1.5 * ratio * ratio * n);
-  const size_t most = std::max<size_t>(1, v.size() / kLeastBlocks);
-  return std::clamp<size_t>(static_cast<size_t>(std::lround(length)), 1, most);
+  const size_t best = static_cast<size_t>(std::lround(std::cbrt(1.5 * ratio * ratio * n)));
+  const size_t least = (v.size() + kMostBlocks - 1) / kMostBlocks;
+  const size_t most = std::max(least, v.size() / kLeastBlocks);
+  BlockPlan plan;
+  plan.length = std::clamp(best, std::max<size_t>(1, least), std::max<size_t>(1, most));
+  plan.correction = 1 / std::max(0.5, 1 - ratio / static_cast<double>(plan.length));
+  return plan;
 }
 
 // One series with the sums of all its circular blocks, ready for resampling.
 class Blocks {
  public:
-  explicit Blocks(std::vector<double> v, size_t length = 0) : v_(std::move(v)), mean_(MeanOf(v_)) {
-    length_ = length > 0 ? length : BlockLength(v_, mean_);
+  explicit Blocks(std::vector<double> v) : v_(std::move(v)), mean_(MeanOf(v_)) {
+    const BlockPlan plan = PlanBlocks(v_, mean_);
+    length_ = plan.length;
     const size_t n = v_.size();
     sums_.resize(n);
     double sum = 0;
@@ -66,7 +79,7 @@ class Blocks {
     for (const double s : sums_) squares += s * s;
     const double blocks = static_cast<double>(count_);
     const double per_block = squares / static_cast<double>(n) / static_cast<double>(length_ * length_);
-    variance_ = per_block / std::max(1.0, blocks - 1);
+    variance_ = plan.correction * per_block / std::max(1.0, blocks - 1);
   }
 
   double mean() const { return mean_; }

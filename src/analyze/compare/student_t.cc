@@ -8,6 +8,8 @@ namespace nl {
 
 namespace {
 
+constexpr double kNormalFrom = 1e7;  // degrees of freedom beyond which t is the normal to all digits used
+
 // Continued fraction of the incomplete beta function, by Lentz's method; converges fast for
 // x < (a + 1) / (a + b + 2).
 double BetaFraction(double a, double b, double x) {
@@ -39,25 +41,41 @@ double IncompleteBeta(double a, double b, double x) {
   return 1 - front * BetaFraction(b, a, 1 - x) / b;
 }
 
+// Of |T| at t.
+double TwoSidedDensity(double t, double df) {
+  constexpr double kPi = 3.141592653589793;
+  if (df > kNormalFrom) return std::sqrt(2 / kPi) * std::exp(-t * t / 2);
+  const double constant = std::exp(std::lgamma((df + 1) / 2) - std::lgamma(df / 2)) / std::sqrt(df * kPi);
+  return 2 * constant * std::exp(-(df + 1) / 2 * std::log1p(t * t / df));
+}
+
 }  // namespace
 
 double StudentTwoSidedP(double t, double df) {
   if (std::isnan(t) || !(df > 0)) return 1;
   if (std::isinf(t)) return 0;
-  if (df > 1e7) return std::erfc(std::fabs(t) / std::sqrt(2.0));
+  if (df > kNormalFrom) return std::erfc(std::fabs(t) / std::sqrt(2.0));
   return std::clamp(IncompleteBeta(df / 2, 0.5, df / (df + t * t)), 0.0, 1.0);
 }
 
 double StudentQuantile(double two_sided_p, double df) {
-  if (two_sided_p >= 1) return 0;
+  if (two_sided_p >= 1 || !(df > 0)) return 0;
   double low = 0;
   double high = 1;
-  while (high < 1e12 && StudentTwoSidedP(high, df) > two_sided_p) high *= 4;
-  for (int i = 0; i < 200 && high - low > 1e-12 * high; ++i) {
-    const double middle = (low + high) / 2;
-    (StudentTwoSidedP(middle, df) > two_sided_p ? low : high) = middle;
+  while (high < 1e300 && StudentTwoSidedP(high, df) > two_sided_p) {
+    low = high;
+    high *= 4;
   }
-  return (low + high) / 2;
+  // Newton's step on log P, which is concave in t; a bisection where it would leave the bracket.
+  double at = (low + high) / 2;
+  for (int i = 0; i < 200 && high - low > 1e-13 * high; ++i) {
+    const double p = StudentTwoSidedP(at, df);
+    (p > two_sided_p ? low : high) = at;
+    const double step = p > 0 ? (std::log(two_sided_p) - std::log(p)) * p / -TwoSidedDensity(at, df) : 0;
+    if (std::fabs(step) < 1e-14 * at) break;
+    at = at + step > low && at + step < high ? at + step : (low + high) / 2;
+  }
+  return at;
 }
 
 double NormalQuantile(double p) {

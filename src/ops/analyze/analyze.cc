@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "base/file_ops.h"
+#include "ops/open_run_or_file.h"
 #include "ops/write_report.h"
 #include "report/report_forms.h"
 #include "report/report_value.h"
@@ -12,18 +12,6 @@
 namespace nl::ops::analyze {
 
 namespace {
-
-Result<std::string> ImportFile(OpContext& context, const std::string& path) {
-  const std::unique_ptr<Op> import = MakeOp("import");
-  NL_ASSIGN(const Reply reply, RunOp(*import, Json{{"paths", Json::array({path})}}, context));
-  const Json& runs = ListAt(reply.json, "runs");
-  if (runs.size() != 1) {
-    return InvalidInput(fmt::format("this folder holds {} runs", runs.size()))
-        .At(path)
-        .Hint("they are imported now: name one of them, see neurolens ls");
-  }
-  return TextAt(runs[0], "run_id");
-}
 
 class AnalyzeOp final : public Op {
  public:
@@ -57,10 +45,7 @@ class AnalyzeOp final : public Op {
 
   Result<Reply> Run(OpContext& context) override {
     if (!files_.html.empty() && !HtmlMissingReason().empty()) return ReportHtml(Json()).error();
-    if (params_.run == "-" || PathExists(params_.run)) {
-      NL_ASSIGN(params_.run, ImportFile(context, params_.run));
-    }
-    NL_ASSIGN(OpenAnalysis open, Analyze(context, params_));
+    NL_ASSIGN(OpenAnalysis open, OpenRunOrFile(context, params_));
     NL_ASSIGN(const Json model, MakeReport(open));
     Reply reply;
     reply.json = ReportReply(model);

@@ -48,6 +48,8 @@ std::string CommandSection(const CommandInfo& command) {
     out += "\n| parameter | meaning |\n|---|---|\n";
     for (const ParamInfo& param : command.params) out += ParamRow(param);
   }
+  if (!command.op.exit_status.empty())
+    out += fmt::format("\nExit status: {}\n", Plain(command.op.exit_status));
   return out + fmt::format("\nExample:\n```\n{}\n```\n\n", command.op.example);
 }
 

@@ -11,6 +11,21 @@ namespace nl::ops::rm {
 
 namespace {
 
+// A baseline is what a gate stands on: it does not lose a run by accident.
+Status CheckBaselines(Catalog& catalog, const std::vector<CatalogRun>& runs) {
+  std::string held;
+  for (const CatalogRun& run : runs) {
+    NL_ASSIGN(const std::vector<std::string> names, catalog.BaselinesOf(run.run_id));
+    if (names.empty()) continue;
+    NL_ASSIGN(const std::string id, catalog.ShortId(run.run_id));
+    held +=
+        fmt::format("{}run {} is part of baseline {}", held.empty() ? "" : "; ", id, fmt::join(names, ", "));
+  }
+  if (held.empty()) return {};
+  return InvalidInput(fmt::format("nothing is deleted: {}", held))
+      .Hint("neurolens baseline set NAME RUN... changes a baseline; --force deletes all the same");
+}
+
 class RmOp final : public Op {
  public:
   OpInfo Info() const override {
@@ -31,6 +46,8 @@ class RmOp final : public Op {
 
   void Bind(ParamBinder& binder) override {
     binder.Add("runs", runs_, "Runs to delete: id, id prefix, @latest or tag").Run().Positional().Required();
+    binder.Add("force", force_,
+               "Delete also runs that are part of a baseline, which then goes on without them");
     binder.Add("yes", yes_, "Needed with @all, which deletes every run");
   }
 
@@ -42,6 +59,7 @@ class RmOp final : public Op {
     NL_ASSIGN(auto store, OpenStore(context, Store::Mode::kReadWrite));
     // All names first: one wrong name deletes nothing.
     NL_ASSIGN(std::vector<CatalogRun> runs, ResolveRuns(*store, runs_));
+    if (!force_) NL_TRY(CheckBaselines(store->catalog(), runs));
     Reply reply;
     reply.json = {{"removed", Json::array()}, {"freed_bytes", 0}};
     int64_t total_bytes = 0;
@@ -72,7 +90,7 @@ class RmOp final : public Op {
 
  private:
   std::vector<std::string> runs_;
-  bool yes_ = false;
+  bool yes_ = false, force_ = false;
 };
 
 }  // namespace

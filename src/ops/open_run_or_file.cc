@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/open_run_or_file.h"
+
+#include <fmt/format.h>
+
+#include "base/file_ops.h"
+#include "report/report_value.h"
+
+namespace nl {
+
+namespace {
+
+Result<std::string> ImportFile(OpContext& context, const std::string& path) {
+  const std::unique_ptr<Op> import = MakeOp("import");
+  NL_ASSIGN(const Reply reply, RunOp(*import, Json{{"paths", Json::array({path})}}, context));
+  const Json& runs = ListAt(reply.json, "runs");
+  if (runs.empty() && !reply.problems.empty()) return reply.problems.front();
+  if (runs.size() != 1) {
+    return InvalidInput(fmt::format("this folder holds {} runs", runs.size()))
+        .At(path)
+        .Hint("they are imported now: name one of them, see neurolens ls");
+  }
+  return TextAt(runs[0], "run_id");
+}
+
+}  // namespace
+
+Result<std::string> RunOrFileId(OpContext& context, const std::string& target) {
+  if (target == "-" || PathExists(target)) return ImportFile(context, target);
+  NL_ASSIGN(const auto store, OpenStore(context, Store::Mode::kReadOnly));
+  NL_ASSIGN(const CatalogRun run, store->catalog().Resolve(target));
+  return run.run_id;
+}
+
+Result<OpenAnalysis> OpenRunOrFile(OpContext& context, AnalysisParams params) {
+  NL_ASSIGN(params.run, RunOrFileId(context, params.run));
+  return Analyze(context, params);
+}
+
+}  // namespace nl
