@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# build.sh OUT_DIR: OUT_DIR/report.html, the report page in one file. Installs the pinned packages first when
+# build.sh OUT_DIR: OUT_DIR/report.html and OUT_DIR/compare.html, each page in one file. Installs the pinned packages first when
 # package-lock.json changed. Vite 8 needs Node.js 20.19; Debian 12 has 18, so an older one fetches a pinned one from the
 # npm registry into .deps/node.
 set -euo pipefail
@@ -46,3 +46,6 @@ flock -u 8
 node node_modules/typescript/bin/tsc --noEmit
 node node_modules/vite/bin/vite.js build --logLevel warn --outDir "$out/dist" --emptyOutDir
 mv "$out/dist/index.html" "$out/report.html"
+# The mode names the page; what is built is what production gets.
+NODE_ENV=production node node_modules/vite/bin/vite.js build --mode compare --logLevel warn --outDir "$out/dist" --emptyOutDir
+mv "$out/dist/compare.html" "$out/compare.html"

@@ -6,6 +6,7 @@
 // Thread rule: pure functions.
 
 #include <string>
+#include <string_view>
 
 #include "base/json.h"
 #include "base/result.h"
@@ -22,6 +23,8 @@ std::string StakeholderMarkdown(const Json& report);
 Result<std::string> ReportHtml(const Json& report);
 // Why this build cannot write the page; empty when it can.
 std::string HtmlMissingReason();
+// A built page of web/ with `data` in its place; Unsupported when the build has no pages.
+Result<std::string> PageWithData(std::string_view page, const Json& data);
 // `json` as text for a <script type="application/json"> element.
 std::string ScriptSafeJson(const Json& json);
 

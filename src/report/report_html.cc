@@ -40,20 +40,22 @@ std::string ScriptSafeJson(const Json& json) {
 
 std::string HtmlMissingReason() {
   if (!embedded::kReportPage.empty()) return "";
-  return "this build has no report page: Node.js or npm was missing when it was built";
+  return "this build has no pages: Node.js or npm was missing when it was built";
 }
 
-Result<std::string> ReportHtml(const Json& report) {
-  const size_t at = embedded::kReportPage.find(kDataMark);
+Result<std::string> PageWithData(std::string_view page, const Json& data) {
+  const size_t at = page.find(kDataMark);
   if (at == std::string_view::npos) {
-    return Unsupported(HtmlMissingReason().empty() ? "the built report page has no place for its data"
+    return Unsupported(HtmlMissingReason().empty() ? "the built page has no place for its data"
                                                    : HtmlMissingReason())
-        .Hint("install nodejs and npm, then build again; --format md and json work without");
+        .Hint("install nodejs and npm, then build again; Markdown and JSON work without");
   }
-  std::string out(embedded::kReportPage.substr(0, at));
-  out += ScriptSafeJson(report);
-  out += embedded::kReportPage.substr(at + kDataMark.size());
+  std::string out(page.substr(0, at));
+  out += ScriptSafeJson(data);
+  out += page.substr(at + kDataMark.size());
   return out;
 }
+
+Result<std::string> ReportHtml(const Json& report) { return PageWithData(embedded::kReportPage, report); }
 
 }  // namespace nl

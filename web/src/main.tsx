@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report page: reads the model from the page itself and shows the sections it has.
-import { render } from "preact";
+// The report page: shows the sections that the model has.
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
 import { FlameSection } from "./flame";
 import { count, cut, ms, pct } from "./format";
 import type { Report } from "./model";
 import { RooflineSection } from "./roofline";
 import { Breakdown, Copies, CriticalPathView, Devices, Environment, Findings, Idle, Kernels, Launches, MemoryView, Operators, Stages, TotalsTable } from "./sections";
-import "./style.css";
-import { isDark, startTheme, toggleTheme } from "./theme";
+import type { SectionInfo } from "./shell";
+import { Shell, startPage } from "./shell";
 import { TimelineSection } from "./timeline";
-
-interface SectionInfo { id: string; title: string; body: ComponentChildren }
 
 function sectionsOf(r: Report): SectionInfo[] {
   const out: SectionInfo[] = [];
@@ -65,54 +61,22 @@ function Losses({ report }: { report: Report }) {
 }
 
 function App({ report: r }: { report: Report }) {
-  const [dark, setDark] = useState(isDark());
-  const sections = sectionsOf(r);
   const busy = r.breakdown.filter((p) => !p.idle).reduce((s, p) => s + p.share, 0);
-  return (
+  const hero = (
     <>
-      <header>
-        <div class="wide">
-          <span class="brand">NeuroLens</span>
-          <nav>{sections.map((s) => <a key={s.id} href={`#${s.id}`}>{s.title}</a>)}</nav>
-          <button type="button" id="theme" onClick={() => { toggleTheme(); setDark(isDark()); }} aria-label="Light or dark">{dark ? "Light" : "Dark"}</button>
-        </div>
-      </header>
-      <main class="wide">
-        <div class="hero">
-          <p class="what">{titleOf(r)}</p>
-          <h1 id="verdict">{cut(r.verdict, 800)}</h1>
-          <dl class="tiles">
-            <div><dt>wall time</dt><dd>{ms(r.wall_ms)}</dd></div>
-            {r.devices.length > 0 && <div><dt>{r.devices.length > 1 ? `${r.devices.length} GPUs busy` : "GPU busy"}</dt><dd>{pct(busy)}</dd></div>}
-            <div><dt>operators</dt><dd>{count(r.operators_total)}</dd></div>
-            <div><dt>kernels</dt><dd>{count(r.kernels_total)}</dd></div>
-            {r.findings?.findings && <div><dt>findings</dt><dd>{r.findings.findings.length}</dd></div>}
-          </dl>
-          <Losses report={r} />
-        </div>
-        {sections.map((s) => <section key={s.id} id={s.id}><h2>{s.title}</h2>{s.body}</section>)}
-        <footer>Written by NeuroLens from run {r.generated_from}. Everything is in this file; it loads nothing.</footer>
-      </main>
+      <p class="what">{titleOf(r)}</p>
+      <h1 id="verdict">{cut(r.verdict, 800)}</h1>
+      <dl class="tiles">
+        <div><dt>wall time</dt><dd>{ms(r.wall_ms)}</dd></div>
+        {r.devices.length > 0 && <div><dt>{r.devices.length > 1 ? `${r.devices.length} GPUs busy` : "GPU busy"}</dt><dd>{pct(busy)}</dd></div>}
+        <div><dt>operators</dt><dd>{count(r.operators_total)}</dd></div>
+        <div><dt>kernels</dt><dd>{count(r.kernels_total)}</dd></div>
+        {r.findings?.findings && <div><dt>findings</dt><dd>{r.findings.findings.length}</dd></div>}
+      </dl>
+      <Losses report={r} />
     </>
   );
+  return <Shell sections={sectionsOf(r)} hero={hero} footer={`Written by NeuroLens from run ${r.generated_from}. Everything is in this file; it loads nothing.`} />;
 }
 
-function start(): void {
-  startTheme();
-  const app = document.getElementById("app")!;
-  let report: Report;
-  try {
-    report = JSON.parse(document.getElementById("report-data")!.textContent ?? "");
-  } catch {
-    app.textContent = "The data of this report is damaged.";
-    return;
-  }
-  if (typeof report !== "object") {
-    app.textContent = "This is the empty page; neurolens report puts a run into it.";
-    return;
-  }
-  document.title = `${titleOf(report)} – NeuroLens`;
-  render(<App report={report} />, app);
-}
-
-start();
+startPage<Report>("This is the empty page; neurolens report puts a run into it.", titleOf, (report) => <App report={report} />);

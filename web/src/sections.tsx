@@ -70,7 +70,7 @@ function shownValue(value: unknown, unit?: string | null): string {
   return cut(typeof value === "string" ? value : JSON.stringify(value), 120);
 }
 
-function EvidenceItem({ evidence }: { evidence: Evidence }) {
+export function EvidenceItem({ evidence }: { evidence: Evidence }) {
   const value = shownValue(evidence.value, evidence.unit);
   const scope = /^(run|op|kernel|stage|features)\./.exec(evidence.what ?? "");
   const what = scope ? plain(evidence.what!.slice(scope[0].length)) : (evidence.what ?? "");

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // The run in time: streams above, threads below. Zoom with the buttons, Ctrl and the wheel, W and S, or by dragging
 // over the overview; move by dragging, A and D, or the arrows. A click on a span marks all of its name.
-import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { label, sharp, useTheme, useWidth } from "./canvas";
 import { count, cut, us } from "./format";
 import type { Lane, Timeline } from "./model";
 import { color } from "./theme";
+import type { View } from "./view";
+import { AXIS, brushView, drawAxis, useView, useWheelZoom, ZoomButtons } from "./view";
 
 const ROW = 15;
 const HEAD = 19;
-const AXIS = 22;
 const OVERVIEW = 46;
 const LEVELS = 8; // of a thread, until it is opened
 const LANES = 24; // until all are asked for
 
 interface Placed { lane: Lane; top: number; rows: number }
 interface Hover { x: number; y: number; lane: Lane; index: number }
-interface View { from: number; to: number }
 
 function place(lanes: Lane[], open: Set<Lane>): { placed: Placed[]; height: number } {
   let top = AXIS;
@@ -27,28 +27,6 @@ function place(lanes: Lane[], open: Set<Lane>): { placed: Placed[]; height: numb
     return at;
   });
   return { placed, height: top };
-}
-
-function ticks(view: View, width: number): number[] {
-  const rough = (view.to - view.from) / Math.max(2, width / 110);
-  const unit = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((k) => k * unit).find((s) => s >= rough) ?? rough;
-  const out = [];
-  for (let at = Math.ceil(view.from / step) * step; at <= view.to; at += step) out.push(at);
-  return out;
-}
-
-function drawAxis(context: CanvasRenderingContext2D, view: View, width: number, height: number): void {
-  const scale = width / (view.to - view.from);
-  context.font = "11px system-ui, sans-serif";
-  for (const at of ticks(view, width)) {
-    const x = Math.round((at - view.from) * scale) + 0.5;
-    context.fillStyle = color("--grid");
-    context.fillRect(x, AXIS - 4, 1, height);
-    context.fillStyle = color("--muted");
-    const text = us(at);
-    context.fillText(text, Math.min(x + 3, width - context.measureText(text).width - 1), AXIS / 2);
-  }
 }
 
 function drawLane(context: CanvasRenderingContext2D, { lane, top, rows }: Placed, view: View, width: number, timeline: Timeline,
@@ -155,34 +133,18 @@ export function TimelineSection({ timeline }: { timeline: Timeline }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const overview = useRef<HTMLCanvasElement>(null);
   const theme = useTheme();
-  const whole = { from: 0, to: Math.max(timeline.wall_us, 1e-3) };
-  const [view, setView] = useState<View>(whole);
   const [open, setOpen] = useState<Set<Lane>>(new Set());
   const [all, setAll] = useState(false);
   const [hover, setHover] = useState<Hover | null>(null);
   const [marked, setMarked] = useState<number | null>(null);
   const drag = useRef<{ x: number; view: View; moved: boolean } | null>(null);
+  const control = useView(timeline.wall_us, 0.05, () => setMarked(null));
+  const { view, setView, zoom } = control;
 
   const lanes = all ? timeline.lanes : timeline.lanes.slice(0, LANES);
   const { placed, height } = useMemo(() => place(lanes, open), [all, open]);
 
   const bars = useMemo(() => ({ device: coverage(timeline, "device", Math.max(1, width)), host: coverage(timeline, "host", Math.max(1, width)) }), [width]);
-
-  const zoom = useCallback((factor: number, at = 0.5) => {
-    setView((v) => {
-      const span = Math.min(whole.to, Math.max((v.to - v.from) * factor, 0.05));
-      const centre = v.from + (v.to - v.from) * at;
-      const from = Math.min(Math.max(0, centre - span * at), whole.to - span);
-      return { from, to: from + span };
-    });
-  }, []);
-  const move = useCallback((part: number) => {
-    setView((v) => {
-      const span = v.to - v.from;
-      const from = Math.min(Math.max(0, v.from + span * part), whole.to - span);
-      return { from, to: from + span };
-    });
-  }, []);
 
   useEffect(() => {
     if (!canvas.current || !overview.current || width === 0) return;
@@ -196,17 +158,7 @@ export function TimelineSection({ timeline }: { timeline: Timeline }) {
     drawOverview(overview.current, width, timeline, fills, view, bars);
   }, [width, height, view, placed, marked, theme]);
 
-  // The wheel must be able to stop the page from zooming, which Preact's handlers cannot.
-  useEffect(() => {
-    const element = canvas.current;
-    const listener = (event: WheelEvent) => {
-      if (!event.ctrlKey && !event.metaKey) return;
-      event.preventDefault();
-      zoom(event.deltaY > 0 ? 1.25 : 0.8, event.offsetX / Math.max(1, element!.clientWidth));
-    };
-    element?.addEventListener("wheel", listener, { passive: false });
-    return () => element?.removeEventListener("wheel", listener);
-  }, [zoom]);
+  useWheelZoom(canvas, zoom);
 
   const find = (x: number, y: number): Hover | null => {
     const at = placed.find((p) => y >= p.top + HEAD && y < p.top + HEAD + p.rows * ROW);
@@ -229,8 +181,7 @@ export function TimelineSection({ timeline }: { timeline: Timeline }) {
       const part = (held.x - event.offsetX) / width;
       if (Math.abs(held.x - event.offsetX) > 3) held.moved = true;
       const span = held.view.to - held.view.from;
-      const from = Math.min(Math.max(0, held.view.from + part * span), whole.to - span);
-      setView({ from, to: from + span });
+      setView({ from: held.view.from + part * span, to: held.view.to + part * span });
       setHover(null);
       return;
     }
@@ -247,32 +198,7 @@ export function TimelineSection({ timeline }: { timeline: Timeline }) {
     const hit = find(event.offsetX, event.offsetY);
     setMarked(hit && hit.lane.name_id[hit.index] !== marked ? hit.lane.name_id[hit.index] : null);
   };
-  const brush = (event: MouseEvent) => {
-    const element = overview.current!;
-    const left = element.getBoundingClientRect().left;
-    const toTime = (x: number) => Math.min(1, Math.max(0, (x - left) / width)) * whole.to;
-    const first = toTime(event.clientX);
-    const follow = (e: MouseEvent) => {
-      const now = toTime(e.clientX);
-      if (Math.abs(now - first) * width > 3 * whole.to) setView({ from: Math.min(first, now), to: Math.max(first, now) });
-    };
-    const stop = () => {
-      window.removeEventListener("mousemove", follow);
-      window.removeEventListener("mouseup", stop);
-    };
-    window.addEventListener("mousemove", follow);
-    window.addEventListener("mouseup", stop);
-  };
-  const onKey = (event: KeyboardEvent) => {
-    const act: Record<string, () => void> = {
-      w: () => zoom(0.7), s: () => zoom(1.4), a: () => move(-0.2), d: () => move(0.2), ArrowLeft: () => move(-0.2),
-      ArrowRight: () => move(0.2), "+": () => zoom(0.7), "-": () => zoom(1.4), "0": () => setView(whole),
-      Escape: () => setMarked(null),
-    };
-    if (event.ctrlKey || event.metaKey || !act[event.key]) return;
-    event.preventDefault();
-    act[event.key]();
-  };
+  const brush = (event: MouseEvent) => brushView(event, overview.current!, control);
 
   const used = useMemo(() => {
     const seen = new Set<number>();
@@ -283,9 +209,7 @@ export function TimelineSection({ timeline }: { timeline: Timeline }) {
   return (
     <div class="timeline" id="timeline-view" data-from={view.from} data-to={view.to}>
       <div class="bar">
-        <button type="button" data-act="in" onClick={() => zoom(0.5)} aria-label="Zoom in">+</button>
-        <button type="button" data-act="out" onClick={() => zoom(2)} aria-label="Zoom out">−</button>
-        <button type="button" data-act="whole" onClick={() => setView(whole)}>Whole run</button>
+        <ZoomButtons control={control} all="Whole run" />
         <span class="muted">{us(view.from)} to {us(view.to)}</span>
         <span class="legend">
           {used.map(({ name }) => <span key={name}><i style={{ background: `var(--cat-${name})` }} />{name}</span>)}
@@ -298,7 +222,7 @@ export function TimelineSection({ timeline }: { timeline: Timeline }) {
             onMouseLeave={() => { setHover(null); drag.current = null; }}
             onMouseDown={(e) => { drag.current = { x: e.offsetX, view, moved: false }; }}
             onMouseUp={(e) => { const held = drag.current; drag.current = null; if (!held?.moved) onClick(e); }}
-            onDblClick={(e) => zoom(0.4, e.offsetX / width)} onKeyDown={onKey} />
+            onDblClick={(e) => zoom(0.4, e.offsetX / width)} onKeyDown={control.onKey} />
         </div>
         {hover && <Tip hover={{ ...hover, y: hover.y + OVERVIEW + 4 - (canvas.current?.parentElement?.scrollTop ?? 0) }} timeline={timeline} width={width} />}
       </div>

@@ -8,10 +8,12 @@
 #include <fmt/format.h>
 
 #include "analyze/compare/compare.h"
+#include "analyze/compare/flame_diff.h"
 #include "base/file_ops.h"
 #include "ops/compare/reply_schema.h"
 #include "ops/open_analysis.h"
 #include "report/compare_forms.h"
+#include "report/report_forms.h"
 #include "report/report_value.h"
 
 namespace nl::ops::compare {
@@ -50,6 +52,14 @@ Result<Side> OpenSide(OpContext& context, AnalysisParams params, const std::vect
     out.analyses.push_back(out.runs.back().analysis.get());
   }
   return out;
+}
+
+// The run of the side that the comparison tells of.
+Analysis& Told(const Side& side, const std::string& run_id) {
+  for (const OpenAnalysis& open : side.runs) {
+    if (open.run.run.run_id == run_id) return *open.analysis;
+  }
+  return *side.analyses.front();
 }
 
 // Who the run is: its file, model and device.
@@ -94,7 +104,7 @@ class CompareOp final : public Op {
         "Choose it for a before and an after. Several runs a side, as in A1 A2 A3 -- B1 B2 B3, tell a change "
         "from "
         "chance. `summary` and `findings` look at one run.";
-    info.example = "neurolens compare before.json.gz after.json.gz --md compare.md";
+    info.example = "neurolens compare before.json.gz after.json.gz --html compare.html";
     info.cost = Cost::kSeconds;
     info.writes = true;
     info.reply_schema = CompareReplySchema();
@@ -114,6 +124,7 @@ class CompareOp final : public Op {
         .Choices({"weighted", "plain"});
     params_.BindPeaks(b);
     b.Add("md", md_, "Write the comparison as Markdown to this file").Path().LocalOnly();
+    b.Add("html", html_, "Write the comparison as a page to this file").Path().LocalOnly();
     b.Add("json", json_,
           "Write the whole comparison as JSON to this file; without a file, print the reply as JSON")
         .Path()
@@ -121,6 +132,7 @@ class CompareOp final : public Op {
   }
 
   Result<Reply> Run(OpContext& context) override {
+    if (!html_.empty() && !HtmlMissingReason().empty()) return CompareHtml(Json()).error();
     NL_ASSIGN(const Side a, OpenSide(context, params_, a_));
     NL_ASSIGN(const Side b, OpenSide(context, params_, b_));
     options_.device_time = time_ == "device";
@@ -156,9 +168,14 @@ class CompareOp final : public Op {
   Result<Json> Write(const Comparison& comparison, const Side& a, const Side& b, const Json& reply) const {
     Json written = Json::array();
     if (!md_.empty()) NL_TRY(WriteOne(md_, "md", CompareMarkdown(reply), written));
-    if (json_.empty()) return written;
+    if (html_.empty() && json_.empty()) return written;
     Json whole = ToJson(comparison, kMaxContributions);
     Describe(a, b, whole);
+    NL_ASSIGN(whole["flame"], FlameDiffJson(Told(a, comparison.run_a), Told(b, comparison.run_b)));
+    if (!html_.empty()) {
+      NL_ASSIGN(const std::string page, CompareHtml(whole));
+      NL_TRY(WriteOne(html_, "html", page, written));
+    }
     if (!json_.empty()) NL_TRY(WriteOne(json_, "json", DumpJson(whole) + "\n", written));
     return written;
   }
@@ -167,7 +184,7 @@ class CompareOp final : public Op {
   CompareOptions options_;
   std::vector<std::string> a_, b_;
   int64_t step_ = -1, top_ = 10;
-  std::string by_, time_ = "wall", metric_ = "weighted", md_, json_;
+  std::string by_, time_ = "wall", metric_ = "weighted", md_, html_, json_;
 };
 
 }  // namespace

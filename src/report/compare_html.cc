@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string_view>
+
+#include "report/compare_forms.h"
+#include "report/report_forms.h"
+
+// The built page (web/), or empty when the build had no Node.js.
+namespace nl::embedded {
+extern const std::string_view kComparePage;
+}
+
+namespace nl {
+
+Result<std::string> CompareHtml(const Json& comparison) {
+  return PageWithData(embedded::kComparePage, comparison);
+}
+
+}  // namespace nl
