@@ -83,7 +83,7 @@ inline Setup World(const std::string& name) {
 // The label that the calls of a stage carry in the comparison; "" where none was recorded.
 inline std::string StageLabel(const Setup& s, const std::string& stage) {
   if (!s.recording.labels || stage.empty()) return "";
-  if (s.model == Model::kTrain) return stage == "optimizer" ? "Optimizer.step#AdamW.step" : "ProfilerStep#";
+  if (s.model == Model::kTrain) return stage == "optimizer" ? "Optimizer.step#AdamW.step" : "ProfilerStep";
   return stage;
 }
 

@@ -79,6 +79,7 @@ class Training {
 
   void Forward(Writer& w, int step) const {
     const int64_t m = o_.batch * o_.length;
+    w.Enter("forward", step, -1);
     Call embed = Pointwise("embed", "aten::embedding", "embedding", o_.type, {{m, o_.d}});
     embed.work[0].name =
         "void at::native::(anonymous namespace)::indexSelectLargeIndex<c10::BFloat16, long, unsigned int, 2, 2, "
