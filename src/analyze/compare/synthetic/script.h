@@ -73,6 +73,7 @@ class Texts {
 
 struct Recording {  // what the profiler was asked for
   bool ops = true, shapes = true, labels = true, modules = false, python = false, api = true;
+  int frames = 0;  // Python functions around each call
 };
 
 // An operator call with its device work: what a site of a model does.
@@ -262,6 +263,8 @@ class Writer {
       return;
     }
     HostStep(call.python_us);
+    for (int i = 0; i < recording_.frames; ++i)
+      Open(SpanKind::kPython, i % 2 == 0 ? "torch/nn/modules/module.py(1775): _call_impl" : "model.py(212): forward");
     for (const std::string& name : call.around) {
       Open(SpanKind::kOp, name, call.dims, call.types);
       HostStep(2);
@@ -278,6 +281,7 @@ class Writer {
     HostStep(1.5);
     if (!call.op.empty()) Close();
     for (size_t i = 0; i < call.around.size(); ++i) Close();
+    for (int i = 0; i < recording_.frames; ++i) Close();
   }
   void Launch(const Call& call, const Work& w) {
     const std::string name = w.kind == WorkKind::kMemcpy   ? "cudaMemcpyAsync"

@@ -111,7 +111,8 @@ class Simulator {
     std::vector<OpenSpan> open;
     std::vector<std::pair<int64_t, int64_t>> until;  // stream key and what must be done on it
     uint32_t awaits = 0;
-    size_t api_row = SIZE_MAX;
+    bool call_hidden = false;
+    size_t api_row = 0;
     int64_t call_start_ns = 0;
   };
 
@@ -316,7 +317,7 @@ class Simulator {
 
   void CallApi(Host& host, const Instruction& i) {
     host.call_start_ns = host.now_ns;
-    host.api_row = SIZE_MAX;
+    host.call_hidden = i.hidden;
     RowId api = RowId::kNull;
     if (!i.hidden && run_ != nullptr) {
       api = run_->Api(host.id, texts_.Of(i.name), host.now_ns, 0);
@@ -392,7 +393,7 @@ class Simulator {
     host.now_ns = at_ns;
     host.until.clear();
     host.blocked = false;
-    if (host.api_row == SIZE_MAX && run_ != nullptr) return;
+    if (host.call_hidden) return;
     Bounds(host.call_start_ns, at_ns);
     if (run_ != nullptr) run_->data().api_call.dur_ns[host.api_row] = at_ns - host.call_start_ns;
   }
