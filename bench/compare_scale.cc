@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// compare_scale [--kernels N] [--only TEXT] [--steps]: how long comparing two generated runs takes and what it adds to
+// the memory of their columns: first the facts that other commands need as well, then the comparison. Cases: one
+// change in a labelled recording of ops, Python and API calls; the same without labels; kernels alone, of which one in
+// ten was exchanged; kernels alone that have nothing in common. --steps times the steps of the comparison one by one.
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyze/compare/comparable.h"
+#include "analyze/compare/segments.h"
+#include "analyze/compare/synthetic/plants.h"
+#include "analyze/facts/stages.h"
+
+namespace {
+
+using namespace nl;
+using namespace nl::synthetic;
+
+struct Options {
+  int64_t kernels = 1'000'000;
+  std::string only;
+  bool steps = false;
+};
+
+class Clock {
+ public:
+  double Lap() {
+    const auto now = std::chrono::steady_clock::now();
+    const double out = std::chrono::duration<double>(now - last_).count();
+    last_ = now;
+    return out;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+// A line of /proc/self/status in MB.
+double MemoryMb(const char* what) {
+  double mb = 0;
+  if (std::FILE* file = std::fopen("/proc/self/status", "r")) {
+    char line[256];
+    while (std::fgets(line, sizeof line, file)) {
+      if (std::strncmp(line, what, std::strlen(what)) == 0) mb = std::atof(line + std::strlen(what) + 1) / 1e3;
+    }
+    std::fclose(file);
+  }
+  return mb;
+}
+// Lets the highest memory use start from the present one.
+void ForgetPeak() {
+  if (std::FILE* file = std::fopen("/proc/self/clear_refs", "w")) {
+    std::fputs("5", file);
+    std::fclose(file);
+  }
+}
+
+template <class Columns>
+size_t Bytes(const Columns& table) {
+  auto& columns = const_cast<Columns&>(table);
+  size_t sum = 0;
+  for (size_t i = 0; i < table.info().columns.size(); ++i) {
+    void* vector = columns.VectorOf(i);
+    sum += ElementBytes(table.info().columns[i].type) == 8 ? static_cast<std::vector<int64_t>*>(vector)->size() * 8
+                                                           : static_cast<std::vector<int32_t>*>(vector)->size() * 4;
+  }
+  return sum;
+}
+double ColumnsMb(const RunData& d) {
+  return static_cast<double>(Bytes(d.kernel) + Bytes(d.memcpy) + Bytes(d.memset) + Bytes(d.sync) + Bytes(d.api_call) +
+                             Bytes(d.op) + Bytes(d.python_call) + Bytes(d.range) + Bytes(d.step)) /
+         1e6;
+}
+size_t Events(const RunData& d) {
+  return d.kernel.size() + d.memcpy.size() + d.memset.size() + d.api_call.size() + d.op.size() +
+         d.python_call.size() + d.range.size();
+}
+
+template <class T>
+void Free(std::vector<T>& column) {
+  std::vector<T>().swap(column);
+}
+// Columns that a stored run is loaded without (analyze/run_data.cc).
+void DropUnloaded(RunData& d) {
+  Free(d.kernel.external_id), Free(d.kernel.queued_ns), Free(d.kernel.blocks_per_sm), Free(d.kernel.warps_per_sm);
+  Free(d.kernel.priority), Free(d.api_call.domain), Free(d.api_call.callback_id), Free(d.api_call.external_id);
+  Free(d.op.external_id), Free(d.op.record_function_id), Free(d.op.event_index), Free(d.op.forward_thread);
+  Free(d.op.input_strides), Free(d.python_call.python_id), Free(d.python_call.python_parent_id);
+  Free(d.python_call.event_index);
+}
+
+struct Case {
+  std::string name;
+  Setup a, b;
+};
+
+Setup Big(int64_t kernels, Recording recording) {
+  Setup s;
+  s.llm.layers = 32;
+  s.llm.steps = static_cast<int>(std::max<int64_t>(2, kernels / (32 * 39)));
+  s.llm.prompt = 64;
+  s.recording = recording;
+  return s;
+}
+
+// A kernel in `of` is another one, wherever a hash of its place says so.
+Edit Exchange(uint64_t of) {
+  Edit e;
+  const auto count = std::make_shared<uint64_t>(0);  // over the whole program
+  e.change = [count, of](Call& c) {
+    const uint64_t h = compare::HashPair(++*count, 77);
+    if (h % of == 0) c.work[0].name = fmt::format("void exchanged::kernel<{}>(float*)", h / of % 50);
+  };
+  return e;
+}
+
+std::vector<Case> Cases(int64_t kernels) {
+  Recording full, plain, bare;
+  full.python = full.modules = true;
+  full.frames = 2;
+  plain = full;
+  plain.labels = false;
+  bare.ops = bare.shapes = bare.labels = false;
+  std::vector<Case> out;
+  const Plant added = plants::KernelsAdded({"", "mlp.mul"}, 1, 3, "");
+  for (const auto& [name, recording] : {std::pair("labelled", full), std::pair("no labels", plain), std::pair("kernels alone", bare)}) {
+    Case c{name, Big(kernels, recording), Big(kernels, recording)};
+    added.apply(c.b);
+    out.push_back(c);
+  }
+  Case tenth{"kernels alone, a tenth exchanged", Big(kernels, bare), Big(kernels, bare)};
+  tenth.b.edits.push_back(Exchange(10));
+  out.push_back(tenth);
+  Case foreign{"kernels alone, nothing in common", Big(kernels, bare), Big(kernels, bare)};
+  foreign.b.edits.push_back(Exchange(1));
+  out.push_back(foreign);
+  return out;
+}
+
+Status NeedFacts(Analysis& run) {
+  NL_TRY(run.Need<TimelineFacts>());
+  NL_TRY(run.Need<IdleFacts>());
+  NL_TRY(run.Need<StagesFacts>());
+  return {};
+}
+
+// The steps of CompareRuns, timed from outside.
+Status TimeSteps(Analysis& run_a, Analysis& run_b) {
+  using namespace compare;
+  Clock clock;
+  NL_ASSIGN(Trail a, BuildTrail(run_a));
+  NL_ASSIGN(Trail b, BuildTrail(run_b));
+  fmt::print("    trails {:.2f} s", clock.Lap());
+  CutPeriods(a, b);
+  fmt::print(", periods {:.2f} s", clock.Lap());
+  Alignment alignment = Align(a, b);
+  fmt::print(", alignment {:.2f} s", clock.Lap());
+  const Changes changes = FindChanges(a, b, alignment);
+  fmt::print(", changes {:.2f} s", clock.Lap());
+  NL_ASSIGN(const Comparable comparable, FindComparable(run_a, run_b, a, b, alignment, changes));
+  fmt::print(", comparable {:.2f} s", clock.Lap());
+  const Attribution attribution = Attribute(a, b, alignment, changes, comparable.work, {}, {});
+  fmt::print(", attribution {:.2f} s ({} segments, {} clusters, {} contributions)\n", clock.Lap(), a.segments.size(),
+             changes.clusters.size(), attribution.contributions.size());
+  return {};
+}
+
+// Prints one line; false when the marks are missed.
+bool Run(const Case& c, bool steps) {
+  testing_analyze::RunBuilder builder_a, builder_b;
+  const Program program_a = MakeProgram(c.a), program_b = MakeProgram(c.b);
+  Simulator(program_a, RunNoise(1), &builder_a).Run();
+  Simulator(program_b, RunNoise(2), &builder_b).Run();
+  DropUnloaded(builder_a.data());
+  DropUnloaded(builder_b.data());
+  Analysis a = builder_a.Finish(), b = builder_b.Finish();
+  const double columns_mb = ColumnsMb(a.data()) + ColumnsMb(b.data());
+  const size_t events = Events(a.data()) + Events(b.data());
+  Clock clock;
+  const double loaded_mb = MemoryMb("VmRSS:");
+  if (!NeedFacts(a).ok() || !NeedFacts(b).ok()) return false;
+  const double facts_s = clock.Lap(), facts_mb = MemoryMb("VmRSS:") - loaded_mb;
+  ForgetPeak();
+  clock.Lap();
+  const Result<Comparison> result = CompareRuns(a, b, {});
+  const double compare_s = clock.Lap(), peak_mb = MemoryMb("VmHWM:") - loaded_mb;
+  if (!result.ok()) {
+    fmt::print("{}: {}\n", c.name, result.error().ToString());
+    return false;
+  }
+  fmt::print(
+      "{}: {} + {} kernels, {:.1f} M events; facts {:.2f} s, comparison {:.2f} s; columns {:.0f} MB, facts {:.0f} MB, "
+      "at most {:.0f} MB above the columns ({:.1f} x)\n",
+      c.name, a.data().kernel.size(), b.data().kernel.size(), static_cast<double>(events) / 1e6, facts_s, compare_s,
+      columns_mb, facts_mb, peak_mb, (columns_mb + peak_mb) / columns_mb);
+  const Contribution& first = result->contributions.front();
+  fmt::print("    {} {:+.1f} ms of {:+.1f} ms; matched {:.3f} and {:.3f}\n", CauseName(first.cause), first.delta_ms(),
+             result->delta_ms(), result->matched_share_a, result->matched_share_b);
+  std::fflush(stdout);
+  if (steps && !TimeSteps(a, b).ok()) return false;
+  return compare_s <= 1 && columns_mb + peak_mb <= 3 * columns_mb;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options o;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view arg = argv[i];
+    if (arg == "--kernels" && i + 1 < argc) o.kernels = std::atoll(argv[++i]);
+    else if (arg == "--only" && i + 1 < argc) o.only = argv[++i];
+    else if (arg == "--steps") o.steps = true;
+    else {
+      fmt::print(stderr, "usage: compare_scale [--kernels N] [--only TEXT] [--steps]\n");
+      return 2;
+    }
+  }
+  bool ok = true;
+  for (const Case& c : Cases(o.kernels)) {
+    if (c.name.find(o.only) == std::string::npos) continue;
+    ok = Run(c, o.steps) && ok;
+  }
+  return ok ? 0 : 1;
+}
