@@ -130,7 +130,7 @@ CompareVerdict JudgePair(const Comparison& c, const Comparable& comparable) {
   const double base = std::max(c.wall_a_ms, 1e-9), share = real / base;
   const double drift_ms = c.delta_ms() - real - work;
   const std::string drift = fmt::format(
-      "{} of the difference is the host being {} in unchanged work, which says nothing "
+      "{} of the difference is unchanged work being {}, which says nothing "
       "about the change",
       Signed(drift_ms), drift_ms > 0 ? "slower" : "faster");
   if (comparable.no_verdict) {
