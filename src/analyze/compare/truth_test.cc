@@ -82,7 +82,7 @@ TEST(CompareTruth, RepeatsOfTheSameThingGiveNoVerdictOfAChange) {
 
 // What the simulation itself promises.
 TEST(Simulator, TheSameSeedGivesTheSameRun) {
-  const Setup s = World("llm");
+  const Scenario s = World("llm");
   EXPECT_EQ(WallMs(s, RunNoise(5)), WallMs(s, RunNoise(5)));
   EXPECT_NE(WallMs(s, RunNoise(5)), WallMs(s, RunNoise(6)));
 }
@@ -102,7 +102,7 @@ TEST(Simulator, TheWallIsTheOneThatIsRecorded) {
 
 // The noise of a call is its own: what is planted elsewhere does not change it.
 TEST(Simulator, APlantOfNoSizeChangesNothing) {
-  Setup with = World("llm");
+  Scenario with = World("llm");
   with.edits.push_back(plants::After({"", "mlp.mul"}, [](Writer&) {}));
   EXPECT_EQ(WallMs(with, RunNoise(9)), WallMs(World("llm"), RunNoise(9)));
 }

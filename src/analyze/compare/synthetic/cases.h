@@ -108,7 +108,7 @@ class CaseList {
     Add("llm device modules", DtypeChanged({"", "mlp.gate"}, "c10::Float8_e4m3fn", 0.6, "MLP", "aten::mm"));
     Add("llm device", DtypeChanged({"decode_step", "lm_head"}, "c10::Float8_e4m3fn", 0.6, "", "aten::mm"));
     const Plant all{"the whole model in fp32", Cause::kDtypeChanged, Cause::kDtypeChanged, {Cause::kPrecisionUpcast},
-                    "", "", "", [](Setup& s) { s.llm.type = Type::kFloat; }};
+                    "", "", "", [](Scenario& s) { s.llm.type = Type::kFloat; }};
     Add("llm device", all);
     Add("llm device modules", all);
   }
@@ -167,16 +167,16 @@ class CaseList {
       Add(world, Contention(40));
     }
     for (const char* world : {"llm device", "llm device plain"}) {
-      Add(world, WorkChanged("batch 32 to 48", [](Setup& s) { s.llm.batch = 48; }));
-      Add(world, WorkChanged("prompt 512 to 768", [](Setup& s) { s.llm.prompt = 768; }));
-      Add(world, WorkChanged("layers 6 to 8", [](Setup& s) { s.llm.layers = 8; }));
-      Add(world, WorkChanged("steps 8 to 11", [](Setup& s) { s.llm.steps = 11; }));
+      Add(world, WorkChanged("batch 32 to 48", [](Scenario& s) { s.llm.batch = 48; }));
+      Add(world, WorkChanged("prompt 512 to 768", [](Scenario& s) { s.llm.prompt = 768; }));
+      Add(world, WorkChanged("layers 6 to 8", [](Scenario& s) { s.llm.layers = 8; }));
+      Add(world, WorkChanged("steps 8 to 11", [](Scenario& s) { s.llm.steps = 11; }));
     }
     for (const char* world : {"llm", "llm modules", "nsys nvtx"}) {
-      Add(world, WorkChanged("layers 8 to 10", [](Setup& s) { s.llm.layers = 10; }));
-      Add(world, WorkChanged("steps 12 to 16", [](Setup& s) { s.llm.steps = 16; }));
+      Add(world, WorkChanged("layers 8 to 10", [](Scenario& s) { s.llm.layers = 10; }));
+      Add(world, WorkChanged("steps 12 to 16", [](Scenario& s) { s.llm.steps = 16; }));
     }
-    Add("graph llm", WorkChanged("steps 12 to 16", [](Setup& s) { s.llm.steps = 16; }));
+    Add("graph llm", WorkChanged("steps 12 to 16", [](Scenario& s) { s.llm.steps = 16; }));
     Add("graph llm", KernelSlower({"decode_step", "mlp.gate"}, 1.6, "", ""));
     Add("graph llm", KernelsAdded({"decode_step", "mlp.mul"}, 2, 3, ""));
   }
@@ -195,11 +195,11 @@ class CaseList {
       Add(world, CopyAdded({"forward", "embed"}, "HtoD", true, 12, ""));
     }
     Plant fused{"the optimizer fused", Cause::kFusionGained, Cause::kFusionLost, {}, "optimizer", "", "",
-                [](Setup& s) { s.train.fused_optimizer = true; }};
+                [](Scenario& s) { s.train.fused_optimizer = true; }};
     Add("train", fused);
     Add("train device", fused);
-    Add("train", WorkChanged("steps 5 to 7", [](Setup& s) { s.train.steps = 7; }));
-    Add("train device", WorkChanged("batch 8 to 12", [](Setup& s) { s.train.batch = 12; }));
+    Add("train", WorkChanged("steps 5 to 7", [](Scenario& s) { s.train.steps = 7; }));
+    Add("train device", WorkChanged("batch 8 to 12", [](Scenario& s) { s.train.batch = 12; }));
     Add("ddp device", KernelSlower({"backward", "reduce.bucket"}, 4, "", "c10d::allreduce_"));
   }
 
@@ -211,12 +211,12 @@ class CaseList {
       Add(world, KernelReplaced({"", "conv3.conv"}, "sm80_xmma_fprop_implicit_gemm_f16f16_f16f16_f16_nhwckrsc_nhwc_"
                                                     "tilesize128x64x32_stage5_warpsize2x2x1_g1_tensor16x8x16_kernel_cudnn",
                                 1.7, "Bottleneck", "aten::cudnn_convolution"));
-      Add(world, WorkChanged("batch 256 to 320", [](Setup& s) { s.cnn.batch = 320; }));
+      Add(world, WorkChanged("batch 256 to 320", [](Scenario& s) { s.cnn.batch = 320; }));
     }
     Add("cnn", CopyAdded({"", "fc"}, "HtoD", true, 8, ""));
     Add("cnn", KernelsAdded({"", "residual"}, 2, 5, "Bottleneck"));
     Add("cnn", SyncAdded({"", "residual"}, ""));
-    Add("cnn", WorkChanged("steps 10 to 13", [](Setup& s) { s.cnn.steps = 13; }));
+    Add("cnn", WorkChanged("steps 10 to 13", [](Scenario& s) { s.cnn.steps = 13; }));
   }
 
   std::vector<PairCase> out_;

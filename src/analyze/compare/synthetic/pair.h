@@ -12,7 +12,7 @@ namespace nl::synthetic {
 
 struct PairCase {
   std::string name;
-  Setup base;
+  Scenario base;
   std::vector<Plant> plants;  // one, or several at once
   bool undo = false;          // A has the plants, B does not
 };
@@ -41,25 +41,25 @@ struct PairResult {
   std::string error;
 };
 
-inline Setup With(const Setup& base, const std::vector<Plant>& plants, size_t except = SIZE_MAX) {
-  Setup out = base;
+inline Scenario With(const Scenario& base, const std::vector<Plant>& plants, size_t except = SIZE_MAX) {
+  Scenario out = base;
   for (size_t i = 0; i < plants.size(); ++i) {
     if (i != except) plants[i].apply(out);
   }
   return out;
 }
 
-inline double WallMs(const Setup& setup, const NoiseLevel& noise) {
-  const Program program = MakeProgram(setup);
+inline double WallMs(const Scenario& scenario, const NoiseLevel& noise) {
+  const Program program = MakeProgram(scenario);
   return static_cast<double>(Simulator(program, noise, nullptr).Run().wall_ns) / 1e6;
 }
 
 inline std::vector<Truth> TruthOf(const PairCase& pair, const NoiseLevel& noise_a, const NoiseLevel& noise_b) {
   std::vector<Truth> out;
-  const Setup all = With(pair.base, pair.plants);
+  const Scenario all = With(pair.base, pair.plants);
   const double with_a = WallMs(all, noise_a), with_b = WallMs(all, noise_b), sign = pair.undo ? -1 : 1;
   for (size_t i = 0; i < pair.plants.size(); ++i) {
-    const Setup others = With(pair.base, pair.plants, i);
+    const Scenario others = With(pair.base, pair.plants, i);
     const double in_a = sign * (with_a - WallMs(others, noise_a)), in_b = sign * (with_b - WallMs(others, noise_b));
     out.push_back({pair.plants[i], std::min(in_a, in_b), std::max(in_a, in_b)});
   }
@@ -72,12 +72,12 @@ inline bool Names(const Contribution& c, const Plant& plant, bool undo) {
 }
 
 // Stage, module and operator, each where it was recorded and is somewhere in particular.
-inline bool Placed(const Contribution& c, const Plant& plant, const Setup& setup) {
-  const std::string stage = StageLabel(setup, plant.stage);
+inline bool Placed(const Contribution& c, const Plant& plant, const Scenario& scenario) {
+  const std::string stage = StageLabel(scenario, plant.stage);
   if (!stage.empty() && c.stage.find(stage) == std::string::npos) return false;
-  if (setup.recording.modules && !plant.module.empty() && c.module.find(plant.module) == std::string::npos)
+  if (scenario.recording.modules && !plant.module.empty() && c.module.find(plant.module) == std::string::npos)
     return false;
-  if (!setup.recording.ops || plant.op.empty()) return true;
+  if (!scenario.recording.ops || plant.op.empty()) return true;
   for (const Contribution::Part& part : c.parts) {
     if (part.op == plant.op) return true;
   }
@@ -111,7 +111,7 @@ inline Told Judge(const Comparison& c, const Truth& truth, const PairCase& pair)
 inline PairResult RunPair(const PairCase& pair, const NoiseLevel& noise_a, const NoiseLevel& noise_b) {
   PairResult out;
   out.pair = &pair;
-  const Setup planted = With(pair.base, pair.plants);
+  const Scenario planted = With(pair.base, pair.plants);
   const Program a = MakeProgram(pair.undo ? planted : pair.base), b = MakeProgram(pair.undo ? pair.base : planted);
   testing_analyze::RunBuilder builder_a, builder_b;
   Simulator(a, noise_a, &builder_a).Run();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// For tests: changes of known cause. A plant turns a setup into one with exactly one cause
+// For tests: changes of known cause. A plant turns a scenario into one with exactly one cause
 // more; what the comparison must say about it is part of the plant.
 // Thread rule: pure functions.
 
 #include "analyze/compare/compare.h"
-#include "analyze/compare/synthetic/setup.h"
+#include "analyze/compare/synthetic/scenario.h"
 
 namespace nl::synthetic {
 
@@ -15,7 +15,7 @@ struct Plant {
   Cause undone = Cause::kNoise;               // of A with, B without it
   std::vector<Cause> also;                    // right as well, where the recording leaves it open
   std::string stage, module, op;              // where; "" where it is nowhere in particular
-  std::function<void(Setup&)> apply;
+  std::function<void(Scenario&)> apply;
 };
 
 namespace plants {
@@ -44,8 +44,8 @@ inline Edit Drop(const Where& where) {
   e.drop = true;
   return e;
 }
-inline std::function<void(Setup&)> Adds(const std::vector<Edit>& edits) {
-  return [edits](Setup& s) { s.edits.insert(s.edits.end(), edits.begin(), edits.end()); };
+inline std::function<void(Scenario&)> Adds(const std::vector<Edit>& edits) {
+  return [edits](Scenario& s) { s.edits.insert(s.edits.end(), edits.begin(), edits.end()); };
 }
 
 inline Plant KernelSlower(const Where& where, double factor, const std::string& module, const std::string& op) {
@@ -205,7 +205,7 @@ inline Plant LayoutCopy(const Where& where, const Shape& shape, double us, const
 
 inline Plant EagerAttention() {
   return {"attention without fusion", Cause::kAttentionImplChanged, Cause::kAttentionImplChanged, {}, "",
-          "Attention", "", [](Setup& s) { s.llm.fused_attention = !s.llm.fused_attention; }};
+          "Attention", "", [](Scenario& s) { s.llm.fused_attention = !s.llm.fused_attention; }};
 }
 inline Plant OtherAttention(double factor) {
   return {fmt::format("another fused attention x{}", factor), Cause::kAttentionImplChanged,
@@ -222,20 +222,20 @@ inline Plant OtherAttention(double factor) {
 
 inline Plant GraphAdded() {
   return {"decode as a CUDA graph", Cause::kGraphAdded, Cause::kGraphRemoved, {}, "decode_step", "", "",
-          [](Setup& s) { s.llm.graph = !s.llm.graph; }};
+          [](Scenario& s) { s.llm.graph = !s.llm.graph; }};
 }
 inline Plant Contention(double us) {
   return {fmt::format("another thread's kernels of {} us", us), Cause::kContention, Cause::kContention, {}, "", "",
-          "", [us](Setup& s) { s.neighbour_us = us; }};
+          "", [us](Scenario& s) { s.neighbour_us = us; }};
 }
 inline Plant Clock(double factor) {
   return {fmt::format("clock x{}", factor), Cause::kClockChanged, Cause::kClockChanged, {}, "", "", "",
-          [factor](Setup& s) { s.clock = factor; }};
+          [factor](Scenario& s) { s.clock = factor; }};
 }
-inline Plant WorkChanged(const std::string& name, const std::function<void(Setup&)>& apply) {
+inline Plant WorkChanged(const std::string& name, const std::function<void(Scenario&)>& apply) {
   return {name, Cause::kWorkChanged, Cause::kWorkChanged, {}, "", "", "", apply};
 }
-inline Plant Nothing() { return {"nothing", Cause::kNoise, Cause::kNoise, {}, "", "", "", [](Setup&) {}}; }
+inline Plant Nothing() { return {"nothing", Cause::kNoise, Cause::kNoise, {}, "", "", "", [](Scenario&) {}}; }
 
 }  // namespace plants
 }  // namespace nl::synthetic

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // For tests: a program to record, with everything about it that can be changed. Worlds are
-// setups as people have them: launch-bound and device-bound, with much or little recorded.
+// scenarios as people have them: launch-bound and device-bound, with much or little recorded.
 // Thread rule: pure functions.
 
 #include "analyze/compare/synthetic/cnn.h"
@@ -12,7 +12,7 @@ namespace nl::synthetic {
 
 enum class Model : uint8_t { kLlm, kTrain, kCnn };
 
-struct Setup {
+struct Scenario {
   std::string name;
   Model model = Model::kLlm;
   LlmOptions llm;
@@ -44,20 +44,20 @@ inline ThreadSpec Neighbour(double kernel_us) {
   return out;
 }
 
-inline Program MakeProgram(const Setup& setup) {
-  Program out = setup.model == Model::kLlm     ? LlmProgram(setup.llm, setup.recording)
-                : setup.model == Model::kTrain ? TrainProgram(setup.train, setup.recording)
-                                               : CnnProgram(setup.cnn, setup.recording);
-  out.edits = setup.edits;
-  out.clock = setup.clock;
-  out.host_scale = setup.host_scale;
-  if (setup.neighbour_us > 0) out.threads.push_back(Neighbour(setup.neighbour_us));
+inline Program MakeProgram(const Scenario& scenario) {
+  Program out = scenario.model == Model::kLlm     ? LlmProgram(scenario.llm, scenario.recording)
+                : scenario.model == Model::kTrain ? TrainProgram(scenario.train, scenario.recording)
+                                               : CnnProgram(scenario.cnn, scenario.recording);
+  out.edits = scenario.edits;
+  out.clock = scenario.clock;
+  out.host_scale = scenario.host_scale;
+  if (scenario.neighbour_us > 0) out.threads.push_back(Neighbour(scenario.neighbour_us));
   return out;
 }
 
 // What is recorded by torch.profiler with labels and shapes; each world changes some of it.
-inline Setup World(const std::string& name) {
-  Setup s;
+inline Scenario World(const std::string& name) {
+  Scenario s;
   s.name = name;
   const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
   Recording& r = s.recording;
@@ -81,7 +81,7 @@ inline Setup World(const std::string& name) {
 }
 
 // The label that the calls of a stage carry in the comparison; "" where none was recorded.
-inline std::string StageLabel(const Setup& s, const std::string& stage) {
+inline std::string StageLabel(const Scenario& s, const std::string& stage) {
   if (!s.recording.labels || stage.empty()) return "";
   if (s.model == Model::kTrain) return stage == "optimizer" ? "Optimizer.step#AdamW.step" : "ProfilerStep";
   return stage;
