@@ -19,7 +19,8 @@ uint32_t Price(const Element& a, const Element& b) {
   return a.group != 0 && a.group == b.group ? 5 : kNoPair;
 }
 
-uint32_t PriceOf(const std::vector<Match>& matches, const std::vector<Element>& a, const std::vector<Element>& b) {
+uint32_t PriceOf(const std::vector<Match>& matches, const std::vector<Element>& a,
+                 const std::vector<Element>& b) {
   uint32_t sum = 0;
   for (const Match& m : matches) sum += m.a == kNone || m.b == kNone ? kGap : Price(a[m.a], b[m.b]);
   return sum;
@@ -72,7 +73,8 @@ TEST(AlignElements, CostsNoMoreThanTheWholeTable) {
   SeededRandom random(11);
   for (int round = 0; round < 400; ++round) {
     const uint32_t names = 1 + random.Below(12);
-    const std::vector<Element> a = Random(random, random.Below(40), names), b = Random(random, random.Below(40), names);
+    const std::vector<Element> a = Random(random, random.Below(40), names),
+                               b = Random(random, random.Below(40), names);
     const std::vector<Match> matches = AlignElements(a, b);
     ExpectWhole(matches, a.size(), b.size());
     EXPECT_EQ(PriceOf(matches, a, b), LeastPrice(a, b)) << "round " << round;

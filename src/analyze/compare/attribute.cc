@@ -204,7 +204,7 @@ class Attributor {
 
   // Behind a change the device waits longer (its queue ran empty) or less (it was busy while the host went
   // on): the idle time of the unchanged calls there that is off the drift belongs to the change. From the
-  // call behind it until a call is as before.
+  // call behind it until some in a row are as before.
   void AddFollowing() {
     if (options_.device_time || (a_.background_ns > 0) != (b_.background_ns > 0)) return;
     std::map<uint32_t, std::vector<double>> by_bucket;
@@ -214,6 +214,10 @@ class Attributor {
       const auto until = c + 1 < changes_.clusters.size() ? changes_.clusters[c + 1].first
                                                           : static_cast<uint32_t>(al_.calls.size());
       by_bucket[owner_[cluster.first]].push_back(FollowingNs(cluster, until));
+    }
+    for (uint32_t i = 0; i < al_.calls.size(); ++i) {
+      const bool reshaped = (changes_.change[i] & kShapeChanged) != 0 && !IsStructural(changes_.change[i]);
+      if (reshaped && !judged_[i]) by_bucket[owner_[i]].push_back(HostOffDriftNs(i));
     }
     for (auto& [bucket, ns] : by_bucket) {
       // A stall that happened to fall behind one of them is not its doing.
@@ -226,19 +230,35 @@ class Attributor {
   }
 
   double FollowingNs(const Cluster& cluster, uint32_t until) const {
-    constexpr uint32_t kReach = 64;
+    constexpr uint32_t kReach = 128, kSettled = 4;  // calls in a row that are as before
     double sum = 0;
-    for (uint32_t i = cluster.last; i < until && i < cluster.last + kReach; ++i) {
-      if (A(i) == nullptr || B(i) == nullptr || judged_[i] || !Counts(i)) break;
-      const Costs &a = A(i)->costs, &b = B(i)->costs;
-      const double drift = changes_.drift.by_segment[al_.segment_of[i]];
-      const double expected =
-          drift * static_cast<double>(a.host_ns()) + static_cast<double>(a.idle_ns() - a.host_ns());
-      const double off = static_cast<double>(b.idle_ns()) - expected;
-      if (i > cluster.last && std::abs(off) < std::max(2000.0, 0.1 * expected)) break;
+    for (uint32_t i = cluster.first; i < cluster.last; ++i) {
+      if (!IsWhole(changes_.change[i]) && !judged_[i]) sum += HostOffDriftNs(i);
+    }
+    uint32_t settled = 0;
+    for (uint32_t i = cluster.last; i < until && i < cluster.last + kReach && settled < kSettled; ++i) {
+      if (IsWhole(changes_.change[i]) || judged_[i] || !Counts(i)) break;
+      const double off = OffDriftNs(i);
+      settled = std::abs(off) < std::max(2000.0, 0.1 * ExpectedIdleNs(i)) ? settled + 1 : 0;
       sum += off;
     }
     return sum;
+  }
+
+  // Idle time before a call of both runs: what A's would be at B's host speed, and how far B's is off it.
+  double ExpectedIdleNs(uint32_t i) const {
+    const Costs& a = A(i)->costs;
+    return changes_.drift.by_segment[al_.segment_of[i]] * static_cast<double>(a.host_ns()) +
+           static_cast<double>(a.idle_ns() - a.host_ns());
+  }
+  double OffDriftNs(uint32_t i) const {
+    return Counts(i) ? static_cast<double>(B(i)->costs.idle_ns()) - ExpectedIdleNs(i) : 0;
+  }
+  // The same of the host's part alone: the rest of a changed call's idle time is in its bucket already.
+  double HostOffDriftNs(uint32_t i) const {
+    if (!Counts(i) || A(i) == nullptr || B(i) == nullptr) return 0;
+    return static_cast<double>(B(i)->costs.host_ns()) -
+           changes_.drift.by_segment[al_.segment_of[i]] * static_cast<double>(A(i)->costs.host_ns());
   }
 
   // Other work on the same device holds up both the kernels and, through them, the host.

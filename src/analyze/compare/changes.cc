@@ -152,15 +152,15 @@ void FindClusters(const Trail& a, const Trail& b, const Alignment& al, Changes& 
   }
 }
 
-// How far kinds of calls are from the drift in what the device waited for: the noise of a single place.
+// How far the host's time to kinds of calls is from the drift: the noise of a single place.
 double SpreadOf(const Trail& a, const Trail& b, const Alignment& al, const std::vector<uint8_t>& change,
                 double drift) {
   std::unordered_map<uint64_t, std::pair<double, double>> kinds;
   for (uint32_t i = 0; i < al.calls.size(); ++i) {
     if (IsWhole(change[i])) continue;
     auto& [sum_a, sum_b] = kinds[a.calls[al.calls[i].a].token];
-    sum_a += static_cast<double>(a.calls[al.calls[i].a].costs.host_ns());
-    sum_b += static_cast<double>(b.calls[al.calls[i].b].costs.host_ns());
+    sum_a += static_cast<double>(a.calls[al.calls[i].a].elapsed_ns);
+    sum_b += static_cast<double>(b.calls[al.calls[i].b].elapsed_ns);
   }
   std::vector<Ratio> away;
   for (const auto& [token, sums] : kinds) {

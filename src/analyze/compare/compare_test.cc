@@ -92,7 +92,9 @@ Comparison Compare(Tape& a, Tape& b, const CompareOptions& options = {}) {
   return *out;
 }
 
-bool SaysChange(const Comparison& c) { return c.verdict.verdict == "regressed" || c.verdict.verdict == "improved"; }
+bool SaysChange(const Comparison& c) {
+  return c.verdict.verdict == "regressed" || c.verdict.verdict == "improved";
+}
 
 const Contribution* Find(const Comparison& c, Cause cause) {
   for (const Contribution& x : c.contributions) {
@@ -148,7 +150,9 @@ TEST(Compare, InsertedCallsCostWhatTheyTakeAndTheRestStaysMatched) {
   Layers(a, 20);
   for (int i = 0; i < 20; ++i) {
     Layer(b);
-    if (i == 3) b.Do({"aten::clamp", "clamp_kernel", 30'000, "[[8,64]]"}).Do({"aten::abs", "abs_kernel", 30'000, "[[8,64]]"});
+    if (i == 3)
+      b.Do({"aten::clamp", "clamp_kernel", 30'000, "[[8,64]]"})
+          .Do({"aten::abs", "abs_kernel", 30'000, "[[8,64]]"});
   }
   const Comparison c = Compare(a, b);
   EXPECT_DOUBLE_EQ(c.matched_share_a, 1);
@@ -334,7 +338,8 @@ TEST(Compare, StreamsThatOverlapCountOnce) {
     for (int i = 0; i < 20; ++i) {
       const int64_t at = i * 100'000;
       run->Kernel("long_kernel", 7, at + 5'000, 90'000, run->Api(main, "cudaLaunchKernel", at, 2'000));
-      run->Kernel("short_kernel", 9, at + 8'000, 20'000 + extra, run->Api(main, "cudaLaunchKernel", at + 3'000, 2'000));
+      run->Kernel("short_kernel", 9, at + 8'000, 20'000 + extra,
+                  run->Api(main, "cudaLaunchKernel", at + 3'000, 2'000));
     }
   }
   Analysis run_a = a.Finish(), run_b = b.Finish();

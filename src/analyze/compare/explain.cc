@@ -122,13 +122,17 @@ std::string ExplainContribution(const Contribution& c, const Trail& a, const Tra
 
 CompareVerdict JudgePair(const Comparison& c, const Comparable& comparable) {
   CompareVerdict out;
-  double real = 0, work = 0;
+  double real = 0, work = 0, host = 0, drift_ms = 0;
   for (const Contribution& x : c.contributions) {
+    if (x.cause == Cause::kNoise) drift_ms += x.delta_ms();
     if (!x.significant) continue;
-    (x.cause == Cause::kWorkChanged ? work : real) += x.delta_ms();
+    const bool host_only = !x.structural && (x.cause == Cause::kHostSlower || x.cause == Cause::kHostFaster);
+    (x.cause == Cause::kWorkChanged ? work : host_only ? host : real) += x.delta_ms();
   }
+  // Beside a large drift, a little more of it here or there is no change of the program.
+  constexpr double kLeastOfDrift = 0.2;
+  if (std::abs(host) >= kLeastOfDrift * std::abs(drift_ms)) real += host;
   const double base = std::max(c.wall_a_ms, 1e-9), share = real / base;
-  const double drift_ms = c.delta_ms() - real - work;
   const std::string drift = fmt::format(
       "{} of the difference is unchanged work being {}, which says nothing "
       "about the change",
@@ -149,8 +153,17 @@ CompareVerdict JudgePair(const Comparison& c, const Comparable& comparable) {
     out.verdict = noise < kLeastRegression ? "same" : "undecided";
     out.confidence = 0.5;
     if (out.verdict == "undecided") out.more_runs_needed = 4;
-    out.text = fmt::format("No real change found: {} {} of {}; nothing structural or consistent above 1 %.",
-                           Signed(c.delta_ms()), "in unchanged work", HumanMs(c.wall_a_ms));
+    const bool any = std::any_of(c.contributions.begin(), c.contributions.end(),
+                                 [](const Contribution& x) { return x.significant; });
+    out.text =
+        any ? fmt::format(
+                  "What changed costs {} ({:+.2f} % of A's wall), too little for a verdict; the rest of {} "
+                  "is "
+                  "unchanged work.",
+                  Signed(real), share * 100, Signed(c.delta_ms()))
+            : fmt::format(
+                  "No real change found: {} of {} in unchanged work, nothing structural or consistent.",
+                  Signed(c.delta_ms()), HumanMs(c.wall_a_ms));
     return out;
   }
   out.verdict = real > 0 ? "regressed" : "improved";

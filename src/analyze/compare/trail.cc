@@ -63,11 +63,12 @@ class Builder {
     Features unused;
     features::AddPatterns(program_, unused);  // names MLP and attention where no module was recorded
     out_.wall_ns = t_.wall_ns();
-    out_.on_host = w_.size() == 0;
+    out_.parts = CountDevices();
+    out_.on_host = out_.parts == 0;
     if (out_.on_host) {
+      out_.parts = 1;
       AddHostCalls();
     } else {
-      CountDevices();
       AddWorkCalls();
       AddApiCalls();
       Order();
@@ -81,13 +82,13 @@ class Builder {
   }
 
  private:
-  // A device whose work took no time has no idle time either.
-  void CountDevices() {
+  // Devices with work that took time.
+  int64_t CountDevices() const {
     std::vector<bool> worked(t_.devices.size(), false);
     for (size_t i = 0; i < w_.size(); ++i) {
       if (w_.end_ns[i] > w_.start_ns[i]) worked[w_.device[i]] = true;
     }
-    out_.parts = std::count(worked.begin(), worked.end(), true);
+    return std::count(worked.begin(), worked.end(), true);
   }
 
   // ---- calls ----
@@ -271,6 +272,12 @@ class Builder {
       sorted.back().segment = static_cast<uint32_t>(key[order[i]] >> 32);  // the lane, until segments are cut
     }
     out_.calls = std::move(sorted);
+    for (uint32_t i = 1; i < out_.calls.size(); ++i) {
+      Call& call = out_.calls[i];
+      const Call& before = out_.calls[i - 1];
+      if (call.node == kNone || before.node == kNone || call.segment != before.segment) continue;
+      call.elapsed_ns = std::max<int64_t>(0, h_.end_ns[call.node] - h_.end_ns[before.node]);
+    }
     for (uint32_t& at : call_of_work_) at = rank[at];
     for (uint32_t i = 0; i < out_.calls.size(); ++i) {
       const Call& c = out_.calls[i];

@@ -76,6 +76,7 @@ struct Call {
   int64_t bytes = 0;                 // copied
   int64_t start_ns = 0, end_ns = 0;  // of its device work; of itself without any
   int64_t span_ns = 0;               // its operator's, else its launch's, on the host
+  int64_t elapsed_ns = 0;            // on the host since the call before it, whether the device waited or not
   CallKind kind = CallKind::kKernel;
   KernelFamily family = KernelFamily::kOther;
   bool graph = false;  // launched as part of a CUDA graph

@@ -16,27 +16,31 @@ using testing_analyze::RunBuilder;
 // Anything goes: several threads, streams and devices, work without a launch, overlapping and empty items.
 void Fill(RunBuilder& run, SeededRandom& random) {
   std::vector<ThreadId> threads;
-  for (uint32_t i = 0; i <= random.Below(3); ++i) threads.push_back(run.Thread("thread " + std::to_string(i)));
+  for (uint32_t i = 0; i <= random.Below(3); ++i)
+    threads.push_back(run.Thread("thread " + std::to_string(i)));
   const uint32_t count = 1 + random.Below(60);
   int64_t at = random.Below(1000);
   for (uint32_t i = 0; i < count; ++i) {
     const ThreadId thread = threads[random.Below(static_cast<uint32_t>(threads.size()))];
     at += random.Below(400);
     RowId op = RowId::kNull;
-    if (random.Below(3) != 0) op = run.Op(thread, "op " + std::to_string(random.Below(5)), at, 10 + random.Below(300), "[[8,64]]");
+    if (random.Below(3) != 0)
+      op = run.Op(thread, "op " + std::to_string(random.Below(5)), at, 10 + random.Below(300), "[[8,64]]");
     if (random.Below(8) == 0) run.Range(thread, "step", at, random.Below(900));
-    if (random.Below(8) == 0) run.Api(thread, "cudaStreamSynchronize", at + random.Below(20), random.Below(500));
+    if (random.Below(8) == 0)
+      run.Api(thread, "cudaStreamSynchronize", at + random.Below(20), random.Below(500));
     if (random.Below(10) == 0) run.Api(thread, "cudaMalloc", at, random.Below(200));
     RowId launch = RowId::kNull;
-    if (random.Below(6) != 0) launch = run.Api(thread, "cudaLaunchKernel", at + random.Below(20), 1 + random.Below(20));
+    if (random.Below(6) != 0)
+      launch = run.Api(thread, "cudaLaunchKernel", at + random.Below(20), 1 + random.Below(20));
     const auto stream = static_cast<int64_t>(7 + random.Below(3));
     const auto device = static_cast<int32_t>(random.Below(2));
     const int64_t start = at + 20 + random.Below(300), dur = random.Below(5) == 0 ? 0 : random.Below(400);
     if (random.Below(6) == 0) {
       run.Memcpy("HtoD", "Pageable", "Device", 1 << 12, stream, start, dur, launch, op, device);
     } else {
-      run.Kernel(random.Below(9) == 0 ? "ncclDevKernel_AllReduce" : "gemm " + std::to_string(random.Below(4)), stream,
-                 start, dur, launch, op, device);
+      run.Kernel(random.Below(9) == 0 ? "ncclDevKernel_AllReduce" : "gemm " + std::to_string(random.Below(4)),
+                 stream, start, dur, launch, op, device);
     }
   }
 }
@@ -103,7 +107,8 @@ TEST(Trail, EveryCallIsInTheSegmentThatSaysSo) {
   }
 }
 
-// 10 us of kernel, 20 us until the next launch returns, 5 us later its kernel of 7 us: nothing is lost or shared.
+// 10 us of kernel, 20 us until the next launch returns, 5 us later its kernel of 7 us: nothing is lost or
+// shared.
 TEST(Trail, AGapBelongsToTheCallThatEndsIt) {
   RunBuilder run;
   const ThreadId main = run.Thread("main");

@@ -9,8 +9,8 @@ namespace {
 
 std::string Describe(const PairResult& r, size_t plant) {
   const Told& t = r.told[plant];
-  std::string out = fmt::format("{}: truth {:+.3f} ms, told {:+.3f} as number {}", r.pair->name, t.truth_ms, t.delta_ms,
-                                t.rank + 1);
+  std::string out = fmt::format("{}: truth {:+.3f} ms, told {:+.3f} as number {}", r.pair->name, t.truth_ms,
+                                t.delta_ms, t.rank + 1);
   for (size_t i = 0; i < std::min<size_t>(3, r.comparison.contributions.size()); ++i) {
     const Contribution& c = r.comparison.contributions[i];
     out += fmt::format("; {:+.3f} {}", c.delta_ms(), CauseName(c.cause));
@@ -31,7 +31,8 @@ Marks Measure(const std::vector<PairCase>& cases, size_t stride, size_t among, b
     const PairResult r = noise ? RunPair(cases[i], RunNoise(seed), RunNoise(seed + 1))
                                : RunPair(cases[i], NoNoise(), NoNoise());
     EXPECT_EQ(r.error, "") << cases[i].name;
-    EXPECT_LE(std::abs(r.comparison.residual_ms), 0.001 * std::abs(r.comparison.delta_ms()) + 1e-6) << cases[i].name;
+    EXPECT_LE(std::abs(r.comparison.residual_ms), 0.001 * std::abs(r.comparison.delta_ms()) + 1e-6)
+        << cases[i].name;
     for (size_t k = 0; k < r.told.size(); ++k) {
       const Told& t = r.told[k];
       const bool first = t.rank >= 0 && t.rank < static_cast<int>(among);

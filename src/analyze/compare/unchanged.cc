@@ -12,6 +12,7 @@ namespace {
 constexpr size_t kFewest = 5;              // instances that can agree
 constexpr double kLeastOfWall = 0.003;     // a group below this share of the wall is not worth a verdict
 constexpr double kLeastOfWallOnce = 0.02;  // nor one below this that happened in one segment only
+constexpr double kLeastOfDrift = 0.02;     // nor one below this share of what the drift makes of the wall
 constexpr double kLeastOfBusy = 0.01;      // of all device time, when only that is compared
 constexpr double kLeastRatio = 0.03;       // a kernel's time differs by this from run to run
 constexpr double kAgreeing = 0.75;         // share of the instances that must point one way
@@ -112,7 +113,7 @@ class Judge {
       const auto a = static_cast<double>(A(i).costs.busy_ns());
       all.Add(a, static_cast<double>(B(i).costs.busy_ns()), a);
     }
-    group.delta_ns = static_cast<int64_t>(all.excess);
+    group.delta_ns = group.excess_ns = static_cast<int64_t>(all.excess);
     const double least = in_.device_time ? kLeastOfBusy * busy_ns_ : kLeastOfWall * wall_ns_;
     if (all.each.size() < kFewest || all.sum_a <= 0 || all.sum_b <= 0 || std::abs(all.excess) < least) return;
     if (std::abs(std::log(all.sum_b / all.sum_a)) < kLeastRatio || all.Agreeing() < kAgreeing) return;
@@ -131,13 +132,13 @@ class Judge {
       once = once && segment == in_.alignment.segment_of[group.pairs.front()];
     }
     group.delta_ns = static_cast<int64_t>(all.sum_b - all.sum_a);
-    const double least = (once ? kLeastOfWallOnce : kLeastOfWall) * wall_ns_;
+    group.excess_ns = static_cast<int64_t>(all.excess);
+    // A host that is much faster or slower as a whole is not so everywhere alike.
+    const double least = std::max((once ? kLeastOfWallOnce : kLeastOfWall) * wall_ns_,
+                                  kLeastOfDrift * std::abs(in_.drift.all - 1) * wall_ns_);
     if (all.each.size() < kFewest || std::abs(all.excess) < least) return;
     if ((all.sum_b > all.sum_a) != (all.excess > 0)) return;
-    // Far off the drift, compared with how far kinds of calls usually are.
-    const double off =
-        std::abs(std::log(std::max(all.sum_b, 1.0) / std::max(all.sum_a * in_.drift.all, 1.0)));
-    if (off < std::max(once ? 1.1 : 0.3, 4 * in_.drift.spread)) return;
+    if (!IsLocal(group, all, once)) return;
     const double typical = all.Typical();
     if (typical * all.excess <= 0 || std::abs(typical) < 0.3 * std::abs(all.excess)) return;
     if (all.Agreeing() < kAgreeing) return;
@@ -145,10 +146,28 @@ class Judge {
     group.significant = group.p_value < 1e-3;
   }
 
+  // Did the host take longer to get there, beyond its drift and beyond what other kinds of calls are off it?
+  // A gap of the device grows by more than the drift where the host was only just ahead: that alone says
+  // nothing.
+  bool IsLocal(const Verdicted& group, const Instances& gaps, bool once) const {
+    double a = 0, b = 0, expected = 0;
+    for (const uint32_t i : group.pairs) {
+      if (!Counts(i)) continue;
+      a += static_cast<double>(A(i).elapsed_ns);
+      b += static_cast<double>(B(i).elapsed_ns);
+      expected += static_cast<double>(A(i).elapsed_ns) * in_.drift.by_segment[in_.alignment.segment_of[i]];
+    }
+    if (a <= 0 || b <= 0) a = expected = gaps.sum_a, b = gaps.sum_b;  // launches were not recorded
+    const double more = b - expected;
+    if (more * gaps.excess <= 0 || std::abs(more) < 0.5 * std::abs(gaps.excess)) return false;
+    const double off = std::abs(std::log(std::max(b, 1.0) / std::max(expected, 1.0)));
+    return off >= std::max(once ? 1.1 : 0.2, 4 * in_.drift.spread);
+  }
+
   // First each place of a loop by itself, then what is left by kind: a change in one layer is seen as one in
   // all.
-  template <class Test, class Key>
-  std::vector<Verdicted> TwoRounds(const std::vector<uint32_t>& pairs, const Key& kind,
+  template <class Test, class Key, class Same>
+  std::vector<Verdicted> TwoRounds(const std::vector<uint32_t>& pairs, const Key& kind, const Same& same,
                                    const Test& test) const {
     std::vector<Verdicted> out;
     std::vector<uint32_t> rest;
@@ -165,7 +184,38 @@ class Judge {
       test(group);
       out.push_back(std::move(group));
     }
+    TakeKindred(out, same);
     return out;
+  }
+
+  // Calls too few to tell (one prefill, the first of a loop) that do what calls of the same kind were found
+  // to do.
+  template <class Same>
+  void TakeKindred(std::vector<Verdicted>& groups, const Same& same) const {
+    struct Found {
+      double ns = 0, p_value = 1;
+      size_t calls = 0;
+    };
+    const auto key = [&same](const Verdicted& group) { return same(group.pairs.front()); };
+    std::unordered_map<uint64_t, Found> found;
+    for (const Verdicted& group : groups) {
+      if (!group.significant) continue;
+      Found& to = found[key(group)];
+      to.ns += static_cast<double>(group.excess_ns);
+      to.calls += group.pairs.size();
+      to.p_value = std::min(to.p_value, group.p_value);
+    }
+    for (Verdicted& group : groups) {
+      const auto it = group.significant ? found.end() : found.find(key(group));
+      if (it == found.end()) continue;
+      const double typical = it->second.ns / static_cast<double>(it->second.calls),
+                   here = static_cast<double>(group.excess_ns) / static_cast<double>(group.pairs.size());
+      if (here * typical <= 0 || std::abs(here) < 0.5 * std::abs(typical) ||
+          std::abs(here) > 2 * std::abs(typical))
+        continue;
+      group.significant = true;
+      group.p_value = it->second.p_value;
+    }
   }
 
   // Did the device do something to all of them: the weighted median of the ratios of kinds, and who agrees.
@@ -212,13 +262,16 @@ std::vector<Verdicted> JudgeDevice(const UnchangedInput& in, const std::vector<u
     return {std::move(all)};
   }
   return judge.TwoRounds(
-      pairs, [&](uint32_t i) { return judge.Kind(i); }, [&](Verdicted& group) { judge.Device(group); });
+      pairs, [&](uint32_t i) { return HashPair(judge.Context(i), judge.A(i).kernel_hash); },
+      [&](uint32_t i) { return HashPair(judge.A(i).token, judge.A(i).kernel_hash); },
+      [&](Verdicted& group) { judge.Device(group); });
 }
 
 std::vector<Verdicted> JudgeHost(const UnchangedInput& in, const std::vector<uint32_t>& pairs) {
   const Judge judge(in);
   return judge.TwoRounds(
-      pairs, [&](uint32_t i) { return judge.Context(i); }, [&](Verdicted& group) { judge.Host(group); });
+      pairs, [&](uint32_t i) { return judge.Context(i); }, [&](uint32_t i) { return judge.A(i).token; },
+      [&](Verdicted& group) { judge.Host(group); });
 }
 
 }  // namespace nl::compare

@@ -25,6 +25,7 @@ enum class CommonCause : uint8_t { kNone, kClock };
 struct Verdicted {
   std::vector<uint32_t> pairs;  // positions in Alignment::calls
   int64_t delta_ns = 0;
+  int64_t excess_ns = 0;  // beyond the drift
   double p_value = 1;
   bool significant = false;
   CommonCause common = CommonCause::kNone;  // what all of them share
