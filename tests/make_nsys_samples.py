@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/cases/samples/nsys/*.sqlite: small Nsight Systems exports with the tables and columns of real ones.
+"""Writes tests/cases/samples/nsys/*.sqlite: small Nsight Systems exports with the tables and columns of real ones, and the
+fuzzer's seeds (fuzz/corpus/nsys_fuzz) from the SQL of tests/cases/nsys.
 
 The events are invented, the shape is not: table and column names, global ids, enum values and the texts that PyTorch and
 NCCL give to NVTX are those of exports by nsys 2024.6 (schema 3.16) and 2026.2 (schema 3.25). Run it after a change and
 commit what it writes; every number in the cases that use the samples follows from here.
 """
 import pathlib
+import re
 import sqlite3
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "cases/samples/nsys"
@@ -256,10 +258,29 @@ def serving_with_graphs():
     e.done()
 
 
+def seeds():
+    """The databases of the cases, in the smallest pages."""
+    root = pathlib.Path(__file__).resolve().parents[1]
+    folder = root / "fuzz/corpus/nsys_fuzz"
+    folder.mkdir(parents=True, exist_ok=True)
+    for case in sorted((root / "tests/cases/nsys").glob("*.case")):
+        found = re.search(r"^== sqlite[^\n]*\n(.*?)^== ", case.read_text(encoding="utf-8"), flags=re.M | re.S)
+        if not found:
+            continue
+        path = folder / f"{case.stem}.sqlite"
+        path.unlink(missing_ok=True)
+        database = sqlite3.connect(path)
+        database.executescript("PRAGMA page_size = 512;" + found.group(1))
+        database.close()
+    (folder / "stats.csv").write_text("Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name\n30.0,5,1,5,5,5,5,0,k\n",
+                                      encoding="utf-8")
+
+
 def main():
     FOLDER.mkdir(parents=True, exist_ok=True)
     training_two_gpus()
     serving_with_graphs()
+    seeds()
 
 
 if __name__ == "__main__":
