@@ -239,6 +239,7 @@ def serving_with_graphs():
               nestingLevel=0, callchainId=0)
     e.put("MPI_COLLECTIVES_EVENTS", start=99_000, end=99_500, globalTid=tid, textId=e.text("MPI_Allreduce"), size=8)
     e.put("PROFILER_OVERHEAD", start=97_000, end=98_000, globalTid=tid, nameId=e.text("Buffer flush"), returnValue=0)
+    e.put("PROFILER_OVERHEAD", start=10, end=400, globalTid=tid, nameId=e.text("CUDA profiling initialization"), returnValue=0)
     memory = dict(globalPid=gpid(pid), deviceId=0, contextId=1, pc=1, memKind=2)
     e.put("CUDA_GPU_MEMORY_USAGE_EVENTS", start=500, address=4096, bytes=1 << 20, memoryOperationType=0, correlationId=5, **memory)
     e.put("CUDA_GPU_MEMORY_USAGE_EVENTS", start=99_900, address=4096, bytes=1 << 20, memoryOperationType=1, name="weights", **memory)
