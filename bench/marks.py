@@ -5,7 +5,7 @@
     bench/marks.py                     about two minutes; builds the traces into build/bench the first time
     bench/marks.py --full              also the 5 GB import
     bench/marks.py --only import,gz    some of: import python gz rss parquet summary query start analysis
-                                       attribution
+                                       attribution nsys
 
 Everything runs on two CPUs, with the files in the page cache, each import into a fresh store, best of --runs.
 Exit status 1 when a mark is missed.
@@ -24,8 +24,9 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INPUTS = ["base", "compile", "resnet50_train_stack"]
 KERNEL_INPUTS = ["base", "compile"]
-GROUPS = ("import", "python", "gz", "rss", "parquet", "summary", "query", "start", "analysis", "attribution")
+GROUPS = ("import", "python", "gz", "rss", "parquet", "summary", "query", "start", "analysis", "attribution", "nsys")
 KERNELS = 10_000_000
+EXPORT_KERNELS = 1_000_000
 SUMMARY_EVENTS = 3_000_000
 PYTHON_NEEDS_BYTES = 16 << 30
 KERNEL_QUERY = "SELECT name, count(*), sum(dur_ns) FROM kernel GROUP BY name"
@@ -254,6 +255,29 @@ class Bench:
         text = measure([self.tools / "attribution_bench"])[2]
         seconds = json.loads(text.strip().splitlines()[-1])["join_s"]
         self.add("attribution, 10 M ranges x 1 M kernels", f"{seconds:.2f} s", "1.5 s", seconds / 1.5, "<= 1.5 s", seconds <= 1.5)
+
+    def export(self):
+        """A cached Nsight Systems export, rebuilt when one of its scripts is newer."""
+        path = self.cache / f"export_{EXPORT_KERNELS}.sqlite"
+        scripts = [ROOT / "bench/make_export.py", ROOT / "tests/make_nsys_samples.py"]
+        if path.exists() and path.stat().st_mtime >= max(script.stat().st_mtime for script in scripts):
+            return path
+        say(f"building {path.name}")
+        with tempfile.TemporaryDirectory(dir=self.cache) as folder:
+            made = pathlib.Path(folder) / path.name
+            measure([sys.executable, scripts[0], made, "--kernels", EXPORT_KERNELS])
+            made.replace(path)
+        return path
+
+    def mark_nsys(self):
+        """A whole import against reading the same rows with the sqlite3 C library and doing nothing with them."""
+        export = self.export()
+        say(f"reading and importing {export.name}")
+        walk = json.loads(measure([self.tools / "sqlite_walk", "--runs", self.options.runs, export])[2])
+        seconds, peak = self.imports(export, self.options.runs)
+        ratio = walk["seconds"] / seconds
+        self.add(f"nsys export of {EXPORT_KERNELS / 1e6:.0f} M kernels against SELECT *", f"{walk['rows'] / seconds / 1e6:.2f} M rows/s ({seconds:.2f} s)",
+                 f"{walk['rows'] / walk['seconds'] / 1e6:.2f} M rows/s", ratio, ">= 0.5x", ratio >= 0.5, f"peak {peak / 1e6:.0f} MB")
 
     def run(self):
         for group in self.options.only:

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/cases/samples/nsys/*.sqlite: small Nsight Systems exports with the tables and columns of real ones.
+"""Writes tests/cases/samples/nsys/*.sqlite: small Nsight Systems exports with the tables and columns of real ones, and the
+fuzzer's seeds (fuzz/corpus/nsys_fuzz) from the SQL of tests/cases/nsys.
 
 The events are invented, the shape is not: table and column names, global ids, enum values and the texts that PyTorch and
 NCCL give to NVTX are those of exports by nsys 2024.6 (schema 3.16) and 2026.2 (schema 3.25). Run it after a change and
 commit what it writes; every number in the cases that use the samples follows from here.
 """
 import pathlib
+import re
 import sqlite3
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "cases/samples/nsys"
@@ -237,6 +239,7 @@ def serving_with_graphs():
               nestingLevel=0, callchainId=0)
     e.put("MPI_COLLECTIVES_EVENTS", start=99_000, end=99_500, globalTid=tid, textId=e.text("MPI_Allreduce"), size=8)
     e.put("PROFILER_OVERHEAD", start=97_000, end=98_000, globalTid=tid, nameId=e.text("Buffer flush"), returnValue=0)
+    e.put("PROFILER_OVERHEAD", start=10, end=400, globalTid=tid, nameId=e.text("CUDA profiling initialization"), returnValue=0)
     memory = dict(globalPid=gpid(pid), deviceId=0, contextId=1, pc=1, memKind=2)
     e.put("CUDA_GPU_MEMORY_USAGE_EVENTS", start=500, address=4096, bytes=1 << 20, memoryOperationType=0, correlationId=5, **memory)
     e.put("CUDA_GPU_MEMORY_USAGE_EVENTS", start=99_900, address=4096, bytes=1 << 20, memoryOperationType=1, name="weights", **memory)
@@ -256,10 +259,29 @@ def serving_with_graphs():
     e.done()
 
 
+def seeds():
+    """The databases of the cases, in the smallest pages."""
+    root = pathlib.Path(__file__).resolve().parents[1]
+    folder = root / "fuzz/corpus/nsys_fuzz"
+    folder.mkdir(parents=True, exist_ok=True)
+    for case in sorted((root / "tests/cases/nsys").glob("*.case")):
+        found = re.search(r"^== sqlite[^\n]*\n(.*?)^== ", case.read_text(encoding="utf-8"), flags=re.M | re.S)
+        if not found:
+            continue
+        path = folder / f"{case.stem}.sqlite"
+        path.unlink(missing_ok=True)
+        database = sqlite3.connect(path)
+        database.executescript("PRAGMA page_size = 512;" + found.group(1))
+        database.close()
+    (folder / "stats.csv").write_text("Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name\n30.0,5,1,5,5,5,5,0,k\n",
+                                      encoding="utf-8")
+
+
 def main():
     FOLDER.mkdir(parents=True, exist_ok=True)
     training_two_gpus()
     serving_with_graphs()
+    seeds()
 
 
 if __name__ == "__main__":

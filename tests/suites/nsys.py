@@ -66,7 +66,7 @@ def expect(what, expected, found):
     if expected != found:
         gone = [row for row in expected if row not in found][:2] if isinstance(expected, list) else expected
         more = [row for row in found if row not in expected][:2] if isinstance(found, list) else found
-        raise Failure(f"{what}: the export has {gone}, the run {more}")
+        raise Failure(f"{what}: the export has {str(gone)[:300]}, the run {str(more)[:300]}")
 
 
 def has(db, table):
@@ -160,7 +160,7 @@ def packed(path):
     """The rows of every table, whatever the file was packed with."""
     def tables(imported):
         names = sorted(imported.run["tables"])
-        return [(n, imported.rows(f'SELECT * FROM "{n}"')) for n in names if n != "import_log"]
+        return [(n, row[1:]) for n in names if n != "import_log" for row in imported.rows(f'SELECT * FROM "{n}"')]  # without the run
     with tempfile.TemporaryDirectory(prefix="nl-nsys-") as folder:
         folder = pathlib.Path(folder)
         (folder / "a.sqlite.gz").write_bytes(gzip.compress(path.read_bytes()))

@@ -104,6 +104,7 @@ class LsOp final : public Op {
     const auto count = run["device_count"].get<int64_t>();
     std::string name = run["device"].get<std::string>();
     if (count == 0) return "cpu";
+    if (name.empty()) name = "(not named)";
     return count > 1 ? fmt::format("{}x {}", count, name) : name;
   }
 

@@ -33,6 +33,10 @@ inline constexpr CounterInfo kDeviceOfContext{
     "device_taken_from_context", Severity::kInfo,
     "Synchronisation whose device is not the one its context belongs to; the context's was taken",
     "Exports write device 0 for all of them; nothing is lost"};
+inline constexpr CounterInfo kOverheadOutside{
+    "overhead_outside_the_events", Severity::kInfo,
+    "Time the profiler took before the first or behind the last event of the program",
+    "Not stored: it would count as time of the run"};
 inline constexpr CounterInfo kProfilerWarning{"profiler_warning", Severity::kNotice,
                                               "Warning or error the profiler itself wrote into the recording",
                                               "Its text is in import_log; events may be missing"};

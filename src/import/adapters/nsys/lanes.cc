@@ -28,12 +28,9 @@ StringId Lanes::NameOf(const std::unordered_map<int64_t, StringId>& names, int64
 }
 
 size_t Lanes::ProcessAt(int64_t global_pid, int64_t device) {
-  size_t at = 0;
-  while (at < processes_.size() &&
-         (processes_[at].global_pid != global_pid || processes_[at].device != device))
-    ++at;
-  if (at == processes_.size()) processes_.push_back({global_pid, device});
-  return at;
+  const auto [it, added] = process_at_.try_emplace({global_pid, device}, processes_.size());
+  if (added) processes_.push_back({global_pid, device});
+  return it->second;
 }
 
 ThreadId Lanes::Make(const Key& key, int64_t tid, StringId name, StringId text) {

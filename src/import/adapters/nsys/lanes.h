@@ -72,6 +72,7 @@ class Lanes {
   RowWriter& writer_;
   int64_t first_process_, first_lane_;
   std::vector<Process> processes_;
+  std::map<std::pair<int64_t, int64_t>, size_t> process_at_;
   std::vector<Lane> lanes_;
   std::map<Key, ThreadId> lane_of_;
   std::unordered_map<int64_t, ThreadId> host_of_, beside_of_;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/intervals.h"
 #include "import/adapters/nsys/export_file.h"
 
 namespace nl::adapters::nsys {
@@ -34,7 +35,7 @@ constexpr const char* kSpanColumns[] = {"start",      "end",           "globalTi
                                         "packedSize", "requestHandle", "correlationId", "returnValue"};
 enum SpanColumn { kStart, kEnd, kTid, kName, kText, kFirstArg };
 
-Status ReadSpans(ExportFile& e, const SpanTable& from, EnumNames& overheads) {
+Status ReadSpans(ExportFile& e, const SpanTable& from, const Interval& bounds, EnumNames& overheads) {
   RangeColumns& ranges = e.writer.batch.range;
   const StringId category = e.writer.strings().Add(from.category), span = e.writer.strings().Add("span"),
                  unfinished = e.writer.strings().Add("unfinished");
@@ -44,6 +45,11 @@ Status ReadSpans(ExportFile& e, const SpanTable& from, EnumNames& overheads) {
     const RowId row = e.writer.NextRow(Table::kRange, ranges);
     ExportFile::Time time;
     if (!e.TimeOf(rows, kStart, kEnd, Table::kRange, row, time)) return {};
+    const int64_t end_ns = time.start_ns + (IsNull(time.dur_ns) ? int64_t{0} : time.dur_ns);
+    if (time.start_ns >= bounds.end_ns || end_ns <= bounds.start_ns) {
+      e.file.counters.Add(kOverheadOutside);
+      return {};
+    }
     RangeRow r;
     r.thread_id = e.lanes.Host(rows.Int(kTid));
     r.start_ns = time.start_ns;
@@ -91,7 +97,15 @@ constexpr int64_t kPageable = 0, kPinned = 1;  // ENUM_CUDA_MEM_KIND
 
 Status ReadOtherSpans(ExportFile& e) {
   EnumNames overheads = e.Enum("ENUM_CUPTI_OVERHEAD_TYPE", {});
-  for (const SpanTable& table : kSpanTables) NL_TRY(ReadSpans(e, table, overheads));
+  // The profiler's own time is taken where it fell into the program's, which is read by now.
+  constexpr Interval kAnyTime{INT64_MIN, INT64_MAX};
+  for (const SpanTable& table : kSpanTables) {
+    const bool overhead = std::string_view(table.category) == "overhead";
+    if (overhead) NL_TRY(e.writer.Flush());
+    const RunFacts& facts = e.file.facts;
+    const Interval program{facts.first_start_ns(), facts.last_end_ns()};
+    NL_TRY(ReadSpans(e, table, overhead && !facts.empty() ? program : kAnyTime, overheads));
+  }
   return {};
 }
 

@@ -210,7 +210,9 @@ Status PutHeader(ExportFile& e) {
   NL_TRY(e.ForFew("TARGET_INFO_SESSION_START_TIME", kTime, [&](const SqliteRows& rows) {
     // Events count from the start of the session, or from the clock it was started at.
     const int64_t utc_ns = rows.Int(0), clock_ns = rows.Int(1);
-    if (!IsNull(utc_ns)) about.base_time_ns = utc_ns - (IsNull(clock_ns) ? 0 : clock_ns);
+    int64_t zero_ns = 0;
+    if (!IsNull(utc_ns) && !__builtin_sub_overflow(utc_ns, IsNull(clock_ns) ? 0 : clock_ns, &zero_ns))
+      about.base_time_ns = zero_ns;
   }));
   about.tool = "Nsight Systems";
   about.tool_version = TextOf(exported, "EXPORT_PRODUCT_VERSION");
