@@ -5,6 +5,7 @@
 
 #include "analyze/compare/near_names.h"
 #include "analyze/run_builder.h"
+#include "model/kernel_name.h"
 
 namespace nl {
 namespace {

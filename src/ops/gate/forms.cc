@@ -73,6 +73,33 @@ std::string Explanation(const Json& r) {
   return out;
 }
 
+// What is not a pass, one paragraph each; metrics that are undecided for the same reason share one.
+std::string Remarks(const Json& r, int width) {
+  std::string out;
+  std::vector<std::pair<std::string, std::string>> undecided;  // why -> metrics
+  for (const Json& m : r["metrics"]) {
+    const std::string text = m["text"];
+    const std::string name = m["metric"];
+    if (m["outcome"] == "regressed") {
+      out += "\n" + Wrap(PrintableText(fmt::format("{} {}.", name, text)), width, 2) + "\n";
+    }
+    if (m["outcome"] != "undecided") continue;
+    const size_t why = text.find("; ");
+    const std::string key = why == std::string::npos ? text : text.substr(why + 2);
+    const auto same =
+        std::find_if(undecided.begin(), undecided.end(), [&](const auto& u) { return u.first == key; });
+    if (same == undecided.end()) {
+      undecided.emplace_back(key, name);
+    } else {
+      same->second += ", " + name;
+    }
+  }
+  for (const auto& [why, names] : undecided) {
+    out += "\n" + Wrap(PrintableText(fmt::format("{} undecided: {}.", names, why)), width, 2) + "\n";
+  }
+  return out;
+}
+
 TextTable MetricTable(const Json& r, bool markdown) {
   const std::string level = fmt::format("{:g} % INTERVAL", 100 * (1 - r["alpha"].get<double>()));
   TextTable table({{"METRIC", Align::kLeft, true, 12},
@@ -126,13 +153,7 @@ std::string GateText(const Json& r, const TextStyle& style) {
                                    SideText(r["candidate"]), 100 * r["max_regression"].get<double>())) +
          "\n\n";
   out += MetricTable(r, false).Render(style.width, style.color);
-  for (const Json& m : r["metrics"]) {
-    if (m["outcome"] == "pass") continue;
-    out += "\n" + Wrap(PrintableText(fmt::format("{} {}.", m["metric"].get<std::string>(),
-                                                 m["text"].get<std::string>())),
-                       style.width, 2);
-  }
-  if (outcome != "pass") out += "\n";
+  out += Remarks(r, style.width);
   for (const Json& c : r["comparability"]) {
     out += Wrap(PrintableText(fmt::format("not the same: {}: {} and {}", c["what"].get<std::string>(),
                                           c["a"].get<std::string>(), c["b"].get<std::string>())),

@@ -124,7 +124,7 @@ class GateOp final : public Op {
         "each "
         "side are needed for a verdict: five of each see what is three times their spread.";
     info.example =
-        "neurolens gate --baseline main --candidate new_1.json new_2.json new_3.json --max-regression 2%";
+        "neurolens gate --baseline main --candidate candidate.json.gz --max-regression 2% --undecided pass";
     info.cost = Cost::kSeconds;
     info.writes = true;
     info.bad_input_status = 3;

@@ -41,6 +41,14 @@ double OwnChange(const MetricRuns& m, double cost_change) {
 
 std::string Percent(double share) { return std::isnan(share) ? "?" : fmt::format("{:+.2f} %", 100 * share); }
 
+// Without a spread there is only the least number that could show one.
+std::string MoreRunsText(const Judged& j) {
+  const int64_t n = *j.decision.more_runs_needed;
+  const char* plural = n == 1 ? "" : "s";
+  return std::isnan(j.ci_low) ? fmt::format("at least {} more run{} on each side are needed", n, plural)
+                              : fmt::format("about {} more run{} on each side would settle it", n, plural);
+}
+
 std::string Sentence(const Judged& j, const Limits& limits) {
   const std::string limit = fmt::format("{:g} %", 100 * limits.max_regression);
   const std::string change =
@@ -57,11 +65,7 @@ std::string Sentence(const Judged& j, const Limits& limits) {
   }
   std::string out = fmt::format("undecided: {}", change);
   if (!j.decision.reason.empty()) out += "; " + j.decision.reason;
-  if (j.decision.more_runs_needed) {
-    const int64_t n = *j.decision.more_runs_needed;
-    out += fmt::format("; about {} more run{} on each side would settle it", n, n == 1 ? "" : "s");
-  }
-  return out;
+  return out + (j.decision.more_runs_needed ? "; " + MoreRunsText(j) : "");
 }
 
 // The gate's question is one-sided: how far is the interval's upper end from the limit, or the change
