@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BIN = os.environ.get("NEUROLENS_BIN", str(ROOT / "build/release/neurolens"))
 AJV = ROOT / "tests/ajv"
 TRACE = str(ROOT / "data/h200/compile.json.gz")
+OTHER = str(ROOT / "data/h200/item_sync.json.gz")
 
 # An operation is called as its example says, except those whose example names files of the reader's own;
 # %s is a scratch folder. The order matters to the first and the last only.
@@ -21,7 +22,8 @@ CALLS = {
     "query": ["query", "SELECT count(*) AS n FROM kernel"],
     "export": ["export", "@latest", "--format", "bundle", "--out", "%s/run.zip"], "validate": ["validate", "%s/run.json"],
     "docs": ["docs", "ops"], "stages": ["stages"], "flame": ["flame"], "roofline": ["roofline"], "critical-path": ["critical-path"],
-    "fingerprint": ["fingerprint"], "report": ["report", "@latest", "--out", "%s/report"], "analyze": ["analyze", "@latest"], "rm": ["rm", "@latest"],
+    "fingerprint": ["fingerprint"], "report": ["report", "@latest", "--out", "%s/report"], "analyze": ["analyze", "@latest"], "rm": ["rm", "@latest", "--force"],
+    "gate": ["gate", "--baseline", "@latest", "--candidate", OTHER],
 }
 
 

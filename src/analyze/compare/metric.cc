@@ -2,7 +2,7 @@
 #include "analyze/compare/metric.h"
 
 #include <algorithm>
-#include <cctype>
+#include <cmath>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -13,6 +13,7 @@
 #include "analyze/facts/accounting.h"
 #include "analyze/facts/attribution.h"
 #include "analyze/facts/stages.h"
+#include "analyze/totals.h"
 
 namespace nl {
 
@@ -40,7 +41,7 @@ bool NeedsName(const MetricKind& kind) {
   return TakesName(kind) && kind.form.find('[') == std::string_view::npos;
 }
 bool NamesStage(const MetricKind& kind) {
-  return kind.name == "stage" || kind.form.find("[:STAGE]") != std::string_view::npos;
+  return kind.name == "stage" || kind.form.find(":STAGE") != std::string_view::npos;
 }
 
 Result<Spec> ParseSpec(std::string_view text) {
@@ -86,6 +87,7 @@ class Reader {
   Status ReadKind() {
     if (spec_.Is("wall")) return Wall();
     if (spec_.Is("stage")) return StageDuration();
+    if (spec_.kind->name.front() == 'p') return StagePercentile();
     if (spec_.Is("device") || spec_.Is("idle")) return spec_.name.empty() ? DeviceTime() : StageDeviceTime();
     if (spec_.Is("op")) return OpTime();
     if (spec_.Is("kernel")) return KernelTime();
@@ -139,6 +141,14 @@ class Reader {
     if (stage->instances.empty()) return NotMeasured("the stage has no instance");
     for (const StagesFacts::Instance& i : stage->instances) out_.samples.push_back(Ms(i.duration_ns()));
     return MeanOfSamples(*stage);
+  }
+
+  Status StagePercentile() {
+    NL_TRY(StageDuration());
+    std::vector<int64_t> ns;
+    for (const double ms : out_.samples) ns.push_back(std::llround(ms * 1e6));
+    out_.value = Ms(Percentile(ns, std::stod(std::string(spec_.kind->name.substr(1)))));
+    return {};
   }
 
   Status StageDeviceTime() {
@@ -363,6 +373,11 @@ const std::vector<MetricKind>& MetricKinds() {
       {"idle", "idle[:STAGE]", "ms", "wall time in which a device does nothing, mean over the devices",
        false},
       {"stage", "stage:NAME", "ms", "mean duration of an instance of a stage", false},
+      {"p10", "p10:STAGE", "ms",
+       "10th percentile of the durations of a stage: what the noise of the host hardly reaches", false},
+      {"p50", "p50:STAGE", "ms", "median duration of a stage", false},
+      {"p95", "p95:STAGE", "ms", "95th percentile of the durations of a stage", false},
+      {"p99", "p99:STAGE", "ms", "99th percentile of the durations of a stage", false},
       {"op", "op:NAME", "ms", "device time of all work below an op; * and ? match", false},
       {"kernel", "kernel:NAME", "ms", "device time of a kernel by short or raw name; * and ? match", false},
       {"mfu", "mfu[:STAGE]", "share", "model FLOPs of the device's peak", true},

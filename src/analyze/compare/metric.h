@@ -19,6 +19,7 @@ namespace nl {
 //   device[:STAGE]       ms   device busy, mean over the devices; of a stage, per instance
 //   idle[:STAGE]         ms   the rest of the wall time, the same way
 //   stage:NAME           ms   mean duration of an instance; LLM@ may stand before the name
+//   p10:STAGE p50: p95: p99:  that percentile of the durations; p10 hardly sees the host's noise
 //   op:NAME              ms   device time of all work below an op; * and ? match
 //   kernel:NAME          ms   device time of a kernel by short or raw name; * and ? match
 //   mfu[:STAGE] mbu[:STAGE]   share of the device's peak

@@ -65,6 +65,11 @@ TEST(Metric, StageIsTheMeanOfItsInstancesWithOrWithoutThePrefix) {
   EXPECT_EQ(plain.samples.size(), 2u);
   EXPECT_DOUBLE_EQ(plain.value, (plain.samples[0] + plain.samples[1]) / 2);
   EXPECT_EQ(Value(analysis, "stage:LLM@decode_step").value, plain.value);
+  const MetricValue fast = Value(analysis, "p10:LLM@decode_step");
+  EXPECT_EQ(fast.spec, "p10:decode_step");
+  EXPECT_NEAR(fast.value, plain.samples[0] + 0.1 * (plain.samples[1] - plain.samples[0]), 1e-9);
+  EXPECT_NEAR(Value(analysis, "p50:decode_step").value, plain.value, 1e-9);
+  EXPECT_GT(Value(analysis, "p95:decode_step").value, plain.value);
   const Error wrong = ErrorOf(analysis, "stage:decode");
   EXPECT_EQ(wrong.code, ErrorCode::kNotFound);
   EXPECT_NE(wrong.hint.find("decode_step"), std::string::npos) << wrong.hint;
@@ -140,8 +145,8 @@ TEST(Metric, WhatWasNotMeasuredIsAnErrorWithTheReason) {
 }
 
 TEST(Metric, BadSpecsAreToldBeforeAnyRunIsRead) {
-  for (const char* bad :
-       {"", "wal", "wall:x", "stage", "stage:", "op", "kernel:", "mfu:", "ttft:prefill", ":", "Wall"}) {
+  for (const char* bad : {"", "wal", "wall:x", "stage", "stage:", "op", "kernel:", "mfu:", "ttft:prefill",
+                          "p10", "p75:prefill", ":", "Wall"}) {
     const Status status = CheckMetric(bad);
     ASSERT_FALSE(status.ok()) << bad;
     EXPECT_EQ(status.error().code, ErrorCode::kInvalidInput) << bad;
