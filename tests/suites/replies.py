@@ -21,7 +21,8 @@ CALLS = {
     "query": ["query", "SELECT count(*) AS n FROM kernel"],
     "export": ["export", "@latest", "--format", "bundle", "--out", "%s/run.zip"], "validate": ["validate", "%s/run.json"],
     "docs": ["docs", "ops"], "stages": ["stages"], "flame": ["flame"], "roofline": ["roofline"], "critical-path": ["critical-path"],
-    "fingerprint": ["fingerprint"], "report": ["report", "@latest", "--out", "%s/report"], "analyze": ["analyze", "@latest"], "rm": ["rm", "@latest"],
+    "fingerprint": ["fingerprint"], "report": ["report", "@latest", "--out", "%s/report"], "analyze": ["analyze", "@latest"],
+    "compare": ["compare", str(ROOT / "data/h200/base.json.gz"), TRACE], "rm": ["rm", "@latest"],
 }
 
 
