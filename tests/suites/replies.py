@@ -24,6 +24,7 @@ CALLS = {
     "docs": ["docs", "ops"], "stages": ["stages"], "flame": ["flame"], "roofline": ["roofline"], "critical-path": ["critical-path"],
     "fingerprint": ["fingerprint"], "report": ["report", "@latest", "--out", "%s/report"], "analyze": ["analyze", "@latest"], "rm": ["rm", "@latest", "--force"],
     "gate": ["gate", "--baseline", "@latest", "--candidate", OTHER],
+    "compare": ["compare", str(ROOT / "data/h200/base.json.gz"), TRACE],
 }
 
 

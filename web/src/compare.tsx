@@ -101,7 +101,7 @@ function Runs({ comparison: c }: { comparison: Comparison }) {
   const rows: (RunInfo & { side: string; wall?: number })[] = (["a", "b"] as const).flatMap((side) =>
     (c.runs?.[side] ?? []).map((run, i) => ({ ...run, side: side.toUpperCase(), wall: (side === "a" ? c.walls_a_ms : c.walls_b_ms)?.[i] ?? (c.runs![side].length === 1 ? ((side === "a" ? c.wall_a_ms : c.wall_b_ms) ?? undefined) : undefined) })));
   return (
-    <SortTable id="runs" rows={rows} sort="none" columns={[
+    <SortTable id="runs" rows={rows} sort="" columns={[
       { key: "side", label: "Side", text: true, value: (r) => r.side },
       { key: "name", label: "Source", text: true, value: (r) => r.name ?? "" },
       { key: "run", label: "Run", text: true, value: (r) => r.run_id },

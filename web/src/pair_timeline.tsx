@@ -10,10 +10,10 @@ import type { View } from "./view";
 import { AXIS, brushView, drawAxis, useView, useWheelZoom, ZoomButtons } from "./view";
 import { causeText } from "./waterfall";
 
-const ROW = 22;
+const ROW = 30;
 const ROWS = 4; // of things that run at the same time
 const HEAD = 20;
-const JOIN = 54;
+const JOIN = 62;
 const STRIP = 15;
 const CHIPS = 8;
 
@@ -90,7 +90,7 @@ function drawLane(context: CanvasRenderingContext2D, lane: Lane, names: string[]
   for (const [i, x, y, room] of texts) label(context, names[track.name[i]] ?? "", x, y + ROW / 2 - 1, room, 6.2);
 }
 
-// Bands between partners: of changes always, of the rest while there are few.
+// Bands between partners: of every change, of the rest as many as can be told apart.
 function drawJoins(context: CanvasRenderingContext2D, a: Lane, b: Lane, viewA: View, viewB: View, width: number, top: number, bottom: number, paint: Paint, hover: Hit | null): void {
   const scale = width / (viewA.to - viewA.from);
   const seen: number[] = [];
@@ -101,19 +101,19 @@ function drawJoins(context: CanvasRenderingContext2D, a: Lane, b: Lane, viewA: V
     const inB = b.track.start_ms[partner] + b.track.dur_ms[partner] >= viewB.from && b.track.start_ms[partner] <= viewB.to;
     if (inA || inB) seen.push(i);
   }
-  const every = seen.length < 500;
+  const every = seen.length < 500 ? 1 : Math.ceil(seen.length / 80);
   let drawn = 0;
-  for (const i of seen) {
+  for (const [place, i] of seen.entries()) {
     const partner = a.track.partner[i]!;
     const change = b.track.change[partner] ?? a.track.change[i];
     const under = hover && (hover.side === "a" ? hover.index === i : hover.index === partner);
-    if (!every && change == null && !under) continue;
+    if (place % every !== 0 && change == null && !under) continue;
     if (paint.faded(change) && !under) continue;
     if (++drawn > 3000) break;
     const x1 = (a.track.start_ms[i] - viewA.from) * scale, x2 = x1 + Math.max(0.8, a.track.dur_ms[i] * scale);
     const x3 = (b.track.start_ms[partner] - viewB.from) * scale, x4 = x3 + Math.max(0.8, b.track.dur_ms[partner] * scale);
-    context.globalAlpha = under ? 0.75 : change == null ? 0.16 : 0.34;
-    context.fillStyle = paint.fill(change);
+    context.globalAlpha = under ? 0.85 : change == null ? 0.3 : 0.45;
+    context.fillStyle = context.strokeStyle = paint.fill(change);
     const y1 = top - (a.rows - 1 - a.row[i]) * ROW, y2 = bottom + b.row[partner] * ROW;
     const middle = (y1 + y2) / 2;
     context.beginPath();
@@ -122,6 +122,9 @@ function drawJoins(context: CanvasRenderingContext2D, a: Lane, b: Lane, viewA: V
     context.lineTo(x4, y2);
     context.bezierCurveTo(x4, middle, x2, middle, x2, y1);
     context.fill();
+    // A band that goes far aside is thinner than a pixel: its edge keeps it in sight.
+    context.lineWidth = under ? 1.2 : 0.5;
+    context.stroke();
   }
   context.globalAlpha = 1;
 }
@@ -148,9 +151,10 @@ function drawStrip(canvas: HTMLCanvasElement, width: number, lanes: Lane[], view
     }
     context.globalAlpha = 1;
     const view = views[k];
-    context.fillStyle = color("--shade");
-    context.fillRect(0, 2 + k * STRIP, Math.max(0, view.from * scale), STRIP);
-    context.fillRect(view.to * scale, 2 + k * STRIP, Math.max(0, width - view.to * scale), STRIP);
+    if (view.to - view.from > 0.999 * whole) return;
+    context.strokeStyle = color("--accent");
+    context.lineWidth = 1.5;
+    context.strokeRect(view.from * scale, 2 + k * STRIP, Math.max(2, (view.to - view.from) * scale), STRIP - 1);
   });
 }
 
@@ -174,8 +178,8 @@ export function PairTimeline({ comparison, names }: Props) {
 
   const fromB = aligned ? toB(view.from) : view.from;
   const viewB = { from: fromB, to: fromB + view.to - view.from };
-  const topA = AXIS + HEAD, bottomA = topA + lanes.a.rows * ROW, topB = bottomA + JOIN + HEAD, bottomB = topB + lanes.b.rows * ROW;
-  const height = bottomB + AXIS;
+  const topA = AXIS + HEAD, bottomA = topA + lanes.a.rows * ROW, topB = bottomA + JOIN, bottomB = topB + lanes.b.rows * ROW;
+  const height = bottomB + HEAD + AXIS;
 
   const byRank = useMemo(() => new Map(comparison.contributions.map((c) => [c.rank, c])), [comparison]);
   const most = useMemo(() => Math.max(1e-12, ...comparison.contributions.filter((c) => c.cause !== "noise").map((c) => Math.abs(c.delta_ms ?? 0))), [comparison]);
@@ -188,7 +192,7 @@ export function PairTimeline({ comparison, names }: Props) {
   useEffect(() => {
     if (!canvas.current || !strip.current || width === 0) return;
     const shade = deltaColors();
-    const plain = color("--same");
+    const plain = color("--span-same");
     const fills = new Map<number | null, string>([[null, plain]]);
     for (const c of comparison.contributions) {
       const d = c.delta_ms ?? 0;
@@ -198,17 +202,15 @@ export function PairTimeline({ comparison, names }: Props) {
       fill: (change) => fills.get(change) ?? plain, faded: (change) => chosen !== null && change !== chosen, ink: color("--on-span"),
     };
     const context = sharp(canvas.current, width, height);
-    drawAxis(context, { from: view.from * 1e3, to: view.to * 1e3 }, width, bottomA);
-    context.save();
-    drawAxis(context, { from: viewB.from * 1e3, to: viewB.to * 1e3 }, width, bottomB + 4, topB - HEAD - AXIS + 4);
-    context.restore();
+    drawAxis(context, { from: view.from * 1e3, to: view.to * 1e3 }, width, AXIS / 2, AXIS - 4, bottomA);
+    drawAxis(context, { from: viewB.from * 1e3, to: viewB.to * 1e3 }, width, height - AXIS / 2, topB, height - AXIS + 4);
     drawJoins(context, lanes.a, lanes.b, view, viewB, width, bottomA - 3, topB, paint, hover);
     drawLane(context, lanes.a, timeline.names, view, width, topA, paint);
     drawLane(context, lanes.b, timeline.names, viewB, width, topB, paint);
     context.fillStyle = color("--text");
     context.font = "600 12px system-ui, sans-serif";
     context.fillText(`A  ${cut(names.a, 80)}`, 2, AXIS + HEAD / 2);
-    context.fillText(`B  ${cut(names.b, 80)}`, 2, bottomB + AXIS / 2 + 1);
+    context.fillText(`B  ${cut(names.b, 80)}`, 2, bottomB + HEAD / 2 - 1);
     drawStrip(strip.current, width, [lanes.a, lanes.b], [view, viewB], control.whole.to, paint);
   }, [width, height, view, aligned, chosen, hover, theme]);
 

@@ -12,7 +12,7 @@ export interface Column<Row> {
   title?: string;
 }
 interface Props<Row> {
-  id: string; rows: Row[]; columns: Column<Row>[]; sort: string; total?: number;
+  id: string; rows: Row[]; columns: Column<Row>[]; sort: string; total?: number; // sort: a key, or "" for the order of `rows`
   names?: (row: Row) => string[]; // by which other parts of the page point at this row
   detail?: (row: Row) => string | null; // shown below the row when it is opened
   filter?: boolean;
@@ -35,13 +35,13 @@ export function SortTable<Row>({ id, rows, columns, sort, total, names, detail, 
   const box = useRef<HTMLDivElement>(null);
 
   const sorted = useMemo(() => {
-    const column = columns.find((c) => c.key === order.key) ?? columns[0];
+    const column = columns.find((c) => c.key === order.key);
     const wanted = words.trim().toLowerCase();
     const kept = wanted
       ? rows.filter((row) => columns.some((c) => c.text && String(c.value(row) ?? "").toLowerCase().includes(wanted)))
       : rows.slice();
     const sign = order.down ? -1 : 1;
-    return kept.sort((a, b) => sign * compare(column.value(a), column.value(b)));
+    return !column ? kept : kept.sort((a, b) => sign * compare(column.value(a), column.value(b)));
   }, [rows, order, words]);
 
   useEffect(

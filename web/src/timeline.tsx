@@ -150,7 +150,7 @@ export function TimelineSection({ timeline }: { timeline: Timeline }) {
     if (!canvas.current || !overview.current || width === 0) return;
     const fills = timeline.categories.map((c) => color(`--cat-${c}`));
     const context = sharp(canvas.current, width, height);
-    drawAxis(context, view, width, height);
+    drawAxis(context, view, width, AXIS / 2, AXIS - 4, height);
     for (const at of placed) {
       drawHead(context, at, width);
       drawLane(context, at, view, width, timeline, fills, marked);

@@ -17,17 +17,17 @@ export function ticks(view: View, width: number): number[] {
   return out;
 }
 
-// Times in µs; the labels stand in the AXIS pixels below `top`, the lines go down to `bottom`.
-export function drawAxis(context: CanvasRenderingContext2D, view: View, width: number, bottom: number, top = 0): void {
+// Times in µs; the labels stand around the height `label`, the lines go from `top` to `bottom`.
+export function drawAxis(context: CanvasRenderingContext2D, view: View, width: number, label: number, top: number, bottom: number): void {
   const scale = width / (view.to - view.from);
   context.font = "11px system-ui, sans-serif";
   for (const at of ticks(view, width)) {
     const x = Math.round((at - view.from) * scale) + 0.5;
     context.fillStyle = color("--grid");
-    context.fillRect(x, top + AXIS - 4, 1, bottom - top - AXIS + 4);
+    context.fillRect(x, top, 1, bottom - top);
     context.fillStyle = color("--muted");
     const text = us(at);
-    context.fillText(text, Math.min(x + 3, width - context.measureText(text).width - 1), top + AXIS / 2);
+    context.fillText(text, Math.min(x + 3, width - context.measureText(text).width - 1), label);
   }
 }
 

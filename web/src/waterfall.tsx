@@ -47,8 +47,8 @@ function Opened({ c }: { c: Contribution }) {
         {c.p_value != null && <span>p {c.p_value < 1e-4 ? "< 0.0001" : c.p_value.toPrecision(2)}</span>}
         <span class="muted">{c.structural ? "structural" : c.significant ? "beyond chance" : "not significant"}</span>
       </p>
-      {(c.kernel_a || c.kernel_b) && <p class="note">Kernel {cut(pair(c.kernel_a, c.kernel_b), 400)}</p>}
-      {(c.shapes_a || c.shapes_b) && <p class="note">Shapes {cut(pair(c.shapes_a, c.shapes_b), 400)}</p>}
+      {c.kernel_a && c.kernel_b && c.kernel_a !== c.kernel_b && <p class="note">Kernel {cut(pair(c.kernel_a, c.kernel_b), 400)}</p>}
+      {c.shapes_a && c.shapes_b && c.shapes_a !== c.shapes_b && <p class="note">Shapes {cut(pair(c.shapes_a, c.shapes_b), 400)}</p>}
       {c.parts.length > 0 && <Parts id={`parts-${c.rank}`} parts={c.parts} />}
       {lists.some(([, rows]) => rows.length > 0) && (
         <div class="evidence">
@@ -120,7 +120,7 @@ export function Waterfall({ comparison: c, names }: { comparison: Comparison; na
           <div key={x.rank} class={`fall-item ${open === x.rank ? "is-open" : ""}`} id={`change-${x.rank}`}>
             <button type="button" class="fall-row" aria-expanded={open === x.rank} onClick={() => setOpen(open === x.rank ? null : x.rank)}>
               <span class="fall-rank">{x.merged ? "" : x.rank}</span>
-              <span class="fall-what"><b>{x.merged ? x.text : causeText(x)}</b><span class="muted place">{placeText(x)}</span></span>
+              <span class="fall-what"><b>{x.merged ? x.text : causeText(x)}</b><span class="muted place">{placeText(x) || (x.merged ? "" : cut(x.text, 120))}</span></span>
               <Bar from={levels[i]} to={levels[i + 1]} kind={kind} range={range} />
               <span class="fall-delta">{signedMs(x.delta_ms)}</span>
               <span class="fall-share">{share(x.share)}</span>

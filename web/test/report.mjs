@@ -1,53 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // report.mjs CHROMIUM FOLDER: opens FOLDER/{base,hostile,full}.html as files in Chromium and uses them as a reader
 // would. Prints "PASS name" or "FAIL name: why"; the suite tests/suites/report.py makes the pages.
-import { chromium } from "playwright-core";
-
-const [executablePath, folder] = process.argv.slice(2);
-const browser = await chromium.launch({
-  executablePath,
-  args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
-});
-
-async function open(name, options = {}) {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, ...options });
-  page.problems = [];
-  // The one that is left out is about this test's own reading of the canvas.
-  page.on("console", (m) => { if ((m.type() === "error" || m.type() === "warning") && !m.text().includes("willReadFrequently")) page.problems.push(m.text()); });
-  page.on("pageerror", (e) => page.problems.push(e.message));
-  page.on("request", (r) => { if (!r.url().startsWith("file://") && !r.url().startsWith("data:")) page.problems.push(`asks for ${r.url()}`); });
-  page.on("dialog", (d) => { page.problems.push("a dialog opened"); d.dismiss(); });
-  await page.goto(`file://${folder}/${name}.html`);
-  await page.waitForSelector("#verdict");
-  await page.waitForFunction(() => document.querySelectorAll("canvas").length === 0 || document.querySelector("canvas").width > 300);
-  return page;
-}
-
-function expect(condition, why) {
-  if (!condition) throw new Error(why);
-}
-
-async function test(name, body) {
-  try {
-    const said = await body();
-    console.log(`PASS browser ${name}${said ? ` (${said})` : ""}`);
-  } catch (error) {
-    console.log(`FAIL browser ${name}: ${String(error.message).split("\n")[0]}`);
-  }
-}
+import { browser, expect, open, picture, test } from "./page.mjs";
 
 const view = (page) => page.locator("#timeline-view").evaluate((e) => ({ from: Number(e.dataset.from), to: Number(e.dataset.to) }));
 const span = async (page) => { const v = await view(page); return v.to - v.from; };
-// How many pixels of a canvas are painted, and a number that changes with its picture.
-const picture = (locator) => locator.evaluate((c) => {
-  const data = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
-  let painted = 0, hash = 0;
-  for (let i = 0; i < data.length; i += 4) {
-    if (data[i + 3] > 0) ++painted;
-    hash = (Math.imul(hash, 31) + data[i] + data[i + 1] * 3 + data[i + 2] * 7 + data[i + 3]) | 0;
-  }
-  return { painted, hash };
-});
 
 await test("the base trace opens as a file without a console message", async () => {
   const page = await open("base");

@@ -207,26 +207,31 @@ class Attributor {
   // call behind it until some in a row are as before.
   void AddFollowing() {
     if (options_.device_time || (a_.background_ns > 0) != (b_.background_ns > 0)) return;
-    std::map<uint32_t, std::vector<double>> by_bucket;
+    std::map<std::pair<uint32_t, uint64_t>, std::vector<double>> by_bucket;  // and label: like with like
     for (size_t c = 0; c < changes_.clusters.size(); ++c) {
       const Cluster& cluster = changes_.clusters[c];
       if (cluster.rewritten || owner_[cluster.first] == kNone) continue;
       const auto until = c + 1 < changes_.clusters.size() ? changes_.clusters[c + 1].first
                                                           : static_cast<uint32_t>(al_.calls.size());
-      by_bucket[owner_[cluster.first]].push_back(FollowingNs(cluster, until));
+      by_bucket[{owner_[cluster.first], LabelOf(cluster.first)}].push_back(FollowingNs(cluster, until));
     }
     for (uint32_t i = 0; i < al_.calls.size(); ++i) {
       const bool reshaped = (changes_.change[i] & kShapeChanged) != 0 && !IsStructural(changes_.change[i]);
-      if (reshaped && !judged_[i]) by_bucket[owner_[i]].push_back(HostOffDriftNs(i));
+      if (reshaped && !judged_[i]) by_bucket[{owner_[i], LabelOf(i)}].push_back(HostOffDriftNs(i));
     }
-    for (auto& [bucket, ns] : by_bucket) {
+    for (auto& [key, ns] : by_bucket) {
       // A stall that happened to fall behind one of them is not its doing.
       std::sort(ns.begin(), ns.end());
       const size_t cut = ns.size() >= 5 ? ns.size() / 10 : 0;
       double sum = 0;
       for (const double each : ns) sum += std::clamp(each, ns[cut], ns[ns.size() - 1 - cut]);
-      Move(noise_, bucket, static_cast<int64_t>(sum));
+      Move(noise_, key.first, static_cast<int64_t>(sum));
     }
+  }
+
+  uint64_t LabelOf(uint32_t i) const {
+    const Match& segments = al_.segments[al_.segment_of[i]];
+    return segments.b != kNone ? b_.segments[segments.b].label : a_.segments[segments.a].label;
   }
 
   double FollowingNs(const Cluster& cluster, uint32_t until) const {

@@ -114,6 +114,7 @@ class Judge {
       all.Add(a, static_cast<double>(B(i).costs.busy_ns()), a);
     }
     group.delta_ns = group.excess_ns = static_cast<int64_t>(all.excess);
+    group.base_ns = static_cast<int64_t>(all.sum_a);
     const double least = in_.device_time ? kLeastOfBusy * busy_ns_ : kLeastOfWall * wall_ns_;
     if (all.each.size() < kFewest || all.sum_a <= 0 || all.sum_b <= 0 || std::abs(all.excess) < least) return;
     if (std::abs(std::log(all.sum_b / all.sum_a)) < kLeastRatio || all.Agreeing() < kAgreeing) return;
@@ -166,9 +167,9 @@ class Judge {
 
   // First each place of a loop by itself, then what is left by kind: a change in one layer is seen as one in
   // all.
-  template <class Test, class Key, class Same>
+  template <class Test, class Key, class Same, class Size>
   std::vector<Verdicted> TwoRounds(const std::vector<uint32_t>& pairs, const Key& kind, const Same& same,
-                                   const Test& test) const {
+                                   const Size& size, const Test& test) const {
     std::vector<Verdicted> out;
     std::vector<uint32_t> rest;
     for (Verdicted& group : Group(pairs, [this](uint32_t i) { return Position(i); })) {
@@ -184,35 +185,37 @@ class Judge {
       test(group);
       out.push_back(std::move(group));
     }
-    TakeKindred(out, same);
+    TakeKindred(out, same, size);
     return out;
   }
 
   // Calls too few to tell (one prefill, the first of a loop) that do what calls of the same kind were found
   // to do.
-  template <class Same>
-  void TakeKindred(std::vector<Verdicted>& groups, const Same& same) const {
+  // `size` of a group: what must be alike.
+  template <class Same, class Size>
+  void TakeKindred(std::vector<Verdicted>& groups, const Same& same, const Size& size) const {
     struct Found {
-      double ns = 0, p_value = 1;
-      size_t calls = 0;
+      double p_value = 1;
+      std::vector<double> sizes;
     };
     const auto key = [&same](const Verdicted& group) { return same(group.pairs.front()); };
     std::unordered_map<uint64_t, Found> found;
     for (const Verdicted& group : groups) {
       if (!group.significant) continue;
       Found& to = found[key(group)];
-      to.ns += static_cast<double>(group.excess_ns);
-      to.calls += group.pairs.size();
+      to.sizes.push_back(size(group));
       to.p_value = std::min(to.p_value, group.p_value);
     }
     for (Verdicted& group : groups) {
       const auto it = group.significant ? found.end() : found.find(key(group));
       if (it == found.end()) continue;
-      const double typical = it->second.ns / static_cast<double>(it->second.calls),
-                   here = static_cast<double>(group.excess_ns) / static_cast<double>(group.pairs.size());
-      if (here * typical <= 0 || std::abs(here) < 0.5 * std::abs(typical) ||
-          std::abs(here) > 2 * std::abs(typical))
-        continue;
+      const double here = size(group);
+      const bool alike =
+          std::any_of(it->second.sizes.begin(), it->second.sizes.end(), [here](double typical) {
+            return here * typical > 0 && std::abs(here) > 0.5 * std::abs(typical) &&
+                   std::abs(here) < 2 * std::abs(typical);
+          });
+      if (!alike) continue;
       group.significant = true;
       group.p_value = it->second.p_value;
     }
@@ -264,13 +267,19 @@ std::vector<Verdicted> JudgeDevice(const UnchangedInput& in, const std::vector<u
   return judge.TwoRounds(
       pairs, [&](uint32_t i) { return HashPair(judge.Context(i), judge.A(i).kernel_hash); },
       [&](uint32_t i) { return HashPair(judge.A(i).token, judge.A(i).kernel_hash); },
+      [](const Verdicted& g) {
+        return static_cast<double>(g.excess_ns) / std::max<double>(1, static_cast<double>(g.base_ns));
+      },
       [&](Verdicted& group) { judge.Device(group); });
 }
 
 std::vector<Verdicted> JudgeHost(const UnchangedInput& in, const std::vector<uint32_t>& pairs) {
   const Judge judge(in);
   return judge.TwoRounds(
-      pairs, [&](uint32_t i) { return judge.Context(i); }, [&](uint32_t i) { return judge.A(i).token; },
+      pairs, [&](uint32_t i) { return judge.Context(i); }, [&](uint32_t i) { return judge.A(i).kin; },
+      [](const Verdicted& g) {
+        return static_cast<double>(g.excess_ns) / static_cast<double>(g.pairs.size());
+      },
       [&](Verdicted& group) { judge.Host(group); });
 }
 

@@ -26,6 +26,7 @@ struct Verdicted {
   std::vector<uint32_t> pairs;  // positions in Alignment::calls
   int64_t delta_ns = 0;
   int64_t excess_ns = 0;  // beyond the drift
+  int64_t base_ns = 0;    // in A
   double p_value = 1;
   bool significant = false;
   CommonCause common = CommonCause::kNone;  // what all of them share
