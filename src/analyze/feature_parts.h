@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What the sources of features.h share: where in the program each host span sits, the
-// operators that ran device work in program order, and steps. Not for other users.
+// operators that ran device work in program order, and steps. Comparing runs stands on it too.
 // Thread rule: built once by one thread, then read. Ownership: refers to the run.
 
 #include <string>
@@ -100,6 +100,8 @@ struct Program {
 // Attention, fp32 islands, chains, layout copies. Names the leaves' inferred blocks, so it
 // comes first; returns the shares that are 0 for every operator not named.
 std::vector<const char*> AddPatterns(Program& program, Features& out);
+// Only the names of the blocks: MLP and attention, where no module was recorded.
+void InferBlocks(Program& program);
 void AddSites(const Program& program, Features& out);  // sync, copy, allocation callers; op call sites
 void AddDevice(const Program& program, const IdleFacts& idle,
                Features& out);  // busy and idle, launches, copies, repeats

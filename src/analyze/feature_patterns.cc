@@ -59,6 +59,13 @@ class Patterns {
  public:
   Patterns(Program& p, Features& out) : p_(p), out_(out) {}
 
+  void Blocks() {
+    Collect();
+    if (p_.leaves.empty()) return;
+    InferMlp();
+    FindAttention();
+  }
+
   std::vector<const char*> Run() {
     Collect();
     if (p_.leaves.empty()) return {};
@@ -380,5 +387,10 @@ class Patterns {
 }  // namespace
 
 std::vector<const char*> AddPatterns(Program& program, Features& out) { return Patterns(program, out).Run(); }
+
+void InferBlocks(Program& program) {
+  Features unused;
+  Patterns(program, unused).Blocks();
+}
 
 }  // namespace nl::features

@@ -333,7 +333,8 @@ class Attributor {
     const Call *a = A(i), *b = B(i);
     const uint64_t key =
         HashPair(changes_.change[i], HashPair(a == nullptr ? 0 : a->token, b == nullptr ? 0 : b->token));
-    Bucket::Part& part = to.parts[key];
+    // Unchanged work is told by its sum.
+    Bucket::Part& part = bucket == noise_ ? unnamed_ : to.parts[key];
     part.change = changes_.change[i];
     const auto add = [&](const Call* call, Costs& sum, Costs& part_sum, int64_t& n, int64_t& part_n,
                          const Call*& best) {
@@ -476,7 +477,9 @@ class Attributor {
         out.count_effect_ms += busy_b - busy_a;
       }
     }
-    out.idle_effect_ms = (b_.Ms(bucket.b.idle_ns()) - a_.Ms(bucket.a.idle_ns()));
+    out.idle_effect_ms = b_.Ms(bucket.b.idle_ns()) - a_.Ms(bucket.a.idle_ns());
+    // What has no part: device time of unchanged work.
+    out.speed_effect_ms += out.busy_b_ms - out.busy_a_ms - out.count_effect_ms - out.speed_effect_ms;
   }
 
   std::string StageText(const Bucket& bucket) const {
@@ -634,6 +637,7 @@ class Attributor {
   std::vector<uint32_t> host_;                     // pairs whose host time is judged by itself
   std::unordered_map<uint32_t, uint32_t> merged_;  // buckets that became part of others
   uint32_t noise_ = 0;
+  Bucket::Part unnamed_;  // where parts go that nobody asks for
 };
 
 }  // namespace

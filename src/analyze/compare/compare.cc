@@ -144,29 +144,51 @@ class Tables {
       : sides_(sides), only_(only), device_time_(device_time), out_(out) {}
 
   void Fill() {
-    std::map<std::string, CompareRow> kernels, ops, modules, stages;
-    const auto add = [&](const Trail& trail, uint32_t at, bool in_b) {
-      const Call& c = trail.calls[at];
-      const bool end = c.kind == CallKind::kEnd;
-      const std::string kernel = KernelOf(trail, c), op = OpOf(trail, c);
-      Add(kernels[end ? "end of the run" : !kernel.empty() ? kernel : op], trail, c, in_b);
-      Add(ops[end ? "end of the run" : !op.empty() ? op : kernel], trail, c, in_b);
-      Add(modules[ModuleOf(trail, c)], trail, c, in_b);
-      Add(stages[StageOf(trail, c)], trail, c, in_b);
-    };
-    const Alignment& al = sides_.alignment;
-    for (uint32_t i = 0; i < al.calls.size(); ++i) {
-      if (!only_.empty() && !only_[i]) continue;
-      if (al.calls[i].a != kNone) add(sides_.a, al.calls[i].a, false);
-      if (al.calls[i].b != kNone) add(sides_.b, al.calls[i].b, true);
-    }
-    Take(kernels, out_.by_kernel);
-    Take(ops, out_.by_op);
-    Take(modules, out_.by_module);
-    Take(stages, out_.by_stage);
+    AddSide(sides_.a, false);
+    AddSide(sides_.b, true);
+    Take(kernels_, out_.by_kernel);
+    Take(ops_, out_.by_op);
+    Take(modules_, out_.by_module);
+    Take(stages_, out_.by_stage);
   }
 
  private:
+  struct Names {  // rows of one kind of call
+    CompareRow *kernel, *op;
+  };
+
+  void AddSide(const Trail& trail, bool in_b) {
+    std::unordered_map<uint64_t, Names> names;
+    std::unordered_map<uint32_t, CompareRow*> modules, stages;
+    const Alignment& al = sides_.alignment;
+    for (uint32_t i = 0; i < al.calls.size(); ++i) {
+      const uint32_t at = in_b ? al.calls[i].b : al.calls[i].a;
+      if (at == kNone || (!only_.empty() && !only_[i])) continue;
+      const Call& c = trail.calls[at];
+      const uint64_t key = HashPair(HashPair(static_cast<uint64_t>(c.kernel), static_cast<uint64_t>(c.op)),
+                                    static_cast<uint64_t>(c.kind));
+      const auto [rows, added] = names.try_emplace(key);
+      if (added) rows->second = NamesOf(trail, c);
+      CompareRow*& module = modules[c.module];
+      if (module == nullptr) module = &modules_[ModuleOf(trail, c)];
+      CompareRow*& stage = stages[c.stage];
+      if (stage == nullptr) stage = &stages_[StageOf(trail, c)];
+      for (CompareRow* row : {rows->second.kernel, rows->second.op, module, stage}) Add(*row, trail, c, in_b);
+    }
+  }
+
+  Names NamesOf(const Trail& trail, const Call& c) {
+    static const std::string kEnd = "end of the run";
+    const bool end = c.kind == CallKind::kEnd;
+    const std::string kernel = KernelOf(trail, c), op = OpOf(trail, c);
+    return {&kernels_[end               ? kEnd
+                      : !kernel.empty() ? kernel
+                                        : op],
+            &ops_[end           ? kEnd
+                  : !op.empty() ? op
+                                : kernel]};
+  }
+
   void Add(CompareRow& row, const Trail& trail, const Call& c, bool in_b) const {
     const double busy = trail.Ms(c.costs.busy_ns()), all = device_time_ ? busy : trail.Ms(c.costs.total_ns());
     (in_b ? row.b_ms : row.a_ms) += all;
@@ -187,6 +209,7 @@ class Tables {
   const std::vector<bool>& only_;
   const bool device_time_;
   Comparison& out_;
+  std::map<std::string, CompareRow> kernels_, ops_, modules_, stages_;
 };
 
 // The matched share of a side's time.

@@ -60,8 +60,7 @@ class Builder {
 
   Status Build() {
     program_.Build();
-    Features unused;
-    features::AddPatterns(program_, unused);  // names MLP and attention where no module was recorded
+    features::InferBlocks(program_);
     out_.wall_ns = t_.wall_ns();
     out_.parts = CountDevices();
     out_.on_host = out_.parts == 0;
@@ -94,6 +93,7 @@ class Builder {
   // ---- calls ----
   void AddWorkCalls() {
     call_of_work_.assign(w_.size(), kNone);
+    out_.calls.reserve(w_.size() + w_.size() / 8);
     std::vector<uint32_t> call_of_op(h_.size(), kNone);
     for (const features::LeafOp& leaf : program_.leaves) {
       call_of_op[leaf.node] = static_cast<uint32_t>(out_.calls.size());
