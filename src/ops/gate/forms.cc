@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "base/human.h"
 #include "base/terminal.h"
+#include "ops/metric_text.h"
 #include "report/report_value.h"
 #include "report/text_table.h"
 
@@ -110,23 +110,14 @@ TextTable MetricTable(const Json& r, bool markdown) {
                    {"VERDICT", Align::kLeft, false, 0}});
   for (const Json& m : r["metrics"]) {
     const std::string name = m["metric"];
-    table.AddRow({markdown ? MdCell(name, 80) : name, ValueText(m["baseline_median"], m["unit"]),
-                  ValueText(m["candidate_median"], m["unit"]), PercentText(m["change"]), IntervalText(m),
+    table.AddRow({markdown ? MdCell(name, 80) : name, MetricText(m["baseline_median"], m["unit"]),
+                  MetricText(m["candidate_median"], m["unit"]), PercentText(m["change"]), IntervalText(m),
                   m["outcome"]});
   }
   return table;
 }
 
 }  // namespace
-
-std::string ValueText(const Json& value, const std::string& unit) {
-  if (!value.is_number()) return "-";
-  const double v = value;
-  if (unit == "ms") return HumanMs(v);
-  if (unit == "bytes") return HumanBytes(static_cast<int64_t>(v));
-  if (unit == "share") return HumanPercent(v, 1);
-  return fmt::format("{:.4g} {}", v, unit);
-}
 
 std::string Headline(const Json& r) {
   const std::string outcome = r["outcome"];
@@ -137,8 +128,8 @@ std::string Headline(const Json& r) {
     names += (count++ == 0 ? "" : ", ") + m["metric"].get<std::string>();
   }
   const std::string limit = fmt::format("{:g} %", 100 * r["max_regression"].get<double>());
-  if (outcome == "pass") return fmt::format("pass: no metric regressed by {} or more", limit);
-  if (outcome == "regressed") return fmt::format("regressed: {} by more than {}", names, limit);
+  if (outcome == "pass") return fmt::format("pass: a regression beyond {} is ruled out", limit);
+  if (outcome == "regressed") return fmt::format("regressed: {} (limit {})", names, limit);
   const Json& policy = r["undecided_policy"];
   return fmt::format("undecided: {}{}", names,
                      policy.is_null() ? "" : fmt::format(" (counted as {})", policy.get<std::string>()));

@@ -20,7 +20,4 @@ std::string GateMarkdown(const Json& reply);
 // a skip, or an error.
 std::string GateJUnit(const Json& reply);
 
-// "182.8 ms", "23.4 %", "574.4 tokens/s", "3.19 GB"; "-" when not known.
-std::string ValueText(const Json& value, const std::string& unit);
-
 }  // namespace nl::ops::gate

@@ -13,6 +13,7 @@
 #include "ops/gate/explain.h"
 #include "ops/gate/forms.h"
 #include "ops/gate/judge.h"
+#include "ops/metric_text.h"
 #include "ops/open_run_or_file.h"
 
 namespace nl::ops::gate {
@@ -42,7 +43,7 @@ Result<Side> ResolveSide(OpContext& context, const std::vector<std::string>& tar
       continue;
     }
     Result<std::string> id = RunOrFileId(context, target);
-    if (!id.ok()) return std::move(id).error().With(flag);
+    if (!id.ok()) return std::move(id).error().With(fmt::format("{} {}", flag, target));
     ids.push_back(*std::move(id));
   }
   NL_ASSIGN(const auto store, OpenStore(context, Store::Mode::kReadOnly));
@@ -160,7 +161,7 @@ class GateOp final : public Op {
     b.Add("baseline", baseline_, "Name of a baseline, or runs, or profiles to import").Run().Required();
     b.Add("candidate", candidate_, "Runs to judge, or profiles to import").Run().Required();
     b.Add("max_regression", max_regression_, "How much worse a metric may get, as 2% or 0.02");
-    b.Add("metric", metrics_, MetricHelp());
+    b.Add("metric", metrics_, fmt::format("Metric to judge: {}; by default wall", MetricForms()));
     b.Add("stage", stage_, "Judge the metrics within this stage, for example LLM@decode_step");
     b.Add("undecided", undecided_, "What undecided counts as; by default it is exit status 2")
         .Choices({"pass", "fail"});
@@ -211,13 +212,6 @@ class GateOp final : public Op {
   }
 
  private:
-  static std::string MetricHelp() {
-    std::string forms;
-    for (const MetricKind& kind : MetricKinds())
-      forms += (forms.empty() ? "" : ", ") + std::string(kind.form);
-    return fmt::format("Metric to judge: {}; by default wall", forms);
-  }
-
   Result<std::vector<std::string>> Specs() const {
     std::vector<std::string> out;
     std::vector<std::string> asked = metrics_;

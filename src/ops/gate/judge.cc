@@ -56,7 +56,7 @@ std::string Sentence(const Judged& j, const Limits& limits) {
                            : fmt::format("{} ({:g} % interval {} to {})", Percent(j.change),
                                          100 * (1 - limits.alpha), Percent(j.ci_low), Percent(j.ci_high));
   switch (j.outcome) {
-    case Outcome::kRegressed: return fmt::format("regressed by more than {}: {}", limit, change);
+    case Outcome::kRegressed: return fmt::format("regressed: {}, limit {}", change, limit);
     case Outcome::kPass:
       return j.decision.verdict == VerdictClass::kImproved
                  ? fmt::format("improved: {}", change)

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "ops/gate/forms.h"
+#include "ops/metric_text.h"
 
 namespace nl::ops::gate {
 namespace {
@@ -153,12 +154,15 @@ TEST(GateForms, MarkdownAndTextSayTheVerdictFirstAndEscapeNames) {
   EXPECT_EQ(text.find('\x01'), std::string::npos);
 }
 
-TEST(GateForms, ValuesCarryTheirUnits) {
-  EXPECT_EQ(ValueText(182.77, "ms"), "182.8 ms");
-  EXPECT_EQ(ValueText(0.234, "share"), "23.4 %");
-  EXPECT_EQ(ValueText(3187609088.0, "bytes"), "3.2 GB");
-  EXPECT_EQ(ValueText(574.37, "tokens/s"), "574.4 tokens/s");
-  EXPECT_EQ(ValueText(Json(), "ms"), "-");
+TEST(MetricText, ValuesCarryTheirUnitsAndShowOnePercent) {
+  EXPECT_EQ(MetricText(182.77, "ms"), "182.8 ms");
+  EXPECT_EQ(MetricText(5.0942, "ms"), "5.094 ms");
+  EXPECT_EQ(MetricText(0.012345, "ms"), "12.35 us");
+  EXPECT_EQ(MetricText(123456, "ms"), "123.46 s");
+  EXPECT_EQ(MetricText(0.234, "share"), "23.4 %");
+  EXPECT_EQ(MetricText(3187609088.0, "bytes"), "3.2 GB");
+  EXPECT_EQ(MetricText(574.37, "tokens/s"), "574.4 tokens/s");
+  EXPECT_EQ(MetricText(Json(), "ms"), "-");
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kWidest = 110;
 constexpr int kMostColumnsPerRun = 4;
-constexpr double kFarOut = 8;  // times the spread of the middle nine tenths: drawn at the edge
+constexpr double kFarOut = 1;  // times the spread of the middle nine tenths beyond it: drawn at the edge
 
 double Quantile(const std::vector<double>& sorted, double share) {
   return sorted[static_cast<size_t>(std::lround(share * static_cast<double>(sorted.size() - 1)))];

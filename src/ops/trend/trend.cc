@@ -12,6 +12,7 @@
 #include "base/human.h"
 #include "base/terminal.h"
 #include "base/time_text.h"
+#include "ops/metric_text.h"
 #include "ops/open_analysis.h"
 #include "ops/trend/chart.h"
 #include "report/text_table.h"
@@ -21,13 +22,6 @@ namespace nl::ops::trend {
 namespace {
 
 constexpr size_t kTableRows = 10;
-
-std::string ValueText(double v, const std::string& unit) {
-  if (unit == "ms") return HumanMs(v);
-  if (unit == "bytes") return HumanBytes(static_cast<int64_t>(v));
-  if (unit == "share") return HumanPercent(v, 1);
-  return fmt::format("{:.4g} {}", v, unit);
-}
 
 // What makes two runs the same workload, the model apart.
 bool SameSurroundings(const CatalogRun& a, const CatalogRun& b) {
@@ -75,7 +69,7 @@ class TrendOp final : public Op {
   }
 
   void Bind(ParamBinder& b) override {
-    b.Add("metric", metric_, MetricHelp());
+    b.Add("metric", metric_, "Metric: " + MetricForms());
     b.Add("model", model_, "Only runs whose model name contains this");
     b.Add("tag", tags_, "Only runs with this tag; KEY= takes any value").KeyValue();
     b.Add("since", since_, "Only runs made since a date (2025-01-31), a time, or for an age (7d, 12h)");
@@ -118,20 +112,13 @@ class TrendOp final : public Op {
       chart.width = style.width;
       chart.left = first;
       chart.right = last;
-      chart.label = [&](double v) { return ValueText(v, unit); };
+      chart.label = [&](double v) { return MetricText(v, unit); };
       out += "\n" + DrawChart(points, chart);
     }
     return out + ChangesText(r, style) + TableText(r, style) + UnreadableText(r, style);
   }
 
  private:
-  static std::string MetricHelp() {
-    std::string forms;
-    for (const MetricKind& kind : MetricKinds())
-      forms += (forms.empty() ? "" : ", ") + std::string(kind.form);
-    return "Metric: " + forms;
-  }
-
   // Oldest first: the newest run that matches, and those like it.
   Result<std::vector<CatalogRun>> Select(const OpContext& context, Json& reply) const {
     RunFilter filter;
@@ -279,8 +266,8 @@ class TrendOp final : public Op {
       out +=
           Wrap(fmt::format("┊ {} run {}: {}, {} -> {}{}, p {:.3g}",
                            c["created_at"].get<std::string>().substr(0, 10), c["short_id"].get<std::string>(),
-                           c["class"].get<std::string>(), ValueText(c["before_median"], unit),
-                           ValueText(c["after_median"], unit), share, c["p_value"].get<double>()),
+                           c["class"].get<std::string>(), MetricText(c["before_median"], unit),
+                           MetricText(c["after_median"], unit), share, c["p_value"].get<double>()),
                style.width, 2) +
           "\n";
     }
@@ -301,7 +288,7 @@ class TrendOp final : public Op {
       const bool known = !run["value"].is_null();
       const double level = known && !run["level"].is_null() ? run["level"].get<double>() : 0;
       table.AddRow(
-          {run["short_id"], created, known ? ValueText(run["value"], r["unit"]) : "-",
+          {run["short_id"], created, known ? MetricText(run["value"], r["unit"]) : "-",
            level != 0 ? fmt::format("{:+.1f} %", 100 * (run["value"].get<double>() / level - 1)) : "-",
            run["source_name"]});
     }

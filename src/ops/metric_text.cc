@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/metric_text.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "analyze/compare/metric.h"
+#include "base/human.h"
+
+namespace nl {
+
+std::string MetricText(const Json& value, const std::string& unit) {
+  if (!value.is_number()) return "-";
+  const double v = value;
+  if (unit == "bytes") return HumanBytes(static_cast<int64_t>(v));
+  if (unit == "share") return HumanPercent(v, 1);
+  if (unit != "ms") return fmt::format("{:.4g} {}", v, unit);
+  // A change of 1 % must show: HumanMs has one decimal.
+  const double size = std::fabs(v);
+  if (size >= 10'000) return fmt::format("{:.2f} s", v / 1000);
+  if (size >= 100 || size == 0) return fmt::format("{:.1f} ms", v);
+  if (size >= 10) return fmt::format("{:.2f} ms", v);
+  return size >= 0.1 ? fmt::format("{:.3f} ms", v) : fmt::format("{:.4g} us", v * 1000);
+}
+
+std::string MetricForms() {
+  std::string out;
+  for (const MetricKind& kind : MetricKinds()) out += (out.empty() ? "" : ", ") + std::string(kind.form);
+  return out;
+}
+
+}  // namespace nl
