@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "analyze/compare/compare.h"
+#include "analyze/compare/rank.h"
 #include "analyze/compare/stats.h"
 #include "analyze/facts/timeline.h"
 #include "base/human.h"
@@ -90,11 +91,7 @@ class RunSets {
         c.significant = holds;
       }
     }
-    std::stable_sort(told.contributions.begin(), told.contributions.end(),
-                     [](const Contribution& x, const Contribution& y) {
-                       if (x.significant != y.significant) return x.significant;
-                       return std::abs(x.delta_ms()) > std::abs(y.delta_ms());
-                     });
+    compare::Rerank(told);
     JudgeWall(told);
   }
 

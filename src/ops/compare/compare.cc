@@ -11,7 +11,7 @@
 #include "analyze/compare/flame_diff.h"
 #include "base/file_ops.h"
 #include "ops/compare/reply_schema.h"
-#include "ops/open_analysis.h"
+#include "ops/open_run_or_file.h"
 #include "report/compare_forms.h"
 #include "report/report_forms.h"
 #include "report/report_value.h"
@@ -24,20 +24,6 @@ namespace {
 constexpr size_t kMaxContributions = 1000;
 constexpr size_t kShortId = 13;  // of a run's id: the time it was made
 
-// The run that `target` names; a file or folder is imported first.
-Result<std::string> RunOf(OpContext& context, const std::string& target) {
-  if (target != "-" && !PathExists(target)) return target;
-  const std::unique_ptr<Op> import = MakeOp("import");
-  NL_ASSIGN(const Reply reply, RunOp(*import, Json{{"paths", Json::array({target})}}, context));
-  const Json& runs = ListAt(reply.json, "runs");
-  if (runs.size() != 1) {
-    return InvalidInput(fmt::format("this folder holds {} runs", runs.size()))
-        .At(target)
-        .Hint("they are imported now: name one of them, see neurolens ls");
-  }
-  return TextAt(runs[0], "run_id");
-}
-
 struct Side {
   std::vector<OpenAnalysis> runs;
   std::vector<Analysis*> analyses;
@@ -46,8 +32,8 @@ struct Side {
 Result<Side> OpenSide(OpContext& context, AnalysisParams params, const std::vector<std::string>& targets) {
   Side out;
   for (const std::string& target : targets) {
-    NL_ASSIGN(params.run, RunOf(context, target));
-    NL_ASSIGN(OpenAnalysis open, Analyze(context, params));
+    params.run = target;
+    NL_ASSIGN(OpenAnalysis open, OpenRunOrFile(context, params));
     out.runs.push_back(std::move(open));
     out.analyses.push_back(out.runs.back().analysis.get());
   }
