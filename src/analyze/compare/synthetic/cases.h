@@ -20,6 +20,18 @@ class CaseList {
     Whole();
     Training();
     Networks();
+    Sizes();
+    return std::move(out_);
+  }
+
+  // Changes that the wall does not show: the device has time for them while it waits for the host.
+  std::vector<PairCase> Hidden() {
+    using namespace plants;
+    for (const char* world : {"llm", "llm modules", "llm plain", "nsys", "nsys nvtx", "llm noshape"}) {
+      Add(world, KernelSlower({"decode_step", "mlp.gate"}, 2.5, "MLP", "aten::mm"));
+      Add(world, KernelSlower({"decode_step", "attn.*"}, 1.5, "Attention", "aten::mm"));
+      Add(world, Clock(1.2));
+    }
     return std::move(out_);
   }
 
@@ -217,6 +229,32 @@ class CaseList {
     Add("cnn", KernelsAdded({"", "residual"}, 2, 5, "Bottleneck"));
     Add("cnn", SyncAdded({"", "residual"}, ""));
     Add("cnn", WorkChanged("steps 10 to 13", [](Scenario& s) { s.cnn.steps = 13; }));
+  }
+
+  // One plant in several sizes, down to one per cent of the wall.
+  void Sizes() {
+    using namespace plants;
+    for (const double factor : {1.15, 1.5, 3.0}) Add("llm device", KernelSlower({"", "mlp.down"}, factor, "MLP", "aten::mm"));
+    for (const double factor : {1.25, 3.0}) Add("cnn device", KernelSlower({"", "residual"}, factor, "Bottleneck", "aten::add_"));
+    for (const int count : {1, 4}) {
+      Add("llm", KernelsAdded({"", "residual1"}, count, 2, ""));
+      Add("llm modules", KernelsAdded({"decode_step", "attn.o"}, count, 4, "Attention"));
+    }
+    Add("llm", KernelsAdded({"decode_step", "sample.argmax"}, 1, 300, ""));
+    Add("llm plain", KernelsAdded({"", "norm2.scale", -1, 5}, 8, 4, ""));
+    for (const double us : {40.0, 200.0}) {
+      Add("llm", HostOpSlower({"", "attn.o"}, us, "Attention", "aten::mm"));
+      Add("llm modules", PythonSlower({"decode_step", "norm1.cast"}, us, "RMSNorm", "aten::copy_"));
+    }
+    Add("llm", PythonSlower({"decode_step", "embed"}, 400, "", "aten::index_select"));
+    for (const double us : {20.0, 300.0}) Add("llm modules", Allocation({"decode_step", "attn.q"}, us, "Attention"));
+    for (const double megabytes : {1.0, 40.0}) {
+      Add("llm", CopyAdded({"decode_step", "sample.argmax"}, "HtoD", true, megabytes, ""));
+      Add("llm modules", CopyAdded({"decode_step", "sample.argmax"}, "DtoH", true, megabytes, ""));
+    }
+    for (const int count : {1, 3}) Add("llm modules", ItemAdded({"decode_step", "mlp.down"}, count, ""));
+    for (const double us : {5.0, 60.0}) Add("llm modules", LayoutCopy({"decode_step", "attn.q"}, {8, 32, 1, 64}, us, "Attention"));
+    for (const double factor : {1.06, 1.4}) Add("llm device plain", Clock(factor));
   }
 
   std::vector<PairCase> out_;
