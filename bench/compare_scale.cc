@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// compare_scale [--kernels N] [--only TEXT] [--steps]: how long comparing two generated runs takes and what it adds to
-// the memory of their columns: first the facts that other commands need as well, then the comparison. Cases: one
-// change in a labelled recording of ops, Python and API calls; the same without labels; kernels alone, of which one in
-// ten was exchanged; kernels alone that have nothing in common. --steps times the steps of the comparison one by one.
+// compare_scale [--kernels N] [--only TEXT] [--steps]: how long comparing two generated runs takes and what
+// it adds to the memory of their columns: first the facts that other commands need as well, then the
+// comparison. Cases: one change in a labelled recording of ops, Python and API calls; the same without
+// labels; kernels alone, of which one in ten was exchanged; kernels alone that have nothing in common.
+// --steps times the steps of the comparison one by one.
 
 #include <fmt/format.h>
 
@@ -55,7 +56,8 @@ double MemoryMb(const char* what) {
   if (std::FILE* file = std::fopen("/proc/self/status", "r")) {
     char line[256];
     while (std::fgets(line, sizeof line, file)) {
-      if (std::strncmp(line, what, std::strlen(what)) == 0) mb = std::atof(line + std::strlen(what) + 1) / 1e3;
+      if (std::strncmp(line, what, std::strlen(what)) == 0)
+        mb = std::atof(line + std::strlen(what) + 1) / 1e3;
     }
     std::fclose(file);
   }
@@ -75,14 +77,16 @@ size_t Bytes(const Columns& table) {
   size_t sum = 0;
   for (size_t i = 0; i < table.info().columns.size(); ++i) {
     void* vector = columns.VectorOf(i);
-    sum += ElementBytes(table.info().columns[i].type) == 8 ? static_cast<std::vector<int64_t>*>(vector)->size() * 8
-                                                           : static_cast<std::vector<int32_t>*>(vector)->size() * 4;
+    sum += ElementBytes(table.info().columns[i].type) == 8
+               ? static_cast<std::vector<int64_t>*>(vector)->size() * 8
+               : static_cast<std::vector<int32_t>*>(vector)->size() * 4;
   }
   return sum;
 }
 double ColumnsMb(const RunData& d) {
-  return static_cast<double>(Bytes(d.kernel) + Bytes(d.memcpy) + Bytes(d.memset) + Bytes(d.sync) + Bytes(d.api_call) +
-                             Bytes(d.op) + Bytes(d.python_call) + Bytes(d.range) + Bytes(d.step)) /
+  return static_cast<double>(Bytes(d.kernel) + Bytes(d.memcpy) + Bytes(d.memset) + Bytes(d.sync) +
+                             Bytes(d.api_call) + Bytes(d.op) + Bytes(d.python_call) + Bytes(d.range) +
+                             Bytes(d.step)) /
          1e6;
 }
 size_t Events(const RunData& d) {
@@ -96,8 +100,10 @@ void Free(std::vector<T>& column) {
 }
 // Columns that a stored run is loaded without (analyze/run_data.cc).
 void DropUnloaded(RunData& d) {
-  Free(d.kernel.external_id), Free(d.kernel.queued_ns), Free(d.kernel.blocks_per_sm), Free(d.kernel.warps_per_sm);
-  Free(d.kernel.priority), Free(d.api_call.domain), Free(d.api_call.callback_id), Free(d.api_call.external_id);
+  Free(d.kernel.external_id), Free(d.kernel.queued_ns), Free(d.kernel.blocks_per_sm),
+      Free(d.kernel.warps_per_sm);
+  Free(d.kernel.priority), Free(d.api_call.domain), Free(d.api_call.callback_id),
+      Free(d.api_call.external_id);
   Free(d.op.external_id), Free(d.op.record_function_id), Free(d.op.event_index), Free(d.op.forward_thread);
   Free(d.op.input_strides), Free(d.python_call.python_id), Free(d.python_call.python_parent_id);
   Free(d.python_call.event_index);
@@ -137,7 +143,8 @@ std::vector<Case> Cases(int64_t kernels) {
   bare.ops = bare.shapes = bare.labels = false;
   std::vector<Case> out;
   const Plant added = plants::KernelsAdded({"", "mlp.mul"}, 1, 3, "");
-  for (const auto& [name, recording] : {std::pair("labelled", full), std::pair("no labels", plain), std::pair("kernels alone", bare)}) {
+  for (const auto& [name, recording] :
+       {std::pair("labelled", full), std::pair("no labels", plain), std::pair("kernels alone", bare)}) {
     Case c{name, Big(kernels, recording), Big(kernels, recording)};
     added.apply(c.b);
     out.push_back(c);
@@ -174,8 +181,8 @@ Status TimeSteps(Analysis& run_a, Analysis& run_b) {
   NL_ASSIGN(const Comparable comparable, FindComparable(run_a, run_b, a, b, alignment, changes));
   fmt::print(", comparable {:.2f} s", clock.Lap());
   const Attribution attribution = Attribute(a, b, alignment, changes, comparable.work, {}, {});
-  fmt::print(", attribution {:.2f} s ({} segments, {} clusters, {} contributions)\n", clock.Lap(), a.segments.size(),
-             changes.clusters.size(), attribution.contributions.size());
+  fmt::print(", attribution {:.2f} s ({} segments, {} clusters, {} contributions)\n", clock.Lap(),
+             a.segments.size(), changes.clusters.size(), attribution.contributions.size());
   return {};
 }
 
@@ -203,13 +210,14 @@ bool Run(const Case& c, bool steps) {
     return false;
   }
   fmt::print(
-      "{}: {} + {} kernels, {:.1f} M events; facts {:.2f} s, comparison {:.2f} s; columns {:.0f} MB, facts {:.0f} MB, "
+      "{}: {} + {} kernels, {:.1f} M events; facts {:.2f} s, comparison {:.2f} s; columns {:.0f} MB, facts "
+      "{:.0f} MB, "
       "at most {:.0f} MB above the columns ({:.1f} x)\n",
-      c.name, a.data().kernel.size(), b.data().kernel.size(), static_cast<double>(events) / 1e6, facts_s, compare_s,
-      columns_mb, facts_mb, peak_mb, (columns_mb + peak_mb) / columns_mb);
+      c.name, a.data().kernel.size(), b.data().kernel.size(), static_cast<double>(events) / 1e6, facts_s,
+      compare_s, columns_mb, facts_mb, peak_mb, (columns_mb + peak_mb) / columns_mb);
   const Contribution& first = result->contributions.front();
-  fmt::print("    {} {:+.1f} ms of {:+.1f} ms; matched {:.3f} and {:.3f}\n", CauseName(first.cause), first.delta_ms(),
-             result->delta_ms(), result->matched_share_a, result->matched_share_b);
+  fmt::print("    {} {:+.1f} ms of {:+.1f} ms; matched {:.3f} and {:.3f}\n", CauseName(first.cause),
+             first.delta_ms(), result->delta_ms(), result->matched_share_a, result->matched_share_b);
   std::fflush(stdout);
   if (steps && !TimeSteps(a, b).ok()) return false;
   return compare_s <= 1 && columns_mb + peak_mb <= 3 * columns_mb;
@@ -221,9 +229,12 @@ int main(int argc, char** argv) {
   Options o;
   for (int i = 1; i < argc; ++i) {
     const std::string_view arg = argv[i];
-    if (arg == "--kernels" && i + 1 < argc) o.kernels = std::atoll(argv[++i]);
-    else if (arg == "--only" && i + 1 < argc) o.only = argv[++i];
-    else if (arg == "--steps") o.steps = true;
+    if (arg == "--kernels" && i + 1 < argc)
+      o.kernels = std::atoll(argv[++i]);
+    else if (arg == "--only" && i + 1 < argc)
+      o.only = argv[++i];
+    else if (arg == "--steps")
+      o.steps = true;
     else {
       fmt::print(stderr, "usage: compare_scale [--kernels N] [--only TEXT] [--steps]\n");
       return 2;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// compare_truth [--seeds N] [--repeats N] [--only TEXT] [--exact] [--list] [--show]: how often the comparison names
-// the planted cause of a pair first, how near it comes to its true size and place, and how often it sees a change
-// where there is none. Exit status 1 when a mark is missed.
+// compare_truth [--seeds N] [--repeats N] [--only TEXT] [--exact] [--list] [--show]: how often the comparison
+// names the planted cause of a pair first, how near it comes to its true size and place, and how often it
+// sees a change where there is none. Exit status 1 when a mark is missed.
 //   --exact   pairs without noise: what is left is the attribution's own error
 //   --show    prints the contributions of each pair
 
@@ -49,15 +49,17 @@ double Percent(int64_t part, int64_t whole) {
 }
 
 std::string Line(const Contribution& c) {
-  return fmt::format("{:+.3f} {}{}{} [{}|{}|{}]{}", c.delta_ms(), CauseName(c.cause), c.detail.empty() ? "" : " ",
-                     c.detail.substr(0, 30), c.stage, c.module, c.op, c.significant ? "" : " ns");
+  return fmt::format("{:+.3f} {}{}{} [{}|{}|{}]{}", c.delta_ms(), CauseName(c.cause),
+                     c.detail.empty() ? "" : " ", c.detail.substr(0, 30), c.stage, c.module, c.op,
+                     c.significant ? "" : " ns");
 }
 
 void Show(const PairResult& r, size_t most) {
   fmt::print("    wall {:.3f} -> {:.3f} ({:+.3f}) drift {:.3f} residual {:.6f} {}\n", r.comparison.wall_a_ms,
              r.comparison.wall_b_ms, r.comparison.delta_ms(), r.comparison.drift, r.comparison.residual_ms,
              r.comparison.verdict.verdict);
-  for (const Comparability& c : r.comparison.comparability) fmt::print("      {}: {} -> {}\n", c.what, c.a, c.b);
+  for (const Comparability& c : r.comparison.comparability)
+    fmt::print("      {}: {} -> {}\n", c.what, c.a, c.b);
   for (size_t i = 0; i < std::min(most, r.comparison.contributions.size()); ++i)
     fmt::print("      {}. {}\n", i + 1, Line(r.comparison.contributions[i]));
 }
@@ -66,8 +68,9 @@ void Complain(const PairResult& r, size_t plant, uint64_t seed) {
   const Told& t = r.told[plant];
   const Plant& p = r.pair->plants[plant];
   fmt::print("  {} (seed {}): want {} {:+.3f} at [{}|{}|{}]; told {} {:+.3f}{}\n", r.pair->name, seed,
-             CauseName(r.pair->undo ? p.undone : p.cause), t.truth_ms, StageLabel(r.pair->base, p.stage), p.module, p.op,
-             t.rank < 0 ? "not" : fmt::format("as number {}", t.rank + 1), t.delta_ms, t.placed ? "" : ", elsewhere");
+             CauseName(r.pair->undo ? p.undone : p.cause), t.truth_ms, StageLabel(r.pair->base, p.stage),
+             p.module, p.op, t.rank < 0 ? "not" : fmt::format("as number {}", t.rank + 1), t.delta_ms,
+             t.placed ? "" : ", elsewhere");
   Show(r, 5);
 }
 
@@ -88,7 +91,8 @@ class Runner {
       }
       for (int seed = 1; seed <= (o_.exact ? 1 : o_.seeds); ++seed) {
         const uint64_t base = compare::HashPair(compare::HashText(pair.name), static_cast<uint64_t>(seed));
-        PairResult r = RunPair(pair, o_.exact ? NoNoise() : RunNoise(base), o_.exact ? NoNoise() : RunNoise(base + 1));
+        PairResult r =
+            RunPair(pair, o_.exact ? NoNoise() : RunNoise(base), o_.exact ? NoNoise() : RunNoise(base + 1));
         if (!r.error.empty()) fmt::print("  {}: {}\n", pair.name, r.error);
         unresolved += std::abs(r.comparison.residual_ms) > 0.001 * std::abs(r.comparison.delta_ms()) + 1e-6;
         bool bad = false;
@@ -110,8 +114,9 @@ class Runner {
       }
     }
     if (o_.list || all.pairs == 0) return true;
-    fmt::print("\n{:<24}{:>7}{:>9}{:>8}{:>8}{:>10}{:>10}{:>8}\n", doubles ? "of two causes" : "cause", "pairs",
-               doubles ? "top 3 %" : "first %", "told %", "place %", "size 5 %", "strict %", "pieces");
+    fmt::print("\n{:<24}{:>7}{:>9}{:>8}{:>8}{:>10}{:>10}{:>8}\n", doubles ? "of two causes" : "cause",
+               "pairs", doubles ? "top 3 %" : "first %", "told %", "place %", "size 5 %", "strict %",
+               "pieces");
     for (const auto& [name, s] : classes) Row(name, s);
     Row("all", all);
     fmt::print("residual above 0.1 %: {}\n\n", unresolved);
@@ -124,23 +129,26 @@ class Runner {
     for (const PairCase& pair : cases) {
       if (o_.list || (!o_.only.empty() && pair.name.find(o_.only) == std::string::npos)) continue;
       for (int seed = 1; seed <= (o_.exact ? 1 : o_.seeds); ++seed) {
-        const uint64_t base = compare::HashPair(compare::HashText(pair.name), static_cast<uint64_t>(seed) + 50);
-        const NoiseLevel a = o_.exact ? NoNoise() : RunNoise(base), b = o_.exact ? NoNoise() : RunNoise(base + 1);
+        const uint64_t base =
+            compare::HashPair(compare::HashText(pair.name), static_cast<uint64_t>(seed) + 50);
+        const NoiseLevel a = o_.exact ? NoNoise() : RunNoise(base),
+                         b = o_.exact ? NoNoise() : RunNoise(base + 1);
         const PairResult r = RunPair(pair, a, b);
         const Truth truth = TruthOf(pair, a, b)[0];
-        if (std::max(std::abs(truth.low_ms), std::abs(truth.high_ms)) > 0.005 * r.comparison.wall_a_ms) continue;
+        if (std::max(std::abs(truth.low_ms), std::abs(truth.high_ms)) > 0.005 * r.comparison.wall_a_ms)
+          continue;
         const std::string& verdict = r.comparison.verdict.verdict;
         ++pairs;
         if (verdict != "regressed" && verdict != "improved") continue;
         ++wrong;
-        fmt::print("  {} (seed {}): {} although the wall changed by {:+.3f} to {:+.3f} ms\n", pair.name, seed, verdict,
-                   truth.low_ms, truth.high_ms);
+        fmt::print("  {} (seed {}): {} although the wall changed by {:+.3f} to {:+.3f} ms\n", pair.name, seed,
+                   verdict, truth.low_ms, truth.high_ms);
         Show(r, 4);
       }
     }
     if (pairs == 0) return true;
-    fmt::print("\nchanges the wall does not show: {} pairs, {} with a verdict of a change ({:.1f} %)\n\n", pairs, wrong,
-               Percent(wrong, pairs));
+    fmt::print("\nchanges the wall does not show: {} pairs, {} with a verdict of a change ({:.1f} %)\n\n",
+               pairs, wrong, Percent(wrong, pairs));
     return Percent(wrong, pairs) <= 1;
   }
 
@@ -165,17 +173,18 @@ class Runner {
       }
     }
     if (pairs == 0) return true;
-    fmt::print("\nrepeats of the same thing: {} pairs, {} with a verdict of a change ({:.1f} %)\n", pairs, wrong,
-               Percent(wrong, pairs));
+    fmt::print("\nrepeats of the same thing: {} pairs, {} with a verdict of a change ({:.1f} %)\n", pairs,
+               wrong, Percent(wrong, pairs));
     for (const auto& [world, n] : by_world) fmt::print("  {:<16}{:>4} of {}\n", world, n.second, n.first);
     return Percent(wrong, pairs) <= 1;
   }
 
  private:
   static void Row(const std::string& name, const Score& s) {
-    fmt::print("{:<24}{:>7}{:>9.1f}{:>8.1f}{:>8.1f}{:>10.1f}{:>10.1f}{:>8.1f}\n", name, s.pairs, Percent(s.first, s.pairs),
-               Percent(s.told, s.pairs), Percent(s.placed, s.pairs), Percent(s.near, s.pairs),
-               Percent(s.close, s.pairs), s.told == 0 ? 0 : static_cast<double>(s.pieces) / static_cast<double>(s.told));
+    fmt::print("{:<24}{:>7}{:>9.1f}{:>8.1f}{:>8.1f}{:>10.1f}{:>10.1f}{:>8.1f}\n", name, s.pairs,
+               Percent(s.first, s.pairs), Percent(s.told, s.pairs), Percent(s.placed, s.pairs),
+               Percent(s.near, s.pairs), Percent(s.close, s.pairs),
+               s.told == 0 ? 0 : static_cast<double>(s.pieces) / static_cast<double>(s.told));
   }
 
   Options o_;
@@ -188,14 +197,22 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view arg = argv[i];
     const auto value = [&] { return i + 1 < argc ? argv[++i] : ""; };
-    if (arg == "--seeds") o.seeds = std::atoi(value());
-    else if (arg == "--repeats") o.repeats = std::atoi(value());
-    else if (arg == "--only") o.only = value();
-    else if (arg == "--exact") o.exact = true;
-    else if (arg == "--list") o.list = true;
-    else if (arg == "--show") o.show = true;
+    if (arg == "--seeds")
+      o.seeds = std::atoi(value());
+    else if (arg == "--repeats")
+      o.repeats = std::atoi(value());
+    else if (arg == "--only")
+      o.only = value();
+    else if (arg == "--exact")
+      o.exact = true;
+    else if (arg == "--list")
+      o.list = true;
+    else if (arg == "--show")
+      o.show = true;
     else {
-      fmt::print(stderr, "usage: compare_truth [--seeds N] [--repeats N] [--only TEXT] [--exact] [--list] [--show]\n");
+      fmt::print(
+          stderr,
+          "usage: compare_truth [--seeds N] [--repeats N] [--only TEXT] [--exact] [--list] [--show]\n");
       return 2;
     }
   }

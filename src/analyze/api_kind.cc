@@ -14,8 +14,9 @@ ApiKind ClassifyApi(std::string_view name) {
   if (has("Memset")) return ApiKind::kMemset;
   // hipMemcpyWithStream waits although it takes a stream.
   if (has("Memcpy")) return has("Async") ? ApiKind::kCopy : ApiKind::kBlockingCopy;
-  const bool memory = has("Malloc") || has("Free") || has("MemAlloc") || has("HostAlloc") || has("HostRegister") ||
-                      has("MemCreate") || has("MemRelease") || has("MemMap") || has("MemAddressReserve");
+  const bool memory = has("Malloc") || has("Free") || has("MemAlloc") || has("HostAlloc") ||
+                      has("HostRegister") || has("MemCreate") || has("MemRelease") || has("MemMap") ||
+                      has("MemAddressReserve");
   if (!memory || has("FreeArray")) return ApiKind::kOther;
   if (has("Async")) return ApiKind::kPoolAlloc;
   for (const std::string_view waits : {"cudaFree", "hipFree", "cuMemFree", "cuMemFree_v2"}) {

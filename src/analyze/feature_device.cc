@@ -90,8 +90,7 @@ class DeviceSide {
       // A driver call inside of a runtime call is the same wait.
       const bool inside = !blocking_.empty() && h_.thread[blocking_.back()] == h_.thread[i] &&
                           h_.end_ns[i] <= h_.end_ns[blocking_.back()];
-      if (!inside && (kind == ApiKind::kSync || IsCopy(kind)))
-        blocking_.push_back(i);
+      if (!inside && (kind == ApiKind::kSync || IsCopy(kind))) blocking_.push_back(i);
       if (IsLaunch(kind)) {
         ++launches;
         launch_ns += ns;

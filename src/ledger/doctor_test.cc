@@ -117,8 +117,9 @@ TEST_F(DoctorTest, RebuildKeepsTheBaselinesItCanRead) {
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open(CatalogPath(path()).c_str(), &db), SQLITE_OK);
   // foreign_key_check then reports a row, which doctor takes as damage.
-  ASSERT_EQ(sqlite3_exec(db, "INSERT INTO baseline_run VALUES ('main', 7, 'gone')", nullptr, nullptr, nullptr),
-            SQLITE_OK);
+  ASSERT_EQ(
+      sqlite3_exec(db, "INSERT INTO baseline_run VALUES ('main', 7, 'gone')", nullptr, nullptr, nullptr),
+      SQLITE_OK);
   sqlite3_close(db);
   EXPECT_FALSE(Examine().Healthy());
   EXPECT_TRUE(Examine(true).Healthy());

@@ -54,7 +54,10 @@ class CaseList {
     }
     const Where gate{"", "mlp.gate"};
     Two("llm device", KernelSlower(gate, 1.5, "MLP", "aten::mm"), eager);
-    Two("llm device", KernelReplaced(gate, "cutlass_80_tensorop_bf16_s16816gemm_bf16_128x128_64x3_tn", 1.6, "MLP", "aten::mm"), layout);
+    Two("llm device",
+        KernelReplaced(gate, "cutlass_80_tensorop_bf16_s16816gemm_bf16_128x128_64x3_tn", 1.6, "MLP",
+                       "aten::mm"),
+        layout);
     Two("llm device modules", KernelSlower({"", "attn.o"}, 2.5, "Attention", "aten::mm"), fused);
     Two("nsys nvtx", item, added);
     Two("train", PythonSlower({"forward", "norm2"}, 120, "Block", "aten::native_layer_norm"),
@@ -67,7 +70,8 @@ class CaseList {
     plant.also.insert(plant.also.end(), also.begin(), also.end());
     for (const bool undo : {false, true}) {
       if (undo && !both_ways) continue;
-      out_.push_back({fmt::format("{}: {}{}", world, undo ? "without " : "", plant.name), World(world), {plant}, undo});
+      out_.push_back(
+          {fmt::format("{}: {}{}", world, undo ? "without " : "", plant.name), World(world), {plant}, undo});
     }
   }
   void Two(const std::string& world, const Plant& x, const Plant& y) {
@@ -76,9 +80,11 @@ class CaseList {
 
   void Kernels() {
     using namespace plants;
-    const std::string cutlass = "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_128x128_64x3_tn_align8>("
-                                "cutlass_80_tensorop_bf16_s16816gemm_bf16_128x128_64x3_tn_align8::Params)";
-    for (const char* world : {"llm device", "llm device modules", "llm device plain", "nsys device", "nsys nvtx device"}) {
+    const std::string cutlass =
+        "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_128x128_64x3_tn_align8>("
+        "cutlass_80_tensorop_bf16_s16816gemm_bf16_128x128_64x3_tn_align8::Params)";
+    for (const char* world :
+         {"llm device", "llm device modules", "llm device plain", "nsys device", "nsys nvtx device"}) {
       Add(world, KernelSlower({"", "mlp.gate"}, 1.3, "MLP", "aten::mm"));
       Add(world, KernelSlower({"", "attn.sdpa"}, 2, "Attention", "aten::_cudnn_attention_forward"));
       Add(world, KernelReplaced({"", "mlp.down"}, cutlass, 1.5, "MLP", "aten::mm"));
@@ -93,7 +99,8 @@ class CaseList {
 
   void Structure() {
     using namespace plants;
-    for (const char* world : {"llm", "llm modules", "llm plain", "llm noshape", "nsys", "nsys nvtx", "llm ask"}) {
+    for (const char* world :
+         {"llm", "llm modules", "llm plain", "llm noshape", "nsys", "nsys nvtx", "llm ask"}) {
       Add(world, KernelsAdded({"", "mlp.mul"}, 2, 3, "MLP"));
       Add(world, KernelsAdded({"decode_step", "sample.argmax"}, 12, 6, ""));
     }
@@ -107,7 +114,8 @@ class CaseList {
     Add("llm", LayoutCopy({"decode_step", "lm_head"}, {8, 32000}, 20, ""));
     Add("llm device", ShapeChanged({"", "attn.sdpa"}, "[[32,32,1,128],[32,8,2048,128],[32,8,2048,128]]", 2.2,
                                    "Attention", "aten::_cudnn_attention_forward"));
-    Add("llm device modules", ShapeChanged({"decode_step", "lm_head"}, "[[32,4096],[4096,64000]]", 2, "", "aten::mm"));
+    Add("llm device modules",
+        ShapeChanged({"decode_step", "lm_head"}, "[[32,4096],[4096,64000]]", 2, "", "aten::mm"));
   }
 
   void Types() {
@@ -119,8 +127,14 @@ class CaseList {
     Add("llm device", DtypeChanged({"", "mlp.*"}, "c10::Half", 1.3, "MLP", "aten::mm"));
     Add("llm device modules", DtypeChanged({"", "mlp.gate"}, "c10::Float8_e4m3fn", 0.6, "MLP", "aten::mm"));
     Add("llm device", DtypeChanged({"decode_step", "lm_head"}, "c10::Float8_e4m3fn", 0.6, "", "aten::mm"));
-    const Plant all{"the whole model in fp32", Cause::kDtypeChanged, Cause::kDtypeChanged, {Cause::kPrecisionUpcast},
-                    "", "", "", [](Scenario& s) { s.llm.type = Type::kFloat; }};
+    const Plant all{"the whole model in fp32",
+                    Cause::kDtypeChanged,
+                    Cause::kDtypeChanged,
+                    {Cause::kPrecisionUpcast},
+                    "",
+                    "",
+                    "",
+                    [](Scenario& s) { s.llm.type = Type::kFloat; }};
     Add("llm device", all);
     Add("llm device modules", all);
   }
@@ -160,7 +174,8 @@ class CaseList {
 
   void Fusion() {
     using namespace plants;
-    for (const char* world : {"llm", "llm modules", "llm plain", "llm noshape", "nsys", "nsys nvtx", "llm device"}) {
+    for (const char* world :
+         {"llm", "llm modules", "llm plain", "llm noshape", "nsys", "nsys nvtx", "llm device"}) {
       Add(world, NormFused("norm1", World(world).llm, ""));
       Add(world, ActivationFused(""));
       Add(world, EagerAttention());
@@ -168,7 +183,8 @@ class CaseList {
     Add("llm", NormFused("norm2", World("llm").llm, "decode_step"));
     Add("llm device", OtherAttention(2.5));
     Add("nsys device", OtherAttention(2.5));
-    for (const char* world : {"llm", "llm modules", "nsys nvtx", "nsys", "llm plain"}) Add(world, GraphAdded());
+    for (const char* world : {"llm", "llm modules", "nsys nvtx", "nsys", "llm plain"})
+      Add(world, GraphAdded());
   }
 
   void Whole() {
@@ -198,7 +214,8 @@ class CaseList {
     for (const char* world : {"train device", "ddp device", "ranks device"}) {
       Add(world, KernelSlower({"", "mlp.up"}, 1.6, "Mlp", "aten::mm"));
       Add(world, KernelsAdded({"forward", "mlp.act"}, 2, 60, "Mlp"));
-      Add(world, KernelSlower({"backward", "bwd.attn.sdpa"}, 4, "", "aten::_flash_attention_forward_backward"));
+      Add(world,
+          KernelSlower({"backward", "bwd.attn.sdpa"}, 4, "", "aten::_flash_attention_forward_backward"));
     }
     for (const char* world : {"train", "train modules", "ddp"}) {
       Add(world, PythonSlower({"forward", "norm2"}, 150, "Block", "aten::native_layer_norm"));
@@ -206,7 +223,13 @@ class CaseList {
       Add(world, Allocation({"forward", "mlp.up"}, 250, "Mlp"));
       Add(world, CopyAdded({"forward", "embed"}, "HtoD", true, 12, ""));
     }
-    Plant fused{"the optimizer fused", Cause::kFusionGained, Cause::kFusionLost, {}, "optimizer", "", "",
+    Plant fused{"the optimizer fused",
+                Cause::kFusionGained,
+                Cause::kFusionLost,
+                {},
+                "optimizer",
+                "",
+                "",
                 [](Scenario& s) { s.train.fused_optimizer = true; }};
     Add("train", fused);
     Add("train device", fused);
@@ -220,8 +243,9 @@ class CaseList {
     for (const char* world : {"cnn device", "cnn device plain", "cnn device modules"}) {
       Add(world, KernelSlower({"", "conv2.conv"}, 1.4, "Bottleneck", "aten::cudnn_convolution"));
       Add(world, LayoutCopy({"", "conv1.conv"}, {256, 64, 56, 56}, 120, "Bottleneck"));
-      Add(world, KernelReplaced({"", "conv3.conv"}, "sm80_xmma_fprop_implicit_gemm_f16f16_f16f16_f16_nhwckrsc_nhwc_"
-                                                    "tilesize128x64x32_stage5_warpsize2x2x1_g1_tensor16x8x16_kernel_cudnn",
+      Add(world, KernelReplaced({"", "conv3.conv"},
+                                "sm80_xmma_fprop_implicit_gemm_f16f16_f16f16_f16_nhwckrsc_nhwc_"
+                                "tilesize128x64x32_stage5_warpsize2x2x1_g1_tensor16x8x16_kernel_cudnn",
                                 1.7, "Bottleneck", "aten::cudnn_convolution"));
       Add(world, WorkChanged("batch 256 to 320", [](Scenario& s) { s.cnn.batch = 320; }));
     }
@@ -234,8 +258,10 @@ class CaseList {
   // One plant in several sizes, down to one per cent of the wall.
   void Sizes() {
     using namespace plants;
-    for (const double factor : {1.15, 1.5, 3.0}) Add("llm device", KernelSlower({"", "mlp.down"}, factor, "MLP", "aten::mm"));
-    for (const double factor : {1.25, 3.0}) Add("cnn device", KernelSlower({"", "residual"}, factor, "Bottleneck", "aten::add_"));
+    for (const double factor : {1.15, 1.5, 3.0})
+      Add("llm device", KernelSlower({"", "mlp.down"}, factor, "MLP", "aten::mm"));
+    for (const double factor : {1.25, 3.0})
+      Add("cnn device", KernelSlower({"", "residual"}, factor, "Bottleneck", "aten::add_"));
     for (const int count : {1, 4}) {
       Add("llm", KernelsAdded({"", "residual1"}, count, 2, ""));
       Add("llm modules", KernelsAdded({"decode_step", "attn.o"}, count, 4, "Attention"));
@@ -247,13 +273,15 @@ class CaseList {
       Add("llm modules", PythonSlower({"decode_step", "norm1.cast"}, us, "RMSNorm", "aten::copy_"));
     }
     Add("llm", PythonSlower({"decode_step", "embed"}, 400, "", "aten::index_select"));
-    for (const double us : {20.0, 300.0}) Add("llm modules", Allocation({"decode_step", "attn.q"}, us, "Attention"));
+    for (const double us : {20.0, 300.0})
+      Add("llm modules", Allocation({"decode_step", "attn.q"}, us, "Attention"));
     for (const double megabytes : {1.0, 40.0}) {
       Add("llm", CopyAdded({"decode_step", "sample.argmax"}, "HtoD", true, megabytes, ""));
       Add("llm modules", CopyAdded({"decode_step", "sample.argmax"}, "DtoH", true, megabytes, ""));
     }
     for (const int count : {1, 3}) Add("llm modules", ItemAdded({"decode_step", "mlp.down"}, count, ""));
-    for (const double us : {5.0, 60.0}) Add("llm modules", LayoutCopy({"decode_step", "attn.q"}, {8, 32, 1, 64}, us, "Attention"));
+    for (const double us : {5.0, 60.0})
+      Add("llm modules", LayoutCopy({"decode_step", "attn.q"}, {8, 32, 1, 64}, us, "Attention"));
     for (const double factor : {1.06, 1.4}) Add("llm device plain", Clock(factor));
   }
 
@@ -262,8 +290,9 @@ class CaseList {
 
 // Worlds for repeats of the same thing.
 inline std::vector<std::string> RepeatWorlds() {
-  return {"llm",  "llm modules", "llm plain", "llm noshape", "nsys",        "nsys nvtx",    "llm device", "nsys device",
-          "llm ask", "graph llm",   "train",     "ddp",         "train device", "ranks device", "cnn",        "cnn device"};
+  return {"llm",          "llm modules",  "llm plain", "llm noshape", "nsys",  "nsys nvtx",
+          "llm device",   "nsys device",  "llm ask",   "graph llm",   "train", "ddp",
+          "train device", "ranks device", "cnn",       "cnn device"};
 }
 
 }  // namespace nl::synthetic

@@ -53,7 +53,8 @@ class Cnn {
     w.Do(Pointwise("residual", "aten::add_", "CUDAFunctor_add", o_.type, {x, x}));
   }
 
-  void Convolution(Writer& w, const std::string& site, int64_t in, int64_t out, int64_t k, int64_t size) const {
+  void Convolution(Writer& w, const std::string& site, int64_t in, int64_t out, int64_t k,
+                   int64_t size) const {
     const Shape x{o_.batch, in, size, size}, y{o_.batch, out, size, size};
     Call c;
     c.site = site + ".conv";
@@ -63,17 +64,20 @@ class Cnn {
     c.types = TypesText({TypeName(o_.type), TypeName(o_.type)});
     const double flops = 2 * Elements(y) * static_cast<double>(in * k * k);
     const double bytes = Bytes(o_.type) * (Elements(x) + Elements(y));
-    c.work = {Kernel(fmt::format("sm90_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize{}x64_"
-                                 "warpgroupsize1x1x1_g1_execute_segment_k_off_kernel__5x_cudnn",
-                                 k > 1 ? "128x128" : "256x64"),
-                     4 + std::max(flops / 400e6, bytes / 2.5e6), Elements(y) / 8192)};
+    c.work = {
+        Kernel(fmt::format("sm90_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize{}x64_"
+                           "warpgroupsize1x1x1_g1_execute_segment_k_off_kernel__5x_cudnn",
+                           k > 1 ? "128x128" : "256x64"),
+               4 + std::max(flops / 400e6, bytes / 2.5e6), Elements(y) / 8192)};
     c.op_us = 30;
     c.launch = "cudaLaunchKernelExC";
     w.Do(c);
-    Call norm = Pointwise(site + ".bn", "aten::cudnn_batch_norm", "batch_norm", o_.type, {y, {out}, {out}, {out}, {out}});
+    Call norm = Pointwise(site + ".bn", "aten::cudnn_batch_norm", "batch_norm", o_.type,
+                          {y, {out}, {out}, {out}, {out}});
     norm.around = {"aten::batch_norm", "aten::_batch_norm_impl_index"};
     norm.work[0].name =
-        "void cudnn::bn_fw_inf_1C11_kernel_NCHW<__half, float, true, 1>(float, float, cudnnTensorStruct, __half "
+        "void cudnn::bn_fw_inf_1C11_kernel_NCHW<__half, float, true, 1>(float, float, cudnnTensorStruct, "
+        "__half "
         "const*, cudnnTensorStruct, __half*)";
     w.Do(norm);
     Call relu = Pointwise(site + ".relu", "aten::clamp_min_", "launch_clamp_scalar", o_.type, {y});

@@ -50,11 +50,12 @@ inline double MemoryUs(double bytes) { return 0.8 + bytes / 2.6e6; }
 
 inline std::string GemmName(Type t, int64_t m) {
   if (t == Type::kFloat) {
-    return m <= 64 ? "void gemmSN_TN_kernel<float, 128, 16, 2, 4, 8, 9, false, "
-                     "cublasGemvTensorStridedBatched<float const>, cublasGemvTensorStridedBatched<float const>, "
-                     "cublasGemvTensorStridedBatched<float> >(cublasGemmSmallNParams<float, float>)"
-                   : "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_warpsize2x2x1_ffma_aligna4_"
-                     "alignc4_execute_kernel__5x_cublas";
+    return m <= 64
+               ? "void gemmSN_TN_kernel<float, 128, 16, 2, 4, 8, 9, false, "
+                 "cublasGemvTensorStridedBatched<float const>, cublasGemvTensorStridedBatched<float const>, "
+                 "cublasGemvTensorStridedBatched<float> >(cublasGemmSmallNParams<float, float>)"
+               : "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_warpsize2x2x1_ffma_aligna4_"
+                 "alignc4_execute_kernel__5x_cublas";
   }
   const char* kind = t == Type::kBf16 ? "tst" : "hsh";
   return m <= 64 ? fmt::format("nvjet_sm90_{}_64x8_64x16_4x1_v_bz_TNT", kind)
@@ -95,10 +96,11 @@ inline Call Pointwise(const std::string& site, const std::string& op, const std:
     bytes += Bytes(t) * Elements(s);
   }
   const std::string f = fmt::format("at::native::{}<{}>", functor, TypeName(t));
-  c.work = {Kernel(fmt::format("void at::native::vectorized_elementwise_kernel<4, {0}, std::array<char*, {1}ul> "
-                               ">(int, {0}, std::array<char*, {1}ul>)",
-                               f, inputs.size() + 1),
-                   MemoryUs(bytes + Bytes(t) * most), most / 1024)};
+  c.work = {
+      Kernel(fmt::format("void at::native::vectorized_elementwise_kernel<4, {0}, std::array<char*, {1}ul> "
+                         ">(int, {0}, std::array<char*, {1}ul>)",
+                         f, inputs.size() + 1),
+             MemoryUs(bytes + Bytes(t) * most), most / 1024)};
   return c;
 }
 
@@ -123,21 +125,23 @@ inline Call Contiguous(const std::string& site, Type t, const Shape& shape, doub
   Call c = Cast(site, t, t, shape);
   c.around = {"aten::contiguous", "aten::clone"};
   c.types = TypesText({TypeName(t), TypeName(t), "Scalar"});
-  c.work = {Kernel(fmt::format("void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<"
-                               "at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{{lambda({})#1}}> >(int)",
-                               TypeName(t)),
-                   us > 0 ? us : 2.5 * MemoryUs(2 * Bytes(t) * Elements(shape)), Elements(shape) / 512)};
+  c.work = {Kernel(
+      fmt::format("void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<"
+                  "at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{{lambda({})#1}}> >(int)",
+                  TypeName(t)),
+      us > 0 ? us : 2.5 * MemoryUs(2 * Bytes(t) * Elements(shape)), Elements(shape) / 512)};
   return c;
 }
 
 inline Call Reduce(const std::string& site, const std::string& op, const std::string& what, Type t,
                    const Shape& shape) {
   Call c = Pointwise(site, op, what, t, {shape});
-  c.work = {Kernel(fmt::format("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<{0}, at::native::{1}<{0}, "
-                               "{0}>, unsigned int, {0}, 4, 4> >(at::native::ReduceOp<{0}, at::native::{1}<{0}, "
-                               "{0}>, unsigned int, {0}, 4, 4>)",
-                               TypeName(t), what),
-                   2.6 + MemoryUs(Bytes(t) * Elements(shape)), Elements(shape) / 4096)};
+  c.work = {Kernel(
+      fmt::format("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<{0}, at::native::{1}<{0}, "
+                  "{0}>, unsigned int, {0}, 4, 4> >(at::native::ReduceOp<{0}, at::native::{1}<{0}, "
+                  "{0}>, unsigned int, {0}, 4, 4>)",
+                  TypeName(t), what),
+      2.6 + MemoryUs(Bytes(t) * Elements(shape)), Elements(shape) / 4096)};
   return c;
 }
 
@@ -147,11 +151,11 @@ inline Call Concat(const std::string& site, Type t, const Shape& a, const Shape&
   c.op = "aten::cat";
   c.dims = fmt::format("[{},[]]", DimsText({a, b}));
   c.types = TypesText({"TensorList", "Scalar"});
-  c.work = {Kernel("void at::native::(anonymous namespace)::CatArrayBatchedCopy<at::native::(anonymous "
-                   "namespace)::OpaqueType<2u>, unsigned int, 4, 64, 64>(at::native::(anonymous "
-                   "namespace)::OpaqueType<2u>*, unsigned int)",
-                   1.5 + MemoryUs(2 * Bytes(t) * (Elements(a) + Elements(b))),
-                   (Elements(a) + Elements(b)) / 2048)};
+  c.work = {
+      Kernel("void at::native::(anonymous namespace)::CatArrayBatchedCopy<at::native::(anonymous "
+             "namespace)::OpaqueType<2u>, unsigned int, 4, 64, 64>(at::native::(anonymous "
+             "namespace)::OpaqueType<2u>*, unsigned int)",
+             1.5 + MemoryUs(2 * Bytes(t) * (Elements(a) + Elements(b))), (Elements(a) + Elements(b)) / 2048)};
   return c;
 }
 

@@ -75,7 +75,8 @@ class Llm {
     c.around = {"aten::embedding"};
     c.dims = DimsText({{o_.vocab, o_.d}, {}, {o_.batch * t}});
     c.work[0].name =
-        "void at::native::(anonymous namespace)::indexSelectSmallIndex<c10::BFloat16, long, unsigned int, 2, 2, "
+        "void at::native::(anonymous namespace)::indexSelectSmallIndex<c10::BFloat16, long, unsigned int, 2, "
+        "2, "
         "-2>(at::cuda::detail::TensorInfo<c10::BFloat16, unsigned int>, int, unsigned int, long)";
     return c;
   }
@@ -84,16 +85,19 @@ class Llm {
     const int64_t t = Tokens(step), m = o_.batch * t;
     w.Module(fmt::format("LlamaRMSNorm_{}", 2 * layer), [&] { Norm(w, "norm1", t); });
     w.Module(fmt::format("LlamaAttention_{}", layer), [&] { Attention(w, step); });
-    w.Do(Pointwise("residual1", "aten::add", "CUDAFunctor_add", o_.type, {{o_.batch, t, o_.d}, {o_.batch, t, o_.d}}));
+    w.Do(Pointwise("residual1", "aten::add", "CUDAFunctor_add", o_.type,
+                   {{o_.batch, t, o_.d}, {o_.batch, t, o_.d}}));
     w.Module(fmt::format("LlamaRMSNorm_{}", 2 * layer + 1), [&] { Norm(w, "norm2", t); });
     w.Module(fmt::format("LlamaMLP_{}", layer), [&] {
       w.Do(Linear("mlp.gate", o_.type, m, o_.d_ff, o_.d));
       w.Do(Pointwise("mlp.act", "aten::silu", "silu_kernel", o_.type, {{o_.batch, t, o_.d_ff}}));
       w.Do(Linear("mlp.up", o_.type, m, o_.d_ff, o_.d));
-      w.Do(Pointwise("mlp.mul", "aten::mul", "MulFunctor", o_.type, {{o_.batch, t, o_.d_ff}, {o_.batch, t, o_.d_ff}}));
+      w.Do(Pointwise("mlp.mul", "aten::mul", "MulFunctor", o_.type,
+                     {{o_.batch, t, o_.d_ff}, {o_.batch, t, o_.d_ff}}));
       w.Do(Linear("mlp.down", o_.type, m, o_.d, o_.d_ff));
     });
-    w.Do(Pointwise("residual2", "aten::add", "CUDAFunctor_add", o_.type, {{o_.batch, t, o_.d}, {o_.batch, t, o_.d}}));
+    w.Do(Pointwise("residual2", "aten::add", "CUDAFunctor_add", o_.type,
+                   {{o_.batch, t, o_.d}, {o_.batch, t, o_.d}}));
   }
 
   // RMSNorm as eager PyTorch does it, in fp32.
@@ -148,11 +152,12 @@ class Llm {
     c.dims = DimsText({q, k, k});
     c.types = TypesText({TypeName(o_.type), TypeName(o_.type), TypeName(o_.type)});
     const double flops = 4 * Elements(q) * static_cast<double>(s), bytes = 2 * Bytes(o_.type) * Elements(k);
-    c.work = {Kernel(t > 1 ? "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x64_4x1x1_"
-                             "cga1x1x1_kernel0_0"
-                           : "cudnn_generated_fort_native_sdpa_sm80_flash_fprop_wmma_f16_knob_35_16x128x64_1x4x1_"
-                             "cga1x1x1_kernel0_0",
-                     4 + std::max(flops / 300e6, bytes / 3e6), Elements(q) / 4096)};
+    c.work = {
+        Kernel(t > 1 ? "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x64_4x1x1_"
+                       "cga1x1x1_kernel0_0"
+                     : "cudnn_generated_fort_native_sdpa_sm80_flash_fprop_wmma_f16_knob_35_16x128x64_1x4x1_"
+                       "cga1x1x1_kernel0_0",
+               4 + std::max(flops / 300e6, bytes / 3e6), Elements(q) / 4096)};
     c.op_us = 45;
     c.launch = "cuLaunchKernelEx";
     return c;
@@ -170,7 +175,8 @@ class Llm {
     Call soft = Pointwise("attn.softmax", "aten::_softmax", "softmax", Type::kFloat, {scores});
     soft.around = {"aten::softmax"};
     soft.work[0].name =
-        "void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, false, false>(float*, float "
+        "void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, false, false>(float*, "
+        "float "
         "const*, int, int, int, bool const*, int, bool)";
     w.Do(Cast("attn.softmax_in", Type::kFloat, o_.type, scores));
     w.Do(soft);
@@ -185,10 +191,12 @@ class Llm {
     c.around = {"aten::matmul"};
     c.dims = DimsText({{batch, m, k}, {batch, k, n}});
     const double flops = 2.0 * static_cast<double>(batch * m) * static_cast<double>(n * k);
-    const double bytes = Bytes(o_.type) * static_cast<double>(batch) * static_cast<double>(m * k + k * n + m * n);
-    c.work = {Kernel("void cutlass::Kernel2<cutlass_80_wmma_tensorop_bf16_s161616gemm_bf16_16x16_64x1_tn_align2>("
-                     "cutlass_80_wmma_tensorop_bf16_s161616gemm_bf16_16x16_64x1_tn_align2::Params)",
-                     4 + std::max(flops / 250e6, bytes / 2e6), static_cast<double>(batch))};
+    const double bytes =
+        Bytes(o_.type) * static_cast<double>(batch) * static_cast<double>(m * k + k * n + m * n);
+    c.work = {
+        Kernel("void cutlass::Kernel2<cutlass_80_wmma_tensorop_bf16_s161616gemm_bf16_16x16_64x1_tn_align2>("
+               "cutlass_80_wmma_tensorop_bf16_s161616gemm_bf16_16x16_64x1_tn_align2::Params)",
+               4 + std::max(flops / 250e6, bytes / 2e6), static_cast<double>(batch))};
     return c;
   }
 

@@ -24,11 +24,11 @@ struct Truth {
 
 struct Told {  // what became of one planted cause
   bool first = false, placed = false;
-  int rank = -1;          // of the right cause; -1: not told
-  int pieces = 0;         // contributions that it was told in
-  double delta_ms = 0;    // that it was given
-  double off_ms = 0;      // beyond the truth
-  double truth_ms = 0;    // the end of the truth that is nearer
+  int rank = -1;        // of the right cause; -1: not told
+  int pieces = 0;       // contributions that it was told in
+  double delta_ms = 0;  // that it was given
+  double off_ms = 0;    // beyond the truth
+  double truth_ms = 0;  // the end of the truth that is nearer
   bool Within(double share, double least_ms) const {
     return rank >= 0 && off_ms <= std::max(share * std::abs(truth_ms), least_ms);
   }
@@ -54,13 +54,15 @@ inline double WallMs(const Scenario& scenario, const NoiseLevel& noise) {
   return static_cast<double>(Simulator(program, noise, nullptr).Run().wall_ns) / 1e6;
 }
 
-inline std::vector<Truth> TruthOf(const PairCase& pair, const NoiseLevel& noise_a, const NoiseLevel& noise_b) {
+inline std::vector<Truth> TruthOf(const PairCase& pair, const NoiseLevel& noise_a,
+                                  const NoiseLevel& noise_b) {
   std::vector<Truth> out;
   const Scenario all = With(pair.base, pair.plants);
   const double with_a = WallMs(all, noise_a), with_b = WallMs(all, noise_b), sign = pair.undo ? -1 : 1;
   for (size_t i = 0; i < pair.plants.size(); ++i) {
     const Scenario others = With(pair.base, pair.plants, i);
-    const double in_a = sign * (with_a - WallMs(others, noise_a)), in_b = sign * (with_b - WallMs(others, noise_b));
+    const double in_a = sign * (with_a - WallMs(others, noise_a)),
+                 in_b = sign * (with_b - WallMs(others, noise_b));
     out.push_back({pair.plants[i], std::min(in_a, in_b), std::max(in_a, in_b)});
   }
   return out;
@@ -112,7 +114,8 @@ inline PairResult RunPair(const PairCase& pair, const NoiseLevel& noise_a, const
   PairResult out;
   out.pair = &pair;
   const Scenario planted = With(pair.base, pair.plants);
-  const Program a = MakeProgram(pair.undo ? planted : pair.base), b = MakeProgram(pair.undo ? pair.base : planted);
+  const Program a = MakeProgram(pair.undo ? planted : pair.base),
+                b = MakeProgram(pair.undo ? pair.base : planted);
   testing_analyze::RunBuilder builder_a, builder_b;
   Simulator(a, noise_a, &builder_a).Run();
   Simulator(b, noise_b, &builder_b).Run();
@@ -124,7 +127,8 @@ inline PairResult RunPair(const PairCase& pair, const NoiseLevel& noise_a, const
     return out;
   }
   out.comparison = std::move(*comparison);
-  for (const Truth& truth : TruthOf(pair, noise_a, noise_b)) out.told.push_back(Judge(out.comparison, truth, pair));
+  for (const Truth& truth : TruthOf(pair, noise_a, noise_b))
+    out.told.push_back(Judge(out.comparison, truth, pair));
   return out;
 }
 

@@ -11,10 +11,10 @@ namespace nl::synthetic {
 
 struct Plant {
   std::string name;
-  Cause cause = Cause::kNoise;                // of A without, B with the plant
-  Cause undone = Cause::kNoise;               // of A with, B without it
-  std::vector<Cause> also;                    // right as well, where the recording leaves it open
-  std::string stage, module, op;              // where; "" where it is nowhere in particular
+  Cause cause = Cause::kNoise;    // of A without, B with the plant
+  Cause undone = Cause::kNoise;   // of A with, B without it
+  std::vector<Cause> also;        // right as well, where the recording leaves it open
+  std::string stage, module, op;  // where; "" where it is nowhere in particular
   std::function<void(Scenario&)> apply;
 };
 
@@ -48,25 +48,44 @@ inline std::function<void(Scenario&)> Adds(const std::vector<Edit>& edits) {
   return [edits](Scenario& s) { s.edits.insert(s.edits.end(), edits.begin(), edits.end()); };
 }
 
-inline Plant KernelSlower(const Where& where, double factor, const std::string& module, const std::string& op) {
-  return {fmt::format("kernel x{} at {}", factor, where.site), Cause::kKernelSlower, Cause::kKernelFaster, {},
-          where.stage, module, op, Adds({Change(where, [factor](Call& c) {
+inline Plant KernelSlower(const Where& where, double factor, const std::string& module,
+                          const std::string& op) {
+  return {fmt::format("kernel x{} at {}", factor, where.site),
+          Cause::kKernelSlower,
+          Cause::kKernelFaster,
+          {},
+          where.stage,
+          module,
+          op,
+          Adds({Change(where, [factor](Call& c) {
             for (Work& w : c.work) w.us *= factor;
           })})};
 }
 
-inline Plant KernelReplaced(const Where& where, const std::string& kernel, double factor, const std::string& module,
-                            const std::string& op) {
-  return {fmt::format("kernel replaced x{} at {}", factor, where.site), Cause::kKernelReplaced,
-          Cause::kKernelReplaced, {}, where.stage, module, op, Adds({Change(where, [=](Call& c) {
+inline Plant KernelReplaced(const Where& where, const std::string& kernel, double factor,
+                            const std::string& module, const std::string& op) {
+  return {fmt::format("kernel replaced x{} at {}", factor, where.site),
+          Cause::kKernelReplaced,
+          Cause::kKernelReplaced,
+          {},
+          where.stage,
+          module,
+          op,
+          Adds({Change(where, [=](Call& c) {
             for (Work& w : c.work) w.name = kernel, w.us *= factor;
           })})};
 }
 
 // `count` pointwise kernels of `us` behind the site.
 inline Plant KernelsAdded(const Where& where, int count, double us, const std::string& module) {
-  return {fmt::format("{} kernels of {} us behind {}", count, us, where.site), Cause::kKernelsAdded,
-          Cause::kKernelsRemoved, {}, where.stage, module, "aten::clamp", Adds({After(where, [=](Writer& w) {
+  return {fmt::format("{} kernels of {} us behind {}", count, us, where.site),
+          Cause::kKernelsAdded,
+          Cause::kKernelsRemoved,
+          {},
+          where.stage,
+          module,
+          "aten::clamp",
+          Adds({After(where, [=](Writer& w) {
             for (int i = 0; i < count; ++i) {
               Call c = Pointwise("plant.clamp", "aten::clamp", "clamp_scalar", Type::kBf16, {{1 << 20}});
               c.work[0].us = us;
@@ -76,24 +95,42 @@ inline Plant KernelsAdded(const Where& where, int count, double us, const std::s
 }
 
 inline Plant CallsDropped(const Where& where, const std::string& module, const std::string& op) {
-  return {fmt::format("{} left out", where.site), Cause::kKernelsRemoved, Cause::kKernelsAdded, {}, where.stage,
-          module, op, Adds({Drop(where)})};
+  return {fmt::format("{} left out", where.site),
+          Cause::kKernelsRemoved,
+          Cause::kKernelsAdded,
+          {},
+          where.stage,
+          module,
+          op,
+          Adds({Drop(where)})};
 }
 
-inline Plant ShapeChanged(const Where& where, const std::string& dims, double factor, const std::string& module,
-                          const std::string& op) {
-  return {fmt::format("other shape x{} at {}", factor, where.site), Cause::kShapeChanged, Cause::kShapeChanged, {},
-          where.stage, module, op, Adds({Change(where, [=](Call& c) {
+inline Plant ShapeChanged(const Where& where, const std::string& dims, double factor,
+                          const std::string& module, const std::string& op) {
+  return {fmt::format("other shape x{} at {}", factor, where.site),
+          Cause::kShapeChanged,
+          Cause::kShapeChanged,
+          {},
+          where.stage,
+          module,
+          op,
+          Adds({Change(where, [=](Call& c) {
             c.dims = dims;
             for (Work& w : c.work) w.us *= factor, w.grid *= 2;
           })})};
 }
 
 // One operator computes in another 16-bit or 8-bit type.
-inline Plant DtypeChanged(const Where& where, const std::string& type, double factor, const std::string& module,
-                          const std::string& op) {
-  return {fmt::format("{} x{} at {}", type, factor, where.site), Cause::kDtypeChanged, Cause::kDtypeChanged, {},
-          where.stage, module, op, Adds({Change(where, [=](Call& c) {
+inline Plant DtypeChanged(const Where& where, const std::string& type, double factor,
+                          const std::string& module, const std::string& op) {
+  return {fmt::format("{} x{} at {}", type, factor, where.site),
+          Cause::kDtypeChanged,
+          Cause::kDtypeChanged,
+          {},
+          where.stage,
+          module,
+          op,
+          Adds({Change(where, [=](Call& c) {
             c.types = TypesText({type, type});
             for (Work& w : c.work) {
               w.us *= factor;
@@ -110,12 +147,15 @@ inline Plant MlpUpcast(const Where& where, const LlmOptions& o) {
       w.Do(Cast("plant.cast_weight", Type::kFloat, o.type, {n, k}));
     });
   };
-  std::vector<Edit> edits{up("mlp.gate", o.d_ff, o.d), up("mlp.up", o.d_ff, o.d), up("mlp.down", o.d, o.d_ff)};
+  std::vector<Edit> edits{up("mlp.gate", o.d_ff, o.d), up("mlp.up", o.d_ff, o.d),
+                          up("mlp.down", o.d, o.d_ff)};
   edits.push_back(Change({"", "mlp.*", -1, -1}, [](Call& c) {
-    for (size_t at; (at = c.types.find("c10::BFloat16")) != std::string::npos;) c.types.replace(at, 13, "float");
+    for (size_t at; (at = c.types.find("c10::BFloat16")) != std::string::npos;)
+      c.types.replace(at, 13, "float");
     for (Work& w : c.work) {
       const size_t at = w.name.find("<c10::BFloat16>");
-      if (w.name.rfind("nvjet", 0) == 0) w.name = GemmName(Type::kFloat, w.name.find("64x8_") != std::string::npos ? 8 : 4096);
+      if (w.name.rfind("nvjet", 0) == 0)
+        w.name = GemmName(Type::kFloat, w.name.find("64x8_") != std::string::npos ? 8 : 4096);
       if (at != std::string::npos) w.name.replace(at, 15, "<float>");
       w.us *= c.op == "aten::mm" ? 4.5 : 2;
     }
@@ -125,39 +165,72 @@ inline Plant MlpUpcast(const Where& where, const LlmOptions& o) {
     w.Do(Cast("plant.cast_back", o.type, Type::kFloat, {o.batch, t, o.d}));
   }));
   for (Edit& e : edits) e.where.stage = where.stage, e.where.layer = where.layer;
-  return {"MLP in fp32", Cause::kPrecisionUpcast, Cause::kDtypeChanged, {Cause::kPrecisionUpcast}, where.stage,
-          "MLP", "", Adds(edits)};
+  return {"MLP in fp32",
+          Cause::kPrecisionUpcast,
+          Cause::kDtypeChanged,
+          {Cause::kPrecisionUpcast},
+          where.stage,
+          "MLP",
+          "",
+          Adds(edits)};
 }
 
 inline Plant HostOpSlower(const Where& where, double us, const std::string& module, const std::string& op) {
-  return {fmt::format("{} us inside the op at {}", us, where.site), Cause::kHostSlower, Cause::kHostFaster, {},
-          where.stage, module, op, Adds({Change(where, [us](Call& c) { c.op_us += us; })})};
+  return {fmt::format("{} us inside the op at {}", us, where.site),
+          Cause::kHostSlower,
+          Cause::kHostFaster,
+          {},
+          where.stage,
+          module,
+          op,
+          Adds({Change(where, [us](Call& c) { c.op_us += us; })})};
 }
 
 inline Plant PythonSlower(const Where& where, double us, const std::string& module, const std::string& op) {
-  return {fmt::format("{} us of Python before {}", us, where.site), Cause::kHostSlower, Cause::kHostFaster, {},
-          where.stage, module, op, Adds({Change(where, [us](Call& c) { c.python_us += us; })})};
+  return {fmt::format("{} us of Python before {}", us, where.site),
+          Cause::kHostSlower,
+          Cause::kHostFaster,
+          {},
+          where.stage,
+          module,
+          op,
+          Adds({Change(where, [us](Call& c) { c.python_us += us; })})};
 }
 
 // A buffer from the driver, used once and given back.
 inline Plant Allocation(const Where& where, double us, const std::string& module) {
-  return {fmt::format("cudaMalloc {} us at {}", us, where.site), Cause::kHostSlower, Cause::kHostFaster, {},
-          where.stage, module, "", Adds({Before(where, [us](Writer& w) { w.Api("plant.malloc", "cudaMalloc", us); }),
-                                         After(where, [us](Writer& w) {
-                                           w.Api("plant.free", "cudaFree", us / 2, Waits::kDevice);
-                                         })})};
+  return {fmt::format("cudaMalloc {} us at {}", us, where.site),
+          Cause::kHostSlower,
+          Cause::kHostFaster,
+          {},
+          where.stage,
+          module,
+          "",
+          Adds({Before(where, [us](Writer& w) { w.Api("plant.malloc", "cudaMalloc", us); }),
+                After(where, [us](Writer& w) { w.Api("plant.free", "cudaFree", us / 2, Waits::kDevice); })})};
 }
 
 inline Plant SyncAdded(const Where& where, const std::string& module) {
-  return {fmt::format("cudaStreamSynchronize behind {}", where.site), Cause::kSyncAdded, Cause::kSyncRemoved, {},
-          where.stage, module, "", Adds({After(where, [](Writer& w) {
-            w.Api("plant.sync", "cudaStreamSynchronize", 3, Waits::kStream);
-          })})};
+  return {fmt::format("cudaStreamSynchronize behind {}", where.site),
+          Cause::kSyncAdded,
+          Cause::kSyncRemoved,
+          {},
+          where.stage,
+          module,
+          "",
+          Adds({After(where,
+                      [](Writer& w) { w.Api("plant.sync", "cudaStreamSynchronize", 3, Waits::kStream); })})};
 }
 
 inline Plant ItemAdded(const Where& where, int count, const std::string& module) {
-  return {fmt::format("{} x item() behind {}", count, where.site), Cause::kSyncAdded, Cause::kSyncRemoved, {},
-          where.stage, module, "", Adds({After(where, [count](Writer& w) {
+  return {fmt::format("{} x item() behind {}", count, where.site),
+          Cause::kSyncAdded,
+          Cause::kSyncRemoved,
+          {},
+          where.stage,
+          module,
+          "",
+          Adds({After(where, [count](Writer& w) {
             for (int i = 0; i < count; ++i) Item(w, "plant.item");
           })})};
 }
@@ -165,9 +238,14 @@ inline Plant ItemAdded(const Where& where, int count, const std::string& module)
 inline Plant CopyAdded(const Where& where, const std::string& kind, bool pageable, double megabytes,
                        const std::string& module) {
   return {fmt::format("{} MB {} {} behind {}", megabytes, kind, pageable ? "pageable" : "pinned", where.site),
-          Cause::kCopyAdded, Cause::kCopyRemoved, {}, where.stage, module, "", Adds({After(where, [=](Writer& w) {
-            w.Do(EngineCopy("plant.copy", kind, pageable, megabytes * 1e6));
-          })})};
+          Cause::kCopyAdded,
+          Cause::kCopyRemoved,
+          {},
+          where.stage,
+          module,
+          "",
+          Adds({After(where,
+                      [=](Writer& w) { w.Do(EngineCopy("plant.copy", kind, pageable, megabytes * 1e6)); })})};
 }
 
 // RMSNorm as one kernel instead of eight.
@@ -175,21 +253,34 @@ inline Plant NormFused(const std::string& site, const LlmOptions& o, const std::
   const auto fuse = [o, site](Call& c) {
     c.op = "aten::_fused_rms_norm";
     c.around = {"aten::rms_norm"};
-    c.work = {Kernel("void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float, "
-                     "true>(int, float, c10::BFloat16 const*, c10::BFloat16*)",
-                     c.work[0].us * 1.2, 64)};
+    c.work = {
+        Kernel("void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float, "
+               "true>(int, float, c10::BFloat16 const*, c10::BFloat16*)",
+               c.work[0].us * 1.2, 64)};
     c.types = TypesText({TypeName(o.type), TypeName(o.type)});
   };
   std::vector<Edit> edits{Change({stage, site + ".cast"}, fuse)};
   for (const char* part : {".pow", ".mean", ".add", ".rsqrt", ".mul", ".back", ".scale"})
     edits.push_back(Drop({stage, site + part}));
-  return {fmt::format("{} fused", site), Cause::kFusionGained, Cause::kFusionLost, {}, stage, "LlamaRMSNorm", "",
+  return {fmt::format("{} fused", site),
+          Cause::kFusionGained,
+          Cause::kFusionLost,
+          {},
+          stage,
+          "LlamaRMSNorm",
+          "",
           Adds(edits)};
 }
 
 // silu and mul in one generated kernel.
 inline Plant ActivationFused(const std::string& stage) {
-  return {"silu and mul fused", Cause::kFusionGained, Cause::kFusionLost, {}, stage, "MLP", "",
+  return {"silu and mul fused",
+          Cause::kFusionGained,
+          Cause::kFusionLost,
+          {},
+          stage,
+          "MLP",
+          "",
           Adds({Drop({stage, "mlp.act"}), Change({stage, "mlp.mul"}, [](Call& c) {
                   c.op = "triton_poi_fused_mul_silu_0";
                   c.work[0].name = "triton_poi_fused_mul_silu_0";
@@ -197,45 +288,79 @@ inline Plant ActivationFused(const std::string& stage) {
 }
 
 inline Plant LayoutCopy(const Where& where, const Shape& shape, double us, const std::string& module) {
-  return {fmt::format("contiguous of {} us behind {}", us, where.site), Cause::kLayoutCopyAdded,
-          Cause::kLayoutCopyRemoved, {}, where.stage, module, "aten::copy_", Adds({After(where, [=](Writer& w) {
-            w.Do(Contiguous("plant.contiguous", Type::kBf16, shape, us));
-          })})};
+  return {
+      fmt::format("contiguous of {} us behind {}", us, where.site),
+      Cause::kLayoutCopyAdded,
+      Cause::kLayoutCopyRemoved,
+      {},
+      where.stage,
+      module,
+      "aten::copy_",
+      Adds({After(where, [=](Writer& w) { w.Do(Contiguous("plant.contiguous", Type::kBf16, shape, us)); })})};
 }
 
 inline Plant EagerAttention() {
-  return {"attention without fusion", Cause::kAttentionImplChanged, Cause::kAttentionImplChanged, {}, "",
-          "Attention", "", [](Scenario& s) { s.llm.fused_attention = !s.llm.fused_attention; }};
+  return {"attention without fusion",
+          Cause::kAttentionImplChanged,
+          Cause::kAttentionImplChanged,
+          {},
+          "",
+          "Attention",
+          "",
+          [](Scenario& s) { s.llm.fused_attention = !s.llm.fused_attention; }};
 }
 inline Plant OtherAttention(double factor) {
-  return {fmt::format("another fused attention x{}", factor), Cause::kAttentionImplChanged,
-          Cause::kAttentionImplChanged, {}, "", "Attention", "", Adds({Change({"", "attn.sdpa"}, [factor](Call& c) {
-            c.op = "aten::_efficient_attention_forward";
-            c.around = {"aten::scaled_dot_product_attention", "aten::_scaled_dot_product_efficient_attention"};
-            for (Work& w : c.work) {
-              w.name = "fmha_cutlassF_bf16_aligned_64x64_rf_sm80(PyTorchMemEffAttention::AttentionKernel<cutlass::"
-                       "bfloat16_t, cutlass::arch::Sm80, true, 64, 64, 64, true, true>::Params)";
-              w.us *= factor;
-            }
-          })})};
+  return {
+      fmt::format("another fused attention x{}", factor),
+      Cause::kAttentionImplChanged,
+      Cause::kAttentionImplChanged,
+      {},
+      "",
+      "Attention",
+      "",
+      Adds({Change({"", "attn.sdpa"}, [factor](Call& c) {
+        c.op = "aten::_efficient_attention_forward";
+        c.around = {"aten::scaled_dot_product_attention", "aten::_scaled_dot_product_efficient_attention"};
+        for (Work& w : c.work) {
+          w.name =
+              "fmha_cutlassF_bf16_aligned_64x64_rf_sm80(PyTorchMemEffAttention::AttentionKernel<cutlass::"
+              "bfloat16_t, cutlass::arch::Sm80, true, 64, 64, 64, true, true>::Params)";
+          w.us *= factor;
+        }
+      })})};
 }
 
 inline Plant GraphAdded() {
-  return {"decode as a CUDA graph", Cause::kGraphAdded, Cause::kGraphRemoved, {}, "decode_step", "", "",
+  return {"decode as a CUDA graph",
+          Cause::kGraphAdded,
+          Cause::kGraphRemoved,
+          {},
+          "decode_step",
+          "",
+          "",
           [](Scenario& s) { s.llm.graph = !s.llm.graph; }};
 }
 inline Plant Contention(double us) {
-  return {fmt::format("another thread's kernels of {} us", us), Cause::kContention, Cause::kContention, {}, "", "",
-          "", [us](Scenario& s) { s.neighbour_us = us; }};
+  return {fmt::format("another thread's kernels of {} us", us),
+          Cause::kContention,
+          Cause::kContention,
+          {},
+          "",
+          "",
+          "",
+          [us](Scenario& s) { s.neighbour_us = us; }};
 }
 inline Plant Clock(double factor) {
-  return {fmt::format("clock x{}", factor), Cause::kClockChanged, Cause::kClockChanged, {}, "", "", "",
-          [factor](Scenario& s) { s.clock = factor; }};
+  return {
+      fmt::format("clock x{}", factor),           Cause::kClockChanged, Cause::kClockChanged, {}, "", "", "",
+      [factor](Scenario& s) { s.clock = factor; }};
 }
 inline Plant WorkChanged(const std::string& name, const std::function<void(Scenario&)>& apply) {
   return {name, Cause::kWorkChanged, Cause::kWorkChanged, {}, "", "", "", apply};
 }
-inline Plant Nothing() { return {"nothing", Cause::kNoise, Cause::kNoise, {}, "", "", "", [](Scenario&) {}}; }
+inline Plant Nothing() {
+  return {"nothing", Cause::kNoise, Cause::kNoise, {}, "", "", "", [](Scenario&) {}};
+}
 
 }  // namespace plants
 }  // namespace nl::synthetic

@@ -47,7 +47,7 @@ inline ThreadSpec Neighbour(double kernel_us) {
 inline Program MakeProgram(const Scenario& scenario) {
   Program out = scenario.model == Model::kLlm     ? LlmProgram(scenario.llm, scenario.recording)
                 : scenario.model == Model::kTrain ? TrainProgram(scenario.train, scenario.recording)
-                                               : CnnProgram(scenario.cnn, scenario.recording);
+                                                  : CnnProgram(scenario.cnn, scenario.recording);
   out.edits = scenario.edits;
   out.clock = scenario.clock;
   out.host_scale = scenario.host_scale;

@@ -169,8 +169,7 @@ class Writer {
   // cudaEventRecord or cudaStreamWaitEvent on a stream.
   void Event(const std::string& site, int64_t on_stream, int64_t records, int64_t waits_for) {
     NewCall(site);
-    Instruction& i =
-        CallStep(records != 0 ? "cudaEventRecord" : "cudaStreamWaitEvent", 1.5, Waits::kNo);
+    Instruction& i = CallStep(records != 0 ? "cudaEventRecord" : "cudaStreamWaitEvent", 1.5, Waits::kNo);
     i.stream = on_stream;
     i.record_event = records;
     i.wait_event = waits_for;
@@ -264,7 +263,8 @@ class Writer {
     }
     HostStep(call.python_us);
     for (int i = 0; i < recording_.frames; ++i)
-      Open(SpanKind::kPython, i % 2 == 0 ? "torch/nn/modules/module.py(1775): _call_impl" : "model.py(212): forward");
+      Open(SpanKind::kPython,
+           i % 2 == 0 ? "torch/nn/modules/module.py(1775): _call_impl" : "model.py(212): forward");
     for (const std::string& name : call.around) {
       Open(SpanKind::kOp, name, call.dims, call.types);
       HostStep(2);

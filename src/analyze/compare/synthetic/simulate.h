@@ -67,10 +67,10 @@ class Simulator {
   }
 
  private:
-  static constexpr double kLatencyUs = 1.5;     // from the end of a launch to the device
-  static constexpr int64_t kGapNs = 900;        // between two items of a stream
-  static constexpr int64_t kGraphGapNs = 500;   // between two nodes of a graph
-  static constexpr int64_t kWakeNs = 2000;      // from the last item to the return of a waiting call
+  static constexpr double kLatencyUs = 1.5;    // from the end of a launch to the device
+  static constexpr int64_t kGapNs = 900;       // between two items of a stream
+  static constexpr int64_t kGraphGapNs = 500;  // between two nodes of a graph
+  static constexpr int64_t kWakeNs = 2000;     // from the last item to the return of a waiting call
   static constexpr int64_t kNever = INT64_MAX;
 
   struct Item {
@@ -289,8 +289,8 @@ class Simulator {
     OpenSpan span{i.span, i.hidden, 0, host.now_ns, i.name};
     if (!i.hidden && run_ != nullptr) {
       const std::string& name = texts_.Of(i.name);
-      const RowId row = i.span == SpanKind::kOp ? run_->Op(host.id, name, host.now_ns, 0, texts_.Of(i.dims),
-                                                           texts_.Of(i.types))
+      const RowId row = i.span == SpanKind::kOp
+                            ? run_->Op(host.id, name, host.now_ns, 0, texts_.Of(i.dims), texts_.Of(i.types))
                         : i.span == SpanKind::kRange ? run_->Range(host.id, name, host.now_ns, 0)
                                                      : run_->Python(host.id, name, host.now_ns, 0);
       span.row = static_cast<size_t>(row);

@@ -70,7 +70,8 @@ class Training {
     c.op = "c10d::allreduce_";
     c.dims = DimsText({{12 * o_.d * o_.d / 2}});
     c.types = TypesText({"float"});
-    const uint64_t peers = o_.ranks > 1 ? compare::HashPair(static_cast<uint64_t>(step) + 1, static_cast<uint64_t>(bucket)) : 0;
+    const uint64_t peers =
+        o_.ranks > 1 ? compare::HashPair(static_cast<uint64_t>(step) + 1, static_cast<uint64_t>(bucket)) : 0;
     c.work = {Nccl("AllReduce_Sum_f32", 20 + 6.0 * static_cast<double>(o_.d * o_.d) / 200e3, peers)};
     c.wait_event = Event(step, bucket, rank, 0);
     c.record_event = Event(step, bucket, rank, 1);
@@ -82,7 +83,8 @@ class Training {
     w.Enter("forward", step, -1);
     Call embed = Pointwise("embed", "aten::embedding", "embedding", o_.type, {{m, o_.d}});
     embed.work[0].name =
-        "void at::native::(anonymous namespace)::indexSelectLargeIndex<c10::BFloat16, long, unsigned int, 2, 2, "
+        "void at::native::(anonymous namespace)::indexSelectLargeIndex<c10::BFloat16, long, unsigned int, 2, "
+        "2, "
         "-2, true>(at::cuda::detail::TensorInfo<c10::BFloat16, unsigned int>, unsigned int, long)";
     w.Do(embed);
     for (int layer = 0; layer < o_.layers; ++layer) {
@@ -110,7 +112,8 @@ class Training {
     w.Do(Norm("norm2", x));
     w.Module(fmt::format("Mlp_{}", layer), [&] {
       w.Do(Linear("mlp.up", o_.type, m, 4 * o_.d, o_.d));
-      w.Do(Pointwise("mlp.act", "aten::gelu", "GeluCUDAKernelImpl", o_.type, {{o_.batch, o_.length, 4 * o_.d}}));
+      w.Do(Pointwise("mlp.act", "aten::gelu", "GeluCUDAKernelImpl", o_.type,
+                     {{o_.batch, o_.length, 4 * o_.d}}));
       w.Do(Linear("mlp.down", o_.type, m, o_.d, 4 * o_.d));
     });
     w.Do(Pointwise("residual2", "aten::add", "CUDAFunctor_add", o_.type, {x, x}));
@@ -120,8 +123,10 @@ class Training {
     Call c = Pointwise(site, "aten::native_layer_norm", "layer_norm", o_.type, {x, {o_.d}, {o_.d}});
     c.around = {"aten::layer_norm"};
     c.work[0].name =
-        "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float, false>(int, "
-        "float, c10::BFloat16 const*, c10::BFloat16 const*, c10::BFloat16 const*, float*, float*, c10::BFloat16*)";
+        "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float, "
+        "false>(int, "
+        "float, c10::BFloat16 const*, c10::BFloat16 const*, c10::BFloat16 const*, float*, float*, "
+        "c10::BFloat16*)";
     return c;
   }
 
@@ -133,9 +138,10 @@ class Training {
     c.around = {"aten::scaled_dot_product_attention", "aten::_scaled_dot_product_flash_attention"};
     c.dims = DimsText({q, q, q});
     c.types = TypesText({TypeName(o_.type), TypeName(o_.type), TypeName(o_.type)});
-    c.work = {Kernel("void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4, false, false, "
-                     "cutlass::bfloat16_t>, false, true>(pytorch_flash::Flash_fwd_params)",
-                     5 + 4 * Elements(q) * static_cast<double>(o_.length) / 250e6, 256)};
+    c.work = {
+        Kernel("void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4, false, false, "
+               "cutlass::bfloat16_t>, false, true>(pytorch_flash::Flash_fwd_params)",
+               5 + 4 * Elements(q) * static_cast<double>(o_.length) / 250e6, 256)};
     c.op_us = 35;
     return c;
   }
@@ -164,24 +170,25 @@ class Training {
 
   void Optimizer(Writer& w) const {
     const double bytes = 12.0 * static_cast<double>(o_.layers) * static_cast<double>(o_.d * o_.d) * 4;
-    const std::vector<std::string> ops = o_.fused_optimizer
-                                             ? std::vector<std::string>{"aten::_fused_adamw_"}
-                                             : std::vector<std::string>{"aten::_foreach_mul_", "aten::_foreach_lerp_",
-                                                                        "aten::_foreach_addcmul_", "aten::_foreach_sqrt",
-                                                                        "aten::_foreach_div_", "aten::_foreach_add_",
-                                                                        "aten::_foreach_addcdiv_"};
+    const std::vector<std::string> ops =
+        o_.fused_optimizer ? std::vector<std::string>{"aten::_fused_adamw_"}
+                           : std::vector<std::string>{"aten::_foreach_mul_",     "aten::_foreach_lerp_",
+                                                      "aten::_foreach_addcmul_", "aten::_foreach_sqrt",
+                                                      "aten::_foreach_div_",     "aten::_foreach_add_",
+                                                      "aten::_foreach_addcdiv_"};
     for (size_t i = 0; i < ops.size(); ++i) {
       Call c;
       c.site = fmt::format("optimizer.{}", i);
       c.op = ops[i];
       c.dims = "[[],[]]";
       c.types = TypesText({"TensorList", "TensorList"});
-      const Work part = Kernel(fmt::format("void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::("
-                                           "anonymous namespace)::TensorListMetadata<{0}>, at::native::(anonymous "
-                                           "namespace)::BinaryOpListAlphaFunctor<float, {0}> >(at::native::(anonymous "
-                                           "namespace)::TensorListMetadata<{0}>)",
-                                           i + 2),
-                               MemoryUs(3 * bytes / 4), 320);
+      const Work part =
+          Kernel(fmt::format("void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::("
+                             "anonymous namespace)::TensorListMetadata<{0}>, at::native::(anonymous "
+                             "namespace)::BinaryOpListAlphaFunctor<float, {0}> >(at::native::(anonymous "
+                             "namespace)::TensorListMetadata<{0}>)",
+                             i + 2),
+                 MemoryUs(3 * bytes / 4), 320);
       c.work = {part, part, part, part};
       w.Do(c);
     }

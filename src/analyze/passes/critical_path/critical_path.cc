@@ -307,7 +307,7 @@ class Walker {
   const PathGraph& graph_;
   CriticalPathFacts& out_;
   int64_t last_ns_ = 0;
-  std::vector<Stretch> stretches_;      // last first
+  std::vector<Stretch> stretches_;  // last first
   ApiKinds kinds_;
   std::vector<uint32_t> slot_of_name_;  // by string + 1
   std::vector<StringId> names_;

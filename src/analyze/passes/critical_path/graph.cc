@@ -21,7 +21,12 @@ constexpr int64_t kNever = INT64_MIN;
 class Builder {
  public:
   Builder(const TimelineFacts& timeline, const RunData& data, PathGraph& out)
-      : timeline_(timeline), data_(data), host_(timeline.host), work_(timeline.work), out_(out), kinds_(data) {}
+      : timeline_(timeline),
+        data_(data),
+        host_(timeline.host),
+        work_(timeline.work),
+        out_(out),
+        kinds_(data) {}
 
   void Build() {
     out_.works = static_cast<uint32_t>(work_.size());
