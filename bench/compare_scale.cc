@@ -18,7 +18,7 @@
 
 #include "analyze/compare/comparable.h"
 #include "analyze/compare/segments.h"
-#include "analyze/compare/synthetic/plants.h"
+#include "analyze/compare/synthetic/run_plants.h"
 #include "analyze/facts/stages.h"
 
 namespace {

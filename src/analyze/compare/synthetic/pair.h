@@ -6,7 +6,7 @@
 // host makes added host work dearer; both are right, and what lies between).
 // Thread rule: one thread. Ownership: plain values.
 
-#include "analyze/compare/synthetic/plants.h"
+#include "analyze/compare/synthetic/run_plants.h"
 
 namespace nl::synthetic {
 

@@ -8,38 +8,12 @@
 // is done. Idle time and overlap follow from that.
 // Thread rule: one thread. Ownership: refers to the program and the builder.
 
-#include <deque>
 #include <map>
 
+#include "analyze/compare/synthetic/machine.h"
 #include "analyze/compare/synthetic/noise.h"
-#include "analyze/compare/synthetic/script.h"
-#include "analyze/run_builder.h"
 
 namespace nl::synthetic {
-
-struct ThreadSpec {
-  std::string name = "main";
-  int32_t rank = NullOf<int32_t>::value;
-  int32_t device = 0;
-  bool background = false;  // stops when all others have ended
-  // Writes the next piece of the thread's script; false: there is no more.
-  std::function<bool(int piece, Writer& to)> write;
-};
-
-struct Program {
-  std::vector<ThreadSpec> threads;
-  Recording recording;
-  std::vector<Edit> edits;
-  double clock = 1;         // kernels take this times as long
-  double host_scale = 1;    // host work takes this times as long
-  double contention = 0.6;  // how much a kernel of another stream slows a kernel down
-};
-
-struct Simulated {
-  int64_t wall_ns = 0;
-  double busy_ns = 0;  // device time, overlap counted once, mean over devices
-  int64_t works = 0;
-};
 
 class Simulator {
  public:
@@ -67,55 +41,6 @@ class Simulator {
   }
 
  private:
-  static constexpr double kLatencyUs = 1.5;    // from the end of a launch to the device
-  static constexpr int64_t kGapNs = 900;       // between two items of a stream
-  static constexpr int64_t kGraphGapNs = 500;  // between two nodes of a graph
-  static constexpr int64_t kWakeNs = 2000;     // from the last item to the return of a waiting call
-  static constexpr int64_t kNever = INT64_MAX;
-
-  struct Item {
-    Work work;
-    bool marker = false;  // only waits for or records an event
-    int64_t ready_ns = 0, start_ns = 0;
-    int64_t wait_event = 0, record_event = 0;
-    uint64_t key = 0;
-    RowId api = RowId::kNull;
-  };
-  struct Stream {
-    int32_t device = 0;
-    std::deque<Item> queue;  // the first may be running
-    bool running = false;
-    double left_ns = 0;
-    int64_t free_ns = INT64_MIN / 2;  // when the one before ended
-    int64_t pushed = 0, done = 0;
-  };
-  struct Device {
-    int64_t updated_ns = 0, busy_until_ns = INT64_MIN, busy_ns = 0;
-    ThreadId lane = ThreadId::kNull;
-  };
-  struct OpenSpan {
-    SpanKind kind;
-    bool hidden;
-    size_t row;
-    int64_t start_ns;
-    uint32_t name;
-  };
-  struct Host {
-    const ThreadSpec* spec = nullptr;
-    ThreadId id = ThreadId::kNull;
-    int64_t now_ns = 0;
-    int piece = 0;
-    size_t at = 0;
-    bool ended = false, blocked = false;
-    Script script;
-    std::vector<OpenSpan> open;
-    std::vector<std::pair<int64_t, int64_t>> until;  // stream key and what must be done on it
-    uint32_t awaits = 0;
-    bool call_hidden = false;
-    size_t api_row = 0;
-    int64_t call_start_ns = 0;
-  };
-
   // The earliest thing that happens next; false at the end.
   bool Step() {
     Host* host = nullptr;
@@ -141,7 +66,7 @@ class Simulator {
   // ---- device ----
   static bool Computes(const Work& w) { return w.kind == WorkKind::kKernel && !w.communication; }
   double Rate(const Stream& s) const {
-    const Item& item = s.queue.front();
+    const QueueItem& item = s.queue.front();
     if (item.work.collective != 0 && !released_.count(item.work.collective)) return 0;
     if (!Computes(item.work)) return 1;
     int others = 0;
@@ -154,7 +79,7 @@ class Simulator {
 
   int64_t NextNs(const Stream& s) const {
     if (s.queue.empty()) return kNever;
-    const Item& item = s.queue.front();
+    const QueueItem& item = s.queue.front();
     if (s.running) {
       const double rate = Rate(s);
       return rate <= 0 ? kNever
@@ -179,7 +104,7 @@ class Simulator {
   }
 
   void Start(Stream& s, int64_t at_ns) {
-    Item& item = s.queue.front();
+    QueueItem& item = s.queue.front();
     if (item.marker) return Done(s, at_ns);
     s.running = true;
     item.start_ns = at_ns;
@@ -191,7 +116,7 @@ class Simulator {
   }
 
   void Finish(Stream& s, int64_t at_ns) {
-    const Item& item = s.queue.front();
+    const QueueItem& item = s.queue.front();
     Device& device = devices_[s.device];
     const int64_t from = std::max(item.start_ns, device.busy_until_ns);
     if (at_ns > from) device.busy_ns += at_ns - from;
@@ -204,7 +129,7 @@ class Simulator {
   }
 
   void Done(Stream& s, int64_t at_ns) {
-    const Item& item = s.queue.front();
+    const QueueItem& item = s.queue.front();
     if (item.record_event != 0) events_[item.record_event] = at_ns;
     const bool graph = item.work.graph_id != 0;
     s.free_ns = item.marker ? std::max(s.free_ns, at_ns) : at_ns + (graph ? kGraphGapNs : kGapNs);
@@ -213,7 +138,7 @@ class Simulator {
     for (Host& host : hosts_) Wake(host, at_ns);
   }
 
-  void Record(const Stream& s, const Item& item, int64_t end_ns) {
+  void Record(const Stream& s, const QueueItem& item, int64_t end_ns) {
     const Work& w = item.work;
     const int64_t dur_ns = end_ns - item.start_ns;
     const ThreadId lane = devices_[s.device].lane;
@@ -326,12 +251,12 @@ class Simulator {
     host.now_ns += noise_.HostNs(i.key, i.block, i.us);
     const int32_t device = host.spec->device;
     if (i.works == 0 && (i.record_event != 0 || i.wait_event != 0)) {
-      Item marker;
+      QueueItem marker;
       marker.marker = true;
       Push(device, i.stream, marker, i, host.now_ns);
     }
     for (uint32_t k = 0; k < i.works; ++k) {
-      Item item;
+      QueueItem item;
       item.work = host.script.works[i.first_work + k];
       item.key = compare::HashPair(i.key, k + 17);
       item.api = api;
@@ -349,7 +274,7 @@ class Simulator {
     Return(host, host.now_ns);
   }
 
-  void Push(int32_t device, int64_t stream, Item item, const Instruction& i, int64_t ready_ns) {
+  void Push(int32_t device, int64_t stream, QueueItem item, const Instruction& i, int64_t ready_ns) {
     const auto [it, added] = devices_.try_emplace(device);
     if (added && run_ != nullptr) {
       run_->Device(device, "NVIDIA H200");
