@@ -53,6 +53,8 @@ def main():
             report(f"readme: {command[:70]}", run(command, store, folder))
         # Examples of the operations, on files named as they name them.
         (Path(folder) / "trace.json.gz").write_bytes(TRACE.read_bytes())
+        (Path(folder) / "before.json.gz").write_bytes(TRACE.read_bytes())
+        (Path(folder) / "after.json.gz").write_bytes((ROOT / "data/h200/item_sync.json.gz").read_bytes())
         (Path(folder) / "candidate.json.gz").write_bytes((ROOT / "data/h200/item_sync.json.gz").read_bytes())
         run_id = json.loads(run("neurolens ls --json", store, folder).stdout)["runs"][0]["run_id"]
         document = subprocess.run([BIN, "export", run_id, "--format", "run-json", "--out", f"{folder}/run.json", "--force"],

@@ -235,7 +235,8 @@ class Attributor {
   }
 
   double FollowingNs(const Cluster& cluster, uint32_t until) const {
-    constexpr uint32_t kReach = 128, kSettled = 4;  // calls in a row that are as before
+    constexpr uint32_t kReach = 128, kSettled = 3;  // calls in a row that are as before
+    constexpr double kUsual = 0.3;                  // what a single call is off by chance
     double sum = 0;
     for (uint32_t i = cluster.first; i < cluster.last; ++i) {
       if (!IsWhole(changes_.change[i]) && !judged_[i]) sum += HostOffDriftNs(i);
@@ -244,8 +245,9 @@ class Attributor {
     for (uint32_t i = cluster.last; i < until && i < cluster.last + kReach && settled < kSettled; ++i) {
       if (IsWhole(changes_.change[i]) || judged_[i] || !Counts(i)) break;
       const double off = OffDriftNs(i);
-      settled = std::abs(off) < std::max(2000.0, 0.1 * ExpectedIdleNs(i)) ? settled + 1 : 0;
-      sum += off;
+      const bool usual = std::abs(off) < std::max(2000.0, kUsual * ExpectedIdleNs(i));
+      settled = usual ? settled + 1 : 0;
+      if (!usual || i == cluster.last) sum += off;
     }
     return sum;
   }
