@@ -558,6 +558,12 @@ class Attributor {
     out.op = first.op;
     out.kernel_a = first.kernel_a, out.kernel_b = first.kernel_b;
     out.shapes_a = first.shapes_a, out.shapes_b = first.shapes_b;
+    // What went and what came are different calls: each side shows its largest.
+    for (const Contribution::Part& part : out.parts) {
+      if (part.change == "same") continue;
+      if (out.kernel_a.empty()) out.kernel_a = part.kernel_a;
+      if (out.kernel_b.empty()) out.kernel_b = part.kernel_b;
+    }
   }
 
   // What the host does on the way to a call: operators and Python functions since the call before it.
