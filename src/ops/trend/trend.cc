@@ -251,7 +251,7 @@ class TrendOp final : public Op {
     const size_t changes = r["change_points"].size();
     out += changes == 0 ? ": no change of level"
                         : fmt::format(": {} change{} of level", changes, changes == 1 ? "" : "s");
-    if (readable < 6) out += " (fewer than 6 runs cannot show one)";
+    if (readable < 6) out += " (fewer than 6 runs cannot show one; --model and --tag choose the runs)";
     const auto left_out = r["left_out"].get<int64_t>();
     if (left_out > 0) out += fmt::format("; {} of another device, precision or backend left out", left_out);
     return out + ".";
@@ -264,7 +264,7 @@ class TrendOp final : public Op {
       const std::string share =
           c["change"].is_null() ? "" : fmt::format(" ({:+.2f} %)", 100 * c["change"].get<double>());
       out +=
-          Wrap(fmt::format("┊ {} run {}: {}, {} -> {}{}, p {:.3g}",
+          Wrap(fmt::format("┊ {} {} {}: {} -> {}{}, p {:.2g}",
                            c["created_at"].get<std::string>().substr(0, 10), c["short_id"].get<std::string>(),
                            c["class"].get<std::string>(), MetricText(c["before_median"], unit),
                            MetricText(c["after_median"], unit), share, c["p_value"].get<double>()),
