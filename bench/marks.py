@@ -5,7 +5,7 @@
     bench/marks.py                     about two minutes; builds the traces into build/bench the first time
     bench/marks.py --full              also the 5 GB import
     bench/marks.py --only import,gz    some of: import python gz rss parquet summary query start analysis
-                                       attribution nsys
+                                       attribution nsys ncu
 
 Everything runs on two CPUs, with the files in the page cache, each import into a fresh store, best of --runs.
 Exit status 1 when a mark is missed.
@@ -24,9 +24,10 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INPUTS = ["base", "compile", "resnet50_train_stack"]
 KERNEL_INPUTS = ["base", "compile"]
-GROUPS = ("import", "python", "gz", "rss", "parquet", "summary", "query", "start", "analysis", "attribution", "nsys")
+GROUPS = ("import", "python", "gz", "rss", "parquet", "summary", "query", "start", "analysis", "attribution", "nsys", "ncu")
 KERNELS = 10_000_000
 EXPORT_KERNELS = 1_000_000
+REPORT_BYTES = 100_000_000
 SUMMARY_EVENTS = 3_000_000
 PYTHON_NEEDS_BYTES = 16 << 30
 KERNEL_QUERY = "SELECT name, count(*), sum(dur_ns) FROM kernel GROUP BY name"
@@ -278,6 +279,27 @@ class Bench:
         ratio = walk["seconds"] / seconds
         self.add(f"nsys export of {EXPORT_KERNELS / 1e6:.0f} M kernels against SELECT *", f"{walk['rows'] / seconds / 1e6:.2f} M rows/s ({seconds:.2f} s)",
                  f"{walk['rows'] / walk['seconds'] / 1e6:.2f} M rows/s", ratio, ">= 0.5x", ratio >= 0.5, f"peak {peak / 1e6:.0f} MB")
+
+    def report(self, page):
+        """A cached Nsight Compute page, rebuilt when its script is newer."""
+        path, script = self.cache / f"report_{page}_{REPORT_BYTES}.csv", ROOT / "bench/make_report.py"
+        if path.exists() and path.stat().st_mtime >= script.stat().st_mtime:
+            return path
+        say(f"building {path.name}")
+        with tempfile.TemporaryDirectory(dir=self.cache) as folder:
+            made = pathlib.Path(folder) / path.name
+            measure([sys.executable, script, made, "--page", page, "--bytes", REPORT_BYTES])
+            made.replace(path)
+        return path
+
+    def mark_ncu(self):
+        for page in ("details", "raw"):
+            report = self.report(page)
+            say(f"importing {report.name}")
+            seconds, peak = self.imports(report, self.options.runs)
+            rate = report.stat().st_size / seconds / 1e6
+            self.add(f"ncu {page} page of {report.stat().st_size / 1e6:.0f} MB", f"{rate:.0f} MB/s ({seconds:.2f} s)", "200 MB/s", rate / 200,
+                     ">= 200 MB/s", rate >= 200, f"peak {peak / 1e6:.0f} MB")
 
     def run(self):
         for group in self.options.only:

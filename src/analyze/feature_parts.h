@@ -10,6 +10,7 @@
 
 #include "analyze/api_kind.h"
 #include "analyze/features.h"
+#include "analyze/kernel_counters.h"
 #include "base/intervals.h"
 
 namespace nl::features {
@@ -54,9 +55,10 @@ class NameTable {
 };
 
 struct Program {
-  Program(const RunData& d, const TimelineFacts& t) : data(d), timeline(t), api_kinds_(d) {}
+  Program(const RunData& d, const TimelineFacts& t) : data(d), timeline(t), counters(d), api_kinds_(d) {}
   const RunData& data;
   const TimelineFacts& timeline;
+  const KernelCounters counters;
   NameTable modules, stages;
   std::vector<uint32_t> module_of, stage_of;  // by host node
   std::vector<LeafOp> leaves;

@@ -196,6 +196,7 @@ class CallerSites {
 struct CallSite {
   uint32_t leaf = kNone;  // the longest call
   int64_t calls = 0, device_ns = 0, host_ns = 0, longest_ns = -1;
+  CounterSum counters;  // of its kernels that were measured
 };
 
 struct SiteKey {
@@ -212,6 +213,19 @@ struct SiteHash {
 };
 
 std::string Shapes(std::string_view dims) { return std::string(dims.substr(0, 120)); }
+
+void AddSiteCounters(const CounterSum& sum, std::map<std::string, double, std::less<>>& numbers) {
+  static constexpr std::pair<const char*, Counter> kFeatures[] = {
+      {"features.occ", Counter::kAchievedOccupancy},
+      {"features.warp_eff", Counter::kWarpExecutionEfficiency},
+      {"features.l2_hit", Counter::kL2HitRate},
+      {"features.dram_norm", Counter::kDramThroughput}};
+  for (const auto& [name, counter] : kFeatures) {
+    if (const auto mean = sum.Mean(counter)) numbers[name] = *mean;
+  }
+  const auto flops = sum.Sum(Counter::kFlops), bytes = sum.Sum(Counter::kDramBytes);
+  if (flops && bytes && *bytes > 0) numbers["features.ai"] = *flops / *bytes;
+}
 
 FeatureSubject CallSiteSubject(const Program& p, const CallSite& s) {
   const TimelineFacts& t = p.timeline;
@@ -236,6 +250,7 @@ FeatureSubject CallSiteSubject(const Program& p, const CallSite& s) {
   n["op.device_ms"] = Ms(s.device_ns);
   n["op.host_ms"] = Ms(s.host_ns);
   if (p.device_ns > 0) n["op.share"] = n["features.lat_norm"] = Ratio(s.device_ns, p.device_ns);
+  AddSiteCounters(s.counters, n);
   n["op.is_gemm"] = leaf.family == KernelFamily::kGemm;
   const OpInputs& inputs = p.InputsOf(row);
   if (!inputs.types.empty()) n["op.is_fp32"] = inputs.types[0] == ElementType::kFp32;
@@ -251,6 +266,7 @@ void AddCallSites(const Program& p, Features& out) {
   };
   std::vector<int64_t> device;
   device.reserve(p.leaves.size());
+  std::vector<CallSite*> site_of_node(p.counters.empty() ? 0 : h.size(), nullptr);
   for (uint32_t i = 0; i < p.leaves.size(); ++i) {
     const LeafOp& leaf = p.leaves[i];
     const uint32_t row = h.row[leaf.node];
@@ -258,12 +274,19 @@ void AddCallSites(const Program& p, Features& out) {
     CallSite& site = sites[{static_cast<uint32_t>(h.name[leaf.node]), text_of(p.data.op.input_dims, row),
                             text_of(p.data.op.input_types, row), p.ModuleOf(leaf), p.stage_of[leaf.node]}];
     ++site.calls;
+    if (!site_of_node.empty()) site_of_node[leaf.node] = &site;  // sites stay where they are
     site.device_ns += leaf.device_ns;
     site.host_ns += h.end_ns[leaf.node] - h.start_ns[leaf.node];
     if (leaf.device_ns > site.longest_ns) {
       site.longest_ns = leaf.device_ns;
       site.leaf = i;
     }
+  }
+  const DeviceWork& w = p.timeline.work;
+  for (size_t i = 0; i < w.size() && !site_of_node.empty(); ++i) {
+    if (w.kind[i] != WorkKind::kKernel || w.op[i] == kNone || site_of_node[w.op[i]] == nullptr) continue;
+    if (const CounterValues* values = p.counters.Of(w.row[i]))
+      site_of_node[w.op[i]]->counters.Add(*values, w.end_ns[i] - w.start_ns[i]);
   }
   std::vector<const CallSite*> order;
   for (const auto& [key, site] : sites) order.push_back(&site);

@@ -43,6 +43,23 @@ struct KernelTotal {
   double occupancy_weighted = 0, occupancy_ns = 0;
 };
 
+void AddKernelCounters(const CounterSum* sum, std::map<std::string, double, std::less<>>& numbers) {
+  static constexpr std::pair<const char*, Counter> kFeatures[] = {
+      {"kernel.sm_pct", Counter::kSmThroughput},
+      {"kernel.dram_pct", Counter::kDramThroughput},
+      {"kernel.local_sectors", Counter::kLocalSectors},
+      {"kernel.bank_conflicts", Counter::kBankConflicts},
+      {"kernel.coalescing", Counter::kCoalescing},
+      {"kernel.stall_memory", Counter::kStallMemory},
+      {"kernel.stall_sync", Counter::kStallSync},
+      {"kernel.stall_dependency", Counter::kStallDependency},
+      {"kernel.stall_contention", Counter::kStallContention}};
+  for (const auto& [name, counter] : kFeatures) {
+    const auto mean = sum == nullptr ? std::nullopt : sum->Mean(counter);
+    if (mean) numbers[name] = *mean;
+  }
+}
+
 FeatureSubject KernelSubject(const Program& p, const KernelTotal& total) {
   const DeviceWork& w = p.timeline.work;
   const KernelName& name = p.timeline.KernelNameOf(w.name[total.longest]);
@@ -86,6 +103,7 @@ FeatureSubject KernelSubject(const Program& p, const KernelTotal& total) {
   } else {
     n["kernel.tensor_core"] = 1;  // the question is not asked of other families
   }
+  AddKernelCounters(p.counters.OfName(w.name[total.longest]), n);
   const KernelColumns& k = p.data.kernel;
   if (row < k.registers_per_thread.size() && !IsNull(k.registers_per_thread[row]))
     n["kernel.registers"] = k.registers_per_thread[row];
@@ -171,6 +189,11 @@ std::vector<std::string> Available(const Program& p, const Features& f) {
   add(p.has_types, "dtypes");
   add(!p.steps.empty(), "steps");
   add(f.run.Number("run.profiler_overhead_share").has_value(), "profiler_cost");
+  add(!p.counters.empty(), "kernel_counters");
+  add(p.counters.Any({Counter::kLocalSectors, Counter::kBankConflicts, Counter::kCoalescing,
+                      Counter::kStallMemory, Counter::kStallSync, Counter::kStallDependency,
+                      Counter::kStallContention}),
+      "ncu_metrics");
   return out;
 }
 
@@ -252,7 +275,8 @@ Features ComputeFeatures(const RunData& data, const TimelineFacts& timeline, con
   program.Build();
   Features out;
   features::AddDocumentFacts(program, out);
-  features::AddDevice(program, idle, out);
+  // Without a timeline there is no busy, idle or wall time to speak of.
+  if (!data.OrderOnly()) features::AddDevice(program, idle, out);
   std::vector<const char*> zero = features::AddPatterns(program, out);
   features::AddSites(program, out);
   features::AddLaunchOp(program, out);

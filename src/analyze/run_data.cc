@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/run_data.h"
 
+#include "model/run_document.h"
+
 namespace nl {
+
+bool RunData::OrderOnly() const {
+  const auto clock = document.find("clock");
+  if (clock == document.end() || !clock->is_object()) return false;
+  const auto source = clock->find("source");
+  return source != clock->end() && *source == kClockOfOrder;
+}
 
 Status LoadRunData(Snapshot& snapshot, RunData& to) {
   to.strings = &snapshot.strings();
@@ -46,6 +55,29 @@ Status LoadRunData(Snapshot& snapshot, RunData& to) {
   NL_TRY(snapshot.Load(to.collective, {"owner", "owner_id", "name", "dtype", "in_elements", "out_elements",
                                        "group_size", "group_name", "sequence"}));
   NL_TRY(snapshot.Load(to.memory_event, {"total_allocated_bytes", "device_type"}));
+  NL_TRY(snapshot.Load(to.kernel_counter, {"kernel_id",
+                                           "source",
+                                           "dur_ns",
+                                           "achieved_occupancy",
+                                           "warp_execution_efficiency",
+                                           "sm_efficiency",
+                                           "tensor_active",
+                                           "sm_throughput",
+                                           "dram_throughput",
+                                           "l2_hit_rate",
+                                           "dram_read_bytes",
+                                           "dram_write_bytes",
+                                           "dram_bytes",
+                                           "flops",
+                                           "local_sectors",
+                                           "bank_conflicts",
+                                           "coalescing",
+                                           "stall_memory",
+                                           "stall_sync",
+                                           "stall_dependency",
+                                           "stall_contention"}));
+  NL_TRY(snapshot.Load(to.tool_finding, {"kernel_id", "tool", "rule", "kind", "message", "speedup_scope",
+                                         "estimated_speedup_pct"}));
   return snapshot.Load(to.import_log, {"reason", "severity", "count", "advice"});
 }
 

@@ -31,11 +31,15 @@ struct RunData {
   StepColumns step;
   CollectiveColumns collective;
   MemoryEventColumns memory_event;
+  KernelCounterColumns kernel_counter;
+  ToolFindingColumns tool_finding;
   ImportLogColumns import_log;
   Json document = Json::object();  // run.json
   const StringPool* strings = nullptr;
 
   std::string_view Text(StringId id) const { return strings->Text(id); }
+  // Were its durations measured one by one, so that starts tell the order only?
+  bool OrderOnly() const;
 };
 
 // Loads the columns that passes read, of every table above.

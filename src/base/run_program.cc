@@ -98,17 +98,22 @@ std::string FindProgram(std::string_view name) {
 }
 
 Result<ProgramResult> RunProgram(const std::vector<std::string>& arguments,
-                                 const std::function<bool()>& keep_going, size_t max_kept_bytes) {
+                                 const std::function<bool()>& keep_going, size_t max_kept_bytes,
+                                 const std::string& out_path) {
   Pipe out, err;
   NL_TRY(out.Open());
   NL_TRY(err.Open());
+  if (!out_path.empty()) {
+    out.write = UniqueFd(open(out_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    if (!out.write.valid()) return FileError("create", out_path);
+  }
   NL_ASSIGN(const pid_t child, Spawn(arguments, out.write.get(), err.write.get()));
   out.write = UniqueFd();
   err.write = UniqueFd();
   ProgramResult result;
   bool stopped = false;
   std::chrono::steady_clock::time_point stopped_at;
-  bool out_open = true, err_open = true;
+  bool out_open = out_path.empty(), err_open = true;
   int raw = 0;
   for (bool ended = false; !ended;) {
     pollfd waiting[] = {{out_open ? out.read.get() : -1, POLLIN, 0},

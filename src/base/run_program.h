@@ -24,7 +24,9 @@ std::string FindProgram(std::string_view name);
 
 // `keep_going` is asked some ten times a second; when it says no, the program and what it
 // started are ended and the answer is Cancelled. Io when it cannot be started at all.
+// Standard output goes to the file `out_path` where one is given, all of it.
 Result<ProgramResult> RunProgram(const std::vector<std::string>& arguments,
-                                 const std::function<bool()>& keep_going, size_t max_kept_bytes = 64 << 10);
+                                 const std::function<bool()>& keep_going, size_t max_kept_bytes = 64 << 10,
+                                 const std::string& out_path = {});
 
 }  // namespace nl

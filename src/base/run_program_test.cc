@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/file_ops.h"
+
 namespace nl {
 namespace {
 
@@ -31,6 +33,23 @@ TEST(RunProgram, KeepsTheEndOfALongOutput) {
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result->out.size(), 1000u);
   EXPECT_TRUE(result->out.ends_with("line 2999\n"));
+}
+
+TEST(RunProgram, OutputCanGoToAFileWhole) {
+  const Result<TempDir> folder = TempDir::Make("nl-program-");
+  ASSERT_TRUE(folder.ok());
+  const std::string path = folder->path() + "/out";
+  const Result<ProgramResult> result = RunProgram(
+      {"/bin/sh", "-c", "i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i+1)); done; echo two >&2"},
+      Always, 1000, path);
+  ASSERT_TRUE(result.ok()) << result.error().ToString();
+  EXPECT_EQ(result->out, "");
+  EXPECT_EQ(result->err, "two\n");
+  const Result<std::string> text = ReadWholeFile(path);
+  ASSERT_TRUE(text.ok());
+  EXPECT_TRUE(text->starts_with("line 0\n"));
+  EXPECT_TRUE(text->ends_with("line 2999\n"));
+  EXPECT_FALSE(RunProgram({"/bin/true"}, Always, 1000, folder->path() + "/none/out").ok());
 }
 
 TEST(RunProgram, EndsWhatItStartedWhenTold) {

@@ -98,7 +98,9 @@ class Builder {
         sink_(sink),
         result_(result),
         doc_(result.document),
-        origin_ns_(facts.empty() ? 0 : facts.first_start_ns()) {}
+        origin_ns_(facts.empty() ? 0 : facts.first_start_ns()),
+        order_only_(
+            std::any_of(about.begin(), about.end(), [](const SourceFacts& a) { return a.order_only; })) {}
 
   void Build(const std::string& model_name) {
     result_.ops = sink_.rows(Table::kOp);
@@ -114,7 +116,12 @@ class Builder {
       ListOps();
     else
       AggregateOps();
-    doc_.clock = ClockFacts{"trace", std::nullopt, std::nullopt, std::nullopt};
+    doc_.clock = ClockFacts{order_only_ ? kClockOfOrder : "trace", std::nullopt, std::nullopt, std::nullopt};
+    for (const SourceFacts& about : about_) {
+      for (const std::string& note : about.notes) {
+        if (std::find(notes_.begin(), notes_.end(), note) == notes_.end()) notes_.push_back(note);
+      }
+    }
     CaptureFacts capture;
     capture.lost_records = result_.counters.Count(Severity::kDataLoss);
     doc_.capture = capture;
@@ -194,9 +201,9 @@ class Builder {
                                         : 0;
     }
     const size_t devices = facts_.device_spans().size();
-    if (devices > 0 && result_.wall_ns > 0)
+    if (devices > 0 && result_.wall_ns > 0 && !order_only_)
       s.SetMetric("gpu_utilization", std::min(1.0, busy_share / static_cast<double>(devices)));
-    s.SetMetric("wall_ms", Ms(result_.wall_ns));
+    if (!order_only_) s.SetMetric("wall_ms", Ms(result_.wall_ns));
     int64_t kernel_ns = 0;
     const NameTotal* top = nullptr;
     StringId top_name = StringId::kNull;
@@ -337,6 +344,7 @@ class Builder {
   ImportResult& result_;
   RunDocument& doc_;
   int64_t origin_ns_;
+  bool order_only_;
   std::vector<std::string> notes_;
 };
 

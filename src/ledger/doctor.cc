@@ -19,6 +19,7 @@
 #include "base/file_ops.h"
 #include "base/json.h"
 #include "base/time_text.h"
+#include "ledger/attachments.h"
 #include "ledger/catalog_sqlite.h"
 #include "ledger/duckdb_library.h"
 #include "ledger/sql_session.h"
@@ -57,7 +58,7 @@ std::string RunFolderDefect(const std::string& folder) {
     const std::string defect = ParquetDefect(fmt::format("{}/{}.parquet", folder, table));
     if (!defect.empty()) return fmt::format("{}.parquet {}", table, defect);
   }
-  return "";
+  return AttachmentDefect(folder);
 }
 
 // Against the sizes noted at commit; folders without the note are not judged.

@@ -40,6 +40,17 @@ void AppendStrings(void* vector, const void* values, const uint64_t* validity, u
 }  // namespace
 
 Status Snapshot::Load(ColumnSet& to, std::initializer_list<const char*> columns) {
+  return LoadColumns(to, columns, "");
+}
+
+Status Snapshot::LoadPart(ColumnSet& to, int64_t first_row, int64_t rows) {
+  std::vector<const char*> columns;
+  for (const ColumnInfo& column : to.info().columns) columns.push_back(column.name);
+  return LoadColumns(to, columns, fmt::format(" WHERE id >= {} AND id < {}", first_row, first_row + rows));
+}
+
+Status Snapshot::LoadColumns(ColumnSet& to, const std::vector<const char*>& columns,
+                             const std::string& where) {
   const TableInfo& table = to.info();
   struct Target {
     ColumnType type;
@@ -84,7 +95,7 @@ Status Snapshot::Load(ColumnSet& to, std::initializer_list<const char*> columns)
     return {};
   };
   // A plain scan keeps the order of the file (DuckDB's preserve_insertion_order default).
-  NL_TRY(session_->Query(fmt::format("SELECT {} FROM \"{}\"", list, table.name), limits, take));
+  NL_TRY(session_->Query(fmt::format("SELECT {} FROM \"{}\"{}", list, table.name, where), limits, take));
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "ledger/sql_session.h"
@@ -24,11 +25,14 @@ class Snapshot {
   // The named columns of one table, in row order; the other vectors stay empty.
   // KernelColumns k; snapshot.Load(k, {"start_ns", "dur_ns"});
   Status Load(ColumnSet& to, std::initializer_list<const char*> columns);
+  // Every column of the rows numbered from `first_row`, at most `rows`; appended to `to`.
+  Status LoadPart(ColumnSet& to, int64_t first_row, int64_t rows);
 
   const StringPool& strings() const { return strings_; }
   SqlSession& sql() { return *session_; }
 
  private:
+  Status LoadColumns(ColumnSet& to, const std::vector<const char*>& columns, const std::string& where);
   std::unique_ptr<SqlSession> session_;
   const std::atomic<bool>* cancelled_;
   StringPool strings_;

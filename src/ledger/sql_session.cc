@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/file_ops.h"
+#include "ledger/attachments.h"
 #include "ledger/sql_values.h"
 
 namespace nl {
@@ -167,12 +168,24 @@ Status SqlSession::CollectTables(const std::vector<RunSource>& runs, const SqlSe
                              folder))
           .Hint("move the store to a folder with a plain name");
     }
-    for (const std::string& table : run.tables.empty() ? TablesIn(folder) : run.tables) {
-      std::string file = fmt::format("{}/{}{}", folder, table, kParquetSuffix);
-      if (PathExists(file)) tables_[table].push_back({run.label, std::move(file)});
-    }
+    AddParts(run, folder);
   }
   return {};
+}
+
+// The tables of the run itself, then those of its attachments.
+void SqlSession::AddParts(const RunSource& run, const std::string& run_folder) {
+  std::vector<std::string> folders = AttachmentFolders(run_folder);
+  folders.insert(folders.begin(), run_folder);
+  std::map<std::string, std::vector<std::string>> seen;
+  for (const std::string& folder : folders) {
+    for (const std::string& table : run.tables.empty() ? TablesIn(folder) : run.tables) {
+      std::string file = fmt::format("{}/{}{}", folder, table, kParquetSuffix);
+      if (!PathExists(file)) continue;
+      tables_[table].push_back({run.label, file, seen[table]});
+      seen[table].push_back(std::move(file));
+    }
+  }
 }
 
 // Exactly the tables' files and not their folders: with a folder allowed, DuckDB
@@ -201,8 +214,12 @@ void SqlSession::CreateView(const std::string& name) {
   std::string body;
   for (const Part& part : tables_[name]) {
     if (!body.empty()) body += " UNION ALL BY NAME ";
-    body +=
-        fmt::format("SELECT {} AS run, * FROM read_parquet({})", SqlQuote(part.label), SqlQuote(part.file));
+    std::string id;
+    for (const std::string& file : part.behind)
+      id += fmt::format(" + (SELECT count(*) FROM read_parquet({}))", SqlQuote(file));
+    const std::string columns = id.empty() ? "*" : fmt::format("* REPLACE (id{} AS id)", id);
+    body += fmt::format("SELECT {} AS run, {} FROM read_parquet({})", SqlQuote(part.label), columns,
+                        SqlQuote(part.file));
   }
   if (body.empty()) {
     body = "SELECT NULL::VARCHAR AS run";

@@ -33,7 +33,7 @@ struct TableSchemaLite {
 
 struct RunSource {
   std::string label;                // value of the `run` column
-  std::string directory;            // holds <table>.parquet
+  std::string directory;            // holds <table>.parquet, and attachments below
   std::vector<std::string> tables;  // empty: every .parquet file there
 };
 
@@ -125,7 +125,10 @@ class SqlSession {
   struct Part {
     std::string label;
     std::string file;
+    // Files of the same run in front of it: its rows are numbered behind theirs.
+    std::vector<std::string> behind;
   };
+  void AddParts(const RunSource& run, const std::string& folder);
   const DuckDbApi& api_;
   duckdb_database database_ = nullptr;
   duckdb_connection connection_ = nullptr;

@@ -204,6 +204,16 @@ Result<CommitOutcome> Store::Commit(StagedRun&& staged_in, CatalogRun run) {
   return CommitOutcome{inserted.run_id, !ours};
 }
 
+Status Store::Place(StagedRun&& staged_in, const std::string& path) {
+  StagedRun staged = std::move(staged_in);
+  NL_TRY(SyncTree(staged.path_));
+  if (PathExists(path)) return IoError(fmt::format("{} is already there", path), EEXIST);
+  if (::rename(staged.path_.c_str(), path.c_str()) != 0)
+    return AsStoreError(FileError("rename to", path), path_);
+  staged.path_.clear();
+  return SyncDirectory(std::filesystem::path(path).parent_path().string());
+}
+
 Result<int64_t> Store::Remove(const std::string& run_id) {
   NL_TRY(CheckRunId(run_id));
   NL_ASSIGN(auto run, catalog_->Find(run_id));

@@ -68,6 +68,10 @@ class Store {
   // removed and that run is named.
   Result<CommitOutcome> Commit(StagedRun&& staged, CatalogRun run);
 
+  // Makes a staged folder the folder `path` inside of the store, which must not exist: whole
+  // or not there. Its parent exists.
+  Status Place(StagedRun&& staged, const std::string& path);
+
   // Called after each step of Commit with its name, in order: entry, synced, renamed,
   // inserted. For tests that end the process there.
   void ObserveCommit(std::function<void(std::string_view step)> observer) { observer_ = std::move(observer); }

@@ -29,6 +29,10 @@ struct OpenAnalysis {
 // Opens the run, reads the files the parameters name and loads the columns.
 Result<OpenAnalysis> Analyze(const OpContext& context, const AnalysisParams& params);
 
+// Unsupported when the run's kernels were measured one at a time: its starts tell the order
+// only, so a question about gaps or overlap has no answer.
+Status NeedTimeline(const OpenAnalysis& open);
+
 // "peak_dram_gbps=4800,sm_count=132" as numbers; a bad part is InvalidInput naming it.
 Result<std::map<std::string, double>> ParsePeaks(const std::string& text);
 

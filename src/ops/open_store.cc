@@ -74,8 +74,9 @@ Result<std::vector<CatalogRun>> ResolveRuns(Store& store, const std::vector<std:
   return runs;
 }
 
-Result<std::unique_ptr<SqlSession>> OpenSql(const OpContext& context, Store& store,
-                                            const std::vector<CatalogRun>& runs) {
+namespace {
+
+SqlSessionOptions SqlOptions(const OpContext& context) {
   SqlSessionOptions options;
   options.known_tables = KnownTables();
   if (context.settings != nullptr) {
@@ -83,6 +84,14 @@ Result<std::unique_ptr<SqlSession>> OpenSql(const OpContext& context, Store& sto
     options.threads = context.settings->GetInt("threads");
     options.memory_limit_mb = context.settings->GetInt("query_memory_mb");
   }
+  return options;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SqlSession>> OpenSql(const OpContext& context, Store& store,
+                                            const std::vector<CatalogRun>& runs) {
+  SqlSessionOptions options = SqlOptions(context);
   std::vector<RunSource> sources;
   std::vector<std::string> labels;
   for (const CatalogRun& run : runs) {
@@ -92,6 +101,11 @@ Result<std::unique_ptr<SqlSession>> OpenSql(const OpContext& context, Store& sto
   }
   options.trusted_setup.push_back(RunsView(runs, labels));
   return SqlSession::Open(sources, std::move(options));
+}
+
+Result<std::unique_ptr<SqlSession>> OpenFolderSql(const OpContext& context, const std::string& label,
+                                                  const std::string& folder) {
+  return SqlSession::Open({{label, folder, {}}}, SqlOptions(context));
 }
 
 SqlLimits SettingsLimits(const OpContext& context) {

@@ -25,6 +25,9 @@ Result<std::vector<CatalogRun>> ResolveRuns(Store& store, const std::vector<std:
 // holds the shortest id that names the run; the view `runs` lists them all.
 Result<std::unique_ptr<SqlSession>> OpenSql(const OpContext& context, Store& store,
                                             const std::vector<CatalogRun>& runs);
+// SQL over the tables in a folder that is no stored run.
+Result<std::unique_ptr<SqlSession>> OpenFolderSql(const OpContext& context, const std::string& label,
+                                                  const std::string& folder);
 
 // Row and time limits of the settings, and the request's cancel flag.
 SqlLimits SettingsLimits(const OpContext& context);

@@ -81,6 +81,26 @@ std::string Finding(const Json& f, size_t number) {
   return out + "\n";
 }
 
+// What the profiling tool itself says, marked as its word.
+std::string ToolFindings(const Json& words) {
+  constexpr size_t kMostRows = 20;
+  if (words.empty()) return "";
+  std::string out = fmt::format("What {} itself suggests (its words and estimates, not checked here):\n\n",
+                                MdText(TextAt(words[0], "tool"), 60));
+  TextTable table({{"Kernel"}, {"Its rule"}, {"Time", Align::kRight}, {"It estimates"}, {"It says"}});
+  for (size_t i = 0; i < std::min(kMostRows, words.size()); ++i) {
+    const Json& w = words[i];
+    std::string estimate = "-";
+    if (NumberAt(w, "estimated_ms"))
+      estimate = fmt::format("{} less", MsAt(w, "estimated_ms"));
+    else if (NumberAt(w, "speedup_pct"))
+      estimate = fmt::format("up to {:.0f} % less of a part", *NumberAt(w, "speedup_pct"));
+    table.AddRow({MdCell(TextAt(w, "kernel"), 80), MdCell(TextAt(w, "rule"), 60), MsAt(w, "kernel_ms"),
+                  estimate, MdCell(TextAt(w, "message"), 300)});
+  }
+  return out + table.Markdown() + "\n";
+}
+
 std::string Findings(const Json& report) {
   const Json& section = ChildAt(report, "findings");
   if (!section.is_object()) return "";
@@ -102,6 +122,7 @@ std::string Findings(const Json& report) {
   size_t number = 0;
   for (const Json& f : ListAt(section, "findings")) out += Finding(f, ++number);
   if (number == 0) out += "No rule fired.\n\n";
+  out += ToolFindings(ListAt(section, "tool_findings"));
   const Json& missing = ListAt(section, "not_assessed");
   if (!missing.empty()) {
     TextTable table({{"Not assessed"}, {"Needs"}});

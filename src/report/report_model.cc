@@ -138,6 +138,19 @@ Json PathStrip(const CriticalPathFacts& path) {
   return Json{{"bin_ms", Ms(bin_ns)}, {"classes", std::move(classes)}};
 }
 
+// One sentence for a run whose kernels were measured one at a time.
+std::string OrderVerdict(const Json& report) {
+  int64_t calls = 0;
+  for (const Json& k : ListAt(report, "kernels")) calls += k.value("calls", int64_t{0});
+  std::string out = fmt::format(
+      "{} kernel executions of {} in all, each run alone and measured: there is no timeline, so "
+      "what bounds the program is not said.",
+      calls, MsAt(report, "wall_ms"));
+  const Json& kernels = ListAt(report, "kernels");
+  if (!kernels.empty()) out += fmt::format(" The largest is {}.", TextAt(kernels[0], "name"));
+  return out;
+}
+
 }  // namespace
 
 Result<Json> BuildReport(Analysis& analysis, const std::string& run_id, ReportLists lists) {
@@ -149,6 +162,11 @@ Result<Json> BuildReport(Analysis& analysis, const std::string& run_id, ReportLi
     Json section = analysis.SectionJson(name);
     if (!section.is_null()) sections[name] = std::move(section);
   }
+  // Starts that tell the order only say nothing of gaps, overlap or who waited for whom.
+  const bool order_only = analysis.data().OrderOnly();
+  for (const char* name : {"idle", "accounting", "launch", "critical_path"}) {
+    if (order_only) sections.erase(name);
+  }
   Json out{{"schema_version", kReportSchemaVersion}, {"generated_from", run_id}};
   out["run"] = RunSection(analysis.data());
   out["wall_ms"] = Ms(timeline->wall_ns());
@@ -156,7 +174,9 @@ Result<Json> BuildReport(Analysis& analysis, const std::string& run_id, ReportLi
   out["diagnosis"] = ChildAt(ChildAt(sections, "findings"), "diagnosis");
   out["breakdown"] = BreakdownJson(*timeline, ChildAt(sections, "idle"));
   const Json& accounted = ChildAt(ChildAt(sections, "accounting"), "devices");
-  out["devices"] = accounted.is_array() ? accounted : DevicesJson(*timeline, analysis.data());
+  out["devices"] = accounted.is_array() ? accounted
+                   : order_only         ? Json::array()
+                                        : DevicesJson(*timeline, analysis.data());
   if (out["diagnosis"].is_null()) out.erase("diagnosis");
   NL_ASSIGN(const AttributionFacts* attribution, analysis.Need<AttributionFacts>());
   if (Json flame = FlameJson(analysis, *timeline, *attribution); !flame.is_null())
@@ -177,7 +197,7 @@ Result<Json> BuildReport(Analysis& analysis, const std::string& run_id, ReportLi
   if (!lists.memory.is_null()) out["memory"] = std::move(lists.memory);
   out["timeline"] = TimelineJson(*timeline, analysis.data());
   out["glossary"] = GlossaryJson(out);
-  out["verdict"] = VerdictText(out);
+  out["verdict"] = order_only ? OrderVerdict(out) : VerdictText(out);
   return out;
 }
 

@@ -6,6 +6,7 @@ A case is text in sections that begin with a line `== section`:
 
   == input [NAME]        the file to import (NAME: trace.json unless told), up to the next section
   == input latin1        the same, each character one byte: for text that is not UTF-8
+  == input unended       the same without the line end at the end
   == sqlite [NAME]       SQL that makes the database to import (NAME: trace.sqlite unless told), up to the next section;
                          `zeroed` behind it: the first page is zeros; `cut=BYTES`: it ends there; `damaged=PAGE`: that
                          page (from 1) is overwritten
@@ -79,8 +80,9 @@ def place_input(sections, folder):
         words = heading.split()
         if words[0] == "input":
             latin1 = "latin1" in words[1:]
-            name = next((w for w in words[1:] if w != "latin1"), "trace.json")
-            (folder / name).write_bytes(body.encode("latin-1" if latin1 else "utf-8"))
+            name = next((w for w in words[1:] if w not in ("latin1", "unended")), "trace.json")
+            text = body.rstrip("\n") if "unended" in words[1:] else body
+            (folder / name).write_bytes(text.encode("latin-1" if latin1 else "utf-8"))
             return name
         if words[0] == "sqlite":
             name = words[1] if len(words) > 1 and "." in words[1] else "trace.sqlite"

@@ -18,7 +18,13 @@ export interface Finding {
   refs?: string[];
 }
 export interface Diagnosis { class: string; confidence?: number | null; evidence?: (string | Evidence)[]; settle?: string[]; nearest?: string | null }
+// What the profiling tool itself says: its word, not a rule of ours.
+export interface ToolFinding {
+  tool: string; rule: string; kernel: string; executions: number; kernel_ms: number; speedup_pct: number | null; scope: string | null;
+  estimated_ms: number | null; message: string;
+}
 export interface FindingsSection {
+  tool_findings?: ToolFinding[];
   diagnosis?: Diagnosis | null; findings?: Finding[]; not_assessed?: { rule: string; needs?: string | string[]; advice?: string | null }[];
 }
 export interface Stage {

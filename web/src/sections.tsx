@@ -125,11 +125,20 @@ export function DiagnosisLine({ diagnosis }: { diagnosis: Diagnosis }) {
 export function Findings({ section }: { section: FindingsSection }) {
   const findings = section.findings ?? [];
   const missing = section.not_assessed ?? [];
+  const tool = section.tool_findings ?? [];
   return (
     <div>
       {section.diagnosis && <DiagnosisLine diagnosis={section.diagnosis} />}
       {findings.length === 0 && <p class="note">No rule fired.</p>}
       {findings.map((f, i) => <FindingCard key={i} finding={f} number={i + 1} />)}
+      {tool.length > 0 && (
+        <details><summary>What {cut(tool[0]!.tool, 60)} itself suggests ({tool.length}): its words and estimates, not checked here</summary>
+          <ul>{tool.slice(0, 50).map((w, i) => (
+            <li key={i}><b>{cut(w.kernel, 80)}</b> [{cut(w.rule, 60)}], {ms(w.kernel_ms)}
+              {w.estimated_ms != null ? <>: it estimates {ms(w.estimated_ms)} less</> : w.speedup_pct != null && <>: it estimates up to {w.speedup_pct.toFixed(0)} % less of a part</>}.
+              {" "}<span class="muted">{cut(w.message, 400)}</span></li>))}</ul>
+        </details>
+      )}
       {missing.length > 0 && (
         <details><summary>{missing.length} rules could not be assessed</summary>
           <ul>{missing.map((m, i) => <li key={i}>{cut(m.rule, 80)}: needs {cut([m.needs ?? []].flat().join(", "), 200)}{m.advice && <span class="muted"> {cut(m.advice, 300)}</span>}</li>)}</ul>

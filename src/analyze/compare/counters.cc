@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/kernel_counters.h"
 #include "model/kernel_name.h"
 
 namespace nl::compare {
@@ -18,15 +19,16 @@ constexpr std::array<const char*, 7> kMetrics = {"achieved_occupancy", "warp_exe
                                                  "dram_write_gb",      "sm_efficiency",
                                                  "tensor_active"};
 
-struct KernelCounters {
+struct SideCounters {
   std::array<double, kMetrics.size()> sum{}, weight_ms{};
   double total_ms = 0;
   int64_t kernels = 0;
   std::string source;
   bool any = false;
 };
-using ByKernel = std::map<std::string, KernelCounters>;
+using ByKernel = std::map<std::string, SideCounters>;
 
+// What the run document tells of kernels.
 void Collect(const Json& document, ByKernel& out) {
   if (!document.is_object() || !document.contains("timeline") || !document["timeline"].is_array()) return;
   for (const Json& op : document["timeline"]) {
@@ -36,7 +38,7 @@ void Collect(const Json& document, ByKernel& out) {
       if (!kernel.contains("counter_source") || !kernel["counter_source"].is_string() ||
           kernel["counter_source"] == "estimate" || !kernel.contains("name"))
         continue;
-      KernelCounters& to = out[ParseKernelName(kernel["name"].get<std::string>()).short_name];
+      SideCounters& to = out[ParseKernelName(kernel["name"].get<std::string>()).short_name];
       const double ms = kernel.value("duration_ms", 0.0);
       to.total_ms += ms;
       ++to.kernels;
@@ -48,6 +50,39 @@ void Collect(const Json& document, ByKernel& out) {
         to.any = true;
       }
     }
+  }
+}
+
+// What the tables tell: the same names, bytes as GB.
+void CollectTable(const RunData& data, ByKernel& out) {
+  constexpr std::array<Counter, kMetrics.size()> kCountersOf = {
+      Counter::kAchievedOccupancy, Counter::kWarpExecutionEfficiency, Counter::kL2HitRate,
+      Counter::kDramReadBytes,     Counter::kDramWriteBytes,          Counter::kSmEfficiency,
+      Counter::kTensorActive};
+  const KernelCounters counters(data);
+  std::map<std::string, CounterSum> sums;
+  for (size_t row = 0; row < data.kernel.name.size() && !counters.empty(); ++row) {
+    const CounterValues* values = counters.Of(static_cast<int64_t>(row));
+    if (values == nullptr) continue;
+    const bool timed = row < data.kernel.dur_ns.size() && !IsNull(data.kernel.dur_ns[row]);
+    sums[ParseKernelName(data.Text(data.kernel.name[row])).short_name].Add(
+        *values, timed ? data.kernel.dur_ns[row] : values->dur_ns);
+  }
+  for (const auto& [name, sum] : sums) {
+    SideCounters to;
+    to.total_ms = static_cast<double>(sum.ns()) / 1e6;
+    to.kernels = sum.executions();
+    to.source = std::string(data.Text(sum.source()));
+    for (size_t m = 0; m < kMetrics.size(); ++m) {
+      const auto mean = sum.Mean(kCountersOf[m]);
+      if (!mean) continue;
+      const bool bytes =
+          kCountersOf[m] == Counter::kDramReadBytes || kCountersOf[m] == Counter::kDramWriteBytes;
+      to.sum[m] = bytes ? *mean / 1e9 : *mean;
+      to.weight_ms[m] = 1;
+      to.any = true;
+    }
+    out[name] = to;
   }
 }
 
@@ -69,6 +104,8 @@ Json CompareCounters(const Analysis& a, const Analysis& b) {
   ByKernel in_a, in_b;
   Collect(a.data().document, in_a);
   Collect(b.data().document, in_b);
+  CollectTable(a.data(), in_a);
+  CollectTable(b.data(), in_b);
   std::map<std::string, double> names;
   for (const ByKernel* side : {&in_a, &in_b}) {
     for (const auto& [name, counters] : *side) {

@@ -53,15 +53,26 @@ struct Diagnosis {
   std::string nearest;              // the best candidate of an unknown; "" when none
 };
 
+// What the profiling tool itself says of the kernels of one name: its word, not a rule of ours.
+struct ToolWord {
+  std::string tool, rule, kernel, scope, message;  // kernel: short name; message: of the costliest execution
+  int64_t executions = 0;
+  double kernel_ms = 0;                // of those executions
+  std::optional<double> speedup_pct;   // the largest estimate
+  std::optional<double> estimated_ms;  // estimates of whole kernels times their durations
+};
+
 struct FindingsFacts {
   static constexpr const char* kName = "findings";
   Diagnosis diagnosis;
   std::vector<Finding> findings;  // by score
   std::vector<NotAssessed> not_assessed;
-  int64_t rules = 0;  // that were enabled
+  int64_t rules = 0;                 // that were enabled
+  std::vector<ToolWord> tool_words;  // suggestions, the largest estimate first
 };
 
-// {"diagnosis": ..., "findings": [...], "not_assessed": [...]} as analysis.md names it.
+// {"diagnosis": ..., "findings": [...], "not_assessed": [...], "tool_findings": [...]} as analysis.md names
+// it.
 Json ToJson(const FindingsFacts& facts, const RunData& data);
 
 }  // namespace nl

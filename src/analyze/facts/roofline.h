@@ -30,6 +30,7 @@ struct RooflinePoint {
   std::optional<double> roof_ns;       // of all calls
   std::string bound;                   // compute or memory; empty: unknown
   std::string reason;                  // why something above is unknown
+  bool counted = false;                // flops and bytes were measured, not told by shapes
 
   std::optional<double> Ai() const;  // FLOPs per byte
   std::optional<double> Tflops() const;
@@ -46,7 +47,11 @@ struct RooflineFacts {
   std::string peaks_reason;            // why a device has none; empty when all have
   int64_t device_ns = 0;               // all kernels
   int64_t assessed_ns = 0;             // those of points with an efficiency
-  static constexpr std::string_view kSource = "shapes";
+  // By kernel name, of the executions with counters alone: what they did and moved, and the
+  // larger of their measured shares of peak.
+  std::vector<RooflinePoint> counted;
+  int64_t counted_ns = 0;
+  static constexpr std::string_view kSource = "shapes", kCounted = "counters";
 };
 
 // With at most `limit` points and kernels.

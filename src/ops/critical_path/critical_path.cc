@@ -118,6 +118,7 @@ class CriticalPathOp final : public Op {
       questions.push_back(std::move(question));
     }
     NL_ASSIGN(const OpenAnalysis open, Analyze(context, params_));
+    NL_TRY(NeedTimeline(open));
     NL_ASSIGN(const CriticalPathFacts* facts, open.analysis->Need<CriticalPathFacts>());
     NL_ASSIGN(const TimelineFacts* timeline, open.analysis->Need<TimelineFacts>());
     const RunData& data = open.analysis->data();

@@ -107,6 +107,11 @@ class FindingsOp final : public Op {
             "refs": {"type": "array", "items": {"type": "string"}}, "evidence": {"$ref": "#/definitions/evidence"}}}},
         "findings_total": {"type": "integer", "minimum": 0}, "rules": {"type": "integer"},
         "rules_files": {"type": "array", "items": {"type": "string"}},
+        "tool_findings": {"type": "array", "description": "what the profiling tool itself suggests; its word, not a rule of ours",
+          "items": {"type": "object", "required": ["tool", "rule", "kernel", "executions", "kernel_ms", "speedup_pct", "message"],
+            "properties": {"tool": {"type": "string"}, "rule": {"type": "string"}, "kernel": {"type": "string"},
+              "executions": {"type": "integer"}, "kernel_ms": {"type": "number"}, "speedup_pct": {"type": ["number", "null"]},
+              "scope": {"type": ["string", "null"]}, "estimated_ms": {"type": ["number", "null"]}, "message": {"type": "string"}}}},
         "not_assessed": {"type": "array", "items": {"type": "object", "required": ["rule", "needs"],
           "properties": {"rule": {"type": "string"}, "needs": {"type": "array", "items": {"type": "string"}},
             "advice": {"type": ["string", "null"]}}}}},
@@ -157,6 +162,7 @@ class FindingsOp final : public Op {
     const auto total = r["findings_total"].get<size_t>();
     if (total > number) out += fmt::format("\n{} more: --limit {}\n", total - number, total);
     if (number == 0) out += "\nNo findings.\n";
+    if (!r["tool_findings"].empty()) out += "\n" + ToolText(r["tool_findings"], width);
     if (!r["not_assessed"].empty()) out += "\n" + NotAssessedText(r, width);
     return out;
   }
@@ -197,6 +203,37 @@ class FindingsOp final : public Op {
     out += Para("evidence: " + EvidenceText(f["evidence"]), width, 3);
     for (const Json& s : f["suggestions"]) out += Para("- " + s.get<std::string>(), width, 3);
     return out;
+  }
+
+  // Another program's opinion, marked as such.
+  static std::string ToolText(const Json& words, int width) {
+    constexpr size_t kShown = 6;
+    std::string out = Para(fmt::format("What {} itself suggests (its words and estimates, not checked here):",
+                                       words[0]["tool"].get<std::string>()),
+                           width, 0);
+    for (size_t i = 0; i < std::min(kShown, words.size()); ++i) {
+      const Json& w = words[i];
+      std::string head =
+          fmt::format("- {} [{}]", w["kernel"].get<std::string>(), w["rule"].get<std::string>());
+      if (w["executions"] > 1) head += fmt::format(", {} executions", HumanCount(w["executions"]));
+      head += fmt::format(", {}", HumanMs(w["kernel_ms"]));
+      if (!w["estimated_ms"].is_null())
+        head += fmt::format(": it estimates {} less", HumanMs(w["estimated_ms"]));
+      else if (!w["speedup_pct"].is_null())
+        head += fmt::format(": it estimates up to {:.0f} % less of a part", w["speedup_pct"].get<double>());
+      out += Para(head, width, 0) + Para(FirstSentences(w["message"]), width, 3);
+    }
+    if (words.size() > kShown)
+      out += fmt::format("{} more: SELECT * FROM tool_finding\n", words.size() - kShown);
+    return out;
+  }
+  // As much of a long text as a screen can take.
+  static std::string FirstSentences(const std::string& text) {
+    constexpr size_t kMost = 240;
+    if (text.size() <= kMost) return text;
+    const size_t stop = text.rfind(". ", kMost);
+    return stop == std::string::npos ? text.substr(0, text.rfind(' ', kMost)) + " ..."
+                                     : text.substr(0, stop + 1);
   }
 
   static std::string NotAssessedText(const Json& r, int width) {

@@ -44,6 +44,7 @@ class IdleOp final : public Op {
 
   Result<Reply> Run(OpContext& context) override {
     NL_ASSIGN(const OpenAnalysis open, Analyze(context, params_));
+    NL_TRY(NeedTimeline(open));
     NL_ASSIGN(const IdleFacts* facts, open.analysis->Need<IdleFacts>());
     const auto& timeline = open.analysis->facts().Get<TimelineFacts>();
     Reply reply;

@@ -17,6 +17,7 @@
 #include "ledger/bundle.h"
 #include "ledger/run_tables.h"
 #include "model/schema.h"
+#include "ops/import/attach.h"
 #include "ops/open_store.h"
 #include "ops/settings.h"
 
@@ -113,7 +114,8 @@ class ImportOp final : public Op {
     info.cost = Cost::kSeconds;
     info.writes = true;
     info.reply_schema = SchemaFromText(
-        R"({"type": "object", "required": ["runs"], "properties": {"errors": {"type": "array"}, "runs": {"type": "array", "items": {
+        R"({"type": "object", "required": ["runs"], "properties": {"errors": {"type": "array"}, "attached": {"type": "object",
+      "required": ["run_id", "attachment_id", "duplicate", "files", "kernels", "matched", "unmatched"]}, "runs": {"type": "array", "items": {
       "type": "object", "required": ["run_id", "duplicate", "files"], "properties": {
         "run_id": {"type": "string"}, "duplicate": {"type": "boolean"}, "files": {"type": "array", "items": {"type": "string"}},
         "adapter": {"type": "string"}, "events": {"type": "integer"}, "source_bytes": {"type": "integer"}, "stored_bytes": {"type": "integer"},
@@ -132,6 +134,9 @@ class ImportOp final : public Op {
     b.Add("model", model_, "Name of the model that ran; otherwise taken from the file name");
     b.Add("tag", tags_, "Tag for the new runs").KeyValue();
     b.Add("allow_truncated", allow_truncated_, "Keep the whole events of a file that ends in the middle");
+    b.Add("attach", attach_,
+          "Run to add the counters of the file to, kernel by kernel, instead of making a run")
+        .Run();
     b.Add("force", force_, "Import again even when the same bytes are already in the store");
   }
 
@@ -155,6 +160,11 @@ class ImportOp final : public Op {
     NL_ASSIGN(const std::unique_ptr<Store> store, OpenStore(context, Store::Mode::kReadWrite));
     Reply reply;
     reply.json["runs"] = Json::array();
+    if (!attach_.empty()) {
+      if (groups.size() != 1) return InvalidInput("--attach takes one file");
+      NL_ASSIGN(reply.json["attached"], AttachFile(context, *store, attach_, Request(context, groups[0])));
+      return reply;
+    }
     for (const Group& group : groups) {
       Result<Json> run = ImportGroup(context, *store, group, tags);
       if (run.ok()) {
@@ -173,8 +183,9 @@ class ImportOp final : public Op {
     return reply;
   }
 
-  std::string Text(const Reply& reply, const TextStyle&) const override {
+  std::string Text(const Reply& reply, const TextStyle& style) const override {
     std::string out;
+    if (reply.json.contains("attached")) out += AttachedText(reply.json["attached"], style.width);
     for (const Json& run : reply.json["runs"]) out += RunText(run);
     return out;
   }
@@ -205,6 +216,30 @@ class ImportOp final : public Op {
     return found ? std::optional(found->run_id) : std::nullopt;
   }
 
+  // Buffers are in proportion to the row groups and the pieces of text.
+  static double MemoryShare(const OpContext& context) {
+    return static_cast<double>(std::max<int64_t>(context.settings->GetInt("import_memory_mb"), 32)) / 512;
+  }
+
+  ImportRequest Request(const OpContext& context, const Group& group) const {
+    ImportRequest request;
+    request.paths = group.paths;
+    request.format = format_;
+    request.model_name = model_;
+    request.options.threads = static_cast<int>(context.settings->GetInt("threads"));
+    request.options.chunk_bytes = static_cast<size_t>(std::min(1.0, MemoryShare(context)) *
+                                                      static_cast<double>(request.options.chunk_bytes));
+    request.options.allow_truncated = allow_truncated_;
+    request.options.cancelled = context.cancelled;
+    if (context.progress) {
+      const std::string what = "importing " + std::filesystem::path(group.paths.front()).filename().string();
+      request.options.progress = [&context, what](int64_t done, int64_t total) {
+        context.progress(what, done, std::max<int64_t>(total, 0));
+      };
+    }
+    return request;
+  }
+
   Result<Json> ImportGroup(OpContext& context, Store& store, const Group& group, const TextMap& tags) const {
     if (format_.empty() && group.paths.size() == 1 && LooksLikeBundle(group.paths[0]))
       return ImportBundle(context, store, group, tags);
@@ -215,26 +250,9 @@ class ImportOp final : public Op {
     }
     const auto began = std::chrono::steady_clock::now();
     NL_ASSIGN(StagedRun staged, store.Stage());
-    // Buffers are in proportion to the row groups and the pieces of text.
-    const double memory =
-        static_cast<double>(std::max<int64_t>(context.settings->GetInt("import_memory_mb"), 32)) / 512;
+    const double memory = MemoryShare(context);
     RunTables tables(staged.path(), static_cast<size_t>(std::min(4.0, memory) * RunTables::kRowsPerGroup));
-    ImportRequest request;
-    request.paths = group.paths;
-    request.format = format_;
-    request.model_name = model_;
-    request.options.threads = static_cast<int>(context.settings->GetInt("threads"));
-    request.options.chunk_bytes =
-        static_cast<size_t>(std::min(1.0, memory) * static_cast<double>(request.options.chunk_bytes));
-    request.options.allow_truncated = allow_truncated_;
-    request.options.cancelled = context.cancelled;
-    if (context.progress) {
-      const std::string what = "importing " + std::filesystem::path(group.paths.front()).filename().string();
-      request.options.progress = [&context, what](int64_t done, int64_t total) {
-        context.progress(what, done, std::max<int64_t>(total, 0));
-      };
-    }
-    NL_ASSIGN(ImportResult result, ImportFiles(request, tables));
+    NL_ASSIGN(ImportResult result, ImportFiles(Request(context, group), tables));
     return CommitRun(store, std::move(staged), result, tags, began, group);
   }
 
@@ -280,6 +298,7 @@ class ImportOp final : public Op {
              {"wall_ms", doc.summary.total_duration_ms}};
     const std::optional<double> utilization = doc.summary.Metric("gpu_utilization");
     run["gpu_utilization"] = utilization ? Json(*utilization) : Json();
+    run["clock"] = doc.clock ? Json(doc.clock->source) : Json();
     run["device"] = row.device;
     run["precision"] = row.precision;
     run["top_bottleneck"] = doc.summary.top_bottleneck ? Json(*doc.summary.top_bottleneck) : Json();
@@ -330,12 +349,13 @@ class ImportOp final : public Op {
                        HumanBytes(bytes), seconds, static_cast<double>(bytes) / 1e6 / seconds,
                        HumanBytes(run["stored_bytes"]));
     const std::string busy =
-        run["gpu_utilization"].is_null()
+        run.value("clock", "") == kClockOfOrder ? "kernels measured one at a time, no timeline"
+        : run["gpu_utilization"].is_null()
             ? "no device work"
             : fmt::format("device busy {:.1f} %", 100 * run["gpu_utilization"].get<double>());
-    out +=
-        fmt::format("  wall {}, {}{}\n", HumanMs(run["wall_ms"]), busy,
-                    run["device"].get<std::string>().empty() ? "" : ", " + run["device"].get<std::string>());
+    out += fmt::format(
+        "  {} {}, {}{}\n", run.value("clock", "") == kClockOfOrder ? "sum" : "wall", HumanMs(run["wall_ms"]),
+        busy, run["device"].get<std::string>().empty() ? "" : ", " + run["device"].get<std::string>());
     if (!run["top_bottleneck"].is_null())
       out += fmt::format("  top kernel  {}\n", run["top_bottleneck"].get<std::string>());
     for (const Json& op : run["top_ops"]) {
@@ -351,7 +371,7 @@ class ImportOp final : public Op {
   }
 
   std::vector<std::string> paths_, tags_;
-  std::string format_, model_;
+  std::string format_, model_, attach_;
   bool allow_truncated_ = false, force_ = false;
 };
 

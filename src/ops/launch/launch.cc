@@ -39,6 +39,7 @@ class LaunchOp final : public Op {
 
   Result<Reply> Run(OpContext& context) override {
     NL_ASSIGN(const OpenAnalysis open, Analyze(context, params_));
+    NL_TRY(NeedTimeline(open));
     NL_ASSIGN(const LaunchFacts* facts, open.analysis->Need<LaunchFacts>());
     const auto& timeline = open.analysis->facts().Get<TimelineFacts>();
     Reply reply;

@@ -35,6 +35,7 @@ class OverlapOp final : public Op {
 
   Result<Reply> Run(OpContext& context) override {
     NL_ASSIGN(const OpenAnalysis open, Analyze(context, params_));
+    NL_TRY(NeedTimeline(open));
     NL_ASSIGN(const AccountingFacts* facts, open.analysis->Need<AccountingFacts>());
     Reply reply;
     reply.json = ToJson(*facts, open.analysis->facts().Get<TimelineFacts>(), open.analysis->data());

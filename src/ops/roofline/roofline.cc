@@ -59,6 +59,8 @@ class RooflineOp final : public Op {
       "properties": {"run_id": {"type": "string"},
         "points": {"type": "array", "items": {"$ref": "#/definitions/point"}},
         "kernels": {"type": "array", "items": {"$ref": "#/definitions/point"}},
+        "counted": {"type": "array", "description": "kernels by their measured counters", "items": {"$ref": "#/definitions/point"}},
+        "counted_ms": {"type": "number"},
         "peaks": {"type": "array", "items": {"type": "object", "required": ["device", "source"]}},
         "peaks_reason": {"type": ["string", "null"]},
         "device_ms": {"type": "number"}, "assessed_ms": {"type": "number"}},
@@ -91,7 +93,8 @@ class RooflineOp final : public Op {
     for (const Json& p : r["peaks"]) out += Line(PeaksText(p), style);
     if (r["peaks_reason"].is_string())
       out += Line("efficiency is unknown: " + r["peaks_reason"].get<std::string>(), style);
-    if (r["points"].empty()) return out + "no kernel of this run is linked to a framework op\n";
+    if (r["points"].empty())
+      return out + "no kernel of this run is linked to a framework op\n" + CountedText(r, style);
     out += Line(fmt::format("efficiency is known for {} of {} kernel time; FLOPs and bytes from input shapes",
                             HumanMs(r["assessed_ms"]), HumanMs(r["device_ms"])),
                 style);
@@ -122,10 +125,40 @@ class RooflineOp final : public Op {
       if (r["peaks_reason"] != reason)
         out += Line(fmt::format("not assessed, {} of the above: {}", HumanMs(ms), reason), style);
     }
-    return out;
+    return out + CountedText(r, style);
   }
 
  private:
+  // Kernels with hardware counters: what was measured, not what shapes tell.
+  static std::string CountedText(const Json& r, const TextStyle& style) {
+    if (r["counted"].empty()) return "";
+    std::string out =
+        "\n" +
+        Line(fmt::format("measured by counters, {} of {} kernel time; EFF is the larger of SM and DRAM "
+                         "throughput against its peak",
+                         HumanMs(r["counted_ms"]), HumanMs(r["device_ms"])),
+             style);
+    TextTable table({{"KERNEL", Align::kLeft, true, 16},
+                     {"CALLS", Align::kRight, false, 0},
+                     {"GPU", Align::kRight, false, 0},
+                     {"TFLOP/s", Align::kRight, false, 0},
+                     {"GB/s", Align::kRight, false, 0},
+                     {"AI", Align::kRight, false, 0},
+                     {"BOUND", Align::kLeft, false, 0},
+                     {"EFF", Align::kRight, false, 0}});
+    for (const Json& p : r["counted"]) {
+      const Json& efficiency = p["efficiency"];
+      table.AddRow({p["kernel"].is_null() ? "-" : p["kernel"].get<std::string>(), HumanCount(p["calls"]),
+                    HumanMs(p["t_measured_ms"]), Number(p["tflops"]), Number(p["gbps"]), Number(p["ai"]),
+                    p["bound"].is_null() ? "-" : p["bound"].get<std::string>(),
+                    efficiency.is_null() ? "-" : fmt::format("{:.0f} %", 100 * efficiency.get<double>())});
+    }
+    out += "\n" + table.Render(style.width, style.color);
+    const size_t total = r["counted_total"], shown = r["counted"].size();
+    if (total > shown)
+      out += fmt::format("{} more; --limit shows them\n", HumanCount(static_cast<int64_t>(total - shown)));
+    return out;
+  }
   static std::string Line(const std::string& text, const TextStyle& style) {
     return Wrap(text, style.width, 2) + "\n";
   }

@@ -60,6 +60,8 @@ Result<Json> CountersJson(Snapshot& snapshot) {
 // A summary answers at once; explaining millions of events takes a second that `idle` and `stages` may take.
 constexpr int64_t kMaxExplainedEvents = 500'000;
 
+constexpr char kNoTimeline[] = "each kernel was run alone and measured: there is no timeline";
+
 // Why the devices were idle and the stages, where that costs no wait; else null with the reason.
 Status Explain(const OpContext& context, const CatalogRun& run, Json& out) {
   out["idle"] = out["stages"] = out["explained_reason"] = Json();
@@ -71,6 +73,12 @@ Status Explain(const OpContext& context, const CatalogRun& run, Json& out) {
   AnalysisParams params;
   params.run = run.run_id;
   NL_ASSIGN(const OpenAnalysis open, Analyze(context, params));
+  if (open.analysis->data().OrderOnly()) {
+    out["explained_reason"] = kNoTimeline;
+    for (Json& device : out["devices"])
+      device["idle_ms"] = device["utilization"] = device["overlap_ms"] = Json();
+    return {};
+  }
   NL_ASSIGN(const IdleFacts* idle, open.analysis->Need<IdleFacts>());
   Json idle_json = ToJson(*idle, open.analysis->facts().Get<TimelineFacts>(), open.analysis->data());
   Json& causes = idle_json["causes"];
@@ -161,7 +169,9 @@ class SummaryOp final : public Op {
   std::string Text(const Reply& reply, const TextStyle& style) const override {
     const Json& r = reply.json;
     std::string out = fmt::format("{}  {}\n", r["run_id"].get<std::string>(), r["model"].get<std::string>());
-    out += fmt::format("wall {}", HumanMs(r["wall_ms"]));
+    const bool order_only = r["explained_reason"] == kNoTimeline;
+    out += fmt::format("{} {}", order_only ? "kernels, one after the other," : "wall", HumanMs(r["wall_ms"]));
+    if (order_only) out += fmt::format("\n{}", kNoTimeline);
     if (r["devices"].empty()) out += ", no device work recorded";
     out += "\n";
     for (const Json& d : r["devices"]) out += DeviceText(d);
@@ -185,6 +195,10 @@ class SummaryOp final : public Op {
 
   static std::string DeviceText(const Json& d) {
     const auto ms = [&d](const char* key) { return HumanMs(d[key].get<double>()); };
+    if (d["utilization"].is_null() && d["idle_ms"].is_null()) {
+      return fmt::format("device {}{}: compute {}\n", d["index"].is_null() ? "?" : DumpJson(d["index"]),
+                         d["name"].is_null() ? "" : " " + d["name"].get<std::string>(), ms("compute_ms"));
+    }
     std::string out = fmt::format(
         "device {}{}{}: busy {} ({:.1f} %), idle {}\n", d["index"].is_null() ? "?" : DumpJson(d["index"]),
         d["rank"].is_null() ? "" : fmt::format(" of rank {}", d["rank"].get<int>()),

@@ -120,12 +120,17 @@ class Judge {
 
 std::vector<std::string> WhatWouldSettle(const Features& features, const std::string& nearest) {
   std::vector<std::string> out;
+  if (features.Has("device_work") && !features.run.Number("run.wall_ms"))
+    out.push_back("a recording with a timeline: these kernels were measured one at a time");
   if (!features.Has("device_work")) out.push_back("a recording with device activity (kernels and copies)");
   if (features.Has("device_work") && !features.Has("launches"))
     out.push_back("runtime API calls linked to kernels, to tell waiting for the host from waiting for work");
   if (nearest == "gpu_bound_compute" || nearest == "gpu_bound_memory" || nearest.empty() ||
-      nearest == "balanced")
-    out.push_back("kernel counters (SM and DRAM throughput) of the top kernels, to tell compute from memory");
+      nearest == "balanced") {
+    if (!features.Has("kernel_counters"))
+      out.push_back(
+          "kernel counters (SM and DRAM throughput) of the top kernels, to tell compute from memory");
+  }
   if (features.Has("device_work") && !features.Has("shapes"))
     out.push_back("input shapes (record_shapes=True), for the arithmetic intensity of matrix products");
   if (out.empty()) out.push_back("a longer recording of the steady state, without start-up");

@@ -4,6 +4,7 @@
 
 #include "analyze/pass.h"
 #include "analyze/passes/findings/diagnosis.h"
+#include "analyze/passes/findings/tool_words.h"
 #include "analyze/rules/engine.h"
 
 namespace nl {
@@ -62,6 +63,18 @@ Json ToJson(const FindingsFacts& facts, const RunData&) {
   for (const NotAssessed& n : facts.not_assessed)
     out["not_assessed"].push_back({{"rule", n.rule}, {"needs", n.needs}, {"advice", Text(n.advice)}});
   out["rules"] = facts.rules;
+  out["tool_findings"] = Json::array();
+  for (const ToolWord& w : facts.tool_words) {
+    out["tool_findings"].push_back({{"tool", w.tool},
+                                    {"rule", w.rule},
+                                    {"kernel", w.kernel},
+                                    {"executions", w.executions},
+                                    {"kernel_ms", w.kernel_ms},
+                                    {"speedup_pct", Number(w.speedup_pct)},
+                                    {"scope", Text(w.scope)},
+                                    {"estimated_ms", Number(w.estimated_ms)},
+                                    {"message", w.message}});
+  }
   return out;
 }
 
@@ -85,6 +98,7 @@ class FindingsPass final : public Pass {
     out.findings = std::move(results.findings);
     out.not_assessed = std::move(results.not_assessed);
     out.rules = results.rules;
+    out.tool_words = ToolWords(data);
     facts.Put(std::move(out));
     return {};
   }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "analyze/facts/roofline.h"
+#include "analyze/kernel_counters.h"
 #include "analyze/pass.h"
 #include "base/sha256.h"
 
@@ -52,7 +53,7 @@ std::string SiteKey(const std::string& name, const Json& shapes, Json types) {
 class Builder {
  public:
   Builder(const RunData& data, const RooflineFacts& roofline, FingerprintFacts& out)
-      : data_(data), roofline_(roofline), out_(out) {}
+      : data_(data), roofline_(roofline), counters_(data), out_(out) {}
 
   void Build() {
     out_.source_run_sha = Sha256Hex(Canonical(data_.document));
@@ -100,21 +101,23 @@ class Builder {
     const auto duration_ms = Number(op, "duration_ms");
     if (duration_ms && total_ms > 0) v.values[0] = *duration_ms / total_ms;
     const Json kernels = Field(op, "kernels");
-    v.values[2] = Weighted(kernels, "achieved_occupancy");
-    v.values[3] = Weighted(kernels, "warp_execution_efficiency");
-    v.values[4] = Weighted(kernels, "l2_hit_rate");
+    v.values[2] = Weighted(kernels, "achieved_occupancy", Counter::kAchievedOccupancy);
+    v.values[3] = Weighted(kernels, "warp_execution_efficiency", Counter::kWarpExecutionEfficiency);
+    v.values[4] = Weighted(kernels, "l2_hit_rate", Counter::kL2HitRate);
     SetTraffic(op, kernels, SiteKey(v.name, shapes, dtypes), v);
     out_.ops.push_back(std::move(v));
   }
 
   // Mean over the kernels by their duration; null when one that took time has no value.
-  static std::optional<double> Weighted(const Json& kernels, const char* name) {
+  std::optional<double> Weighted(const Json& kernels, const char* name, Counter counter) const {
     double sum = 0, total_ms = 0;
     if (!kernels.is_array()) return std::nullopt;
     for (const Json& k : kernels) {
       const double ms = Number(k, "duration_ms").value_or(0);
-      const auto value = Number(k, name);
+      auto value = Number(k, name);
       if (ms <= 0) continue;
+      if (const CounterSum* sum = value ? nullptr : counters_.OfName(Text(k, "name")))
+        value = sum->Mean(counter);
       if (!value) return std::nullopt;
       sum += ms * *value;
       total_ms += ms;
@@ -122,15 +125,25 @@ class Builder {
     return total_ms > 0 ? std::optional<double>(sum / total_ms) : std::nullopt;
   }
 
+  // Bytes of DRAM traffic of a kernel, or of all calls of one in an aggregated timeline.
+  std::optional<double> Moved(const Json& kernel) const {
+    const auto read = Number(kernel, "dram_read_gb"), write = Number(kernel, "dram_write_gb");
+    if (read && write) return (*read + *write) * 1e9;
+    const CounterSum* sum = counters_.OfName(Text(kernel, "name"));
+    const auto bytes = sum == nullptr ? std::nullopt : sum->Sum(Counter::kDramBytes);
+    if (!bytes) return std::nullopt;
+    return *bytes / static_cast<double>(sum->executions()) * Number(kernel, "calls").value_or(1);
+  }
+
   void SetTraffic(const Json& op, const Json& kernels, const std::string& site,
                   FingerprintFacts::OpVector& v) const {
     double bytes = 0, ms = 0;
     bool counted = kernels.is_array() && !kernels.empty();
     for (size_t i = 0; counted && i < kernels.size(); ++i) {
-      const auto read = Number(kernels[i], "dram_read_gb"), write = Number(kernels[i], "dram_write_gb");
-      counted = read && write;
+      const auto moved = Moved(kernels[i]);
+      counted = moved.has_value();
       if (!counted) break;
-      bytes += (*read + *write) * 1e9;
+      bytes += *moved;
       ms += Number(kernels[i], "duration_ms").value_or(0);
     }
     const auto at = sites_.find(site);
@@ -153,6 +166,7 @@ class Builder {
 
   const RunData& data_;
   const RooflineFacts& roofline_;
+  const KernelCounters counters_;
   FingerprintFacts& out_;
   std::optional<double> peak_gbps_;
   std::map<std::string, const RooflinePoint*> sites_;

@@ -11,6 +11,7 @@
 
 #include "analyze/facts/timeline.h"
 #include "analyze/flops.h"
+#include "analyze/kernel_counters.h"
 #include "analyze/pass.h"
 
 namespace nl {
@@ -56,12 +57,14 @@ class Builder {
     GroupByCall();
     AddPoints();
     AddKernels();
+    AddCounted();
     const auto busiest = [](const RooflinePoint& a, const RooflinePoint& b) {
       return std::tie(b.measured_ns, a.op, a.dims, a.types, a.kernel, a.device) <
              std::tie(a.measured_ns, b.op, b.dims, b.types, b.kernel, b.device);
     };
     std::sort(out_.points.begin(), out_.points.end(), busiest);
     std::sort(out_.kernels.begin(), out_.kernels.end(), busiest);
+    std::sort(out_.counted.begin(), out_.counted.end(), busiest);
     for (const RooflinePoint& p : out_.points) {
       if (p.roof_ns) out_.assessed_ns += p.measured_ns;
     }
@@ -225,6 +228,46 @@ class Builder {
     for (size_t i = 0; i < out_.kernels.size(); ++i) SetRoof(out_.kernels[i], costs_.Cost(cost_of_point[i]));
   }
 
+  // Executions with counters, by kernel. Their measured throughput is a share of the peak already:
+  // no table of peaks and no guess at the type of the operands is needed.
+  void AddCounted() {
+    const KernelCounters counters(data_);
+    if (counters.empty()) return;
+    Slots slots;
+    std::vector<CounterSum> sums;
+    for (uint32_t i = 0; i < work_.size(); ++i) {
+      if (work_.kind[i] != WorkKind::kKernel) continue;
+      const CounterValues* values = counters.Of(work_.row[i]);
+      if (values == nullptr) continue;
+      bool added = false;
+      const PointKey key{work_.name[i], StringId::kNull, StringId::kNull, DeviceOf(i)};
+      RooflinePoint& p = PointAt(slots, out_.counted, key, added);
+      if (added) sums.emplace_back();
+      const int64_t ns = work_.end_ns[i] - work_.start_ns[i];
+      p.kernel = key.a;
+      p.device = key.device;
+      ++p.calls;
+      ++p.kernels;
+      p.measured_ns += ns;
+      out_.counted_ns += ns;
+      sums[static_cast<size_t>(&p - out_.counted.data())].Add(*values, ns);
+    }
+    for (size_t i = 0; i < sums.size(); ++i) SetCounted(out_.counted[i], sums[i]);
+  }
+
+  static void SetCounted(RooflinePoint& p, const CounterSum& sum) {
+    p.counted = true;
+    p.flops = sum.Sum(Counter::kFlops);
+    p.bytes = sum.Sum(Counter::kDramBytes);
+    const auto compute = sum.Mean(Counter::kSmThroughput), memory = sum.Mean(Counter::kDramThroughput);
+    if (!compute || !memory) {
+      p.reason = "SM and DRAM throughput were not both measured";
+      return;
+    }
+    p.roof_ns = std::max(*compute, *memory) * static_cast<double>(p.measured_ns);
+    p.bound = *compute > *memory ? "compute" : "memory";
+  }
+
   // Matrix units have the peak of the operands' type; the rest runs on the vector units.
   std::string PeakDtype(const RooflinePoint& p, const OpCost& cost) const {
     if (!cost.matrix) return cost.dtype == "fp64" ? "fp64" : "fp32";
@@ -314,7 +357,9 @@ Json PointJson(const RooflinePoint& p, const RunData& data) {
   out["t_measured_ms"] = static_cast<double>(p.measured_ns) / 1e6;
   out["efficiency"] = number(p.Efficiency());
   out["bound"] = p.bound.empty() ? Json() : Json(p.bound);
-  out["source"] = p.flops || p.bytes ? Json(RooflineFacts::kSource) : Json();
+  out["source"] = p.counted            ? Json(RooflineFacts::kCounted)
+                  : p.flops || p.bytes ? Json(RooflineFacts::kSource)
+                                       : Json();
   out["reason"] = p.reason.empty() ? Json() : Json(p.reason);
   return out;
 }
@@ -340,6 +385,9 @@ Json ToJson(const RooflineFacts& facts, const RunData& data, size_t limit) {
   out["points_total"] = facts.points.size();
   out["kernels"] = passes::roofline::PointsJson(facts.kernels, data, limit);
   out["kernels_total"] = facts.kernels.size();
+  out["counted"] = passes::roofline::PointsJson(facts.counted, data, limit);
+  out["counted_total"] = facts.counted.size();
+  out["counted_ms"] = static_cast<double>(facts.counted_ns) / 1e6;
   out["device_ms"] = static_cast<double>(facts.device_ns) / 1e6;
   out["assessed_ms"] = static_cast<double>(facts.assessed_ns) / 1e6;
   out["peaks"] = Json::array();

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "import/adapters/ncu/report_reader.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/utf8.h"
+#include "import/adapters/ncu/counters.h"
+#include "import/adapters/ncu/metric_value.h"
+
+namespace nl::adapters::ncu {
+
+namespace {
+
+constexpr std::string_view kDevicePrefix = "device__attribute_";
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// Records begin with their ID, the row of units with an empty one.
+bool BeginsRecord(std::string_view line) {
+  return (line.size() > 1 && line[0] == '"' && (IsDigit(line[1]) || line[1] == '"')) ||
+         line.starts_with("==") || LooksLikeHeader(line);
+}
+
+std::string_view KindOf(std::string_view type) {
+  if (type == "OPT") return "suggestion";
+  if (type == "INF") return "note";
+  if (type == "WRN") return "warning";
+  if (type == "ERR") return "error";
+  return type;
+}
+
+std::string Owned(const CsvField& field) {
+  return field.escaped ? Unescaped(field) : std::string(field.text);
+}
+
+}  // namespace
+
+Status ReportReader::Read(ByteSource& source, bool findings_only) {
+  findings_only_ = findings_only;
+  has_page_ = false;
+  CsvRecords records(source, file_.options, BeginsRecord);
+  CsvRecord record;
+  for (;;) {
+    NL_ASSIGN(const bool more, records.Next(record));
+    if (!more) break;
+    NL_TRY(TakeLine(record));
+  }
+  launches_.Finish();
+  CompareLastKernels();
+  if (saw_page_) return {};
+  return InvalidInput("there is no header line of an Nsight Compute page (\"ID\",\"Process ID\",...) in it")
+      .At(file_.path)
+      .Hint("print one with: ncu --import FILE.ncu-rep --csv --page raw");
+}
+
+Status ReportReader::Finish() {
+  launches_.PutLanes();
+  return writer_.Finish();
+}
+
+Status ReportReader::TakeLine(const CsvRecord& record) {
+  const std::string_view text = record.text;
+  if (text.empty()) return {};
+  if (text.starts_with("==")) {
+    const bool warning = text.starts_with("==WARNING==") || text.starts_with("==ERROR==");
+    file_.counters.Add(warning ? kToolWarning : kOtherLine, record.offset, text);
+    return {};
+  }
+  if (LooksLikeHeader(text) && BeginPage(record)) return {};
+  const bool begins = has_page_ && !text.empty() &&
+                      (page_.quoted ? text[0] == '"' : IsDigit(text[0]) || text[0] == ',' || text[0] == '"');
+  if (!begins) {
+    file_.counters.Add(kOtherLine, record.offset, text);
+    return {};
+  }
+  if (units_due_) {
+    units_due_ = false;
+    const bool units = TakeUnits(record);
+    DefineColumns();
+    if (units) return {};
+  }
+  Status status;
+  if (record.open_quote || !TakeRecord(record, status)) {
+    if (!record.ended) return Cut(record);
+    file_.counters.Add(kBadRecord, record.offset, text);
+    return {};
+  }
+  if (!record.ended) file_.counters.Add(kMissingLineEnd, record.offset);
+  return status;
+}
+
+// The file ends inside of a record.
+Status ReportReader::Cut(const CsvRecord& record) {
+  if (file_.options.allow_truncated && launches_.kernels() + launches_.open() > 0) {
+    file_.counters.Add(kTruncated, record.offset, record.text);
+    return {};
+  }
+  return InvalidInput("the file is truncated: it ends in the middle of a record")
+      .At(file_.path, record.offset)
+      .Hint(launches_.kernels() > 0 ? "import --allow-truncated keeps the records before the cut"
+                                    : "print the page again: ncu --import FILE.ncu-rep --csv --page raw");
+}
+
+bool ReportReader::BeginPage(const CsvRecord& record) {
+  Page page;
+  // A header that is the last of a file and has no line end may be cut.
+  if (record.open_quote || !record.ended || !ParseHeader(record.text, page)) return false;
+  launches_.NextPage(findings_only_);
+  page_ = std::move(page);
+  has_page_ = saw_page_ = true;
+  units_due_ = !page_.details;
+  units_.assign(page_.columns.size(), "");
+  launch_text_.clear();
+  metrics_now_ = metrics_before_ = 0;
+  return true;
+}
+
+bool ReportReader::TakeUnits(const CsvRecord& record) {
+  std::vector<std::string> units;
+  CsvField field;
+  const char* end = record.text.data() + record.text.size();
+  for (const char* at = record.text.data(); at <= end;) {
+    if (!NextCsvField(at, end, field)) return false;
+    if (units.empty() && !field.text.empty()) return false;
+    units.push_back(Owned(field));
+  }
+  if (units.size() != page_.columns.size()) return false;
+  units_ = std::move(units);
+  return true;
+}
+
+void ReportReader::DefineColumns() {
+  columns_.clear();
+  for (size_t i = page_.launch_columns; i < page_.columns.size(); ++i)
+    columns_.push_back(MakeMetric("", page_.columns[i], units_[i], -1));
+}
+
+ReportReader::Metric ReportReader::MakeMetric(std::string_view section, std::string_view name,
+                                              std::string_view unit, int64_t offset) {
+  const Unit base = ParseUnit(unit);
+  Metric metric;
+  metric.section = launches_.Text(section, offset);
+  metric.name = launches_.Text(name, offset);
+  metric.unit = launches_.Text(base.name, offset);
+  metric.exponent = base.exponent;
+  metric.input = FindInput(name, base.name);
+  metric.of_device = name.starts_with(kDevicePrefix);
+  if (metric.of_device) metric.attribute = name.substr(kDevicePrefix.size());
+  return metric;
+}
+
+const ReportReader::Metric& ReportReader::MetricOf(std::string_view section, std::string_view name,
+                                                   std::string_view unit, int64_t offset) {
+  key_.assign(section).append(1, '\0').append(name).append(1, '\0').append(unit);
+  const auto it = metrics_.find(key_);
+  if (it != metrics_.end()) return it->second;
+  return metrics_.emplace(key_, MakeMetric(section, name, unit, offset)).first->second;
+}
+
+void ReportReader::PutMetric(const Metric& metric, const CsvField& field, int64_t offset) {
+  KernelMetricRow row;
+  row.kernel_id = launches_.kernel_id();
+  row.section = metric.section;
+  row.name = metric.name;
+  row.unit = metric.unit;
+  const std::optional<double> number = ParseNumber(field.text, metric.exponent);
+  if (number) {
+    row.value = *number;
+  } else {
+    row.text = launches_.Text(field.escaped ? Unescaped(field) : field.text, offset);
+  }
+  writer_.batch.kernel_metric.Add(row);
+  if (!number || metric.input.input == Input::kNone) return;
+  if (metric.input.sum) {
+    // Listed in two sections, it is still one value.
+    if (std::find(summed_.begin(), summed_.end(), metric.name) != summed_.end()) return;
+    summed_.push_back(metric.name);
+  }
+  launches_.inputs().Put(metric.input, *number);
+}
+
+bool ReportReader::BeginLaunch(const CsvRecord& record, const char*& at) {
+  const char *start = record.text.data(), *end = start + record.text.size();
+  launch_.resize(page_.launch_columns);
+  CsvField field;
+  for (std::string& to : launch_) {
+    if (at > end || !NextCsvField(at, end, field)) return false;
+    to = Owned(field);
+  }
+  if (!page_.details && at > end && page_.columns.size() > page_.launch_columns) return false;
+  const bool first = launches_.kernels() + launches_.open() == 0;
+  const int64_t before = metrics_now_;
+  if (!launches_.Begin(page_, launch_, record.offset)) return false;
+  if (!first) metrics_before_ = before;
+  metrics_now_ = 0;
+  summed_.clear();
+  launch_text_.assign(start, static_cast<size_t>(std::min(at, end) - start));
+  return true;
+}
+
+bool ReportReader::TakeRecord(const CsvRecord& record, Status& status) {
+  const char* at = record.text.data();
+  // Rows of one kernel have the same text in front.
+  const bool same =
+      page_.details && !launch_text_.empty() && launches_.open() && record.text.starts_with(launch_text_);
+  if (same) {
+    at += launch_text_.size();
+  } else {
+    launch_text_.clear();
+    if (!BeginLaunch(record, at)) return false;
+  }
+  return page_.details ? TakeDetails(record, at, status) : TakeRaw(record, at, status);
+}
+
+std::string_view ReportReader::FieldOf(Role role) const {
+  const int at = page_.At(role) - static_cast<int>(page_.launch_columns);
+  return at >= 0 && static_cast<size_t>(at) < fields_.size() ? fields_[static_cast<size_t>(at)].text
+                                                             : std::string_view();
+}
+
+bool ReportReader::TakeDetails(const CsvRecord& record, const char* at, Status& status) {
+  const char* end = record.text.data() + record.text.size();
+  fields_.clear();
+  CsvField field;
+  while (at <= end) {
+    if (!NextCsvField(at, end, field)) return false;
+    fields_.push_back(field);
+  }
+  const size_t value_at = static_cast<size_t>(page_.At(Role::kMetricValue)) - page_.launch_columns;
+  // Rows of metrics end in a comma behind the value; rows of rules have every column.
+  const bool whole = fields_.size() + page_.launch_columns == page_.columns.size() ||
+                     (fields_.size() == value_at + 2 && fields_.back().text.empty());
+  if (!whole) return false;
+  const std::string_view name = FieldOf(Role::kMetricName);
+  if (!name.empty() && !findings_only_) {
+    PutMetric(MetricOf(FieldOf(Role::kSection), name, FieldOf(Role::kMetricUnit), record.offset),
+              fields_[value_at], record.offset);
+    ++metrics_now_;
+  }
+  if (!FieldOf(Role::kRuleName).empty()) TakeFinding(record.offset);
+  status = writer_.Flow();
+  return true;
+}
+
+void ReportReader::TakeFinding(int64_t offset) {
+  const auto text = [&](Role role) {
+    const int at = page_.At(role) - static_cast<int>(page_.launch_columns);
+    if (at < 0 || static_cast<size_t>(at) >= fields_.size()) return StringId::kNull;
+    const CsvField& field = fields_[static_cast<size_t>(at)];
+    return field.escaped ? launches_.Text(Unescaped(field), offset) : launches_.Text(field.text, offset);
+  };
+  ToolFindingRow row;
+  row.kernel_id = launches_.kernel_id();
+  row.tool = writer_.strings().Add("Nsight Compute");
+  row.section = text(Role::kSection);
+  row.rule = text(Role::kRuleName);
+  row.kind = launches_.Text(KindOf(FieldOf(Role::kRuleType)), offset);
+  row.message = text(Role::kRuleText);
+  row.speedup_scope = text(Role::kSpeedupType);
+  std::string_view speedup = FieldOf(Role::kSpeedup);
+  if (speedup.ends_with('%')) speedup.remove_suffix(1);
+  if (const auto number = ParseNumber(speedup)) row.estimated_speedup_pct = *number;
+  writer_.batch.tool_finding.Add(row);
+}
+
+bool ReportReader::TakeRaw(const CsvRecord& record, const char* at, Status& status) {
+  const char* end = record.text.data() + record.text.size();
+  CsvField field;
+  size_t column = 0;
+  bool good = true;
+  for (; at <= end; ++column) {
+    good = column < columns_.size() && NextCsvField(at, end, field);
+    if (!good) break;
+    Metric& metric = columns_[column];
+    if (metric.of_device) {
+      if (metric.last == field.text && metric.last_device == launches_.device()) continue;
+      metric.last = field.text;
+      metric.last_device = launches_.device();
+      if (launches_.DescribeDevice(metric.attribute, field.text, record.offset)) continue;
+      metric.last_device = NullOf<int32_t>::value;
+    }
+    if (field.text.empty() || findings_only_) continue;
+    PutMetric(metric, field, record.offset);
+    ++metrics_now_;
+    if (Status flowed = writer_.Flow(); !flowed.ok()) status = std::move(flowed);
+  }
+  if (status.ok()) status = writer_.Flow();
+  return good && column == columns_.size();
+}
+
+// Every kernel of a page has the same metrics: fewer at the end are a sign of a cut.
+void ReportReader::CompareLastKernels() {
+  if (page_.details && metrics_now_ < metrics_before_ && !findings_only_)
+    file_.counters.Add(kFewerMetrics, -1, fmt::format("{} of {}", metrics_now_, metrics_before_));
+}
+
+}  // namespace nl::adapters::ncu

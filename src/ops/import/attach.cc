@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/import/attach.h"
+
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "base/human.h"
+#include "base/terminal.h"
+#include "base/time_text.h"
+#include "import/join_kernels.h"
+#include "ledger/attachments.h"
+#include "ledger/run_tables.h"
+#include "ledger/snapshot.h"
+#include "ops/settings.h"
+
+namespace nl::ops::import {
+
+namespace {
+
+constexpr size_t kMostListed = 50;
+constexpr int64_t kRowsAtOnce = 1 << 16;
+
+// A run's kernels, as far as joining needs them.
+struct Kernels {
+  KernelColumns columns;
+  std::unique_ptr<Snapshot> snapshot;
+
+  Status Load() {
+    return snapshot->Load(columns, {"name", "start_ns", "dur_ns", "grid_x", "grid_y", "grid_z", "block_x",
+                                    "block_y", "block_z"});
+  }
+  KernelList list() const { return {columns, snapshot->strings()}; }
+};
+
+Status EncodeAll(RunTables& tables) {
+  for (;;) {
+    NL_ASSIGN(const bool more, tables.EncodeOne());
+    if (!more) return {};
+  }
+}
+
+// Copies one table, kernels renumbered as joined; rows of kernels that are not in the run
+// stay behind. Strings become those of the new table.
+template <class Columns>
+Status CopyTable(Snapshot& from, const KernelJoin& join, Columns EventBatch::*table, RunTables& to) {
+  for (int64_t first = 0;; first += kRowsAtOnce) {
+    Columns part;
+    NL_TRY(from.LoadPart(part, first, kRowsAtOnce));
+    if (part.size() == 0) return {};
+    EventBatch batch;
+    const StringId joined_by = to.strings().Add("launch_order");
+    for (size_t i = 0; i < part.size(); ++i) {
+      auto row = part.Row(i);
+      const auto kernel = static_cast<int64_t>(row.kernel_id);
+      if (kernel < 0 || static_cast<size_t>(kernel) >= join.run_row.size()) continue;
+      const int64_t run_row = join.run_row[static_cast<size_t>(kernel)];
+      if (run_row < 0) continue;
+      row.kernel_id = static_cast<RowId>(run_row);
+      (batch.*table).Add(row);
+    }
+    std::vector<ColumnSpan> spans;
+    (batch.*table).Spans(spans);
+    for (const ColumnSpan& span : spans) {
+      if (!span.remap_string) continue;
+      auto* ids = static_cast<StringId*>(span.values);
+      const bool joined = std::string_view(span.info->name) == "joined_by";
+      for (size_t i = 0; i < span.rows; ++i) {
+        if (joined)
+          ids[i] = joined_by;
+        else if (!IsNull(ids[i]))
+          ids[i] = to.strings().Add(from.strings().Text(ids[i]));
+      }
+    }
+    to.Append(batch);
+    NL_TRY(EncodeAll(to));
+  }
+}
+
+Json JoinJson(const KernelJoin& join, const Kernels& run) {
+  Json out;
+  int64_t device_ns = 0, covered_ns = 0;
+  std::vector<bool> covered(run.columns.name.size(), false);
+  for (const int64_t row : join.run_row) {
+    if (row >= 0) covered[static_cast<size_t>(row)] = true;
+  }
+  for (size_t i = 0; i < covered.size(); ++i) {
+    const int64_t ns = IsNull(run.columns.dur_ns[i]) ? 0 : run.columns.dur_ns[i];
+    device_ns += ns;
+    if (covered[i]) covered_ns += ns;
+  }
+  out["kernels"] = join.run_row.size();
+  out["matched"] = join.matched;
+  out["run_kernels"] = run.columns.name.size();
+  out["run_kernel_ms"] = static_cast<double>(device_ns) / 1e6;
+  out["covered_ms"] = static_cast<double>(covered_ns) / 1e6;
+  out["unmatched"] = Json::array();
+  for (size_t i = 0; i < std::min(kMostListed, join.unmatched.size()); ++i) {
+    const KernelJoin::Unmatched& u = join.unmatched[i];
+    const auto text = [](const std::string& t) { return t.empty() ? Json() : Json(t); };
+    out["unmatched"].push_back({{"reason", JoinFailureName(u.why)},
+                                {"meaning", JoinFailureMeaning(u.why)},
+                                {"kernel", u.kernel},
+                                {"grid", text(u.grid)},
+                                {"block", text(u.block)},
+                                {"run_launches", text(u.instead)},
+                                {"executions", u.executions}});
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<Json> AttachFile(OpContext& context, Store& store, const std::string& run_ref,
+                        const ImportRequest& request) {
+  NL_ASSIGN(const CatalogRun run, store.catalog().Resolve(run_ref));
+  NL_ASSIGN(StagedRun imported, store.Stage());
+  RunTables report_tables(imported.path());
+  NL_ASSIGN(const ImportResult result, ImportFiles(request, report_tables));
+  Kernels report, target;
+  NL_ASSIGN(std::unique_ptr<SqlSession> report_sql, OpenFolderSql(context, "attached", imported.path()));
+  report.snapshot = std::make_unique<Snapshot>(std::move(report_sql), context.cancelled);
+  NL_TRY(report.Load());
+  if (report_tables.rows(Table::kKernelCounter) + report_tables.rows(Table::kKernelMetric) +
+          report_tables.rows(Table::kToolFinding) ==
+      0) {
+    return InvalidInput("it holds no counters of kernels to attach")
+        .At(request.paths[0])
+        .Hint(
+            "without --attach it becomes a run of its own; reports with counters are listed in docs/formats");
+  }
+  NL_ASSIGN(std::unique_ptr<SqlSession> run_sql, OpenSql(context, store, {run}));
+  target.snapshot = std::make_unique<Snapshot>(std::move(run_sql), context.cancelled);
+  NL_TRY(target.Load());
+  const KernelJoin join = JoinKernels(target.list(), report.list());
+  Json out = JoinJson(join, target);
+  if (join.matched == 0) {
+    const std::string why = out["unmatched"].empty() ? "it has no kernels" : out["unmatched"][0]["meaning"];
+    return InvalidInput(fmt::format("none of its {} kernels is one of run {}: {}", report.columns.name.size(),
+                                    run.run_id, why))
+        .At(request.paths[0])
+        .Hint(
+            "both recordings must be of the same program and shapes; import it without --attach to look at "
+            "it");
+  }
+  NL_ASSIGN(StagedRun staged, store.Stage());
+  RunTables tables(staged.path());
+  NL_TRY(CopyTable(*report.snapshot, join, &EventBatch::kernel_metric, tables));
+  NL_TRY(CopyTable(*report.snapshot, join, &EventBatch::kernel_counter, tables));
+  NL_TRY(CopyTable(*report.snapshot, join, &EventBatch::tool_finding, tables));
+  NL_TRY(tables.Flush());
+  NL_TRY(EncodeAll(tables));
+  NL_TRY(tables.Finish());
+  out["tables"] = Json::object();
+  for (const Table table : {Table::kKernelMetric, Table::kKernelCounter, Table::kToolFinding}) {
+    if (tables.rows(table) > 0)
+      out["tables"][kAllTables[static_cast<size_t>(table)]->name] = tables.rows(table);
+  }
+  out["adapter"] = result.document.source.adapter;
+  out["run_id"] = run.run_id;
+  Json about = out;
+  about["content_sha256"] = result.content_sha256;
+  about["attached_at"] = Rfc3339Utc(UnixNowNs());
+  about["source_files"] = Json::array();
+  for (const SourceFile& file : result.document.source.files)
+    about["source_files"].push_back({{"name", file.name}, {"bytes", file.bytes}, {"sha256", file.sha256}});
+  NL_ASSIGN(const AttachOutcome outcome,
+            AttachTables(store, run.run_id, std::move(staged), std::move(about)));
+  out["attachment_id"] = outcome.attachment_id;
+  out["duplicate"] = outcome.duplicate;
+  out["files"] = request.paths;
+  return out;
+}
+
+std::string AttachedText(const Json& a, int width) {
+  const std::string file = std::filesystem::path(a["files"][0].get<std::string>()).filename().string();
+  std::string out = fmt::format("{}  {} {}\n", a["run_id"].get<std::string>(), file,
+                                a["duplicate"].get<bool>() ? "was already attached" : "attached");
+  const auto line = [&](const std::string& text) { out += Wrap("  " + text, width, 4) + "\n"; };
+  const double all = a["run_kernel_ms"], covered = a["covered_ms"];
+  line(fmt::format("{} of {} kernels of the file are in the run, by name, grid, block and order",
+                   HumanCount(a["matched"]), HumanCount(a["kernels"])));
+  line(fmt::format("counters for {} of {} kernels of the run, {} of {} kernel time ({:.0f} %)",
+                   HumanCount(a["matched"]), HumanCount(a["run_kernels"]), HumanMs(covered), HumanMs(all),
+                   all > 0 ? 100 * covered / all : 0));
+  constexpr size_t kShown = 8;
+  const Json& unmatched = a["unmatched"];
+  for (size_t i = 0; i < std::min(kShown, unmatched.size()); ++i) {
+    const Json& u = unmatched[i];
+    std::string text =
+        fmt::format("not matched: {} x {}", HumanCount(u["executions"]), u["kernel"].get<std::string>());
+    if (!u["grid"].is_null())
+      text += fmt::format(" {} x {}", u["grid"].get<std::string>(),
+                          u["block"].is_null() ? "" : u["block"].get<std::string>());
+    text += fmt::format(": {}", u["meaning"].get<std::string>());
+    if (!u["run_launches"].is_null()) text += fmt::format(" ({})", u["run_launches"].get<std::string>());
+    line(text);
+  }
+  if (unmatched.size() > kShown) line(fmt::format("{} more: --json lists them", unmatched.size() - kShown));
+  return out;
+}
+
+}  // namespace nl::ops::import
