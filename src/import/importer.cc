@@ -240,7 +240,9 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) 
     file_about.file_stem = StemOf(source->name(), adapter->Info().name_hints);
     about.push_back(std::move(file_about));
   }
-  if (facts.empty() && sink.rows(Table::kRange) + sink.rows(Table::kCounterSample) == 0) {
+  const int64_t without_span =
+      sink.rows(Table::kRange) + sink.rows(Table::kCounterSample) + sink.rows(Table::kCpuSample);
+  if (facts.empty() && without_span == 0) {
     return InvalidInput("there are no events in it").At(request.paths[0]);
   }
   PutFactTables(facts, tail);

@@ -6,9 +6,11 @@ A case is text in sections that begin with a line `== section`:
 
   == input [NAME]        the file to import (NAME: trace.json unless told), up to the next section
   == input latin1        the same, each character one byte: for text that is not UTF-8
+  == input unended       the same without the line end at the end
   == sqlite [NAME]       SQL that makes the database to import (NAME: trace.sqlite unless told), up to the next section;
                          `zeroed` behind it: the first page is zeros; `cut=BYTES`: it ends there; `damaged=PAGE`: that
                          page (from 1) is overwritten
+  == protobuf [NAME]     the message to import as JSON (tests/protobuf_text.py; NAME: trace.pb unless told); `cut=BYTES`: it ends there
   == sample PATH         a file below tests/cases/samples instead
   == options             further flags of `neurolens import`
   == query / == rows     SQL and the CSV it must answer; any number of pairs
@@ -32,6 +34,8 @@ ROOT = pathlib.Path(os.environ.get("NEUROLENS_ROOT", pathlib.Path(__file__).reso
 BIN = os.environ.get("NEUROLENS_BIN", str(ROOT / "build/release/neurolens"))
 CASES = ROOT / "tests/cases"
 EMPTY = "none\n"
+sys.path.insert(0, str(ROOT / "tests"))
+import protobuf_text  # noqa: E402 pylint: disable=wrong-import-position
 
 
 class Failure(Exception):
@@ -79,12 +83,18 @@ def place_input(sections, folder):
         words = heading.split()
         if words[0] == "input":
             latin1 = "latin1" in words[1:]
-            name = next((w for w in words[1:] if w != "latin1"), "trace.json")
-            (folder / name).write_bytes(body.encode("latin-1" if latin1 else "utf-8"))
+            name = next((w for w in words[1:] if w not in ("latin1", "unended")), "trace.json")
+            text = body.rstrip("\n") if "unended" in words[1:] else body
+            (folder / name).write_bytes(text.encode("latin-1" if latin1 else "utf-8"))
             return name
         if words[0] == "sqlite":
             name = words[1] if len(words) > 1 and "." in words[1] else "trace.sqlite"
             make_database(folder / name, body, [w for w in words[1:] if w != name])
+            return name
+        if words[0] == "protobuf":
+            name = next((w for w in words[1:] if "=" not in w), "trace.pb")
+            cut = next((int(w[4:]) for w in words[1:] if w.startswith("cut=")), None)
+            (folder / name).write_bytes(protobuf_text.encode(json.loads(body))[:cut])
             return name
         if words[0] == "sample":
             return str(CASES / "samples" / words[1])
