@@ -17,6 +17,8 @@
 #include "model/tables/graph.h"
 #include "model/tables/import_log.h"
 #include "model/tables/kernel.h"
+#include "model/tables/kernel_counter.h"
+#include "model/tables/kernel_metric.h"
 #include "model/tables/memcpy.h"
 #include "model/tables/memory_event.h"
 #include "model/tables/memset.h"
@@ -29,6 +31,7 @@
 #include "model/tables/string.h"
 #include "model/tables/sync.h"
 #include "model/tables/thread.h"
+#include "model/tables/tool_finding.h"
 
 namespace nl {
 
@@ -53,6 +56,9 @@ enum class Table : uint8_t {
   kCollective,
   kStep,
   kGraph,
+  kKernelMetric,
+  kKernelCounter,
+  kToolFinding,
   kString,
   kImportLog,
   kArgs,
@@ -78,18 +84,21 @@ struct EventBatch {
   CollectiveColumns collective;
   StepColumns step;
   GraphColumns graph;
+  KernelMetricColumns kernel_metric;
+  KernelCounterColumns kernel_counter;
+  ToolFindingColumns tool_finding;
   StringColumns string;
   ImportLogColumns import_log;
   ArgColumns args;
 
-  static constexpr size_t kTables = 22;
+  static constexpr size_t kTables = 25;
 
   // Every table, in the order of the members.
   std::array<ColumnSet*, kTables> Tables() {
-    return {&process, &thread,         &device,     &stream,       &kernel,      &memcpy,
-            &memset,  &sync,           &api_call,   &op,           &python_call, &range,
-            &flow,    &counter_sample, &cpu_sample, &memory_event, &collective,  &step,
-            &graph,   &string,         &import_log, &args};
+    return {&process,      &thread,       &device,     &stream,      &kernel, &memcpy,        &memset,
+            &sync,         &api_call,     &op,         &python_call, &range,  &flow,          &counter_sample,
+            &cpu_sample,   &memory_event, &collective, &step,        &graph,  &kernel_metric, &kernel_counter,
+            &tool_finding, &string,       &import_log, &args};
   }
   void Clear() {
     for (ColumnSet* table : Tables()) table->Clear();
@@ -104,7 +113,8 @@ inline constexpr std::array<const TableInfo*, EventBatch::kTables> kAllTables = 
     &OpColumns::kInfo,          &PythonCallColumns::kInfo,    &RangeColumns::kInfo,
     &FlowColumns::kInfo,        &CounterSampleColumns::kInfo, &CpuSampleColumns::kInfo,
     &MemoryEventColumns::kInfo, &CollectiveColumns::kInfo,    &StepColumns::kInfo,
-    &GraphColumns::kInfo,       &StringColumns::kInfo,        &ImportLogColumns::kInfo,
+    &GraphColumns::kInfo,       &KernelMetricColumns::kInfo,  &KernelCounterColumns::kInfo,
+    &ToolFindingColumns::kInfo, &StringColumns::kInfo,        &ImportLogColumns::kInfo,
     &ArgColumns::kInfo};
 
 }  // namespace nl

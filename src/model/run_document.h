@@ -170,6 +170,10 @@ struct DeviceClock {
   bool operator==(const DeviceClock&) const = default;
 };
 
+// ClockFacts::source of a run whose durations were measured one by one: its starts tell the
+// order only, so nothing about gaps, overlap or utilisation can be said.
+inline constexpr char kClockOfOrder[] = "order";
+
 struct ClockFacts {
   std::string source = "trace";
   std::optional<double> error_bound_ns;
