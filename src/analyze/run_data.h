@@ -30,6 +30,7 @@ struct RunData {
   RangeColumns range;
   StepColumns step;
   CollectiveColumns collective;
+  CpuSampleColumns cpu_sample;
   MemoryEventColumns memory_event;
   ImportLogColumns import_log;
   Json document = Json::object();  // run.json

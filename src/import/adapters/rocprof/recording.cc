@@ -304,12 +304,11 @@ Status Recording::AddDeviceSpan(const Call& s, const AgentPlace& agent, std::str
 }
 
 void Recording::AddMetric(RowId kernel, StringId name, double value) {
-  ArgRow arg;
-  arg.owner = kernel_table_;
-  arg.owner_id = kernel;
-  arg.key = name;
-  arg.value = writer.strings().Add(fmt::format("{}", value));
-  writer.batch.args.Add(arg);
+  KernelMetricRow r;
+  r.kernel_id = kernel;
+  r.name = name;
+  r.value = value;
+  writer.batch.kernel_metric.Add(r);
 }
 
 RowId Recording::KernelOf(int64_t dispatch_id) {
