@@ -45,6 +45,33 @@ class RocprofAdapter final : public Adapter {
     return CsvPart(head).empty() ? 0 : 90;
   }
 
+  // The CSV files of one recording stand beside each other; a JSON and a table of v1 are whole.
+  FileRole Role(std::string_view head, std::string_view file_name) const override {
+    FileRole role;
+    role.part = CsvPart(head);
+    if (role.part == "dispatches") role.part.clear();
+    role.set = CsvSet(file_name);
+    return role;
+  }
+
+  Status ImportParts(std::vector<ImportFile>& files) const override {
+    if (files.size() == 1) return Import(files[0]);
+    std::vector<std::string> heads(files.size());
+    std::vector<std::unique_ptr<PeekedSource>> sources;
+    std::vector<ImportFile> whole;
+    for (size_t i = 0; i < files.size(); ++i) {
+      NL_TRY(Peek(files[i], heads[i]));
+      sources.push_back(std::make_unique<PeekedSource>(files[i].source, heads[i]));
+    }
+    for (size_t i = 0; i < files.size(); ++i) {
+      ImportFile& f = files[i];
+      whole.push_back({*sources[i], f.path, f.options, f.sink, f.facts, f.about, f.counters});
+    }
+    std::vector<std::pair<ImportFile*, std::string>> parts;
+    for (size_t i = 0; i < files.size(); ++i) parts.emplace_back(&whole[i], CsvPart(heads[i]));
+    return ImportCsv(parts);
+  }
+
   Status Import(ImportFile& file) const override {
     std::string head;
     NL_TRY(Peek(file, head));
