@@ -61,6 +61,10 @@ bool JsonCursor::More() {
 }
 
 void JsonCursor::Seek(int64_t offset) {
+  if (offset >= base_ && offset - base_ <= static_cast<int64_t>(size_)) {
+    at_ = static_cast<size_t>(offset - base_);
+    return;
+  }
   base_ = offset;
   at_ = size_ = 0;
   ended_ = false;

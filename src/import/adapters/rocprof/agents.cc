@@ -59,12 +59,14 @@ std::optional<int64_t> MemoryOf(const Json& agent) {
 void Agents::Add(const Json& json) {
   if (!json.is_object()) return;
   Agent agent;
+  if (const auto id = json.find("id"); id != json.end() && id->is_object())
+    agent.handle = IntOf(*id, "handle");
+  // Every process of a recording describes the same machine.
+  if (agent.handle && ByHandle(*agent.handle).known) return;
   agent.is_gpu = IsGpu(json);
   int32_t& count = agent.is_gpu ? gpus_ : cpus_;
   agent.index = SmallOf(json, "logical_node_type_id").value_or(count);
   ++count;
-  if (const auto id = json.find("id"); id != json.end() && id->is_object())
-    agent.handle = IntOf(*id, "handle");
   agent.node = IntOf(json, "node_id");
   agent.logical = IntOf(json, "logical_node_id");
   agent.json = json;

@@ -110,6 +110,7 @@ class JsonRecording {
     kinds_.clear();
     markers_.clear();
     counters_.clear();
+    has_agents_ = has_symbols_ = false;
     pid_ = kNone;
     NL_TRY(ForKeys([&](const std::string& key) { return ReadPart(key); }));
     return EndProcess();
