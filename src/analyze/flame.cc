@@ -356,7 +356,10 @@ std::string SpeedscopeText(const FlameTree& tree, const RunData& data, const Tim
         "{}{{\"type\":\"sampled\",\"name\":\"{} time\",\"unit\":\"{}\",\"startValue\":0,"
         "\"endValue\":{},\n\"samples\":[{}],\n\"weights\":[{}]}}",
         device ? ",\n" : "", device ? "device" : "host",
-        tree.unit.empty() ? "nanoseconds" : tree.unit == "bytes" ? "bytes" : "none", total_ns, samples, weights);
+        tree.unit.empty()      ? "nanoseconds"
+        : tree.unit == "bytes" ? "bytes"
+                               : "none",
+        total_ns, samples, weights);
   }
   return fmt::format(
       "{{\"$schema\":\"https://www.speedscope.app/"

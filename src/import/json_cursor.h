@@ -59,9 +59,9 @@ class JsonCursor {
 
   const ImportFile* file_;
   UniqueFd fd_;
-  std::vector<char> bytes_;      // with padding behind size_
-  size_t at_ = 0, size_ = 0;     // of bytes_
-  int64_t base_ = 0;             // offset of bytes_[0] in the file
+  std::vector<char> bytes_;   // with padding behind size_
+  size_t at_ = 0, size_ = 0;  // of bytes_
+  int64_t base_ = 0;          // offset of bytes_[0] in the file
   bool ended_ = false, truncated_ = false;
   std::optional<Error> failure_;  // of reading
 };

@@ -12,7 +12,8 @@ using testing_import::TraceFile;
 // A cursor over a text, read in pieces of `chunk` bytes.
 struct Opened {
   explicit Opened(std::string_view text, size_t chunk = 3)
-      : trace(text), source(*OpenByteSource(trace.path())), file{*source, path, options, sink, facts, about, counters} {
+      : trace(text), source(*OpenByteSource(trace.path())), file{*source, path,  options, sink,
+                                                                 facts,   about, counters} {
     options.chunk_bytes = chunk;
     cursor.emplace(*JsonCursor::Open(trace.path(), file));
   }

@@ -26,8 +26,7 @@ inline bool ReadVarint(const char*& p, const char* end, uint64_t& value) {
 
 class WireReader {
  public:
-  explicit WireReader(std::string_view message)
-      : p_(message.data()), end_(message.data() + message.size()) {}
+  explicit WireReader(std::string_view message) : p_(message.data()), end_(message.data() + message.size()) {}
 
   // The next field; false at the end, or where the bytes are no field.
   bool Next() {

@@ -32,9 +32,9 @@ TEST(WireReader, ReadsEveryKindOfField) {
 }
 
 TEST(WireReader, BytesThatAreNoMessageEndIt) {
-  for (const std::string_view bytes :
-       {"\x08"sv, "\x12\x05\x61"sv, "\x19\x00"sv, "\x0b"sv, "\x00\x01"sv,
-        "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"sv, "\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"sv}) {
+  for (const std::string_view bytes : {"\x08"sv, "\x12\x05\x61"sv, "\x19\x00"sv, "\x0b"sv, "\x00\x01"sv,
+                                       "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"sv,
+                                       "\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"sv}) {
     WireReader r(bytes);
     while (r.Next()) {
     }

@@ -134,15 +134,18 @@ class FlameOp final : public Op {
   std::string Text(const Reply& reply, const TextStyle& style) const override {
     const Json& r = reply.json;
     const bool counted = !r["unit"].is_null();
-    std::string out =
-        counted ? fmt::format("{} {} in {} frames; sums without times", HumanCount(r["weight"]),
-                              r["unit"].get<std::string>(), HumanCount(r["frames"]))
-                : fmt::format("{} of host calls, {} of device work, {} frames", HumanMs(r["host_ms"]),
-                              HumanMs(r["gpu_ms"]), HumanCount(r["frames"]));
+    std::string out = counted
+                          ? fmt::format("{} {} in {} frames; sums without times", HumanCount(r["weight"]),
+                                        r["unit"].get<std::string>(), HumanCount(r["frames"]))
+                          : fmt::format("{} of host calls, {} of device work, {} frames",
+                                        HumanMs(r["host_ms"]), HumanMs(r["gpu_ms"]), HumanCount(r["frames"]));
     if (r["folded"] > 0) out += fmt::format(" ({} light ones folded)", HumanCount(r["folded"]));
     out += "\n";
     if (!r["out"].is_null()) return out + fmt::format("Written to {}\n", r["out"].get<std::string>());
-    TextTable table({{counted ? "TOTAL" : r["time"] == "device" ? "DEVICE" : "HOST", Align::kRight, false, 0},
+    TextTable table({{counted                 ? "TOTAL"
+                      : r["time"] == "device" ? "DEVICE"
+                                              : "HOST",
+                      Align::kRight, false, 0},
                      {"SELF", Align::kRight, false, 0},
                      {"SHARE", Align::kRight, false, 0},
                      {counted ? "STACKS" : "CALLS", Align::kRight, false, 0},
@@ -157,8 +160,9 @@ class FlameOp final : public Op {
         return counted ? HumanCount(row[count]) : HumanMs(row[time]);
       };
       table.AddRow({weight(device ? "gpu_total_ms" : "host_total_ms", "weight"),
-                    weight(device ? "gpu_self_ms" : "host_self_ms", "self_weight"), HumanPercent(row["share"], 1),
-                    HumanCount(row["calls"]), indent + row["name"].get<std::string>()});
+                    weight(device ? "gpu_self_ms" : "host_self_ms", "self_weight"),
+                    HumanPercent(row["share"], 1), HumanCount(row["calls"]),
+                    indent + row["name"].get<std::string>()});
     }
     return out + "\n" + table.Render(style.width, style.color);
   }

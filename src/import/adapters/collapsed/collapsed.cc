@@ -16,13 +16,14 @@ namespace nl::adapters::collapsed {
 
 namespace {
 
-constexpr CounterInfo kBadLine{"bad_line", Severity::kDataLoss, "Line that is no stack with a number behind it",
+constexpr CounterInfo kBadLine{"bad_line", Severity::kDataLoss,
+                               "Line that is no stack with a number behind it",
                                "The line is kept in import_log; the others were read"};
 constexpr CounterInfo kBadUtf8{"bad_utf8", Severity::kNotice, "Text that is not UTF-8",
                                "Each bad byte was replaced by U+FFFD"};
-constexpr CounterInfo kNoTimeline{"no_timeline", Severity::kInfo,
-                                  "Stacks are sums over the whole recording: there are no times in it",
-                                  "Use `neurolens flame`; for a timeline, record with a tool that keeps times"};
+constexpr CounterInfo kNoTimeline{
+    "no_timeline", Severity::kInfo, "Stacks are sums over the whole recording: there are no times in it",
+    "Use `neurolens flame`; for a timeline, record with a tool that keeps times"};
 constexpr CounterInfo kMissingLineEnd{"missing_line_end", Severity::kNotice,
                                       "Last line without its end: the file may be cut",
                                       "Compare with the size of the original; its number may lack digits"};
@@ -36,13 +37,15 @@ struct Folded {
 
 // "a;b c;d 12" -> "a;b c;d", 12. Whole numbers only: shares and differences are something else.
 bool ParseFolded(std::string_view line, Folded& to) {
-  while (!line.empty() && (line.back() == ' ' || line.back() == '\t' || line.back() == '\r')) line.remove_suffix(1);
+  while (!line.empty() && (line.back() == ' ' || line.back() == '\t' || line.back() == '\r'))
+    line.remove_suffix(1);
   const size_t space = line.find_last_of(" \t");
   if (space == std::string_view::npos || space == 0) return false;
   const std::string_view digits = line.substr(space + 1);
   if (digits[0] < '0' || digits[0] > '9' || !trace_json::ParseInt64(digits, to.weight)) return false;
   std::string_view stack = line.substr(0, space);
-  while (!stack.empty() && (stack.back() == ' ' || stack.back() == '\t' || stack.back() == ';')) stack.remove_suffix(1);
+  while (!stack.empty() && (stack.back() == ' ' || stack.back() == '\t' || stack.back() == ';'))
+    stack.remove_suffix(1);
   to.stack = stack;
   return !stack.empty();
 }
@@ -105,10 +108,12 @@ class FoldedReader {
       NL_ASSIGN(const size_t n, file_.source.Read(buffer.data() + before, want));
       buffer.resize(before + n);
       ended = n < want;
-      if (file_.options.progress) file_.options.progress(file_.source.bytes_read(), file_.source.bytes_total());
+      if (file_.options.progress)
+        file_.options.progress(file_.source.bytes_read(), file_.source.bytes_total());
       size_t at = 0;
       for (size_t end = buffer.find('\n', before); end != std::string::npos; end = buffer.find('\n', at)) {
-        NL_TRY(Put(std::string_view(buffer).substr(at, end - at), base + static_cast<int64_t>(at), lane, unit));
+        NL_TRY(
+            Put(std::string_view(buffer).substr(at, end - at), base + static_cast<int64_t>(at), lane, unit));
         at = end + 1;
       }
       if (ended && at < buffer.size()) {

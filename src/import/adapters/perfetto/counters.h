@@ -6,7 +6,8 @@
 
 namespace nl::adapters::perfetto {
 
-inline constexpr CounterInfo kBadPacket{"bad_packet", Severity::kDataLoss, "Packet whose bytes are no message",
+inline constexpr CounterInfo kBadPacket{"bad_packet", Severity::kDataLoss,
+                                        "Packet whose bytes are no message",
                                         "It was left out as far as it cannot be read"};
 inline constexpr CounterInfo kPacketNotRead{
     "packet_not_read", Severity::kInfo, "Packet of a kind this version does not read (all but track events)",
@@ -15,15 +16,17 @@ inline constexpr CounterInfo kBadDuration{
     "bad_duration", Severity::kDataLoss, "Slice that ends before it begins",
     "Kept with a null duration; packets of one track were not in order of time"};
 inline constexpr CounterInfo kBadTimestamp{"bad_timestamp", Severity::kDataLoss,
-                                           "Event without a usable time", "It cannot be placed and was left out"};
+                                           "Event without a usable time",
+                                           "It cannot be placed and was left out"};
 inline constexpr CounterInfo kEndWithoutBegin{"end_without_begin", Severity::kNotice,
                                               "Slice end without its begin",
                                               "Usual when recording started in the middle; it was left out"};
-inline constexpr CounterInfo kBeginWithoutEnd{"begin_without_end", Severity::kNotice,
-                                              "Slice begin without its end",
-                                              "Usual when recording stopped in the middle; kept with a null duration"};
+inline constexpr CounterInfo kBeginWithoutEnd{
+    "begin_without_end", Severity::kNotice, "Slice begin without its end",
+    "Usual when recording stopped in the middle; kept with a null duration"};
 inline constexpr CounterInfo kMissingInterned{
-    "missing_interned_text", Severity::kDataLoss, "Name or value whose number was not told before on its sequence",
+    "missing_interned_text", Severity::kDataLoss,
+    "Name or value whose number was not told before on its sequence",
     "Packets were lost, or recording began in the middle; the number as written is in args"};
 inline constexpr CounterInfo kUnknownClock{
     "unknown_clock", Severity::kNotice, "Event on a clock that no snapshot relates to the trace's",

@@ -14,7 +14,8 @@ namespace nl::adapters::perfetto {
 namespace {
 
 bool IsApiDomain(std::string_view category) {
-  if (category.ends_with("_runtime") || category.ends_with("_driver") || category.starts_with("hsa")) return true;
+  if (category.ends_with("_runtime") || category.ends_with("_driver") || category.starts_with("hsa"))
+    return true;
   for (const std::string_view domain : {"api_call", "osrt", "cudnn", "cublas", "rccl", "hip_compiler"}) {
     if (category == domain) return true;
   }
@@ -230,7 +231,8 @@ void EventRows::PutRange(uint64_t track, Event& e, int64_t dur_ns, std::string_v
 
 // Instants that have a table of their own.
 bool EventRows::PutInstantRow(uint64_t track, Event& e) {
-  const std::string_view category = IsNull(e.category) ? std::string_view() : writer.strings().Text(e.category);
+  const std::string_view category =
+      IsNull(e.category) ? std::string_view() : writer.strings().Text(e.category);
   if (category == "memory_event") {
     MemoryEventColumns& events = writer.batch.memory_event;
     const RowId row = writer.NextRow(Table::kMemoryEvent, events);
@@ -368,7 +370,8 @@ void EventRows::PutLanes() {
     ProcessRow row;
     row.pid = root.pid;
     if (!root.process_name.empty()) row.name = Text(root.process_name);
-    const std::string& label = !root.labels.empty() || root.is_process || root.is_thread ? root.labels : root.name;
+    const std::string& label =
+        !root.labels.empty() || root.is_process || root.is_thread ? root.labels : root.name;
     if (!label.empty()) row.labels = Text(label);
     writer.batch.process.Add(row);
   }
@@ -378,7 +381,8 @@ void EventRows::PutLanes() {
     row.process_id = static_cast<ProcessId>(first_process_ + static_cast<int64_t>(owners[i]));
     row.tid = track.is_thread ? track.tid : tracks.NumberAbove(track, "stream");
     if (!track.name.empty()) row.name = Text(track.name);
-    if (IsNull(row.tid)) row.tid_text = track.name.empty() ? Text(fmt::format("track {}", track.uuid)) : row.name;
+    if (IsNull(row.tid))
+      row.tid_text = track.name.empty() ? Text(fmt::format("track {}", track.uuid)) : row.name;
     writer.batch.thread.Add(row);
   }
 }

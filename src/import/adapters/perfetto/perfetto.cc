@@ -11,8 +11,8 @@
 #include <isa-l/igzip_lib.h>
 
 #include <algorithm>
-#include <limits>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -26,7 +26,7 @@ namespace {
 
 constexpr uint64_t kMaxPacketBytes = 256 << 20;
 constexpr size_t kMaxUnpackedBytes = 256 << 20;
-constexpr char kPacketTag = 0x0a;  // field 1, bytes
+constexpr char kPacketTag = 0x0a;                  // field 1, bytes
 constexpr uint64_t kOwnTrack = uint64_t{1} << 63;  // of a sequence whose thread has no track
 
 // The content of a zlib stream; false when it is none or unpacks to too much.
@@ -74,15 +74,15 @@ class TraceReader {
       NL_ASSIGN(const size_t n, file_.source.Read(buffer.data() + before, want));
       buffer.resize(before + n);
       ended = n < want;
-      if (file_.options.progress) file_.options.progress(file_.source.bytes_read(), file_.source.bytes_total());
+      if (file_.options.progress)
+        file_.options.progress(file_.source.bytes_read(), file_.source.bytes_total());
       size_t at = 0;
       for (;;) {
         const char* p = buffer.data() + at;
         const char* end = buffer.data() + buffer.size();
         if (p >= end) break;
         const int64_t place = base + static_cast<int64_t>(at);
-        if (*p != kPacketTag)
-          return InvalidInput("not a packet of a Perfetto trace").At(file_.path, place);
+        if (*p != kPacketTag) return InvalidInput("not a packet of a Perfetto trace").At(file_.path, place);
         ++p;
         uint64_t size = 0;
         const bool sized = ReadVarint(p, end, size);
@@ -135,7 +135,11 @@ class TraceReader {
           break;
         case 42: parts.previous_dropped = r.Number() != 0; break;
         case 58: parts.clock = static_cast<uint32_t>(r.Number()); break;
-        case 3: case 79: case 87: case 97: case 98: break;  // who wrote it, and when
+        case 3:
+        case 79:
+        case 87:
+        case 97:
+        case 98: break;  // who wrote it, and when
         default: {
           std::string_view* const to = Part(r.field(), parts);
           if (to == nullptr) {
@@ -272,8 +276,10 @@ class TraceReader {
         case 11: track = r.Number(); break;
         case 30: value = static_cast<double>(r.Int()); break;
         case 44: value = r.Double(); break;
-        case 36: case 47: event.flows.push_back(r.Number()); break;
-        case 42: case 48: event.ending_flows.push_back(r.Number()); break;
+        case 36:
+        case 47: event.flows.push_back(r.Number()); break;
+        case 42:
+        case 48: event.ending_flows.push_back(r.Number()); break;
         default: break;
       }
     }

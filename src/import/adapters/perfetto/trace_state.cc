@@ -70,7 +70,8 @@ bool Clocks::Take(std::string_view message, uint32_t sequence_id, Sequence& sequ
   return true;
 }
 
-bool Clocks::Convert(uint32_t clock, uint32_t sequence_id, Sequence& sequence, uint64_t value, int64_t& out_ns) {
+bool Clocks::Convert(uint32_t clock, uint32_t sequence_id, Sequence& sequence, uint64_t value,
+                     int64_t& out_ns) {
   out_ns = static_cast<int64_t>(value);
   if (clock == 0) clock = sequence.default_clock;
   if (clock == 0 || clock == primary_) return true;

@@ -22,7 +22,7 @@ struct Sequence {
   std::unordered_map<uint64_t, std::string> categories, names, note_names, note_texts;
   uint64_t default_track = 0;
   bool has_default_track = false;
-  uint32_t default_clock = 0;  // 0: not told
+  uint32_t default_clock = 0;                      // 0: not told
   int64_t thread_pid = kNone, thread_tid = kNone;  // of a thread descriptor in a packet of its own
   std::map<uint32_t, int64_t> incremental;         // last value of clocks that count on, in ns
   void ForgetTexts() {
@@ -49,7 +49,8 @@ struct Track {
 // Clocks: 1 REALTIME, 3 MONOTONIC, 6 BOOTTIME, ...; 64 and above are a sequence's own.
 class Clocks {
  public:
-  // ClockSnapshot: {1 clocks {1 id, 2 timestamp, 3 is_incremental, 4 unit_multiplier_ns}, 2 primary_trace_clock}
+  // ClockSnapshot: {1 clocks {1 id, 2 timestamp, 3 is_incremental, 4 unit_multiplier_ns}, 2
+  // primary_trace_clock}
   bool Take(std::string_view message, uint32_t sequence_id, Sequence& sequence);
   // `value` of a clock as time of the trace's clock, in ns. False: no snapshot relates the two.
   bool Convert(uint32_t clock, uint32_t sequence_id, Sequence& sequence, uint64_t value, int64_t& out_ns);

@@ -28,9 +28,9 @@ inline constexpr CounterInfo kBadUtf8{"bad_utf8", Severity::kNotice, "Text that 
 inline constexpr CounterInfo kSectionNotImported{"section_not_imported", Severity::kInfo,
                                                  "Part of the recording that this version does not read",
                                                  "Its name is in import_log; the recording itself has it"};
-inline constexpr CounterInfo kFieldNotImported{
-    "field_not_imported", Severity::kInfo, "Field of records that were read, which has no place in a run",
-    "Its name is in import_log; the recording itself has it"};
+inline constexpr CounterInfo kFieldNotImported{"field_not_imported", Severity::kInfo,
+                                               "Field of records that were read, which has no place in a run",
+                                               "Its name is in import_log; the recording itself has it"};
 inline constexpr CounterInfo kTruncated{"truncated", Severity::kDataLoss, "The file ends in the middle",
                                         "Everything before the cut is here; what came after is not"};
 inline constexpr CounterInfo kMissingLineEnd{

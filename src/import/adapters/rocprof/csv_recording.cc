@@ -110,7 +110,8 @@ class CsvRecording {
         std::string key = table_->columns()[i];
         std::transform(key.begin(), key.end(), key.begin(), [](unsigned char c) { return std::tolower(c); });
         const int64_t number = table_->Int(static_cast<int>(i));
-        agent[key] = IsNull(number) ? Json(ValidUtf8(Plain(table_->Text(static_cast<int>(i))))) : Json(number);
+        agent[key] =
+            IsNull(number) ? Json(ValidUtf8(Plain(table_->Text(static_cast<int>(i))))) : Json(number);
       }
       out_.agents.Add(agent);
       return {};
@@ -169,12 +170,31 @@ class CsvRecording {
 
   Status ReadKernels() {
     const DispatchColumns c = FindDispatch();
-    NoteColumns("kernel_trace",
-                {"Kind", "Agent_Id", "Queue_Id", "Stream_Id", "Thread_Id", "Process_Id", "Dispatch_Id",
-                 "Kernel_Id", "Kernel_Name", "Correlation_Id", "Start_Timestamp", "End_Timestamp",
-                 "LDS_Block_Size", "Group_Segment_Size", "Private_Segment_Size", "Scratch_Size", "VGPR_Count",
-                 "Accum_VGPR_Count", "SGPR_Count", "Workgroup_Size_X", "Workgroup_Size_Y", "Workgroup_Size_Z",
-                 "Grid_Size_X", "Grid_Size_Y", "Grid_Size_Z"});
+    NoteColumns("kernel_trace", {"Kind",
+                                 "Agent_Id",
+                                 "Queue_Id",
+                                 "Stream_Id",
+                                 "Thread_Id",
+                                 "Process_Id",
+                                 "Dispatch_Id",
+                                 "Kernel_Id",
+                                 "Kernel_Name",
+                                 "Correlation_Id",
+                                 "Start_Timestamp",
+                                 "End_Timestamp",
+                                 "LDS_Block_Size",
+                                 "Group_Segment_Size",
+                                 "Private_Segment_Size",
+                                 "Scratch_Size",
+                                 "VGPR_Count",
+                                 "Accum_VGPR_Count",
+                                 "SGPR_Count",
+                                 "Workgroup_Size_X",
+                                 "Workgroup_Size_Y",
+                                 "Workgroup_Size_Z",
+                                 "Grid_Size_X",
+                                 "Grid_Size_Y",
+                                 "Grid_Size_Z"});
     return ForRows([&]() -> Status {
       NL_ASSIGN(const RowId row, out_.AddKernel(DispatchOf(c), table_->offset(), Line()));
       (void)row;
@@ -213,7 +233,8 @@ class CsvRecording {
       copy.bytes = table_->Int(bytes);
       copy.direction = table_->Text(direction);
       // Without a description of the agents, the direction tells which of them is the device.
-      const bool down = copy.direction.ends_with("_TO_HOST"), up = copy.direction.find("HOST_TO_") != std::string_view::npos;
+      const bool down = copy.direction.ends_with("_TO_HOST"),
+                 up = copy.direction.find("HOST_TO_") != std::string_view::npos;
       if (!copy.from.known) copy.from.is_gpu = !up;
       if (!copy.to.known) copy.to.is_gpu = !down;
       return out_.AddCopy(copy, table_->offset(), Line());
@@ -273,13 +294,42 @@ class CsvRecording {
 
   // rocprof v1 and v2: what is no column of theirs is a counter.
   Status ReadDispatches() {
-    static constexpr std::string_view kOwn[] = {
-        "Index",     "KernelName", "gpu-id",     "queue-id",   "queue-index", "pid",
-        "tid",       "grd",        "wgr",        "lds",        "scr",         "vgpr",
-        "arch_vgpr", "accum_vgpr", "sgpr",       "wave_size",  "BeginNs",     "EndNs",
-        "DispatchNs", "Dispatch_ID", "GPU_ID",   "Queue_ID",   "PID",         "TID",
-        "Grid_Size", "Workgroup_Size", "LDS_Per_Workgroup", "Scratch_Per_Workitem", "Arch_VGPR", "Accum_VGPR",
-        "SGPR",      "Wave_Size",  "Kernel_Name", "Start_Timestamp", "End_Timestamp", "Correlation_ID"};
+    static constexpr std::string_view kOwn[] = {"Index",
+                                                "KernelName",
+                                                "gpu-id",
+                                                "queue-id",
+                                                "queue-index",
+                                                "pid",
+                                                "tid",
+                                                "grd",
+                                                "wgr",
+                                                "lds",
+                                                "scr",
+                                                "vgpr",
+                                                "arch_vgpr",
+                                                "accum_vgpr",
+                                                "sgpr",
+                                                "wave_size",
+                                                "BeginNs",
+                                                "EndNs",
+                                                "DispatchNs",
+                                                "Dispatch_ID",
+                                                "GPU_ID",
+                                                "Queue_ID",
+                                                "PID",
+                                                "TID",
+                                                "Grid_Size",
+                                                "Workgroup_Size",
+                                                "LDS_Per_Workgroup",
+                                                "Scratch_Per_Workitem",
+                                                "Arch_VGPR",
+                                                "Accum_VGPR",
+                                                "SGPR",
+                                                "Wave_Size",
+                                                "Kernel_Name",
+                                                "Start_Timestamp",
+                                                "End_Timestamp",
+                                                "Correlation_ID"};
     static constexpr std::string_view kLeft[] = {"sig", "obj", "fbar", "CompleteNs", "DurationNs"};
     const DispatchColumns c = FindDispatch();
     const int queued = table_->Find({"DispatchNs"});
@@ -311,8 +361,8 @@ class CsvRecording {
 
 // Agents in front of what refers to them, threads in front of devices, counters behind their kernels.
 int OrderOf(const std::string& part) {
-  static constexpr std::string_view kOrder[] = {"agent_info", "hip_api", "hsa_api", "marker_api", "rccl_api",
-                                                "api",        "kernel_trace"};
+  static constexpr std::string_view kOrder[] = {"agent_info", "hip_api", "hsa_api",     "marker_api",
+                                                "rccl_api",   "api",     "kernel_trace"};
   for (size_t i = 0; i < std::size(kOrder); ++i) {
     if (part == kOrder[i]) return static_cast<int>(i);
   }
@@ -358,11 +408,29 @@ std::string CsvSet(std::string_view name) {
   }
   if (!name.ends_with(".csv")) return "";
   name.remove_suffix(4);
-  for (const std::string_view end :
-       {"kernel_trace", "hip_api_trace", "hip_trace", "hip_runtime_trace", "hip_compiler_trace", "hsa_api_trace",
-        "hsa_trace", "marker_api_trace", "marker_trace", "rccl_api_trace", "rccl_trace", "memory_copy_trace",
-        "memory_allocation_trace", "scratch_memory_trace", "counter_collection", "agent_info", "kernel_stats",
-        "hip_api_stats", "hip_stats", "hsa_api_stats", "hsa_stats", "memory_copy_stats", "domain_stats"}) {
+  for (const std::string_view end : {"kernel_trace",
+                                     "hip_api_trace",
+                                     "hip_trace",
+                                     "hip_runtime_trace",
+                                     "hip_compiler_trace",
+                                     "hsa_api_trace",
+                                     "hsa_trace",
+                                     "marker_api_trace",
+                                     "marker_trace",
+                                     "rccl_api_trace",
+                                     "rccl_trace",
+                                     "memory_copy_trace",
+                                     "memory_allocation_trace",
+                                     "scratch_memory_trace",
+                                     "counter_collection",
+                                     "agent_info",
+                                     "kernel_stats",
+                                     "hip_api_stats",
+                                     "hip_stats",
+                                     "hsa_api_stats",
+                                     "hsa_stats",
+                                     "memory_copy_stats",
+                                     "domain_stats"}) {
     if (!name.ends_with(end)) continue;
     name.remove_suffix(end.size());
     if (name.empty()) return ".";

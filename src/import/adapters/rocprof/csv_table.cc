@@ -74,8 +74,7 @@ Result<bool> CsvTable::Line() {
     NL_ASSIGN(const size_t n, file_.source.Read(buffer_.data() + from, want));
     buffer_.resize(from + n);
     ended_ = n < want;
-    if (file_.options.progress)
-      file_.options.progress(file_.source.bytes_read(), file_.source.bytes_total());
+    if (file_.options.progress) file_.options.progress(file_.source.bytes_read(), file_.source.bytes_total());
   }
   if (line_.ends_with('\r')) line_.remove_suffix(1);
   return true;

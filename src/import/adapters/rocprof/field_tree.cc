@@ -17,7 +17,8 @@ FieldTree::FieldTree(std::initializer_list<const char*> paths) : nodes_(1), valu
       const size_t dot = path.find('.');
       const std::string_view key = path.substr(0, dot);
       auto& children = nodes_[node].children;
-      auto child = std::find_if(children.begin(), children.end(), [&](const Child& c) { return c.key == key; });
+      auto child =
+          std::find_if(children.begin(), children.end(), [&](const Child& c) { return c.key == key; });
       if (child == children.end()) child = children.insert(children.end(), Child{std::string(key)});
       if (dot == std::string_view::npos) {
         child->slot = slot++;
@@ -66,7 +67,8 @@ Scan FieldTree::ReadObject(const char*& p, const char* end, size_t index) {
     if (p >= end) return Scan::kNeedMore;
     const Child* child = Find(nodes_[index], key.text());
     if (child != nullptr && child->node >= 0 && *p == '{') {
-      if (const Scan scan = ReadObject(p, end, static_cast<size_t>(child->node)); scan != Scan::kOk) return scan;
+      if (const Scan scan = ReadObject(p, end, static_cast<size_t>(child->node)); scan != Scan::kOk)
+        return scan;
       continue;
     }
     if (const Scan scan = ScanValue(p, end, value); scan != Scan::kOk) return scan;

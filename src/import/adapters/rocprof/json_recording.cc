@@ -44,7 +44,7 @@ struct KindNames {
   std::vector<std::string> operations;
 };
 
-#define NL_ROCPROF_COMMON                                                                     \
+#define NL_ROCPROF_COMMON                                                                         \
   "size", "kind", "operation", "thread_id", "correlation_id.internal", "correlation_id.external", \
       "start_timestamp", "end_timestamp"
 enum Common { kSize, kKind, kOperation, kThread, kCorrelation, kExternal, kStart, kEnd, kFirstOwn };
@@ -118,7 +118,8 @@ class JsonRecording {
 
   Status EndProcess() {
     const int64_t place = cursor_.offset();
-    for (const auto& [list, is_buffer] : {std::pair{&late_buffers_, true}, std::pair{&late_callbacks_, false}}) {
+    for (const auto& [list, is_buffer] :
+         {std::pair{&late_buffers_, true}, std::pair{&late_callbacks_, false}}) {
       for (const int64_t late : std::exchange(*list, {})) {
         cursor_.Seek(late);
         NL_TRY(is_buffer ? ReadBuffers() : ReadCallbacks());
@@ -171,8 +172,8 @@ class JsonRecording {
     if (!metadata.is_object()) return {};
     if (const auto it = metadata.find("pid"); it != metadata.end() && it->is_number_integer())
       pid_ = it->get<int64_t>();
-    if (const auto it = metadata.find("command"); it != metadata.end() && it->is_array() && !it->empty() &&
-                                                  it->front().is_string()) {
+    if (const auto it = metadata.find("command");
+        it != metadata.end() && it->is_array() && !it->empty() && it->front().is_string()) {
       const std::string program = it->front().get<std::string>();
       out_.NameProcess(pid_, program.substr(program.rfind('/') + 1));
     }
@@ -378,9 +379,9 @@ class JsonRecording {
     TakeSymbol(d.resources.kernel_id, d);
   }
 
-#define NL_ROCPROF_DISPATCH(prefix)                                                                 \
-  prefix "agent_id.handle", prefix "queue_id.handle", prefix "kernel_id", prefix "dispatch_id",      \
-      prefix "private_segment_size", prefix "group_segment_size", prefix "workgroup_size.x",        \
+#define NL_ROCPROF_DISPATCH(prefix)                                                                     \
+  prefix "agent_id.handle", prefix "queue_id.handle", prefix "kernel_id", prefix "dispatch_id",         \
+      prefix "private_segment_size", prefix "group_segment_size", prefix "workgroup_size.x",            \
       prefix "workgroup_size.y", prefix "workgroup_size.z", prefix "grid_size.x", prefix "grid_size.y", \
       prefix "grid_size.z", prefix "size"
   static constexpr size_t kDispatchSlots = 13;
@@ -480,7 +481,18 @@ class JsonRecording {
 
   // Counters of a dispatch; without a kernel of that number, they bring their own.
   Status ReadCounters() {
-    enum { kDispatch = 0, kTimeStart = kDispatchSlots, kTimeEnd, kCorr, kTid, kVgpr, kAccum, kSgpr, kLds, kValues };
+    enum {
+      kDispatch = 0,
+      kTimeStart = kDispatchSlots,
+      kTimeEnd,
+      kCorr,
+      kTid,
+      kVgpr,
+      kAccum,
+      kSgpr,
+      kLds,
+      kValues
+    };
     FieldTree tree{NL_ROCPROF_DISPATCH("dispatch_data.dispatch_info."),
                    "dispatch_data.start_timestamp",
                    "dispatch_data.end_timestamp",

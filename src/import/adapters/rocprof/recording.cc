@@ -27,11 +27,10 @@ std::string DomainOf(std::string_view kind) {
 
 // MEMORY_COPY_HOST_TO_DEVICE -> HtoD; empty when it is something else.
 std::string_view KindOf(std::string_view direction) {
-  static constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
-      {"HOST_TO_DEVICE", "HtoD"},
-      {"DEVICE_TO_HOST", "DtoH"},
-      {"DEVICE_TO_DEVICE", "DtoD"},
-      {"HOST_TO_HOST", "HtoH"}};
+  static constexpr std::pair<std::string_view, std::string_view> kKinds[] = {{"HOST_TO_DEVICE", "HtoD"},
+                                                                             {"DEVICE_TO_HOST", "DtoH"},
+                                                                             {"DEVICE_TO_DEVICE", "DtoD"},
+                                                                             {"HOST_TO_HOST", "HtoH"}};
   for (const auto& [name, kind] : kKinds) {
     if (direction.ends_with(name)) return kind;
   }
@@ -204,8 +203,9 @@ Status Recording::AddCopy(const Copy& c, int64_t place, std::string_view text) {
   const AgentPlace& gpu = kind.starts_with('D') || !c.to.is_gpu ? c.from : c.to;
   r.device = DeviceOf(gpu);
   r.stream = c.stream;
-  r.thread_id = IsNull(c.stream) ? LaneOf({c.pid, IsNull(r.device) ? -1 : r.device, kPartLane, 1}, kNone, "copies")
-                                 : Stream(c.pid, r.device, c.stream, kNone);
+  r.thread_id = IsNull(c.stream)
+                    ? LaneOf({c.pid, IsNull(r.device) ? -1 : r.device, kPartLane, 1}, kNone, "copies")
+                    : Stream(c.pid, r.device, c.stream, kNone);
   r.name = strings.Add(kind.empty() ? "Memcpy" : fmt::format("Memcpy {}", kind));
   if (!kind.empty()) {
     r.kind = strings.Add(kind);
@@ -332,7 +332,9 @@ void Recording::PutLanes() {
     ProcessRow row;
     row.pid = p.pid;
     if (const auto it = process_names_.find(p.pid); it != process_names_.end()) row.name = it->second;
-    row.labels = strings.Add(IsNull(p.device) ? "CPU" : p.device < 0 ? "GPU" : fmt::format("GPU {}", p.device));
+    row.labels = strings.Add(IsNull(p.device) ? "CPU"
+                             : p.device < 0   ? "GPU"
+                                              : fmt::format("GPU {}", p.device));
     writer.batch.process.Add(row);
   }
   for (const Lane& lane : lanes_) {

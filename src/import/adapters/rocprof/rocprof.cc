@@ -13,9 +13,12 @@ namespace nl::adapters::rocprof {
 namespace {
 
 Error RefuseTotals(const std::string& path) {
-  return Unsupported("a table of sums that rocprofv3 printed: it has totals per name where a run needs the events")
+  return Unsupported(
+             "a table of sums that rocprofv3 printed: it has totals per name where a run needs the events")
       .At(path)
-      .Hint("import the recording itself: its results.json, or its kernel_trace.csv with what stands beside it");
+      .Hint(
+          "import the recording itself: its results.json, or its kernel_trace.csv with what stands beside "
+          "it");
 }
 
 Error NoTimes(const std::string& path) {
@@ -27,7 +30,8 @@ Error NoTimes(const std::string& path) {
 // A table of dispatches whose columns say when each ran.
 bool HasTimes(std::string_view head) {
   const std::string_view line = FirstLine(head);
-  return line.find("BeginNs") != std::string_view::npos || line.find("Start_Timestamp") != std::string_view::npos;
+  return line.find("BeginNs") != std::string_view::npos ||
+         line.find("Start_Timestamp") != std::string_view::npos;
 }
 
 class RocprofAdapter final : public Adapter {

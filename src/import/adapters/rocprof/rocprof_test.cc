@@ -10,8 +10,11 @@ namespace nl::adapters::rocprof {
 namespace {
 
 TEST(RocprofCsv, FilesAreToldByTheirColumns) {
-  EXPECT_EQ(CsvPart("\"Kind\",\"Agent_Id\",\"Kernel_Name\",\"Start_Timestamp\",\"End_Timestamp\"\n"), "kernel_trace");
-  EXPECT_EQ(CsvPart("\"Domain\",\"Function\",\"Start_Timestamp\",\"End_Timestamp\"\n\"HSA_CORE_API\",\"f\",1,2\n"), "hsa_api");
+  EXPECT_EQ(CsvPart("\"Kind\",\"Agent_Id\",\"Kernel_Name\",\"Start_Timestamp\",\"End_Timestamp\"\n"),
+            "kernel_trace");
+  EXPECT_EQ(
+      CsvPart("\"Domain\",\"Function\",\"Start_Timestamp\",\"End_Timestamp\"\n\"HSA_CORE_API\",\"f\",1,2\n"),
+      "hsa_api");
   EXPECT_EQ(CsvPart("Index,KernelName,gpu-id,queue-id\n"), "dispatches");
   EXPECT_EQ(CsvPart("\"Name\",\"Calls\",\"TotalDurationNs\"\n"), "totals");
   EXPECT_EQ(CsvPart("Time (%),Total Time (ns),Instances,Avg (ns),Name\n"), "");
@@ -37,9 +40,12 @@ TEST(RocprofCsv, FieldsMayBeQuoted) {
 
 TEST(RocprofAgents, IdsOfEverySpellingLeadToTheDevice) {
   Agents agents;
-  agents.Add(Json{{"id", {{"handle", 10}}}, {"type", 1}, {"logical_node_id", 0}, {"logical_node_type_id", 0}});
-  agents.Add(Json{{"id", {{"handle", 11}}}, {"type", 2}, {"logical_node_id", 4}, {"logical_node_type_id", 0}});
-  agents.Add(Json{{"id", {{"handle", 12}}}, {"type", 2}, {"logical_node_id", 5}, {"logical_node_type_id", 1}});
+  agents.Add(
+      Json{{"id", {{"handle", 10}}}, {"type", 1}, {"logical_node_id", 0}, {"logical_node_type_id", 0}});
+  agents.Add(
+      Json{{"id", {{"handle", 11}}}, {"type", 2}, {"logical_node_id", 4}, {"logical_node_type_id", 0}});
+  agents.Add(
+      Json{{"id", {{"handle", 12}}}, {"type", 2}, {"logical_node_id", 5}, {"logical_node_type_id", 1}});
   EXPECT_EQ(agents.ByHandle(12).device, 1);
   EXPECT_FALSE(agents.ByHandle(13).known);
   EXPECT_EQ(agents.ByText("Agent 5").device, 1);

@@ -17,11 +17,12 @@ inline constexpr CounterInfo kMissingFrame{"missing_frame", Severity::kDataLoss,
 inline constexpr CounterInfo kWeightsDiffer{
     "weights_differ", Severity::kDataLoss, "Profile with more samples than weights, or fewer",
     "Samples without a weight are kept without one; both numbers are in import_log"};
-inline constexpr CounterInfo kUnknownProfile{"unknown_profile", Severity::kDataLoss,
-                                             "Profile of a type this version does not know, or without its events",
-                                             "Only its name is kept"};
+inline constexpr CounterInfo kUnknownProfile{
+    "unknown_profile", Severity::kDataLoss,
+    "Profile of a type this version does not know, or without its events", "Only its name is kept"};
 inline constexpr CounterInfo kEndWithoutBegin{"end_without_begin", Severity::kNotice,
-                                              "Frame that closes without having been opened", "It was left out"};
+                                              "Frame that closes without having been opened",
+                                              "It was left out"};
 inline constexpr CounterInfo kBeginWithoutEnd{"begin_without_end", Severity::kNotice,
                                               "Frame that is opened and never closed",
                                               "Kept with a null duration"};
@@ -30,7 +31,8 @@ inline constexpr CounterInfo kBadUtf8{"bad_utf8", Severity::kNotice, "Text that 
 inline constexpr CounterInfo kNoTimeline{"no_timeline", Severity::kInfo,
                                          "Samples of a profile that counts something else than time",
                                          "They have weights and no start; use `neurolens flame`"};
-inline constexpr CounterInfo kTruncated{"truncated", Severity::kDataLoss, "The file ends in the middle",
-                                        "Profiles before the cut are here; the one it is in may lack samples"};
+inline constexpr CounterInfo kTruncated{
+    "truncated", Severity::kDataLoss, "The file ends in the middle",
+    "Profiles before the cut are here; the one it is in may lack samples"};
 
 }  // namespace nl::adapters::speedscope

@@ -305,7 +305,8 @@ class FileReader {
 
   // The innermost frame of that number is closed; those inside of it never were.
   Status Close(const Profile& p, ThreadId lane, std::vector<Open>& open, const Event& event, int64_t place) {
-    const auto it = std::find_if(open.rbegin(), open.rend(), [&](const Open& o) { return o.frame == event.frame; });
+    const auto it =
+        std::find_if(open.rbegin(), open.rend(), [&](const Open& o) { return o.frame == event.frame; });
     if (it == open.rend()) {
       file_.counters.Add(kEndWithoutBegin, place);
       return {};

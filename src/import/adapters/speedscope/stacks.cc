@@ -25,7 +25,8 @@ bool Scaled(std::string_view text, Unit unit, int64_t& out) {
   if (unit <= Unit::kNanoseconds && trace_json::ParseInt64(text, out)) return true;
   const bool decimal = text.find_first_of("eE") == std::string_view::npos;
   if (decimal && unit == Unit::kMicroseconds) return trace_json::ParseMicrosToNs(text, out);
-  if (decimal && unit == Unit::kMilliseconds) return trace_json::ParseMicrosToNs(std::string(text) + "e3", out);
+  if (decimal && unit == Unit::kMilliseconds)
+    return trace_json::ParseMicrosToNs(std::string(text) + "e3", out);
   if (decimal && unit == Unit::kSeconds) return trace_json::ParseMicrosToNs(std::string(text) + "e6", out);
   double value = 0;
   if (!trace_json::ParseDouble(text, value)) return false;
@@ -77,7 +78,8 @@ void Stacks::AddFrame(const Json& frame) {
 }
 
 StringId Stacks::Frame(int64_t number, int64_t place) {
-  if (number >= 0 && number < static_cast<int64_t>(frames_.size())) return frames_[static_cast<size_t>(number)];
+  if (number >= 0 && number < static_cast<int64_t>(frames_.size()))
+    return frames_[static_cast<size_t>(number)];
   counters_.Add(kMissingFrame, place);
   return strings_.Add(fmt::format("frame {}", number));
 }
