@@ -17,6 +17,7 @@
 #include <functional>
 
 #include "import/adapters/rocprof/field_tree.h"
+#include "import/adapters/rocprof/record_walk.h"
 #include "import/adapters/rocprof/recording.h"
 #include "import/json_cursor.h"
 
@@ -28,35 +29,19 @@ using trace_json::JsonKind;
 using trace_json::JsonValue;
 using trace_json::Scan;
 
-constexpr size_t kMaxRecordBytes = 16 << 20;  // a longer one is broken text
-constexpr size_t kShownBytes = 4096;
-
-struct Symbol {
-  std::string name;  // as written, escapes included
-  bool escaped = false;
-  StringId id = StringId::kNull;
-  int64_t vgpr = kNone, accum_vgpr = kNone, sgpr = kNone, scratch_bytes = kNone, lds_bytes = kNone;
-};
-
-// Kinds of records and their operations, by number.
-struct KindNames {
-  std::string kind;
-  std::vector<std::string> operations;
-};
-
 #define NL_ROCPROF_COMMON                                                                         \
   "size", "kind", "operation", "thread_id", "correlation_id.internal", "correlation_id.external", \
       "start_timestamp", "end_timestamp"
 enum Common { kSize, kKind, kOperation, kThread, kCorrelation, kExternal, kStart, kEnd, kFirstOwn };
 
-class JsonRecording {
+class JsonRecording : private RecordWalk {
  public:
-  JsonRecording(ImportFile& file, JsonCursor cursor) : out_(file), cursor_(std::move(cursor)) {}
+  JsonRecording(ImportFile& file, JsonCursor cursor) : RecordWalk(std::move(cursor), file), out_(file) {}
 
   Status Run() {
     Status status = ReadFile();
     if (!status.ok()) {
-      if (!cursor_.truncated() || !out_.file.options.allow_truncated || !any_record_) return status;
+      if (!cursor_.truncated() || !out_.file.options.allow_truncated || !any_record()) return status;
       out_.file.counters.Add(kTruncated, cursor_.offset());
       // What was put off is read as far as it goes; it may be what the cut is in.
       if (Status late = EndProcess(); !late.ok() && !cursor_.truncated()) return late;
@@ -81,27 +66,6 @@ class JsonRecording {
       }
     }
     return cursor_.Peek() == 0 ? Status() : Status(cursor_.Broken("the end of the file"));
-  }
-
-  template <class Fn>
-  Status ForElements(Fn&& fn) {
-    NL_TRY(cursor_.Enter('['));
-    for (;;) {
-      NL_ASSIGN(const bool more, cursor_.NextElement());
-      if (!more) return {};
-      NL_TRY(fn());
-    }
-  }
-
-  template <class Fn>
-  Status ForKeys(Fn&& fn) {
-    NL_TRY(cursor_.Enter('{'));
-    std::string key;
-    for (;;) {
-      NL_ASSIGN(const bool more, cursor_.NextKey(key));
-      if (!more) return {};
-      NL_TRY(fn(key));
-    }
   }
 
   // One element of rocprofiler-sdk-tool: what one process recorded.
@@ -152,19 +116,6 @@ class JsonRecording {
       return cursor_.Skip();
     }
     return SkipSection(key);
-  }
-
-  // Left out, and said so when there is something in it.
-  Status SkipSection(const std::string& key) {
-    const char c = cursor_.Peek();
-    if (c == '[' || c == '{') {
-      const int64_t place = cursor_.offset();
-      NL_TRY(cursor_.Enter(c));
-      const char first = cursor_.Peek();
-      if (first != ']' && first != '}') out_.LeaveOut(kSectionNotImported, key);
-      cursor_.Seek(place);
-    }
-    return cursor_.Skip();
   }
 
   Status ReadMetadata() {
@@ -221,7 +172,7 @@ class JsonRecording {
     kinds_.clear();
     return ForElements([&]() -> Status {
       NL_ASSIGN(const Json json, cursor_.Parsed());
-      KindNames names;
+      RecordKinds::Names names;
       if (json.is_object()) {
         if (const auto it = json.find("kind"); it != json.end() && it->is_string()) names.kind = *it;
         if (const auto it = json.find("operations"); it != json.end() && it->is_array()) {
@@ -229,7 +180,7 @@ class JsonRecording {
             names.operations.push_back(operation.is_string() ? operation.get<std::string>() : "");
         }
       }
-      kinds_.push_back(std::move(names));
+      kinds_.Add(std::move(names));
       return {};
     });
   }
@@ -256,42 +207,6 @@ class JsonRecording {
     });
   }
 
-  // Every object of an array, whatever stands between them.
-  Status ForRecords(FieldTree& tree, const std::function<Status(int64_t, std::string_view)>& fn) {
-    return ForElements([&]() -> Status {
-      const int64_t place = cursor_.offset();
-      const char* p = nullptr;
-      Scan scan = Scan::kOk;
-      do {
-        p = cursor_.begin();
-        scan = tree.Read(p, cursor_.end());
-      } while (scan == Scan::kNeedMore && cursor_.window_bytes() < kMaxRecordBytes && cursor_.More());
-      if (scan != Scan::kOk) return Recover(place);
-      const std::string_view text(cursor_.begin(), static_cast<size_t>(p - cursor_.begin()));
-      cursor_.Advance(p);
-      any_record_ = true;
-      return fn(place, text.substr(0, kShownBytes));
-    });
-  }
-
-  // What stands here is no record: goes to the next one, or gives up.
-  Status Recover(int64_t place) {
-    while (cursor_.window_bytes() < kMaxRecordBytes && cursor_.More()) {
-    }
-    const std::string_view text(cursor_.begin(), cursor_.window_bytes());
-    for (size_t at = text.find('}'); at != std::string_view::npos; at = text.find('}', at + 1)) {
-      const char* p = trace_json::SkipSpace(text.data() + at + 1, text.data() + text.size());
-      if (*p != ',') continue;
-      const char* next = trace_json::SkipSpace(p + 1, text.data() + text.size());
-      if (*next != '{') continue;
-      out_.file.counters.Add(kBadRecord, place, text.substr(0, std::min(at + 1, kShownBytes)));
-      cursor_.Advance(next);
-      return {};
-    }
-    if (text.size() < kMaxRecordBytes) cursor_.Advance(cursor_.end());
-    return cursor_.Broken("the rest of a record");
-  }
-
   StringId TextOf(const JsonValue& value) {
     if (value.kind != JsonKind::kString) return StringId::kNull;
     return Name(value.text(), value.escaped);
@@ -300,20 +215,6 @@ class JsonRecording {
     if (!escaped) return out_.Text(text);
     bool bad_utf8 = false;
     return out_.Text(trace_json::Unescape(text, bad_utf8));
-  }
-
-  const std::string& KindOf(int64_t kind) const {
-    static const std::string none;
-    return kind >= 0 && kind < static_cast<int64_t>(kinds_.size()) ? kinds_[static_cast<size_t>(kind)].kind
-                                                                   : none;
-  }
-  const std::string& OperationOf(int64_t kind, int64_t operation) const {
-    static const std::string none;
-    if (kind < 0 || kind >= static_cast<int64_t>(kinds_.size())) return none;
-    const auto& operations = kinds_[static_cast<size_t>(kind)].operations;
-    return operation >= 0 && operation < static_cast<int64_t>(operations.size())
-               ? operations[static_cast<size_t>(operation)]
-               : none;
   }
 
   AgentPlace AgentAt(int64_t handle) {
@@ -417,7 +318,7 @@ class JsonRecording {
       c.stream = tree.Int(kStream);
       c.correlation = tree.Int(kCorrelation);
       c.bytes = tree.Int(kBytes);
-      c.direction = OperationOf(tree.Int(kKind), tree.Int(kOperation));
+      c.direction = kinds_.Operation(tree.Int(kKind), tree.Int(kOperation));
       NoteOthers(tree, "memory_copy");
       return out_.AddCopy(c, place, text);
     });
@@ -432,12 +333,12 @@ class JsonRecording {
       c.tid = tree.Int(kThread);
       c.correlation = tree.Int(kCorrelation);
       const int64_t kind = tree.Int(kKind);
-      c.domain = KindOf(kind);
+      c.domain = kinds_.Kind(kind);
       if (c.domain.empty()) c.domain = section;
       if (markers) {
         if (const auto it = markers_.find(c.correlation); it != markers_.end()) c.name = it->second;
       }
-      if (IsNull(c.name)) c.name = out_.Text(OperationOf(kind, tree.Int(kOperation)));
+      if (IsNull(c.name)) c.name = out_.Text(kinds_.Operation(kind, tree.Int(kOperation)));
       NoteOthers(tree, section);
       return markers ? out_.AddMarker(c, place, text) : out_.AddCall(c, place, text);
     });
@@ -454,7 +355,7 @@ class JsonRecording {
       a.tid = tree.Int(kThread);
       a.address = IsNull(tree.Int(kAddress)) ? tree.Int(kAddressHandle) : tree.Int(kAddress);
       a.bytes = tree.Int(kBytes);
-      a.operation = OperationOf(tree.Int(kKind), tree.Int(kOperation));
+      a.operation = kinds_.Operation(tree.Int(kKind), tree.Int(kOperation));
       NoteOthers(tree, "memory_allocation");
       return out_.AddAllocation(a, place, text);
     });
@@ -466,7 +367,7 @@ class JsonRecording {
       Call c;
       c.times = TimesOf(tree);
       c.pid = pid_;
-      c.name = out_.Text(OperationOf(tree.Int(kKind), tree.Int(kOperation)));
+      c.name = out_.Text(kinds_.Operation(tree.Int(kKind), tree.Int(kOperation)));
       NoteOthers(tree, "scratch_memory");
       return out_.AddDeviceSpan(c, AgentAt(tree.Int(kFirstOwn)), "scratch_memory", place, text);
     });
@@ -554,12 +455,18 @@ class JsonRecording {
     return out_.writer.Flow();
   }
 
+  // Left out, and said so when there is something in it.
+  Status SkipSection(const std::string& key) {
+    NL_ASSIGN(const bool empty, SkipValue());
+    if (!empty) out_.LeaveOut(kSectionNotImported, key);
+    return {};
+  }
+
   Recording out_;
-  JsonCursor cursor_;
   int64_t pid_ = kNone;
-  bool has_agents_ = false, has_symbols_ = false, any_record_ = false;
+  bool has_agents_ = false, has_symbols_ = false;
   std::unordered_map<int64_t, Symbol> symbols_;
-  std::vector<KindNames> kinds_;
+  RecordKinds kinds_;
   std::unordered_map<int64_t, StringId> markers_, counters_;
   std::vector<int64_t> late_buffers_, late_callbacks_;
   int64_t last_agent_ = kNone;
