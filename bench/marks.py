@@ -5,7 +5,7 @@
     bench/marks.py                     about two minutes; builds the traces into build/bench the first time
     bench/marks.py --full              also the 5 GB import
     bench/marks.py --only import,gz    some of: import python gz rss parquet summary query start analysis
-                                       attribution nsys ncu
+                                       attribution nsys ncu rocprof
 
 Everything runs on two CPUs, with the files in the page cache, each import into a fresh store, best of --runs.
 Exit status 1 when a mark is missed.
@@ -24,10 +24,12 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INPUTS = ["base", "compile", "resnet50_train_stack"]
 KERNEL_INPUTS = ["base", "compile"]
-GROUPS = ("import", "python", "gz", "rss", "parquet", "summary", "query", "start", "analysis", "attribution", "nsys", "ncu")
+GROUPS = ("import", "python", "gz", "rss", "parquet", "summary", "query", "start", "analysis", "attribution", "nsys", "ncu",
+          "rocprof")
 KERNELS = 10_000_000
 EXPORT_KERNELS = 1_000_000
 REPORT_BYTES = 100_000_000
+ROCPROF_MB = 200
 SUMMARY_EVENTS = 3_000_000
 PYTHON_NEEDS_BYTES = 16 << 30
 KERNEL_QUERY = "SELECT name, count(*), sum(dur_ns) FROM kernel GROUP BY name"
@@ -300,6 +302,21 @@ class Bench:
             rate = report.stat().st_size / seconds / 1e6
             self.add(f"ncu {page} page of {report.stat().st_size / 1e6:.0f} MB", f"{rate:.0f} MB/s ({seconds:.2f} s)", "200 MB/s", rate / 200,
                      ">= 200 MB/s", rate >= 200, f"peak {peak / 1e6:.0f} MB")
+
+    def mark_rocprof(self):
+        """A whole import of a rocprofv3 JSON of the size of a few training steps."""
+        path, script = self.cache / f"rocprof_{ROCPROF_MB}_results.json", ROOT / "bench/make_rocprof.py"
+        if not path.exists() or path.stat().st_mtime < script.stat().st_mtime:
+            say(f"building {path.name}")
+            with tempfile.TemporaryDirectory(dir=self.cache) as folder:
+                made = pathlib.Path(folder) / path.name
+                measure([sys.executable, script, made, "--megabytes", ROCPROF_MB])
+                made.replace(path)
+        say(f"importing {path.name}")
+        seconds, peak = self.imports(path, self.options.runs)
+        rate = path.stat().st_size / seconds / 1e6
+        self.add(f"rocprofv3 JSON of {path.stat().st_size / 1e6:.0f} MB", f"{rate:.0f} MB/s ({seconds:.2f} s)", "150 MB/s", rate / 150,
+                 ">= 150 MB/s", rate >= 150, f"peak {peak / 1e6:.0f} MB")
 
     def run(self):
         for group in self.options.only:

@@ -54,6 +54,7 @@ Status LoadRunData(Snapshot& snapshot, RunData& to) {
   NL_TRY(snapshot.Load(to.step, {"range_id", "number", "name", "start_ns", "dur_ns"}));
   NL_TRY(snapshot.Load(to.collective, {"owner", "owner_id", "name", "dtype", "in_elements", "out_elements",
                                        "group_size", "group_name", "sequence"}));
+  NL_TRY(snapshot.Load(to.cpu_sample, {"stack", "weight_ns", "weight", "unit"}));
   NL_TRY(snapshot.Load(to.memory_event, {"total_allocated_bytes", "device_type"}));
   NL_TRY(snapshot.Load(to.kernel_counter, {"kernel_id",
                                            "source",

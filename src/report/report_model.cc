@@ -99,6 +99,7 @@ Json FlameJson(const Analysis& analysis, const TimelineFacts& timeline, const At
   constexpr size_t kMaxNodes = 5000;
   static constexpr const char* kKinds[] = {"root", "host", "device", "unlinked", "other"};
   const FlameTree tree = BuildFlame(analysis.data(), timeline, attribution, kMaxNodes);
+  if (!tree.unit.empty()) return Json();  // no times to draw
   Json nodes = Json::array();
   for (size_t i = 1; i < tree.nodes.size(); ++i) {
     const FlameTree::Node& n = tree.nodes[i];

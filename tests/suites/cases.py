@@ -10,6 +10,7 @@ A case is text in sections that begin with a line `== section`:
   == sqlite [NAME]       SQL that makes the database to import (NAME: trace.sqlite unless told), up to the next section;
                          `zeroed` behind it: the first page is zeros; `cut=BYTES`: it ends there; `damaged=PAGE`: that
                          page (from 1) is overwritten
+  == protobuf [NAME]     the message to import as JSON (tests/protobuf_text.py; NAME: trace.pb unless told); `cut=BYTES`: it ends there
   == sample PATH         a file below tests/cases/samples instead
   == beside [NAME]       a file that stands in the folder of the input and is not named in the import
   == options             further flags of `neurolens import`
@@ -34,6 +35,8 @@ ROOT = pathlib.Path(os.environ.get("NEUROLENS_ROOT", pathlib.Path(__file__).reso
 BIN = os.environ.get("NEUROLENS_BIN", str(ROOT / "build/release/neurolens"))
 CASES = ROOT / "tests/cases"
 EMPTY = "none\n"
+sys.path.insert(0, str(ROOT / "tests"))
+import protobuf_text  # noqa: E402 pylint: disable=wrong-import-position
 
 
 class Failure(Exception):
@@ -84,13 +87,17 @@ def place_input(sections, folder):
         if words[0] in ("input", "beside"):
             latin1 = "latin1" in words[1:]
             name = next((w for w in words[1:] if w not in ("latin1", "unended")), "trace.json")
-            text = body.rstrip("
-") if "unended" in words[1:] else body
+            text = body.rstrip("\n") if "unended" in words[1:] else body
             (folder / name).write_bytes(text.encode("latin-1" if latin1 else "utf-8"))
             paths += [name] if words[0] == "input" else []
         elif words[0] == "sqlite":
             name = words[1] if len(words) > 1 and "." in words[1] else "trace.sqlite"
             make_database(folder / name, body, [w for w in words[1:] if w != name])
+            paths.append(name)
+        elif words[0] == "protobuf":
+            name = next((w for w in words[1:] if "=" not in w), "trace.pb")
+            cut = next((int(w[4:]) for w in words[1:] if w.startswith("cut=")), None)
+            (folder / name).write_bytes(protobuf_text.encode(json.loads(body))[:cut])
             paths.append(name)
         elif words[0] == "sample":
             paths.append(str(CASES / "samples" / words[1]))
