@@ -7,7 +7,7 @@
 namespace nl::adapters::proton {
 
 inline constexpr CounterInfo kTotalsOnly{
-    "totals_only", Severity::kDataLoss,
+    "totals_only", Severity::kNotice,
     "Kernel execution of which Proton kept only its part in a total: drawn end to end with the others, each "
     "as long as their mean",
     "Calls, total and mean times are measured; order, idle time, percentiles and host times are not: record "
@@ -20,9 +20,9 @@ inline constexpr CounterInfo kNodeWithoutTime{
     "node_without_time", Severity::kNotice,
     "Leaf of the tree without a time in nanoseconds (a sampling or instrumentation mode, or a custom metric)",
     "Kept in table range without a duration, its metrics in args"};
-inline constexpr CounterInfo kBadMetric{
-    "bad_metric", Severity::kDataLoss, "Count, time or device that is no number or out of range",
-    "Treated as not given, the value as written is in args"};
+inline constexpr CounterInfo kBadMetric{"bad_metric", Severity::kDataLoss,
+                                        "Count, time or device that is no number or out of range",
+                                        "Treated as not given, the value as written is in args"};
 inline constexpr CounterInfo kBadNode{"bad_node", Severity::kDataLoss,
                                       "Element of the tree that is no node with a frame and its metrics",
                                       "Left out with what is below it; its text is in import_log"};

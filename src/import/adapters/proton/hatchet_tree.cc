@@ -93,7 +93,8 @@ bool HatchetTree::AddNode(const Json& json, bool top) {
   node.launches = node.IsWork();
   node.total_ns = node.IsWork() ? node.time_ns : 0;
   if (node.IsWork())
-    executions_ = std::min(kMaxCount, executions_ + (IsNull(node.count) ? 1 : std::max<int64_t>(1, node.count)));
+    executions_ =
+        std::min(kMaxCount, executions_ + (IsNull(node.count) ? 1 : std::max<int64_t>(1, node.count)));
   nodes_.push_back(node);
   if (const Json* children = Member(json, "children"); children != nullptr && children->is_array()) {
     for (const Json& child : *children) {

@@ -39,8 +39,10 @@ class TreeWriter {
       if (node.root) continue;
       RowId op = open.empty() ? RowId::kNull : open.back().op;
       if (node.has_children) {
-        if (node.launches) op = WriteOp(node);
-        else WriteRange(node, "span");
+        if (node.launches)
+          op = WriteOp(node);
+        else
+          WriteRange(node, "span");
         open.push_back({node.last, op});
       }
       if (node.IsWork())
@@ -77,8 +79,8 @@ class TreeWriter {
     const auto [it, added] = device_lanes_.try_emplace({node.device_type, node.device});
     if (added) {
       const std::string_view type = node.device_type.empty() ? "device" : node.device_type;
-      const ProcessId process = AddProcess(IsNull(node.device) ? fmt::format("{}", type)
-                                                               : fmt::format("{} {}", type, node.device));
+      const ProcessId process =
+          AddProcess(IsNull(node.device) ? fmt::format("{}", type) : fmt::format("{} {}", type, node.device));
       it->second = AddLane(process, "kernels");
     }
     return it->second;
@@ -130,7 +132,7 @@ class TreeWriter {
     const int64_t count = IsNull(node.count) ? 1 : std::max<int64_t>(1, node.count);
     const int64_t rows = group_ <= 1 ? count : std::max<int64_t>(1, count / group_);
     if (rows < count) file_.counters.Add(kExecutionsMerged, -1, node.name, count - rows);
-    file_.counters.Add(kTotalsOnly, -1, node.name, rows);
+    file_.counters.Add(kTotalsOnly, -1, {}, rows);
     KernelColumns& kernels = writer_.batch.kernel;
     KernelRow row;
     row.thread_id = DeviceLane(node);
@@ -184,7 +186,8 @@ void ReadDevices(const Json& element, ImportFile& file) {
       const auto arch = facts.find("arch");
       if (type == "CUDA" && arch != facts.end() && arch->is_string()) {
         const auto& text = arch->get_ref<const std::string&>();
-        if (text.size() >= 2 && text.size() <= 4 && text.find_first_not_of("0123456789") == std::string::npos) {
+        if (text.size() >= 2 && text.size() <= 4 &&
+            text.find_first_not_of("0123456789") == std::string::npos) {
           row.compute_major = std::stoi(text) / 10;
           row.compute_minor = std::stoi(text) % 10;
           device.compute_capability = fmt::format("{}.{}", row.compute_major, row.compute_minor);
@@ -235,7 +238,8 @@ class ProtonAdapter final : public Adapter {
 
   int Score(std::string_view head, std::string_view file_name) const override {
     if (!BeginsLikeTree(head)) return 0;
-    if (head.find("\"frame\"") != std::string_view::npos && head.find("\"metrics\"") != std::string_view::npos)
+    if (head.find("\"frame\"") != std::string_view::npos &&
+        head.find("\"metrics\"") != std::string_view::npos)
       return 90;
     return file_name.ends_with(".hatchet") ? 45 : 40;
   }
@@ -245,15 +249,19 @@ class ProtonAdapter final : public Adapter {
     Result<Json> json = ParseJson(text);
     if (!json.ok()) {
       const int64_t offset = json.error().byte_offset;
-      return std::move(json.error()).At(file.path, offset).Hint("a hatchet file that is cut or was edited; record again");
+      const bool cut = offset >= static_cast<int64_t>(text.size());
+      if (offset < 0) return std::move(json.error()).At(file.path);
+      return InvalidInput(cut ? "the tree ends in the middle" : "the tree is no valid JSON here")
+          .At(file.path, std::min(offset, static_cast<int64_t>(text.size())))
+          .Hint("the file is cut or was edited: record again");
     }
     if (!json->is_array()) return InvalidInput("not a Proton tree: no JSON array").At(file.path, 0);
     file.about.tool = "Triton Proton";
     file.about.backend = "triton";
     HatchetTree tree(file.counters);
     for (const Json& element : *json) {
-      const bool devices = element.is_object() && !element.contains("frame") && !element.contains("metrics") &&
-                           !element.contains("children");
+      const bool devices = element.is_object() && !element.contains("frame") &&
+                           !element.contains("metrics") && !element.contains("children");
       if (devices)
         ReadDevices(element, file);
       else
