@@ -11,6 +11,7 @@ A case is text in sections that begin with a line `== section`:
                          `zeroed` behind it: the first page is zeros; `cut=BYTES`: it ends there; `damaged=PAGE`: that
                          page (from 1) is overwritten
   == protobuf [NAME]     the message to import as JSON (tests/protobuf_text.py; NAME: trace.pb unless told); `cut=BYTES`: it ends there
+  == xspace [NAME]       the XSpace to import as JSON (tests/xspace.py; NAME: trace.xplane.pb unless told); `cut=BYTES`: it ends there
   == sample PATH         a file below tests/cases/samples instead
   == beside [NAME]       a file that stands in the folder of the input and is not named in the import
   == options             further flags of `neurolens import`
@@ -37,6 +38,7 @@ CASES = ROOT / "tests/cases"
 EMPTY = "none\n"
 sys.path.insert(0, str(ROOT / "tests"))
 import protobuf_text  # noqa: E402 pylint: disable=wrong-import-position
+import xspace  # noqa: E402 pylint: disable=wrong-import-position
 
 
 class Failure(Exception):
@@ -98,6 +100,11 @@ def place_input(sections, folder):
             name = next((w for w in words[1:] if "=" not in w), "trace.pb")
             cut = next((int(w[4:]) for w in words[1:] if w.startswith("cut=")), None)
             (folder / name).write_bytes(protobuf_text.encode(json.loads(body))[:cut])
+            paths.append(name)
+        elif words[0] == "xspace":
+            name = next((w for w in words[1:] if "=" not in w), "trace.xplane.pb")
+            cut = next((int(w[4:]) for w in words[1:] if w.startswith("cut=")), None)
+            (folder / name).write_bytes(xspace.encode(json.loads(body))[:cut])
             paths.append(name)
         elif words[0] == "sample":
             paths.append(str(CASES / "samples" / words[1]))
