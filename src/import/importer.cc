@@ -50,6 +50,29 @@ class SniffedSource final : public ByteSource {
   size_t given_ = 0;
 };
 
+// Gives the rows of processes a rank, where the adapter knows none.
+class RankedSink final : public EventSink {
+ public:
+  RankedSink(EventSink& inner, int64_t rank) : inner_(inner), rank_(static_cast<int32_t>(rank)) {}
+
+  StringPool& strings() override { return inner_.strings(); }
+  int64_t rows(Table table) const override { return inner_.rows(table); }
+  void Append(EventBatch& batch) override {
+    for (int32_t& rank : batch.process.rank) rank = IsNull(rank) ? rank_ : rank;
+    inner_.Append(batch);
+  }
+  Result<bool> EncodeOne() override { return inner_.EncodeOne(); }
+  Status Flush() override { return inner_.Flush(); }
+  Status SetLate(Table table, const char* column, std::span<const int64_t> values) override {
+    return inner_.SetLate(table, column, values);
+  }
+  Status Finish() override { return inner_.Finish(); }
+
+ private:
+  EventSink& inner_;
+  int32_t rank_;
+};
+
 Result<std::unique_ptr<SniffedSource>> OpenSniffed(const std::string& path, std::string_view& head,
                                                    const std::atomic<bool>* cancelled) {
   NL_ASSIGN(std::unique_ptr<ByteSource> source, OpenByteSource(path, cancelled));
@@ -223,8 +246,16 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) 
     NL_ASSIGN(const Adapter* adapter, ChooseAdapter(request.format, head, path));
     SourceFacts file_about;
     CounterSet counters;
-    ImportFile file{*source, path, request.options, sink, facts, file_about, counters};
+    const size_t index = about.size();
+    const bool named = index < request.name_ranks.size();
+    RankedSink ranked(sink, named ? request.name_ranks[index] : 0);
+    EventSink& to = named ? static_cast<EventSink&>(ranked) : sink;
+    ImportFile file{*source, path, request.options, to, facts, file_about, counters};
     NL_TRY(adapter->Import(file));
+    if (named && !file_about.rank) {
+      file_about.rank = request.name_ranks[index];
+      file_about.rank_from_name = true;
+    }
     // Written out before the links are resolved, so that the two do not need memory at once.
     NL_TRY(EncodeAll(sink, request.options.threads));
     facts.ResolveLinks(counters);
