@@ -18,8 +18,9 @@ void AddRankFeatures(const RanksFacts& facts, int64_t wall_ns, Features& out) {
   n["run.collective_wait_ms"] = Ms(facts.waited_ns / members);
   n["run.collective_transfer_ms"] = Ms(facts.transfer_ns / members);
   if (wall_ns > 0) n["run.collective_wait_share"] = features::Ratio(facts.waited_ns / members, wall_ns);
-  const auto worst = std::max_element(facts.members.begin(), facts.members.end(),
-                                      [](const auto& a, const auto& b) { return a.held_up_ns < b.held_up_ns; });
+  const auto worst =
+      std::max_element(facts.members.begin(), facts.members.end(),
+                       [](const auto& a, const auto& b) { return a.held_up_ns < b.held_up_ns; });
   out.run.texts["run.straggler"] =
       facts.by_rank ? fmt::format("rank {}", worst->rank) : fmt::format("device {}", worst->device);
   n["run.straggler_held_up_ms"] = Ms(worst->held_up_ns);

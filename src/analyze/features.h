@@ -63,8 +63,5 @@ struct Features {
 };
 
 Features ComputeFeatures(const RunData& data, const TimelineFacts& timeline, const IdleFacts& idle);
-// Adds what the ranks pass found; nothing for a run of one rank.
-struct RanksFacts;
-void AddRankFeatures(const RanksFacts& facts, int64_t wall_ns, Features& out);
 
 }  // namespace nl

@@ -157,7 +157,6 @@ class Builder {
         rank.file = doc_.source.files[i].name;
         doc_.ranks->push_back(rank);
       }
-      if (first.rank_from_name) notes_.push_back("ranks taken from the file names");
     }
   }
 
@@ -189,9 +188,12 @@ class Builder {
     s.total_ops = result_.ops;
     s.total_kernels = result_.kernels;
     double busy_share = 0;
-    for (const int64_t busy_ns : facts_.device_busy_ns())
-      busy_share += result_.wall_ns > 0 ? static_cast<double>(busy_ns) / static_cast<double>(result_.wall_ns) : 0;
-    const size_t devices = facts_.device_busy_ns().size();
+    for (const auto& [device, spans] : facts_.device_spans()) {
+      busy_share += result_.wall_ns > 0 ? static_cast<double>(UnionNs(spans.Intervals())) /
+                                              static_cast<double>(result_.wall_ns)
+                                        : 0;
+    }
+    const size_t devices = facts_.device_spans().size();
     if (devices > 0 && result_.wall_ns > 0)
       s.SetMetric("gpu_utilization", std::min(1.0, busy_share / static_cast<double>(devices)));
     s.SetMetric("wall_ms", Ms(result_.wall_ns));

@@ -239,6 +239,7 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) 
   RunFacts facts;
   std::vector<SourceFacts> about;
   std::string adapter_name, adapter_version;
+  bool rank_from_name = false;
   EventBatch tail;  // rows made once per run
   for (const std::string& path : request.paths) {
     std::string_view head;
@@ -254,7 +255,7 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) 
     NL_TRY(adapter->Import(file));
     if (named && !file_about.rank) {
       file_about.rank = request.name_ranks[index];
-      file_about.rank_from_name = true;
+      rank_from_name = true;
     }
     // Written out before the links are resolved, so that the two do not need memory at once.
     NL_TRY(EncodeAll(sink, request.options.threads));
@@ -285,6 +286,10 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) 
   result.document.source.adapter = adapter_name;
   result.document.source.adapter_version = adapter_version;
   DescribeRun(facts, about, request.model_name, sink, result);
+  if (rank_from_name) {
+    if (!result.document.notes) result.document.notes.emplace();
+    result.document.notes->push_back("ranks taken from the file names");
+  }
   PutStrings(sink, tail);
   sink.Append(tail);
   NL_TRY(EncodeAll(sink, request.options.threads));

@@ -58,7 +58,7 @@ std::optional<NameRank> AfterTheWord(std::string_view path) {
 
 // Names people give to repetitions and to parts of a sweep.
 bool SaysOther(std::string_view word) {
-  static constexpr std::string_view kWords[] = {"run",     "iter", "iteration", "step",  "trial", "rep",
+  static constexpr std::string_view kWords[] = {"run",     "iter", "iteration", "step",  "trial",  "rep",
                                                 "repeat",  "seed", "epoch",     "try",   "sample", "attempt",
                                                 "version", "v",    "batch",     "bs",    "seq",    "layer",
                                                 "test",    "case", "base",      "rerun", "part"};
@@ -106,8 +106,8 @@ std::optional<NameRank> RankOfName(std::string_view path) {
 }
 
 std::vector<FileGroup> GroupRanks(const std::vector<RankedFile>& files) {
-  using Members = std::map<int64_t, std::string>;                      // rank -> file
-  std::map<std::pair<std::string, int64_t>, Members> said;             // adapter, world size
+  using Members = std::map<int64_t, std::string>;                       // rank -> file
+  std::map<std::pair<std::string, int64_t>, Members> said;              // adapter, world size
   std::map<std::tuple<std::string, std::string, bool>, Members> named;  // adapter, other part, says rank
   std::vector<FileGroup> groups;
   std::vector<std::string> alone;

@@ -324,8 +324,6 @@ void RunFacts::ResolveLinks(CounterSet& counters) {
   unresolved += kernels_unresolved;
   if (unresolved > 0) counters.Add(kLaunchNotRecorded, -1, {}, unresolved);
   for (PackedColumn* column : {&op_external_, &op_site_, &kernel_dur_ns_, &kernel_name_}) column->Clear();
-  for (const auto& [device, spans] : device_spans_) device_busy_ns_.push_back(UnionNs(spans.Intervals()));
-  device_spans_.clear();
 }
 
 Status RunFacts::WriteLinks(EventSink& sink) {

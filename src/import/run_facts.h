@@ -94,14 +94,12 @@ class RunFacts {
   const std::unordered_map<uint32_t, NameTotal>& memcpy_totals() const { return memcpys_; }  // by kind
   // Ranges, Python and API calls by name: what a run without ops and kernels consists of.
   const std::unordered_map<uint32_t, NameTotal>& span_totals() const { return spans_; }
-  // Kernels, copies and memsets of the present file per device, in file order.
+  // Kernels, copies and memsets per device, in file order.
   struct DeviceSpans {
     PackedColumn start_ns, dur_ns;
     std::vector<Interval> Intervals() const;
   };
   const std::map<int32_t, DeviceSpans>& device_spans() const { return device_spans_; }
-  // Busy time of every device of the files done: each rank may call its own device 0.
-  const std::vector<int64_t>& device_busy_ns() const { return device_busy_ns_; }
   int64_t first_start_ns() const { return first_start_ns_; }
   int64_t last_end_ns() const { return last_end_ns_; }
   bool empty() const { return last_end_ns_ < first_start_ns_; }
@@ -154,7 +152,6 @@ class RunFacts {
   size_t file_first_listed_op_ = 0, file_first_listed_kernel_ = 0;
   bool listed_ = true;
   std::map<int32_t, DeviceSpans> device_spans_;
-  std::vector<int64_t> device_busy_ns_;
   std::map<StreamKey, StreamTotal> streams_;
   std::map<std::array<int64_t, 2>, GraphTotal> graphs_;
   int64_t first_start_ns_ = INT64_MAX, last_end_ns_ = INT64_MIN, gpu_rows_ = 0;

@@ -30,7 +30,6 @@ struct SourceFacts {
   };
   Host host;
   std::optional<int64_t> rank, world_size;
-  bool rank_from_name = false;          // the importer's: the file itself says no rank
   std::optional<int64_t> base_time_ns;  // unix time of time zero
   Json header = Json::object();         // the file's own header, everything in it
   std::string file_stem;                // file name without the endings of its format; the importer's

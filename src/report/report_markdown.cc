@@ -239,7 +239,8 @@ std::string Ranks(const Json& report) {
   }
   const Json& corrected = ChildAt(ranks, "clocks_corrected");
   return fmt::format(
-      "## Ranks\n\n{} collectives: {} waiting for the last to arrive, {} moving data, summed over members. {}\n\n{}\n",
+      "## Ranks\n\n{} collectives: {} waiting for the last to arrive, {} moving data, summed over members. "
+      "{}\n\n{}\n",
       CountAt(ranks, "collectives_total"), MsAt(ranks, "waited_ms"), MsAt(ranks, "transfer_ms"),
       corrected.is_boolean() && corrected.get<bool>()
           ? "Arrivals are corrected for clocks that cannot be equal; times stored in the run are not."

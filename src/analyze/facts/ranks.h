@@ -15,6 +15,7 @@
 
 namespace nl {
 
+struct Features;
 struct RunData;
 
 struct RanksFacts {
@@ -39,8 +40,8 @@ struct RanksFacts {
   };
   struct Arrival {
     uint32_t member;
-    uint32_t row;                // of the kernel, or of the op
-    int64_t start_ns, end_ns;    // as recorded
+    uint32_t row;                 // of the kernel, or of the op
+    int64_t start_ns, end_ns;     // as recorded
     int64_t arrive_ns, leave_ns;  // corrected where the member's offset is applied
   };
   struct Collective {
@@ -48,7 +49,7 @@ struct RanksFacts {
     int64_t sequence = 0;  // the source's, or the order within the group
     StringId name = StringId::kNull, dtype = StringId::kNull;
     int64_t in_elements = NullOf<int64_t>::value;
-    bool everyone_waits = false;  // no member can leave before all have come (not so in a broadcast)
+    bool everyone_waits = false;    // no member can leave before all have come (not so in a broadcast)
     std::vector<Arrival> arrivals;  // by member
     uint32_t first = 0, last = 0;   // positions in arrivals
     int64_t skew_ns = 0, transfer_ns = 0;
@@ -70,12 +71,15 @@ struct RanksFacts {
   std::vector<Group> groups;
   std::vector<Collective> collectives;  // by arrival of the last
   std::vector<Unmatched> unmatched;
-  bool by_rank = true;       // false: devices of one clock
-  bool host_times = false;   // of the calls, as no device work tells of collectives
-  int64_t impossible = 0;    // a member left before the last arrived, after every correction
+  bool by_rank = true;                     // false: devices of one clock
+  bool host_times = false;                 // of the calls, as no device work tells of collectives
+  int64_t impossible = 0;                  // a member left before the last arrived, after every correction
   int64_t waited_ns = 0, transfer_ns = 0;  // over all members
-  std::string not_assessed;  // why there is nothing here; empty when there is
+  std::string not_assessed;                // why there is nothing here; empty when there is
 };
+
+// Gives rules what is known of ranks; nothing for a run of one rank.
+void AddRankFeatures(const RanksFacts& facts, int64_t wall_ns, Features& out);
 
 // `limit`: the collectives listed, largest skew first; 0: all.
 Json ToJson(const RanksFacts& facts, const TimelineFacts& timeline, const RunData& data, size_t limit);

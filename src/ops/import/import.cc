@@ -330,8 +330,9 @@ class ImportOp final : public Op {
                        HumanBytes(bytes), seconds, static_cast<double>(bytes) / 1e6 / seconds,
                        HumanBytes(run["stored_bytes"]));
     if (run["ranks"].size() > 1) {
-      out += fmt::format("  {} ranks, told by the {}\n", run["ranks"].size(),
-                         run["ranks_from"] == "content" ? "files themselves" : "file names (--apart: a run each)");
+      out += fmt::format(
+          "  {} ranks, told by the {}\n", run["ranks"].size(),
+          run["ranks_from"] == "content" ? "files themselves" : "file names (--apart: a run each)");
     }
     const std::string busy =
         run["gpu_utilization"].is_null()

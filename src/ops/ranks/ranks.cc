@@ -47,7 +47,8 @@ class RanksOp final : public Op {
     info.name = "ranks";
     info.summary = "Who waited for whom: arrival skew and transfer of every collective, per rank and group";
     info.choose_when =
-        "Choose it for a distributed run (a folder of ranks) with communication; `overlap` tells what ran beside it.";
+        "Choose it for a distributed run (a folder of ranks) with communication; `overlap` tells what ran "
+        "beside it.";
     info.example = "neurolens ranks @latest --limit 5";
     info.cost = Cost::kSeconds;
     info.reply_schema = SchemaFromText(kSchema);
@@ -86,12 +87,12 @@ class RanksOp final : public Op {
     const double waited = r["waited_ms"], transfer = r["transfer_ms"];
     const Json* worst = nullptr;
     for (const Json& m : r["members"]) {
-      if (worst == nullptr || m["held_up_ms"].get<double>() > (*worst)["held_up_ms"].get<double>()) worst = &m;
+      if (worst == nullptr || m["held_up_ms"].get<double>() > (*worst)["held_up_ms"].get<double>())
+        worst = &m;
     }
-    std::string out =
-        fmt::format("{} collectives of {} {}s: {} waiting for the last to arrive, {} moving data\n",
-                    HumanCount(r["collectives_total"]), r["members"].size(), Word(r), HumanMs(waited),
-                    HumanMs(transfer));
+    std::string out = fmt::format(
+        "{} collectives of {} {}s: {} waiting for the last to arrive, {} moving data\n",
+        HumanCount(r["collectives_total"]), r["members"].size(), Word(r), HumanMs(waited), HumanMs(transfer));
     out += fmt::format("waiting is {} of the time in collectives", Share(waited, waited + transfer));
     if (worst != nullptr && (*worst)["held_up_ms"].get<double>() > 0) {
       out += fmt::format("; {} {} came last {} times and held the others up by {}", Word(r), Name(*worst),
@@ -101,8 +102,9 @@ class RanksOp final : public Op {
     if (r["times_of"] == "host calls")
       out += "times are those of host calls: no device work tells of the collectives\n";
     if (r["impossible"] > 0) {
-      out += fmt::format("{} collectives have a member that leaves before the last arrives: clocks disagree\n",
-                         HumanCount(r["impossible"]));
+      out +=
+          fmt::format("{} collectives have a member that leaves before the last arrives: clocks disagree\n",
+                      HumanCount(r["impossible"]));
     }
     return out;
   }
@@ -136,15 +138,17 @@ class RanksOp final : public Op {
       const bool known = !m["clock_offset_ms"].is_null();
       drift |= !m["clock_consistent"].get<bool>();
       table.AddRow({Name(m), known ? Signed(m["clock_offset_ms"]) : "not known",
-                    known ? Signed(m["clock_offset_low_ms"]) : "", known ? Signed(m["clock_offset_high_ms"]) : "",
+                    known ? Signed(m["clock_offset_low_ms"]) : "",
+                    known ? Signed(m["clock_offset_high_ms"]) : "",
                     m["clock_applied"].get<bool>() ? "yes" : "no"});
     }
-    std::string out = fmt::format("clocks against rank {}, from the ends of collectives; ",
-                                  Name(r["members"].front()));
-    out += r["clocks_corrected"].get<bool>()
-               ? "arrivals here are corrected where\nequal clocks are impossible; times stored in the run are not\n"
-               : "nothing is corrected, as\nequal clocks are possible\n";
-    if (drift) out += "no single offset fits every collective: the clocks drift, or calls were matched wrongly\n";
+    std::string out =
+        fmt::format("clocks against rank {}, from the ends of collectives; ", Name(r["members"].front()));
+    out += r["clocks_corrected"].get<bool>() ? "arrivals here are corrected where\nequal clocks are "
+                                               "impossible; times stored in the run are not\n"
+                                             : "nothing is corrected, as\nequal clocks are possible\n";
+    if (drift)
+      out += "no single offset fits every collective: the clocks drift, or calls were matched wrongly\n";
     return out + table.Render(style.width, style.color);
   }
 
@@ -184,7 +188,8 @@ class RanksOp final : public Op {
                      {"LAST", Align::kRight, false, 0}});
     for (const Json& c : r["collectives"]) {
       table.AddRow({TextOr(c["name"], "(unnamed)"), DumpJson(c["sequence"]), HumanMs(c["start_ms"]),
-                    HumanMs(c["skew_ms"]), HumanMs(c["transfer_ms"]), DumpJson(c["first"]), DumpJson(c["last"])});
+                    HumanMs(c["skew_ms"]), HumanMs(c["transfer_ms"]), DumpJson(c["first"]),
+                    DumpJson(c["last"])});
     }
     return table.Render(style.width, style.color);
   }

@@ -35,8 +35,7 @@ Json MemberJson(const RanksFacts& facts, const RanksFacts::Member& m, const Json
   out["waited_ms"] = Ms(m.waited_ns);
   out["transfer_ms"] = Ms(m.transfer_ns);
   out["late_ms"] = Ms(m.late_ns);
-  out["mean_late_ms"] =
-      m.collectives > 0 ? Json(Ms(m.late_ns) / static_cast<double>(m.collectives)) : Json();
+  out["mean_late_ms"] = m.collectives > 0 ? Json(Ms(m.late_ns) / static_cast<double>(m.collectives)) : Json();
   out["last"] = m.last;
   out["held_up_ms"] = Ms(m.held_up_ns);
   out["clock_offset_ms"] = facts.by_rank ? Ms(m.offset_ns) : Json(0.0);
@@ -116,7 +115,8 @@ Json ToJson(const RanksFacts& facts, const TimelineFacts& timeline, const RunDat
   for (const RanksFacts::Group& g : facts.groups) out["groups"].push_back(GroupJson(facts, g));
   std::vector<const RanksFacts::Collective*> order;
   for (const RanksFacts::Collective& c : facts.collectives) order.push_back(&c);
-  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return a->skew_ns > b->skew_ns; });
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto* a, const auto* b) { return a->skew_ns > b->skew_ns; });
   if (limit > 0 && order.size() > limit) order.resize(limit);
   out["collectives"] = Json::array();
   for (const RanksFacts::Collective* c : order)

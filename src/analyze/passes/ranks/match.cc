@@ -45,8 +45,8 @@ bool EveryoneWaits(std::string_view letters) {
 }
 
 bool IsPointToPoint(std::string_view letters) {
-  return !EveryoneWaits(letters) && (letters.find("send") != std::string_view::npos ||
-                                     letters.find("recv") != std::string_view::npos);
+  return !EveryoneWaits(letters) &&
+         (letters.find("send") != std::string_view::npos || letters.find("recv") != std::string_view::npos);
 }
 
 class Matcher {
@@ -252,13 +252,11 @@ class Matcher {
       if (lists.empty() || lists.back()[0].member != call.member) lists.emplace_back();
       lists.back().push_back(call);
     }
-    if (lists.size() < 2)
-      return Miss("recorded by one member only", static_cast<int64_t>(calls.size()));
+    if (lists.size() < 2) return Miss("recorded by one member only", static_cast<int64_t>(calls.size()));
     for (const auto& list : lists) {
-      const bool same =
-          list.size() == lists[0].size() &&
-          std::equal(list.begin(), list.end(), lists[0].begin(),
-                     [](const Call& a, const Call& b) { return a.name == b.name; });
+      const bool same = list.size() == lists[0].size() &&
+                        std::equal(list.begin(), list.end(), lists[0].begin(),
+                                   [](const Call& a, const Call& b) { return a.name == b.name; });
       if (!same)
         return Miss("not numbered, and the members' calls differ in number or order",
                     static_cast<int64_t>(calls.size()));

@@ -101,9 +101,8 @@ class RanksPass final : public Pass {
   // Most runs are of one rank: nothing to show.
   Json FactsJson(const RunData& data, const FactBoard& facts) const override {
     const auto& found = facts.Get<RanksFacts>();
-    return found.collectives.empty()
-               ? Json()
-               : ToJson(found, facts.Get<TimelineFacts>(), data, kReportedCollectives);
+    return found.collectives.empty() ? Json()
+                                     : ToJson(found, facts.Get<TimelineFacts>(), data, kReportedCollectives);
   }
 };
 

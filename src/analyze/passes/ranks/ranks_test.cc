@@ -35,9 +35,8 @@ class Cluster {
   }
   void Call(const std::string& group, int64_t sequence, size_t rank, int64_t start_ns, int64_t dur_ns,
             const std::string& name = "allreduce") {
-    const RowId row =
-        run_.Kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 7,
-                    start_ns + offsets_[rank], dur_ns);
+    const RowId row = run_.Kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+                                  7, start_ns + offsets_[rank], dur_ns);
     run_.data().kernel.thread_id.back() = lanes_[rank];
     CollectiveRow c;
     c.owner = run_.Name("kernel");
