@@ -121,6 +121,7 @@ def onnxrt_mlp(work):
     model = make("onnx-mlp", place.folder / "mlp.onnx")
     reply = place.reply("profile", "--backend", "onnxrt", "--model", model, "--bs", 4, "--iters", 7, "--warmup", 3, "--tag", "who=test",
                         cwd=onnxruntime_node())
+    check_reply(place, reply)
     equal("inputs", reply["inputs"], [{"name": "x", "shape": [4, 64], "type": "float32"}])
     equal("dimensions", reply["dims"], [{"name": "batch", "size": 4, "why": "batch size"}])
     equal("warm-up left out", reply["warmup_excluded"], 3)
@@ -156,6 +157,17 @@ def onnxrt_tokens(work):
         raise Wrong(f"the framework's words are missing: {problem.stdout + problem.stderr}")
 
 
+def check_reply(place, reply):
+    """Everything the reply schema promises, with the types it promises."""
+    schema = next(op for op in place.reply("docs", "ops")["ops"] if op["name"] == "profile")["reply"]
+    types = {"string": str, "integer": int, "array": list, "object": dict, "null": type(None)}
+    for key in schema["required"]:
+        wanted = schema["properties"][key].get("type", "string")
+        allowed = tuple(types[w] for w in ([wanted] if isinstance(wanted, str) else wanted))
+        if not isinstance(reply.get(key, ...), allowed):
+            raise Wrong(f"{key} is {reply.get(key, 'missing')!r}, not {wanted}")
+
+
 def torch_file(work):
     python, place = python_with("torch"), Place(work, "torchscript")
     model = make("torchscript", place.folder / "net.pt", python)
@@ -163,6 +175,7 @@ def torch_file(work):
     equal("inputs", [(i["type"], i["shape"]) for i in reply["inputs"]], [("float32", [4, 32])])
     if "first layer with weights" not in reply["dims"][0]["why"]:
         raise Wrong(f"it does not say where the shape is from: {reply['dims']}")
+    check_reply(place, reply)
     run = reply["run_id"]
     equal("calls of aten::linear", place.rows(run, "SELECT count(*) FROM op WHERE name = 'aten::linear'"), [(12,)])
     equal("steps", place.rows(run, "SELECT count(*) FROM step"), [(6,)])
