@@ -95,11 +95,11 @@ def write_events(recorded, path):
     """A build without Kineto (Debian's, for one) has the events, but not the trace writer: the same layout from them."""
     events = []
     for event in recorded.events():
-        step = event.name.startswith("ProfilerStep#")
+        name = getattr(event, "trace_name", None) or event.name  # the other one says "ProfilerStep*"
         arguments = {"External id": event.id}
         if event.input_shapes:
             arguments["Input Dims"] = event.input_shapes
-        events.append({"ph": "X", "cat": "user_annotation" if step else "cpu_op", "name": event.name, "pid": os.getpid(), "tid": event.thread,
+        events.append({"ph": "X", "cat": "user_annotation" if name.startswith("ProfilerStep#") else "cpu_op", "name": name, "pid": os.getpid(), "tid": event.thread,
                        "ts": event.time_range.start, "dur": event.time_range.elapsed_us(), "args": arguments})
     with open(path, "w", encoding="utf-8") as to:
         json.dump({"schemaVersion": 1, "deviceProperties": [], "traceEvents": events}, to)
