@@ -3,7 +3,7 @@
 """Writes an XSpace of the shape JAX 0.11 writes: streams of kernels, copies and fills with all their stats, and host threads with
 their launches, Python calls and annotations.
 
-    bench/make_xspace.py --bytes 120000000 --out big.xplane.pb
+    bench/make_xspace.py --bytes 120000000 big.xplane.pb
 """
 import argparse
 import pathlib

@@ -52,6 +52,29 @@ class SniffedSource final : public ByteSource {
   size_t given_ = 0;
 };
 
+// Gives the rows of processes a rank, where the adapter knows none.
+class RankedSink final : public EventSink {
+ public:
+  RankedSink(EventSink& inner, int64_t rank) : inner_(inner), rank_(static_cast<int32_t>(rank)) {}
+
+  StringPool& strings() override { return inner_.strings(); }
+  int64_t rows(Table table) const override { return inner_.rows(table); }
+  void Append(EventBatch& batch) override {
+    for (int32_t& rank : batch.process.rank) rank = IsNull(rank) ? rank_ : rank;
+    inner_.Append(batch);
+  }
+  Result<bool> EncodeOne() override { return inner_.EncodeOne(); }
+  Status Flush() override { return inner_.Flush(); }
+  Status SetLate(Table table, const char* column, std::span<const int64_t> values) override {
+    return inner_.SetLate(table, column, values);
+  }
+  Status Finish() override { return inner_.Finish(); }
+
+ private:
+  EventSink& inner_;
+  int32_t rank_;
+};
+
 Result<std::unique_ptr<SniffedSource>> OpenSniffed(const std::string& path, std::string_view& head,
                                                    const std::atomic<bool>* cancelled) {
   NL_ASSIGN(std::unique_ptr<ByteSource> source, OpenByteSource(path, cancelled));
@@ -275,6 +298,7 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) 
   ImportResult result;
   RunFacts facts;
   std::vector<SourceFacts> about;
+  bool rank_from_name = false;
   EventBatch tail;  // rows made once per run
   const bool alone = request.paths.size() == 1;
   std::vector<Opened> parts;
@@ -286,8 +310,16 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) 
       parts.push_back(std::move(opened));
       continue;
     }
-    ImportFile file{*opened.source, path, request.options, sink, facts, opened.about, opened.counters};
+    const size_t index = about.size();
+    const bool named = index < request.name_ranks.size();
+    RankedSink ranked(sink, named ? request.name_ranks[index] : 0);
+    EventSink& to = named ? static_cast<EventSink&>(ranked) : sink;
+    ImportFile file{*opened.source, path, request.options, to, facts, opened.about, opened.counters};
     NL_TRY(opened.adapter->Import(file));
+    if (named && !opened.about.rank) {
+      opened.about.rank = request.name_ranks[index];
+      rank_from_name = true;
+    }
     // Written out before the links are resolved, so that the two do not need memory at once.
     NL_TRY(EncodeAll(sink, request.options.threads));
     facts.ResolveLinks(opened.counters);
@@ -320,6 +352,10 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) 
   result.document.source.adapter = adapter->Info().name;
   result.document.source.adapter_version = std::to_string(adapter->Info().version);
   DescribeRun(facts, about, request.model_name, sink, result);
+  if (rank_from_name) {
+    if (!result.document.notes) result.document.notes.emplace();
+    result.document.notes->push_back("ranks taken from the file names");
+  }
   PutStrings(sink, tail);
   sink.Append(tail);
   NL_TRY(EncodeAll(sink, request.options.threads));

@@ -15,8 +15,11 @@ namespace nl {
 
 struct ImportRequest {
   std::vector<std::string> paths;  // "-" is standard input
-  std::string format;              // adapter name; empty: told by content
-  std::string model_name;          // empty: from the file name, with a note
+  // Ranks of the files as their names tell them, one a path; they count where a file says none
+  // itself. Empty: the names tell nothing.
+  std::vector<int64_t> name_ranks;
+  std::string format;      // adapter name; empty: told by content
+  std::string model_name;  // empty: from the file name, with a note
   ImportOptions options;
 };
 
