@@ -33,9 +33,9 @@ Attribution Attribute(const Trail& a, const Trail& b, const Alignment& alignment
                       const WorkChange& work, const CompareOptions& options, const std::vector<bool>& only);
 
 // Where a call is: its stage, else the label of its segment.
-std::string StageOf(const Trail& trail, const Call& call);
-std::string ModuleOf(const Trail& trail, const Call& call);
-std::string OpOf(const Trail& trail, const Call& call);      // operator or API function; "" for bare work
-std::string KernelOf(const Trail& trail, const Call& call);  // short name; "" without device work
+std::string StageOf(const Trail& trail, const CallType& type);
+std::string ModuleOf(const Trail& trail, const CallType& type);
+std::string OpOf(const Trail& trail, const CallType& type);      // operator or API function; "" for bare work
+std::string KernelOf(const Trail& trail, const CallType& type);  // short name; "" without device work
 
 }  // namespace nl::compare
