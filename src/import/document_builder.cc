@@ -138,7 +138,6 @@ class Builder {
     CaptureFacts capture;
     capture.lost_records = result_.counters.Count(Severity::kDataLoss);
     doc_.capture = capture;
-    for (const SourceFacts& about : about_) notes_.insert(notes_.end(), about.notes.begin(), about.notes.end());
     if (!notes_.empty()) doc_.notes = notes_;
   }
 

@@ -36,7 +36,6 @@ struct SourceFacts {
   std::optional<int64_t> base_time_ns;  // unix time of time zero
   // The source measured durations one by one and has no common clock: starts tell the order only.
   bool order_only = false;
-  std::vector<std::string> notes;  // remarks for the run document
   Json header = Json::object();    // the file's own header, everything in it
   std::string file_stem;           // file name without the endings of its format; the importer's
 };
