@@ -149,7 +149,8 @@ Result<std::vector<NameStats>> OperatorTotals(Snapshot& snapshot, const TotalsFi
     if (added) {
       groups.emplace_back();
       const std::string_view name = snapshot.strings().Text(ops.name[i]);
-      groups.back().stats.name = groups.back().stats.raw_name = filter.by_type ? TypeText(name) : std::string(name);
+      groups.back().stats.name = groups.back().stats.raw_name =
+          filter.by_type ? TypeText(name) : std::string(name);
       if (filter.by_shape) groups.back().stats.shapes = snapshot.strings().Text(ops.input_dims[i]);
     }
     Group& group = groups[it->second];

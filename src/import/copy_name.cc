@@ -7,10 +7,9 @@ namespace nl {
 
 CopyName ParseCopyName(std::string_view name) {
   static constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
-      {"HtoD", "HtoD"},         {"DtoH", "DtoH"},         {"DtoD", "DtoD"},
-      {"HtoH", "HtoH"},         {"PtoP", "PtoP"},         {"HtoA", "HtoA"},
-      {"AtoH", "AtoH"},         {"HostToDevice", "HtoD"}, {"DeviceToHost", "DtoH"},
-      {"DeviceToDevice", "DtoD"}, {"HostToHost", "HtoH"}};
+      {"HtoD", "HtoD"},         {"DtoH", "DtoH"},           {"DtoD", "DtoD"},      {"HtoH", "HtoH"},
+      {"PtoP", "PtoP"},         {"HtoA", "HtoA"},           {"AtoH", "AtoH"},      {"HostToDevice", "HtoD"},
+      {"DeviceToHost", "DtoH"}, {"DeviceToDevice", "DtoD"}, {"HostToHost", "HtoH"}};
   CopyName out;
   for (const auto& [spelled, kind] : kKinds) {
     if (name.find(spelled) == std::string_view::npos) continue;

@@ -276,18 +276,21 @@ Error NotOneRun(const Adapter& a, const Adapter& b, const std::string& path) {
 }
 
 // All files at once: each is one part of the run.
-Status ImportTogether(const ImportRequest& request, std::vector<Opened>& files, RunFacts& facts, EventSink& sink) {
+Status ImportTogether(const ImportRequest& request, std::vector<Opened>& files, RunFacts& facts,
+                      EventSink& sink) {
   std::vector<ImportFile> parts;
   for (size_t i = 0; i < files.size(); ++i) {
     Opened& file = files[i];
-    if (file.adapter != files[0].adapter) return NotOneRun(*files[0].adapter, *file.adapter, request.paths[i]);
+    if (file.adapter != files[0].adapter)
+      return NotOneRun(*files[0].adapter, *file.adapter, request.paths[i]);
     for (size_t k = 0; k < i; ++k) {
       if (files[k].role.part != file.role.part) continue;
       return InvalidInput(fmt::format("two files are the {} of one run, {} is the other", file.role.part,
                                       files[k].source->name()))
           .At(request.paths[i]);
     }
-    parts.push_back({*file.source, request.paths[i], request.options, sink, facts, file.about, file.counters});
+    parts.push_back(
+        {*file.source, request.paths[i], request.options, sink, facts, file.about, file.counters});
   }
   return files[0].adapter->ImportParts(parts);
 }
@@ -420,7 +423,8 @@ struct PartGroup {
 
   bool Fits(const PartGroup& other) const {
     if (parts.empty() || other.parts.empty() || role.adapter != other.role.adapter) return false;
-    return std::none_of(parts.begin(), parts.end(), [&](const auto& part) { return other.parts.count(part) > 0; });
+    return std::none_of(parts.begin(), parts.end(),
+                        [&](const auto& part) { return other.parts.count(part) > 0; });
   }
   void Take(PartGroup& other) {
     paths.insert(paths.end(), other.paths.begin(), other.paths.end());

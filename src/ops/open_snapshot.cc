@@ -131,8 +131,7 @@ TextTable MakeTable(const Json& rows, TotalsKind kind, int width) {
         ops ? std::vector<std::string>{ms("gpu_ms"),  share, ms("total_ms"),
                                        ms("self_ms"), calls, ms("mean_ms")}
             : std::vector<std::string>{ms("total_ms"), share, calls, ms("mean_ms"), ms("p95_ms")};
-    if (ops && !device)
-      values = {ms("total_ms"), share, ms("self_ms"), calls, ms("mean_ms"), ms("p95_ms")};
+    if (ops && !device) values = {ms("total_ms"), share, ms("self_ms"), calls, ms("mean_ms"), ms("p95_ms")};
     if (narrow) values.pop_back();
     std::move(values.begin(), values.end(), std::back_inserter(cells));
     table.AddRow(std::move(cells));

@@ -16,6 +16,11 @@ uint64_t CallTypes::TextHash(StringId id) {
   return texts_.Of(id, [&] { return HashText(data_.Text(id)); });
 }
 
+uint64_t CallTypes::OpHash(StringId op) {
+  const std::string_view type = op_types_.Of(op);
+  return type.empty() ? TextHash(op) : HashText(type) | 1;
+}
+
 uint64_t CallTypes::WorkHash(uint32_t work) {
   const StringId name = w_.name[work];
   return work_names_.Of(name, [&] {
@@ -84,7 +89,7 @@ uint32_t CallTypes::OfHost(uint32_t node) {
   const uint32_t at = Intern(type, op);
   if (types_.size() == known) return at;
   CallType& made = types_[at];
-  made.op_hash = TextHash(made.op);
+  made.op_hash = OpHash(made.op);
   made.token = HashPair(made.op_hash, 2);
   made.kin = HashPair(made.op_hash, 3);
   if (op) NameOp(made, node);
@@ -105,7 +110,7 @@ uint32_t CallTypes::Intern(const CallType& t, bool op) {
 }
 
 void CallTypes::Describe(CallType& type, const CallDraft& d) {
-  type.op_hash = TextHash(type.op);
+  type.op_hash = d.op ? OpHash(type.op) : TextHash(type.op);
   if (d.work == kNone) {
     type.token = type.kin = HashPair(type.op_hash, 2);
     return;

@@ -5,6 +5,7 @@
 // Thread rule: one thread per trail. Ownership: refers to the program and the list of types.
 
 #include "analyze/compare/flat_map.h"
+#include "analyze/compare/op_types.h"
 #include "analyze/compare/trail.h"
 #include "analyze/feature_parts.h"
 
@@ -45,6 +46,7 @@ class CallTypes {
         h_(program.timeline.host),
         w_(program.timeline.work),
         types_(types),
+        op_types_(data_),
         texts_(data_),
         work_names_(data_),
         kins_(data_) {}
@@ -56,6 +58,7 @@ class CallTypes {
 
  private:
   uint64_t TextHash(StringId id);
+  uint64_t OpHash(StringId op);  // of its type where its name is of a node of a model's graph
   uint64_t KinOf(uint32_t work);
   uint64_t GridHash(uint32_t work) const;
   StringId OpText(const std::vector<StringId>& column, uint32_t node) const;
@@ -68,6 +71,7 @@ class CallTypes {
   const HostTree& h_;
   const DeviceWork& w_;
   std::vector<CallType>& types_;
+  OpTypes op_types_;
   TextHashes texts_, work_names_, kins_;
   FlatMap type_at_;
 };

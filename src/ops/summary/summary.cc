@@ -144,7 +144,8 @@ class SummaryOp final : public Op {
       }
       out["devices"].push_back(DeviceJson(d, name));
     }
-    const TotalsWhole whole = kernel_ns > 0 ? TotalsWhole{kernel_ns, false} : WholeOf(ops, TotalsKind::kOperators);
+    const TotalsWhole whole =
+        kernel_ns > 0 ? TotalsWhole{kernel_ns, false} : WholeOf(ops, TotalsKind::kOperators);
     out["operators"] = Json::array();
     for (size_t i = 0; i < std::min<size_t>(ops.size(), static_cast<size_t>(top_)); ++i)
       out["operators"].push_back(NameStatsJson(ops[i], whole, TotalsKind::kOperators));

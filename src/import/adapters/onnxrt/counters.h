@@ -6,9 +6,9 @@
 
 namespace nl::adapters::onnxrt {
 
-inline constexpr CounterInfo kBadTypeShape{
-    "bad_type_shape", Severity::kNotice, "Node whose input_type_shape is no list of {type: [extents]}",
-    "Its input shapes and types are null; the text is kept in args"};
+inline constexpr CounterInfo kBadTypeShape{"bad_type_shape", Severity::kNotice,
+                                           "Node whose input_type_shape is no list of {type: [extents]}",
+                                           "Its input shapes and types are null; the text is kept in args"};
 inline constexpr CounterInfo kDeviceProfileFailed{
     "device_profile_failed", Severity::kDataLoss, "ONNX Runtime could not record what ran on the device",
     "CUPTI was taken or refused: close other profilers, allow performance counters, record again"};

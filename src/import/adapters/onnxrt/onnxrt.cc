@@ -45,7 +45,10 @@ class OnnxrtAdapter final : public Adapter {
     about.header = trace_json::HeaderJson(text, file.counters);
     about.backend = "onnxrt";
     about.tool = "onnxruntime";
-    about.vendor = mapper.on_nvidia() ? "nvidia" : mapper.on_amd() ? "amd" : file.facts.gpu_rows() > 0 ? "" : "cpu";
+    about.vendor = mapper.on_nvidia()          ? "nvidia"
+                   : mapper.on_amd()           ? "amd"
+                   : file.facts.gpu_rows() > 0 ? ""
+                                               : "cpu";
     if ((mapper.on_nvidia() || mapper.on_amd()) && file.facts.gpu_rows() == 0)
       file.counters.Add(kDeviceWorkMissing);
     return {};

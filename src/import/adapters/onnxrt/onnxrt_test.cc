@@ -22,10 +22,10 @@ TEST(OnnxrtTypeShapes, AreSplitIntoTwoLists) {
 
 TEST(OnnxrtTypeShapes, AnythingElseIsRefused) {
   TypeShapes out;
-  for (const char* text :
-       {"", "[", "[{", "{}", "[1]", R"([{"float":1}])", R"([{"float":[1,]}])", R"([{"float":["n"]}])",
-        R"([{"float":[1]},])", R"([{"float":[1]}] x)", R"([{"":[1]}])", R"([{"a\"b":[1]}])", R"([{"float":[1]} {"float":[1]}])",
-        R"([{"float":[1],"int":[2]}])", R"([{"float":[12345678901234567890]}])"}) {
+  for (const char* text : {"", "[", "[{", "{}", "[1]", R"([{"float":1}])", R"([{"float":[1,]}])",
+                           R"([{"float":["n"]}])", R"([{"float":[1]},])", R"([{"float":[1]}] x)",
+                           R"([{"":[1]}])", R"([{"a\"b":[1]}])", R"([{"float":[1]} {"float":[1]}])",
+                           R"([{"float":[1],"int":[2]}])", R"([{"float":[12345678901234567890]}])"}) {
     EXPECT_FALSE(SplitTypeShapes(text, out)) << text;
   }
 }
@@ -42,8 +42,8 @@ class OnnxrtTest : public ::testing::Test {
     return result.ok() ? *std::move(result) : ImportResult();
   }
   static std::string Node(const std::string& name, const std::string& args) {
-    return R"({"cat" : "Node","pid" :1,"tid" :1,"dur" :5,"ts" :10,"ph" : "X","name" :")" + name + R"(","args" : {)" +
-           args + "}}";
+    return R"({"cat" : "Node","pid" :1,"tid" :1,"dur" :5,"ts" :10,"ph" : "X","name" :")" + name +
+           R"(","args" : {)" + args + "}}";
   }
   TextSink sink_;
 };
@@ -62,8 +62,10 @@ TEST_F(OnnxrtTest, DocumentHasNodeTypeAndPrecision) {
 }
 
 TEST_F(OnnxrtTest, VendorIsToldByTheProvider) {
-  EXPECT_EQ(Import(Node("a_kernel_time", R"("provider" : "CUDAExecutionProvider")")).document.hardware.vendor, "nvidia");
-  EXPECT_EQ(Import(Node("a_kernel_time", R"("provider" : "ROCMExecutionProvider")")).document.hardware.vendor, "amd");
+  EXPECT_EQ(Import(Node("a_kernel_time", R"("provider" : "CUDAExecutionProvider")")).document.hardware.vendor,
+            "nvidia");
+  EXPECT_EQ(Import(Node("a_kernel_time", R"("provider" : "ROCMExecutionProvider")")).document.hardware.vendor,
+            "amd");
 }
 
 TEST_F(OnnxrtTest, StreamsMayBeAddresses) {
@@ -80,7 +82,8 @@ TEST_F(OnnxrtTest, StreamsMayBeAddresses) {
 TEST(OnnxrtScore, TracesOfOthersAreNotIts) {
   const Adapter* adapter = FindAdapter("onnxrt");
   ASSERT_NE(adapter, nullptr);
-  for (const char* text : {"[]", R"([{"ph":"X","cat":"Session","name":"x"}])", R"([{"ph":"X","cat":"cpu_op","name":"a_kernel_time"}])",
+  for (const char* text : {"[]", R"([{"ph":"X","cat":"Session","name":"x"}])",
+                           R"([{"ph":"X","cat":"cpu_op","name":"a_kernel_time"}])",
                            R"({"traceEvents":[{"cat" : "Node","name" :"a_kernel_time"}]})"}) {
     EXPECT_EQ(adapter->Score(text, "onnxruntime_profile.json"), 0) << text;
   }

@@ -51,7 +51,8 @@ void EngineRows::PutStep(ThreadId lane, std::string_view name, const char* categ
   writer_.batch.step.Add(step);
 }
 
-void EngineRows::PutLayer(const ProfiledLayer& layer, const LayerInfo* info, int64_t index, int64_t start_ns) {
+void EngineRows::PutLayer(const ProfiledLayer& layer, const LayerInfo* info, int64_t index,
+                          int64_t start_ns) {
   const RowId row = writer_.NextRow(Table::kOp, writer_.batch.op);
   OpRow op;
   op.thread_id = Lane("layers");
@@ -63,7 +64,8 @@ void EngineRows::PutLayer(const ProfiledLayer& layer, const LayerInfo* info, int
     if (!text.empty()) to = strings_.Add(text);
   };
   if (info != nullptr) {
-    if (!info->type.empty()) writer_.KeepArg(Table::kOp, row, RunFacts::kOpTypeKey, DumpJson(Json(info->type)));
+    if (!info->type.empty())
+      writer_.KeepArg(Table::kOp, row, RunFacts::kOpTypeKey, DumpJson(Json(info->type)));
     put(info->dims, op.input_dims);
     put(info->types, op.input_types);
     for (const auto& [key, value] : info->fields) writer_.KeepArg(Table::kOp, row, key, value);

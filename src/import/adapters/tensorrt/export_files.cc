@@ -166,9 +166,9 @@ Result<std::vector<Query>> ReadTimes(ImportFile& file, const std::string& text) 
     }
     const bool copied = !IsNull(q.h2d_ns) && q.h2d_ns > 0;
     q.start_ns = copied ? std::min(q.h2d_start_ns, q.compute_start_ns) : q.compute_start_ns;
-    q.latency_ns = !IsNull(latency_ns) ? latency_ns
-                                       : q.compute_ns + (IsNull(q.h2d_ns) ? 0 : q.h2d_ns) +
-                                             (IsNull(q.d2h_ns) ? 0 : q.d2h_ns);
+    q.latency_ns = !IsNull(latency_ns)
+                       ? latency_ns
+                       : q.compute_ns + (IsNull(q.h2d_ns) ? 0 : q.h2d_ns) + (IsNull(q.d2h_ns) ? 0 : q.d2h_ns);
     out.push_back(q);
   };
   NL_TRY(ForEachObject(file, text, "query times", take));

@@ -52,7 +52,7 @@ struct Query {
 };
 
 struct LayerInfo {
-  std::string name, type;  // type: as LayerTypeOf; empty: names only
+  std::string name, type;   // type: as LayerTypeOf; empty: names only
   std::string dims, types;  // JSON lists as table op holds them; empty: not told
   std::string kernel;       // tactic, else the kind of layer; empty: not told
   Fields fields;            // everything of the layer but its name
@@ -64,6 +64,9 @@ struct Layers {
 
 // The whole decompressed text, padded for scanning.
 Result<std::string> ReadText(ImportFile& file);
+
+// For a file that does not parse; `offset` is where.
+Error BrokenJson(const ImportFile& file, std::string_view what, int64_t offset);
 
 // Bad entries are counted in the file's counters; a file that ends in the middle is an error,
 // or counted where that is allowed.

@@ -23,8 +23,12 @@ std::string TextAt(const Json& object, const char* key) {
 // what ONNX does not have (Reformat, NoOp) keeps TensorRT's name.
 std::string TypeOf(const Json& layer) {
   static constexpr std::pair<std::string_view, std::string_view> kOnnx[] = {
-      {"Convolution", "Conv"},      {"Deconvolution", "ConvTranspose"}, {"MatrixMultiply", "MatMul"},
-      {"FullyConnected", "Gemm"},   {"SoftMax", "Softmax"},             {"Concatenation", "Concat"},
+      {"Convolution", "Conv"},
+      {"Deconvolution", "ConvTranspose"},
+      {"MatrixMultiply", "MatMul"},
+      {"FullyConnected", "Gemm"},
+      {"SoftMax", "Softmax"},
+      {"Concatenation", "Concat"},
       {"Normalization", "LayerNormalization"}};
   const std::string parameter = TextAt(layer, "ParameterType");
   if (parameter == "Pooling") {
@@ -121,21 +125,27 @@ std::string SetName(std::string_view name) {
   std::string lower(name);
   std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
   for (const std::string_view part :
-       {"build.metadata", "profile.metadata", "graph.metadata", "metadata", "layer_info", "layer-info", "layerinfo",
-        "layers", "graph", "profile", "timing", "times"}) {
+       {"build.metadata", "profile.metadata", "graph.metadata", "metadata", "layer_info", "layer-info",
+        "layerinfo", "layers", "graph", "profile", "timing", "times"}) {
     if (!lower.ends_with(part)) continue;
     const size_t left = lower.size() - part.size();
     if (left == 0) return FileRole::kFolder;
     const char before = lower[left - 1];
-    if (left > 1 && (before == '.' || before == '_' || before == '-')) return std::string(name.substr(0, left - 1));
+    if (left > 1 && (before == '.' || before == '_' || before == '-'))
+      return std::string(name.substr(0, left - 1));
   }
   return {};
+}
+
+Error BrokenJson(const ImportFile& file, std::string_view what, int64_t offset) {
+  return InvalidInput(fmt::format("the {} is no whole JSON: it is damaged or ends in the middle", what))
+      .At(file.path, offset);
 }
 
 Result<Layers> ReadLayers(ImportFile& file, const std::string& text) {
   const std::string_view json = std::string_view(text).substr(0, text.size() - trace_json::kPadding);
   Result<Json> parsed = ParseJson(json);
-  if (!parsed.ok()) return std::move(parsed).error().At(file.path, parsed.error().byte_offset);
+  if (!parsed.ok()) return BrokenJson(file, "layer information", parsed.error().byte_offset);
   const auto list = parsed->find("Layers");
   if (!parsed->is_object() || list == parsed->end() || !list->is_array())
     return InvalidInput("layer information without a list of layers").At(file.path, 0);

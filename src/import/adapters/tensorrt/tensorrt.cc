@@ -83,7 +83,8 @@ void ReadDevice(const Json& metadata, SourceFacts& about) {
   SourceFacts::Device out;
   const auto text = [&](const char* key) -> std::optional<std::string> {
     const auto it = device->find(key);
-    if (it == device->end() || !it->is_string() || it->get_ref<const std::string&>().empty()) return std::nullopt;
+    if (it == device->end() || !it->is_string() || it->get_ref<const std::string&>().empty())
+      return std::nullopt;
     return it->get<std::string>();
   };
   out.name = text("Selected Device");
@@ -116,7 +117,7 @@ Status ReadPart(ImportFile& file, Engine& engine, SourceFacts& about) {
     case Kind::kBuildMetadata:
     case Kind::kProfileMetadata: {
       Result<Json> parsed = ParseJson(json);
-      if (!parsed.ok()) return std::move(parsed).error().At(file.path, parsed.error().byte_offset);
+      if (!parsed.ok()) return BrokenJson(file, "metadata", parsed.error().byte_offset);
       file.about.header = *std::move(parsed);
       if (file.about.header.is_object()) ReadDevice(file.about.header, about);
       return {};
@@ -134,10 +135,10 @@ Status PutRows(Engine& engine, ImportFile& first, SourceFacts& about) {
     NL_TRY(rows.PutLayers(engine.profile, info));
     engine.profile_file->counters.Add(kLayerTimesAveraged, -1, {},
                                       static_cast<int64_t>(engine.profile.layers.size()));
-    about.notes.push_back(
-        engine.profile.runs
-            ? fmt::format("layer times are averages over {} profiled runs, laid end to end", *engine.profile.runs)
-            : "layer times are averages over the profiled runs, laid end to end");
+    about.notes.push_back(engine.profile.runs
+                              ? fmt::format("layer times are averages over {} profiled runs, laid end to end",
+                                            *engine.profile.runs)
+                              : "layer times are averages over the profiled runs, laid end to end");
     if (!engine.queries.empty()) {
       NL_TRY(rows.PutQuerySamples(engine.queries));
       engine.times_file->counters.Add(kQueriesAsSamples, -1, {}, static_cast<int64_t>(engine.queries.size()));
@@ -145,7 +146,8 @@ Status PutRows(Engine& engine, ImportFile& first, SourceFacts& about) {
   } else {
     NL_TRY(rows.PutQueries(engine.queries));
     if (engine.layers_file != nullptr && !engine.layers.layers.empty())
-      engine.layers_file->counters.Add(kLayerNotTimed, -1, {}, static_cast<int64_t>(engine.layers.layers.size()));
+      engine.layers_file->counters.Add(kLayerNotTimed, -1, {},
+                                       static_cast<int64_t>(engine.layers.layers.size()));
   }
   return rows.Finish();
 }

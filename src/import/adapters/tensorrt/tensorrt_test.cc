@@ -59,7 +59,8 @@ class TensorrtTest : public ::testing::Test {
 };
 
 TEST_F(TensorrtTest, PartsMeetByLayerNameInAnyOrder) {
-  const auto result = Import({Put("e.times.json", kTimes), Put("e.layers.json", kLayers), Put("e.profile.json", kProfile)});
+  const auto result =
+      Import({Put("e.times.json", kTimes), Put("e.layers.json", kLayers), Put("e.profile.json", kProfile)});
   ASSERT_TRUE(result.ok()) << result.error().ToString();
   const RunDocument& doc = result->document;
   ASSERT_EQ(doc.timeline.size(), 2u);
@@ -84,7 +85,8 @@ TEST_F(TensorrtTest, OnePartTwiceIsAnError) {
 }
 
 TEST_F(TensorrtTest, AnotherFormatIsNoPart) {
-  const std::string trace = Put("t.json", R"({"traceEvents": [{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":1}]})");
+  const std::string trace =
+      Put("t.json", R"({"traceEvents": [{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":1}]})");
   for (const auto& paths : {std::vector<std::string>{Put("e.profile.json", kProfile), trace},
                             std::vector<std::string>{trace, Put("e.profile.json", kProfile)}}) {
     const auto result = Import(paths);
