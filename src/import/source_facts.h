@@ -29,6 +29,9 @@ struct SourceFacts {
     std::optional<int64_t> cores, memory_bytes;
   };
   Host host;
+  std::optional<std::string> precision;   // as run documents name it; empty: told by the types of the ops
+  std::map<std::string, double> metrics;  // of the whole run, for the document's summary, by glossary name
+  std::vector<std::string> notes;         // what a reader of the run must know of the source
   std::optional<int64_t> rank, world_size;
   std::optional<int64_t> base_time_ns;  // unix time of time zero
   Json header = Json::object();         // the file's own header, everything in it

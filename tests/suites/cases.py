@@ -4,12 +4,13 @@
 
 A case is text in sections that begin with a line `== section`:
 
-  == input [NAME]        the file to import (NAME: trace.json unless told), up to the next section
+  == input [NAME]        the file to import (NAME: trace.json unless told), up to the next section; several are given together
   == input latin1        the same, each character one byte: for text that is not UTF-8
   == sqlite [NAME]       SQL that makes the database to import (NAME: trace.sqlite unless told), up to the next section;
                          `zeroed` behind it: the first page is zeros; `cut=BYTES`: it ends there; `damaged=PAGE`: that
                          page (from 1) is overwritten
   == sample PATH         a file below tests/cases/samples instead
+  == beside [NAME]       a file that stands in the folder of the input and is not named in the import
   == options             further flags of `neurolens import`
   == query / == rows     SQL and the CSV it must answer; any number of pairs
   == counters            every counter of the import with its count, exactly ("none" for none)
@@ -75,27 +76,31 @@ def make_database(path, sql, changes):
 
 
 def place_input(sections, folder):
+    """Writes the files of a case and gives the paths to import."""
+    paths = []
     for heading, body in sections:
         words = heading.split()
-        if words[0] == "input":
+        if words[0] in ("input", "beside"):
             latin1 = "latin1" in words[1:]
             name = next((w for w in words[1:] if w != "latin1"), "trace.json")
             (folder / name).write_bytes(body.encode("latin-1" if latin1 else "utf-8"))
-            return name
-        if words[0] == "sqlite":
+            paths += [name] if words[0] == "input" else []
+        elif words[0] == "sqlite":
             name = words[1] if len(words) > 1 and "." in words[1] else "trace.sqlite"
             make_database(folder / name, body, [w for w in words[1:] if w != name])
-            return name
-        if words[0] == "sample":
-            return str(CASES / "samples" / words[1])
-    raise Failure("has no input")
+            paths.append(name)
+        elif words[0] == "sample":
+            paths.append(str(CASES / "samples" / words[1]))
+    if not paths:
+        raise Failure("has no input")
+    return paths
 
 
 def answers(sections, folder):
     """What the program says to each section that holds an answer, by index."""
-    path = place_input(sections, folder)
+    paths = place_input(sections, folder)
     flags = next((body.split() for heading, body in sections if heading == "options"), [])
-    status, out, err = call(["import", path, "--json", *flags], folder)
+    status, out, err = call(["import", *paths, "--json", *flags], folder)
     found = {}
     for i, (heading, _) in enumerate(sections):
         if heading == "error":

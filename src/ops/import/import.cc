@@ -46,6 +46,7 @@ Result<std::vector<Group>> GroupsOfFolder(const std::string& folder) {
   std::sort(files.begin(), files.end());
   std::map<int64_t, std::map<int64_t, std::string>> ranks;  // world size -> rank -> file
   std::vector<Group> groups;
+  std::vector<std::string> single;
   std::string first_error;
   for (const std::string& file : files) {
     const Result<RankHint> hint = PeekRank(file);
@@ -55,8 +56,9 @@ Result<std::vector<Group>> GroupsOfFolder(const std::string& folder) {
     }
     const bool ranked = hint->rank && hint->world_size && *hint->world_size > 1;
     if (ranked && ranks[*hint->world_size].emplace(*hint->rank, file).second) continue;
-    groups.push_back({{file}});
+    single.push_back(file);
   }
+  for (std::vector<std::string>& paths : GroupParts(single)) groups.push_back({std::move(paths)});
   for (auto& [world, members] : ranks) {
     Group group;
     for (auto& [rank, file] : members) group.paths.push_back(file);
@@ -143,15 +145,7 @@ class ImportOp final : public Op {
         return InvalidInput(fmt::format("a tag is key=value, not '{}'", tag));
       tags[tag.substr(0, equals)] = tag.substr(equals + 1);
     }
-    std::vector<Group> groups;
-    for (const std::string& path : paths_) {
-      if (path == "-" || !IsDirectory(path)) {
-        groups.push_back({{path}});
-        continue;
-      }
-      NL_ASSIGN(std::vector<Group> found, GroupsOfFolder(path));
-      std::move(found.begin(), found.end(), std::back_inserter(groups));
-    }
+    NL_ASSIGN(const std::vector<Group> groups, Groups());
     NL_ASSIGN(const std::unique_ptr<Store> store, OpenStore(context, Store::Mode::kReadWrite));
     Reply reply;
     reply.json["runs"] = Json::array();
@@ -180,6 +174,30 @@ class ImportOp final : public Op {
   }
 
  private:
+  // What is asked for as runs: parts of one run given together, or found beside the one given, are one.
+  Result<std::vector<Group>> Groups() const {
+    std::vector<Group> groups;
+    std::vector<std::string> files;
+    for (const std::string& path : paths_) {
+      if (path == "-" || !IsDirectory(path)) {
+        files.push_back(path);
+        continue;
+      }
+      NL_ASSIGN(std::vector<Group> found, GroupsOfFolder(path));
+      std::move(found.begin(), found.end(), std::back_inserter(groups));
+    }
+    for (std::vector<std::string>& paths : GroupParts(files)) {
+      if (paths.size() == 1 && format_.empty()) {
+        if (const Result<FileRole> role = PeekRole(paths[0]); role.ok()) {
+          std::vector<std::string> beside = PartsBeside(paths[0], *role);
+          std::move(beside.begin(), beside.end(), std::back_inserter(paths));
+        }
+      }
+      groups.push_back({std::move(paths)});
+    }
+    return groups;
+  }
+
   // The stored run with these bytes, when a look at size and hash says so cheaply.
   Result<std::optional<std::string>> FindDuplicate(Store& store, const Group& group) const {
     if (force_) return std::optional<std::string>();
