@@ -136,13 +136,15 @@ class SummaryOp final : public Op {
       }
       out["devices"].push_back(DeviceJson(d, name));
     }
+    const TotalsWhole whole =
+        kernel_ns > 0 ? TotalsWhole{kernel_ns, false} : WholeOf(ops, TotalsKind::kOperators);
     out["operators"] = Json::array();
     for (size_t i = 0; i < std::min<size_t>(ops.size(), static_cast<size_t>(top_)); ++i)
-      out["operators"].push_back(NameStatsJson(ops[i], kernel_ns, TotalsKind::kOperators));
+      out["operators"].push_back(NameStatsJson(ops[i], whole, TotalsKind::kOperators));
     out["operators_total"] = ops.size();
     out["kernels"] = Json::array();
     for (size_t i = 0; i < std::min<size_t>(kernels.size(), static_cast<size_t>(top_)); ++i)
-      out["kernels"].push_back(NameStatsJson(kernels[i], kernel_ns, TotalsKind::kKernels));
+      out["kernels"].push_back(NameStatsJson(kernels[i], {kernel_ns, false}, TotalsKind::kKernels));
     out["kernels_total"] = kernels.size();
     out["copies"] = Json::array();
     for (const CopyStats& c : copies) {
