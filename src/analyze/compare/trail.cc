@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/compare/op_types.h"
 #include "analyze/compare/segments.h"
 #include "analyze/facts/accounting.h"
 #include "analyze/feature_parts.h"
@@ -54,7 +55,8 @@ class Builder {
         out_(out),
         program_(run.data(), timeline),
         kinds_(run.data()),
-        texts_(run.data()) {
+        texts_(run.data()),
+        op_types_(run.data()) {
     out_.run = &run;
   }
 
@@ -122,7 +124,8 @@ class Builder {
 
   void NameOp(Call& call) {
     call.op = h_.name[call.node];
-    call.op_hash = texts_.Of(call.op);
+    const std::string_view type = op_types_.Of(call.op);
+    call.op_hash = type.empty() ? texts_.Of(call.op) : HashText(type) | 1;
     const uint32_t row = h_.row[call.node];
     const auto text = [row](const std::vector<StringId>& column) {
       return row < column.size() ? column[row] : StringId::kNull;
@@ -473,6 +476,7 @@ class Builder {
   features::Program program_;
   ApiKinds kinds_;
   TextHashes texts_;
+  OpTypes op_types_;
   std::unordered_map<uint64_t, uint64_t> tokens_;
   std::unordered_map<uint32_t, uint64_t> work_names_, kins_;
   std::vector<uint32_t> call_of_work_, call_of_node_, lane_of_thread_;
