@@ -177,8 +177,10 @@ std::optional<WaitPlace> ParseWaitPlace(std::string_view text) {
   return out;
 }
 
-std::optional<WaitPlace> ReadWaitPlace(pid_t pid, pid_t tid) {
-  return ParseWaitPlace(ReadSmallFile(TaskPath(pid, tid, "syscall"), 512));
+std::optional<WaitPlace> ReadWaitPlace(pid_t pid, pid_t tid, bool* runs) {
+  const std::string text = ReadSmallFile(TaskPath(pid, tid, "syscall"), 512);
+  if (runs != nullptr) *runs = text.rfind("running", 0) == 0;
+  return ParseWaitPlace(text);
 }
 
 std::string CallName(int64_t call) {

@@ -49,8 +49,8 @@ struct WaitPlace {
   uint64_t first_argument = 0;
   uint64_t stack = 0, address = 0;
 };
-// Nothing while it runs, or where the kernel does not say.
-std::optional<WaitPlace> ReadWaitPlace(pid_t pid, pid_t tid);
+// Nothing while it runs (`runs` is set then), or where the kernel does not say.
+std::optional<WaitPlace> ReadWaitPlace(pid_t pid, pid_t tid, bool* runs = nullptr);
 std::optional<WaitPlace> ParseWaitPlace(std::string_view text);
 // "futex", "poll", ... of the calls threads wait in; "call 123" otherwise.
 std::string CallName(int64_t call);
