@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,8 +11,10 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
+#include <memory>
 
 #include "capture/format/chunk_reader.h"
+#include "capture/format/chunk_writer.h"
 #include "capture/sample/stack_table.h"
 
 namespace nl::capture {
@@ -174,6 +177,23 @@ std::string LiveView::Screen(const ControlBlock& control, const std::string& dir
     out += Printable(Demangled(name), columns - 22) + "\n";
   }
   return out;
+}
+
+std::function<void(const ControlBlock& control, const std::string& directory)> WatchOn(int fd) {
+  const bool terminal = isatty(fd) != 0;
+  auto view = std::make_shared<LiveView>();
+  auto printed_ns = std::make_shared<int64_t>(0);
+  return [=](const ControlBlock& control, const std::string& directory) {
+    const int64_t now_ns = MonotonicNs();
+    if (terminal) {
+      winsize size{};
+      if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) size = {24, 80, 0, 0};
+      dprintf(fd, "\x1b[H\x1b[2J%s", view->Screen(control, directory, now_ns, size.ws_col, size.ws_row).c_str());
+    } else if (now_ns - *printed_ns > 2'000'000'000) {
+      *printed_ns = now_ns;
+      dprintf(fd, "neurolens: %s\n", view->Line(control, now_ns).c_str());
+    }
+  };
 }
 
 }  // namespace nl::capture

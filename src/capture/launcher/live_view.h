@@ -6,6 +6,7 @@
 // Thread rule: one thread.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -62,5 +63,9 @@ class LiveView {
   Sums last_;
   int64_t last_ns_ = 0, first_ns_ = 0;
 };
+
+// For LaunchOptions::watch: refreshes a screen when `fd` is a terminal, writes a line every two seconds
+// when it is not.
+std::function<void(const ControlBlock& control, const std::string& directory)> WatchOn(int fd);
 
 }  // namespace nl::capture
