@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // neurolens-capture: `neurolens record` without the rest, for machines that have a C++ compiler and no more.
 
+#include <fcntl.h>
+
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 
@@ -11,7 +14,21 @@
 #define NL_CAPTURE_VERSION "unknown"
 #endif
 
+namespace {
+
+// Started with stdin, stdout or stderr closed, the capture's file would take that number and receive
+// what is said to the user: each is held with a descriptor of the wrong direction.
+void HoldStandardDescriptors() {
+  const int modes[] = {O_WRONLY, O_RDONLY, O_RDONLY};
+  for (int fd = 0; fd < 3; ++fd) {
+    if (fcntl(fd, F_GETFD) == -1 && errno == EBADF) static_cast<void>(open("/dev/null", modes[fd] | O_CLOEXEC));
+  }
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  HoldStandardDescriptors();
   signal(SIGPIPE, SIG_IGN);
   nl::capture::CommandLine line;
   std::string why;
