@@ -65,7 +65,8 @@ class HostRing {
   std::atomic<bool> thread_ended{false};
   std::atomic<uint64_t> refused{0};  // events that did not fit; the writer takes them away
   std::atomic<uint64_t> puts{0};
-  std::atomic<int64_t> cost_ns{0};  // measured on every 64th event, and scaled
+  std::atomic<int64_t> cost_ns{0};  // of every 64th event, measured
+  std::atomic<uint64_t> costs{0};   // how many were measured
   int32_t depth[kDomains] = {};     // of open ranges by domain number; the owner's
   unsigned char* data = nullptr;    // kBytes
 

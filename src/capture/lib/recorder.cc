@@ -134,7 +134,8 @@ void Recorder::Apply(WindowReason reason) {
       gpu_.Disable();
       gpu_.Flush(true);
     }
-    notes_.Window(on, reason);
+    notes_.Window(on, ever_on_ ? reason : WindowReason::kBegin);
+    ever_on_ = ever_on_ || on;
   }
   switching_.store(false, std::memory_order_release);
 }
@@ -196,8 +197,10 @@ int Recorder::Emit(HostEvent event, std::string_view text, std::string_view payl
       wake_.fetch_add(1, std::memory_order_release);
       WakeAll(wake_);
     }
-    if (count % 64 == 0)
-      ring->cost_ns.fetch_add(64 * (MonotonicNs() - event.time_ns), std::memory_order_relaxed);
+    if (count % 64 == 0) {
+      ring->cost_ns.fetch_add(MonotonicNs() - event.time_ns, std::memory_order_relaxed);
+      ring->costs.fetch_add(1, std::memory_order_relaxed);
+    }
   }
   if (capture_range_[0] != '\0' && closes && in_range_.load(std::memory_order_relaxed) > 0) {
     if (in_range_.fetch_sub(1, std::memory_order_acq_rel) == 1) Apply(WindowReason::kRange);

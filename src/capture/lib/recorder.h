@@ -52,6 +52,7 @@ class Recorder {
   void WriteThreadNames();
   void WriteClock();
   void WriteCost();
+  int64_t ProgramCostNs() const;
   void UpdateSlot(SlotState state);
   void FinishFile();
 
@@ -80,14 +81,15 @@ class Recorder {
   ActivityReader* reader_ = nullptr;
   CategoryNames categories_;
   uint64_t ranges_ = 0, peak_buffer_bytes_ = 0;
-  int64_t ring_cost_ns_ = 0;
-  uint64_t ring_puts_ = 0;
+  int64_t cost_measured_ns_ = 0;
+  uint64_t costs_measured_ = 0, ring_puts_ = 0;
   uint32_t pid_ = 0;
 
   std::atomic<bool> on_{false};         // records are taken
   std::atomic<bool> program_on_{true};  // SetByProgram
   std::atomic<int> in_range_{0};        // open ranges with the label of --capture-range
   std::atomic<bool> switching_{false};
+  bool ever_on_ = false;  // of whoever is switching
   std::atomic<bool> closing_{false};
   std::atomic<uint32_t> wake_{0}, closed_{0};
   uint32_t epoch_seen_ = 0;
