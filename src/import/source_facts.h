@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "model/run_document.h"
 
 namespace nl {
 
@@ -31,8 +32,13 @@ struct SourceFacts {
   Host host;
   std::optional<int64_t> rank, world_size;
   std::optional<int64_t> base_time_ns;  // unix time of time zero
-  Json header = Json::object();         // the file's own header, everything in it
-  std::string file_stem;                // file name without the endings of its format; the importer's
+  // Of a recording that says how good it is; else nothing is claimed.
+  std::optional<ClockFacts> clock;
+  std::optional<CaptureFacts> capture;
+  std::vector<std::string> command;  // argv of what was recorded
+  std::optional<int64_t> exit_code;
+  Json header = Json::object();  // the file's own header, everything in it
+  std::string file_stem;         // file name without the endings of its format; the importer's
 };
 
 }  // namespace nl

@@ -14,6 +14,8 @@ namespace nl::capture {
 
 namespace {
 
+constexpr int kFirstDescriptor = 100;
+
 int64_t ClockNs(clockid_t clock) {
   timespec now{};
   clock_gettime(clock, &now);
@@ -66,6 +68,11 @@ ChunkWriter::~ChunkWriter() {
 bool ChunkWriter::Open(const char* path, WriterKind writer) {
   fd_ = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (fd_ < 0) return false;
+  // Out of the way of programs that close their standard streams and open others, or print.
+  if (const int higher = fcntl(fd_, F_DUPFD_CLOEXEC, kFirstDescriptor); higher >= 0) {
+    close(fd_);
+    fd_ = higher;
+  }
   FileRecord record{};
   record.format_version = kFormatVersion;
   record.record_alignment = 8;

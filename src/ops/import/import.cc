@@ -145,7 +145,7 @@ class ImportOp final : public Op {
     }
     std::vector<Group> groups;
     for (const std::string& path : paths_) {
-      if (path == "-" || !IsDirectory(path)) {
+      if (path == "-" || !IsDirectory(path) || IsCaptureFolder(path)) {
         groups.push_back({{path}});
         continue;
       }
