@@ -95,7 +95,9 @@ TEST_P(Conformance, CutFileIsAnErrorOrCountedNeverSilent) {
     testing_import::WriteText(path, text_.substr(0, cut));
     const Outcome strict = ImportPath(path, Options(4096, 1));
     if (strict.error.empty()) {
-      const bool told = strict.counters.count("missing_array_end") + strict.counters.count("bad_trailer") > 0;
+      const bool told = strict.counters.count("missing_array_end") + strict.counters.count("bad_trailer") +
+                            strict.counters.count("recording_not_closed") >
+                        0;
       EXPECT_TRUE(told) << "cut at " << cut << " went unnoticed";
     } else {
       EXPECT_EQ(strict.code, ErrorCode::kInvalidInput) << strict.error;
