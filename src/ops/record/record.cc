@@ -20,7 +20,7 @@ class RecordOp final : public Op {
     info.choose_when =
         "Choose it where the store is elsewhere: `neurolens import DIR.nlcap` reads the folder on any machine. "
         "`run` does both.";
-    info.example = "neurolens record --out infer.nlcap -- python infer.py";
+    info.example = "neurolens record --out infer.nlcap -- python3 infer.py";
     info.cost = Cost::kMinutes;
     info.bad_input_status = 125;
     info.exit_status = kProgramsExitStatus;

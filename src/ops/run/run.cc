@@ -26,7 +26,7 @@ class RunProgramOp final : public Op {
     info.choose_when =
         "Choose it to profile a program here: GPU, CPU, Python and ranges on one clock, with no change to it. "
         "`record` only records.";
-    info.example = "neurolens run -- python infer.py";
+    info.example = "neurolens run -- python3 infer.py";
     info.cost = Cost::kMinutes;
     info.writes = true;
     info.bad_input_status = 125;
