@@ -129,14 +129,16 @@ class Builder {
       ListOps();
     else
       AggregateOps();
-    doc_.clock = ClockFacts{order_only_ ? kClockOfOrder : "trace", std::nullopt, std::nullopt, std::nullopt};
+    const SourceFacts& first = about_.front();
+    doc_.clock = first.clock.value_or(
+        ClockFacts{order_only_ ? kClockOfOrder : "trace", std::nullopt, std::nullopt, std::nullopt});
     for (const SourceFacts& about : about_) {
       for (const std::string& note : about.notes) {
         if (std::find(notes_.begin(), notes_.end(), note) == notes_.end()) notes_.push_back(note);
       }
     }
-    CaptureFacts capture;
-    capture.lost_records = result_.counters.Count(Severity::kDataLoss);
+    CaptureFacts capture = first.capture.value_or(CaptureFacts());
+    if (!capture.lost_records) capture.lost_records = result_.counters.Count(Severity::kDataLoss);
     doc_.capture = capture;
     if (!notes_.empty()) doc_.notes = notes_;
   }
@@ -168,6 +170,8 @@ class Builder {
     doc_.software.precision = first.precision ? *first.precision : Precision(facts_, strings_);
     doc_.source.tool = first.tool.empty() ? std::nullopt : std::optional(first.tool);
     doc_.source.tool_version = first.tool_version.empty() ? std::nullopt : std::optional(first.tool_version);
+    if (!first.command.empty()) doc_.source.command = first.command;
+    doc_.source.exit_code = first.exit_code;
     if (about_.size() > 1 || first.rank) {
       doc_.ranks.emplace();
       for (size_t i = 0; i < about_.size(); ++i) {

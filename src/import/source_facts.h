@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "model/run_document.h"
 
 namespace nl {
 
@@ -36,8 +37,13 @@ struct SourceFacts {
   std::optional<int64_t> base_time_ns;  // unix time of time zero
   // The source measured durations one by one and has no common clock: starts tell the order only.
   bool order_only = false;
-  Json header = Json::object();    // the file's own header, everything in it
-  std::string file_stem;           // file name without the endings of its format; the importer's
+  // Of a recording that says how good it is; else nothing is claimed.
+  std::optional<ClockFacts> clock;
+  std::optional<CaptureFacts> capture;
+  std::vector<std::string> command;  // argv of what was recorded
+  std::optional<int64_t> exit_code;
+  Json header = Json::object();  // the file's own header, everything in it
+  std::string file_stem;         // file name without the endings of its format; the importer's
 };
 
 }  // namespace nl

@@ -13,6 +13,7 @@
 #include "base/sha256.h"
 #include "base/time_text.h"
 #include "base/uuid.h"
+#include "import/byte_source.h"
 #include "import/importer.h"
 #include "import/rank_groups.h"
 #include "ledger/bundle.h"
@@ -192,7 +193,7 @@ class ImportOp final : public Op {
     std::vector<Group> groups;
     std::vector<std::string> files;
     for (const std::string& path : paths_) {
-      if (path == "-" || !IsDirectory(path)) {
+      if (path == "-" || !IsDirectory(path) || IsCaptureFolder(path)) {
         files.push_back(path);
         continue;
       }

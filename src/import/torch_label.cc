@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "import/adapters/nsys/torch_label.h"
+#include "import/torch_label.h"
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 
-namespace nl::adapters::nsys {
+namespace nl {
 
 namespace {
 
@@ -60,4 +60,4 @@ TorchLabel ParseTorchLabel(std::string_view text) {
   return label;
 }
 
-}  // namespace nl::adapters::nsys
+}  // namespace nl

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "import/adapters/nsys/launches.h"
+#include "import/launches.h"
 
 #include <algorithm>
 
-namespace nl::adapters::nsys {
+namespace nl {
 
 void OpNesting::Add(ThreadId lane, int64_t start_ns, int64_t end_ns, RowId row) {
   if (!any_) first_row_ = static_cast<int64_t>(row);
@@ -93,4 +93,4 @@ LaunchIndex::Launch LaunchIndex::Find(int64_t process, int64_t correlation) {
           static_cast<WaitKind>(calls->wait.At(i))};
 }
 
-}  // namespace nl::adapters::nsys
+}  // namespace nl

@@ -13,7 +13,7 @@
 #include "base/packed_column.h"
 #include "import/run_facts.h"
 
-namespace nl::adapters::nsys {
+namespace nl {
 
 // What a call says about the wait that goes with it; frozen, 0 is no wait.
 enum class WaitKind : uint8_t { kNone, kEvent, kStreamWait, kStream, kContext };
@@ -67,4 +67,4 @@ class LaunchIndex {
   int64_t last_process_ = 0, duplicates_ = 0;
 };
 
-}  // namespace nl::adapters::nsys
+}  // namespace nl

@@ -13,7 +13,7 @@
 
 #include "model/ids.h"
 
-namespace nl::adapters::nsys {
+namespace nl {
 
 struct TorchLabel {
   bool given = false;  // the text has at least one of the parts
@@ -25,4 +25,4 @@ struct TorchLabel {
 
 TorchLabel ParseTorchLabel(std::string_view text);
 
-}  // namespace nl::adapters::nsys
+}  // namespace nl
