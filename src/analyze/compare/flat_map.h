@@ -5,6 +5,7 @@
 // Keys are hashes: they are trusted to be distinct and well mixed in their low bits.
 // Thread rule: one thread. Ownership: plain values.
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
