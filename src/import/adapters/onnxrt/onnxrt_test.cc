@@ -73,7 +73,7 @@ TEST_F(OnnxrtTest, StreamsMayBeAddresses) {
       R"({"cat" : "Kernel","pid" :-1,"tid" :-1,"dur" :5,"ts" :10,"ph" : "X","name" :"k","args" : {"stream" : "0x55d0c8","grid_x" : "7","block_x" : "-1"}})");
   ASSERT_EQ(sink_.RowsOf(Table::kKernel).size(), 1u);
   const std::string row = sink_.RowsOf(Table::kKernel)[0];
-  EXPECT_NE(row.find("stream=5623496 "), std::string::npos) << row;
+  EXPECT_NE(row.find("stream=5624008 "), std::string::npos) << row;
   EXPECT_NE(row.find("grid_x=7 "), std::string::npos) << row;
   EXPECT_EQ(row.find("block_x"), std::string::npos) << row;
   EXPECT_EQ(sink_.RowsOf(Table::kArgs).size(), 1u);

@@ -98,9 +98,9 @@ Kind KindOf(std::string_view head) {
     return has("\"averageMs\"") && has("\"timeMs\"") ? Kind::kProfile : Kind::kNone;
   }
   if (head[first] != '{') return Kind::kNone;
-  const std::string_view opening = head.substr(first, 64);
-  if (opening.find("\"Layers\"") != std::string_view::npos ||
-      (opening.find("\"Bindings\"") != std::string_view::npos && has("\"Layers\"")))
+  const size_t key = head.find_first_not_of(" \n\r\t", first + 1);
+  const std::string_view opening = key == std::string_view::npos ? std::string_view() : head.substr(key);
+  if (opening.starts_with("\"Layers\"") || (opening.starts_with("\"Bindings\"") && has("\"Layers\"")))
     return Kind::kLayers;
   if (has("\"model_options\"") && has("\"build_options\"")) return Kind::kBuildMetadata;
   return has("\"device_information\"") && has("\"inference_options\"") ? Kind::kProfileMetadata : Kind::kNone;

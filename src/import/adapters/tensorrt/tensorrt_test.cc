@@ -74,7 +74,7 @@ TEST_F(TensorrtTest, PartsMeetByLayerNameInAnyOrder) {
   EXPECT_FALSE(doc.ranks.has_value());
   EXPECT_DOUBLE_EQ(*doc.summary.Metric("p50_ms"), 3);
   EXPECT_DOUBLE_EQ(*doc.summary.Metric("latency_ms"), 3);
-  EXPECT_DOUBLE_EQ(doc.summary.total_duration_ms.value_or(0), 4);
+  EXPECT_DOUBLE_EQ(doc.summary.total_duration_ms, 4);
 }
 
 TEST_F(TensorrtTest, OnePartTwiceIsAnError) {
