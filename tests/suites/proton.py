@@ -61,7 +61,8 @@ def agrees(path):
         imported = Imported(path, folder)
         if imported.run["adapter"] != "proton":
             raise Failure(f"read as {imported.run['adapter']}")
-        found = sorted(imported.rows("SELECT o.name, k.name, k.device, count(*), sum(k.dur_ns) FROM kernel k LEFT JOIN op o ON o.id = k.op_id GROUP BY 1, 2, 3"))
+        found = sorted(imported.rows("SELECT o.name, k.name, k.device, count(*), sum(k.dur_ns) FROM kernel k LEFT JOIN op o ON o.id = k.op_id "
+                                     "GROUP BY 1, 2, 3"))
         expected = sorted((*key, str(count), str(ns)) for key, (count, ns) in truth.items())
         if not expected or found != expected:
             raise Failure(f"the file has {[e for e in expected if e not in found][:2]}, the run {[f for f in found if f not in expected][:2]}")
