@@ -9,6 +9,7 @@ A case is text in sections that begin with a line `== section`:
   == sqlite [NAME]       SQL that makes the database to import (NAME: trace.sqlite unless told), up to the next section;
                          `zeroed` behind it: the first page is zeros; `cut=BYTES`: it ends there; `damaged=PAGE`: that
                          page (from 1) is overwritten
+  == xspace [NAME]       the XSpace to import as JSON (tests/xspace.py; NAME: trace.xplane.pb unless told); `cut=BYTES`: it ends there
   == sample PATH         a file below tests/cases/samples instead
   == options             further flags of `neurolens import`
   == query / == rows     SQL and the CSV it must answer; any number of pairs
@@ -32,6 +33,8 @@ ROOT = pathlib.Path(os.environ.get("NEUROLENS_ROOT", pathlib.Path(__file__).reso
 BIN = os.environ.get("NEUROLENS_BIN", str(ROOT / "build/release/neurolens"))
 CASES = ROOT / "tests/cases"
 EMPTY = "none\n"
+sys.path.insert(0, str(ROOT / "tests"))
+import xspace  # noqa: E402 pylint: disable=wrong-import-position
 
 
 class Failure(Exception):
@@ -85,6 +88,11 @@ def place_input(sections, folder):
         if words[0] == "sqlite":
             name = words[1] if len(words) > 1 and "." in words[1] else "trace.sqlite"
             make_database(folder / name, body, [w for w in words[1:] if w != name])
+            return name
+        if words[0] == "xspace":
+            name = next((w for w in words[1:] if "=" not in w), "trace.xplane.pb")
+            cut = next((int(w[4:]) for w in words[1:] if w.startswith("cut=")), None)
+            (folder / name).write_bytes(xspace.encode(json.loads(body))[:cut])
             return name
         if words[0] == "sample":
             return str(CASES / "samples" / words[1])
