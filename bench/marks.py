@@ -5,7 +5,7 @@
     bench/marks.py                     about two minutes; builds the traces into build/bench the first time
     bench/marks.py --full              also the 5 GB import
     bench/marks.py --only import,gz    some of: import python gz rss parquet summary query start analysis
-                                       attribution nsys
+                                       attribution nsys xplane
 
 Everything runs on two CPUs, with the files in the page cache, each import into a fresh store, best of --runs.
 Exit status 1 when a mark is missed.
@@ -24,9 +24,11 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INPUTS = ["base", "compile", "resnet50_train_stack"]
 KERNEL_INPUTS = ["base", "compile"]
-GROUPS = ("import", "python", "gz", "rss", "parquet", "summary", "query", "start", "analysis", "attribution", "nsys")
+GROUPS = ("import", "python", "gz", "rss", "parquet", "summary", "query", "start", "analysis", "attribution", "nsys",
+          "xplane")
 KERNELS = 10_000_000
 EXPORT_KERNELS = 1_000_000
+SPACE_BYTES = 120_000_000
 SUMMARY_EVENTS = 3_000_000
 PYTHON_NEEDS_BYTES = 16 << 30
 KERNEL_QUERY = "SELECT name, count(*), sum(dur_ns) FROM kernel GROUP BY name"
@@ -278,6 +280,22 @@ class Bench:
         ratio = walk["seconds"] / seconds
         self.add(f"nsys export of {EXPORT_KERNELS / 1e6:.0f} M kernels against SELECT *", f"{walk['rows'] / seconds / 1e6:.2f} M rows/s ({seconds:.2f} s)",
                  f"{walk['rows'] / walk['seconds'] / 1e6:.2f} M rows/s", ratio, ">= 0.5x", ratio >= 0.5, f"peak {peak / 1e6:.0f} MB")
+
+    def mark_xplane(self):
+        """A whole import of an XSpace of the size of a long JAX profile."""
+        path = self.cache / f"space_{SPACE_BYTES}.xplane.pb"
+        scripts = [ROOT / "bench/make_xspace.py", ROOT / "tests/xspace.py"]
+        if not path.exists() or path.stat().st_mtime < max(script.stat().st_mtime for script in scripts):
+            say(f"building {path.name}")
+            with tempfile.TemporaryDirectory(dir=self.cache) as folder:
+                made = pathlib.Path(folder) / path.name
+                measure([sys.executable, scripts[0], "--bytes", SPACE_BYTES, "--out", made])
+                made.replace(path)
+        say(f"importing {path.name}")
+        seconds, peak = self.imports(path, self.options.runs)
+        rate = path.stat().st_size / seconds / 1e6
+        self.add(f"xplane of {SPACE_BYTES / 1e6:.0f} MB", f"{rate:.0f} MB/s ({seconds:.2f} s)", "150 MB/s", rate / 150, ">= 150 MB/s",
+                 rate >= 150, f"peak {peak / 1e6:.0f} MB")
 
     def run(self):
         for group in self.options.only:
