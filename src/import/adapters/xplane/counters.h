@@ -12,18 +12,19 @@ inline constexpr CounterInfo kBadEvent{"bad_event", Severity::kDataLoss,
 inline constexpr CounterInfo kBadMetadata{
     "bad_metadata", Severity::kDataLoss, "Name or stat of a plane whose bytes are no readable message",
     "Left out: the file is damaged here; events that use the name count as missing_metadata"};
-inline constexpr CounterInfo kBadTimestamp{
-    "bad_timestamp", Severity::kDataLoss, "Event whose time is out of range",
-    "The event cannot be placed in time and is left out"};
+inline constexpr CounterInfo kBadTimestamp{"bad_timestamp", Severity::kDataLoss,
+                                           "Event whose time is out of range",
+                                           "The event cannot be placed in time and is left out"};
 inline constexpr CounterInfo kBadDuration{"bad_duration", Severity::kDataLoss,
                                           "Event with a negative or absurd duration (over a year)",
                                           "Kept with a null duration, the value as written is in args"};
-inline constexpr CounterInfo kUntimedEvent{
-    "untimed_event", Severity::kNotice, "Event that stands for a number of occurrences without a time",
-    "A total, not an event: left out, its name is in import_log"};
-inline constexpr CounterInfo kMissingMetadata{
-    "missing_metadata", Severity::kDataLoss, "Event or stat whose metadata is not in its plane",
-    "Kept without a name, the number as written is in args; the file was cut or trimmed"};
+inline constexpr CounterInfo kUntimedEvent{"untimed_event", Severity::kNotice,
+                                           "Event that stands for a number of occurrences without a time",
+                                           "A total, not an event: left out, its name is in import_log"};
+inline constexpr CounterInfo kMissingMetadata{"missing_metadata", Severity::kDataLoss,
+                                              "Event or stat whose metadata is not in its plane",
+                                              "Kept without a name, the number as written in args (not where "
+                                              "the file is cut: there nothing has a name)"};
 inline constexpr CounterInfo kCutTimes{
     "times_cut_to_nanoseconds", Severity::kInfo,
     "Event that does not begin and end on whole nanoseconds (the format counts picoseconds)",

@@ -57,9 +57,11 @@ void Decoder::ClearRows() {
   if (strings.bytes() < kMaxLocalBytes) return;
   strings.Clear();
   table_names_.fill(StringId::kNull);
+  words_.fill(StringId::kNull);
   for (PlaneNames& names : names_) {
     for (std::vector<StringId>* ids : {&names.event, &names.stat, &names.quoted})
       std::fill(ids->begin(), ids->end(), StringId::kNull);
+    for (auto& [number, text] : names.number) text = StringId::kNull;
   }
 }
 
@@ -73,13 +75,18 @@ void Decoder::Decode(const Piece& piece) {
     plane_names_->stat.assign(plane_->stats.items().size(), StringId::kNull);
     plane_names_->quoted.assign(plane_->stats.items().size(), StringId::kNull);
     plane_names_->kernel_details.assign(plane_->stats.items().size(), 0);
+    plane_names_->number.assign(plane_->stats.items().size(), {0, StringId::kNull});
+    plane_names_->step_label.assign(plane_->events.items().size(), Answer::kUnknown);
   }
   WireReader reader(piece.bytes);
   WireField f;
   Event event;
+  uint32_t known = strings.size();
   while (reader.Next(f)) {
     if (!f.Is(kLineEvents, WireType::kBytes)) continue;
     if (ReadEvent(f.bytes, event)) Map(event);
+    if (strings.size() == known) continue;
+    known = strings.size();
     for (const StringId text : strings.TakeBadUtf8()) bad_utf8.emplace_back(text, event.offset);
   }
 }
@@ -117,7 +124,8 @@ bool Decoder::ReadEvent(std::string_view bytes, Event& event) {
   event.name = plane_->events.Find(event.metadata_id);
   if (event.has_occurrences) {
     const bool named = event.name != IdTable<EventName>::kNone;
-    counters.Add(kUntimedEvent, event.offset, named ? plane_->events.At(event.name).text : std::string_view());
+    counters.Add(kUntimedEvent, event.offset,
+                 named ? plane_->events.At(event.name).text : std::string_view());
     return false;
   }
   return PlaceInTime(bytes, event);
@@ -126,7 +134,8 @@ bool Decoder::ReadEvent(std::string_view bytes, Event& event) {
 // Start and end are cut to whole nanoseconds, so that events that touch still touch.
 bool Decoder::PlaceInTime(std::string_view, Event& event) {
   int64_t end_ps = 0;
-  const bool overflow = __builtin_add_overflow(line_->timestamp_ns, FloorNs(event.offset_ps), &event.start_ns);
+  const bool overflow =
+      __builtin_add_overflow(line_->timestamp_ns, FloorNs(event.offset_ps), &event.start_ns);
   if (overflow || event.start_ns > kMaxNs || event.start_ns < -kMaxNs) {
     counters.Add(kBadTimestamp, event.offset);
     return false;
@@ -196,8 +205,13 @@ StringId Decoder::JsonOf(const StatValue& stat) {
       text_ = std::isfinite(stat.real) ? fmt::format("{}", stat.real) : fmt::format("\"{}\"", stat.real);
       return strings.Text(text_);
     case StatValue::kInt: {
+      const bool named = stat.name != IdTable<StatName>::kNone;
+      std::pair<uint64_t, StringId> none{0, StringId::kNull};
+      auto& last = named ? plane_names_->number[stat.name] : none;
+      if (last.first == stat.number && last.second != StringId::kNull) return last.second;
       const fmt::format_int number(static_cast<int64_t>(stat.number));
-      return strings.Text(std::string_view(number.data(), number.size()));
+      last = {stat.number, strings.Text(std::string_view(number.data(), number.size()))};
+      return last.second;
     }
     case StatValue::kNone: return strings.Text("null");
     case StatValue::kBytes:
@@ -248,15 +262,18 @@ void Decoder::KeepStat(Table table, size_t row, const StatValue& stat) {
   }
   const bool dangling = stat.type == StatValue::kRef &&
                         plane_->stats.Find(static_cast<int64_t>(stat.number)) == IdTable<StatName>::kNone;
-  if (stat.name == IdTable<StatName>::kNone || dangling) counters.Add(kMissingMetadata);
+  if (stat.name == IdTable<StatName>::kNone || dangling) {
+    counters.Add(kMissingMetadata);
+    if (plane_->cut) return;
+  }
   const StringId key = StatNameOf(stat);
   KeepArg(table, row, key, JsonOf(stat));
 }
 
 void Decoder::KeepOdd(Table table, size_t row, const Event& event) {
   if (event.name == IdTable<EventName>::kNone) {
-    counters.Add(kMissingMetadata, event.offset);
-    KeepArg(table, row, "metadata_id", event.metadata_id);
+    counters.Add(kMissingMetadata, plane_->cut ? -1 : event.offset);
+    if (!plane_->cut) KeepArg(table, row, "metadata_id", event.metadata_id);
   }
   if (IsNull(event.dur_ns)) KeepArg(table, row, "duration_ps", event.duration_ps);
 }
@@ -266,10 +283,10 @@ void Decoder::Map(const Event& event) {
     case LineKind::kThread: return MapHost(event);
     case LineKind::kWork: return MapWork(event);
     case LineKind::kOps: return MapOp(event);
-    case LineKind::kSteps: return MapRange(event, "xla_step", true);
-    case LineKind::kModules: return MapRange(event, "xla_module", false);
+    case LineKind::kSteps: return MapRange(event, WordId(kStep), true);
+    case LineKind::kModules: return MapRange(event, WordId(kModule), false);
     case LineKind::kCounters: return MapCounter(event);
-    case LineKind::kLabels: return MapRange(event, line_->name, false);
+    case LineKind::kLabels: return MapRange(event, strings.Text(line_->name), false);
   }
 }
 

@@ -33,6 +33,7 @@ class Decoder {
  public:
   explicit Decoder(const SpaceMap& map) : map_(map), names_(map.planes.size()) {
     table_names_.fill(StringId::kNull);
+    words_.fill(StringId::kNull);
   }
 
   void Decode(const Piece& piece);
@@ -48,9 +49,26 @@ class Decoder {
   CounterSet counters;
 
  private:
+  enum class Answer : uint8_t { kUnknown, kNo, kYes };
+  // Words of our own, numbered when they are needed first.
+  enum Word : uint8_t {
+    kSpan,
+    kInstant,
+    kHost,
+    kNvtx,
+    kModule,
+    kStep,
+    kDriver,
+    kRuntime,
+    kHip,
+    kOtherApi,
+    kWords
+  };
   struct PlaneNames {  // numbers of a plane's names, kNull until they are needed
     std::vector<StringId> event, stat, quoted;
-    std::vector<uint32_t> kernel_details;  // place in kernel_details_ plus 1, by stat name
+    std::vector<uint32_t> kernel_details;               // place in kernel_details_ plus 1, by stat name
+    std::vector<std::pair<uint64_t, StringId>> number;  // last number of a stat, and its text
+    std::vector<Answer> step_label;                     // by event name
   };
   struct Event {
     int64_t metadata_id = 0, offset_ps = 0, duration_ps = 0, occurrences = 0;
@@ -72,7 +90,9 @@ class Decoder {
   void MapMemory(const Event& event, bool release);
   void MapOp(const Event& event);
   void MapPython(const Event& event);
-  void MapRange(const Event& event, std::string_view category, bool step);
+  void MapRange(const Event& event, StringId category, bool step);
+  StringId WordId(Word word);
+  bool IsStep(const Event& event);
   void MapCounter(const Event& event);
   void PutFlow(const Event& event, const StatValue& id, const StatValue& type, std::string_view phase);
 
@@ -97,6 +117,7 @@ class Decoder {
   const SpaceMap& map_;
   std::vector<PlaneNames> names_;
   std::array<StringId, EventBatch::kTables> table_names_;
+  std::array<StringId, kWords> words_;
   std::vector<KernelDetails> kernel_details_;
   KernelDetails one_details_;
   const Plane* plane_ = nullptr;

@@ -80,7 +80,8 @@ KernelDetails ParseKernelDetails(std::string_view text) {
       if (Number(value, percent) && percent > 0 && percent <= 100) out.occupancy_pct = percent;
     }
   });
-  if (!IsNull(fixed) && !IsNull(asked) && fixed < INT32_MAX && asked < INT32_MAX) out.shared_bytes = fixed + asked;
+  if (!IsNull(fixed) && !IsNull(asked) && fixed < INT32_MAX && asked < INT32_MAX)
+    out.shared_bytes = fixed + asked;
   return out;
 }
 

@@ -75,9 +75,9 @@ bool Decoder::TakeWorkStat(const StatValue& stat, Row& row, WorkNote& note) {
 }
 
 namespace {
-constexpr WorkNote kNoNote{Table::kKernel,  0,
-                           StringId::kNull, StringId::kNull,
-                           StringId::kNull, StringId::kNull,
+constexpr WorkNote kNoNote{Table::kKernel,         0,
+                           StringId::kNull,        StringId::kNull,
+                           StringId::kNull,        StringId::kNull,
                            NullOf<int64_t>::value, NullOf<int64_t>::value};
 }
 
@@ -88,8 +88,10 @@ void Decoder::PutNote(Table table, size_t row, WorkNote note) {
 }
 
 void Decoder::MapWork(const Event& event) {
-  if (const StatValue* copy = FindStat(StatKind::kMemcpyDetails); copy != nullptr) return MapCopy(event, *copy);
-  if (const StatValue* fill = FindStat(StatKind::kMemsetDetails); fill != nullptr) return MapFill(event, *fill);
+  if (const StatValue* copy = FindStat(StatKind::kMemcpyDetails); copy != nullptr)
+    return MapCopy(event, *copy);
+  if (const StatValue* fill = FindStat(StatKind::kMemsetDetails); fill != nullptr)
+    return MapFill(event, *fill);
   MapKernel(event);
 }
 
@@ -135,7 +137,8 @@ void Decoder::MapCopy(const Event& event, const StatValue& details) {
   if (!d.src_memory.empty()) row.src_memory = strings.Text(d.src_memory);
   if (!d.dst_memory.empty()) row.dst_memory = strings.Text(d.dst_memory);
   for (const StatValue& stat : stats_) {
-    if (&stat == &details ? d.kind.empty() : !TakeWorkStat(stat, row, note)) KeepStat(Table::kMemcpy, at, stat);
+    if (&stat == &details ? d.kind.empty() : !TakeWorkStat(stat, row, note))
+      KeepStat(Table::kMemcpy, at, stat);
   }
   batch.memcpy.Add(row);
   KeepOdd(Table::kMemcpy, at, event);
@@ -151,7 +154,8 @@ void Decoder::MapFill(const Event& event, const StatValue& details) {
   plane_->TextOf(details, text);
   row.bytes = ParseMemsetBytes(text);
   for (const StatValue& stat : stats_) {
-    if (&stat == &details ? IsNull(row.bytes) : !TakeWorkStat(stat, row, note)) KeepStat(Table::kMemset, at, stat);
+    if (&stat == &details ? IsNull(row.bytes) : !TakeWorkStat(stat, row, note))
+      KeepStat(Table::kMemset, at, stat);
   }
   batch.memset.Add(row);
   KeepOdd(Table::kMemset, at, event);
@@ -172,17 +176,17 @@ void Decoder::MapHost(const Event& event) {
   }
   if (FindStat(StatKind::kCorrelation) != nullptr) return MapApiCall(event, kind);
   if (FindStat(StatKind::kHloOp) != nullptr) return MapOp(event);  // XLA's CPU backend
-  MapRange(event, plane_->name == "/host:NVTX-CUPTI" ? "nvtx" : "host", false);
+  MapRange(event, WordId(plane_->name == "/host:NVTX-CUPTI" ? kNvtx : kHost), false);
 }
 
 void Decoder::MapApiCall(const Event& event, NameKind kind) {
   ApiCallRow row;
   const size_t at = batch.api_call.size();
   TakePlace(event, row);
-  row.domain = strings.Text(kind == NameKind::kCudaDriver    ? "cuda_driver"
-                            : kind == NameKind::kCudaRuntime ? "cuda_runtime"
-                            : kind == NameKind::kHip         ? "hip_runtime"
-                                                             : "runtime");
+  row.domain = WordId(kind == NameKind::kCudaDriver    ? kDriver
+                      : kind == NameKind::kCudaRuntime ? kRuntime
+                      : kind == NameKind::kHip         ? kHip
+                                                       : kOtherApi);
   for (const StatValue& stat : stats_) {
     if (stat.kind != StatKind::kCorrelation || !IdOf(stat, row.correlation))
       KeepStat(Table::kApiCall, at, stat);
@@ -239,51 +243,67 @@ void Decoder::MapPython(const Event& event) {
   KeepOdd(Table::kPythonCall, at, event);
 }
 
-void Decoder::MapRange(const Event& event, std::string_view category, bool step) {
+StringId Decoder::WordId(Word word) {
+  static constexpr std::string_view kText[kWords] = {"span",        "instant",  "host",        "nvtx",
+                                                     "xla_module",  "xla_step", "cuda_driver", "cuda_runtime",
+                                                     "hip_runtime", "runtime"};
+  if (words_[word] == StringId::kNull) words_[word] = strings.Text(kText[word]);
+  return words_[word];
+}
+
+bool Decoder::IsStep(const Event& event) {
+  if (event.name == IdTable<EventName>::kNone) return false;
+  Answer& answer = plane_names_->step_label[event.name];
+  if (answer == Answer::kUnknown)
+    answer = IsStepLabel(plane_->events.At(event.name).text) ? Answer::kYes : Answer::kNo;
+  return answer == Answer::kYes;
+}
+
+void Decoder::MapRange(const Event& event, StringId category, bool step) {
   RangeRow row;
   const size_t at = batch.range.size();
   TakePlace(event, row);
   // proto3 does not write a duration of 0: a mark, not a span.
   const bool instant = !event.has_duration && line_->kind == LineKind::kThread;
   if (instant) row.dur_ns = NullOf<int64_t>::value;
-  row.category = strings.Text(category);
-  row.kind = strings.Text(instant ? "instant" : "span");
+  row.category = category;
+  row.kind = WordId(instant ? kInstant : kSpan);
   batch.range.Add(row);
-  const StatValue *producer = nullptr, *producer_type = nullptr, *consumer = nullptr, *consumer_type = nullptr;
+  const StatValue *producer = nullptr, *producer_type = nullptr, *consumer = nullptr,
+                  *consumer_type = nullptr;
   int64_t number = NullOf<int64_t>::value;
   for (const StatValue& stat : stats_) {
     if (stat.kind == StatKind::kStepNumber && IsNull(number) && IntOf(stat, number)) continue;
-    const StatValue** flow = stat.kind == StatKind::kProducer       ? &producer
-                             : stat.kind == StatKind::kProducerType ? &producer_type
-                             : stat.kind == StatKind::kConsumer     ? &consumer
-                             : stat.kind == StatKind::kConsumerType ? &consumer_type
-                                                                    : nullptr;
-    if (flow != nullptr && *flow == nullptr && stat.IsNumber())
-      *flow = &stat;
+    const StatValue** end = stat.kind == StatKind::kProducer       ? &producer
+                            : stat.kind == StatKind::kProducerType ? &producer_type
+                            : stat.kind == StatKind::kConsumer     ? &consumer
+                            : stat.kind == StatKind::kConsumerType ? &consumer_type
+                                                                   : nullptr;
+    if (end != nullptr && *end == nullptr && stat.IsNumber())
+      *end = &stat;
     else
       KeepStat(Table::kRange, at, stat);
   }
-  for (const auto& [id, type, phase] :
-       {std::tuple{producer, producer_type, "s"}, std::tuple{consumer, consumer_type, "f"}}) {
-    if (id != nullptr && type != nullptr) {
-      PutFlow(event, *id, *type, phase);
-      continue;
-    }
+  const auto flow = [&](const StatValue* id, const StatValue* type, std::string_view phase) {
+    if (id != nullptr && type != nullptr) return PutFlow(event, *id, *type, phase);
     if (id != nullptr) KeepStat(Table::kRange, at, *id);
     if (type != nullptr) KeepStat(Table::kRange, at, *type);
-  }
-  const std::string_view name = IsNull(row.name) ? std::string_view() : strings.At(row.name);
+  };
+  flow(producer, producer_type, "s");
+  flow(consumer, consumer_type, "f");
   if (step && IsNull(number)) {
+    const std::string_view name = IsNull(row.name) ? std::string_view() : strings.At(row.name);
     int64_t named = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), named);
     if (error == std::errc() && end == name.data() + name.size() && !name.empty()) number = named;
   }
-  if (step || !IsNull(number) || (!name.empty() && IsStepLabel(name))) steps.push_back({at, number});
+  if (step || !IsNull(number) || IsStep(event)) steps.push_back({at, number});
   KeepOdd(Table::kRange, at, event);
 }
 
 // A flow is told by its type and number together; the type becomes the category.
-void Decoder::PutFlow(const Event& event, const StatValue& id, const StatValue& type, std::string_view phase) {
+void Decoder::PutFlow(const Event& event, const StatValue& id, const StatValue& type,
+                      std::string_view phase) {
   FlowRow row;
   row.thread_id = line_->lane;
   row.start_ns = event.start_ns;

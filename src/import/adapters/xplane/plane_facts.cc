@@ -76,7 +76,8 @@ class FactsReader {
       TakeSoftware(name, value);
     }
     if (plane.kind == PlaneKind::kGpu || plane.kind == PlaneKind::kOtherDevice) PutDevice(plane, facts);
-    if (!facts.empty()) file_.about.header[plane.name.empty() ? "plane" : ValidUtf8(plane.name)] = std::move(facts);
+    if (!facts.empty())
+      file_.about.header[plane.name.empty() ? "plane" : ValidUtf8(plane.name)] = std::move(facts);
   }
 
   static std::optional<int64_t> Int(const Json& facts, const char* key, int64_t limit) {
@@ -103,9 +104,12 @@ class FactsReader {
       row.name = strings.Add(name);
       device.name = name;
     }
-    if ((device.memory_bytes = Int(facts, "memory_size", INT64_MAX - 1))) row.memory_bytes = *device.memory_bytes;
-    if ((device.sm_count = Int(facts, "core_count", INT32_MAX))) row.sm_count = static_cast<int32_t>(*device.sm_count);
-    const auto major = Int(facts, "compute_cap_major", 10'000), minor = Int(facts, "compute_cap_minor", 10'000);
+    if ((device.memory_bytes = Int(facts, "memory_size", INT64_MAX - 1)))
+      row.memory_bytes = *device.memory_bytes;
+    if ((device.sm_count = Int(facts, "core_count", INT32_MAX)))
+      row.sm_count = static_cast<int32_t>(*device.sm_count);
+    const auto major = Int(facts, "compute_cap_major", 10'000),
+               minor = Int(facts, "compute_cap_minor", 10'000);
     if (major && minor) {
       row.compute_major = static_cast<int32_t>(*major);
       row.compute_minor = static_cast<int32_t>(*minor);
@@ -159,7 +163,8 @@ class FactsReader {
       for (const std::string_view bytes : name.stats) {
         StatValue stat;
         if (!ReadStat(plane, bytes, stat)) continue;
-        if (stat.name == IdTable<StatName>::kNone) file_.counters.Add(kMissingMetadata, bytes.data() - map_.file);
+        if (stat.name == IdTable<StatName>::kNone)
+          file_.counters.Add(kMissingMetadata, bytes.data() - map_.file);
         const Json value = ValueOf(plane, stat);
         if (!value.is_null()) keep(NameOf(plane, stat), value);
       }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/adapters/xplane/space_map.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -10,7 +11,36 @@
 
 namespace nl::adapters::xplane {
 
+// Nearly every stat is a short number and then one value: read without a loop over fields.
+bool Plane::ReadQuickly(std::string_view bytes, StatValue& out) const {
+  const auto* p = reinterpret_cast<const uint8_t*>(bytes.data());
+  const uint8_t* end = p + bytes.size();
+  const auto varint = [&p, end](uint64_t& value) {
+    value = 0;
+    for (unsigned shift = 0; p < end && shift < 63; shift += 7) {
+      const uint8_t byte = *p++;
+      value |= uint64_t{byte & 0x7fu} << shift;
+      if (byte < 0x80) return true;
+    }
+    return false;
+  };
+  uint64_t id = 0;
+  if (bytes.size() < 4 || *p++ != (kStatMetadataId << 3) || !varint(id) || p >= end) return false;
+  switch (*p++) {
+    case kStatUint << 3: out.type = StatValue::kUint; break;
+    case kStatInt << 3: out.type = StatValue::kInt; break;
+    case kStatRef << 3: out.type = StatValue::kRef; break;
+    default: return false;
+  }
+  if (!varint(out.number) || p != end) return false;
+  out.id = static_cast<int64_t>(id);
+  out.name = stats.Find(out.id);
+  out.kind = out.name != IdTable<StatName>::kNone ? stats.At(out.name).kind : StatKind::kOther;
+  return true;
+}
+
 bool Plane::ReadStat(std::string_view bytes, StatValue& out, int64_t& unknown) const {
+  if (ReadQuickly(bytes, out)) return true;
   WireReader reader(bytes);
   WireField f;
   out = {};
@@ -59,7 +89,9 @@ bool Plane::TextOf(const StatValue& stat, std::string_view& out) const {
 
 namespace {
 
-bool IsUpper(std::string_view text, size_t at) { return at < text.size() && text[at] >= 'A' && text[at] <= 'Z'; }
+bool IsUpper(std::string_view text, size_t at) {
+  return at < text.size() && text[at] >= 'A' && text[at] <= 'Z';
+}
 
 NameKind NameKindOf(std::string_view name) {
   if (name.starts_with('$')) return NameKind::kPython;
@@ -120,6 +152,9 @@ class Mapper {
       NL_TRY(Damage("the file", reader));
       if (reader.cut() && f.number == kSpacePlanes) NL_TRY(MapPlane(f.bytes));
     }
+    std::stable_partition(map_.pieces.begin(), map_.pieces.end(), [this](const Piece& piece) {
+      return map_.planes[map_.lines[piece.line].plane].kind == PlaneKind::kHost;
+    });
     if (map_.planes.empty()) return InvalidInput("not an XSpace: there are no planes in it").At(path_, 0);
     return std::move(map_);
   }
@@ -137,7 +172,8 @@ class Mapper {
     }
     const auto left = static_cast<uint64_t>(bytes_.data() + bytes_.size() - reader.position());
     if (reader.cut() && reader.wanted() > left) {
-      return InvalidInput(fmt::format("{} ends in the middle: {} bytes are missing", what, reader.wanted() - left))
+      return InvalidInput(
+                 fmt::format("{} ends in the middle: {} bytes are missing", what, reader.wanted() - left))
           .At(path_, offset)
           .Hint("--allow-truncated keeps what is whole");
     }
@@ -168,11 +204,13 @@ class Mapper {
     while (reader.Next(f)) TakePlaneField(f, plane, lines);
     if (reader.bad()) {
       NL_TRY(Damage("a plane", reader));
+      plane.cut = true;
       if (reader.cut() && f.number == kPlaneLines) lines.push_back(f.bytes);
     }
     plane.events.Seal();
     plane.stats.Seal();
-    plane.kind = lines.empty() && !plane.name.starts_with("/device:") ? PlaneKind::kFacts : PlaneKindOf(plane.name);
+    plane.kind =
+        lines.empty() && !plane.name.starts_with("/device:") ? PlaneKind::kFacts : PlaneKindOf(plane.name);
     plane.number = NumberBehind(plane.name, plane.kind == PlaneKind::kGpu ? "/device:GPU:" : "/device:TPU:");
     for (const std::string_view line : lines) NL_TRY(MapLine(index, line));
     return {};
@@ -273,12 +311,18 @@ class Mapper {
         begin = reader.position();
         continue;
       }
-      if (f.Is(kLineId, WireType::kVarint)) line.id = f.Int();
-      else if (f.Is(kLineName, WireType::kBytes)) line.name = f.bytes;
-      else if (f.Is(kLineTimestampNs, WireType::kVarint)) line.timestamp_ns = f.Int();
-      else if (f.Is(kLineDisplayId, WireType::kVarint)) line.display_id = f.Int();
-      else if (f.Is(kLineDisplayName, WireType::kBytes)) line.display_name = f.bytes;
-      else if (!f.Is(kLineDurationPs, WireType::kVarint)) counters_.Add(kUnknownField, OffsetOf(reader.start()));
+      if (f.Is(kLineId, WireType::kVarint))
+        line.id = f.Int();
+      else if (f.Is(kLineName, WireType::kBytes))
+        line.name = f.bytes;
+      else if (f.Is(kLineTimestampNs, WireType::kVarint))
+        line.timestamp_ns = f.Int();
+      else if (f.Is(kLineDisplayId, WireType::kVarint))
+        line.display_id = f.Int();
+      else if (f.Is(kLineDisplayName, WireType::kBytes))
+        line.display_name = f.bytes;
+      else if (!f.Is(kLineDurationPs, WireType::kVarint))
+        counters_.Add(kUnknownField, OffsetOf(reader.start()));
     }
     const char* end = bytes.data() + bytes.size();
     if (reader.bad()) {

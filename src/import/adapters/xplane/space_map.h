@@ -86,9 +86,11 @@ struct Plane {
   IdTable<StatName> stats;
   std::vector<std::string_view> own_stats;
   bool has_op_line = false;  // XLA's own line of ops is here
+  bool cut = false;          // names are missing because the file ends before them
 
   // False when the bytes are no stat. `unknown` counts fields without a meaning.
   bool ReadStat(std::string_view bytes, StatValue& out, int64_t& unknown) const;
+  bool ReadQuickly(std::string_view bytes, StatValue& out) const;
   // Text of a str or ref value; false for another type or a ref without its name.
   bool TextOf(const StatValue& stat, std::string_view& out) const;
 };
@@ -113,8 +115,8 @@ struct Piece {
 struct SpaceMap {
   const char* file = nullptr;  // first byte
   std::vector<Plane> planes;
-  std::vector<Line> lines;  // those with events, in file order
-  std::vector<Piece> pieces;
+  std::vector<Line> lines;    // those with events, in file order
+  std::vector<Piece> pieces;  // those of hosts first: launches are known before what they launched
   std::vector<std::string_view> hostnames, errors, warnings;
 };
 

@@ -123,9 +123,9 @@ class Pipeline {
 
 // How far the first bytes are those of an XSpace: its first plane, as far as it reaches.
 struct Head {
-  bool plane = false;     // begins with a plane whose fields are those of a plane
-  bool known = false;     // named as XLA names its planes
-  bool whole = false;     // more than its name was seen
+  bool plane = false;  // begins with a plane whose fields are those of a plane
+  bool known = false;  // named as XLA names its planes
+  bool whole = false;  // more than its name was seen
 };
 
 Head LookAt(std::string_view head) {
@@ -151,7 +151,7 @@ Head LookAt(std::string_view head) {
          {"/host:", "/device:", "#Chip", "/virtualdevice:", "Task Environment", "Host CPUs", "Syscalls"})
       out.known |= g.bytes.starts_with(name);
   }
-  if (plane.bad() && !plane.cut()) return {};
+  if (plane.bad() && !plane.cut() && !out.known) return {};
   out.whole = fields > 1 || plane.cut();
   return out;
 }
@@ -159,11 +159,8 @@ Head LookAt(std::string_view head) {
 class XplaneAdapter final : public Adapter {
  public:
   AdapterInfo Info() const override {
-    return {"xplane",
-            1,
-            "XLA profiles (XSpace protobuf)",
-            "JAX, TensorFlow, PyTorch/XLA",
-            {".xplane.pb", ".pb"}};
+    return {
+        "xplane", 1, "XLA profiles (XSpace protobuf)", "JAX, TensorFlow, PyTorch/XLA", {".xplane.pb", ".pb"}};
   }
 
   int Score(std::string_view head, std::string_view file_name) const override {
