@@ -120,6 +120,7 @@ void CpuSampler::NewImage(Process& process, int64_t now_ns) {
   process.python.reset();
   process.python_given_up = false;
   process.python_tried_ns = 0;
+  process.new_mappings = true;
   process.python_threads.clear();
   process.python_frames.clear();
   for (auto& [tid, thread] : process.threads) EndWait(process, tid, thread);
@@ -204,9 +205,10 @@ void CpuSampler::CheckName(Process& process, pid_t tid, Thread& thread, int64_t 
 void CpuSampler::TryPython(Process& process, int64_t now_ns) {
   if (!options_.python || process.python_given_up) return;
   if (process.python != nullptr && process.python->ready()) return;
-  const int64_t every = now_ns - process.start_ns < 5000 * kMs ? kPythonEveryNs : kPythonSlowlyNs;
-  if (now_ns - process.python_tried_ns < every) return;
+  const bool soon = process.new_mappings || (process.python != nullptr && process.python->has_candidate());
+  if (now_ns - process.python_tried_ns < (soon ? kPythonEveryNs : kPythonSlowlyNs)) return;
   process.python_tried_ns = now_ns;
+  process.new_mappings = false;
   if (process.python == nullptr) process.python = std::make_unique<PythonReader>(process.pid);
   if (process.python->TryAttach(ReadMappings(process.pid)) != PythonReader::Attach::kImpossible) return;
   process.python_given_up = true;
@@ -240,8 +242,7 @@ void CpuSampler::OnEvent(const PerfEvent& event, int64_t now_ns) {
     case PerfEvent::Kind::kMapping:
       process.ranges[event.start] = {event.start, event.start + event.bytes, event.file_offset,
                                      stacks_.Module(event.text)};
-      // A library that just came may be the interpreter.
-      process.python_tried_ns = 0;
+      process.new_mappings = true;  // it may be the interpreter
       break;
     case PerfEvent::Kind::kName:
       if (event.is_exec) {

@@ -95,6 +95,7 @@ class CpuSampler {
     std::unique_ptr<PythonReader> python;
     bool python_given_up = false;
     int64_t python_tried_ns = 0;
+    bool new_mappings = true;  // since Python was last looked for
     std::vector<PythonThread> python_threads;
     int64_t python_listed_ns = 0;
     std::unordered_map<uint64_t, uint32_t> python_frames;  // function and line -> frame

@@ -64,6 +64,7 @@ void AppendUtf8(std::string& out, uint32_t c) {
 PythonReader::Attach PythonReader::TryAttach(const std::vector<Mapping>& mappings) {
   if (ready_) return Attach::kReady;
   reason_.clear();
+  has_candidate_ = false;
   std::vector<std::string_view> tried;
   for (const Mapping& m : mappings) {
     if (m.path.empty() || m.path[0] != '/') continue;
@@ -72,6 +73,7 @@ PythonReader::Attach PythonReader::TryAttach(const std::vector<Mapping>& mapping
     if (!first && BaseName(m.path).find("python") == std::string_view::npos) continue;
     if (std::find(tried.begin(), tried.end(), m.path) != tried.end()) continue;
     tried.push_back(m.path);
+    if (std::find(without_.begin(), without_.end(), m.path) != without_.end()) continue;
     if (Locate(mappings, m)) return Attach::kReady;
     if (memory_.refused() || !reason_.empty()) return Attach::kImpossible;
   }
@@ -87,7 +89,11 @@ bool PythonReader::Locate(const std::vector<Mapping>& mappings, const Mapping& i
   std::optional<uint64_t> runtime = elf->AddressOfSection(".PyRuntime");
   if (!runtime) runtime = elf->AddressOfSymbol("_PyRuntime");
   const std::optional<uint64_t> linked = elf->AddressOfOffset(image.file_offset);
-  if (!runtime || !linked) return false;
+  if (!runtime || !linked) {
+    without_.push_back(image.path);
+    return false;
+  }
+  has_candidate_ = true;
   const uint64_t bias = image.start - *linked;
   runtime_ = *runtime + bias;
   if (!ChooseLayout(*elf, image.path, bias)) {
