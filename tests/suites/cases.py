@@ -9,6 +9,9 @@ A case is text in sections that begin with a line `== section`:
   == sqlite [NAME]       SQL that makes the database to import (NAME: trace.sqlite unless told), up to the next section;
                          `zeroed` behind it: the first page is zeros; `cut=BYTES`: it ends there; `damaged=PAGE`: that
                          page (from 1) is overwritten
+  == nlcap [NAME]        a capture as tests/nlcap_writer.py makes it of lines of text (NAME: trace.nlcap unless told; `folder`
+                         behind it: a folder with one file per process); `cut=BYTES`: it ends there; `damaged=BYTE`: that
+                         byte is wrong
   == sample PATH         a file below tests/cases/samples instead
   == options             further flags of `neurolens import`
   == query / == rows     SQL and the CSV it must answer; any number of pairs
@@ -30,6 +33,8 @@ import tempfile
 
 ROOT = pathlib.Path(os.environ.get("NEUROLENS_ROOT", pathlib.Path(__file__).resolve().parents[2]))
 BIN = os.environ.get("NEUROLENS_BIN", str(ROOT / "build/release/neurolens"))
+sys.path.insert(0, str(ROOT / "tests"))
+import nlcap_writer  # noqa: E402
 CASES = ROOT / "tests/cases"
 EMPTY = "none\n"
 
@@ -74,6 +79,25 @@ def make_database(path, sql, changes):
     path.write_bytes(data)
 
 
+def make_capture(path, body, changes):
+    files = nlcap_writer.files_of(body)
+    if "folder" in changes:
+        path.mkdir()
+        for i, data in enumerate(files):
+            (path / f"{i}.nlc").write_bytes(data)
+        return
+    data = bytearray(b"".join(files))
+    for change in changes:
+        what, _, number = change.partition("=")
+        if what == "cut":
+            del data[int(number):]
+        elif what == "damaged":
+            data[int(number)] ^= 0x55
+        else:
+            raise Failure(f"unknown change {change}")
+    path.write_bytes(data)
+
+
 def place_input(sections, folder):
     for heading, body in sections:
         words = heading.split()
@@ -85,6 +109,10 @@ def place_input(sections, folder):
         if words[0] == "sqlite":
             name = words[1] if len(words) > 1 and "." in words[1] else "trace.sqlite"
             make_database(folder / name, body, [w for w in words[1:] if w != name])
+            return name
+        if words[0] == "nlcap":
+            name = words[1] if len(words) > 1 and "." in words[1] else "trace.nlcap"
+            make_capture(folder / name, body, [w for w in words[1:] if w != name])
             return name
         if words[0] == "sample":
             return str(CASES / "samples" / words[1])

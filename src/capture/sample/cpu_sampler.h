@@ -41,7 +41,8 @@ struct SamplerTotals {
 
 class CpuSampler {
  public:
-  CpuSampler(ChunkWriter& writer, SamplerOptions options) : writer_(writer), options_(options), stacks_(writer) {}
+  CpuSampler(ChunkWriter& writer, SamplerOptions options)
+      : writer_(writer), options_(options), stacks_(writer) {}
 
   // Before `pid` runs its program: counting begins with its exec.
   void PrepareChild(pid_t pid);
@@ -70,8 +71,8 @@ class CpuSampler {
     ThreadProbe probe;
     std::string name;
     int64_t name_checked_ns = 0;
-    int64_t asked_ns = 0;     // last probe
-    int64_t ran_at_ns = 0;    // when it was last seen to have run
+    int64_t asked_ns = 0;   // last probe
+    int64_t ran_at_ns = 0;  // when it was last seen to have run
     // The wait it is in: one sample that grows until it runs again.
     bool waits = false;
     int64_t wait_from_ns = 0, wait_to_ns = 0;

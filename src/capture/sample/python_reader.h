@@ -32,8 +32,8 @@ struct PythonFunction {
 };
 
 struct PythonThread {
-  uint64_t state = 0;   // address of its PyThreadState
-  pid_t tid = 0;        // 0: could not be told
+  uint64_t state = 0;  // address of its PyThreadState
+  pid_t tid = 0;       // 0: could not be told
   bool holds_gil = false;
 };
 
