@@ -465,9 +465,7 @@ void CpuSampler::BeginWait(Process& process, pid_t tid, Thread& thread, int64_t 
       if (frames.empty() && place->address != 0)
         NativeFrames(process, {place->address}, false, now_ns, frames);
     }
-    frames.push_back(stacks_.KernelFrame(gil == GilState::kWaits ? std::string("wait for the GIL")
-                                         : place                 ? CallName(place->call)
-                                                                 : std::string("wait")));
+    frames.push_back(stacks_.KernelFrame(place ? CallName(place->call) : std::string("wait")));
   }
   thread.wait_from_ns = from_ns;
   thread.wait_to_ns = now_ns;
