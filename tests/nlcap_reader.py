@@ -31,6 +31,12 @@ LAYOUTS = {
     "window": ("<qII", "time_ns on reason"),
     "end": ("<qQ", "time_ns records"),
     "cpu_sample": ("<qqIIIBBH", "time_ns weight_ns pid tid stack state gil cpu"),
+    "external": ("<QII", "external_id external_kind correlation"),
+    "overhead": ("<qqIIIIII", "start_ns end_ns kind object_kind pid tid correlation x"),
+    "context": ("<IIII", "context device null_stream flags"),
+    "frame": ("<QIIIIII", "address id kind name file module line"),
+    "counter_sample": ("<qqdIIII", "start_ns end_ns value name device clock source"),
+    "graph": ("<qqIIIIII", "start_ns end_ns device context stream correlation graph_id x"),
     "device": ("<IIQQ12I16sII", "device name memory_bytes bandwidth sm_count compute_major compute_minor warp max_warps max_blocks shared "
                "registers l2 clock max_threads engines uuid flags x"),
 }

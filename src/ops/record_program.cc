@@ -20,7 +20,8 @@ void RecordParams::Bind(ParamBinder& b) {
   b.Add("modules", modules, "Record module calls");
   b.Add("nvtx", nvtx, "Record NVTX ranges and marks");
   b.Add("budget", budget, "Most the recording may cost, such as 1%; what is left out for it is counted");
-  b.Add("duration", duration, "Seconds to record; the program goes on after them. 0: to its end").Range(0, 1e7);
+  b.Add("duration", duration, "Seconds to record; the program goes on after them. 0: to its end")
+      .Range(0, 1e7);
   b.Add("delay", delay, "Seconds before the recording begins").Range(0, 1e7);
   b.Add("capture_range", capture_range,
         "Record only inside ranges of this name (nvtx:LABEL), or between start and stop calls (api)");
@@ -29,7 +30,10 @@ void RecordParams::Bind(ParamBinder& b) {
   b.Add("rate", rate, "Samples per second of each thread").Range(1, 10000);
   b.Add("tag", tags, "Tag for the run").KeyValue();
   b.Add("live", live, "Show what is recorded while the program runs");
-  b.Add("command", command, "Program to record, with its arguments, behind --").Positional().Required().LocalOnly();
+  b.Add("command", command, "Program to record, with its arguments, behind --")
+      .Positional()
+      .Required()
+      .LocalOnly();
 }
 
 Result<capture::LaunchOptions> RecordParams::Options() const {
@@ -112,8 +116,8 @@ std::string CaptureSchema() {
 std::string CaptureText(const Json& c, const TextStyle& style) {
   std::string out = fmt::format(
       "recorded {} of {} process{}: {} kernels, {} ranges, {} CPU samples, {} lost\n", HumanMs(c["wall_ms"]),
-      HumanCount(c["processes"]), c["processes"] == 1 ? "" : "es", HumanCount(c["kernels"]), HumanCount(c["ranges"]),
-      HumanCount(c["cpu_samples"]), HumanCount(c["lost_records"]));
+      HumanCount(c["processes"]), c["processes"] == 1 ? "" : "es", HumanCount(c["kernels"]),
+      HumanCount(c["ranges"]), HumanCount(c["cpu_samples"]), HumanCount(c["lost_records"]));
   for (const Json& message : c["messages"])
     out += Wrap("note: " + PrintableText(message.get<std::string>()), style.width, 6) + "\n";
   const int status = c["exit_status"];

@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -38,7 +39,7 @@ struct Nvtx {
   nvtx::Function core[16] = {}, core2[16] = {};
   nvtx::Function* core_table[17] = {};
   nvtx::Function* core2_table[17] = {};
-  bool tried = false;
+  std::once_flag tried;
 };
 Nvtx g_nvtx;
 
@@ -59,17 +60,17 @@ void* Load(const char* variable) {
 }
 
 void InitNvtx() {
-  if (g_nvtx.tried) return;
-  g_nvtx.tried = true;
-  for (int i = 0; i < 16; ++i) {
-    g_nvtx.core_table[i] = &g_nvtx.core[i];
-    g_nvtx.core2_table[i] = &g_nvtx.core2[i];
-  }
-  void* library = Load("NVTX_INJECTION64_PATH");
-  if (library == nullptr) return;
-  const auto init =
-      reinterpret_cast<int (*)(nvtx::GetExportTable)>(dlsym(library, "InitializeInjectionNvtx2"));
-  if (init != nullptr) init(GetExportTable);
+  std::call_once(g_nvtx.tried, [] {
+    for (int i = 0; i < 16; ++i) {
+      g_nvtx.core_table[i] = &g_nvtx.core[i];
+      g_nvtx.core2_table[i] = &g_nvtx.core2[i];
+    }
+    void* library = Load("NVTX_INJECTION64_PATH");
+    if (library == nullptr) return;
+    const auto init =
+        reinterpret_cast<int (*)(nvtx::GetExportTable)>(dlsym(library, "InitializeInjectionNvtx2"));
+    if (init != nullptr) init(GetExportTable);
+  });
 }
 
 template <class R, class... Args>

@@ -12,6 +12,9 @@ A case is text in sections that begin with a line `== section`:
                          page (from 1) is overwritten
   == protobuf [NAME]     the message to import as JSON (tests/protobuf_text.py; NAME: trace.pb unless told); `cut=BYTES`: it ends there
   == xspace [NAME]       the XSpace to import as JSON (tests/xspace.py; NAME: trace.xplane.pb unless told); `cut=BYTES`: it ends there
+  == nlcap [NAME]        a capture as tests/nlcap_writer.py makes it of lines of text (NAME: trace.nlcap unless told; `folder`
+                         behind it: a folder with one file per process); `cut=BYTES`: it ends there; `damaged=BYTE`: that
+                         byte is wrong
   == sample PATH         a file below tests/cases/samples instead
   == beside [NAME]       a file that stands in the folder of the input and is not named in the import
   == options             further flags of `neurolens import`
@@ -37,6 +40,7 @@ BIN = os.environ.get("NEUROLENS_BIN", str(ROOT / "build/release/neurolens"))
 CASES = ROOT / "tests/cases"
 EMPTY = "none\n"
 sys.path.insert(0, str(ROOT / "tests"))
+import nlcap_writer  # noqa: E402 pylint: disable=wrong-import-position
 import protobuf_text  # noqa: E402 pylint: disable=wrong-import-position
 import xspace  # noqa: E402 pylint: disable=wrong-import-position
 
@@ -81,6 +85,25 @@ def make_database(path, sql, changes):
     path.write_bytes(data)
 
 
+def make_capture(path, body, changes):
+    files = nlcap_writer.files_of(body)
+    if "folder" in changes:
+        path.mkdir()
+        for i, data in enumerate(files):
+            (path / f"{i}.nlc").write_bytes(data)
+        return
+    data = bytearray(b"".join(files))
+    for change in changes:
+        what, _, number = change.partition("=")
+        if what == "cut":
+            del data[int(number):]
+        elif what == "damaged":
+            data[int(number)] ^= 0x55
+        else:
+            raise Failure(f"unknown change {change}")
+    path.write_bytes(data)
+
+
 def place_input(sections, folder):
     """Writes the files of a case and gives the paths to import."""
     paths = []
@@ -105,6 +128,10 @@ def place_input(sections, folder):
             name = next((w for w in words[1:] if "=" not in w), "trace.xplane.pb")
             cut = next((int(w[4:]) for w in words[1:] if w.startswith("cut=")), None)
             (folder / name).write_bytes(xspace.encode(json.loads(body))[:cut])
+            paths.append(name)
+        elif words[0] == "nlcap":
+            name = words[1] if len(words) > 1 and "." in words[1] else "trace.nlcap"
+            make_capture(folder / name, body, [w for w in words[1:] if w != name])
             paths.append(name)
         elif words[0] == "sample":
             paths.append(str(CASES / "samples" / words[1]))

@@ -59,7 +59,8 @@ class Guinea {
 
 Ability Gpu() {
   const std::string driver = DriverVersion(ReadSmallFile("/proc/driver/nvidia/version", 4096));
-  if (driver.empty()) return {"gpu", false, "no NVIDIA driver is loaded here: programs are recorded on the CPU side only"};
+  if (driver.empty())
+    return {"gpu", false, "no NVIDIA driver is loaded here: programs are recorded on the CPU side only"};
   std::string names;
   int count = 0;
   if (DIR* listing = opendir("/proc/driver/nvidia/gpus")) {
@@ -77,10 +78,11 @@ Ability Gpu() {
   }
   if (access("/dev/nvidiactl", R_OK | W_OK) != 0) {
     return {"gpu", false,
-            "the driver (" + driver + ") is loaded, but /dev/nvidiactl cannot be opened: " + std::strerror(errno) +
-                "; a container needs --gpus all, a user the right group"};
+            "the driver (" + driver + ") is loaded, but /dev/nvidiactl cannot be opened: " +
+                std::strerror(errno) + "; a container needs --gpus all, a user the right group"};
   }
-  return {"gpu", true, std::to_string(count) + " x " + (names.empty() ? "NVIDIA GPU" : names) + ", driver " + driver};
+  return {"gpu", true,
+          std::to_string(count) + " x " + (names.empty() ? "NVIDIA GPU" : names) + ", driver " + driver};
 }
 
 Ability Cupti() {
@@ -98,18 +100,21 @@ Ability Cupti() {
     if (good) return {"cupti", true, "CUPTI of API version " + std::to_string(version) + " (" + place + ")"};
   }
   return {"cupti", false,
-          "libcupti is not where programs usually find it; a program that brings its own (pip installs one with torch) "
+          "libcupti is not where programs usually find it; a program that brings its own (pip installs one "
+          "with torch) "
           "is recorded all the same, else set NEUROLENS_CUPTI to its path"};
 }
 
 Ability Counters() {
   const std::string parameters = ReadSmallFile("/proc/driver/nvidia/params", 8192);
   if (parameters.empty()) return {"counters", false, "hardware counters need an NVIDIA driver"};
-  if (!CountersForAdminsOnly(parameters)) return {"counters", true, "hardware counters are open to all users"};
+  if (!CountersForAdminsOnly(parameters))
+    return {"counters", true, "hardware counters are open to all users"};
   if ((Capabilities() & kCapSysAdmin) != 0)
     return {"counters", true, "hardware counters are for administrators only, and this is one"};
   return {"counters", false,
-          "hardware counters are for administrators only: load the driver with NVreg_RestrictProfilingToAdminUsers=0, "
+          "hardware counters are for administrators only: load the driver with "
+          "NVreg_RestrictProfilingToAdminUsers=0, "
           "or run with CAP_SYS_ADMIN"};
 }
 
@@ -119,7 +124,8 @@ Ability NativeStacks(pid_t guinea) {
   if (!events.Open(guinea, 200, false)) return {"cpu stacks", false, events.why()};
   const std::string by = (Capabilities() & kCapPerfmon) != 0 ? ", CAP_PERFMON is there" : "";
   if (!events.sees_kernel_time())
-    return {"cpu stacks", true, paranoid + by + ": native stacks are recorded, time inside the kernel is not sampled"};
+    return {"cpu stacks", true,
+            paranoid + by + ": native stacks are recorded, time inside the kernel is not sampled"};
   return {"cpu stacks", true, paranoid + by + ": native stacks are recorded, with time inside the kernel"};
 }
 
@@ -130,9 +136,11 @@ Ability PythonStacks(pid_t guinea) {
   RemoteMemory memory(guinea);
   uint64_t word = 0;
   if (memory.Get(reinterpret_cast<uint64_t>(&FindAbilities), word))
-    return {"python stacks", true, setting + ": memory of started programs can be read (CPython 3.9 to 3.14)"};
+    return {"python stacks", true,
+            setting + ": memory of started programs can be read (CPython 3.9 to 3.14)"};
   return {"python stacks", false,
-          std::string("memory of started programs cannot be read: ") + std::strerror(memory.error()) + "; " + setting +
+          std::string("memory of started programs cannot be read: ") + std::strerror(memory.error()) + "; " +
+              setting +
               " (1 or less is needed, or CAP_SYS_PTRACE; in a container also a seccomp profile that allows "
               "process_vm_readv)"};
 }
@@ -149,11 +157,13 @@ Ability Interpreters() {
       const std::string name = "3." + std::to_string(minor);
       if (access((folder + "/python" + name).c_str(), X_OK) != 0) continue;
       std::string& list = minor >= 9 && minor <= 14 ? known : unknown;
-      if ((", " + list + ",").find(", " + name + ",") == std::string::npos) list += (list.empty() ? "" : ", ") + name;
+      if ((", " + list + ",").find(", " + name + ",") == std::string::npos)
+        list += (list.empty() ? "" : ", ") + name;
     }
   }
   if (known.empty() && unknown.empty()) return {"python", true, "no python3 on PATH"};
-  if (known.empty()) return {"python", false, "on PATH: " + unknown + ", of which no stacks can be read (3.9 to 3.14 can)"};
+  if (known.empty())
+    return {"python", false, "on PATH: " + unknown + ", of which no stacks can be read (3.9 to 3.14 can)"};
   return {"python", true,
           "on PATH: " + known + (unknown.empty() ? "" : "; stacks of " + unknown + " cannot be read")};
 }
@@ -161,7 +171,8 @@ Ability Interpreters() {
 Ability Library() {
   const std::string library = FindLibrary();
   if (library.empty())
-    return {"library", false, std::string(kLibraryName) + " is not beside this program: GPU work and ranges are not recorded"};
+    return {"library", false,
+            std::string(kLibraryName) + " is not beside this program: GPU work and ranges are not recorded"};
   return {"library", true, library};
 }
 
@@ -173,7 +184,9 @@ std::string DriverVersion(const std::string& text) {
     const size_t from = text.find_first_of("0123456789", at);
     if (from == std::string::npos) return "";
     size_t end = from;
-    while (end < text.size() && (std::isdigit(static_cast<unsigned char>(text[end])) != 0 || text[end] == '.')) ++end;
+    while (end < text.size() &&
+           (std::isdigit(static_cast<unsigned char>(text[end])) != 0 || text[end] == '.'))
+      ++end;
     const std::string word = text.substr(from, end - from);
     const bool alone = from == 0 || std::isspace(static_cast<unsigned char>(text[from - 1])) != 0;
     if (alone && word.find('.') != std::string::npos && word.size() >= 5) return word;
@@ -189,7 +202,7 @@ bool CountersForAdminsOnly(const std::string& parameters) {
 
 std::vector<Ability> FindAbilities() {
   const Guinea guinea;
-  return {Gpu(),    Cupti(),        Counters(), NativeStacks(guinea.pid()), PythonStacks(guinea.pid()),
+  return {Gpu(),     Cupti(),       Counters(), NativeStacks(guinea.pid()), PythonStacks(guinea.pid()),
           Library(), Interpreters()};
 }
 

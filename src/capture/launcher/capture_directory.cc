@@ -33,7 +33,8 @@ std::vector<std::string> Entries(const std::string& folder) {
 
 bool IsCaptureFile(std::string_view name) {
   const std::string_view ending = kFileEnding;
-  return name == kControlFile || (name.size() > ending.size() && name.substr(name.size() - ending.size()) == ending);
+  return name == kControlFile ||
+         (name.size() > ending.size() && name.substr(name.size() - ending.size()) == ending);
 }
 
 bool CopyFile(const std::string& from, const std::string& to) {
@@ -135,7 +136,8 @@ std::string DefaultDirectory(const std::vector<std::string>& command) {
   strftime(stamp, sizeof(stamp), "-%Y%m%d-%H%M%S", &parts);
   std::string path = name + stamp + ".nlcap";
   struct stat info {};
-  for (int i = 2; stat(path.c_str(), &info) == 0; ++i) path = name + stamp + "-" + std::to_string(i) + ".nlcap";
+  for (int i = 2; stat(path.c_str(), &info) == 0; ++i)
+    path = name + stamp + "-" + std::to_string(i) + ".nlcap";
   return path;
 }
 

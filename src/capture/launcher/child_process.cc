@@ -32,7 +32,8 @@ bool SafePipe(int (&ends)[2]) {
 }
 
 // In the child, between fork and exec: calls that are safe there only.
-[[noreturn]] void BecomeCommand(int gate, int report, char** arguments, char** environment, const sigset_t& mask) {
+[[noreturn]] void BecomeCommand(int gate, int report, char** arguments, char** environment,
+                                const sigset_t& mask) {
   char go = 0;
   ssize_t got = 0;
   do {

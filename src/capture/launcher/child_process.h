@@ -4,9 +4,9 @@
 // command. What keeps it from running is known before the recording begins.
 // Thread rule: one thread. The owner reaps the process.
 
+#include <sys/types.h>
 #include <csignal>
 #include <string>
-#include <sys/types.h>
 #include <vector>
 
 namespace nl::capture {

@@ -17,7 +17,8 @@ struct Switch {
 };
 // One switch may stand for several kinds of records.
 constexpr Switch kSwitches[] = {
-    {"gpu", kWantKernels | kWantApi | kWantSync | kWantMemory | kWantClocks, "kernels, copies, launches, device memory"},
+    {"gpu", kWantKernels | kWantApi | kWantSync | kWantMemory | kWantClocks,
+     "kernels, copies, launches, device memory"},
     {"counters", kWantCounters, "hardware counters by PM sampling"},
     {"cpu", kWantCpu, "native stacks of all threads"},
     {"python", kWantPython, "Python stacks"},
@@ -43,7 +44,8 @@ bool TakeSwitch(std::string_view name, uint64_t& wanted) {
   return false;
 }
 
-bool TakeNumber(const std::string& flag, const std::string& text, double min, double max, double& to, std::string& why) {
+bool TakeNumber(const std::string& flag, const std::string& text, double min, double max, double& to,
+                std::string& why) {
   if (ToNumber(text, to) && to >= min && to <= max) return true;
   why = flag + " must be a number from " + std::to_string(static_cast<long long>(min)) + " to " +
         std::to_string(static_cast<long long>(max)) + ", not '" + text + "'";
@@ -102,7 +104,8 @@ bool ParseBudget(const std::string& text, int& per_mille) {
 
 bool CheckCaptureRange(const std::string& text, std::string& why) {
   if (text == "api") return true;
-  if (text.rfind("nvtx:", 0) == 0 && text.size() > 5 && text.size() - 5 < sizeof(ControlBlock::capture_range)) return true;
+  if (text.rfind("nvtx:", 0) == 0 && text.size() > 5 && text.size() - 5 < sizeof(ControlBlock::capture_range))
+    return true;
   why = "--capture-range must be nvtx:LABEL or api, not '" + text + "'";
   return false;
 }
@@ -142,7 +145,8 @@ bool ParseCommandLine(const std::vector<std::string>& words, CommandLine& to, st
     const std::string value = equals == std::string::npos ? words[++at] : word.substr(equals + 1);
     if (!TakeValue(flag, value, to.options, why)) return false;
   }
-  to.options.command.assign(words.begin() + static_cast<std::ptrdiff_t>(std::min(at, words.size())), words.end());
+  to.options.command.assign(words.begin() + static_cast<std::ptrdiff_t>(std::min(at, words.size())),
+                            words.end());
   if (!to.options.command.empty()) return true;
   why = "no command to record; usage: neurolens-capture [options] -- COMMAND...";
   return false;
@@ -151,8 +155,10 @@ bool ParseCommandLine(const std::vector<std::string>& words, CommandLine& to, st
 std::string CommandLineHelp() {
   std::string out =
       "neurolens-capture [options] -- COMMAND...\n"
-      "Records what COMMAND does on GPU and CPU into a folder that `neurolens import` reads, here or elsewhere.\n"
-      "The exit status is the command's own; 125: the recording could not begin, 126 and 127 as in env(1).\n\n"
+      "Records what COMMAND does on GPU and CPU into a folder that `neurolens import` reads, here or "
+      "elsewhere.\n"
+      "The exit status is the command's own; 125: the recording could not begin, 126 and 127 as in "
+      "env(1).\n\n"
       "What to record (all by default; --no-NAME leaves one out):\n";
   for (const Switch& known : kSwitches) {
     std::string line = std::string("  --") + known.name;
@@ -163,12 +169,14 @@ std::string CommandLineHelp() {
          "When:\n"
          "  --delay S               begin after S seconds\n"
          "  --duration S            stop recording after S seconds; the command goes on\n"
-         "  --capture-range WHAT    nvtx:LABEL: inside ranges of this name; api: between start and stop calls\n"
+         "  --capture-range WHAT    nvtx:LABEL: inside ranges of this name; api: between start and stop "
+         "calls\n"
          "How:\n"
          "  --out DIR.nlcap         folder for the capture (default COMMAND-DATE-TIME.nlcap)\n"
          "  --spill DIR             write there while the command runs, move to --out at its end\n"
          "  --buffer-mb N           memory for buffers in each process (default 256)\n"
-         "  --budget P%             most the recording may cost; records are thinned to hold it, and counted\n"
+         "  --budget P%             most the recording may cost; records are thinned to hold it, and "
+         "counted\n"
          "  --rate HZ               samples per second of each thread (default 200)\n"
          "  --tag KEY=VALUE         kept with the run; may be given several times\n"
          "  --live                  show what is recorded while it runs\n"

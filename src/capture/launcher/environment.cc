@@ -35,8 +35,8 @@ std::string Variable(const char* name) {
 // As ParseWanted reads it: for the Python package, which does not look into the control page.
 std::string WantedNames(uint64_t wanted) {
   std::string out;
-  for (const char* name : {"kernels", "api", "sync", "memory", "ranges", "counters", "clocks", "cpu", "python", "ops",
-                           "modules", "all-api"}) {
+  for (const char* name : {"kernels", "api", "sync", "memory", "ranges", "counters", "clocks", "cpu",
+                           "python", "ops", "modules", "all-api"}) {
     uint64_t bit = 0;
     if (ParseWanted(name, bit) && (wanted & bit) != 0) out += (out.empty() ? "" : ",") + std::string(name);
   }
@@ -60,8 +60,8 @@ std::string FindPythonDirectory() {
   const std::string named = Variable("NEUROLENS_PYTHON");
   const std::string folder = ProgramFolder();
   // Beside the program as installed, and in the checkout it was built in.
-  for (const std::string& place : {named, folder + "/python", folder + "/../share/neurolens/python",
-                                   folder + "/../../python"}) {
+  for (const std::string& place :
+       {named, folder + "/python", folder + "/../share/neurolens/python", folder + "/../../python"}) {
     if (!place.empty() && IsFile(place + "/neurolens/_site/sitecustomize.py")) {
       char* real = realpath(place.c_str(), nullptr);
       const std::string out = real == nullptr ? place : real;
@@ -93,10 +93,12 @@ ChildEnvironment MakeEnvironment(const LaunchOptions& options, const std::string
       }
     }
   }
-  const std::string python = options.python_directory.empty() ? FindPythonDirectory() : options.python_directory;
+  const std::string python =
+      options.python_directory.empty() ? FindPythonDirectory() : options.python_directory;
   if (in_process && !library.empty() && !python.empty()) {
     const std::string before = Variable("PYTHONPATH");
-    set.emplace_back("PYTHONPATH", python + "/neurolens/_site:" + python + (before.empty() ? "" : ":" + before));
+    set.emplace_back("PYTHONPATH",
+                     python + "/neurolens/_site:" + python + (before.empty() ? "" : ":" + before));
   }
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text(*variable);

@@ -13,7 +13,8 @@ namespace nl::capture {
 
 inline constexpr char kLibraryName[] = "libneurolens_capture.so";
 
-// The capture library: NEUROLENS_CAPTURE_LIBRARY, else beside this program or in lib/ next to it. Empty: none.
+// The capture library: NEUROLENS_CAPTURE_LIBRARY, else beside this program or in lib/ next to it. Empty:
+// none.
 std::string FindLibrary();
 // The folder whose `sitecustomize` brings the package into every interpreter. Empty: none.
 std::string FindPythonDirectory();

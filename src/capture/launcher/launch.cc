@@ -381,13 +381,15 @@ void Recording::Finish() {
                                  std::string(slot.message, strnlen(slot.message, sizeof(slot.message))));
   }
   if (result_.left_running > 0)
-    Say(std::to_string(result_.left_running) + " process(es) still run; they were recorded until the program ended");
+    Say(std::to_string(result_.left_running) +
+        " process(es) still run; they were recorded until the program ended");
   const SamplerTotals& totals = sampler_->totals();
   result_.processes = totals.processes;
   result_.threads = totals.threads;
   result_.samples = totals.samples;
   result_.samples_lost = totals.lost;
-  if (totals.python_failed > 0) writer_.AddFact("cpu.python_stacks_failed", std::to_string(totals.python_failed));
+  if (totals.python_failed > 0)
+    writer_.AddFact("cpu.python_stacks_failed", std::to_string(totals.python_failed));
   if (totals.late_ticks > 0) writer_.AddFact("cpu.late_ticks", std::to_string(totals.late_ticks));
   result_.launcher_cpu_ns = CpuNs() - cpu_before_ns_;
   CostRecord cost{};

@@ -18,15 +18,15 @@ namespace nl::capture {
 
 struct LaunchOptions {
   std::vector<std::string> command;
-  std::string directory;         // of the capture; must not exist, or be empty
-  std::string spill_directory;   // where it is written while the program runs; empty: in place
+  std::string directory;        // of the capture; must not exist, or be empty
+  std::string spill_directory;  // where it is written while the program runs; empty: in place
   uint64_t wanted = kWantDefault;
   int sample_rate_hz = 200;
-  double delay_s = 0;            // before recording begins
-  double duration_s = 0;         // of recording; 0: to the end
-  std::string capture_range;     // "nvtx:LABEL" or "api"; empty: always
-  int64_t buffer_mb = 256;       // at most, in each recorded process
-  int budget_per_mille = 0;      // most the recording may cost; 0: no limit
+  double delay_s = 0;         // before recording begins
+  double duration_s = 0;      // of recording; 0: to the end
+  std::string capture_range;  // "nvtx:LABEL" or "api"; empty: always
+  int64_t buffer_mb = 256;    // at most, in each recorded process
+  int budget_per_mille = 0;   // most the recording may cost; 0: no limit
   std::vector<std::pair<std::string, std::string>> tags;
   std::string library;           // capture library; empty: looked for beside the program
   std::string python_directory;  // of the Python package; empty: looked for

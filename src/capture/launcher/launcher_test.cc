@@ -134,8 +134,9 @@ TEST_F(LauncherTest, OnlyFilesOfACaptureAreRemoved) {
 TEST(CommandLine, OptionsStandBeforeTheCommand) {
   CommandLine line;
   std::string why;
-  ASSERT_TRUE(ParseCommandLine({"--no-gpu", "--out", "a.nlcap", "--budget=0.5%", "--tag", "k=v", "--", "prog", "--out", "--"},
-                               line, why))
+  ASSERT_TRUE(ParseCommandLine(
+      {"--no-gpu", "--out", "a.nlcap", "--budget=0.5%", "--tag", "k=v", "--", "prog", "--out", "--"}, line,
+      why))
       << why;
   EXPECT_EQ(line.options.directory, "a.nlcap");
   EXPECT_EQ(line.options.budget_per_mille, 5);
@@ -146,9 +147,15 @@ TEST(CommandLine, OptionsStandBeforeTheCommand) {
 }
 
 TEST(CommandLine, MistakesAreNamed) {
-  for (const std::vector<std::string>& words :
-       {std::vector<std::string>{}, {"--"}, {"--out"}, {"--bogus", "x", "y"}, {"--rate", "0", "x"},
-        {"--rate", "abc", "x"}, {"--tag", "novalue", "x"}, {"--capture-range", "cuda", "x"}, {"--budget", "200%", "x"}}) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{},
+                                                {"--"},
+                                                {"--out"},
+                                                {"--bogus", "x", "y"},
+                                                {"--rate", "0", "x"},
+                                                {"--rate", "abc", "x"},
+                                                {"--tag", "novalue", "x"},
+                                                {"--capture-range", "cuda", "x"},
+                                                {"--budget", "200%", "x"}}) {
     CommandLine line;
     std::string why;
     EXPECT_FALSE(ParseCommandLine(words, line, why));
@@ -173,7 +180,8 @@ TEST_F(LauncherTest, LiveViewNamesKernelsWhileTheyAreWritten) {
   ASSERT_NE(slot, nullptr);
   slot->has_gpu.store(1);
   LiveView view;
-  EXPECT_NE(view.Screen(*control.get(), folder_, 1'000'000'000, 80, 24).find("no kernel yet"), std::string::npos);
+  EXPECT_NE(view.Screen(*control.get(), folder_, 1'000'000'000, 80, 24).find("no kernel yet"),
+            std::string::npos);
   ChunkWriter writer;
   ASSERT_TRUE(writer.Open((folder_ + std::string("/42-1.nlc")).c_str(), WriterKind::kLibrary));
   KernelRecord kernel{};
@@ -205,8 +213,9 @@ TEST(Abilities, EachSaysWhatItFound) {
 }
 
 TEST(Abilities, DriverFilesAreUnderstood) {
-  EXPECT_EQ(DriverVersion("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build\n"),
-            "580.95.05");
+  EXPECT_EQ(
+      DriverVersion("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build\n"),
+      "580.95.05");
   EXPECT_EQ(DriverVersion("NVRM version: NVIDIA UNIX x86_64 Kernel Module  470.57.02  Tue\n"), "470.57.02");
   EXPECT_EQ(DriverVersion(""), "");
   EXPECT_TRUE(CountersForAdminsOnly("Foo: 1\nRmProfilingAdminOnly: 1\n"));

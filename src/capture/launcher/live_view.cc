@@ -146,23 +146,24 @@ std::string LiveView::Line(const ControlBlock& control, int64_t now_ns) {
   if (!now.has_gpu) {
     out += ", no GPU work so far";
   } else {
-    out += Format(", kernels busy %.0f %%, %s kernels (%s/s)", 100 * rates.busy, Count(static_cast<double>(now.kernels)).c_str(),
-                  Count(rates.kernels_per_s).c_str());
+    out += Format(", kernels busy %.0f %%, %s kernels (%s/s)", 100 * rates.busy,
+                  Count(static_cast<double>(now.kernels)).c_str(), Count(rates.kernels_per_s).c_str());
   }
   out += Format(", %s ranges, %s lost", Count(static_cast<double>(now.ranges)).c_str(),
                 Count(static_cast<double>(now.lost)).c_str());
   return out;
 }
 
-std::string LiveView::Screen(const ControlBlock& control, const std::string& directory, int64_t now_ns, int width,
-                             int rows) {
+std::string LiveView::Screen(const ControlBlock& control, const std::string& directory, int64_t now_ns,
+                             int width, int rows) {
   kernels_.Read(directory);
   const Sums now = Add(control);
   const Rates rates = Since(now, now_ns);
   const auto columns = static_cast<size_t>(std::max(width, 40));
-  std::string out = Format("neurolens  %6.1f s  %s  %llu process(es)\n", static_cast<double>(now_ns - first_ns_) / 1e9,
-                           control.recording.load(std::memory_order_acquire) != 0 ? "recording" : "paused",
-                           static_cast<unsigned long long>(now.processes));
+  std::string out =
+      Format("neurolens  %6.1f s  %s  %llu process(es)\n", static_cast<double>(now_ns - first_ns_) / 1e9,
+             control.recording.load(std::memory_order_acquire) != 0 ? "recording" : "paused",
+             static_cast<unsigned long long>(now.processes));
   out += Format("kernels busy %5.1f %%   %s/s launched   %s copies   %s ranges\n", 100 * rates.busy,
                 Count(rates.kernels_per_s).c_str(), Count(static_cast<double>(now.copies)).c_str(),
                 Count(static_cast<double>(now.ranges)).c_str());
@@ -188,7 +189,8 @@ std::function<void(const ControlBlock& control, const std::string& directory)> W
     if (terminal) {
       winsize size{};
       if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) size = {24, 80, 0, 0};
-      dprintf(fd, "\x1b[H\x1b[2J%s", view->Screen(control, directory, now_ns, size.ws_col, size.ws_row).c_str());
+      dprintf(fd, "\x1b[H\x1b[2J%s",
+              view->Screen(control, directory, now_ns, size.ws_col, size.ws_row).c_str());
     } else if (now_ns - *printed_ns > 2'000'000'000) {
       *printed_ns = now_ns;
       dprintf(fd, "neurolens: %s\n", view->Line(control, now_ns).c_str());

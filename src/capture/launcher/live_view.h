@@ -45,11 +45,13 @@ class LiveView {
   // One line: for logs and pipes.
   std::string Line(const ControlBlock& control, int64_t now_ns);
   // A screen of at most `rows` lines of `width` columns; the caller clears the screen.
-  std::string Screen(const ControlBlock& control, const std::string& directory, int64_t now_ns, int width, int rows);
+  std::string Screen(const ControlBlock& control, const std::string& directory, int64_t now_ns, int width,
+                     int rows);
 
  private:
   struct Sums {
-    uint64_t processes = 0, recording = 0, kernels = 0, api_calls = 0, copies = 0, ranges = 0, lost = 0, bytes = 0;
+    uint64_t processes = 0, recording = 0, kernels = 0, api_calls = 0, copies = 0, ranges = 0, lost = 0,
+             bytes = 0;
     int64_t kernel_ns = 0, start_ns = 0;
     bool has_gpu = false;
   };

@@ -21,7 +21,8 @@ namespace {
 void HoldStandardDescriptors() {
   const int modes[] = {O_WRONLY, O_RDONLY, O_RDONLY};
   for (int fd = 0; fd < 3; ++fd) {
-    if (fcntl(fd, F_GETFD) == -1 && errno == EBADF) static_cast<void>(open("/dev/null", modes[fd] | O_CLOEXEC));
+    if (fcntl(fd, F_GETFD) == -1 && errno == EBADF)
+      static_cast<void>(open("/dev/null", modes[fd] | O_CLOEXEC));
   }
 }
 
@@ -45,7 +46,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   line.options.version = NL_CAPTURE_VERSION;
-  if (line.options.directory.empty()) line.options.directory = nl::capture::DefaultDirectory(line.options.command);
+  if (line.options.directory.empty())
+    line.options.directory = nl::capture::DefaultDirectory(line.options.command);
   if (line.live) line.options.watch = nl::capture::WatchOn(2);
   nl::capture::LaunchResult result;
   nl::capture::LaunchError error;
@@ -54,10 +56,11 @@ int main(int argc, char** argv) {
     return nl::capture::ExitStatusOf(error.kind);
   }
   if (!line.quiet) {
-    std::fprintf(stderr, "neurolens-capture: wrote %s (%llu kernels, %llu ranges, %llu CPU samples, %llu lost)\n",
-                 result.directory.c_str(), static_cast<unsigned long long>(result.kernels),
-                 static_cast<unsigned long long>(result.ranges), static_cast<unsigned long long>(result.samples),
-                 static_cast<unsigned long long>(result.records_lost + result.samples_lost));
+    std::fprintf(
+        stderr, "neurolens-capture: wrote %s (%llu kernels, %llu ranges, %llu CPU samples, %llu lost)\n",
+        result.directory.c_str(), static_cast<unsigned long long>(result.kernels),
+        static_cast<unsigned long long>(result.ranges), static_cast<unsigned long long>(result.samples),
+        static_cast<unsigned long long>(result.records_lost + result.samples_lost));
     for (const std::string& message : result.messages)
       std::fprintf(stderr, "neurolens-capture: note: %s\n", message.c_str());
   }

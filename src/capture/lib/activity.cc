@@ -21,6 +21,16 @@ int64_t TimeOf(uint64_t ns) { return ns > static_cast<uint64_t>(INT64_MAX) ? 0 :
 
 }  // namespace
 
+ActivityBuffers::~ActivityBuffers() {
+  for (Header* list : {free_, first_}) {
+    while (list != nullptr) {
+      Header* next = list->next;
+      std::free(list);
+      list = next;
+    }
+  }
+}
+
 uint8_t* ActivityBuffers::Give() {
   Header* header = nullptr;
   {
@@ -39,8 +49,9 @@ uint8_t* ActivityBuffers::Give() {
       return nullptr;
     }
     header = static_cast<Header*>(memory);
-    const Locked lock(mutex_);
-    if (now > peak_bytes_) peak_bytes_ = now;
+    size_t peak = peak_bytes_.load(std::memory_order_relaxed);
+    while (now > peak && !peak_bytes_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+    }
   }
   return reinterpret_cast<uint8_t*>(header) + kHeaderBytes;
 }

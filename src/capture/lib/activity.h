@@ -22,6 +22,11 @@ class ActivityBuffers {
  public:
   static constexpr size_t kBufferBytes = 4u << 20;
 
+  ActivityBuffers() = default;
+  ~ActivityBuffers();  // those that came back; CUPTI may hold others
+  ActivityBuffers(const ActivityBuffers&) = delete;
+  ActivityBuffers& operator=(const ActivityBuffers&) = delete;
+
   void SetLimit(size_t bytes) { limit_bytes_ = bytes; }
   uint8_t* Give();  // null at the limit, counted
   void Return(uint8_t* buffer, size_t valid_bytes);
@@ -33,7 +38,7 @@ class ActivityBuffers {
   bool TakeReturned(Returned& to);
   void Recycle(uint8_t* buffer);
   size_t memory_bytes() const { return memory_bytes_.load(std::memory_order_relaxed); }
-  size_t peak_bytes() const { return peak_bytes_; }
+  size_t peak_bytes() const { return peak_bytes_.load(std::memory_order_relaxed); }
 
   std::atomic<uint64_t> not_given{0};  // the writer takes them away
   std::atomic<uint64_t> dropped{0};    // as CUPTI says; likewise
@@ -51,8 +56,8 @@ class ActivityBuffers {
   Header* free_ = nullptr;
   Header* first_ = nullptr;  // returned, oldest first
   Header* last_ = nullptr;
-  size_t limit_bytes_ = 256u << 20, peak_bytes_ = 0;
-  std::atomic<size_t> memory_bytes_{0};
+  size_t limit_bytes_ = 256u << 20;
+  std::atomic<size_t> memory_bytes_{0}, peak_bytes_{0};
 };
 
 // What was read, for those who look while it runs.

@@ -41,6 +41,13 @@ bool HostRing::Put(HostEvent event, std::string_view text, std::string_view payl
   return true;
 }
 
+RingSet::~RingSet() {
+  ForEach([](HostRing& ring) {
+    std::free(ring.data);
+    std::free(&ring);  // nothing in it needs a destructor
+  });
+}
+
 HostRing* RingSet::Acquire(uint32_t tid, size_t memory_limit_bytes) {
   const Locked lock(mutex_);
   const uint32_t count = count_.load(std::memory_order_relaxed);

@@ -79,6 +79,11 @@ class RingSet {
  public:
   static constexpr uint32_t kMost = 512;
 
+  RingSet() = default;
+  ~RingSet();
+  RingSet(const RingSet&) = delete;
+  RingSet& operator=(const RingSet&) = delete;
+
   // A ring for the calling thread; null when the limit in number or memory is reached.
   HostRing* Acquire(uint32_t tid, size_t memory_limit_bytes);
   template <class Each>  // by the writer thread

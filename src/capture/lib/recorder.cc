@@ -215,10 +215,15 @@ void Recorder::OnExit() {
 
 void Recorder::Close() {
   if (closing_.exchange(true, std::memory_order_acq_rel)) return;
-  Apply(WindowReason::kEnd);  // flushes and disables
+  const int64_t give_up_ns = MonotonicNs() + int64_t{kCloseTimeoutMs} * 1'000'000;
+  // Flushes and disables; whoever is switching at this moment must be through with it, or the
+  // file would be closed before CUPTI's last buffers are in it.
+  Apply(WindowReason::kEnd);
+  while (switching_.load(std::memory_order_acquire) && MonotonicNs() < give_up_ns) usleep(200);
+  Apply(WindowReason::kEnd);
+  finish_.store(true, std::memory_order_release);
   wake_.fetch_add(1, std::memory_order_release);
   WakeAll(wake_);
-  const int64_t give_up_ns = MonotonicNs() + int64_t{kCloseTimeoutMs} * 1'000'000;
   while (closed_.load(std::memory_order_acquire) == 0 && MonotonicNs() < give_up_ns)
     WaitWhile(closed_, 0, 100);
 }

@@ -89,8 +89,9 @@ class Recorder {
   std::atomic<bool> program_on_{true};  // SetByProgram
   std::atomic<int> in_range_{0};        // open ranges with the label of --capture-range
   std::atomic<bool> switching_{false};
-  bool ever_on_ = false;  // of whoever is switching
-  std::atomic<bool> closing_{false};
+  bool ever_on_ = false;              // of whoever is switching
+  std::atomic<bool> closing_{false};  // nothing more is recorded
+  std::atomic<bool> finish_{false};   // and everything there is has been handed over
   std::atomic<uint32_t> wake_{0}, closed_{0};
   uint32_t epoch_seen_ = 0;
 };

@@ -84,7 +84,7 @@ void Recorder::WriterLoop() {
   uint64_t seen_records = 0;
   for (;;) {
     const uint32_t seen = wake_.load(std::memory_order_acquire);
-    const bool last = closing_.load(std::memory_order_acquire);
+    const bool last = finish_.load(std::memory_order_acquire);
     if (page_) {
       epoch_seen_ = page_->epoch.load(std::memory_order_acquire);
       if (page_->closing.load(std::memory_order_acquire) != 0) Store(program_on_, false);

@@ -12,10 +12,10 @@ namespace nl::capture {
 namespace {
 
 constexpr int64_t kMs = 1'000'000;
-constexpr int64_t kTreeEveryNs = 100 * kMs;     // without fork events
+constexpr int64_t kTreeEveryNs = 100 * kMs;  // without fork events
 constexpr int64_t kThreadsEveryNs = 50 * kMs;
 constexpr int64_t kNameEveryNs = 2000 * kMs;
-constexpr int64_t kPythonEveryNs = 20 * kMs;    // while it starts up
+constexpr int64_t kPythonEveryNs = 20 * kMs;     // while it starts up
 constexpr int64_t kPythonSlowlyNs = 1000 * kMs;  // when it does not look like one
 constexpr int64_t kMapsEveryNs = 500 * kMs;
 constexpr int64_t kLongestWaitNs = 1000 * kMs;  // then it is written, and goes on as a new one
@@ -76,8 +76,8 @@ void CpuSampler::PrepareChild(pid_t pid) {
   if (options_.native && !perf_.Open(pid, options_.rate_hz, true))
     Say("native stacks are not recorded: " + perf_.why());
   if (perf_.is_open() && !perf_.sees_kernel_time())
-    Say("time inside the kernel is not sampled: kernel.perf_event_paranoid is " + std::to_string(PerfParanoid()) +
-        " (1 or less is needed, or CAP_PERFMON)");
+    Say("time inside the kernel is not sampled: kernel.perf_event_paranoid is " +
+        std::to_string(PerfParanoid()) + " (1 or less is needed, or CAP_PERFMON)");
   AddProcess(pid, getpid(), MonotonicNs(), kProcessIsRoot);
 }
 
@@ -120,6 +120,7 @@ void CpuSampler::NewImage(Process& process, int64_t now_ns) {
   process.python.reset();
   process.python_given_up = false;
   process.python_tried_ns = 0;
+  process.new_mappings = true;
   process.python_threads.clear();
   process.python_frames.clear();
   for (auto& [tid, thread] : process.threads) EndWait(process, tid, thread);
@@ -204,13 +205,15 @@ void CpuSampler::CheckName(Process& process, pid_t tid, Thread& thread, int64_t 
 void CpuSampler::TryPython(Process& process, int64_t now_ns) {
   if (!options_.python || process.python_given_up) return;
   if (process.python != nullptr && process.python->ready()) return;
-  const int64_t every = now_ns - process.start_ns < 5000 * kMs ? kPythonEveryNs : kPythonSlowlyNs;
-  if (now_ns - process.python_tried_ns < every) return;
+  const bool soon = process.new_mappings || (process.python != nullptr && process.python->has_candidate());
+  if (now_ns - process.python_tried_ns < (soon ? kPythonEveryNs : kPythonSlowlyNs)) return;
   process.python_tried_ns = now_ns;
+  process.new_mappings = false;
   if (process.python == nullptr) process.python = std::make_unique<PythonReader>(process.pid);
   if (process.python->TryAttach(ReadMappings(process.pid)) != PythonReader::Attach::kImpossible) return;
   process.python_given_up = true;
-  Say("Python stacks of process " + std::to_string(process.pid) + " are not recorded: " + process.python->reason());
+  Say("Python stacks of process " + std::to_string(process.pid) +
+      " are not recorded: " + process.python->reason());
 }
 
 void CpuSampler::Readable(int64_t now_ns) {
@@ -240,8 +243,7 @@ void CpuSampler::OnEvent(const PerfEvent& event, int64_t now_ns) {
     case PerfEvent::Kind::kMapping:
       process.ranges[event.start] = {event.start, event.start + event.bytes, event.file_offset,
                                      stacks_.Module(event.text)};
-      // A library that just came may be the interpreter.
-      process.python_tried_ns = 0;
+      process.new_mappings = true;  // it may be the interpreter
       break;
     case PerfEvent::Kind::kName:
       if (event.is_exec) {
@@ -279,7 +281,8 @@ void CpuSampler::OnSample(const PerfEvent& event, int64_t now_ns) {
   Process& process = *found->second;
   TryPython(process, now_ns);
   std::vector<uint32_t> frames;
-  GilState gil = process.python != nullptr && process.python->ready() ? GilState::kUnknown : GilState::kNotPython;
+  GilState gil =
+      process.python != nullptr && process.python->ready() ? GilState::kUnknown : GilState::kNotPython;
   if (now_ns - event.time_ns < kStaleNs) gil = PythonFrames(process, event.tid, now_ns, frames);
   NativeFrames(process, event.chain, !frames.empty(), now_ns, frames);
   CpuSampleRecord sample{};
@@ -294,7 +297,8 @@ void CpuSampler::OnSample(const PerfEvent& event, int64_t now_ns) {
   Add(sample);
 }
 
-GilState CpuSampler::PythonFrames(Process& process, pid_t tid, int64_t now_ns, std::vector<uint32_t>& frames) {
+GilState CpuSampler::PythonFrames(Process& process, pid_t tid, int64_t now_ns,
+                                  std::vector<uint32_t>& frames) {
   if (process.python == nullptr || !process.python->ready()) return GilState::kNotPython;
   PythonReader& python = *process.python;
   // Who holds the lock changes all the time: list the threads anew for every look, but once.
@@ -318,7 +322,9 @@ GilState CpuSampler::PythonFrames(Process& process, pid_t tid, int64_t now_ns, s
     auto known = process.python_frames.find(key);
     if (known == process.python_frames.end()) {
       const PythonFunction& function = python.function(frame.function);
-      known = process.python_frames.emplace(key, stacks_.PythonFrame(function.name, function.file, frame.line)).first;
+      known =
+          process.python_frames.emplace(key, stacks_.PythonFrame(function.name, function.file, frame.line))
+              .first;
     }
     if (known->second != 0) frames.push_back(known->second);
   }
@@ -337,7 +343,8 @@ const CpuSampler::Range* CpuSampler::RangeOf(Process& process, uint64_t address,
   process.maps_read_ns = now_ns;
   for (const Mapping& m : ReadMappings(process.pid)) {
     if (!m.executable) continue;
-    process.ranges[m.start] = {m.start, m.end, m.file_offset, stacks_.Module(m.path.empty() ? "[anonymous]" : m.path)};
+    process.ranges[m.start] = {m.start, m.end, m.file_offset,
+                               stacks_.Module(m.path.empty() ? "[anonymous]" : m.path)};
   }
   return look();
 }
@@ -350,7 +357,8 @@ void CpuSampler::NativeFrames(Process& process, const std::vector<uint64_t>& cha
   size_t count = chain.size();
   if (below_python) {
     const PythonReader& python = *process.python;
-    const auto eval = std::find_if(chain.begin(), chain.end(), [&](uint64_t a) { return python.InEvalLoop(a); });
+    const auto eval =
+        std::find_if(chain.begin(), chain.end(), [&](uint64_t a) { return python.InEvalLoop(a); });
     if (eval != chain.end()) {
       count = static_cast<size_t>(eval - chain.begin());
     } else {
@@ -387,7 +395,8 @@ void CpuSampler::Tick(int64_t now_ns) {
     TryPython(process, now_ns);
     ListThreads(process, now_ns);
     if (recording_) TickProcess(process, now_ns);
-    if (process.threads.empty() && process.pid != root_ && !ReadStat(process.pid, process.pid)) EndProcess(at, now_ns);
+    if (process.threads.empty() && process.pid != root_ && !ReadStat(process.pid, process.pid))
+      EndProcess(at, now_ns);
     at = next;
   }
 }
@@ -453,11 +462,10 @@ void CpuSampler::BeginWait(Process& process, pid_t tid, Thread& thread, int64_t 
       const bool python = gil != GilState::kNotPython && process.python != nullptr;
       if (python && place->call == SYS_futex && process.python->IsGilAddress(place->first_argument))
         gil = GilState::kWaits;
-      if (frames.empty() && place->address != 0) NativeFrames(process, {place->address}, false, now_ns, frames);
+      if (frames.empty() && place->address != 0)
+        NativeFrames(process, {place->address}, false, now_ns, frames);
     }
-    frames.push_back(stacks_.KernelFrame(
-        gil == GilState::kWaits ? std::string("wait for the GIL")
-                                : place ? CallName(place->call) : std::string("wait")));
+    frames.push_back(stacks_.KernelFrame(place ? CallName(place->call) : std::string("wait")));
   }
   thread.wait_from_ns = from_ns;
   thread.wait_to_ns = now_ns;

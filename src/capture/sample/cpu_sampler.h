@@ -41,7 +41,8 @@ struct SamplerTotals {
 
 class CpuSampler {
  public:
-  CpuSampler(ChunkWriter& writer, SamplerOptions options) : writer_(writer), options_(options), stacks_(writer) {}
+  CpuSampler(ChunkWriter& writer, SamplerOptions options)
+      : writer_(writer), options_(options), stacks_(writer) {}
 
   // Before `pid` runs its program: counting begins with its exec.
   void PrepareChild(pid_t pid);
@@ -70,8 +71,8 @@ class CpuSampler {
     ThreadProbe probe;
     std::string name;
     int64_t name_checked_ns = 0;
-    int64_t asked_ns = 0;     // last probe
-    int64_t ran_at_ns = 0;    // when it was last seen to have run
+    int64_t asked_ns = 0;   // last probe
+    int64_t ran_at_ns = 0;  // when it was last seen to have run
     // The wait it is in: one sample that grows until it runs again.
     bool waits = false;
     int64_t wait_from_ns = 0, wait_to_ns = 0;
@@ -95,6 +96,7 @@ class CpuSampler {
     std::unique_ptr<PythonReader> python;
     bool python_given_up = false;
     int64_t python_tried_ns = 0;
+    bool new_mappings = true;  // since Python was last looked for
     std::vector<PythonThread> python_threads;
     int64_t python_listed_ns = 0;
     std::unordered_map<uint64_t, uint32_t> python_frames;  // function and line -> frame

@@ -70,8 +70,7 @@ bool ElfFile::ReadHeaders(std::string* why) {
   for (uint64_t i = 0; header.e_phentsize == sizeof(Elf64_Phdr) && i < header.e_phnum; ++i) {
     Elf64_Phdr segment{};
     if (!Read(header.e_phoff + i * sizeof(segment), &segment, sizeof(segment))) break;
-    if (segment.p_type == PT_LOAD)
-      segments_.push_back({segment.p_offset, segment.p_vaddr, segment.p_filesz});
+    if (segment.p_type == PT_LOAD) segments_.push_back({segment.p_offset, segment.p_vaddr, segment.p_filesz});
   }
   if (header.e_shentsize != sizeof(Elf64_Shdr)) return true;
   std::vector<Elf64_Shdr> raw;

@@ -159,14 +159,18 @@ void PerfEvents::Explain(int error) {
   switch (error) {
     case EACCES:
     case EPERM:
-      why_ = paranoid > 2
-                 ? "perf_event_open is not allowed: kernel.perf_event_paranoid is " + std::to_string(paranoid) +
-                       " (2 or less is needed, or CAP_PERFMON)"
-                 : "perf_event_open is not allowed here: a container's seccomp profile forbids it, or CAP_PERFMON "
-                   "is missing";
+      why_ = paranoid > 2 ? "perf_event_open is not allowed: kernel.perf_event_paranoid is " +
+                                std::to_string(paranoid) + " (2 or less is needed, or CAP_PERFMON)"
+                          : "perf_event_open is not allowed here: a container's seccomp profile forbids it, "
+                            "or CAP_PERFMON "
+                            "is missing";
       break;
-    case ENOSYS: why_ = "perf_event_open is not there: the kernel lacks it, or a seccomp profile hides it"; break;
-    case ENOMEM: why_ = "no memory for the sample rings: kernel.perf_event_mlock_kb or ulimit -l is too small"; break;
+    case ENOSYS:
+      why_ = "perf_event_open is not there: the kernel lacks it, or a seccomp profile hides it";
+      break;
+    case ENOMEM:
+      why_ = "no memory for the sample rings: kernel.perf_event_mlock_kb or ulimit -l is too small";
+      break;
     case EMFILE: why_ = "too few file descriptors (ulimit -n) for one sample ring per core"; break;
     case ENOENT:
     case 0: why_ = "the kernel offers no CPU clock event"; break;

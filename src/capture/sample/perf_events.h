@@ -21,13 +21,13 @@ struct PerfEvent {
   Kind kind = Kind::kSample;
   int64_t time_ns = 0;
   pid_t pid = 0, tid = 0;
-  pid_t parent_pid = 0;       // kFork
-  bool is_exec = false;       // kName: a new image runs
+  pid_t parent_pid = 0;  // kFork
+  bool is_exec = false;  // kName: a new image runs
   uint16_t cpu = 0xffff;
-  int64_t period_ns = 0;      // kSample: CPU time it stands for
-  std::vector<uint64_t> chain;  // kSample: innermost first
+  int64_t period_ns = 0;                           // kSample: CPU time it stands for
+  std::vector<uint64_t> chain;                     // kSample: innermost first
   uint64_t start = 0, bytes = 0, file_offset = 0;  // kMapping
-  std::string text;           // kMapping: file; kName: name
+  std::string text;                                // kMapping: file; kName: name
 };
 
 class PerfEvents {

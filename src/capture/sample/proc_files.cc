@@ -83,8 +83,9 @@ std::vector<Mapping> ParseMappings(std::string_view text) {
     TakeWord(line);  // inode
     const size_t dash = range.find('-');
     Mapping m;
-    if (dash == std::string_view::npos || rights.size() < 3 || !ToNumber(range.substr(0, dash), m.start, 16) ||
-        !ToNumber(range.substr(dash + 1), m.end, 16) || !ToNumber(offset, m.file_offset, 16)) {
+    if (dash == std::string_view::npos || rights.size() < 3 ||
+        !ToNumber(range.substr(0, dash), m.start, 16) || !ToNumber(range.substr(dash + 1), m.end, 16) ||
+        !ToNumber(offset, m.file_offset, 16)) {
       continue;
     }
     m.executable = rights[2] == 'x';
@@ -165,7 +166,7 @@ std::optional<StatLine> ReadStat(pid_t pid, pid_t tid) {
 std::optional<WaitPlace> ParseWaitPlace(std::string_view text) {
   WaitPlace out;
   if (!ToNumber(TakeWord(text), out.call)) return std::nullopt;  // "running"
-  if (out.call == -1) {  // blocked, but not in a call: a page fault
+  if (out.call == -1) {                                          // blocked, but not in a call: a page fault
     if (!ToNumber(TakeWord(text), out.stack, 16) || !ToNumber(TakeWord(text), out.address, 16))
       return std::nullopt;
     return out;
@@ -262,7 +263,8 @@ ThreadProbe::Reading ThreadProbe::Take() {
   if (got <= 0) return out;
   std::string_view text(buffer, static_cast<size_t>(got));
   uint64_t run_ns = 0, wait_ns = 0, slices = 0;
-  if (!ToNumber(TakeWord(text), run_ns) || !ToNumber(TakeWord(text), wait_ns) || !ToNumber(TakeWord(text), slices))
+  if (!ToNumber(TakeWord(text), run_ns) || !ToNumber(TakeWord(text), wait_ns) ||
+      !ToNumber(TakeWord(text), slices))
     return out;
   out.alive = true;
   out.ran = run_ns != run_ns_ || slices != slices_;

@@ -65,8 +65,8 @@ class ThreadProbe {
 
   struct Reading {
     bool alive = false;
-    bool ran = false;         // since the last reading
-    uint64_t ran_ns = 0;      // time on a CPU since the last reading
+    bool ran = false;           // since the last reading
+    uint64_t ran_ns = 0;        // time on a CPU since the last reading
     bool has_schedstat = true;  // false: the kernel does not keep it, `ran` is always true
   };
   Reading Take();

@@ -231,9 +231,9 @@ std::optional<PythonLayout> ParseDebugOffsets(std::string_view head, std::string
   words.Skip(3);
   p.code_bytes = words.Next();
   if (is_314) words.Skip(1);
-  words.Skip(2 + 4 + 3 + 3);       // object, type, tuple, list
-  if (is_314) words.Skip(4);       // set
-  words.Skip(3 + 2 + 3);           // dict, float, long
+  words.Skip(2 + 4 + 3 + 3);  // object, type, tuple, list
+  if (is_314) words.Skip(4);  // set
+  words.Skip(3 + 2 + 3);      // dict, float, long
   words.Skip(1);
   p.bytes_size = words.Next();
   p.bytes_data = words.Next();

@@ -45,7 +45,8 @@ TEST(PythonLayout, LinesOf310) {
 
 TEST(PythonLayout, LinesOf311AndLater) {
   // 2 instructions one line on, 1 short on the same line, 1 without columns 5 lines back, 1 with none.
-  const std::string table = Bytes({0x80 | (11 << 3) | 1, 0, 4, 0x80 | 0, 0x12, 0x80 | (13 << 3), 11, 0x80 | (15 << 3)});
+  const std::string table =
+      Bytes({0x80 | (11 << 3) | 1, 0, 4, 0x80 | 0, 0x12, 0x80 | (13 << 3), 11, 0x80 | (15 << 3)});
   EXPECT_EQ(LineAt(LineTable::kLocations, table, 10, 0), 11);
   EXPECT_EQ(LineAt(LineTable::kLocations, table, 10, 2), 11);
   EXPECT_EQ(LineAt(LineTable::kLocations, table, 10, 4), 11);

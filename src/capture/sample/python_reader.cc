@@ -64,6 +64,7 @@ void AppendUtf8(std::string& out, uint32_t c) {
 PythonReader::Attach PythonReader::TryAttach(const std::vector<Mapping>& mappings) {
   if (ready_) return Attach::kReady;
   reason_.clear();
+  has_candidate_ = false;
   std::vector<std::string_view> tried;
   for (const Mapping& m : mappings) {
     if (m.path.empty() || m.path[0] != '/') continue;
@@ -72,6 +73,7 @@ PythonReader::Attach PythonReader::TryAttach(const std::vector<Mapping>& mapping
     if (!first && BaseName(m.path).find("python") == std::string_view::npos) continue;
     if (std::find(tried.begin(), tried.end(), m.path) != tried.end()) continue;
     tried.push_back(m.path);
+    if (std::find(without_.begin(), without_.end(), m.path) != without_.end()) continue;
     if (Locate(mappings, m)) return Attach::kReady;
     if (memory_.refused() || !reason_.empty()) return Attach::kImpossible;
   }
@@ -87,12 +89,17 @@ bool PythonReader::Locate(const std::vector<Mapping>& mappings, const Mapping& i
   std::optional<uint64_t> runtime = elf->AddressOfSection(".PyRuntime");
   if (!runtime) runtime = elf->AddressOfSymbol("_PyRuntime");
   const std::optional<uint64_t> linked = elf->AddressOfOffset(image.file_offset);
-  if (!runtime || !linked) return false;
+  if (!runtime || !linked) {
+    without_.push_back(image.path);
+    return false;
+  }
+  has_candidate_ = true;
   const uint64_t bias = image.start - *linked;
   runtime_ = *runtime + bias;
   if (!ChooseLayout(*elf, image.path, bias)) {
     if (memory_.refused())
-      reason_ = std::string("reading the memory of the process is not allowed: ") + std::strerror(memory_.error());
+      reason_ =
+          std::string("reading the memory of the process is not allowed: ") + std::strerror(memory_.error());
     return false;
   }
   uint64_t interpreter = 0;
@@ -154,7 +161,8 @@ bool PythonReader::ReadLocks(uint64_t interpreter, uint64_t& holder) {
     locks_.push_back(lock);
   int locked = 0;
   uint64_t last = 0;
-  if (!memory_.Get(lock + layout_.gil_locked, locked) || !memory_.Get(lock + layout_.gil_holder, last)) return false;
+  if (!memory_.Get(lock + layout_.gil_locked, locked) || !memory_.Get(lock + layout_.gil_holder, last))
+    return false;
   holder = locked == 1 ? last : 0;
   return true;
 }
@@ -185,7 +193,8 @@ bool PythonReader::ReadThreads(std::vector<PythonThread>& threads) {
 }
 
 pid_t PythonReader::NativeThread(uint64_t, const unsigned char* bytes) {
-  if (layout_.thread_native_id != 0) return static_cast<pid_t>(Field<uint64_t>(bytes, layout_.thread_native_id));
+  if (layout_.thread_native_id != 0)
+    return static_cast<pid_t>(Field<uint64_t>(bytes, layout_.thread_native_id));
   return ThreadOfPthread(Field<uint64_t>(bytes, layout_.thread_id));
 }
 
@@ -224,7 +233,8 @@ bool PythonReader::ReadStack(const PythonThread& thread, std::vector<PythonFrame
     if (i >= 4 * kMaxFrames) return false;
     uint64_t previous = 0, code = 0;
     uint8_t owner = 0;
-    if (!pages_.Get(frame + layout_.frame_previous, previous) || !pages_.Get(frame + layout_.frame_code, code))
+    if (!pages_.Get(frame + layout_.frame_previous, previous) ||
+        !pages_.Get(frame + layout_.frame_code, code))
       return false;
     if (layout_.frame_owner != 0 && !pages_.Get(frame + layout_.frame_owner, owner)) return false;
     code &= ~layout_.code_tag_mask;
@@ -232,8 +242,8 @@ bool PythonReader::ReadStack(const PythonThread& thread, std::vector<PythonFrame
       const Code* known = CodeAt(code);
       if (known == nullptr) return false;
       const int64_t offset = InstructionOffset(frame, code);
-      const int line =
-          offset < 0 ? known->first_line : LineAt(layout_.lines, known->line_table, known->first_line, offset);
+      const int line = offset < 0 ? known->first_line
+                                  : LineAt(layout_.lines, known->line_table, known->first_line, offset);
       frames.push_back({known->function, line > 0 ? line : known->first_line});
     }
     if (i % 2 == 1 && !pages_.Get(slow + layout_.frame_previous, slow)) return false;
@@ -262,7 +272,8 @@ const PythonReader::Code* PythonReader::CodeAt(uint64_t address) {
   if (found != codes_.end() && now_ns - found->second.checked_ns < kTrustCodeNs) return &found->second;
   Code fresh;
   uint64_t qualified = 0;
-  if (!memory_.Get(address + layout_.code_name, fresh.name) || !memory_.Get(address + layout_.code_file, fresh.file) ||
+  if (!memory_.Get(address + layout_.code_name, fresh.name) ||
+      !memory_.Get(address + layout_.code_file, fresh.file) ||
       !memory_.Get(address + layout_.code_lines, fresh.lines) ||
       !memory_.Get(address + layout_.code_first_line, fresh.first_line)) {
     return nullptr;
@@ -293,7 +304,8 @@ bool PythonReader::ReadCode(uint64_t, Code& code) {
     return false;
   }
   code.line_table.resize(static_cast<size_t>(bytes));
-  if (bytes > 0 && !memory_.Read(code.lines + layout_.bytes_data, code.line_table.data(), code.line_table.size()))
+  if (bytes > 0 &&
+      !memory_.Read(code.lines + layout_.bytes_data, code.line_table.data(), code.line_table.size()))
     return false;
   const std::string key = function.name + '\0' + function.file + '\0' + std::to_string(function.first_line);
   const auto [entry, added] = function_index_.emplace(key, static_cast<uint32_t>(functions_.size()));

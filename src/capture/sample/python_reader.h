@@ -32,8 +32,8 @@ struct PythonFunction {
 };
 
 struct PythonThread {
-  uint64_t state = 0;   // address of its PyThreadState
-  pid_t tid = 0;        // 0: could not be told
+  uint64_t state = 0;  // address of its PyThreadState
+  pid_t tid = 0;       // 0: could not be told
   bool holds_gil = false;
 };
 
@@ -49,6 +49,8 @@ class PythonReader {
   // Looks for an interpreter; call again after kNotYet.
   Attach TryAttach(const std::vector<Mapping>& mappings);
   bool ready() const { return ready_; }
+  // A file of the process has an interpreter, which was not set up when last looked at.
+  bool has_candidate() const { return has_candidate_; }
   const std::string& reason() const { return reason_; }
   const PythonLayout& layout() const { return layout_; }
 
@@ -88,7 +90,8 @@ class PythonReader {
   RemoteMemory memory_;
   PageCache pages_;
   PythonLayout layout_;
-  bool ready_ = false;
+  bool ready_ = false, has_candidate_ = false;
+  std::vector<std::string> without_;  // files that have no interpreter
   std::string reason_;
   uint64_t runtime_ = 0;
   uint64_t eval_begin_ = 0, eval_end_ = 0, image_begin_ = 0, image_end_ = 0;

@@ -35,7 +35,8 @@ std::vector<std::string> Interpreters() {
   const auto add = [&out](const std::string& path) {
     char* real = realpath(path.c_str(), nullptr);
     if (real == nullptr) return;
-    if (access(real, X_OK) == 0 && std::find(out.begin(), out.end(), real) == out.end()) out.emplace_back(real);
+    if (access(real, X_OK) == 0 && std::find(out.begin(), out.end(), real) == out.end())
+      out.emplace_back(real);
     std::free(real);
   };
   if (const char* listed = std::getenv("NEUROLENS_TEST_PYTHONS")) {
@@ -104,7 +105,8 @@ TEST(PythonReader, ReadsStacksOfRealInterpreters) {
     ASSERT_TRUE(child.ready());
     PythonReader reader(child.pid());
     const auto attached = reader.TryAttach(ReadMappings(child.pid()));
-    if (attached == PythonReader::Attach::kImpossible && reader.reason().find("not allowed") != std::string::npos)
+    if (attached == PythonReader::Attach::kImpossible &&
+        reader.reason().find("not allowed") != std::string::npos)
       GTEST_SKIP() << reader.reason();
     ASSERT_EQ(attached, PythonReader::Attach::kReady) << reader.reason();
     bool spun = false, idled = false, held = false;

@@ -127,7 +127,8 @@ void StackTable::NameFrames() {
     record.address = frame.file_offset;
     record.module = writer_.String(path);
     // Places in a file without symbols are one frame to a reader: the file.
-    record.name = writer_.String(function ? Demangled(function->name) : "[" + path.substr(path.rfind('/') + 1) + "]");
+    record.name =
+        writer_.String(function ? Demangled(function->name) : "[" + path.substr(path.rfind('/') + 1) + "]");
     writer_.Add(record);
   }
 }

@@ -77,7 +77,8 @@ class CtlOp final : public Op {
     OpInfo info;
     info.name = "ctl";
     info.summary = "Switch the recording of a running program on or off, or ask how it stands";
-    info.choose_when = "Choose it for a program that was started with `run` or `record` and is still running.";
+    info.choose_when =
+        "Choose it for a program that was started with `run` or `record` and is still running.";
     info.example = "neurolens ctl 4711 stop";
     info.reply_schema = SchemaFromText(
         R"({"type": "object", "required": ["directory", "recording", "processes", "answered"], "properties": {
@@ -88,7 +89,9 @@ class CtlOp final : public Op {
   }
 
   void Bind(ParamBinder& binder) override {
-    binder.Add("process", process_, "Process id of the program, one of its children or the recorder; or the capture folder")
+    binder
+        .Add("process", process_,
+             "Process id of the program, one of its children or the recorder; or the capture folder")
         .Positional()
         .Required()
         .LocalOnly();
@@ -98,7 +101,8 @@ class CtlOp final : public Op {
   Result<Reply> Run(OpContext&) override {
     NL_ASSIGN(const std::string directory, FindDirectory(process_));
     capture::ControlPage control;
-    if (!control.Open(directory.c_str())) return IoError("cannot open the control page of the recording").At(directory);
+    if (!control.Open(directory.c_str()))
+      return IoError("cannot open the control page of the recording").At(directory);
     bool answered = true;
     if (action_ != "status") answered = WaitFor(control, control.Request(action_ == "start"));
     Reply reply;
@@ -114,8 +118,9 @@ class CtlOp final : public Op {
   }
 
   std::string Text(const Reply& reply, const TextStyle& style) const override {
-    std::string out = fmt::format("{} into {}\n", reply.json["recording"].get<bool>() ? "recording" : "paused",
-                                  PrintableText(reply.json["directory"].get<std::string>()));
+    std::string out =
+        fmt::format("{} into {}\n", reply.json["recording"].get<bool>() ? "recording" : "paused",
+                    PrintableText(reply.json["directory"].get<std::string>()));
     if (!reply.json["answered"].get<bool>()) out += "not every process has answered yet\n";
     TextTable table({{"PROCESS", Align::kRight, false, 0},
                      {"STATE", Align::kLeft, false, 0},
@@ -124,8 +129,9 @@ class CtlOp final : public Op {
                      {"LOST", Align::kRight, false, 0},
                      {"NOTE", Align::kLeft, true, 20}});
     for (const Json& p : reply.json["processes"]) {
-      table.AddRow({std::to_string(p["pid"].get<int64_t>()), p["state"].get<std::string>(), HumanCount(p["kernels"]),
-                    HumanCount(p["ranges"]), HumanCount(p["lost_records"]), PrintableText(p["message"].get<std::string>())});
+      table.AddRow({std::to_string(p["pid"].get<int64_t>()), p["state"].get<std::string>(),
+                    HumanCount(p["kernels"]), HumanCount(p["ranges"]), HumanCount(p["lost_records"]),
+                    PrintableText(p["message"].get<std::string>())});
     }
     if (table.rows() > 0) out += table.Render(style.width, style.color);
     return out;

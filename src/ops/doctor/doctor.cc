@@ -24,8 +24,8 @@ class DoctorOp final : public Op {
     info.example = "neurolens doctor --repair";
     info.cost = Cost::kSeconds;
     info.writes = true;
-    info.reply_schema =
-        SchemaFromText(R"({"type": "object", "required": ["healthy", "store", "checks", "recording"], "properties": {
+    info.reply_schema = SchemaFromText(
+        R"({"type": "object", "required": ["healthy", "store", "checks", "recording"], "properties": {
       "healthy": {"type": "boolean"}, "store": {"type": "string"},
       "checks": {"type": "array", "items": {"type": "object", "required": ["name", "status", "detail", "repaired"],
         "properties": {"name": {"type": "string"}, "status": {"enum": ["ok", "warning", "problem"]},

@@ -18,7 +18,8 @@ class RecordOp final : public Op {
     info.name = "record";
     info.summary = "Record a program into a folder (.nlcap), without importing it";
     info.choose_when =
-        "Choose it where the store is elsewhere: `neurolens import DIR.nlcap` reads the folder on any machine. "
+        "Choose it where the store is elsewhere: `neurolens import DIR.nlcap` reads the folder on any "
+        "machine. "
         "`run` does both.";
     info.example = "neurolens record --out infer.nlcap -- python3 infer.py";
     info.cost = Cost::kMinutes;
@@ -30,7 +31,9 @@ class RecordOp final : public Op {
   }
 
   void Bind(ParamBinder& binder) override {
-    binder.Add("out", params_.out, "Folder for the capture; otherwise PROGRAM-DATE-TIME.nlcap in the current folder")
+    binder
+        .Add("out", params_.out,
+             "Folder for the capture; otherwise PROGRAM-DATE-TIME.nlcap in the current folder")
         .Path()
         .LocalOnly();
     params_.Bind(binder);

@@ -24,7 +24,8 @@ class RunProgramOp final : public Op {
     info.name = "run";
     info.summary = "Record a program, import what it did, and say where its time went";
     info.choose_when =
-        "Choose it to profile a program here: GPU, CPU, Python and ranges on one clock, with no change to it. "
+        "Choose it to profile a program here: GPU, CPU, Python and ranges on one clock, with no change to "
+        "it. "
         "`record` only records.";
     info.example = "neurolens run -- python3 infer.py";
     info.cost = Cost::kMinutes;
@@ -55,8 +56,9 @@ class RunProgramOp final : public Op {
     if (!keep) {
       std::error_code code;
       const auto scratch = std::filesystem::temp_directory_path(code);
-      options.directory = fmt::format("{}/{}", (code ? std::filesystem::path("/tmp") : scratch).string(),
-                                      std::filesystem::path(capture::DefaultDirectory(options.command)).string());
+      options.directory =
+          fmt::format("{}/{}", (code ? std::filesystem::path("/tmp") : scratch).string(),
+                      std::filesystem::path(capture::DefaultDirectory(options.command)).string());
       options.directory.insert(options.directory.size() - 6, fmt::format("-{}", getpid()));
     }
     NL_ASSIGN(const capture::LaunchResult result, RecordProgram(options));
@@ -99,7 +101,8 @@ class RunProgramOp final : public Op {
     if (runs.empty()) return InvalidInput("the capture holds no run");
     out["run_id"] = TextAt(runs[0], "run_id");
     const std::unique_ptr<Op> explain = MakeOp(report_ ? "report" : "analyze");
-    NL_ASSIGN(const Reply explained, RunOp(*explain, Json{{report_ ? "run" : "target", out["run_id"]}}, context));
+    NL_ASSIGN(const Reply explained,
+              RunOp(*explain, Json{{report_ ? "run" : "target", out["run_id"]}}, context));
     out["analysis"] = explained.json;
     return {};
   }
