@@ -36,8 +36,6 @@ std::string TextOr(const Json& value, const char* otherwise) {
   return value.is_string() ? value.get<std::string>() : otherwise;
 }
 
-std::string Share(double part, double whole) { return HumanPercent(part, whole); }
-
 std::string Signed(double ms) { return (ms < 0 ? "-" : "+") + HumanMs(ms < 0 ? -ms : ms); }
 
 class RanksOp final : public Op {
@@ -90,21 +88,20 @@ class RanksOp final : public Op {
       if (worst == nullptr || m["held_up_ms"].get<double>() > (*worst)["held_up_ms"].get<double>())
         worst = &m;
     }
-    std::string out = fmt::format(
-        "{} collectives of {} {}s: {} waiting for the last to arrive, {} moving data\n",
-        HumanCount(r["collectives_total"]), r["members"].size(), Word(r), HumanMs(waited), HumanMs(transfer));
-    out += fmt::format("waiting is {} of the time in collectives", Share(waited, waited + transfer));
+    std::string out = fmt::format("{} collectives of {} {}s\n", HumanCount(r["collectives_total"]),
+                                  r["members"].size(), Word(r));
+    out += fmt::format("  {} waiting for the last to arrive, {} of the time in them\n", HumanMs(waited),
+                       HumanPercent(waited, waited + transfer));
+    out += fmt::format("  {} moving data\n", HumanMs(transfer));
     if (worst != nullptr && (*worst)["held_up_ms"].get<double>() > 0) {
-      out += fmt::format("; {} {} came last {} times and held the others up by {}", Word(r), Name(*worst),
+      out += fmt::format("  {} {} came last {} times and held the others up by {}\n", Word(r), Name(*worst),
                          HumanCount((*worst)["last"]), HumanMs((*worst)["held_up_ms"]));
     }
-    out += "\n";
     if (r["times_of"] == "host calls")
       out += "times are those of host calls: no device work tells of the collectives\n";
     if (r["impossible"] > 0) {
-      out +=
-          fmt::format("{} collectives have a member that leaves before the last arrives: clocks disagree\n",
-                      HumanCount(r["impossible"]));
+      out += fmt::format("{} collectives: a member leaves before the last arrives, clocks disagree\n",
+                         HumanCount(r["impossible"]));
     }
     return out;
   }
@@ -143,12 +140,16 @@ class RanksOp final : public Op {
                     m["clock_applied"].get<bool>() ? "yes" : "no"});
     }
     std::string out =
-        fmt::format("clocks against rank {}, from the ends of collectives; ", Name(r["members"].front()));
-    out += r["clocks_corrected"].get<bool>() ? "arrivals here are corrected where\nequal clocks are "
-                                               "impossible; times stored in the run are not\n"
-                                             : "nothing is corrected, as\nequal clocks are possible\n";
-    if (drift)
-      out += "no single offset fits every collective: the clocks drift, or calls were matched wrongly\n";
+        fmt::format("clocks against rank {}, from the ends of collectives:\n", Name(r["members"].front()));
+    out += r["clocks_corrected"].get<bool>()
+               ? "arrivals here are corrected where equal clocks are impossible;\n"
+                 "times stored in the run are not\n"
+               : "nothing is corrected, as equal clocks are possible\n";
+    if (drift) {
+      out +=
+          "no single offset fits every collective: the clocks drift,\n"
+          "or calls were matched wrongly\n";
+    }
     return out + table.Render(style.width, style.color);
   }
 
@@ -160,7 +161,7 @@ class RanksOp final : public Op {
                      {"P50", Align::kRight, false, 0},
                      {"P95", Align::kRight, false, 0},
                      {"TRANSFER", Align::kRight, false, 0},
-                     {"MOST LAST", Align::kRight, false, 0}});
+                     {"LAST", Align::kRight, false, 0}});
     int64_t incomplete = 0;
     for (const Json& g : r["groups"]) {
       std::string name = TextOr(g["group"], "not told");

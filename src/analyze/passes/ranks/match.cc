@@ -193,7 +193,7 @@ class Matcher {
     for (auto& [key, calls] : numbered) BySequence(calls);
     for (auto& [key, calls] : ordered) ByOrder(calls);
     if (out_.collectives.empty() && out_.not_assessed.empty())
-      out_.not_assessed = "needs collectives that two members took part in: none could be matched";
+      out_.not_assessed = "needs collectives two members took part in; none could be matched";
   }
 
   uint32_t AddGroup(const Call& call, bool by_sequence) {
