@@ -173,6 +173,7 @@ void Program::BuildLeaves() {
   const auto earlier = [&](uint32_t a, uint32_t b) { return w.op[a] < w.op[b]; };
   if (!std::is_sorted(order.begin(), order.end(), earlier))
     std::stable_sort(order.begin(), order.end(), earlier);
+  leaves.reserve(order.size());
   for (const uint32_t i : order) {
     if (leaves.empty() || leaves.back().node != w.op[i]) leaves.push_back({w.op[i], i});
     LeafOp& leaf = leaves.back();

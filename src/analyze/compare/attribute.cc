@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "analyze/compare/bucket.h"
 #include "analyze/compare/unchanged.h"
 
 namespace nl::compare {
@@ -33,8 +32,9 @@ namespace {
 class Attributor {
  public:
   Attributor(const Trail& a, const Trail& b, const Alignment& al, const Changes& changes,
-             const WorkChange& work, const CompareOptions& options, const std::vector<bool>& only)
-      : a_(a), b_(b), al_(al), changes_(changes), work_(work), options_(options), only_(only) {}
+             const WorkChange& work, const CompareOptions& options, const std::vector<bool>& only,
+             const Prices& prices)
+      : a_(a), b_(b), al_(al), changes_(changes), work_(work), options_(options), only_(only), prices_(prices) {}
 
   Attribution Run() {
     out_.of_call_a.assign(a_.calls.size(), kNone);
@@ -45,10 +45,11 @@ class Attributor {
     for (const Cluster& cluster : changes_.clusters) AddCluster(cluster);
     AddShapes();
     AddUnchanged();
-    AddFollowing();
+    if (!prices_.Known()) AddFollowing();
     for (Bucket& bucket : buckets_) bucket.Join(a_, b_);
     MergePlaces();
     FoldSmall();
+    if (prices_.Known()) AddPrices();
     Finish();
     return std::move(out_);
   }
@@ -331,6 +332,9 @@ class Attributor {
     Bucket& to = buckets_[bucket];
     const Match& m = al_.calls[i];
     Bucket::Part& part = PieceOf(to, changes_.change[i], m);
+    if (which == kAllCosts) to.made.push_back(i);
+    if (which == kDeviceCosts) to.timed.push_back(i);
+    if (which == kHostCosts && count) to.hosted.push_back(i);
     const auto add = [&](const Trail& trail, uint32_t call, Costs& sum, Costs& part_sum, int64_t& n,
                          int64_t& part_n, uint32_t& best) {
       if (call == kNone) return;
@@ -357,7 +361,7 @@ class Attributor {
     const uint32_t type_a = m.a == kNone ? kNone : a_.calls[m.a].type,
                    type_b = m.b == kNone ? kNone : b_.calls[m.b].type;
     const auto next = static_cast<uint32_t>(bucket.pieces.size());
-    const uint32_t at = bucket.piece_at.FindOrPut(HashPair(type_a, type_b), next);
+    const uint32_t at = bucket.piece_at.FindOrPut(MixedPair(type_a, type_b), next);
     if (at == next) {
       Bucket::Part& part = bucket.pieces.emplace_back();
       part.change = change;
@@ -406,6 +410,10 @@ class Attributor {
     t.count_b += f.count_b;
     t.significant = t.significant || f.significant;
     for (const auto& [stage, ms] : f.stages) t.stages[stage] += ms;
+    const auto join = [](const std::vector<uint32_t>& from_list, std::vector<uint32_t>& to_list) {
+      to_list.insert(to_list.end(), from_list.begin(), from_list.end());
+    };
+    join(f.made, t.made), join(f.timed, t.timed), join(f.hosted, t.hosted);
     for (const auto& [key, part] : f.parts) {
       Bucket::Part& p = t.parts[key];
       if (p.a == kNone) p.a = part.a;
@@ -431,6 +439,44 @@ class Attributor {
     }
   }
 
+  // What each change does to the wall, by replaying the runs without it; what that leaves is unchanged work.
+  void AddPrices() {
+    std::vector<const Bucket*> wanted;
+    std::vector<uint32_t> at;
+    for (uint32_t i = 0; i < buckets_.size(); ++i) {
+      if (i == noise_ || merged_.count(i) != 0 || buckets_[i].cause == Cause::kContention) continue;
+      wanted.push_back(&buckets_[i]);
+      at.push_back(i);
+    }
+    const std::vector<std::optional<double>> ms = prices_.Of(wanted, a_, b_, al_, changes_.drift);
+    for (size_t k = 0; k < at.size(); ++k) {
+      if (!ms[k]) continue;
+      Bucket &bucket = buckets_[at[k]], &noise = buckets_[noise_];
+      // A slow place of the host is told by chance too: never by more than what was measured there.
+      const double measured = Delta(bucket);
+      const bool host = bucket.made.empty() && bucket.timed.empty();
+      const double price = host ? std::clamp(*ms[k], -std::abs(measured), std::abs(measured)) : *ms[k];
+      const double more = price - measured;
+      if (IsHidden(bucket, *ms[k])) {
+        bucket.hidden_ms = -more;
+        continue;
+      }
+      // Off the side that has it: what is gone costs nothing in B.
+      const bool in_a = (bucket.count_b == 0 || b_.Ms(bucket.b.total_ns()) + more < 0) &&
+                        a_.Ms(bucket.a.total_ns()) >= more;
+      const Trail& trail = in_a ? a_ : b_;
+      const int64_t ns = std::llround((in_a ? -more : more) * 1e6 * static_cast<double>(trail.parts));
+      (in_a ? bucket.a : bucket.b).waited_ns += ns;
+      (in_a ? noise.a : noise.b).waited_ns -= ns;
+    }
+  }
+
+  // Nothing but device time, next to none of which the wall shows: told as measured, and as hidden.
+  bool IsHidden(const Bucket& bucket, double price_ms) const {
+    constexpr double kShown = 0.1;
+    return bucket.made.empty() && bucket.hosted.empty() && std::abs(price_ms) < kShown * std::abs(Delta(bucket));
+  }
+
   // ---- the result ----
   void Finish() {
     std::vector<uint32_t> place(buckets_.size(), kNone);
@@ -438,9 +484,11 @@ class Attributor {
       if (i == noise_ || merged_.count(i) != 0) continue;
       place[i] = static_cast<uint32_t>(out_.contributions.size());
       out_.contributions.push_back(MakeContribution(a_, b_, buckets_[i]));
+      out_.hidden_ms.push_back(buckets_[i].hidden_ms);
     }
     const auto last = static_cast<uint32_t>(out_.contributions.size());
     out_.contributions.push_back(MakeContribution(a_, b_, buckets_[noise_]));
+    out_.hidden_ms.push_back(0);
     for (auto* of_call : {&out_.of_call_a, &out_.of_call_b}) {
       for (uint32_t& at : *of_call) {
         while (merged_.count(at) != 0) at = merged_.at(at);
@@ -455,6 +503,7 @@ class Attributor {
   const WorkChange& work_;
   const CompareOptions& options_;
   const std::vector<bool>& only_;
+  const Prices& prices_;
   Attribution out_;
   std::vector<Bucket> buckets_;
   std::unordered_map<std::string, uint32_t> bucket_at_;
@@ -469,8 +518,9 @@ class Attributor {
 }  // namespace
 
 Attribution Attribute(const Trail& a, const Trail& b, const Alignment& al, const Changes& changes,
-                      const WorkChange& work, const CompareOptions& options, const std::vector<bool>& only) {
-  return Attributor(a, b, al, changes, work, options, only).Run();
+                      const WorkChange& work, const CompareOptions& options, const std::vector<bool>& only,
+                      const Prices& prices) {
+  return Attributor(a, b, al, changes, work, options, only, prices).Run();
 }
 
 }  // namespace nl::compare

@@ -22,6 +22,7 @@ struct Bucket {
   int64_t count_a = 0, count_b = 0;
   std::map<std::string, double> stages;  // time at stake in each, ms
   double p_value = NAN;
+  double hidden_ms = 0;  // of the difference, what the wall does not show
   struct Part {
     uint32_t a = kNone, b = kNone;  // calls that show it best
     uint8_t change = 0;
@@ -34,6 +35,9 @@ struct Bucket {
   std::vector<Part> pieces;  // by pair of types, while calls are added
   FlatMap piece_at;
   std::map<uint64_t, Part> parts;  // by key
+  // Positions in Alignment::calls: what only one of the runs does, or each does in its own way; what takes
+  // another time on the device; what the host takes another time for.
+  std::vector<uint32_t> made, timed, hosted;
 
   // Pieces become parts and stages.
   void Join(const Trail& trail_a, const Trail& trail_b);

@@ -97,12 +97,13 @@ uint32_t CallTypes::OfHost(uint32_t node) {
 }
 
 uint32_t CallTypes::Intern(const CallType& t, bool op) {
-  uint64_t key = HashPair(Join(t.op, t.dims), Join(t.types, t.kernel));
-  key = HashPair(key, HashPair(Join(t.module, t.stage), t.kernel_hash));
-  key = HashPair(key, HashPair(t.shape_hash, static_cast<uint64_t>(t.bytes)));
   const uint32_t flags = static_cast<uint32_t>(t.kind) << 16 | static_cast<uint32_t>(t.family) << 8 |
                          static_cast<uint32_t>(t.graph) << 1 | static_cast<uint32_t>(op);
-  key = HashPair(key, Join(t.kernels, flags));
+  uint64_t key = MixedPair(Join(t.op, t.dims), Join(t.types, t.kernel));
+  key = MixedPair(key, Join(t.module, t.stage));
+  key = MixedPair(key, t.kernel_hash ^ MixedBits(t.shape_hash));
+  key = MixedPair(key, Join(t.kernels, flags));
+  if (t.bytes != 0) key = MixedPair(key, static_cast<uint64_t>(t.bytes));
   const auto next = static_cast<uint32_t>(types_.size());
   const uint32_t at = type_at_.FindOrPut(key, next);
   if (at == next) types_.push_back(t);

@@ -26,13 +26,15 @@ uint8_t ChangeOf(const Trail& trail_a, const CallType* a, const Trail& trail_b, 
   if (b == nullptr) return kDeleted;
   uint8_t out = 0;
   if (a->op_hash != b->op_hash) out |= kOpChanged;
-  if (a->type_hash != b->type_hash && !SameInputs(trail_a.Text(a->types), trail_b.Text(b->types)))
+  // What one run did not record is not known to differ.
+  const bool typed = !IsNull(a->types) && !IsNull(b->types), shaped = IsNull(a->dims) == IsNull(b->dims);
+  if (typed && a->type_hash != b->type_hash && !SameInputs(trail_a.Text(a->types), trail_b.Text(b->types)))
     out |= kTypeChanged;
   if (a->kernel_hash != b->kernel_hash) out |= kKernelChanged;
   if (a->graph != b->graph && a->kernels > 0) out |= kGraphChanged;
   // A grid says something of the input only while the kernel is the same.
-  const bool shapes = !IsNull(a->dims) || !IsNull(b->dims) || (out & kKernelChanged) == 0;
-  if (shapes && a->shape_hash != b->shape_hash && !SameInputs(trail_a.Text(a->dims), trail_b.Text(b->dims)))
+  const bool shapes = !IsNull(a->dims) || (out & kKernelChanged) == 0;
+  if (shaped && shapes && a->shape_hash != b->shape_hash && !SameInputs(trail_a.Text(a->dims), trail_b.Text(b->dims)))
     out |= kShapeChanged;
   return out;
 }
@@ -246,7 +248,7 @@ Changes FindChanges(const Trail& a, const Trail& b, Alignment& al) {
     }
     const uint32_t type_a = a.calls[m.a].type, type_b = b.calls[m.b].type;
     const auto next = static_cast<uint32_t>(of_pair.size());
-    const uint32_t at = pair_at.FindOrPut(HashPair(type_a, type_b), next);
+    const uint32_t at = pair_at.FindOrPut(MixedPair(type_a, type_b), next);
     if (at == next) of_pair.push_back(ChangeOf(a, &a.types[type_a], b, &b.types[type_b]));
     out.change.push_back(of_pair[at]);
   }

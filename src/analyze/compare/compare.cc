@@ -346,14 +346,22 @@ Result<Comparison> CompareRuns(Analysis& run_a, Analysis& run_b, const CompareOp
 
   Comparison out;
   out.on_host = sides.a.on_host || sides.b.on_host;
+  Prices prices;
+  if (only.empty() && !options.device_time) {
+    NL_ASSIGN(prices, Prices::Make(run_a, run_b, sides.a, sides.b));
+  }
   Attribution attribution =
-      Attribute(sides.a, sides.b, sides.alignment, changes, comparable.work, options, only);
+      Attribute(sides.a, sides.b, sides.alignment, changes, comparable.work, options, only, prices);
   out.contributions = std::move(attribution.contributions);
   std::vector<uint32_t> place;
   Rank(out.contributions, place);
   out.drift = changes.drift.all;
-  for (Contribution& c : out.contributions)
-    c.text = ExplainContribution(c, sides.a, sides.b, comparable, out.drift);
+  std::vector<double> hidden_ms(place.size());
+  for (size_t i = 0; i < place.size(); ++i) hidden_ms[place[i]] = attribution.hidden_ms[i];
+  for (size_t i = 0; i < hidden_ms.size(); ++i) {
+    Contribution& c = out.contributions[i];
+    c.text = ExplainContribution(c, hidden_ms[i], sides.a, sides.b, comparable, out.drift);
+  }
   Tables(sides, only, options.device_time, out).Fill();
   TrackMaker(sides, attribution, place, out).Fill();
   FindShifts(out);
@@ -374,6 +382,8 @@ Result<Comparison> CompareRuns(Analysis& run_a, Analysis& run_b, const CompareOp
   double explained = 0;
   for (const Contribution& c : out.contributions) explained += c.delta_ms();
   out.residual_ms = out.delta_ms() - explained;
+  constexpr double kDustMs = 1e-6;  // below a nanosecond is how numbers are kept, not time
+  if (std::abs(out.residual_ms) < kDustMs) out.residual_ms = 0;
   out.matched_share_a = MatchedShare(sides.a, sides.alignment.calls, false);
   out.matched_share_b = MatchedShare(sides.b, sides.alignment.calls, true);
   NL_TRY(AddSimilarity(run_a, run_b, options.plain_similarity, out));
@@ -383,7 +393,7 @@ Result<Comparison> CompareRuns(Analysis& run_a, Analysis& run_b, const CompareOp
     out.normal_a_ms = out.wall_a_ms / comparable.units_a;
     out.normal_b_ms = out.wall_b_ms / comparable.units_b;
   }
-  out.verdict = JudgePair(out, comparable);
+  out.verdict = JudgePair(out, hidden_ms, comparable);
   return out;
 }
 

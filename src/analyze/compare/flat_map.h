@@ -2,7 +2,8 @@
 #pragma once
 // FlatMap: numbers for 64-bit hashes, in one array probed in steps of one. For the loops that
 // ask once per call of a run, where a node of std::unordered_map would be a cache miss each.
-// Keys are hashes: they are trusted to be distinct and well mixed in their low bits.
+// Keys are hashes: they are trusted to be distinct and well mixed in their low bits. HashPair of small
+// numbers is neither; MixedPair is.
 // Thread rule: one thread. Ownership: plain values.
 
 #include <cstddef>
@@ -10,6 +11,16 @@
 #include <vector>
 
 namespace nl::compare {
+
+// Each bit of the key depends on every bit of both numbers (the finaliser of SplitMix64).
+inline uint64_t MixedBits(uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+inline uint64_t MixedPair(uint64_t a, uint64_t b) {
+  return MixedBits(MixedBits(a + 0x9e3779b97f4a7c15ull) ^ b);
+}
 
 class FlatMap {
  public:

@@ -299,13 +299,18 @@ void MoveLanes(const std::vector<uint32_t>& lane_of, Trail& trail) {
   for (auto* column : {&trail.start_ns, &trail.end_ns, &trail.span_ns, &trail.elapsed_ns})
     Reorder(trail.segments, *column);
   uint32_t first = 0;
+  std::vector<uint32_t> place(trail.calls.size());  // by old place
   for (uint32_t k = 0; k < trail.segments.size(); ++k) {
     Segment& s = trail.segments[k];
-    const uint32_t length = s.last - s.first;
+    for (uint32_t i = s.first; i < s.last; ++i) {
+      place[i] = first + i - s.first;
+      trail.calls[place[i]].segment = k;
+    }
+    s.last = first + s.last - s.first;
     s.first = first;
-    s.last = first += length;
-    for (uint32_t i = s.first; i < s.last; ++i) trail.calls[i].segment = k;
+    first = s.last;
   }
+  for (uint32_t& call : trail.call_of_work) call = place[call];
 }
 
 }  // namespace

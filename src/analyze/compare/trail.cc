@@ -46,7 +46,9 @@ class Builder {
 
   Status Build() {
     program_.BuildOrder();
-    features::InferBlocks(program_);
+    // Blocks stand in for modules where those were not recorded.
+    const auto placed = [this](const features::LeafOp& l) { return program_.module_of[l.node] != kNone; };
+    if (!std::all_of(program_.leaves.begin(), program_.leaves.end(), placed)) features::InferBlocks(program_);
     out_.wall_ns = t_.wall_ns();
     out_.parts = CountDevices();
     out_.on_host = out_.parts == 0;
@@ -60,6 +62,7 @@ class Builder {
       AddEnd();
       AddCosts({t_, *idle_, call_of_work_, own_}, out_);
     }
+    if (options_.background.empty()) out_.call_of_work = std::move(call_of_work_);
     CutSegments(t_, program_, out_);
     NameModules();
     return Check();
@@ -323,7 +326,7 @@ class Builder {
         const auto [it, added] = at.try_emplace(s.label, static_cast<uint32_t>(out_.stages.size()));
         if (added) out_.stages.push_back(s.name);
         const auto next = static_cast<uint32_t>(out_.types.size());
-        const uint32_t type = placed.FindOrPut(HashPair(c.type, it->second), next);
+        const uint32_t type = placed.FindOrPut(MixedPair(c.type, it->second), next);
         if (type == next) {
           out_.types.push_back(CallType(out_.types[c.type]));
           out_.types.back().stage = it->second;

@@ -96,6 +96,7 @@ struct Trail {
   std::vector<int64_t> start_ns, end_ns;  // of its device work; of itself without any
   std::vector<int64_t> span_ns;           // its operator's, else its launch's, on the host
   std::vector<int64_t> elapsed_ns;  // on the host since the call before it, whether the device waited or not
+  std::vector<uint32_t> call_of_work;  // by DeviceWork of the run; empty where some of it was left out
   std::vector<Segment> segments;
   std::vector<std::string> modules, stages;  // names by CallType::module and CallType::stage
   int64_t wall_ns = 0;
