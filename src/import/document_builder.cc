@@ -30,15 +30,10 @@ std::string OpType(StringId id, const RunFacts& facts, const StringPool& strings
 
 // Element types that name a precision; others (long int, bool) say nothing about it.
 std::string_view PrecisionOf(std::string_view dtype) {
-  static constexpr std::pair<std::string_view, std::string_view> kNames[] = {{"c10::BFloat16", "bf16"},
-                                                                             {"c10::Half", "fp16"},
-                                                                             {"float", "fp32"},
-                                                                             {"double", "fp64"},
-                                                                             {"signed char", "int8"},
-                                                                             {"bfloat16", "bf16"},
-                                                                             {"float16", "fp16"},
-                                                                             {"int8", "int8"},
-                                                                             {"uint8", "int8"}};
+  static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"c10::BFloat16", "bf16"}, {"c10::Half", "fp16"},   {"float", "fp32"},
+      {"double", "fp64"},        {"signed char", "int8"}, {"bfloat16", "bf16"},
+      {"float16", "fp16"},       {"int8", "int8"},        {"uint8", "int8"}};
   if (dtype.starts_with("c10::Float8")) return "fp8";
   for (const auto& [name, precision] : kNames) {
     if (dtype == name) return precision;
@@ -47,13 +42,35 @@ std::string_view PrecisionOf(std::string_view dtype) {
 }
 
 bool IsMatrixOp(std::string_view type) {
-  for (const std::string_view name : {"mm", "addmm", "bmm", "baddbmm", "matmul", "linear", "_scaled_mm",
-                                      "convolution", "cudnn_convolution", "convolution_backward", "conv2d",
-                                      "_flash_attention_forward", "_scaled_dot_product_flash_attention",
-                                      "Conv", "FusedConv", "NhwcFusedConv", "ConvTranspose", "QLinearConv",
-                                      "ConvInteger", "Gemm", "FusedGemm", "MatMul", "FusedMatMul",
-                                      "MatMulInteger", "QLinearMatMul", "DynamicQuantizeMatMul", "Attention",
-                                      "MultiHeadAttention", "GroupQueryAttention"}) {
+  for (const std::string_view name : {"mm",
+                                      "addmm",
+                                      "bmm",
+                                      "baddbmm",
+                                      "matmul",
+                                      "linear",
+                                      "_scaled_mm",
+                                      "convolution",
+                                      "cudnn_convolution",
+                                      "convolution_backward",
+                                      "conv2d",
+                                      "_flash_attention_forward",
+                                      "_scaled_dot_product_flash_attention",
+                                      "Conv",
+                                      "FusedConv",
+                                      "NhwcFusedConv",
+                                      "ConvTranspose",
+                                      "QLinearConv",
+                                      "ConvInteger",
+                                      "Gemm",
+                                      "FusedGemm",
+                                      "MatMul",
+                                      "FusedMatMul",
+                                      "MatMulInteger",
+                                      "QLinearMatMul",
+                                      "DynamicQuantizeMatMul",
+                                      "Attention",
+                                      "MultiHeadAttention",
+                                      "GroupQueryAttention"}) {
     if (type == name) return true;
   }
   return false;
