@@ -139,12 +139,12 @@ Json PathStrip(const CriticalPathFacts& path) {
   return Json{{"bin_ms", Ms(bin_ns)}, {"classes", std::move(classes)}};
 }
 
-// One sentence for a run whose kernels were measured one at a time.
+// One sentence for a run whose source has durations only.
 std::string OrderVerdict(const Json& report) {
   int64_t calls = 0;
   for (const Json& k : ListAt(report, "kernels")) calls += k.value("calls", int64_t{0});
   std::string out = fmt::format(
-      "{} kernel executions of {} in all, each run alone and measured: there is no timeline, so "
+      "{} kernel executions of {} in all, measured without when they ran: there is no timeline, so "
       "what bounds the program is not said.",
       calls, MsAt(report, "wall_ms"));
   const Json& kernels = ListAt(report, "kernels");

@@ -380,7 +380,7 @@ class ImportOp final : public Op {
           run["ranks_from"] == "content" ? "files themselves" : "file names (--apart: a run each)");
     }
     const std::string busy =
-        run.value("clock", "") == kClockOfOrder ? "kernels measured one at a time, no timeline"
+        run.value("clock", "") == kClockOfOrder ? "durations only, no timeline"
         : run["gpu_utilization"].is_null()
             ? "no device work"
             : fmt::format("device busy {:.1f} %", 100 * run["gpu_utilization"].get<double>());

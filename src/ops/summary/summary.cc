@@ -60,7 +60,7 @@ Result<Json> CountersJson(Snapshot& snapshot) {
 // A summary answers at once; explaining millions of events takes a second that `idle` and `stages` may take.
 constexpr int64_t kMaxExplainedEvents = 500'000;
 
-constexpr char kNoTimeline[] = "each kernel was run alone and measured: there is no timeline";
+constexpr char kNoTimeline[] = "how long kernels took is known, not when: there is no timeline";
 
 // Why the devices were idle and the stages, where that costs no wait; else null with the reason.
 Status Explain(const OpContext& context, const CatalogRun& run, Json& out) {

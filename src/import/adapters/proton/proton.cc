@@ -256,6 +256,7 @@ class ProtonAdapter final : public Adapter {
           .Hint("the file is cut or was edited: record again");
     }
     if (!json->is_array()) return InvalidInput("not a Proton tree: no JSON array").At(file.path, 0);
+    file.about.order_only = true;
     file.about.tool = "Triton Proton";
     file.about.backend = "triton";
     HatchetTree tree(file.counters);
