@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // compare_scale [--kernels N] [--only TEXT] [--steps]: how long comparing two generated runs takes and what
 // it adds to the memory of their columns: first the facts that other commands need as well (timeline, idle
-// time, stages, fingerprint), then the comparison, on two threads where it has two runs to go through. Cases: one change in a labelled recording of ops, Python and API calls; the same without
-// labels; kernels alone, of which one in ten was exchanged; kernels alone that have nothing in common.
+// time, stages, fingerprint), then the comparison, on two threads where it has two runs to go through. Cases:
+// one change in a labelled recording of ops, Python and API calls; the same without labels; kernels alone, of
+// which one in ten was exchanged; kernels alone that have nothing in common.
 // --steps times the steps of the comparison one by one.
 
 #include <fmt/format.h>

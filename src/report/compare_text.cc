@@ -175,7 +175,9 @@ class Waterfall {
     const std::string blank(static_cast<size_t>(bars_.width()), ' ');
     const std::string left_share = left && some ? ShareText(*left / *delta) : "-";
     const std::string rest =
-        left && *left == 0 ? "" : Line("", Name("not explained"), axis, scale_.Signed(left), left_share, "") + "\n";
+        left && *left == 0
+            ? ""
+            : Line("", Name("not explained"), axis, scale_.Signed(left), left_share, "") + "\n";
     return rest +
            paint_.Bold(Line("", Name("B - A"), blank, scale_.Signed(delta), some ? "100.0 %" : "-", "")) +
            "\n";

@@ -34,7 +34,14 @@ class Attributor {
   Attributor(const Trail& a, const Trail& b, const Alignment& al, const Changes& changes,
              const WorkChange& work, const CompareOptions& options, const std::vector<bool>& only,
              const Prices& prices)
-      : a_(a), b_(b), al_(al), changes_(changes), work_(work), options_(options), only_(only), prices_(prices) {}
+      : a_(a),
+        b_(b),
+        al_(al),
+        changes_(changes),
+        work_(work),
+        options_(options),
+        only_(only),
+        prices_(prices) {}
 
   Attribution Run() {
     out_.of_call_a.assign(a_.calls.size(), kNone);
@@ -125,9 +132,9 @@ class Attributor {
   void AddShapes() {
     for (uint32_t i = 0; i < al_.calls.size(); ++i) {
       if (owner_[i] != kNone || (changes_.change[i] & kShapeChanged) == 0) continue;
-      const uint32_t bucket = work_.work
-                                  ? BucketOf(Cause::kWorkChanged, "", "")
-                                  : BucketOf(Cause::kShapeChanged, OpOf(b_, TypeB(i)), ModuleOf(b_, TypeB(i)));
+      const uint32_t bucket =
+          work_.work ? BucketOf(Cause::kWorkChanged, "", "")
+                     : BucketOf(Cause::kShapeChanged, OpOf(b_, TypeB(i)), ModuleOf(b_, TypeB(i)));
       buckets_[bucket].structural = true;
       owner_[i] = bucket;
       Put(bucket, i, kDeviceCosts, true);
@@ -365,7 +372,8 @@ class Attributor {
     if (at == next) {
       Bucket::Part& part = bucket.pieces.emplace_back();
       part.change = change;
-      part.key = HashPair(change, HashPair(m.a == kNone ? 0 : a_.Token(m.a), m.b == kNone ? 0 : b_.Token(m.b)));
+      part.key =
+          HashPair(change, HashPair(m.a == kNone ? 0 : a_.Token(m.a), m.b == kNone ? 0 : b_.Token(m.b)));
       part.stage = m.b != kNone ? StageOf(b_, b_.Type(m.b)) : StageOf(a_, a_.Type(m.a));
     }
     return bucket.pieces[at];
@@ -474,7 +482,8 @@ class Attributor {
   // Nothing but device time, next to none of which the wall shows: told as measured, and as hidden.
   bool IsHidden(const Bucket& bucket, double price_ms) const {
     constexpr double kShown = 0.1;
-    return bucket.made.empty() && bucket.hosted.empty() && std::abs(price_ms) < kShown * std::abs(Delta(bucket));
+    return bucket.made.empty() && bucket.hosted.empty() &&
+           std::abs(price_ms) < kShown * std::abs(Delta(bucket));
   }
 
   // ---- the result ----

@@ -34,7 +34,8 @@ uint8_t ChangeOf(const Trail& trail_a, const CallType* a, const Trail& trail_b, 
   if (a->graph != b->graph && a->kernels > 0) out |= kGraphChanged;
   // A grid says something of the input only while the kernel is the same.
   const bool shapes = !IsNull(a->dims) || (out & kKernelChanged) == 0;
-  if (shaped && shapes && a->shape_hash != b->shape_hash && !SameInputs(trail_a.Text(a->dims), trail_b.Text(b->dims)))
+  if (shaped && shapes && a->shape_hash != b->shape_hash &&
+      !SameInputs(trail_a.Text(a->dims), trail_b.Text(b->dims)))
     out |= kShapeChanged;
   return out;
 }
@@ -170,8 +171,7 @@ void FindClusters(const Trail& a, const Trail& b, const Alignment& al, Changes& 
     if (!joins) open = &out.clusters.emplace_back(Cluster{i, i, 0, whole});
     open->last = i + 1;
     const Match& m = al.calls[i];
-    const uint64_t tokens =
-        HashPair(m.a == kNone ? 0 : a.Token(m.a), m.b == kNone ? 0 : b.Token(m.b));
+    const uint64_t tokens = HashPair(m.a == kNone ? 0 : a.Token(m.a), m.b == kNone ? 0 : b.Token(m.b));
     open->signature = HashPair(open->signature, HashPair(out.change[i], tokens));
   }
 }

@@ -85,8 +85,8 @@ std::vector<ThreadId> FindBackground(const Trail& trail, const std::vector<uint3
 Status AlignSides(Analysis& run_a, Analysis& run_b, Sides& sides) {
   TrailOptions options_a, options_b;
   for (int round = 0; round < 2; ++round) {
-    auto other = std::async(std::launch::async | std::launch::deferred,
-                            [&] { return BuildTrail(run_b, options_b); });
+    auto other =
+        std::async(std::launch::async | std::launch::deferred, [&] { return BuildTrail(run_b, options_b); });
     Result<Trail> trail_a = BuildTrail(run_a, options_a), trail_b = other.get();
     if (!trail_a.ok()) return trail_a.error();
     if (!trail_b.ok()) return trail_b.error();

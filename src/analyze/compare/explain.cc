@@ -133,9 +133,11 @@ std::string Sentence(const Contribution& c, const Trail& a, const Trail& b, cons
 std::string ExplainContribution(const Contribution& c, double hidden_ms, const Trail& a, const Trail& b,
                                 const Comparable& comparable, double drift) {
   std::string out = Sentence(c, a, b, comparable, drift);
-  const double hidden = hidden_ms != 0 ? std::abs(hidden_ms) : BesideMs(c), busy = std::abs(c.busy_b_ms - c.busy_a_ms);
+  const double hidden = hidden_ms != 0 ? std::abs(hidden_ms) : BesideMs(c),
+               busy = std::abs(c.busy_b_ms - c.busy_a_ms);
   constexpr double kLeastHidden = 1e-3;  // of the wall
-  if (c.cause == Cause::kNoise || hidden < 0.2 * busy || hidden < kLeastHidden * static_cast<double>(a.wall_ns) / 1e6)
+  if (c.cause == Cause::kNoise || hidden < 0.2 * busy ||
+      hidden < kLeastHidden * static_cast<double>(a.wall_ns) / 1e6)
     return out;
   return out + fmt::format("; {} of device time is hidden, the device had time for it", HumanMs(hidden));
 }

@@ -93,7 +93,8 @@ void Replay::Apply(const std::vector<CallEdit>& edits, Weights& to) const {
   for (size_t thread = 0; thread < stretches.size(); ++thread) {
     std::vector<Stretch>& mine = stretches[thread];
     if (mine.empty()) continue;
-    std::sort(mine.begin(), mine.end(), [](const Stretch& x, const Stretch& y) { return x.from_ns < y.from_ns; });
+    std::sort(mine.begin(), mine.end(),
+              [](const Stretch& x, const Stretch& y) { return x.from_ns < y.from_ns; });
     size_t at = 0;
     // What of the last `weight_ns` before `end_ns` lies in the stretches takes another time.
     const auto edited = [&](int64_t end_ns, int64_t weight_ns, int64_t now_ns) {
@@ -117,8 +118,8 @@ void Replay::Apply(const std::vector<CallEdit>& edits, Weights& to) const {
         for (size_t k = at; k < mine.size() && mine[k].from_ns < time_ns; ++k)
           to.gone[h] = to.gone[h] || (mine[k].factor < 0 && time_ns <= mine[k].to_ns);
       }
-      for (uint32_t e = graph_->first_extra[point]; e < graph_->extras.size() && graph_->extras[e].to == point;
-           ++e) {
+      for (uint32_t e = graph_->first_extra[point];
+           e < graph_->extras.size() && graph_->extras[e].to == point; ++e) {
         if (graph_->extras[e].kind == EdgeKind::kReturn)
           to.extra_ns[e] = edited(time_ns, graph_->extras[e].weight_ns, to.extra_ns[e]);
       }

@@ -279,8 +279,7 @@ template <class T>
 void Reorder(const std::vector<Segment>& segments, std::vector<T>& column) {
   std::vector<T> out;
   out.reserve(column.size());
-  for (const Segment& s : segments)
-    out.insert(out.end(), column.begin() + s.first, column.begin() + s.last);
+  for (const Segment& s : segments) out.insert(out.end(), column.begin() + s.first, column.begin() + s.last);
   column = std::move(out);
 }
 

@@ -192,8 +192,7 @@ class Builder {
     places.reserve(drafts_.size());
     for (uint32_t i = 0; i < drafts_.size(); ++i) {
       const CallDraft& d = drafts_[i];
-      const uint32_t lane =
-          d.node == kNone ? threads + w_.stream[d.work] : lane_of_thread[finder.Of(d.node)];
+      const uint32_t lane = d.node == kNone ? threads + w_.stream[d.work] : lane_of_thread[finder.Of(d.node)];
       places.push_back({static_cast<uint64_t>(lane) << 32 | (d.node == kNone ? d.work : d.node), d.work, i});
     }
     const auto at = [&](size_t i) { return places.begin() + static_cast<ptrdiff_t>(i); };
@@ -224,8 +223,8 @@ class Builder {
       const bool spans = d.kind == CallKind::kKernel && d.node != kNone;
       out_.span_ns.push_back(spans ? h_.end_ns[d.node] - h_.start_ns[d.node] : 0);
       const bool follows = d.node != kNone && node_before != kNone && lane == lane_before;
-      out_.elapsed_ns.push_back(
-          follows ? std::max<int64_t>(0, h_.end_ns[d.node] - h_.end_ns[node_before]) : 0);
+      out_.elapsed_ns.push_back(follows ? std::max<int64_t>(0, h_.end_ns[d.node] - h_.end_ns[node_before])
+                                        : 0);
       lane_before = lane;
       node_before = d.node;
       if (d.work == kNone) own_.push_back({d.node, at});
@@ -238,7 +237,8 @@ class Builder {
   void Reserve(size_t calls) {
     out_.calls.reserve(calls);
     out_.costs.reserve(calls);
-    for (auto* column : {&out_.start_ns, &out_.end_ns, &out_.span_ns, &out_.elapsed_ns}) column->reserve(calls);
+    for (auto* column : {&out_.start_ns, &out_.end_ns, &out_.span_ns, &out_.elapsed_ns})
+      column->reserve(calls);
   }
 
   int32_t RankOf(ThreadId thread) const {
@@ -354,9 +354,9 @@ class Builder {
   features::Program program_;
   ApiKinds kinds_;
   CallTypes types_;
-  std::vector<CallDraft> drafts_;            // operators with work, work without an operator, API calls
-  size_t leaves_ = 0, works_ = 0;        // where the second and the third of them begin
-  std::vector<uint32_t> call_of_work_;   // a draft, then a call
+  std::vector<CallDraft> drafts_;       // operators with work, work without an operator, API calls
+  size_t leaves_ = 0, works_ = 0;       // where the second and the third of them begin
+  std::vector<uint32_t> call_of_work_;  // a draft, then a call
   std::vector<CostInput::Own> own_;
 };
 

@@ -21,7 +21,12 @@ namespace {
 class Sharer {
  public:
   Sharer(const CostInput& in, Trail& out)
-      : in_(in), t_(in.timeline), h_(in.timeline.host), w_(in.timeline.work), out_(out), threads_(t_.threads) {}
+      : in_(in),
+        t_(in.timeline),
+        h_(in.timeline.host),
+        w_(in.timeline.work),
+        out_(out),
+        threads_(t_.threads) {}
 
   void Run() {
     for (uint32_t device = 0; device < t_.devices.size(); ++device) {

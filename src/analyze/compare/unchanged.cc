@@ -235,7 +235,8 @@ class Judge {
       to.p_value = std::min(to.p_value, group.p_value);
       out.push_back(std::move(group));
     };
-    const Round places = Gather(pairs, [this](uint32_t i) { return Position(i); }, add);
+    const Round places = Gather(
+        pairs, [this](uint32_t i) { return Position(i); }, add);
     std::vector<bool> significant(places.sums.size(), false);
     for (auto& [at, group] : Take(pairs, places, [&](uint32_t g) { return may(places.sums[g]); })) {
       test(group, places.sums[at]);

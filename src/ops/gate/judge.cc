@@ -57,8 +57,8 @@ std::string Sentence(const Judged& j, const Limits& limits) {
   const std::string change =
       std::isnan(j.ci_low) ? Percent(j.change)
       : !of_use ? fmt::format("{} (too few runs for an interval that is of use)", Percent(j.change))
-                           : fmt::format("{} ({:g} % interval {} to {})", Percent(j.change),
-                                         100 * (1 - limits.alpha), Percent(j.ci_low), Percent(j.ci_high));
+                : fmt::format("{} ({:g} % interval {} to {})", Percent(j.change), 100 * (1 - limits.alpha),
+                              Percent(j.ci_low), Percent(j.ci_high));
   switch (j.outcome) {
     case Outcome::kRegressed: return fmt::format("regressed: {}, limit {}", change, limit);
     case Outcome::kPass:
