@@ -347,7 +347,8 @@ Result<Comparison> CompareRuns(Analysis& run_a, Analysis& run_b, const CompareOp
   Comparison out;
   out.on_host = sides.a.on_host || sides.b.on_host;
   Prices prices;
-  if (only.empty() && !options.device_time) {
+  // On another device everything takes another time: there is no one run to take a change out of.
+  if (only.empty() && !options.device_time && !comparable.no_verdict) {
     NL_ASSIGN(prices, Prices::Make(run_a, run_b, sides.a, sides.b));
   }
   Attribution attribution =
