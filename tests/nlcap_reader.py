@@ -14,10 +14,10 @@ LAYOUTS = {
     "process": ("<IIqqiiIIII", "pid ppid start_ns end_ns exit_status exit_signal executable arguments flags name"),
     "thread": ("<IIIIqq", "pid tid name flags start_ns end_ns"),
     "clock": ("<qqqq", "gpu_ns before_ns after_ns realtime_ns"),
-    "kernel": ("<qqqqQIIIIII3i3i3IIIIHBBII",
+    "kernel": ("<qqqqQIIIIII3i3i3IIIIHBBIII",
                "start_ns end_ns queued_ns submitted_ns graph_node_id device context stream correlation name graph_id grid_x grid_y grid_z "
                "block_x block_y block_z cluster_x cluster_y cluster_z static_shared dynamic_shared local registers shared_config launch_type "
-               "shared_executed channel"),
+               "shared_executed channel x"),
     "memcpy": ("<qqQQIIIIIBBBBIIQ", "start_ns end_ns bytes graph_node_id device context stream correlation graph_id kind src dst flags "
                "peer_src peer_dst copies"),
     "memset": ("<qqQQIIIIIIHHI", "start_ns end_ns bytes graph_node_id device context stream correlation graph_id value memory flags x"),

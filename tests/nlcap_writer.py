@@ -23,9 +23,9 @@ def padded(data):
 
 
 class File:
-    def __init__(self, fields):
+    def __init__(self, fields, number):
         self.data, self.sequence, self.strings, self.pending = b"", 0, {}, []
-        self.stream = fields.get("pid", 1) << 32 | 1
+        self.stream = fields.get("pid", 1) << 32 | number
         defaults = {"format_version": 1, "alignment": 8, "writer": 1, "pid": 1, "ppid": 0, "monotonic_ns": 1_000_000, "realtime_ns": 1_001_000_000,
                     "process_start_ns": 0, "boot_id_hash": 7}
         self.record("file", {**defaults, **fields})
@@ -39,6 +39,7 @@ class File:
 
     def record(self, kind, fields):
         layout, names = LAYOUTS[kind]
+        assert struct.calcsize(layout) % 8 == 0, kind
         names = names.split()
         unknown = set(fields) - set(names)
         if unknown:
@@ -77,7 +78,7 @@ def files_of(text):
         if kind == "file":
             if files:
                 files[-1].flush()
-            files.append(File({k: int(v, 0) for k, v in FIELD.findall(rest)}))
+            files.append(File({k: int(v, 0) for k, v in FIELD.findall(rest)}, len(files) + 1))
             files[-1].flush()
             continue
         file = files[-1]

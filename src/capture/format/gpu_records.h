@@ -26,6 +26,7 @@ struct KernelRecord {
   uint8_t launch_type;             // 0 regular, 1 cooperative, 2 cooperative on several devices
   uint32_t shared_executed_bytes;  // what the driver gave a multiprocessor; 0 when not said
   uint32_t channel;
+  uint32_t reserved;
 };
 static_assert(sizeof(KernelRecord) == 128);
 

@@ -189,14 +189,15 @@ struct EndRecord {
 };
 static_assert(sizeof(EndRecord) == 16);
 
-// Every fixed record may be copied byte by byte.
+// Every fixed record may be copied byte by byte, and every byte of it has a name. (A double has
+// two zeros, so CounterSampleRecord can only be counted.)
 template <class... Records>
 inline constexpr bool kPlain =
-    ((std::is_trivially_copyable_v<Records> && sizeof(Records) % 8 == 0 && alignof(Records) == 8) && ...);
+    ((std::has_unique_object_representations_v<Records> && sizeof(Records) % 8 == 0) && ...);
 static_assert(kPlain<FileRecord, ProcessRecord, ThreadRecord, ClockRecord, KernelRecord, MemcpyRecord,
                      MemsetRecord, SyncRecord, ApiRecord, MemoryRecord, ExternalRecord, OverheadRecord,
-                     DeviceRecord, GraphRecord, RangeRecord, FrameRecord, CpuSampleRecord,
-                     CounterSampleRecord, LossRecord, CostRecord, MessageRecord, WindowRecord, EndRecord>);
-static_assert(sizeof(ContextRecord) % 8 == 0);
+                     DeviceRecord, ContextRecord, GraphRecord, RangeRecord, FrameRecord, CpuSampleRecord,
+                     LossRecord, CostRecord, MessageRecord, WindowRecord, EndRecord>);
+static_assert(std::is_trivially_copyable_v<CounterSampleRecord>);
 
 }  // namespace nl::capture

@@ -179,7 +179,7 @@ void TakeLoss(CaptureFile& c, const capture::LossRecord& loss, int64_t place) {
                                                               : kLost;
   if (count == 0) return;
   c.file.counters.Add(info, place, fmt::format("{} {}", count, ReasonOf(loss.what)));
-  c.file.counters.Add(info, -1, {}, count - 1);
+  if (count > 1) c.file.counters.Add(info, -1, {}, count - 1);
   if (info.severity == Severity::kDataLoss) c.lost_records += count;
 }
 

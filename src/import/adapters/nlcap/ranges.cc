@@ -60,7 +60,7 @@ class RangeReader {
 
   void Finish() {
     for (auto& [key, nest] : nests_) {
-      c_.file.counters.Add(kBeginWithoutEnd, -1, {}, static_cast<int64_t>(nest.open.size()));
+      for (size_t i = 0; i < nest.open.size(); ++i) c_.file.counters.Add(kBeginWithoutEnd);
       EmitAll(c_.streams[static_cast<size_t>(key[0])], nest);
     }
     for (auto& [key, open] : started_) {
