@@ -93,9 +93,9 @@ struct ControlBlock {
   uint64_t buffer_bytes;       // at most this much memory for buffers in a process
   uint32_t clock_interval_ms;  // between clock pairs
   uint32_t counter_interval_us;
-  uint32_t budget_per_mille;  // most the recording may cost; 0: no controller
-  uint32_t start_off;         // 1: begin paused (--delay, --capture-range)
-  char capture_range[128];    // label of the range to record in; empty: always
+  uint32_t reserved;        // 0
+  uint32_t start_off;       // 1: begin paused (--delay, --capture-range)
+  char capture_range[128];  // label of the range to record in; empty: always
   // Commands. `epoch` is raised after `recording` was set, and is what waiters sleep on.
   std::atomic<uint32_t> epoch;
   std::atomic<uint32_t> recording;      // 1 on, 0 off

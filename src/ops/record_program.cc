@@ -19,7 +19,6 @@ void RecordParams::Bind(ParamBinder& b) {
   b.Add("ops", ops, "Record framework operators with their shapes");
   b.Add("modules", modules, "Record module calls");
   b.Add("nvtx", nvtx, "Record NVTX ranges and marks");
-  b.Add("budget", budget, "Most the recording may cost, such as 1%; what is left out for it is counted");
   b.Add("duration", duration, "Seconds to record; the program goes on after them. 0: to its end")
       .Range(0, 1e7);
   b.Add("delay", delay, "Seconds before the recording begins").Range(0, 1e7);
@@ -50,8 +49,6 @@ Result<capture::LaunchOptions> RecordParams::Options() const {
   o.version = std::string(kVersion);
   std::string why;
   if (!capture_range.empty() && !CheckCaptureRange(capture_range, why)) return InvalidInput(why);
-  if (!budget.empty() && !ParseBudget(budget, o.budget_per_mille))
-    return InvalidInput(fmt::format("--budget must be a share such as 1%, not '{}'", budget));
   const auto drop = [&o](bool wanted, uint64_t bits) { o.wanted = wanted ? o.wanted : o.wanted & ~bits; };
   drop(gpu, kWantKernels | kWantApi | kWantSync | kWantMemory | kWantClocks);
   drop(counters, kWantCounters);

@@ -2,7 +2,6 @@
 #include "capture/launcher/command_line.h"
 
 #include <charconv>
-#include <cmath>
 #include <cstdlib>
 #include <string_view>
 
@@ -61,11 +60,6 @@ bool TakeValue(const std::string& flag, const std::string& value, LaunchOptions&
   } else if (flag == "--capture-range") {
     if (!CheckCaptureRange(value, why)) return false;
     o.capture_range = value;
-  } else if (flag == "--budget") {
-    if (!ParseBudget(value, o.budget_per_mille)) {
-      why = "--budget must be a share such as 1%, not '" + value + "'";
-      return false;
-    }
   } else if (flag == "--tag") {
     const size_t equals = value.find('=');
     if (equals == std::string::npos || equals == 0) {
@@ -91,16 +85,6 @@ bool TakeValue(const std::string& flag, const std::string& value, LaunchOptions&
 }
 
 }  // namespace
-
-bool ParseBudget(const std::string& text, int& per_mille) {
-  const bool percent = !text.empty() && text.back() == '%';
-  double number = 0;
-  if (!ToNumber(percent ? text.substr(0, text.size() - 1) : text, number)) return false;
-  if (!percent) number *= 100;  // a ratio: 0.01
-  if (number <= 0 || number > 100) return false;
-  per_mille = std::max(1, static_cast<int>(std::lround(number * 10)));
-  return true;
-}
 
 bool CheckCaptureRange(const std::string& text, std::string& why) {
   if (text == "api") return true;
@@ -175,8 +159,6 @@ std::string CommandLineHelp() {
          "  --out DIR.nlcap         folder for the capture (default COMMAND-DATE-TIME.nlcap)\n"
          "  --spill DIR             write there while the command runs, move to --out at its end\n"
          "  --buffer-mb N           memory for buffers in each process (default 256)\n"
-         "  --budget P%             most the recording may cost; records are thinned to hold it, and "
-         "counted\n"
          "  --rate HZ               samples per second of each thread (default 200)\n"
          "  --tag KEY=VALUE         kept with the run; may be given several times\n"
          "  --live                  show what is recorded while it runs\n"

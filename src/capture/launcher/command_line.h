@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The words of neurolens-capture: the same options as `neurolens record`, read without any library.
-// Also the values that both faces take as text ("1%", "nvtx:LABEL").
+// Also the values that both faces take as text ("nvtx:LABEL").
 // Thread rule: functions without state.
 
 #include <string>
@@ -19,8 +19,6 @@ struct CommandLine {
 bool ParseCommandLine(const std::vector<std::string>& words, CommandLine& to, std::string& why);
 std::string CommandLineHelp();
 
-// "1%", "0.5%" or "10" (per mille is 10 for 1%); false when it is neither.
-bool ParseBudget(const std::string& text, int& per_mille);
 // "nvtx:LABEL" or "api".
 bool CheckCaptureRange(const std::string& text, std::string& why);
 

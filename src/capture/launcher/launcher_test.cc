@@ -135,11 +135,10 @@ TEST(CommandLine, OptionsStandBeforeTheCommand) {
   CommandLine line;
   std::string why;
   ASSERT_TRUE(ParseCommandLine(
-      {"--no-gpu", "--out", "a.nlcap", "--budget=0.5%", "--tag", "k=v", "--", "prog", "--out", "--"}, line,
-      why))
+      {"--no-gpu", "--out", "a.nlcap", "--rate=50", "--tag", "k=v", "--", "prog", "--out", "--"}, line, why))
       << why;
   EXPECT_EQ(line.options.directory, "a.nlcap");
-  EXPECT_EQ(line.options.budget_per_mille, 5);
+  EXPECT_EQ(line.options.sample_rate_hz, 50);
   EXPECT_EQ(line.options.wanted & kWantKernels, 0u);
   EXPECT_NE(line.options.wanted & kWantRanges, 0u);
   EXPECT_EQ(line.options.command, (std::vector<std::string>{"prog", "--out", "--"}));
@@ -154,23 +153,12 @@ TEST(CommandLine, MistakesAreNamed) {
                                                 {"--rate", "0", "x"},
                                                 {"--rate", "abc", "x"},
                                                 {"--tag", "novalue", "x"},
-                                                {"--capture-range", "cuda", "x"},
-                                                {"--budget", "200%", "x"}}) {
+                                                {"--capture-range", "cuda", "x"}}) {
     CommandLine line;
     std::string why;
     EXPECT_FALSE(ParseCommandLine(words, line, why));
     EXPECT_FALSE(why.empty());
   }
-}
-
-TEST(CommandLine, BudgetsAreShares) {
-  int per_mille = 0;
-  EXPECT_TRUE(ParseBudget("1%", per_mille));
-  EXPECT_EQ(per_mille, 10);
-  EXPECT_TRUE(ParseBudget("0.02", per_mille));
-  EXPECT_EQ(per_mille, 20);
-  EXPECT_FALSE(ParseBudget("", per_mille));
-  EXPECT_FALSE(ParseBudget("-1%", per_mille));
 }
 
 TEST_F(LauncherTest, LiveViewNamesKernelsWhileTheyAreWritten) {
