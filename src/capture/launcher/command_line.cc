@@ -2,6 +2,7 @@
 #include "capture/launcher/command_line.h"
 
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <string_view>
 
