@@ -15,61 +15,11 @@
 #include <fmt/format.h>
 
 #include "base/file_ops.h"
+#include "import/protobuf_wire.h"
 
 namespace nl::ops::profile {
 
 namespace {
-
-// The fields of one message, one after the other. `ok` turns false where the bytes are no message.
-class Fields {
- public:
-  explicit Fields(std::string_view bytes) : rest_(bytes) {}
-
-  uint32_t number = 0;
-  uint64_t value = 0;      // of a number
-  std::string_view bytes;  // of text or a message
-  bool ok = true;
-
-  bool Next() {
-    if (rest_.empty() || !ok) return false;
-    uint64_t key = 0;
-    if (!Varint(key)) return false;
-    number = static_cast<uint32_t>(key >> 3);
-    bytes = {};
-    switch (key & 7) {
-      case 0: return Varint(value);
-      case 1: return Skip(8);
-      case 2: {
-        uint64_t size = 0;
-        if (!Varint(size)) return false;
-        if (size > rest_.size()) return ok = false;
-        bytes = rest_.substr(0, size);
-        rest_.remove_prefix(size);
-        return true;
-      }
-      case 5: return Skip(4);
-      default: return ok = false;
-    }
-  }
-
- private:
-  bool Varint(uint64_t& to) {
-    to = 0;
-    for (int shift = 0; shift < 64 && !rest_.empty(); shift += 7) {
-      const auto byte = static_cast<uint8_t>(rest_.front());
-      rest_.remove_prefix(1);
-      to |= uint64_t{byte & 0x7fu} << shift;
-      if (byte < 0x80) return true;
-    }
-    return ok = false;
-  }
-  bool Skip(size_t size) {
-    if (size > rest_.size()) return ok = false;
-    rest_.remove_prefix(size);
-    return true;
-  }
-  std::string_view rest_;
-};
 
 // TensorProto.DataType; the types a random value can be made for.
 std::string TypeName(uint64_t type) {
@@ -81,22 +31,22 @@ std::string TypeName(uint64_t type) {
 
 OnnxDim ReadDim(std::string_view bytes) {
   OnnxDim out;
-  for (Fields f(bytes); f.Next();) {
+  for (WireReader f(bytes); f.Next();) {
     // Exporters write -1 and 0 where they mean any size.
-    if (f.number == 1 && static_cast<int64_t>(f.value) > 0) out.size = static_cast<int64_t>(f.value);
-    if (f.number == 2) out.name = f.bytes;
+    if (f.field() == 1 && f.Int() > 0) out.size = f.Int();
+    if (f.field() == 2) out.name = f.Bytes();
   }
   return out;
 }
 
 void ReadType(std::string_view bytes, OnnxInput& to) {
-  for (Fields type(bytes); type.Next();) {
-    if (type.number != 1) continue;
-    for (Fields tensor(type.bytes); tensor.Next();) {
-      if (tensor.number == 1) to.type = TypeName(tensor.value);
-      if (tensor.number != 2) continue;
-      for (Fields shape(tensor.bytes); shape.Next();) {
-        if (shape.number == 1) to.dims.push_back(ReadDim(shape.bytes));
+  for (WireReader type(bytes); type.Next();) {
+    if (type.field() != 1) continue;
+    for (WireReader tensor(type.Bytes()); tensor.Next();) {
+      if (tensor.field() == 1) to.type = TypeName(tensor.Number());
+      if (tensor.field() != 2) continue;
+      for (WireReader shape(tensor.Bytes()); shape.Next();) {
+        if (shape.field() == 1) to.dims.push_back(ReadDim(shape.Bytes()));
       }
     }
   }
@@ -104,23 +54,23 @@ void ReadType(std::string_view bytes, OnnxInput& to) {
 
 Status ReadGraph(std::string_view bytes, std::vector<OnnxInput>& out) {
   std::set<std::string, std::less<>> given;
-  Fields graph(bytes);
+  WireReader graph(bytes);
   while (graph.Next()) {
-    if (graph.number == 11) {
+    if (graph.field() == 11) {
       OnnxInput input;
-      for (Fields f(graph.bytes); f.Next();) {
-        if (f.number == 1) input.name = f.bytes;
-        if (f.number == 2) ReadType(f.bytes, input);
+      for (WireReader f(graph.Bytes()); f.Next();) {
+        if (f.field() == 1) input.name = f.Bytes();
+        if (f.field() == 2) ReadType(f.Bytes(), input);
       }
       out.push_back(std::move(input));
-    } else if (graph.number == 5) {
-      for (Fields f(graph.bytes); f.Next();) {
-        if (f.number == 8) given.insert(std::string(f.bytes));
+    } else if (graph.field() == 5) {
+      for (WireReader f(graph.Bytes()); f.Next();) {
+        if (f.field() == 8) given.insert(std::string(f.Bytes()));
       }
     }
   }
   std::erase_if(out, [&](const OnnxInput& input) { return given.contains(input.name); });
-  return graph.ok ? Status() : Status(InvalidInput("its graph is cut or damaged"));
+  return graph.ok() ? Status() : Status(InvalidInput("its graph is cut or damaged"));
 }
 
 // A file as memory, without reading it.
@@ -178,13 +128,13 @@ DimChoice Choose(const OnnxDim& dim, size_t position, const DimRequest& request)
 Result<std::vector<OnnxInput>> OnnxInputs(std::string_view bytes) {
   std::vector<OnnxInput> out;
   bool found = false;
-  Fields model(bytes);
+  WireReader model(bytes);
   while (model.Next()) {
-    if (model.number != 7 || model.bytes.empty()) continue;
+    if (model.field() != 7 || model.Bytes().empty()) continue;
     found = true;
-    NL_TRY(ReadGraph(model.bytes, out));
+    NL_TRY(ReadGraph(model.Bytes(), out));
   }
-  if (!model.ok || !found)
+  if (!model.ok() || !found)
     return InvalidInput("this is no ONNX model: it has no graph").Hint("give the .onnx file");
   return out;
 }

@@ -18,25 +18,22 @@ TEST(ProtonDetection, KnowsItsTreesAndLeavesOtherArrays) {
 
 TEST(ProtonTree, SumsAreThoseOfTheNodesBelow) {
   const Json json = *ParseJson(
-      R"({"frame": {"name": "ROOT"}, "metrics": {}, "children": [
+      R"json({"frame": {"name": "ROOT"}, "metrics": {}, "children": [
            {"frame": {"name": "s"}, "metrics": {}, "children": [
-             {"frame": {"name": "k"}, "metrics": {"count": 2, "time (ns)": 7, "device_id": 1}, "children": []
-},
-             {"frame": {"name": "l"}, "metrics": {"count": 1, "time (ns)": 5}, "children": []}]
-}]
-})");
+             {"frame": {"name": "k"}, "metrics": {"count": 2, "time (ns)": 7, "device_id": 1}, "children": []},
+             {"frame": {"name": "l"}, "metrics": {"count": 1, "time (ns)": 5}, "children": []}]}]})json");
   CounterSet counters;
-HatchetTree tree(counters);
-tree.Add(json);
-ASSERT_EQ(tree.nodes().size(), 4u);
-EXPECT_TRUE(tree.nodes()[0].root);
-EXPECT_EQ(tree.nodes()[0].total_ns, 12);
-EXPECT_FALSE(tree.nodes()[0].launches);
-EXPECT_TRUE(tree.nodes()[1].launches);
-EXPECT_EQ(tree.nodes()[1].last, 4u);
-EXPECT_EQ(tree.nodes()[2].device, 1);
-EXPECT_EQ(tree.executions(), 3);
-EXPECT_TRUE(counters.empty());
+  HatchetTree tree(counters);
+  tree.Add(json);
+  ASSERT_EQ(tree.nodes().size(), 4u);
+  EXPECT_TRUE(tree.nodes()[0].root);
+  EXPECT_EQ(tree.nodes()[0].total_ns, 12);
+  EXPECT_FALSE(tree.nodes()[0].launches);
+  EXPECT_TRUE(tree.nodes()[1].launches);
+  EXPECT_EQ(tree.nodes()[1].last, 4u);
+  EXPECT_EQ(tree.nodes()[2].device, 1);
+  EXPECT_EQ(tree.executions(), 3);
+  EXPECT_TRUE(counters.empty());
 }
 
 }  // namespace

@@ -116,7 +116,7 @@ bool Decoder::ReadEvent(std::string_view bytes, Event& event) {
       ++unknown;
     }
   }
-  if (reader.bad() || !good) {
+  if (!reader.ok() || !good) {
     counters.Add(kBadEvent, event.offset);
     return false;
   }

@@ -69,7 +69,7 @@ bool Plane::ReadStat(std::string_view bytes, StatValue& out, int64_t& unknown) c
       ++unknown;
     }
   }
-  if (reader.bad()) return false;
+  if (!reader.ok()) return false;
   out.name = stats.Find(out.id);
   if (out.name != IdTable<StatName>::kNone) out.kind = stats.At(out.name).kind;
   return true;
@@ -148,7 +148,7 @@ class Mapper {
       if (options_.Cancelled()) return Cancelled();
       NL_TRY(TakeSpaceField(f));
     }
-    if (reader.bad()) {
+    if (!reader.ok()) {
       NL_TRY(Damage("the file", reader));
       if (reader.cut() && f.number == kSpacePlanes) NL_TRY(MapPlane(f.bytes));
     }
@@ -202,7 +202,7 @@ class Mapper {
     WireReader reader(bytes);
     WireField f;
     while (reader.Next(f)) TakePlaneField(f, plane, lines);
-    if (reader.bad()) {
+    if (!reader.ok()) {
       NL_TRY(Damage("a plane", reader));
       plane.cut = true;
       if (reader.cut() && f.number == kPlaneLines) lines.push_back(f.bytes);
@@ -241,7 +241,7 @@ class Mapper {
       if (f.Is(kMapKey, WireType::kVarint)) key = f.Int();
       if (f.Is(kMapValue, WireType::kBytes)) value = f.bytes;
     }
-    return !reader.bad();
+    return reader.ok();
   }
 
   bool TakeEventName(std::string_view bytes, Plane& plane) {
@@ -264,7 +264,7 @@ class Mapper {
       else if (f.number > kMetadataChildren)
         counters_.Add(kUnknownField, OffsetOf(reader.start()));
     }
-    if (reader.bad()) return false;
+    if (!reader.ok()) return false;
     name.kind = NameKindOf(name.text);
     if (!display.empty() && display != name.text) {
       name.full = name.text;
@@ -284,7 +284,7 @@ class Mapper {
     while (reader.Next(f)) {
       if (f.Is(kMetadataName, WireType::kBytes)) name.text = f.bytes;
     }
-    if (reader.bad()) return false;
+    if (!reader.ok()) return false;
     name.kind = StatKindOf(name.text);
     plane.stats.Put(key) = name;
     return true;
@@ -325,7 +325,7 @@ class Mapper {
         counters_.Add(kUnknownField, OffsetOf(reader.start()));
     }
     const char* end = bytes.data() + bytes.size();
-    if (reader.bad()) {
+    if (!reader.ok()) {
       NL_TRY(Damage("a line", reader));
       end = reader.start();
     }

@@ -151,7 +151,7 @@ Head LookAt(std::string_view head) {
          {"/host:", "/device:", "#Chip", "/virtualdevice:", "Task Environment", "Host CPUs", "Syscalls"})
       out.known |= g.bytes.starts_with(name);
   }
-  if (plane.bad() && !plane.cut() && !out.known) return {};
+  if (!plane.ok() && !plane.cut() && !out.known) return {};
   out.whole = fields > 1 || plane.cut();
   return out;
 }

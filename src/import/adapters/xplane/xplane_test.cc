@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/adapter.h"
 #include "import/adapters/xplane/details.h"
-#include "import/adapters/xplane/wire.h"
 #include "import/import_fixture.h"
+#include "import/protobuf_wire.h"
 
 namespace nl::adapters::xplane {
 namespace {
@@ -23,7 +23,7 @@ TEST(XplaneWire, ReadsEveryWireType) {
   EXPECT_TRUE(f.Is(4, WireType::kFixed32));
   EXPECT_EQ(f.value, 7u);
   EXPECT_FALSE(reader.Next(f));
-  EXPECT_FALSE(reader.bad());
+  EXPECT_FALSE(!reader.ok());
 }
 
 TEST(XplaneWire, NegativeNumbersTakeTenBytes) {
@@ -39,7 +39,7 @@ TEST(XplaneWire, BrokenMessagesAreToldAndCutOnesGiveTheirRest) {
     WireReader reader(bytes);
     WireField f;
     EXPECT_FALSE(reader.Next(f));
-    EXPECT_TRUE(reader.bad()) << bytes.size();
+    EXPECT_TRUE(!reader.ok()) << bytes.size();
     EXPECT_FALSE(reader.cut());
   }
   WireReader cut(
