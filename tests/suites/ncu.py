@@ -57,7 +57,7 @@ class Store:
         return json.loads(run([*self.flags, *arguments, "--json"]))
 
     def rows(self, run_id, sql):
-        return [tuple(r) for r in csv.reader(io.StringIO(run([*self.flags, "query", run_id, sql, "--format", "csv"])))][1:]
+        return [tuple(r) for r in csv.reader(io.StringIO(run([*self.flags, "query", run_id, sql, "--format", "csv", "--max-rows", "1000000"])))][1:]
 
 
 def number(text):
