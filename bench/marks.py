@@ -5,7 +5,7 @@
     bench/marks.py                     about two minutes; builds the traces into build/bench the first time
     bench/marks.py --full              also the 5 GB import
     bench/marks.py --only import,gz    some of: import python gz rss parquet summary query start analysis
-                                       attribution nsys ncu
+                                       attribution nsys ncu rocprof xplane
 
 Everything runs on two CPUs, with the files in the page cache, each import into a fresh store, best of --runs.
 Exit status 1 when a mark is missed.
@@ -24,10 +24,13 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INPUTS = ["base", "compile", "resnet50_train_stack"]
 KERNEL_INPUTS = ["base", "compile"]
-GROUPS = ("import", "python", "gz", "rss", "parquet", "summary", "query", "start", "analysis", "attribution", "nsys", "ncu")
+GROUPS = ("import", "python", "gz", "rss", "parquet", "summary", "query", "start", "analysis", "attribution", "nsys", "ncu",
+          "rocprof", "xplane")
 KERNELS = 10_000_000
 EXPORT_KERNELS = 1_000_000
 REPORT_BYTES = 100_000_000
+ROCPROF_MB = 200
+SPACE_BYTES = 120_000_000
 SUMMARY_EVENTS = 3_000_000
 PYTHON_NEEDS_BYTES = 16 << 30
 KERNEL_QUERY = "SELECT name, count(*), sum(dur_ns) FROM kernel GROUP BY name"
@@ -257,22 +260,31 @@ class Bench:
         seconds = json.loads(text.strip().splitlines()[-1])["join_s"]
         self.add("attribution, 10 M ranges x 1 M kernels", f"{seconds:.2f} s", "1.5 s", seconds / 1.5, "<= 1.5 s", seconds <= 1.5)
 
-    def export(self):
-        """A cached Nsight Systems export, rebuilt when one of its scripts is newer."""
-        path = self.cache / f"export_{EXPORT_KERNELS}.sqlite"
-        scripts = [ROOT / "bench/make_export.py", ROOT / "tests/make_nsys_samples.py"]
+    def made(self, name, scripts, *options):
+        """A cached input, written by the first of `scripts`, rebuilt when one of them is newer."""
+        path, scripts = self.cache / name, [ROOT / script for script in scripts]
         if path.exists() and path.stat().st_mtime >= max(script.stat().st_mtime for script in scripts):
             return path
         say(f"building {path.name}")
         with tempfile.TemporaryDirectory(dir=self.cache) as folder:
             made = pathlib.Path(folder) / path.name
-            measure([sys.executable, scripts[0], made, "--kernels", EXPORT_KERNELS])
+            measure([sys.executable, scripts[0], made, *options])
             made.replace(path)
         return path
 
+    def import_rate(self, what, path, goal):
+        """A whole import of one file, in megabytes of it a second."""
+        say(f"importing {path.name}")
+        seconds, peak = self.imports(path, self.options.runs)
+        megabytes = path.stat().st_size / 1e6
+        rate = megabytes / seconds
+        self.add(f"{what} of {megabytes:.0f} MB", f"{rate:.0f} MB/s ({seconds:.2f} s)", f"{goal} MB/s", rate / goal,
+                 f">= {goal} MB/s", rate >= goal, f"peak {peak / 1e6:.0f} MB")
+
     def mark_nsys(self):
         """A whole import against reading the same rows with the sqlite3 C library and doing nothing with them."""
-        export = self.export()
+        export = self.made(f"export_{EXPORT_KERNELS}.sqlite", ["bench/make_export.py", "tests/make_nsys_samples.py"],
+                           "--kernels", EXPORT_KERNELS)
         say(f"reading and importing {export.name}")
         walk = json.loads(measure([self.tools / "sqlite_walk", "--runs", self.options.runs, export])[2])
         seconds, peak = self.imports(export, self.options.runs)
@@ -280,26 +292,18 @@ class Bench:
         self.add(f"nsys export of {EXPORT_KERNELS / 1e6:.0f} M kernels against SELECT *", f"{walk['rows'] / seconds / 1e6:.2f} M rows/s ({seconds:.2f} s)",
                  f"{walk['rows'] / walk['seconds'] / 1e6:.2f} M rows/s", ratio, ">= 0.5x", ratio >= 0.5, f"peak {peak / 1e6:.0f} MB")
 
-    def report(self, page):
-        """A cached Nsight Compute page, rebuilt when its script is newer."""
-        path, script = self.cache / f"report_{page}_{REPORT_BYTES}.csv", ROOT / "bench/make_report.py"
-        if path.exists() and path.stat().st_mtime >= script.stat().st_mtime:
-            return path
-        say(f"building {path.name}")
-        with tempfile.TemporaryDirectory(dir=self.cache) as folder:
-            made = pathlib.Path(folder) / path.name
-            measure([sys.executable, script, made, "--page", page, "--bytes", REPORT_BYTES])
-            made.replace(path)
-        return path
-
     def mark_ncu(self):
         for page in ("details", "raw"):
-            report = self.report(page)
-            say(f"importing {report.name}")
-            seconds, peak = self.imports(report, self.options.runs)
-            rate = report.stat().st_size / seconds / 1e6
-            self.add(f"ncu {page} page of {report.stat().st_size / 1e6:.0f} MB", f"{rate:.0f} MB/s ({seconds:.2f} s)", "200 MB/s", rate / 200,
-                     ">= 200 MB/s", rate >= 200, f"peak {peak / 1e6:.0f} MB")
+            report = self.made(f"report_{page}_{REPORT_BYTES}.csv", ["bench/make_report.py"], "--page", page, "--bytes", REPORT_BYTES)
+            self.import_rate(f"ncu {page} page", report, 200)
+
+    def mark_rocprof(self):
+        results = self.made(f"rocprof_{ROCPROF_MB}_results.json", ["bench/make_rocprof.py"], "--megabytes", ROCPROF_MB)
+        self.import_rate("rocprofv3 JSON", results, 150)
+
+    def mark_xplane(self):
+        space = self.made(f"space_{SPACE_BYTES}.xplane.pb", ["bench/make_xspace.py", "tests/xspace.py"], "--bytes", SPACE_BYTES)
+        self.import_rate("xplane", space, 150)
 
     def run(self):
         for group in self.options.only:

@@ -70,6 +70,7 @@ struct Program {
   bool has_shapes = false, has_types = false;
 
   void Build();
+  void BuildOrder();  // without when the devices were busy
   // Device-idle time in [from, to).
   int64_t IdleNs(int64_t from_ns, int64_t to_ns) const;
   // Start of the first busy stretch at or after the time; INT64_MAX when none.

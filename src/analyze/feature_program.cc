@@ -115,10 +115,14 @@ const std::string& NameTable::Text(uint32_t index) const {
 }
 
 void Program::Build() {
+  BuildOrder();
+  BuildBusy();
+}
+
+void Program::BuildOrder() {
   BuildPlaces();
   BuildLeaves();
   BuildSteps();
-  BuildBusy();
   const auto told = [this](StringId id) { return !data.Text(id).empty(); };
   has_shapes = std::any_of(data.op.input_dims.begin(), data.op.input_dims.end(), told);
   has_types = std::any_of(data.op.input_types.begin(), data.op.input_types.end(), told);
@@ -169,6 +173,7 @@ void Program::BuildLeaves() {
   const auto earlier = [&](uint32_t a, uint32_t b) { return w.op[a] < w.op[b]; };
   if (!std::is_sorted(order.begin(), order.end(), earlier))
     std::stable_sort(order.begin(), order.end(), earlier);
+  leaves.reserve(order.size());
   for (const uint32_t i : order) {
     if (leaves.empty() || leaves.back().node != w.op[i]) leaves.push_back({w.op[i], i});
     LeafOp& leaf = leaves.back();
@@ -177,9 +182,13 @@ void Program::BuildLeaves() {
     ++leaf.kernels;
     if (ns > w.end_ns[leaf.work] - w.start_ns[leaf.work]) leaf.work = i;
   }
+  std::vector<uint16_t> known(data.strings->size(), 0);  // 1 + the family of a kernel's name
   for (LeafOp& leaf : leaves) {
-    leaf.family = w.kind[leaf.work] == WorkKind::kKernel ? timeline.KernelNameOf(w.name[leaf.work]).family
-                                                         : KernelFamily::kCopy;
+    leaf.family = KernelFamily::kCopy;
+    if (w.kind[leaf.work] != WorkKind::kKernel) continue;
+    uint16_t& family = known[static_cast<size_t>(w.name[leaf.work])];
+    if (family == 0) family = 1 + static_cast<uint16_t>(timeline.KernelNameOf(w.name[leaf.work]).family);
+    leaf.family = static_cast<KernelFamily>(family - 1);
   }
 }
 

@@ -157,7 +157,8 @@ void AddDocumentFacts(const Program& p, Features& out) {
       told = true;
       share = std::max(share, *pct / 100);
     }
-    lost += number("lost_records").value_or(0);
+    // The document's figure holds what the import log counts, and what a recorder lost besides.
+    lost = std::max(lost, number("lost_records").value_or(0));
     suspect += number("suspect_records").value_or(0);
   }
   n["run.lost_records"] = lost;

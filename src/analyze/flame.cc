@@ -72,6 +72,7 @@ class Merger {
     }
     std::sort(by_node_.begin(), by_node_.end());
     Sweep();
+    if (tree_.nodes.size() == 1) AddSamples();
     // Children come after their parents.
     for (size_t i = tree_.nodes.size(); i-- > 0;) {
       FlameTree::Node& n = tree_.nodes[i];
@@ -111,6 +112,47 @@ class Merger {
       for (; next < by_node_.size() && by_node_[next] >> 32 == i; ++next)
         AddWork(merged, static_cast<uint32_t>(by_node_[next]));
     }
+  }
+
+  // A run that has sampled stacks and nothing else: weights are its time, or what was counted.
+  void AddSamples() {
+    const CpuSampleColumns& samples = data_.cpu_sample;
+    tree_.frame_texts = std::make_shared<std::deque<std::string>>();
+    // Samples of different units have no common sum: time first, then the unit met first.
+    StringId unit = StringId::kNull;
+    bool timed = false;
+    for (size_t i = 0; i < samples.stack.size() && !timed; ++i) {
+      timed = !IsNull(samples.weight_ns[i]);
+      if (IsNull(unit)) unit = samples.unit[i];
+    }
+    for (size_t i = 0; i < samples.stack.size(); ++i) {
+      const int64_t weight = timed ? samples.weight_ns[i] : samples.weight[i];
+      if (IsNull(weight) || weight < 0 || (!timed && samples.unit[i] != unit)) continue;
+      uint32_t at = 0;
+      for (const size_t frame : FramesOf(samples.stack[i])) {
+        at = Child(at, static_cast<StringId>(frame), FlameKind::kHost);
+        if (tree_.nodes[at].kind == FlameKind::kHost) tree_.nodes[at].text = (*tree_.frame_texts)[frame];
+      }
+      tree_.nodes[at].host_self_ns += weight;
+      ++tree_.nodes[at].calls;
+    }
+    if (!timed && !IsNull(unit)) tree_.unit = data_.Text(unit);
+  }
+
+  // The frames of a stack, by places in frame_texts.
+  const std::vector<size_t>& FramesOf(StringId stack) {
+    const auto [it, added] = frames_of_.try_emplace(static_cast<uint32_t>(stack));
+    if (!added) return it->second;
+    std::string_view text = data_.Text(stack);
+    while (!text.empty()) {
+      const size_t end = std::min(text.find(';'), text.size());
+      const auto [frame, fresh] =
+          frame_of_.try_emplace(std::string(text.substr(0, end)), tree_.frame_texts->size());
+      if (fresh) tree_.frame_texts->push_back(frame->first);
+      it->second.push_back(frame->second);
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return it->second;
   }
 
   // Kineto draws the whole recording as one span of category Trace on a lane of its own.
@@ -170,6 +212,8 @@ class Merger {
   FlameTree tree_;
   ChildTable host_, device_;
   std::unordered_map<uint32_t, uint32_t> others_;
+  std::unordered_map<uint32_t, std::vector<size_t>> frames_of_;
+  std::unordered_map<std::string, size_t> frame_of_;
   std::vector<uint64_t> by_node_;
   std::vector<uint8_t> is_step_;
   StringId step_ = StringId::kNull;
@@ -192,6 +236,8 @@ FlameTree Prune(const FlameTree& full, size_t max_nodes) {
   kept[0] = 1;
   FlameTree out;
   out.folded = full.folded;
+  out.unit = full.unit;
+  out.frame_texts = full.frame_texts;
   std::vector<uint32_t> place(full.nodes.size(), kNone), other(full.nodes.size(), kNone);
   for (uint32_t i = 0; i < full.nodes.size(); ++i) {
     const FlameTree::Node& n = full.nodes[i];
@@ -272,7 +318,7 @@ std::string FlameName(const FlameTree::Node& node, const RunData& data, const Ti
     case FlameKind::kUnlinked: return "(no launch recorded)";
     case FlameKind::kOther: return "(other)";
     case FlameKind::kHost: {
-      const std::string_view text = data.Text(node.name);
+      const std::string_view text = node.text.empty() ? data.Text(node.name) : node.text;
       return text.starts_with(kStepLabel) ? "ProfilerStep" : std::string(text);
     }
     case FlameKind::kDevice: break;
@@ -307,9 +353,13 @@ std::string SpeedscopeText(const FlameTree& tree, const RunData& data, const Tim
       total_ns += self_ns;
     }
     profiles += fmt::format(
-        "{}{{\"type\":\"sampled\",\"name\":\"{} time\",\"unit\":\"nanoseconds\",\"startValue\":0,"
+        "{}{{\"type\":\"sampled\",\"name\":\"{} time\",\"unit\":\"{}\",\"startValue\":0,"
         "\"endValue\":{},\n\"samples\":[{}],\n\"weights\":[{}]}}",
-        device ? ",\n" : "", device ? "device" : "host", total_ns, samples, weights);
+        device ? ",\n" : "", device ? "device" : "host",
+        tree.unit.empty()      ? "nanoseconds"
+        : tree.unit == "bytes" ? "bytes"
+                               : "none",
+        total_ns, samples, weights);
   }
   return fmt::format(
       "{{\"$schema\":\"https://www.speedscope.app/"

@@ -2,11 +2,15 @@
 #pragma once
 // FlameTree: the calls of a run merged by path of names, with host and device time side
 // by side. Built from the timeline and the attribution when a person or a report asks.
-// Device time sits on frames of kernels below the call that launched them.
+// Device time sits on frames of kernels below the call that launched them. Of a run that
+// has sampled stacks and no calls, the stacks are merged.
 // Thread rule: plain values.
 
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyze/facts/attribution.h"
@@ -24,9 +28,13 @@ struct FlameTree {
     int64_t calls = 0;
     int64_t host_self_ns = 0, host_total_ns = 0;
     int64_t device_self_ns = 0, device_total_ns = 0;
+    std::string_view text;  // name of a sampled frame; empty: `name` tells
   };
   std::vector<Node> nodes;  // the first is the root; parents before children
   int64_t folded = 0;       // paths that went into "(other)" frames
+  // What host weights are in a run of sums that are no time ("samples", "bytes"); empty: ns.
+  std::string unit;
+  std::shared_ptr<std::deque<std::string>> frame_texts;  // of sampled stacks
 
   // Positions of the children of each node, heaviest first by the chosen time.
   std::vector<std::vector<uint32_t>> Children(bool device) const;

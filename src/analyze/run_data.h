@@ -30,6 +30,7 @@ struct RunData {
   RangeColumns range;
   StepColumns step;
   CollectiveColumns collective;
+  CpuSampleColumns cpu_sample;
   MemoryEventColumns memory_event;
   KernelCounterColumns kernel_counter;
   ToolFindingColumns tool_finding;

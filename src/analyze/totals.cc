@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/json.h"
 #include "model/kernel_name.h"
 
 namespace nl {
@@ -105,15 +106,32 @@ Status AddKernelTime(Snapshot& snapshot, const TotalsFilter& filter, OpTimes& ti
   return {};
 }
 
+// What importers say of the type of an op whose name is of a node (args, key op_type); JSON text.
+Status NameByType(Snapshot& snapshot, OpColumns& ops) {
+  ArgColumns args;
+  NL_TRY(snapshot.Load(args, {"owner", "owner_id", "key", "value"}));
+  for (size_t i = 0; i < args.key.size(); ++i) {
+    const auto row = static_cast<size_t>(args.owner_id[i]);
+    if (snapshot.strings().Text(args.key[i]) != "op_type" || snapshot.strings().Text(args.owner[i]) != "op" ||
+        row >= ops.name.size())
+      continue;
+    ops.name[row] = args.value[i];
+  }
+  return {};
+}
+
+std::string TypeText(std::string_view json) {
+  const Result<Json> type = json.starts_with('"') ? ParseJson(json) : Result<Json>(Json());
+  return type.ok() && type->is_string() ? type->get<std::string>() : std::string(json);
+}
+
 }  // namespace
 
 Result<std::vector<NameStats>> OperatorTotals(Snapshot& snapshot, const TotalsFilter& filter) {
   OpColumns ops;
-  if (filter.by_shape) {
-    NL_TRY(snapshot.Load(ops, {"thread_id", "start_ns", "dur_ns", "name", "input_dims"}));
-  } else {
-    NL_TRY(snapshot.Load(ops, {"thread_id", "start_ns", "dur_ns", "name"}));
-  }
+  NL_TRY(snapshot.Load(ops, {"thread_id", "start_ns", "dur_ns", "name"}));
+  if (filter.by_shape) NL_TRY(snapshot.Load(ops, {"input_dims"}));
+  if (filter.by_type) NL_TRY(NameByType(snapshot, ops));
   OpTimes times;
   const size_t rows = ops.start_ns.size();
   times.self_ns.resize(rows);
@@ -130,7 +148,9 @@ Result<std::vector<NameStats>> OperatorTotals(Snapshot& snapshot, const TotalsFi
         index.try_emplace((uint64_t{static_cast<uint32_t>(ops.name[i])} << 32) | shape, groups.size());
     if (added) {
       groups.emplace_back();
-      groups.back().stats.name = groups.back().stats.raw_name = snapshot.strings().Text(ops.name[i]);
+      const std::string_view name = snapshot.strings().Text(ops.name[i]);
+      groups.back().stats.name = groups.back().stats.raw_name =
+          filter.by_type ? TypeText(name) : std::string(name);
       if (filter.by_shape) groups.back().stats.shapes = snapshot.strings().Text(ops.input_dims[i]);
     }
     Group& group = groups[it->second];

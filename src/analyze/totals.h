@@ -28,6 +28,7 @@ struct NameStats {
 
 struct TotalsFilter {
   bool by_shape = false;
+  bool by_type = false;                   // ops: by type where the source tells it apart from the name
   std::optional<int64_t> device, stream;  // of the kernels
 };
 

@@ -166,22 +166,26 @@ class Session {
   int PrintReply(const Op& op, const Reply& reply) {
     const int no_or_ok = reply.answer_is_no ? kAnswerIsNo : kOk;
     const int answer = reply.answer_status != 0 ? reply.answer_status : no_or_ok;
-    const int status = Print(WholeText(op, reply), answer);
+    if (op.Info().stdout_is_programs && !options_.json) {
+      if (!options_.quiet) WriteAll(host_.err_fd, WholeText(op, reply, host_.err_fd));
+      return answer;
+    }
+    const int status = Print(WholeText(op, reply, host_.out_fd), answer);
     if (status != answer || reply.problems.empty()) return status;
     options_.json = false;  // the reply holds the problems; stderr says them for people
     for (size_t i = 1; i < reply.problems.size(); ++i) Fail(reply.problems[i]);
     return Fail(reply.problems[0]);
   }
 
-  std::string WholeText(const Op& op, const Reply& reply) const {
+  std::string WholeText(const Op& op, const Reply& reply, int fd) const {
     // A file or a pipe gets exact bytes; a terminal gets nothing that could command it.
-    const bool terminal = IsTerminal(host_.out_fd);
+    const bool terminal = IsTerminal(fd);
     if (options_.json) {
       const std::string text = DumpJson(reply.json, 2) + "\n";
       return terminal ? PrintableText(text, Keep::kLines) : text;
     }
     if (!reply.raw.empty()) return terminal ? PrintableText(reply.raw, Keep::kLines) : reply.raw;
-    const TextStyle style = Style(host_.out_fd);
+    const TextStyle style = Style(fd);
     const Keep keep = style.color ? Keep::kLinesAndColor : Keep::kLines;
     return EndWithNewline(PrintableText(op.Text(reply, style), keep));
   }

@@ -56,6 +56,15 @@ struct RankHint {
   std::string adapter;  // that reads the file; filled by PeekRank of importer.h
 };
 
+// Some tools spread one run over several files. Which part of it a file is ("profile"; empty:
+// it is a run of its own), by its first bytes, and the name that the parts share, by its name:
+// "bert" of bert.profile.json, kFolder of profile.json, empty where the name tells nothing.
+struct FileRole {
+  static constexpr const char* kFolder = ".";
+  std::string part, set;
+  std::string adapter;  // that reads the file; filled by PeekRole of importer.h
+};
+
 class Adapter {
  public:
   virtual ~Adapter() = default;
@@ -65,7 +74,11 @@ class Adapter {
   virtual int Score(std::string_view head, std::string_view file_name) const = 0;
   // What the first bytes tell of the rank; empty when they do not.
   virtual RankHint PeekRank(std::string_view) const { return {}; }
+  virtual FileRole Role(std::string_view, std::string_view) const { return {}; }  // head, file name
   virtual Status Import(ImportFile& file) const = 0;
+  // The parts of one run, each once, in any order; for adapters whose files have roles. What
+  // the first file's `about` says in the end is the run's.
+  virtual Status ImportParts(std::vector<ImportFile>& files) const;
 };
 
 using AdapterFn = const Adapter& (*)();

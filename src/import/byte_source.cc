@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -232,10 +233,73 @@ Result<std::unique_ptr<StoredInput>> OpenStored(const std::string& path, const s
   return std::make_unique<StoredInput>(std::move(fd), path, name, total, cancelled);
 }
 
+// Files of a capture folder, sorted, so that the same folder gives the same bytes.
+std::vector<std::string> CaptureFiles(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code code;
+  for (std::filesystem::directory_iterator it(folder, code), end; !code && it != end; it.increment(code)) {
+    if (it->path().extension() == ".nlc" && it->is_regular_file(code)) files.push_back(it->path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+class FolderSource final : public ByteSource {
+ public:
+  FolderSource(std::vector<std::unique_ptr<StoredInput>> inputs, std::string name)
+      : inputs_(std::move(inputs)), name_(std::move(name)) {
+    for (const auto& input : inputs_) total_ += input->total();
+  }
+
+  Result<size_t> Read(char* to, size_t size) override {
+    size_t got = 0;
+    while (got < size && at_ < inputs_.size()) {
+      NL_ASSIGN(const size_t n, inputs_[at_]->Read(to + got, size - got));
+      if (n == 0) ++at_;
+      sha_.Update(to + got, n);
+      read_.fetch_add(static_cast<int64_t>(n), std::memory_order_relaxed);
+      got += n;
+    }
+    return got;
+  }
+  int64_t bytes_read() const override { return read_.load(std::memory_order_relaxed); }
+  int64_t bytes_total() const override { return total_; }
+  std::string Sha256Hex() override { return sha_.FinishHex(); }
+  const std::string& name() const override { return name_; }
+  bool is_plain_file() const override { return false; }
+
+ private:
+  std::vector<std::unique_ptr<StoredInput>> inputs_;
+  std::string name_;
+  size_t at_ = 0;
+  int64_t total_ = 0;
+  std::atomic<int64_t> read_{0};
+  Sha256 sha_;
+};
+
+Result<std::unique_ptr<ByteSource>> OpenFolder(const std::string& path, const std::atomic<bool>* cancelled) {
+  std::vector<std::unique_ptr<StoredInput>> inputs;
+  for (const std::string& file : CaptureFiles(path)) {
+    NL_ASSIGN(std::unique_ptr<StoredInput> input, OpenStored(file, cancelled));
+    inputs.push_back(std::move(input));
+  }
+  std::filesystem::path folder(path);
+  if (!folder.has_filename()) folder = folder.parent_path();  // "x.nlcap/"
+  std::unique_ptr<ByteSource> source =
+      std::make_unique<FolderSource>(std::move(inputs), folder.filename().string());
+  return source;
+}
+
 }  // namespace
+
+bool IsCaptureFolder(const std::string& path) {
+  std::error_code code;
+  return std::filesystem::is_directory(path, code) && !CaptureFiles(path).empty();
+}
 
 Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path,
                                                    const std::atomic<bool>* cancelled) {
+  if (IsCaptureFolder(path)) return OpenFolder(path, cancelled);
   NL_ASSIGN(std::unique_ptr<StoredInput> input, OpenStored(path, cancelled));
   NL_ASSIGN(const std::string_view head, input->Peek(4));
   std::unique_ptr<ByteSource> source;

@@ -31,7 +31,12 @@ class ByteSource {
   virtual bool is_plain_file() const = 0;
 };
 
-// `path` "-" reads standard input. A read that waits for a pipe ends with Cancelled once
+// A folder that `neurolens record` made: files ending in .nlc, which read one behind the
+// other are one capture.
+bool IsCaptureFolder(const std::string& path);
+
+// `path` "-" reads standard input; a capture folder gives the bytes of its files in the order
+// of their names. A read that waits for a pipe ends with Cancelled once
 // `cancelled` (may be null) is set.
 Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path,
                                                    const std::atomic<bool>* cancelled = nullptr);

@@ -18,6 +18,10 @@ std::string Describe(std::string_view head) {
 
 }  // namespace
 
+Status Adapter::ImportParts(std::vector<ImportFile>&) const {
+  return Internal(fmt::format("files of {} are no parts of one run", Info().name));
+}
+
 const Adapter* FindAdapter(std::string_view name) {
   for (const AdapterFn describe : AllAdapters()) {
     if (describe().Info().name == name) return &describe();

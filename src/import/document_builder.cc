@@ -18,18 +18,22 @@ constexpr double kNsPerMs = 1e6;
 
 double Ms(int64_t ns) { return static_cast<double>(ns) / kNsPerMs; }
 
-std::string OpType(std::string_view name) {
+std::string OpType(StringId id, const RunFacts& facts, const StringPool& strings) {
+  if (const StringId told = facts.OpType(id); !IsNull(told)) {
+    const Result<Json> type = ParseJson(strings.Text(told));
+    if (type.ok() && type->is_string()) return type->get<std::string>();
+  }
+  const std::string_view name = strings.Text(id);
   const size_t colons = name.rfind("::");
   return std::string(colons == std::string_view::npos ? name : name.substr(colons + 2));
 }
 
 // Element types that name a precision; others (long int, bool) say nothing about it.
 std::string_view PrecisionOf(std::string_view dtype) {
-  static constexpr std::pair<std::string_view, std::string_view> kNames[] = {{"c10::BFloat16", "bf16"},
-                                                                             {"c10::Half", "fp16"},
-                                                                             {"float", "fp32"},
-                                                                             {"double", "fp64"},
-                                                                             {"signed char", "int8"}};
+  static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"c10::BFloat16", "bf16"}, {"c10::Half", "fp16"},   {"float", "fp32"},
+      {"double", "fp64"},        {"signed char", "int8"}, {"bfloat16", "bf16"},
+      {"float16", "fp16"},       {"int8", "int8"},        {"uint8", "int8"}};
   if (dtype.starts_with("c10::Float8")) return "fp8";
   for (const auto& [name, precision] : kNames) {
     if (dtype == name) return precision;
@@ -38,9 +42,35 @@ std::string_view PrecisionOf(std::string_view dtype) {
 }
 
 bool IsMatrixOp(std::string_view type) {
-  for (const std::string_view name : {"mm", "addmm", "bmm", "baddbmm", "matmul", "linear", "_scaled_mm",
-                                      "convolution", "cudnn_convolution", "convolution_backward", "conv2d",
-                                      "_flash_attention_forward", "_scaled_dot_product_flash_attention"}) {
+  for (const std::string_view name : {"mm",
+                                      "addmm",
+                                      "bmm",
+                                      "baddbmm",
+                                      "matmul",
+                                      "linear",
+                                      "_scaled_mm",
+                                      "convolution",
+                                      "cudnn_convolution",
+                                      "convolution_backward",
+                                      "conv2d",
+                                      "_flash_attention_forward",
+                                      "_scaled_dot_product_flash_attention",
+                                      "Conv",
+                                      "FusedConv",
+                                      "NhwcFusedConv",
+                                      "ConvTranspose",
+                                      "QLinearConv",
+                                      "ConvInteger",
+                                      "Gemm",
+                                      "FusedGemm",
+                                      "MatMul",
+                                      "FusedMatMul",
+                                      "MatMulInteger",
+                                      "QLinearMatMul",
+                                      "DynamicQuantizeMatMul",
+                                      "Attention",
+                                      "MultiHeadAttention",
+                                      "GroupQueryAttention"}) {
     if (type == name) return true;
   }
   return false;
@@ -63,7 +93,7 @@ std::string Precision(const RunFacts& facts, const StringPool& strings) {
   std::map<std::string, double> weight;
   double total = 0;
   for (const RunFacts::OpSite& site : facts.op_sites()) {
-    if (!IsMatrixOp(OpType(strings.Text(site.name)))) continue;
+    if (!IsMatrixOp(OpType(site.name, facts, strings))) continue;
     const auto types = Types(strings.Text(site.input_types));
     const std::string_view precision =
         types.empty() || !types[0] ? std::string_view() : PrecisionOf(*types[0]);
@@ -116,14 +146,16 @@ class Builder {
       ListOps();
     else
       AggregateOps();
-    doc_.clock = ClockFacts{order_only_ ? kClockOfOrder : "trace", std::nullopt, std::nullopt, std::nullopt};
+    const SourceFacts& first = about_.front();
+    doc_.clock = first.clock.value_or(
+        ClockFacts{order_only_ ? kClockOfOrder : "trace", std::nullopt, std::nullopt, std::nullopt});
     for (const SourceFacts& about : about_) {
       for (const std::string& note : about.notes) {
         if (std::find(notes_.begin(), notes_.end(), note) == notes_.end()) notes_.push_back(note);
       }
     }
-    CaptureFacts capture;
-    capture.lost_records = result_.counters.Count(Severity::kDataLoss);
+    CaptureFacts capture = first.capture.value_or(CaptureFacts());
+    if (!capture.lost_records) capture.lost_records = result_.counters.Count(Severity::kDataLoss);
     doc_.capture = capture;
     if (!notes_.empty()) doc_.notes = notes_;
   }
@@ -152,9 +184,11 @@ class Builder {
     doc_.software.cuda_version = first.cuda_version;
     doc_.software.python_version = first.python_version;
     doc_.software.cupti_version = first.cupti_version;
-    doc_.software.precision = Precision(facts_, strings_);
+    doc_.software.precision = first.precision ? *first.precision : Precision(facts_, strings_);
     doc_.source.tool = first.tool.empty() ? std::nullopt : std::optional(first.tool);
     doc_.source.tool_version = first.tool_version.empty() ? std::nullopt : std::optional(first.tool_version);
+    if (!first.command.empty()) doc_.source.command = first.command;
+    doc_.source.exit_code = first.exit_code;
     if (about_.size() > 1 || first.rank) {
       doc_.ranks.emplace();
       for (size_t i = 0; i < about_.size(); ++i) {
@@ -204,6 +238,7 @@ class Builder {
     if (devices > 0 && result_.wall_ns > 0 && !order_only_)
       s.SetMetric("gpu_utilization", std::min(1.0, busy_share / static_cast<double>(devices)));
     if (!order_only_) s.SetMetric("wall_ms", Ms(result_.wall_ns));
+    for (const auto& [name, value] : about_.front().metrics) s.SetMetric(name, value);
     int64_t kernel_ns = 0;
     const NameTotal* top = nullptr;
     StringId top_name = StringId::kNull;
@@ -234,7 +269,7 @@ class Builder {
     TimelineOp op;
     op.op_index = static_cast<int64_t>(doc_.timeline.size());
     op.op_name = name == StringId::kNull ? "(unnamed)" : std::string(strings_.Text(name));
-    op.op_type = OpType(op.op_name);
+    op.op_type = name == StringId::kNull ? op.op_name : OpType(name, facts_, strings_);
     op.start_ms = Ms(start_ns - origin_ns_);
     op.end_ms = Ms(start_ns - origin_ns_ + dur_ns);
     op.duration_ms = Ms(dur_ns);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <set>
 #include <thread>
 
 #include <fmt/format.h>
@@ -48,6 +50,29 @@ class SniffedSource final : public ByteSource {
   std::unique_ptr<ByteSource> inner_;
   std::string head_;
   size_t given_ = 0;
+};
+
+// Gives the rows of processes a rank, where the adapter knows none.
+class RankedSink final : public EventSink {
+ public:
+  RankedSink(EventSink& inner, int64_t rank) : inner_(inner), rank_(static_cast<int32_t>(rank)) {}
+
+  StringPool& strings() override { return inner_.strings(); }
+  int64_t rows(Table table) const override { return inner_.rows(table); }
+  void Append(EventBatch& batch) override {
+    for (int32_t& rank : batch.process.rank) rank = IsNull(rank) ? rank_ : rank;
+    inner_.Append(batch);
+  }
+  Result<bool> EncodeOne() override { return inner_.EncodeOne(); }
+  Status Flush() override { return inner_.Flush(); }
+  Status SetLate(Table table, const char* column, std::span<const int64_t> values) override {
+    return inner_.SetLate(table, column, values);
+  }
+  Status Finish() override { return inner_.Finish(); }
+
+ private:
+  EventSink& inner_;
+  int32_t rank_;
 };
 
 Result<std::unique_ptr<SniffedSource>> OpenSniffed(const std::string& path, std::string_view& head,
@@ -211,37 +236,110 @@ std::string ContentSha256(const std::vector<SourceFile>& files) {
   return Sha256Hex(fmt::format("{}", fmt::join(hashes, "\n")));
 }
 
+namespace {
+
+// One file of a request, open.
+struct Opened {
+  std::unique_ptr<SniffedSource> source;
+  const Adapter* adapter = nullptr;
+  FileRole role;
+  SourceFacts about;
+  CounterSet counters;
+};
+
+// What every file leaves behind once its rows are read.
+void Conclude(Opened& file, bool alone, EventSink& sink, EventBatch& tail, ImportResult& result) {
+  if (const int64_t hidden = HideSecrets(file.about.header); hidden > 0)
+    file.counters.Add(kSecretHeader, -1, {}, hidden);
+  PutHeader(file.about.header, alone ? "" : file.source->name(), sink, tail);
+  PutLog(file.counters, file.source->name(), sink, tail);
+  result.document.source.files.push_back(
+      {file.source->name(), file.source->bytes_read(), file.source->Sha256Hex()});
+  result.source_bytes += file.source->bytes_read();
+  result.counters.Merge(std::move(file.counters));
+  const bool named = !file.role.set.empty() && file.role.set != FileRole::kFolder;
+  file.about.file_stem = named ? file.role.set : StemOf(file.source->name(), file.adapter->Info().name_hints);
+}
+
+Result<Opened> OpenFile(const ImportRequest& request, const std::string& path) {
+  Opened out;
+  std::string_view head;
+  NL_ASSIGN(out.source, OpenSniffed(path, head, request.options.cancelled));
+  NL_ASSIGN(out.adapter, ChooseAdapter(request.format, head, path));
+  out.role = out.adapter->Role(head, out.source->name());
+  return out;
+}
+
+Error NotOneRun(const Adapter& a, const Adapter& b, const std::string& path) {
+  return InvalidInput(fmt::format("a file of {} and one of {} are not one run", a.Info().name, b.Info().name))
+      .At(path);
+}
+
+// All files at once: each is one part of the run.
+Status ImportTogether(const ImportRequest& request, std::vector<Opened>& files, RunFacts& facts,
+                      EventSink& sink) {
+  std::vector<ImportFile> parts;
+  for (size_t i = 0; i < files.size(); ++i) {
+    Opened& file = files[i];
+    if (file.adapter != files[0].adapter)
+      return NotOneRun(*files[0].adapter, *file.adapter, request.paths[i]);
+    for (size_t k = 0; k < i; ++k) {
+      if (files[k].role.part != file.role.part) continue;
+      return InvalidInput(fmt::format("two files are the {} of one run, {} is the other", file.role.part,
+                                      files[k].source->name()))
+          .At(request.paths[i]);
+    }
+    parts.push_back(
+        {*file.source, request.paths[i], request.options, sink, facts, file.about, file.counters});
+  }
+  return files[0].adapter->ImportParts(parts);
+}
+
+}  // namespace
+
 Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) {
   ImportResult result;
   RunFacts facts;
   std::vector<SourceFacts> about;
-  std::string adapter_name, adapter_version;
+  bool rank_from_name = false;
   EventBatch tail;  // rows made once per run
+  const bool alone = request.paths.size() == 1;
+  std::vector<Opened> parts;
+  const Adapter* adapter = nullptr;
   for (const std::string& path : request.paths) {
-    std::string_view head;
-    NL_ASSIGN(std::unique_ptr<SniffedSource> source, OpenSniffed(path, head, request.options.cancelled));
-    NL_ASSIGN(const Adapter* adapter, ChooseAdapter(request.format, head, path));
-    SourceFacts file_about;
-    CounterSet counters;
-    ImportFile file{*source, path, request.options, sink, facts, file_about, counters};
-    NL_TRY(adapter->Import(file));
+    NL_ASSIGN(Opened opened, OpenFile(request, path));
+    if (!parts.empty() || !opened.role.part.empty()) {
+      if (!about.empty()) return NotOneRun(*adapter, *opened.adapter, path);
+      parts.push_back(std::move(opened));
+      continue;
+    }
+    const size_t index = about.size();
+    const bool named = index < request.name_ranks.size();
+    RankedSink ranked(sink, named ? request.name_ranks[index] : 0);
+    EventSink& to = named ? static_cast<EventSink&>(ranked) : sink;
+    ImportFile file{*opened.source, path, request.options, to, facts, opened.about, opened.counters};
+    NL_TRY(opened.adapter->Import(file));
+    if (named && !opened.about.rank) {
+      opened.about.rank = request.name_ranks[index];
+      rank_from_name = true;
+    }
     // Written out before the links are resolved, so that the two do not need memory at once.
     NL_TRY(EncodeAll(sink, request.options.threads));
-    facts.ResolveLinks(counters);
-    if (const int64_t hidden = HideSecrets(file_about.header); hidden > 0)
-      counters.Add(kSecretHeader, -1, {}, hidden);
-    PutHeader(file_about.header, request.paths.size() > 1 ? source->name() : "", sink, tail);
-    PutLog(counters, source->name(), sink, tail);
-    adapter_name = adapter->Info().name;
-    adapter_version = std::to_string(adapter->Info().version);
-    result.document.source.files.push_back({source->name(), source->bytes_read(), source->Sha256Hex()});
-    result.source_bytes += source->bytes_read();
-    result.counters.Merge(std::move(counters));
-    file_about.file_stem = StemOf(source->name(), adapter->Info().name_hints);
-    about.push_back(std::move(file_about));
+    facts.ResolveLinks(opened.counters);
+    Conclude(opened, alone, sink, tail, result);
+    adapter = opened.adapter;
+    about.push_back(std::move(opened.about));
   }
-  const int64_t without_span =
-      sink.rows(Table::kRange) + sink.rows(Table::kCounterSample) + sink.rows(Table::kKernelMetric);
+  if (!parts.empty()) {
+    NL_TRY(ImportTogether(request, parts, facts, sink));
+    NL_TRY(EncodeAll(sink, request.options.threads));
+    facts.ResolveLinks(parts[0].counters);
+    for (Opened& part : parts) Conclude(part, alone, sink, tail, result);
+    adapter = parts[0].adapter;
+    about.push_back(std::move(parts[0].about));
+  }
+  const int64_t without_span = sink.rows(Table::kRange) + sink.rows(Table::kCounterSample) +
+                               sink.rows(Table::kKernelMetric) + sink.rows(Table::kCpuSample);
   if (facts.empty() && without_span == 0) {
     return InvalidInput("there are no events in it").At(request.paths[0]);
   }
@@ -253,9 +351,13 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) 
     if (table == Table::kString) continue;
     if (sink.rows(table) > 0) result.tables.push_back({kAllTables[i]->name, sink.rows(table)});
   }
-  result.document.source.adapter = adapter_name;
-  result.document.source.adapter_version = adapter_version;
+  result.document.source.adapter = adapter->Info().name;
+  result.document.source.adapter_version = std::to_string(adapter->Info().version);
   DescribeRun(facts, about, request.model_name, sink, result);
+  if (rank_from_name) {
+    if (!result.document.notes) result.document.notes.emplace();
+    result.document.notes->push_back("ranks taken from the file names");
+  }
   PutStrings(sink, tail);
   sink.Append(tail);
   NL_TRY(EncodeAll(sink, request.options.threads));
@@ -272,6 +374,95 @@ Result<RankHint> PeekRank(const std::string& path) {
   RankHint hint = adapter->PeekRank(head);
   hint.adapter = adapter->Info().name;
   return hint;
+}
+
+Result<FileRole> PeekRole(const std::string& path) {
+  std::error_code code;  // a pipe can be read once only
+  if (!std::filesystem::is_regular_file(path, code)) return FileRole{};
+  std::string_view head;
+  NL_ASSIGN(std::unique_ptr<SniffedSource> source, OpenSniffed(path, head, nullptr));
+  NL_ASSIGN(const Adapter* adapter, ChooseAdapter("", head, path));
+  FileRole role = adapter->Role(head, source->name());
+  role.adapter = adapter->Info().name;
+  return role;
+}
+
+std::vector<std::string> PartsBeside(const std::string& path, const FileRole& role) {
+  namespace fs = std::filesystem;
+  const Adapter* adapter = FindAdapter(role.adapter);
+  if (adapter == nullptr || role.part.empty() || role.set.empty()) return {};
+  std::vector<std::string> names;
+  std::error_code code;
+  const fs::path folder = fs::path(path).parent_path(), self = fs::path(path).filename();
+  for (fs::directory_iterator it(folder.empty() ? fs::path(".") : folder, code), end; it != end && !code;
+       it.increment(code)) {
+    std::error_code ignored;
+    const std::string name = it->path().filename().string();
+    if (name != self && it->is_regular_file(ignored) && adapter->Role("", name).set == role.set)
+      names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  std::vector<std::string> out;
+  for (const std::string& name : names) {
+    const std::string beside = (folder / name).string();
+    const Result<FileRole> other = PeekRole(beside);
+    if (other.ok() && other->adapter == role.adapter && !other->part.empty() && other->part != role.part)
+      out.push_back(beside);
+  }
+  return out;
+}
+
+namespace {
+
+struct PartGroup {
+  FileRole role;
+  std::string folder;
+  std::vector<std::string> paths;
+  std::set<std::string> parts;  // empty: a file that is no part
+
+  bool Fits(const PartGroup& other) const {
+    if (parts.empty() || other.parts.empty() || role.adapter != other.role.adapter) return false;
+    return std::none_of(parts.begin(), parts.end(),
+                        [&](const auto& part) { return other.parts.count(part) > 0; });
+  }
+  void Take(PartGroup& other) {
+    paths.insert(paths.end(), other.paths.begin(), other.paths.end());
+    parts.insert(other.parts.begin(), other.parts.end());
+    if (role.set.empty()) role.set = other.role.set;
+    other = {};
+  }
+};
+
+}  // namespace
+
+std::vector<std::vector<std::string>> GroupParts(const std::vector<std::string>& paths) {
+  std::vector<PartGroup> groups;
+  for (const std::string& path : paths) {
+    PartGroup mine{{}, std::filesystem::path(path).parent_path().string(), {path}, {}};
+    if (Result<FileRole> role = PeekRole(path); role.ok()) mine.role = *std::move(role);
+    if (!mine.role.part.empty()) mine.parts.insert(mine.role.part);
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const PartGroup& g) {
+      return g.Fits(mine) && g.role.set == mine.role.set && g.folder == mine.folder;
+    });
+    if (same != groups.end()) {
+      same->Take(mine);
+    } else {
+      groups.push_back(std::move(mine));
+    }
+  }
+  // A name that tells nothing contradicts none: such files are one run when no two are the same part.
+  for (size_t i = 0; i < groups.size(); ++i) {
+    for (size_t k = i + 1; k < groups.size(); ++k) {
+      const bool open = groups[i].role.set.empty() || groups[k].role.set.empty() ||
+                        groups[i].role.set == groups[k].role.set;
+      if (open && groups[i].Fits(groups[k])) groups[i].Take(groups[k]);
+    }
+  }
+  std::vector<std::vector<std::string>> out;
+  for (PartGroup& group : groups) {
+    if (!group.paths.empty()) out.push_back(std::move(group.paths));
+  }
+  return out;
 }
 
 }  // namespace nl

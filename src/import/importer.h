@@ -15,8 +15,11 @@ namespace nl {
 
 struct ImportRequest {
   std::vector<std::string> paths;  // "-" is standard input
-  std::string format;              // adapter name; empty: told by content
-  std::string model_name;          // empty: from the file name, with a note
+  // Ranks of the files as their names tell them, one a path; they count where a file says none
+  // itself. Empty: the names tell nothing.
+  std::vector<int64_t> name_ranks;
+  std::string format;      // adapter name; empty: told by content
+  std::string model_name;  // empty: from the file name, with a note
   ImportOptions options;
 };
 
@@ -41,5 +44,13 @@ std::string ContentSha256(const std::vector<SourceFile>& files);
 
 // The rank a file says it is of, without importing it (reads its first bytes).
 Result<RankHint> PeekRank(const std::string& path);
+
+// The part of a run a file is, by its first bytes and its name.
+Result<FileRole> PeekRole(const std::string& path);
+// Files that stand beside `path` and are the other parts of the run it is a part of.
+std::vector<std::string> PartsBeside(const std::string& path, const FileRole& role);
+// Puts together, in order, the files of `paths` that are one run: parts by the name they
+// share, or all of them where no two are the same part.
+std::vector<std::vector<std::string>> GroupParts(const std::vector<std::string>& paths);
 
 }  // namespace nl

@@ -206,6 +206,15 @@ void RunFacts::ObserveOps(const OpColumns& t) {
   }
 }
 
+void RunFacts::ObserveTypes(const EventBatch& b, int64_t first_op) {
+  for (size_t i = 0; i < b.args.size(); ++i) {
+    if (b.args.key[i] != type_key_ || b.args.owner[i] != type_owner_) continue;
+    const int64_t row = static_cast<int64_t>(b.args.owner_id[i]) - first_op;
+    if (row >= 0 && row < static_cast<int64_t>(b.op.size()))
+      op_types_.try_emplace(static_cast<uint32_t>(b.op.name[static_cast<size_t>(row)]), b.args.value[i]);
+  }
+}
+
 namespace {
 template <class Columns>
 void AddSpans(const Columns& t, std::unordered_map<uint32_t, NameTotal>& totals) {
@@ -243,6 +252,7 @@ void RunFacts::Observe(EventBatch& b, const EventSink& sink) {
     AddNs(total.total_ns, b.memcpy.dur_ns[i]);
   }
   ObserveOps(b.op);
+  if (!IsNull(type_key_)) ObserveTypes(b, sink.rows(Table::kOp));
   AddSpans(b.range, spans_);
   AddSpans(b.python_call, spans_);
   AddSpans(b.api_call, spans_);

@@ -56,6 +56,18 @@ class RunFacts {
   // process only, ops told by nesting): it fills the late columns of the batch, for every
   // row of that table in the file, and they are taken as they are.
   void Observe(EventBatch& batch, const EventSink& sink);
+  // An adapter whose ops are named by the nodes of a model's graph keeps their types in args;
+  // called before the first row. Of ops of one name the first counts.
+  static constexpr const char* kOpTypeKey = "op_type";
+  void TakeOpTypes(StringPool& strings) {
+    type_key_ = strings.Add(kOpTypeKey);
+    type_owner_ = strings.Add(OpColumns::kInfo.name);
+  }
+  // JSON text of the type of the ops of this name; null: the name tells it.
+  StringId OpType(StringId name) const {
+    const auto it = op_types_.find(static_cast<uint32_t>(name));
+    return it == op_types_.end() ? StringId::kNull : it->second;
+  }
   // Ids that such an adapter met twice.
   void NoteDuplicateIds(int64_t count) { known_duplicates_ += count; }
 
@@ -130,6 +142,7 @@ class RunFacts {
   void ObserveIds(const Columns& t, Links& links);
   void ObserveKernels(const KernelColumns& t);
   void ObserveOps(const OpColumns& t);
+  void ObserveTypes(const EventBatch& batch, int64_t first_op);
   uint32_t SiteOf(const OpColumns& t, size_t row);
   // Gives how many correlations have no API call.
   static int64_t ResolveTable(Links& links, const IdIndex* api, const IdIndex& ops);
@@ -154,6 +167,8 @@ class RunFacts {
   std::map<int32_t, DeviceSpans> device_spans_;
   std::map<StreamKey, StreamTotal> streams_;
   std::map<std::array<int64_t, 2>, GraphTotal> graphs_;
+  StringId type_key_ = StringId::kNull, type_owner_ = StringId::kNull;
+  std::unordered_map<uint32_t, StringId> op_types_;  // by name
   int64_t first_start_ns_ = INT64_MAX, last_end_ns_ = INT64_MIN, gpu_rows_ = 0;
 };
 

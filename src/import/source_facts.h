@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "model/run_document.h"
 
 namespace nl {
 
@@ -29,13 +30,20 @@ struct SourceFacts {
     std::optional<int64_t> cores, memory_bytes;
   };
   Host host;
+  std::optional<std::string> precision;   // as run documents name it; empty: told by the types of the ops
+  std::map<std::string, double> metrics;  // of the whole run, for the document's summary, by glossary name
+  std::vector<std::string> notes;         // what a reader of the run must know of the source
   std::optional<int64_t> rank, world_size;
   std::optional<int64_t> base_time_ns;  // unix time of time zero
   // The source measured durations one by one and has no common clock: starts tell the order only.
   bool order_only = false;
-  std::vector<std::string> notes;  // remarks for the run document
-  Json header = Json::object();    // the file's own header, everything in it
-  std::string file_stem;           // file name without the endings of its format; the importer's
+  // Of a recording that says how good it is; else nothing is claimed.
+  std::optional<ClockFacts> clock;
+  std::optional<CaptureFacts> capture;
+  std::vector<std::string> command;  // argv of what was recorded
+  std::optional<int64_t> exit_code;
+  Json header = Json::object();  // the file's own header, everything in it
+  std::string file_stem;         // file name without the endings of its format; the importer's
 };
 
 }  // namespace nl

@@ -122,6 +122,8 @@ struct OpInfo {
   Cost cost = Cost::kInstant;
   bool writes = false;  // changes the store
   bool hidden = false;  // internal: kept out of lists
+  // It runs a program of the user's whose output is stdout: its own text goes to stderr (--json to stdout).
+  bool stdout_is_programs = false;
   // Exit status of bad usage and bad input: 2, unless the command's own answers use it (gate).
   int bad_input_status = 2;
   std::string exit_status;  // what its exit status says, where that is not as everywhere; one line

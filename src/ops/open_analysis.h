@@ -29,7 +29,7 @@ struct OpenAnalysis {
 // Opens the run, reads the files the parameters name and loads the columns.
 Result<OpenAnalysis> Analyze(const OpContext& context, const AnalysisParams& params);
 
-// Unsupported when the run's kernels were measured one at a time: its starts tell the order
+// Unsupported when the run's source has durations only: its starts tell the order
 // only, so a question about gaps or overlap has no answer.
 Status NeedTimeline(const OpenAnalysis& open);
 

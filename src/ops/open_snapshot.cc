@@ -35,6 +35,7 @@ void TotalsParams::Bind(ParamBinder& b, const std::vector<std::string>& sorts) {
 TotalsFilter TotalsParams::Filter() const {
   TotalsFilter filter;
   filter.by_shape = by_shape;
+  filter.by_type = by_type;
   if (device >= 0) filter.device = device;
   if (stream >= 0) filter.stream = stream;
   return filter;
@@ -56,7 +57,16 @@ Json TotalsSchema(TotalsKind kind) {
   return schema;
 }
 
-Json NameStatsJson(const NameStats& s, int64_t all_ns, TotalsKind kind) {
+TotalsWhole WholeOf(const std::vector<NameStats>& stats, TotalsKind kind) {
+  TotalsWhole device, host{0, true};
+  for (const NameStats& s : stats) {
+    device.ns += s.device_ns;
+    host.ns += s.self_ns;
+  }
+  return device.ns == 0 && kind == TotalsKind::kOperators ? host : device;
+}
+
+Json NameStatsJson(const NameStats& s, const TotalsWhole& whole, TotalsKind kind) {
   const auto ms = [](double ns) { return ns / 1e6; };
   const auto n = [](int64_t ns) { return static_cast<double>(ns); };
   Json row{{"name", s.name}, {"raw_name", s.raw_name}};
@@ -70,7 +80,7 @@ Json NameStatsJson(const NameStats& s, int64_t all_ns, TotalsKind kind) {
   row["mean_ms"] = ms(n(s.total_ns) / n(s.calls));
   row["p50_ms"] = ms(s.p50_ns);
   row["p95_ms"] = ms(s.p95_ns);
-  row["share"] = all_ns > 0 ? Json(n(s.device_ns) / n(all_ns)) : Json();
+  row["share"] = whole.ns > 0 ? Json(n(whole.on_host ? s.self_ns : s.device_ns) / n(whole.ns)) : Json();
   row["shapes"] = s.shapes.empty() ? Json() : Json(s.shapes);
   return row;
 }
@@ -103,6 +113,9 @@ TextTable MakeTable(const Json& rows, TotalsKind kind, int width) {
   std::vector<const char*> numbers =
       ops ? std::vector<const char*>{"GPU", "SHARE", "TOTAL", "SELF", "CALLS", "MEAN"}
           : std::vector<const char*>{"TOTAL", "SHARE", "CALLS", "MEAN", "P95"};
+  // Without a device the share is of host time.
+  const bool device = std::any_of(rows.begin(), rows.end(), [](const Json& r) { return r["gpu_ms"] > 0; });
+  if (ops && !device) numbers = {"TOTAL", "SHARE", "SELF", "CALLS", "MEAN", "P95"};
   if (narrow) numbers.pop_back();
   for (const char* name : numbers) columns.push_back({name, Align::kRight, false, 0});
   TextTable table(columns);
@@ -118,6 +131,7 @@ TextTable MakeTable(const Json& rows, TotalsKind kind, int width) {
         ops ? std::vector<std::string>{ms("gpu_ms"),  share, ms("total_ms"),
                                        ms("self_ms"), calls, ms("mean_ms")}
             : std::vector<std::string>{ms("total_ms"), share, calls, ms("mean_ms"), ms("p95_ms")};
+    if (ops && !device) values = {ms("total_ms"), share, ms("self_ms"), calls, ms("mean_ms"), ms("p95_ms")};
     if (narrow) values.pop_back();
     std::move(values.begin(), values.end(), std::back_inserter(cells));
     table.AddRow(std::move(cells));
@@ -149,8 +163,7 @@ std::string Csv(const Json& rows) {
 Reply TotalsReply(const OpenRun& run, std::vector<NameStats> stats, const TotalsParams& params,
                   TotalsKind kind) {
   const char* list = kind == TotalsKind::kOperators ? "operators" : "kernels";
-  int64_t all_ns = 0;
-  for (const NameStats& s : stats) all_ns += s.device_ns;
+  const TotalsWhole whole = WholeOf(stats, kind);
   SortStats(stats, params.sort);
   Reply reply;
   reply.json["run_id"] = run.run.run_id;
@@ -158,7 +171,7 @@ Reply TotalsReply(const OpenRun& run, std::vector<NameStats> stats, const Totals
   if (params.limit > 0 && stats.size() > static_cast<size_t>(params.limit))
     stats.resize(static_cast<size_t>(params.limit));
   reply.json[list] = Json::array();
-  for (const NameStats& s : stats) reply.json[list].push_back(NameStatsJson(s, all_ns, kind));
+  for (const NameStats& s : stats) reply.json[list].push_back(NameStatsJson(s, whole, kind));
   if (params.csv)
     reply.raw = Csv(reply.json[list]);
   else if (params.md)

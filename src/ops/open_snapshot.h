@@ -25,7 +25,7 @@ Result<OpenRun> OpenSnapshot(const OpContext& context, const std::string& ref);
 struct TotalsParams {
   std::string run = "@latest", sort = "gpu";
   int64_t limit = 20, device = -1, stream = -1;
-  bool by_shape = false, md = false, csv = false;
+  bool by_shape = false, by_type = false, md = false, csv = false;
 
   void Bind(ParamBinder& binder, const std::vector<std::string>& sorts);
   TotalsFilter Filter() const;
@@ -36,7 +36,13 @@ Reply TotalsReply(const OpenRun& run, std::vector<NameStats> stats, const Totals
                   TotalsKind kind);
 std::string TotalsText(const Json& rows, TotalsKind kind, const TextStyle& style);
 
+// What shares are parts of: all device time, or without any the self time of the host.
+struct TotalsWhole {
+  int64_t ns = 0;
+  bool on_host = false;
+};
+TotalsWhole WholeOf(const std::vector<NameStats>& stats, TotalsKind kind);
 // One row of either list, as in analysis replies.
-Json NameStatsJson(const NameStats& stats, int64_t all_ns, TotalsKind kind);
+Json NameStatsJson(const NameStats& stats, const TotalsWhole& whole, TotalsKind kind);
 
 }  // namespace nl

@@ -21,11 +21,10 @@ namespace {
 constexpr size_t kFindingsShown = 5;
 
 Json Rows(const std::vector<NameStats>& stats, TotalsKind kind) {
-  int64_t all_ns = 0;
-  for (const NameStats& s : stats) all_ns += s.device_ns;
+  const TotalsWhole whole = WholeOf(stats, kind);
   Json out = Json::array();
   for (size_t i = 0; i < std::min(stats.size(), kMaxReportRows); ++i)
-    out.push_back(NameStatsJson(stats[i], all_ns, kind));
+    out.push_back(NameStatsJson(stats[i], whole, kind));
   return out;
 }
 

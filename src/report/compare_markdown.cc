@@ -84,8 +84,10 @@ std::string Waterfall(const Json& json) {
   }
   const auto delta = NumberAt(json, "delta_ms"), left = NumberAt(json, "residual_ms");
   const bool some = delta && *delta != 0;
-  table.AddRow({"", "not explained", "", "", "", scale.Signed(left),
-                left && some ? ShareText(*left / *delta) : "-", ""});
+  if (!left || *left != 0) {
+    table.AddRow({"", "not explained", "", "", "", scale.Signed(left),
+                  left && some ? ShareText(*left / *delta) : "-", ""});
+  }
   table.AddRow({"", "total", "", scale.Plain(NumberAt(json, "wall_a_ms")),
                 scale.Plain(NumberAt(json, "wall_b_ms")), scale.Signed(delta), some ? "100.0 %" : "-", ""});
   return table.Markdown() + "\n";

@@ -174,7 +174,11 @@ class Waterfall {
     const std::string axis = bars_.Left(0) + paint_.Dim("│") + bars_.Right(0);
     const std::string blank(static_cast<size_t>(bars_.width()), ' ');
     const std::string left_share = left && some ? ShareText(*left / *delta) : "-";
-    return Line("", Name("not explained"), axis, scale_.Signed(left), left_share, "") + "\n" +
+    const std::string rest =
+        left && *left == 0
+            ? ""
+            : Line("", Name("not explained"), axis, scale_.Signed(left), left_share, "") + "\n";
+    return rest +
            paint_.Bold(Line("", Name("B - A"), blank, scale_.Signed(delta), some ? "100.0 %" : "-", "")) +
            "\n";
   }

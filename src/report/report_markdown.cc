@@ -238,6 +238,37 @@ std::string Copies(const Json& report) {
   return "## Copies\n\n" + table.Markdown() + "\n";
 }
 
+std::string Ranks(const Json& report) {
+  const Json& ranks = ChildAt(report, "ranks");
+  const Json& members = ListAt(ranks, "members");
+  if (members.empty()) return "";
+  TextTable table({{TextAt(ranks, "members_are") == "ranks" ? "Rank" : "Device"},
+                   {"Collectives", Align::kRight},
+                   {"Waited", Align::kRight},
+                   {"Moving data", Align::kRight},
+                   {"Late by (mean)", Align::kRight},
+                   {"Last", Align::kRight},
+                   {"Held up", Align::kRight},
+                   {"Clock offset", Align::kRight},
+                   {"Within", Align::kRight}});
+  for (const Json& m : members) {
+    const auto bound = NumberAt(m, "clock_bound_ms");
+    table.AddRow({CountAt(m, NumberAt(m, "rank") ? "rank" : "device"), CountAt(m, "collectives"),
+                  MsAt(m, "waited_ms"), MsAt(m, "transfer_ms"), MsAt(m, "mean_late_ms"), CountAt(m, "last"),
+                  MsAt(m, "held_up_ms"), MsAt(m, "clock_offset_ms"),
+                  bound ? "\xc2\xb1 " + HumanMs(*bound) : std::string("-")});
+  }
+  const Json& corrected = ChildAt(ranks, "clocks_corrected");
+  return fmt::format(
+      "## Ranks\n\n{} collectives: {} waiting for the last to arrive, {} moving data, summed over members. "
+      "{}\n\n{}\n",
+      CountAt(ranks, "collectives_total"), MsAt(ranks, "waited_ms"), MsAt(ranks, "transfer_ms"),
+      corrected.is_boolean() && corrected.get<bool>()
+          ? "Arrivals are corrected for clocks that cannot be equal; times stored in the run are not."
+          : "No clock was corrected.",
+      table.Markdown());
+}
+
 std::string Memory(const Json& report) {
   const Json& peaks = ListAt(ChildAt(report, "memory"), "peaks");
   if (peaks.empty()) return "";
@@ -265,8 +296,8 @@ std::string ReportMarkdown(const Json& report) {
   out += Breakdown(report) + Devices(report) + Findings(report) + Stages(report);
   out += OperatorTable(report, kTopRows, "## Top operators\n\n");
   out += KernelTable(report, kTopRows, "## Top kernels\n\n");
-  out += Roofline(report) + Idle(report) + Launch(report) + CriticalPath(report) + Copies(report) +
-         Memory(report);
+  out += Roofline(report) + Idle(report) + Launch(report) + CriticalPath(report) + Ranks(report) +
+         Copies(report) + Memory(report);
   out += "## What ran\n\n" + EnvironmentTable(report) + "\n";
   return out + Glossary(report);
 }

@@ -99,6 +99,7 @@ Json FlameJson(const Analysis& analysis, const TimelineFacts& timeline, const At
   constexpr size_t kMaxNodes = 5000;
   static constexpr const char* kKinds[] = {"root", "host", "device", "unlinked", "other"};
   const FlameTree tree = BuildFlame(analysis.data(), timeline, attribution, kMaxNodes);
+  if (!tree.unit.empty()) return Json();  // no times to draw
   Json nodes = Json::array();
   for (size_t i = 1; i < tree.nodes.size(); ++i) {
     const FlameTree::Node& n = tree.nodes[i];
@@ -138,12 +139,12 @@ Json PathStrip(const CriticalPathFacts& path) {
   return Json{{"bin_ms", Ms(bin_ns)}, {"classes", std::move(classes)}};
 }
 
-// One sentence for a run whose kernels were measured one at a time.
+// One sentence for a run whose source has durations only.
 std::string OrderVerdict(const Json& report) {
   int64_t calls = 0;
   for (const Json& k : ListAt(report, "kernels")) calls += k.value("calls", int64_t{0});
   std::string out = fmt::format(
-      "{} kernel executions of {} in all, each run alone and measured: there is no timeline, so "
+      "{} kernel executions of {} in all, measured without when they ran: there is no timeline, so "
       "what bounds the program is not said.",
       calls, MsAt(report, "wall_ms"));
   const Json& kernels = ListAt(report, "kernels");

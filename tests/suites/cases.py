@@ -4,13 +4,19 @@
 
 A case is text in sections that begin with a line `== section`:
 
-  == input [NAME]        the file to import (NAME: trace.json unless told), up to the next section
+  == input [NAME]        the file to import (NAME: trace.json unless told), up to the next section; several are given together
   == input latin1        the same, each character one byte: for text that is not UTF-8
   == input unended       the same without the line end at the end
   == sqlite [NAME]       SQL that makes the database to import (NAME: trace.sqlite unless told), up to the next section;
                          `zeroed` behind it: the first page is zeros; `cut=BYTES`: it ends there; `damaged=PAGE`: that
                          page (from 1) is overwritten
+  == protobuf [NAME]     the message to import as JSON (tests/protobuf_text.py; NAME: trace.pb unless told); `cut=BYTES`: it ends there
+  == xspace [NAME]       the XSpace to import as JSON (tests/xspace.py; NAME: trace.xplane.pb unless told); `cut=BYTES`: it ends there
+  == nlcap [NAME]        a capture as tests/nlcap_writer.py makes it of lines of text (NAME: trace.nlcap unless told; `folder`
+                         behind it: a folder with one file per process); `cut=BYTES`: it ends there; `damaged=BYTE`: that
+                         byte is wrong
   == sample PATH         a file below tests/cases/samples instead
+  == beside [NAME]       a file that stands in the folder of the input and is not named in the import
   == options             further flags of `neurolens import`
   == query / == rows     SQL and the CSV it must answer; any number of pairs
   == counters            every counter of the import with its count, exactly ("none" for none)
@@ -33,6 +39,10 @@ ROOT = pathlib.Path(os.environ.get("NEUROLENS_ROOT", pathlib.Path(__file__).reso
 BIN = os.environ.get("NEUROLENS_BIN", str(ROOT / "build/release/neurolens"))
 CASES = ROOT / "tests/cases"
 EMPTY = "none\n"
+sys.path.insert(0, str(ROOT / "tests"))
+import nlcap_writer  # noqa: E402 pylint: disable=wrong-import-position
+import protobuf_text  # noqa: E402 pylint: disable=wrong-import-position
+import xspace  # noqa: E402 pylint: disable=wrong-import-position
 
 
 class Failure(Exception):
@@ -75,29 +85,66 @@ def make_database(path, sql, changes):
     path.write_bytes(data)
 
 
+def make_capture(path, body, changes):
+    files = nlcap_writer.files_of(body)
+    if "folder" in changes:
+        path.mkdir()
+        for i, data in enumerate(files):
+            (path / f"{i}.nlc").write_bytes(data)
+        return
+    data = bytearray(b"".join(files))
+    for change in changes:
+        what, _, number = change.partition("=")
+        if what == "cut":
+            del data[int(number):]
+        elif what == "damaged":
+            data[int(number)] ^= 0x55
+        else:
+            raise Failure(f"unknown change {change}")
+    path.write_bytes(data)
+
+
 def place_input(sections, folder):
+    """Writes the files of a case and gives the paths to import."""
+    paths = []
     for heading, body in sections:
         words = heading.split()
-        if words[0] == "input":
+        if words[0] in ("input", "beside"):
             latin1 = "latin1" in words[1:]
             name = next((w for w in words[1:] if w not in ("latin1", "unended")), "trace.json")
             text = body.rstrip("\n") if "unended" in words[1:] else body
             (folder / name).write_bytes(text.encode("latin-1" if latin1 else "utf-8"))
-            return name
-        if words[0] == "sqlite":
+            paths += [name] if words[0] == "input" else []
+        elif words[0] == "sqlite":
             name = words[1] if len(words) > 1 and "." in words[1] else "trace.sqlite"
             make_database(folder / name, body, [w for w in words[1:] if w != name])
-            return name
-        if words[0] == "sample":
-            return str(CASES / "samples" / words[1])
-    raise Failure("has no input")
+            paths.append(name)
+        elif words[0] == "protobuf":
+            name = next((w for w in words[1:] if "=" not in w), "trace.pb")
+            cut = next((int(w[4:]) for w in words[1:] if w.startswith("cut=")), None)
+            (folder / name).write_bytes(protobuf_text.encode(json.loads(body))[:cut])
+            paths.append(name)
+        elif words[0] == "xspace":
+            name = next((w for w in words[1:] if "=" not in w), "trace.xplane.pb")
+            cut = next((int(w[4:]) for w in words[1:] if w.startswith("cut=")), None)
+            (folder / name).write_bytes(xspace.encode(json.loads(body))[:cut])
+            paths.append(name)
+        elif words[0] == "nlcap":
+            name = words[1] if len(words) > 1 and "." in words[1] else "trace.nlcap"
+            make_capture(folder / name, body, [w for w in words[1:] if w != name])
+            paths.append(name)
+        elif words[0] == "sample":
+            paths.append(str(CASES / "samples" / words[1]))
+    if not paths:
+        raise Failure("has no input")
+    return paths
 
 
 def answers(sections, folder):
     """What the program says to each section that holds an answer, by index."""
-    path = place_input(sections, folder)
+    paths = place_input(sections, folder)
     flags = next((body.split() for heading, body in sections if heading == "options"), [])
-    status, out, err = call(["import", path, "--json", *flags], folder)
+    status, out, err = call(["import", *paths, "--json", *flags], folder)
     found = {}
     for i, (heading, _) in enumerate(sections):
         if heading == "error":

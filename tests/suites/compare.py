@@ -40,6 +40,8 @@ PAIRS = [
     ("pairs", "low_clock", {"clock_changed"}, "", "", 1),
     ("pairs", "d2d_clone", {"copy_added"}, "copy_", "decode_step", 1),
 ]
+# The host is slower than the device in these runs: the wall does not show a slower device, and no verdict is given on it.
+HIDDEN = {"low_clock"}
 DETAIL = {"h2d_pageable": "HtoD pageable", "h2d_pinned": "HtoD pinned", "d2d_clone": "DtoD"}
 
 
@@ -98,6 +100,9 @@ def truth(program, folder, name, causes, place, stage, sign):
     must(first["evidence_b"] or first["evidence_a"], "no evidence")
     # What only the input changed is no verdict about the program.
     wanted = {"undecided"} if first["cause"] == "work_changed" else {"regressed" if sign > 0 else "improved"}
+    if name in HIDDEN:
+        wanted = {"undecided", "same"}
+        must("hidden" in first["text"], f"{first['text']!r} does not say that it is hidden")
     must(reply["verdict"]["class"] in wanted, f"verdict {reply['verdict']}")
 
 

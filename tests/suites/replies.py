@@ -24,14 +24,16 @@ CALLS = {
     "docs": ["docs", "ops"], "stages": ["stages"], "flame": ["flame"], "roofline": ["roofline"], "critical-path": ["critical-path"],
     "fingerprint": ["fingerprint"], "report": ["report", "@latest", "--out", "%s/report"], "analyze": ["analyze", "@latest"], "rm": ["rm", "@latest", "--force"],
     "gate": ["gate", "--baseline", "@latest", "--candidate", OTHER],
+    "record": ["record", "--out", "%s/record.nlcap", "--", "sleep", "0.2"], "run": ["run", "--", "sleep", "0.2"],
+    "ctl": ["ctl", "%s/record.nlcap", "status"],
     "compare": ["compare", str(ROOT / "data/h200/base.json.gz"), TRACE],
 }
 
 
 def calls(ops):
-    """(name, words) of every operation: import first, rm last."""
-    middle = sorted(set(ops) - {"import", "rm"})
-    for name in ["import", *middle, "rm"]:
+    """(name, words) of every operation: import first, rm last; record before ctl, which looks at its capture."""
+    middle = sorted(set(ops) - {"import", "record", "run", "rm", "profile"})  # profile needs a framework: suite profile checks its reply
+    for name in ["import", "record", *middle, "run", "rm"]:
         yield name, CALLS.get(name) or shlex.split(ops[name]["example"])[1:]
 
 

@@ -8,7 +8,8 @@ export const signedMs = (v: number | null | undefined): string => (typeof v === 
 // A share of a difference; of a tiny difference it says nothing.
 export function share(v: number | null | undefined): string {
   if (typeof v !== "number" || !Number.isFinite(v)) return "–";
-  return Math.abs(v) > 9.995 ? (v > 0 ? ">999 %" : "<−999 %") : `${(100 * v).toFixed(1)} %`;
+  if (Math.abs(v) > 9.995) return v > 0 ? ">999 %" : "<−999 %";
+  return Math.abs(v) < 0.0005 ? "0.0 %" : `${(100 * v).toFixed(1)} %`;
 }
 
 function channels(css: string): number[] {

@@ -138,11 +138,13 @@ export function Waterfall({ comparison: c, names }: { comparison: Comparison; na
           <span class="fall-delta">{signedMs(steps[last])}</span><span class="fall-share">{whole !== 0 ? share(steps[last] / whole) : "–"}</span><span class="fall-sure" />
         </div>
       )}
-      <div class="fall-row">
-        <span class="fall-rank" /><span class="fall-what muted">not explained</span>
-        <Bar from={levels[last + 1]} to={levels[last + 2]} kind="weak" range={range} />
-        <span class="fall-delta muted">{signedMs(c.residual_ms)}</span><span class="fall-share muted">{whole !== 0 && c.residual_ms != null ? share(c.residual_ms / whole) : "–"}</span><span class="fall-sure" />
-      </div>
+      {c.residual_ms !== 0 && (
+        <div class="fall-row">
+          <span class="fall-rank" /><span class="fall-what muted">not explained</span>
+          <Bar from={levels[last + 1]} to={levels[last + 2]} kind="weak" range={range} />
+          <span class="fall-delta muted">{signedMs(c.residual_ms)}</span><span class="fall-share muted">{whole !== 0 && c.residual_ms != null ? share(c.residual_ms / whole) : "–"}</span><span class="fall-sure" />
+        </div>
+      )}
       <Wall name="B" title={names.b} value={c.wall_b_ms} range={range} />
       {c.contributions.length > FIRST && (
         <button type="button" class="more" onClick={() => setAll(!all)}>{all ? `Show the first ${FIRST}` : `Show all ${count(c.contributions.length)}`}</button>

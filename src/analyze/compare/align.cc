@@ -185,7 +185,7 @@ bool Exchangeable(KernelFamily f) {
   }
 }
 
-Element CallElement(const Call& c) {
+Element CallElement(const CallType& c) {
   const bool device = c.kind == CallKind::kKernel;
   Element e;
   e.exact = c.token;
@@ -198,7 +198,7 @@ Element CallElement(const Call& c) {
 std::vector<Element> CallElements(const Trail& trail, const Segment& s) {
   std::vector<Element> out;
   out.reserve(s.last - s.first);
-  for (uint32_t i = s.first; i < s.last; ++i) out.push_back(CallElement(trail.calls[i]));
+  for (uint32_t i = s.first; i < s.last; ++i) out.push_back(CallElement(trail.Type(i)));
   return out;
 }
 

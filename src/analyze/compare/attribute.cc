@@ -12,16 +12,16 @@
 
 namespace nl::compare {
 
-std::string StageOf(const Trail& trail, const Call& call) {
+std::string StageOf(const Trail& trail, const CallType& call) {
   return call.stage == kNone ? "" : trail.stages[call.stage];
 }
-std::string ModuleOf(const Trail& trail, const Call& call) {
+std::string ModuleOf(const Trail& trail, const CallType& call) {
   return call.module == kNone ? "" : trail.modules[call.module];
 }
-std::string OpOf(const Trail& trail, const Call& call) {
+std::string OpOf(const Trail& trail, const CallType& call) {
   return std::string(trail.Text(call.op).substr(0, 200));
 }
-std::string KernelOf(const Trail& trail, const Call& call) {
+std::string KernelOf(const Trail& trail, const CallType& call) {
   if (IsNull(call.kernel)) return "";
   if (call.kind != CallKind::kKernel) return std::string(trail.Text(call.kernel));
   return trail.run->facts().Find<TimelineFacts>()->KernelNameOf(call.kernel).short_name;
@@ -29,29 +29,19 @@ std::string KernelOf(const Trail& trail, const Call& call) {
 
 namespace {
 
-// Sums of one contribution while it grows.
-struct Bucket {
-  Cause cause = Cause::kNoise;
-  std::string detail, module;
-  bool structural = false, significant = false;
-  Costs a, b;
-  int64_t count_a = 0, count_b = 0;
-  std::map<std::string, double> stages;  // time at stake in each, ms
-  double p_value = NAN;
-  struct Part {
-    const Call *a = nullptr, *b = nullptr;  // that show it best
-    uint8_t change = 0;
-    Costs costs_a, costs_b;
-    int64_t count_a = 0, count_b = 0;
-  };
-  std::unordered_map<uint64_t, Part> parts;
-};
-
 class Attributor {
  public:
   Attributor(const Trail& a, const Trail& b, const Alignment& al, const Changes& changes,
-             const WorkChange& work, const CompareOptions& options, const std::vector<bool>& only)
-      : a_(a), b_(b), al_(al), changes_(changes), work_(work), options_(options), only_(only) {}
+             const WorkChange& work, const CompareOptions& options, const std::vector<bool>& only,
+             const Prices& prices)
+      : a_(a),
+        b_(b),
+        al_(al),
+        changes_(changes),
+        work_(work),
+        options_(options),
+        only_(only),
+        prices_(prices) {}
 
   Attribution Run() {
     out_.of_call_a.assign(a_.calls.size(), kNone);
@@ -62,16 +52,20 @@ class Attributor {
     for (const Cluster& cluster : changes_.clusters) AddCluster(cluster);
     AddShapes();
     AddUnchanged();
-    AddFollowing();
+    if (!prices_.Known()) AddFollowing();
+    for (Bucket& bucket : buckets_) bucket.Join(a_, b_);
     MergePlaces();
     FoldSmall();
+    if (prices_.Known()) AddPrices();
     Finish();
     return std::move(out_);
   }
 
  private:
-  const Call* A(uint32_t i) const { return al_.calls[i].a == kNone ? nullptr : &a_.calls[al_.calls[i].a]; }
-  const Call* B(uint32_t i) const { return al_.calls[i].b == kNone ? nullptr : &b_.calls[al_.calls[i].b]; }
+  const CallType& TypeA(uint32_t i) const { return a_.Type(al_.calls[i].a); }
+  const CallType& TypeB(uint32_t i) const { return b_.Type(al_.calls[i].b); }
+  const Costs& CostsA(uint32_t i) const { return a_.costs[al_.calls[i].a]; }
+  const Costs& CostsB(uint32_t i) const { return b_.costs[al_.calls[i].b]; }
   bool Counts(uint32_t i) const { return only_.empty() || only_[i]; }
 
   uint32_t BucketOf(Cause cause, const std::string& detail, const std::string& module) {
@@ -122,10 +116,10 @@ class Attributor {
     std::map<std::string, double> modules;
     double all = 0;
     for (uint32_t i = cluster.first; i < cluster.last; ++i) {
-      for (const auto& [trail, call] : {std::pair(&a_, A(i)), std::pair(&b_, B(i))}) {
-        if (call == nullptr) continue;
-        const double ns = static_cast<double>(call->costs.total_ns()) + 1;
-        modules[ModuleOf(*trail, *call)] += ns;
+      for (const auto& [trail, call] : {std::pair(&a_, al_.calls[i].a), std::pair(&b_, al_.calls[i].b)}) {
+        if (call == kNone) continue;
+        const double ns = static_cast<double>(trail->costs[call].total_ns()) + 1;
+        modules[ModuleOf(*trail, trail->Type(call))] += ns;
         all += ns;
       }
     }
@@ -138,9 +132,9 @@ class Attributor {
   void AddShapes() {
     for (uint32_t i = 0; i < al_.calls.size(); ++i) {
       if (owner_[i] != kNone || (changes_.change[i] & kShapeChanged) == 0) continue;
-      const uint32_t bucket = work_.work
-                                  ? BucketOf(Cause::kWorkChanged, "", "")
-                                  : BucketOf(Cause::kShapeChanged, OpOf(b_, *B(i)), ModuleOf(b_, *B(i)));
+      const uint32_t bucket =
+          work_.work ? BucketOf(Cause::kWorkChanged, "", "")
+                     : BucketOf(Cause::kShapeChanged, OpOf(b_, TypeB(i)), ModuleOf(b_, TypeB(i)));
       buckets_[bucket].structural = true;
       owner_[i] = bucket;
       Put(bucket, i, kDeviceCosts, true);
@@ -163,25 +157,32 @@ class Attributor {
       const uint32_t bucket = DeviceBucket(group);
       for (const uint32_t i : group.pairs) {
         owner_[i] = bucket;
-        Put(bucket, i, kDeviceCosts, group.significant);
+        Put(bucket, i, kDeviceCosts, true);
       }
       Mark(bucket, group);
     }
+    for (const uint32_t i : device) {
+      if (owner_[i] != kNone) continue;
+      owner_[i] = noise_;
+      PutNoise(i, kDeviceCosts);
+    }
     for (const Verdicted& group : JudgeHost(in, host_)) {
-      uint32_t bucket = noise_;
-      if (group.significant) bucket = FollowsFrom(group);
-      if (group.significant && bucket == kNone) {
-        const Call& call = *B(group.pairs.front());
-        bucket = BucketOf(group.delta_ns > 0 ? Cause::kHostSlower : Cause::kHostFaster, OpOf(b_, call),
-                          ModuleOf(b_, call));
+      uint32_t bucket = FollowsFrom(group);
+      if (bucket == kNone) {
+        const CallType& type = TypeB(group.pairs.front());
+        bucket = BucketOf(group.delta_ns > 0 ? Cause::kHostSlower : Cause::kHostFaster, OpOf(b_, type),
+                          ModuleOf(b_, type));
       }
-      const bool counted = group.significant && !buckets_[bucket].structural;
-      for (const uint32_t i : group.pairs) Put(bucket, i, kHostCosts, counted);
+      const bool counted = !buckets_[bucket].structural;
+      for (const uint32_t i : group.pairs) {
+        Put(bucket, i, kHostCosts, counted);
+        judged_[i] = true;
+      }
       if (counted) GiveBackDrift(bucket, group);
-      if (bucket != noise_) {
-        for (const uint32_t i : group.pairs) judged_[i] = true;
-      }
       Mark(bucket, group);
+    }
+    for (const uint32_t i : host_) {
+      if (!judged_[i]) PutNoise(i, kHostCosts);
     }
   }
 
@@ -191,15 +192,15 @@ class Attributor {
     for (const uint32_t i : group.pairs) {
       if (!Counts(i) || options_.device_time) continue;
       drift_ns +=
-          (changes_.drift.by_segment[al_.segment_of[i]] - 1) * static_cast<double>(A(i)->costs.host_ns());
+          (changes_.drift.by_segment[al_.segment_of[i]] - 1) * static_cast<double>(CostsA(i).host_ns());
     }
     Move(bucket, noise_, static_cast<int64_t>(drift_ns));
   }
 
   // Takes `ns` of B's idle time from one bucket to another.
   void Move(uint32_t from, uint32_t to, int64_t ns) {
-    buckets_[from].b[CostClass::kOther] -= ns;
-    buckets_[to].b[CostClass::kOther] += ns;
+    buckets_[from].b.waited_ns -= ns;
+    buckets_[to].b.waited_ns += ns;
   }
 
   // Behind a change the device waits longer (its queue ran empty) or less (it was busy while the host went
@@ -254,18 +255,18 @@ class Attributor {
 
   // Idle time before a call of both runs: what A's would be at B's host speed, and how far B's is off it.
   double ExpectedIdleNs(uint32_t i) const {
-    const Costs& a = A(i)->costs;
+    const Costs& a = CostsA(i);
     return changes_.drift.by_segment[al_.segment_of[i]] * static_cast<double>(a.host_ns()) +
            static_cast<double>(a.idle_ns() - a.host_ns());
   }
   double OffDriftNs(uint32_t i) const {
-    return Counts(i) ? static_cast<double>(B(i)->costs.idle_ns()) - ExpectedIdleNs(i) : 0;
+    return Counts(i) ? static_cast<double>(CostsB(i).idle_ns()) - ExpectedIdleNs(i) : 0;
   }
   // The same of the host's part alone: the rest of a changed call's idle time is in its bucket already.
   double HostOffDriftNs(uint32_t i) const {
-    if (!Counts(i) || A(i) == nullptr || B(i) == nullptr) return 0;
-    return static_cast<double>(B(i)->costs.host_ns()) -
-           changes_.drift.by_segment[al_.segment_of[i]] * static_cast<double>(A(i)->costs.host_ns());
+    if (!Counts(i) || al_.calls[i].a == kNone || al_.calls[i].b == kNone) return 0;
+    return static_cast<double>(CostsB(i).host_ns()) -
+           changes_.drift.by_segment[al_.segment_of[i]] * static_cast<double>(CostsA(i).host_ns());
   }
 
   // Other work on the same device holds up both the kernels and, through them, the host.
@@ -298,8 +299,7 @@ class Attributor {
   }
 
   uint32_t DeviceBucket(const Verdicted& group) {
-    if (!group.significant) return noise_;
-    const Call& call = *B(group.pairs.front());
+    const CallType& call = TypeB(group.pairs.front());
     if (group.common == CommonCause::kClock) return BucketOf(Cause::kClockChanged, "", "");
     return BucketOf(group.delta_ns > 0 ? Cause::kKernelSlower : Cause::kKernelFaster, KernelOf(b_, call),
                     ModuleOf(b_, call));
@@ -315,49 +315,68 @@ class Attributor {
   // ---- sums ----
   enum Which { kAllCosts, kDeviceCosts, kHostCosts };
   Costs Select(const Costs& costs, Which which) const {
-    Costs out = costs;
-    if (which == kDeviceCosts) {
-      for (const CostClass c : {CostClass::kLaunch, CostClass::kOp, CostClass::kApi, CostClass::kUntraced})
-        out[c] = 0;
-    } else if (which == kHostCosts) {
-      for (const CostClass c : {CostClass::kBusy, CostClass::kSync, CostClass::kOther}) out[c] = 0;
+    if (options_.device_time) return {which == kHostCosts ? 0 : costs.work_ns, 0, 0};
+    if (which == kDeviceCosts) return {costs.work_ns, 0, costs.waited_ns};
+    if (which == kHostCosts) return {0, costs.on_host_ns, 0};
+    return costs;
+  }
+
+  // Unchanged work is told by its sum.
+  void PutNoise(uint32_t i, Which which) {
+    const Match& m = al_.calls[i];
+    if (Counts(i)) {
+      if (m.a != kNone) buckets_[noise_].a.Add(Select(a_.costs[m.a], which));
+      if (m.b != kNone) buckets_[noise_].b.Add(Select(b_.costs[m.b], which));
     }
-    if (options_.device_time) {
-      for (size_t c = 1; c < kCostClasses; ++c) out.ns[c] = 0;
-    }
-    return out;
+    if (which == kHostCosts || !Counts(i)) return;
+    if (m.a != kNone) out_.of_call_a[m.a] = noise_;
+    if (m.b != kNone) out_.of_call_b[m.b] = noise_;
   }
 
   // Counts the call where its device time goes; a slow place of the host counts its calls too.
   void Put(uint32_t bucket, uint32_t i, Which which, bool count) {
     if (!Counts(i)) return;
     Bucket& to = buckets_[bucket];
-    const Call *a = A(i), *b = B(i);
-    const uint64_t key =
-        HashPair(changes_.change[i], HashPair(a == nullptr ? 0 : a->token, b == nullptr ? 0 : b->token));
-    // Unchanged work is told by its sum.
-    Bucket::Part& part = bucket == noise_ ? unnamed_ : to.parts[key];
-    part.change = changes_.change[i];
-    const auto add = [&](const Call* call, Costs& sum, Costs& part_sum, int64_t& n, int64_t& part_n,
-                         const Call*& best) {
-      if (call == nullptr) return;
-      const Costs costs = Select(call->costs, which);
+    const Match& m = al_.calls[i];
+    Bucket::Part& part = PieceOf(to, changes_.change[i], m);
+    if (which == kAllCosts) to.made.push_back(i);
+    if (which == kDeviceCosts) to.timed.push_back(i);
+    if (which == kHostCosts && count) to.hosted.push_back(i);
+    const auto add = [&](const Trail& trail, uint32_t call, Costs& sum, Costs& part_sum, int64_t& n,
+                         int64_t& part_n, uint32_t& best) {
+      if (call == kNone) return;
+      const Costs costs = Select(trail.costs[call], which);
       sum.Add(costs);
       part_sum.Add(costs);
       n += count;
       part_n += count;
-      if (best == nullptr || call->costs.total_ns() > best->costs.total_ns()) best = call;
+      if (best == kNone || trail.costs[call].total_ns() > trail.costs[best].total_ns()) best = call;
     };
-    add(a, to.a, part.costs_a, to.count_a, part.count_a, part.a);
-    add(b, to.b, part.costs_b, to.count_b, part.count_b, part.b);
-    if (count && bucket != noise_) {
-      const double delta = (b == nullptr ? 0 : b_.Ms(Select(b->costs, which).total_ns())) -
-                           (a == nullptr ? 0 : a_.Ms(Select(a->costs, which).total_ns()));
-      to.stages[b != nullptr ? StageOf(b_, *b) : StageOf(a_, *a)] += std::abs(delta);
+    add(a_, m.a, to.a, part.costs_a, to.count_a, part.count_a, part.a);
+    add(b_, m.b, to.b, part.costs_b, to.count_b, part.count_b, part.b);
+    if (count) {
+      const double delta = (m.b == kNone ? 0 : b_.Ms(Select(b_.costs[m.b], which).total_ns())) -
+                           (m.a == kNone ? 0 : a_.Ms(Select(a_.costs[m.a], which).total_ns()));
+      part.at_stake_ms += std::abs(delta);
     }
-    if (which == kHostCosts && bucket == noise_) return;
-    if (al_.calls[i].a != kNone) out_.of_call_a[al_.calls[i].a] = bucket;
-    if (al_.calls[i].b != kNone) out_.of_call_b[al_.calls[i].b] = bucket;
+    if (m.a != kNone) out_.of_call_a[m.a] = bucket;
+    if (m.b != kNone) out_.of_call_b[m.b] = bucket;
+  }
+
+  // By pair of types; Bucket::Join makes one part of those that differ in the same way.
+  Bucket::Part& PieceOf(Bucket& bucket, uint8_t change, const Match& m) {
+    const uint32_t type_a = m.a == kNone ? kNone : a_.calls[m.a].type,
+                   type_b = m.b == kNone ? kNone : b_.calls[m.b].type;
+    const auto next = static_cast<uint32_t>(bucket.pieces.size());
+    const uint32_t at = bucket.piece_at.FindOrPut(MixedPair(type_a, type_b), next);
+    if (at == next) {
+      Bucket::Part& part = bucket.pieces.emplace_back();
+      part.change = change;
+      part.key =
+          HashPair(change, HashPair(m.a == kNone ? 0 : a_.Token(m.a), m.b == kNone ? 0 : b_.Token(m.b)));
+      part.stage = m.b != kNone ? StageOf(b_, b_.Type(m.b)) : StageOf(a_, a_.Type(m.a));
+    }
+    return bucket.pieces[at];
   }
 
   double Delta(const Bucket& bucket) const { return b_.Ms(bucket.b.total_ns()) - a_.Ms(bucket.a.total_ns()); }
@@ -399,10 +418,14 @@ class Attributor {
     t.count_b += f.count_b;
     t.significant = t.significant || f.significant;
     for (const auto& [stage, ms] : f.stages) t.stages[stage] += ms;
+    const auto join = [](const std::vector<uint32_t>& from_list, std::vector<uint32_t>& to_list) {
+      to_list.insert(to_list.end(), from_list.begin(), from_list.end());
+    };
+    join(f.made, t.made), join(f.timed, t.timed), join(f.hosted, t.hosted);
     for (const auto& [key, part] : f.parts) {
       Bucket::Part& p = t.parts[key];
-      if (p.a == nullptr) p.a = part.a;
-      if (p.b == nullptr) p.b = part.b;
+      if (p.a == kNone) p.a = part.a;
+      if (p.b == kNone) p.b = part.b;
       p.change = part.change;
       p.costs_a.Add(part.costs_a);
       p.costs_b.Add(part.costs_b);
@@ -424,16 +447,57 @@ class Attributor {
     }
   }
 
+  // What each change does to the wall, by replaying the runs without it; what that leaves is unchanged work.
+  void AddPrices() {
+    std::vector<const Bucket*> wanted;
+    std::vector<uint32_t> at;
+    for (uint32_t i = 0; i < buckets_.size(); ++i) {
+      if (i == noise_ || merged_.count(i) != 0 || buckets_[i].cause == Cause::kContention) continue;
+      wanted.push_back(&buckets_[i]);
+      at.push_back(i);
+    }
+    const std::vector<std::optional<double>> ms = prices_.Of(wanted, a_, b_, al_, changes_.drift);
+    for (size_t k = 0; k < at.size(); ++k) {
+      if (!ms[k]) continue;
+      Bucket &bucket = buckets_[at[k]], &noise = buckets_[noise_];
+      // A slow place of the host is told by chance too: never by more than what was measured there.
+      const double measured = Delta(bucket);
+      const bool host = bucket.made.empty() && bucket.timed.empty();
+      const double price = host ? std::clamp(*ms[k], -std::abs(measured), std::abs(measured)) : *ms[k];
+      const double more = price - measured;
+      if (IsHidden(bucket, *ms[k])) {
+        bucket.hidden_ms = -more;
+        continue;
+      }
+      // Off the side that has it: what is gone costs nothing in B.
+      const bool in_a = (bucket.count_b == 0 || b_.Ms(bucket.b.total_ns()) + more < 0) &&
+                        a_.Ms(bucket.a.total_ns()) >= more;
+      const Trail& trail = in_a ? a_ : b_;
+      const int64_t ns = std::llround((in_a ? -more : more) * 1e6 * static_cast<double>(trail.parts));
+      (in_a ? bucket.a : bucket.b).waited_ns += ns;
+      (in_a ? noise.a : noise.b).waited_ns -= ns;
+    }
+  }
+
+  // Nothing but device time, next to none of which the wall shows: told as measured, and as hidden.
+  bool IsHidden(const Bucket& bucket, double price_ms) const {
+    constexpr double kShown = 0.1;
+    return bucket.made.empty() && bucket.hosted.empty() &&
+           std::abs(price_ms) < kShown * std::abs(Delta(bucket));
+  }
+
   // ---- the result ----
   void Finish() {
     std::vector<uint32_t> place(buckets_.size(), kNone);
     for (uint32_t i = 0; i < buckets_.size(); ++i) {
       if (i == noise_ || merged_.count(i) != 0) continue;
       place[i] = static_cast<uint32_t>(out_.contributions.size());
-      out_.contributions.push_back(Make(buckets_[i]));
+      out_.contributions.push_back(MakeContribution(a_, b_, buckets_[i]));
+      out_.hidden_ms.push_back(buckets_[i].hidden_ms);
     }
     const auto last = static_cast<uint32_t>(out_.contributions.size());
-    out_.contributions.push_back(Make(buckets_[noise_]));
+    out_.contributions.push_back(MakeContribution(a_, b_, buckets_[noise_]));
+    out_.hidden_ms.push_back(0);
     for (auto* of_call : {&out_.of_call_a, &out_.of_call_b}) {
       for (uint32_t& at : *of_call) {
         while (merged_.count(at) != 0) at = merged_.at(at);
@@ -442,200 +506,13 @@ class Attributor {
     }
   }
 
-  Contribution Make(const Bucket& bucket) const {
-    Contribution out;
-    out.cause = bucket.cause;
-    out.structural = bucket.structural;
-    out.significant = bucket.structural || bucket.significant;
-    out.confidence = bucket.structural ? 1 : std::isnan(bucket.p_value) ? 0 : 1 - bucket.p_value;
-    if (!std::isnan(bucket.p_value)) out.p_value = bucket.p_value;
-    out.module = bucket.module;
-    out.stage = StageText(bucket);
-    out.count_a = bucket.count_a;
-    out.count_b = bucket.count_b;
-    out.a_ms = a_.Ms(bucket.a.total_ns());
-    out.b_ms = b_.Ms(bucket.b.total_ns());
-    out.busy_a_ms = a_.Ms(bucket.a.busy_ns());
-    out.busy_b_ms = b_.Ms(bucket.b.busy_ns());
-    out.detail = bucket.detail;
-    SplitEffects(bucket, out);
-    AddParts(bucket, out);
-    if (out.cause == Cause::kHostSlower || out.cause == Cause::kHostFaster) AddHostWork(bucket, out);
-    return out;
-  }
-
-  // Per kind of call: how much more of it there is, at A's price, and how much dearer one got.
-  void SplitEffects(const Bucket& bucket, Contribution& out) const {
-    for (const auto& [key, part] : bucket.parts) {
-      const double busy_a = a_.Ms(part.costs_a.busy_ns()), busy_b = b_.Ms(part.costs_b.busy_ns());
-      const auto n_a = static_cast<double>(part.count_a), n_b = static_cast<double>(part.count_b);
-      if (n_a > 0 && n_b > 0) {
-        const double count_effect = (n_b - n_a) * busy_a / n_a;
-        out.count_effect_ms += count_effect;
-        out.speed_effect_ms += busy_b - busy_a - count_effect;
-      } else if (part.a != nullptr && part.b != nullptr) {
-        out.speed_effect_ms += busy_b - busy_a;
-      } else {
-        out.count_effect_ms += busy_b - busy_a;
-      }
-    }
-    out.idle_effect_ms = b_.Ms(bucket.b.idle_ns()) - a_.Ms(bucket.a.idle_ns());
-    // What has no part: device time of unchanged work.
-    out.speed_effect_ms += out.busy_b_ms - out.busy_a_ms - out.count_effect_ms - out.speed_effect_ms;
-  }
-
-  std::string StageText(const Bucket& bucket) const {
-    std::vector<std::pair<double, std::string>> stages;
-    double all = 0;
-    for (const auto& [name, ms] : bucket.stages) {
-      all += ms;
-      if (!name.empty()) stages.push_back({ms, name});
-    }
-    std::sort(stages.rbegin(), stages.rend());
-    std::string out;
-    for (const auto& [ms, name] : stages) {
-      if (ms < 0.1 * all) break;
-      out += (out.empty() ? "" : ", ") + name;
-    }
-    return out;
-  }
-
-  static std::string ChangeText(uint8_t change) {
-    if ((change & kInserted) != 0) return "added";
-    if ((change & kDeleted) != 0) return "removed";
-    std::string out;
-    const auto add = [&](bool yes, const char* text) {
-      if (yes) out += (out.empty() ? "" : ", ") + std::string(text);
-    };
-    add((change & kOpChanged) != 0, "other operator");
-    add((change & kGraphChanged) != 0, "other launch");
-    add((change & kTypeChanged) != 0, "other types");
-    add((change & kShapeChanged) != 0, "other shapes");
-    add((change & kKernelChanged) != 0, "other kernel");
-    return out.empty() ? "same" : out;
-  }
-
-  void AddParts(const Bucket& bucket, Contribution& out) const {
-    constexpr size_t kMostParts = 40, kMostEvidence = 3;
-    std::vector<const Bucket::Part*> parts;
-    parts.reserve(bucket.parts.size());
-    for (const auto& [key, part] : bucket.parts) parts.push_back(&part);
-    const auto delta = [this](const Bucket::Part* p) {
-      return b_.Ms(p->costs_b.total_ns()) - a_.Ms(p->costs_a.total_ns());
-    };
-    std::sort(parts.begin(), parts.end(), [&](const auto* x, const auto* y) {
-      const double dx = std::abs(delta(x)), dy = std::abs(delta(y));
-      if (dx != dy) return dx > dy;
-      const auto token = [](const Bucket::Part* p) { return p->b != nullptr ? p->b->token : p->a->token; };
-      return token(x) < token(y);
-    });
-    for (const Bucket::Part* p : parts) {
-      if (out.parts.size() == kMostParts) break;
-      Contribution::Part& to = out.parts.emplace_back();
-      const Call& any = p->b != nullptr ? *p->b : *p->a;
-      to.op = OpOf(p->b != nullptr ? b_ : a_, any);
-      if (p->a != nullptr) {
-        to.kernel_a = KernelOf(a_, *p->a);
-        to.shapes_a = std::string(a_.Text(p->a->dims).substr(0, 120));
-      }
-      if (p->b != nullptr) {
-        to.kernel_b = KernelOf(b_, *p->b);
-        to.shapes_b = std::string(b_.Text(p->b->dims).substr(0, 120));
-      }
-      to.change = ChangeText(p->change);
-      to.count_a = p->count_a;
-      to.count_b = p->count_b;
-      to.a_ms = a_.Ms(p->costs_a.total_ns());
-      to.b_ms = b_.Ms(p->costs_b.total_ns());
-      if (p->a != nullptr && out.evidence_a.size() < kMostEvidence) AddEvidence(a_, *p->a, out.evidence_a);
-      if (p->b != nullptr && out.evidence_b.size() < kMostEvidence) AddEvidence(b_, *p->b, out.evidence_b);
-    }
-    if (out.cause == Cause::kNoise || out.parts.empty()) return;
-    // What follows from a change is not the change: the place is that of the largest part that differs.
-    const auto changed = std::find_if(out.parts.begin(), out.parts.end(),
-                                      [](const Contribution::Part& part) { return part.change != "same"; });
-    const Contribution::Part& first = changed == out.parts.end() ? out.parts.front() : *changed;
-    out.op = first.op;
-    out.kernel_a = first.kernel_a, out.kernel_b = first.kernel_b;
-    out.shapes_a = first.shapes_a, out.shapes_b = first.shapes_b;
-    // What went and what came are different calls: each side shows its largest.
-    for (const Contribution::Part& part : out.parts) {
-      if (part.change == "same") continue;
-      if (out.kernel_a.empty()) out.kernel_a = part.kernel_a;
-      if (out.kernel_b.empty()) out.kernel_b = part.kernel_b;
-    }
-  }
-
-  // What the host does on the way to a call: operators and Python functions since the call before it.
-  struct HostWork {
-    int64_t count = 0, ns = 0;
-    uint32_t node = kNone;
-  };
-  static std::map<std::string, HostWork> HostWorkBefore(const Trail& trail, const Call& call) {
-    std::map<std::string, HostWork> out;
-    if (call.node == kNone) return out;
-    const HostTree& host = trail.run->facts().Find<TimelineFacts>()->host;
-    const auto at = static_cast<size_t>(&call - trail.calls.data());
-    const uint32_t before = at == 0 ? kNone : trail.calls[at - 1].node;
-    constexpr uint32_t kMostNodes = 2000;
-    for (uint32_t i = call.node, seen = 0; i-- > 0 && seen < kMostNodes; ++seen) {
-      if (i == before || host.thread[i] != host.thread[call.node]) break;
-      if (host.kind[i] == HostKind::kRange || host.end_ns[i] > host.start_ns[call.node]) continue;
-      HostWork& work = out[std::string(trail.Text(host.name[i]).substr(0, 100))];
-      ++work.count;
-      work.ns += host.end_ns[i] - host.start_ns[i];
-      work.node = i;
-    }
-    return out;
-  }
-
-  // The host does more (or less) at this place: say what, when it was recorded.
-  void AddHostWork(const Bucket& bucket, Contribution& out) const {
-    const Bucket::Part* most = nullptr;
-    for (const auto& [key, part] : bucket.parts) {
-      if (part.a == nullptr || part.b == nullptr) continue;
-      if (most == nullptr || part.costs_b.total_ns() > most->costs_b.total_ns()) most = &part;
-    }
-    if (most == nullptr) return;
-    const auto in_a = HostWorkBefore(a_, *most->a), in_b = HostWorkBefore(b_, *most->b);
-    const bool slower = out.cause == Cause::kHostSlower;
-    const auto &more = slower ? in_b : in_a, &less = slower ? in_a : in_b;
-    std::vector<std::pair<int64_t, std::string>> added;
-    for (const auto& [name, work] : more) {
-      const auto other = less.find(name);
-      if (other == less.end() || other->second.count < work.count) added.push_back({-work.ns, name});
-    }
-    std::sort(added.begin(), added.end());
-    for (size_t i = 0; i < added.size() && i < 3; ++i)
-      out.host_work += (i == 0 ? "" : ", ") + added[i].second;
-  }
-
-  static void AddEvidence(const Trail& trail, const Call& call, std::vector<EvidenceRow>& to) {
-    EvidenceRow row;
-    row.what = !IsNull(call.op) ? OpOf(trail, call) : KernelOf(trail, call);
-    row.value = trail.Ms(call.costs.total_ns());
-    row.unit = "ms";
-    if (call.row != kNone) {
-      row.table = call.kind == CallKind::kKernel ? "kernel"
-                  : call.kind == CallKind::kCopy ? "memcpy"
-                                                 : "memset";
-      row.row = call.row;
-    } else if (call.node != kNone) {
-      const HostTree& host = trail.run->facts().Find<TimelineFacts>()->host;
-      row.table = host.kind[call.node] == HostKind::kApi ? "api_call" : "op";
-      row.row = host.row[call.node];
-    } else {
-      return;
-    }
-    to.push_back(std::move(row));
-  }
-
   const Trail &a_, &b_;
   const Alignment& al_;
   const Changes& changes_;
   const WorkChange& work_;
   const CompareOptions& options_;
   const std::vector<bool>& only_;
+  const Prices& prices_;
   Attribution out_;
   std::vector<Bucket> buckets_;
   std::unordered_map<std::string, uint32_t> bucket_at_;
@@ -645,14 +522,14 @@ class Attributor {
   std::vector<uint32_t> host_;                     // pairs whose host time is judged by itself
   std::unordered_map<uint32_t, uint32_t> merged_;  // buckets that became part of others
   uint32_t noise_ = 0;
-  Bucket::Part unnamed_;  // where parts go that nobody asks for
 };
 
 }  // namespace
 
 Attribution Attribute(const Trail& a, const Trail& b, const Alignment& al, const Changes& changes,
-                      const WorkChange& work, const CompareOptions& options, const std::vector<bool>& only) {
-  return Attributor(a, b, al, changes, work, options, only).Run();
+                      const WorkChange& work, const CompareOptions& options, const std::vector<bool>& only,
+                      const Prices& prices) {
+  return Attributor(a, b, al, changes, work, options, only, prices).Run();
 }
 
 }  // namespace nl::compare

@@ -16,6 +16,7 @@
 #include "analyze/compare/cause.h"
 #include "analyze/compare/changes.h"
 #include "analyze/compare/compare.h"
+#include "analyze/compare/prices.h"
 
 namespace nl::compare {
 
@@ -26,16 +27,19 @@ struct WorkChange {     // what comparability found
 
 struct Attribution {
   std::vector<Contribution> contributions;     // not ranked yet; the last is noise
+  std::vector<double> hidden_ms;               // of each one's difference: device time the wall does not show
   std::vector<uint32_t> of_call_a, of_call_b;  // contribution of each call; that of its device time
 };
-// `only`: positions of Alignment::calls that count; empty: all.
+// `only`: positions of Alignment::calls that count; empty: all. `prices`: of changes, where they are known by
+// replay; else the costs of their calls are taken as measured.
 Attribution Attribute(const Trail& a, const Trail& b, const Alignment& alignment, const Changes& changes,
-                      const WorkChange& work, const CompareOptions& options, const std::vector<bool>& only);
+                      const WorkChange& work, const CompareOptions& options, const std::vector<bool>& only,
+                      const Prices& prices = {});
 
 // Where a call is: its stage, else the label of its segment.
-std::string StageOf(const Trail& trail, const Call& call);
-std::string ModuleOf(const Trail& trail, const Call& call);
-std::string OpOf(const Trail& trail, const Call& call);      // operator or API function; "" for bare work
-std::string KernelOf(const Trail& trail, const Call& call);  // short name; "" without device work
+std::string StageOf(const Trail& trail, const CallType& type);
+std::string ModuleOf(const Trail& trail, const CallType& type);
+std::string OpOf(const Trail& trail, const CallType& type);      // operator or API function; "" for bare work
+std::string KernelOf(const Trail& trail, const CallType& type);  // short name; "" without device work
 
 }  // namespace nl::compare

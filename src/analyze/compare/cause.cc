@@ -46,16 +46,18 @@ constexpr int64_t kSmallCopyBytes = 64 << 10;  // below, a copy to the host is t
 
 }  // namespace
 
-CallFacts FactsOf(const Trail& trail, const Call& c) {
+CallFacts FactsOf(const Trail& trail, uint32_t call) {
   CallFacts f;
+  const CallType& c = trail.Type(call);
   const std::string_view op = trail.Text(c.op), types = trail.Text(c.types);
   f.half = Has(types, "BFloat16") || Has(types, "Half");
   f.fp32 = Has(types, "\"float\"");
   const RunData& data = trail.run->data();
   if (c.kind == CallKind::kCopy) {
-    f.copy_kind = std::string(trail.Text(data.memcpy.kind[c.row]));
-    const std::string_view from = trail.Text(data.memcpy.src_memory[c.row]),
-                           to = trail.Text(data.memcpy.dst_memory[c.row]);
+    const uint32_t row = trail.calls[call].row;
+    f.copy_kind = std::string(trail.Text(data.memcpy.kind[row]));
+    const std::string_view from = trail.Text(data.memcpy.src_memory[row]),
+                           to = trail.Text(data.memcpy.dst_memory[row]);
     for (const std::string_view side : {from, to}) {
       if (Has(side, "ageable")) f.copy_memory = "pageable";
       if (Has(side, "inned")) f.copy_memory = "pinned";
@@ -97,7 +99,7 @@ class Content {
     for (uint32_t i = cluster.first; i < cluster.last; ++i) {
       if (!IsStructural(changes.change[i])) continue;
       const Match& m = al.calls[i];
-      Add(changes.change[i], m.a == kNone ? nullptr : &a.calls[m.a], m.b == kNone ? nullptr : &b.calls[m.b]);
+      Add(changes.change[i], m);
     }
   }
 
@@ -118,12 +120,14 @@ class Content {
   }
 
  private:
-  void Add(uint8_t change, const Call* a, const Call* b) {
-    const Call& any = b != nullptr ? *b : *a;
-    const double ns = Stake(change, a, b);
+  void Add(uint8_t change, const Match& m) {
+    const CallType* const a = m.a == kNone ? nullptr : &a_.Type(m.a);
+    const CallType* const b = m.b == kNone ? nullptr : &b_.Type(m.b);
+    const CallType& any = b != nullptr ? *b : *a;
+    const double ns = Stake(change, m);
     all_ns_ += ns;
-    const CallFacts fa = a == nullptr ? CallFacts() : FactsOf(a_, *a);
-    const CallFacts fb = b == nullptr ? CallFacts() : FactsOf(b_, *b);
+    const CallFacts fa = a == nullptr ? CallFacts() : FactsOf(a_, m.a);
+    const CallFacts fb = b == nullptr ? CallFacts() : FactsOf(b_, m.b);
     const CallFacts& f = b != nullptr ? fb : fa;
     graph_a_ += a != nullptr && a->graph;
     graph_b_ += b != nullptr && b->graph;
@@ -170,12 +174,12 @@ class Content {
   }
 
   // Time that the change concerns. A pair that only got other types or kernels keeps its host time.
-  static double Stake(uint8_t change, const Call* a, const Call* b) {
+  double Stake(uint8_t change, const Match& m) const {
     const bool whole = IsWhole(change);
+    const auto of = [whole](const Costs& c) { return whole ? c.total_ns() : c.busy_ns(); };
     double ns = 1;
-    for (const Call* c : {a, b}) {
-      if (c != nullptr) ns += static_cast<double>(whole ? c->costs.total_ns() : c->costs.busy_ns());
-    }
+    if (m.a != kNone) ns += static_cast<double>(of(a_.costs[m.a]));
+    if (m.b != kNone) ns += static_cast<double>(of(b_.costs[m.b]));
     return ns;
   }
 

@@ -21,7 +21,7 @@ struct CallFacts {
   std::string copy_kind;    // HtoD, DtoH, DtoD of a copy engine's work
   std::string copy_memory;  // "pageable", "pinned"; "": not recorded or not host memory
 };
-CallFacts FactsOf(const Trail& trail, const Call& call);
+CallFacts FactsOf(const Trail& trail, uint32_t call);
 
 struct ClusterCause {
   Cause cause = Cause::kNoise;

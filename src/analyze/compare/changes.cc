@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <unordered_map>
+
+#include "analyze/compare/flat_map.h"
 
 namespace nl::compare {
 
@@ -18,18 +21,21 @@ bool SameInputs(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-uint8_t ChangeOf(const Trail& trail_a, const Call* a, const Trail& trail_b, const Call* b) {
+uint8_t ChangeOf(const Trail& trail_a, const CallType* a, const Trail& trail_b, const CallType* b) {
   if (a == nullptr) return kInserted;
   if (b == nullptr) return kDeleted;
   uint8_t out = 0;
   if (a->op_hash != b->op_hash) out |= kOpChanged;
-  if (a->type_hash != b->type_hash && !SameInputs(trail_a.Text(a->types), trail_b.Text(b->types)))
+  // What one run did not record is not known to differ.
+  const bool typed = !IsNull(a->types) && !IsNull(b->types), shaped = IsNull(a->dims) == IsNull(b->dims);
+  if (typed && a->type_hash != b->type_hash && !SameInputs(trail_a.Text(a->types), trail_b.Text(b->types)))
     out |= kTypeChanged;
   if (a->kernel_hash != b->kernel_hash) out |= kKernelChanged;
   if (a->graph != b->graph && a->kernels > 0) out |= kGraphChanged;
   // A grid says something of the input only while the kernel is the same.
-  const bool shapes = !IsNull(a->dims) || !IsNull(b->dims) || (out & kKernelChanged) == 0;
-  if (shapes && a->shape_hash != b->shape_hash && !SameInputs(trail_a.Text(a->dims), trail_b.Text(b->dims)))
+  const bool shapes = !IsNull(a->dims) || (out & kKernelChanged) == 0;
+  if (shaped && shapes && a->shape_hash != b->shape_hash &&
+      !SameInputs(trail_a.Text(a->dims), trail_b.Text(b->dims)))
     out |= kShapeChanged;
   return out;
 }
@@ -39,15 +45,32 @@ namespace {
 struct Ratio {
   double value, weight;
 };
+// The value with half of the weight at or below it; by narrowing down, without sorting all.
 double WeightedMedian(std::vector<Ratio>& ratios) {
-  std::sort(ratios.begin(), ratios.end(), [](const Ratio& x, const Ratio& y) { return x.value < y.value; });
-  double all = 0, sum = 0;
+  if (ratios.empty()) return 1;
+  double all = 0;
   for (const Ratio& r : ratios) all += r.weight;
-  for (const Ratio& r : ratios) {
-    sum += r.weight;
-    if (2 * sum >= all) return r.value;
+  const auto less = [](const Ratio& x, const Ratio& y) { return x.value < y.value; };
+  double below = 0;  // weight before `from`
+  auto from = ratios.begin(), to = ratios.end();
+  while (to - from > 16) {
+    const auto middle = from + (to - from) / 2;
+    std::nth_element(from, middle, to, less);
+    double weight = below;
+    for (auto it = from; it != middle; ++it) weight += it->weight;
+    if (2 * weight >= all) {
+      to = middle;
+    } else {
+      below = weight;
+      from = middle;
+    }
   }
-  return 1;
+  std::sort(from, to, less);
+  for (auto it = from; it != to; ++it) {
+    below += it->weight;
+    if (2 * below >= all) return it->value;
+  }
+  return (to - 1)->value;
 }
 
 // What was deleted here and inserted there in one pair of segments has only moved.
@@ -56,7 +79,9 @@ void PairMoved(const Trail& a, const Trail& b, Alignment& al) {
   std::vector<uint32_t> segment_of;
   calls.reserve(al.calls.size());
   segment_of.reserve(al.calls.size());
-  const auto same = [](const Call& c) { return HashPair(c.token, HashPair(c.kernel_hash, c.shape_hash)); };
+  const auto same = [](const CallType& c) {
+    return HashPair(c.token, HashPair(c.kernel_hash, c.shape_hash));
+  };
   for (size_t from = 0; from < al.calls.size();) {
     size_t to = from;
     bool deleted = false, inserted = false;
@@ -67,7 +92,7 @@ void PairMoved(const Trail& a, const Trail& b, Alignment& al) {
     std::unordered_map<uint64_t, std::vector<uint32_t>> gone;  // calls of A without partner
     if (deleted && inserted) {
       for (size_t i = to; i-- > from;) {
-        if (al.calls[i].b == kNone) gone[same(a.calls[al.calls[i].a])].push_back(al.calls[i].a);
+        if (al.calls[i].b == kNone) gone[same(a.Type(al.calls[i].a))].push_back(al.calls[i].a);
       }
     }
     std::vector<uint32_t> moved;
@@ -75,7 +100,7 @@ void PairMoved(const Trail& a, const Trail& b, Alignment& al) {
     if (!gone.empty()) {
       for (size_t i = from; i < to; ++i) {
         if (al.calls[i].a != kNone) continue;
-        const auto it = gone.find(same(b.calls[al.calls[i].b]));
+        const auto it = gone.find(same(b.Type(al.calls[i].b)));
         if (it == gone.end() || it->second.empty()) continue;
         partner[al.calls[i].b] = it->second.back();
         moved.push_back(it->second.back());
@@ -107,8 +132,8 @@ std::vector<bool> FindRewritten(const Trail& a, const Trail& b, const Alignment&
   struct Side {
     double ns = 0, changed_ns = 0;
     int64_t calls = 0, changed_calls = 0;
-    void Add(const Call& call, bool changed) {
-      const auto host_ns = static_cast<double>(call.costs.host_ns());
+    void Add(const Costs& costs, bool changed) {
+      const auto host_ns = static_cast<double>(costs.host_ns());
       ns += host_ns;
       ++calls;
       if (changed) changed_ns += host_ns, ++changed_calls;
@@ -122,8 +147,8 @@ std::vector<bool> FindRewritten(const Trail& a, const Trail& b, const Alignment&
   for (uint32_t i = 0; i < al.calls.size(); ++i) {
     const Match& m = al.calls[i];
     const bool changed = IsWhole(change[i]);
-    if (m.a != kNone) in_a[al.segment_of[i]].Add(a.calls[m.a], changed);
-    if (m.b != kNone) in_b[al.segment_of[i]].Add(b.calls[m.b], changed);
+    if (m.a != kNone) in_a[al.segment_of[i]].Add(a.costs[m.a], changed);
+    if (m.b != kNone) in_b[al.segment_of[i]].Add(b.costs[m.b], changed);
   }
   std::vector<bool> out(al.segments.size());
   for (size_t i = 0; i < out.size(); ++i) {
@@ -146,8 +171,7 @@ void FindClusters(const Trail& a, const Trail& b, const Alignment& al, Changes& 
     if (!joins) open = &out.clusters.emplace_back(Cluster{i, i, 0, whole});
     open->last = i + 1;
     const Match& m = al.calls[i];
-    const uint64_t tokens =
-        HashPair(m.a == kNone ? 0 : a.calls[m.a].token, m.b == kNone ? 0 : b.calls[m.b].token);
+    const uint64_t tokens = HashPair(m.a == kNone ? 0 : a.Token(m.a), m.b == kNone ? 0 : b.Token(m.b));
     open->signature = HashPair(open->signature, HashPair(out.change[i], tokens));
   }
 }
@@ -155,12 +179,21 @@ void FindClusters(const Trail& a, const Trail& b, const Alignment& al, Changes& 
 // How far the host's time to kinds of calls is from the drift: the noise of a single place.
 double SpreadOf(const Trail& a, const Trail& b, const Alignment& al, const std::vector<uint8_t>& change,
                 double drift) {
-  std::unordered_map<uint64_t, std::pair<double, double>> kinds;
+  struct Sums {
+    int64_t a = 0, b = 0;
+  };
+  std::vector<Sums> of_type(a.types.size());
   for (uint32_t i = 0; i < al.calls.size(); ++i) {
     if (IsWhole(change[i])) continue;
-    auto& [sum_a, sum_b] = kinds[a.calls[al.calls[i].a].token];
-    sum_a += static_cast<double>(a.calls[al.calls[i].a].elapsed_ns);
-    sum_b += static_cast<double>(b.calls[al.calls[i].b].elapsed_ns);
+    Sums& sums = of_type[a.calls[al.calls[i].a].type];
+    sums.a += a.elapsed_ns[al.calls[i].a];
+    sums.b += b.elapsed_ns[al.calls[i].b];
+  }
+  std::map<uint64_t, std::pair<double, double>> kinds;
+  for (size_t type = 0; type < of_type.size(); ++type) {
+    auto& [sum_a, sum_b] = kinds[a.types[type].token];
+    sum_a += static_cast<double>(of_type[type].a);
+    sum_b += static_cast<double>(of_type[type].b);
   }
   std::vector<Ratio> away;
   for (const auto& [token, sums] : kinds) {
@@ -185,8 +218,8 @@ void FindDrift(const Trail& a, const Trail& b, const Alignment& al, const Change
   for (uint32_t i = 0; i < al.calls.size(); ++i) {
     if (i > 0 && al.segment_of[i] != al.segment_of[i - 1]) close(al.segment_of[i - 1]);
     if (IsWhole(changes.change[i]) || rewritten[al.segment_of[i]]) continue;
-    const auto in_a = static_cast<double>(a.calls[al.calls[i].a].span_ns),
-               in_b = static_cast<double>(b.calls[al.calls[i].b].span_ns);
+    const auto in_a = static_cast<double>(a.span_ns[al.calls[i].a]),
+               in_b = static_cast<double>(b.span_ns[al.calls[i].b]);
     if (in_a <= 0 || in_b <= 0) continue;
     here.push_back({in_b / in_a, std::min(in_a, in_b)});  // one that got slow must not outweigh the others
     all.push_back(here.back());
@@ -206,9 +239,19 @@ Changes FindChanges(const Trail& a, const Trail& b, Alignment& al) {
   PairMoved(a, b, al);
   Changes out;
   out.change.reserve(al.calls.size());
-  for (const Match& m : al.calls)
-    out.change.push_back(
-        ChangeOf(a, m.a == kNone ? nullptr : &a.calls[m.a], b, m.b == kNone ? nullptr : &b.calls[m.b]));
+  std::vector<uint8_t> of_pair;  // by pair of types, in the order they were met
+  FlatMap pair_at;
+  for (const Match& m : al.calls) {
+    if (m.a == kNone || m.b == kNone) {
+      out.change.push_back(m.a == kNone ? kInserted : kDeleted);
+      continue;
+    }
+    const uint32_t type_a = a.calls[m.a].type, type_b = b.calls[m.b].type;
+    const auto next = static_cast<uint32_t>(of_pair.size());
+    const uint32_t at = pair_at.FindOrPut(MixedPair(type_a, type_b), next);
+    if (at == next) of_pair.push_back(ChangeOf(a, &a.types[type_a], b, &b.types[type_b]));
+    out.change.push_back(of_pair[at]);
+  }
   FindClusters(a, b, al, out);
   FindDrift(a, b, al, out, out.drift);
   return out;

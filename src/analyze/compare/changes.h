@@ -21,7 +21,7 @@ enum ChangeBits : uint8_t {
   kGraphChanged = 64    // launched by itself in one run, as part of a CUDA graph in the other
 };
 // Null: the call has no partner.
-uint8_t ChangeOf(const Trail& trail_a, const Call* a, const Trail& trail_b, const Call* b);
+uint8_t ChangeOf(const Trail& trail_a, const CallType* a, const Trail& trail_b, const CallType* b);
 // A change of which the host's time is part.
 inline bool IsWhole(uint8_t change) {
   return (change & (kInserted | kDeleted | kOpChanged | kGraphChanged)) != 0;

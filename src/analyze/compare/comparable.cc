@@ -123,10 +123,14 @@ class Finder {
 
   double ReshapedShare(const std::string& stage) const {
     int64_t pairs = 0, reshaped = 0;
+    std::vector<bool> asked(a_.types.size());
+    for (size_t type = 0; type < asked.size(); ++type) {
+      const CallType& t = a_.types[type];
+      asked[type] = t.stage != kNone && !IsNull(t.dims) && a_.stages[t.stage] == stage;
+    }
     for (uint32_t i = 0; i < al_.calls.size(); ++i) {
       const Match& m = al_.calls[i];
-      if (m.a == kNone || m.b == kNone || a_.calls[m.a].stage == kNone) continue;
-      if (IsNull(a_.calls[m.a].dims) || a_.stages[a_.calls[m.a].stage] != stage) continue;
+      if (m.a == kNone || m.b == kNone || !asked[a_.calls[m.a].type]) continue;
       ++pairs;
       reshaped += (changes_.change[i] & kShapeChanged) != 0;
     }
@@ -163,23 +167,30 @@ class Finder {
     if (!out_.work_text.empty()) return;
     struct Sum {
       int64_t pairs = 0, changed = 0;
-      const Call *a = nullptr, *b = nullptr;
+      uint32_t first = kNone;
     };
     std::map<uint64_t, Sum> labels;
+    uint32_t segment = kNone;
+    Sum* sum = nullptr;
     for (uint32_t i = 0; i < al_.calls.size(); ++i) {
       const Match& m = al_.calls[i];
-      if (m.a == kNone || m.b == kNone || a_.calls[m.a].kind != CallKind::kKernel) continue;
-      Sum& sum = labels[a_.segments[a_.calls[m.a].segment].label];
-      ++sum.pairs;
-      if ((changes_.change[i] & kShapeChanged) == 0 || IsNull(a_.calls[m.a].dims)) continue;
-      ++sum.changed;
-      if (sum.a == nullptr) sum.a = &a_.calls[m.a], sum.b = &b_.calls[m.b];
+      if (m.a == kNone || m.b == kNone || a_.Type(m.a).kind != CallKind::kKernel) continue;
+      if (sum == nullptr || a_.calls[m.a].segment != segment) {
+        segment = a_.calls[m.a].segment;
+        sum = &labels[a_.segments[segment].label];
+      }
+      ++sum->pairs;
+      if ((changes_.change[i] & kShapeChanged) == 0 || IsNull(a_.Type(m.a).dims)) continue;
+      ++sum->changed;
+      if (sum->first == kNone) sum->first = i;
     }
-    for (const auto& [label, sum] : labels) {
-      if (sum.pairs < 10 || 2 * sum.changed < sum.pairs) continue;
-      const std::string a(a_.Text(sum.a->dims).substr(0, 60)), b(b_.Text(sum.b->dims).substr(0, 60));
-      Work(fmt::format("inputs of {} {} -> {}", OpOf(b_, *sum.b), a, b));
-      Differ("shapes of " + (StageOf(b_, *sum.b).empty() ? "the run" : StageOf(b_, *sum.b)), a, b,
+    for (const auto& [label, found] : labels) {
+      if (found.pairs < 10 || 2 * found.changed < found.pairs) continue;
+      const Match& m = al_.calls[found.first];
+      const std::string a(a_.Text(a_.Type(m.a).dims).substr(0, 60)),
+          b(b_.Text(b_.Type(m.b).dims).substr(0, 60)), stage = StageOf(b_, b_.Type(m.b));
+      Work(fmt::format("inputs of {} {} -> {}", OpOf(b_, b_.Type(m.b)), a, b));
+      Differ("shapes of " + (stage.empty() ? "the run" : stage), a, b,
              "the work changed: most calls have other shapes");
       return;
     }

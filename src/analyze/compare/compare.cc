@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
@@ -49,7 +50,7 @@ void DropForeignLabels(Trail& a, Trail& b) {
       lanes.back().last = s.last;
       for (uint32_t i = s.first; i < s.last; ++i) {
         trail->calls[i].segment = static_cast<uint32_t>(lanes.size() - 1);
-        lanes.back().token_hash = HashPair(lanes.back().token_hash, trail->calls[i].token);
+        lanes.back().token_hash = HashPair(lanes.back().token_hash, trail->Token(i));
       }
     }
     trail->segments = std::move(lanes);
@@ -63,12 +64,14 @@ std::vector<ThreadId> FindBackground(const Trail& trail, const std::vector<uint3
   };
   std::map<ThreadId, Sum> threads;
   const HostTree& host = trail.run->facts().Find<TimelineFacts>()->host;
+  ThreadId open = ThreadId::kNull;
+  Sum* sum = nullptr;
   for (uint32_t i = 0; i < trail.calls.size(); ++i) {
-    const Call& c = trail.calls[i];
-    if (c.node == kNone || c.kernels == 0) continue;
-    Sum& sum = threads[host.thread[c.node]];
-    sum.work += c.kernels;
-    if (partner[i] != kNone) sum.matched += c.kernels;
+    const uint32_t node = trail.calls[i].node, kernels = trail.Type(i).kernels;
+    if (node == kNone || kernels == 0) continue;
+    if (sum == nullptr || host.thread[node] != open) sum = &threads[open = host.thread[node]];
+    sum->work += kernels;
+    if (partner[i] != kNone) sum->matched += kernels;
   }
   std::vector<ThreadId> out;
   int64_t matched_elsewhere = 0;
@@ -82,8 +85,13 @@ std::vector<ThreadId> FindBackground(const Trail& trail, const std::vector<uint3
 Status AlignSides(Analysis& run_a, Analysis& run_b, Sides& sides) {
   TrailOptions options_a, options_b;
   for (int round = 0; round < 2; ++round) {
-    NL_ASSIGN(sides.a, BuildTrail(run_a, options_a));
-    NL_ASSIGN(sides.b, BuildTrail(run_b, options_b));
+    auto other =
+        std::async(std::launch::async | std::launch::deferred, [&] { return BuildTrail(run_b, options_b); });
+    Result<Trail> trail_a = BuildTrail(run_a, options_a), trail_b = other.get();
+    if (!trail_a.ok()) return trail_a.error();
+    if (!trail_b.ok()) return trail_b.error();
+    sides.a = std::move(*trail_a);
+    sides.b = std::move(*trail_b);
     PairLanes(sides.a, sides.b);
     DropForeignLabels(sides.a, sides.b);
     CutPeriods(sides.a, sides.b);
@@ -107,7 +115,7 @@ Result<std::vector<bool>> Selected(const Sides& sides, const CompareOptions& opt
   if (options.stage.empty() && !options.step) return out;
   const std::string wanted = options.stage.substr(0, 4) == "LLM@" ? options.stage.substr(4) : options.stage;
   const auto stage_of = [&](const Match& m) {
-    return m.b != kNone ? StageOf(sides.b, sides.b.calls[m.b]) : StageOf(sides.a, sides.a.calls[m.a]);
+    return m.b != kNone ? StageOf(sides.b, sides.b.Type(m.b)) : StageOf(sides.a, sides.a.Type(m.a));
   };
   const Alignment& al = sides.alignment;
   out.assign(al.calls.size(), false);
@@ -153,48 +161,39 @@ class Tables {
   }
 
  private:
-  struct Names {  // rows of one kind of call
-    CompareRow *kernel, *op;
-  };
-
+  // Summed by type first: names are looked up once for each.
   void AddSide(const Trail& trail, bool in_b) {
-    std::unordered_map<uint64_t, Names> names;
-    std::unordered_map<uint32_t, CompareRow*> modules, stages;
+    struct Sum {
+      int64_t count = 0, busy_ns = 0, all_ns = 0;
+    };
+    std::vector<Sum> of_type(trail.types.size());
     const Alignment& al = sides_.alignment;
     for (uint32_t i = 0; i < al.calls.size(); ++i) {
       const uint32_t at = in_b ? al.calls[i].b : al.calls[i].a;
       if (at == kNone || (!only_.empty() && !only_[i])) continue;
-      const Call& c = trail.calls[at];
-      const uint64_t key = HashPair(HashPair(static_cast<uint64_t>(c.kernel), static_cast<uint64_t>(c.op)),
-                                    static_cast<uint64_t>(c.kind));
-      const auto [rows, added] = names.try_emplace(key);
-      if (added) rows->second = NamesOf(trail, c);
-      CompareRow*& module = modules[c.module];
-      if (module == nullptr) module = &modules_[ModuleOf(trail, c)];
-      CompareRow*& stage = stages[c.stage];
-      if (stage == nullptr) stage = &stages_[StageOf(trail, c)];
-      for (CompareRow* row : {rows->second.kernel, rows->second.op, module, stage}) Add(*row, trail, c, in_b);
+      Sum& sum = of_type[trail.calls[at].type];
+      const Costs& costs = trail.costs[at];
+      ++sum.count;
+      sum.busy_ns += costs.busy_ns();
+      sum.all_ns += device_time_ ? costs.busy_ns() : costs.total_ns();
+    }
+    for (size_t i = 0; i < of_type.size(); ++i) {
+      if (of_type[i].count == 0) continue;
+      const CallType& type = trail.types[i];
+      const Sum& sum = of_type[i];
+      const bool end = type.kind == CallKind::kEnd;
+      const std::string kernel = KernelOf(trail, type), op = OpOf(trail, type);
+      const std::string by_kernel = end ? "end of the run" : !kernel.empty() ? kernel : op;
+      const std::string by_op = end ? "end of the run" : !op.empty() ? op : kernel;
+      for (CompareRow* row : {&kernels_[by_kernel], &ops_[by_op], &modules_[ModuleOf(trail, type)],
+                              &stages_[StageOf(trail, type)]}) {
+        (in_b ? row->b_ms : row->a_ms) += trail.Ms(sum.all_ns);
+        (in_b ? row->busy_b_ms : row->busy_a_ms) += trail.Ms(sum.busy_ns);
+        (in_b ? row->count_b : row->count_a) += sum.count;
+      }
     }
   }
 
-  Names NamesOf(const Trail& trail, const Call& c) {
-    static const std::string kEnd = "end of the run";
-    const bool end = c.kind == CallKind::kEnd;
-    const std::string kernel = KernelOf(trail, c), op = OpOf(trail, c);
-    return {&kernels_[end               ? kEnd
-                      : !kernel.empty() ? kernel
-                                        : op],
-            &ops_[end           ? kEnd
-                  : !op.empty() ? op
-                                : kernel]};
-  }
-
-  void Add(CompareRow& row, const Trail& trail, const Call& c, bool in_b) const {
-    const double busy = trail.Ms(c.costs.busy_ns()), all = device_time_ ? busy : trail.Ms(c.costs.total_ns());
-    (in_b ? row.b_ms : row.a_ms) += all;
-    (in_b ? row.busy_b_ms : row.busy_a_ms) += busy;
-    (in_b ? row.count_b : row.count_a) += 1;
-  }
   static void Take(std::map<std::string, CompareRow>& from, std::vector<CompareRow>& to) {
     for (auto& [name, row] : from) {
       row.name = name;
@@ -218,7 +217,7 @@ double MatchedShare(const Trail& trail, const std::vector<Match>& calls, bool in
   for (const Match& m : calls) {
     const uint32_t at = in_b ? m.b : m.a;
     if (at == kNone) continue;
-    const auto ns = static_cast<double>(trail.calls[at].costs.total_ns());
+    const auto ns = static_cast<double>(trail.costs[at].total_ns());
     all += ns;
     if (m.a != kNone && m.b != kNone) matched += ns;
   }
@@ -278,23 +277,26 @@ class TrackMaker {
     item_of.assign(trail.calls.size(), -1);
     const int64_t zero = trail.run->facts().Find<TimelineFacts>()->first_start_ns;
     std::vector<uint32_t> order;
+    order.reserve(trail.calls.size());
     for (uint32_t i = 0; i < trail.calls.size(); ++i) {
-      if (trail.calls[i].end_ns > trail.calls[i].start_ns) order.push_back(i);
+      if (trail.end_ns[i] > trail.start_ns[i]) order.push_back(i);
     }
-    std::sort(order.begin(), order.end(), [&](uint32_t x, uint32_t y) {
-      return std::pair(trail.calls[x].start_ns, x) < std::pair(trail.calls[y].start_ns, y);
-    });
+    const auto earlier = [&](uint32_t x, uint32_t y) {
+      return std::pair(trail.start_ns[x], x) < std::pair(trail.start_ns[y], y);
+    };
     if (order.size() > CompareTrack::kMost) {
+      std::nth_element(order.begin(), order.begin() + CompareTrack::kMost, order.end(), earlier);
       order.resize(CompareTrack::kMost);
       out_.cut = true;
     }
+    std::sort(order.begin(), order.end(), earlier);
     for (const uint32_t i : order) {
-      const Call& c = trail.calls[i];
+      const CallType& c = trail.Type(i);
       item_of[i] = static_cast<int32_t>(to.size());
       const uint32_t place = rank_[of_call[i]];
       const bool noise = all_[place].cause == Cause::kNoise;
-      to.push_back({static_cast<double>(c.start_ns - zero) / 1e6,
-                    static_cast<double>(c.end_ns - c.start_ns) / 1e6,
+      to.push_back({static_cast<double>(trail.start_ns[i] - zero) / 1e6,
+                    static_cast<double>(trail.end_ns[i] - trail.start_ns[i]) / 1e6,
                     NameOf(c.kernels > 0 ? KernelOf(trail, c) : OpOf(trail, c)),
                     noise ? -1 : static_cast<int32_t>(place), -1});
     }
@@ -344,14 +346,23 @@ Result<Comparison> CompareRuns(Analysis& run_a, Analysis& run_b, const CompareOp
 
   Comparison out;
   out.on_host = sides.a.on_host || sides.b.on_host;
+  Prices prices;
+  // On another device everything takes another time: there is no one run to take a change out of.
+  if (only.empty() && !options.device_time && !comparable.no_verdict) {
+    NL_ASSIGN(prices, Prices::Make(run_a, run_b, sides.a, sides.b));
+  }
   Attribution attribution =
-      Attribute(sides.a, sides.b, sides.alignment, changes, comparable.work, options, only);
+      Attribute(sides.a, sides.b, sides.alignment, changes, comparable.work, options, only, prices);
   out.contributions = std::move(attribution.contributions);
   std::vector<uint32_t> place;
   Rank(out.contributions, place);
   out.drift = changes.drift.all;
-  for (Contribution& c : out.contributions)
-    c.text = ExplainContribution(c, sides.a, sides.b, comparable, out.drift);
+  std::vector<double> hidden_ms(place.size());
+  for (size_t i = 0; i < place.size(); ++i) hidden_ms[place[i]] = attribution.hidden_ms[i];
+  for (size_t i = 0; i < hidden_ms.size(); ++i) {
+    Contribution& c = out.contributions[i];
+    c.text = ExplainContribution(c, hidden_ms[i], sides.a, sides.b, comparable, out.drift);
+  }
   Tables(sides, only, options.device_time, out).Fill();
   TrackMaker(sides, attribution, place, out).Fill();
   FindShifts(out);
@@ -372,6 +383,8 @@ Result<Comparison> CompareRuns(Analysis& run_a, Analysis& run_b, const CompareOp
   double explained = 0;
   for (const Contribution& c : out.contributions) explained += c.delta_ms();
   out.residual_ms = out.delta_ms() - explained;
+  constexpr double kDustMs = 1e-6;  // below a nanosecond is how numbers are kept, not time
+  if (std::abs(out.residual_ms) < kDustMs) out.residual_ms = 0;
   out.matched_share_a = MatchedShare(sides.a, sides.alignment.calls, false);
   out.matched_share_b = MatchedShare(sides.b, sides.alignment.calls, true);
   NL_TRY(AddSimilarity(run_a, run_b, options.plain_similarity, out));
@@ -381,7 +394,7 @@ Result<Comparison> CompareRuns(Analysis& run_a, Analysis& run_b, const CompareOp
     out.normal_a_ms = out.wall_a_ms / comparable.units_a;
     out.normal_b_ms = out.wall_b_ms / comparable.units_b;
   }
-  out.verdict = JudgePair(out, comparable);
+  out.verdict = JudgePair(out, hidden_ms, comparable);
   return out;
 }
 

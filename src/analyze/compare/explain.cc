@@ -33,8 +33,16 @@ std::string Named(const std::string& text) { return text.empty() ? "device work"
 
 }  // namespace
 
-std::string ExplainContribution(const Contribution& c, const Trail& a, const Trail& b,
-                                const Comparable& comparable, double drift) {
+namespace {
+
+// Device time beyond what the change does to the wall: the device had time for it.
+double BesideMs(const Contribution& c) {
+  const double busy = c.busy_b_ms - c.busy_a_ms, sign = busy < 0 ? -1 : 1;
+  return std::max(0.0, sign * busy - std::max(0.0, sign * c.delta_ms()));
+}
+
+std::string Sentence(const Contribution& c, const Trail& a, const Trail& b, const Comparable& comparable,
+                     double drift) {
   const std::string place = Place(c), delta = Signed(c.delta_ms());
   const std::string detail = c.detail.empty() ? "" : " (" + c.detail + ")";
   const std::string device = fmt::format("device time {} -> {}", HumanMs(c.busy_a_ms), HumanMs(c.busy_b_ms));
@@ -120,14 +128,31 @@ std::string ExplainContribution(const Contribution& c, const Trail& a, const Tra
   return "";
 }
 
-CompareVerdict JudgePair(const Comparison& c, const Comparable& comparable) {
+}  // namespace
+
+std::string ExplainContribution(const Contribution& c, double hidden_ms, const Trail& a, const Trail& b,
+                                const Comparable& comparable, double drift) {
+  std::string out = Sentence(c, a, b, comparable, drift);
+  const double hidden = hidden_ms != 0 ? std::abs(hidden_ms) : BesideMs(c),
+               busy = std::abs(c.busy_b_ms - c.busy_a_ms);
+  constexpr double kLeastHidden = 1e-3;  // of the wall
+  if (c.cause == Cause::kNoise || hidden < 0.2 * busy ||
+      hidden < kLeastHidden * static_cast<double>(a.wall_ns) / 1e6)
+    return out;
+  return out + fmt::format("; {} of device time is hidden, the device had time for it", HumanMs(hidden));
+}
+
+CompareVerdict JudgePair(const Comparison& c, const std::vector<double>& hidden_ms,
+                         const Comparable& comparable) {
   CompareVerdict out;
   double real = 0, work = 0, host = 0, drift_ms = 0;
-  for (const Contribution& x : c.contributions) {
+  for (size_t i = 0; i < c.contributions.size(); ++i) {
+    const Contribution& x = c.contributions[i];
     if (x.cause == Cause::kNoise) drift_ms += x.delta_ms();
     if (!x.significant) continue;
+    drift_ms += hidden_ms[i];
     const bool host_only = !x.structural && (x.cause == Cause::kHostSlower || x.cause == Cause::kHostFaster);
-    (x.cause == Cause::kWorkChanged ? work : host_only ? host : real) += x.delta_ms();
+    (x.cause == Cause::kWorkChanged ? work : host_only ? host : real) += x.delta_ms() - hidden_ms[i];
   }
   // Beside a large drift, a little more of it here or there is no change of the program.
   constexpr double kLeastOfDrift = 0.2;

@@ -7,9 +7,12 @@
 
 namespace nl::compare {
 
-std::string ExplainContribution(const Contribution& c, const Trail& a, const Trail& b,
+// `hidden_ms`: of its difference, device time that the wall does not show.
+std::string ExplainContribution(const Contribution& c, double hidden_ms, const Trail& a, const Trail& b,
                                 const Comparable& comparable, double drift);
-// Of one pair of runs: what is structural or consistent counts, the host's drift does not.
-CompareVerdict JudgePair(const Comparison& comparison, const Comparable& comparable);
+// Of one pair of runs: what is structural or consistent counts, the host's drift and what is hidden (by
+// contribution) do not.
+CompareVerdict JudgePair(const Comparison& comparison, const std::vector<double>& hidden_ms,
+                         const Comparable& comparable);
 
 }  // namespace nl::compare

@@ -34,6 +34,7 @@ class Overlay {
     NL_ASSIGN(const TimelineFacts* timeline, run.Need<TimelineFacts>());
     NL_ASSIGN(const AttributionFacts* attribution, run.Need<AttributionFacts>());
     const FlameTree tree = BuildFlame(run.data(), *timeline, *attribution);
+    if (!tree.unit.empty()) return {};                     // sums that are no time
     std::vector<uint32_t> frame_of(tree.nodes.size(), 0);  // parents come before children
     for (uint32_t i = 0; i < tree.nodes.size(); ++i) {
       const FlameTree::Node& node = tree.nodes[i];

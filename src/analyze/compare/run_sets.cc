@@ -114,9 +114,13 @@ class RunSets {
     v.confidence = d.confidence;
     v.p_value = std::isnan(d.p_value) ? std::nullopt : std::optional(d.p_value);
     v.more_runs_needed = d.more_runs_needed;
-    v.text =
-        fmt::format("{} runs against {}: wall {:+.2f} % (99 % interval {:+.2f} to {:+.2f} %)",
-                    walls_.a.size(), walls_.b.size(), (d.ratio - 1) * 100, d.ci_low * 100, d.ci_high * 100);
+    // Of two runs a side the interval may be wider than anything it could tell.
+    constexpr double kWidest = 1;
+    const bool of_use = d.ci_high - d.ci_low <= kWidest;
+    v.text = fmt::format(
+        "{} runs against {}: wall {:+.2f} % ({})", walls_.a.size(), walls_.b.size(), (d.ratio - 1) * 100,
+        of_use ? fmt::format("99 % interval {:+.2f} to {:+.2f} %", d.ci_low * 100, d.ci_high * 100)
+               : "too few runs for an interval that is of use");
     if (d.verdict == VerdictClass::kUndecided && d.more_runs_needed)
       v.text += fmt::format("; {} more on each side would settle it", *d.more_runs_needed);
     v.text += ".";

@@ -38,19 +38,21 @@ class LabelCutter {
     uint64_t open_key = 0;
     for (uint32_t i = 0; i < trail_.calls.size(); ++i) {
       Call& call = trail_.calls[i];
+      const CallType& type = trail_.types[call.type];
+      const bool end = type.kind == CallKind::kEnd;
       const uint32_t lane = call.segment;
       const uint32_t range = LabelOf(call);
-      const uint32_t step = range != kNone || call.node == kNone || call.kind == CallKind::kEnd
+      const uint32_t step = range != kNone || call.node == kNone || end || program_.steps.empty()
                                 ? kNone
                                 : program_.StepAt(h_.start_ns[call.node]);
-      const uint64_t key = HashPair(HashPair(lane + 1, range), HashPair(step, call.kind == CallKind::kEnd));
-      if (trail_.segments.empty() || key != open_key) Open(i, lane, range, step, call.kind == CallKind::kEnd);
+      const uint64_t key = HashPair(HashPair(lane + 1, range), HashPair(step, end));
+      if (trail_.segments.empty() || key != open_key) Open(i, lane, range, step, end);
       open_key = key;
       call.segment = static_cast<uint32_t>(trail_.segments.size() - 1);
       Segment& segment = trail_.segments.back();
       segment.last = i + 1;
-      segment.graph = segment.graph || call.graph;
-      segment.token_hash = HashPair(segment.token_hash, call.token);
+      segment.graph = segment.graph || type.graph;
+      segment.token_hash = HashPair(segment.token_hash, type.token);
     }
   }
 
@@ -69,26 +71,39 @@ class LabelCutter {
     return h_.parent[label] == kNone ? kNone : around_[h_.parent[label]];
   }
 
+  // Calls of one label follow each other: counted by stretch.
   void FindLabels() {
     std::unordered_map<uint32_t, size_t> calls, instances;
     std::unordered_set<uint32_t> seen;
-    for (const Call& call : trail_.calls) {
-      if (call.node == kNone) continue;
-      for (uint32_t at = around_[call.node]; at != kNone; at = Outer(at)) {
-        ++calls[static_cast<uint32_t>(h_.name[at])];
+    uint32_t open = kNone;
+    size_t length = 0;
+    const auto close = [&] {
+      for (uint32_t at = open; at != kNone; at = Outer(at)) {
+        calls[static_cast<uint32_t>(h_.name[at])] += length;
         if (seen.insert(at).second) ++instances[static_cast<uint32_t>(h_.name[at])];
       }
+      length = 0;
+    };
+    for (const Call& call : trail_.calls) {
+      const uint32_t label = call.node == kNone ? kNone : around_[call.node];
+      if (label != open) close();
+      open = label;
+      ++length;
     }
+    close();
     for (const auto& [name, count] : calls) {
       if (count >= kFewestCalls * instances[name]) labels_.insert(name);
     }
   }
 
-  uint32_t LabelOf(const Call& call) const {
+  uint32_t LabelOf(const Call& call) {
     if (call.node == kNone) return kNone;
-    uint32_t at = around_[call.node];
+    const uint32_t innermost = around_[call.node];
+    if (innermost == asked_) return answer_;
+    uint32_t at = innermost;
     while (at != kNone && labels_.count(static_cast<uint32_t>(h_.name[at])) == 0) at = Outer(at);
-    return at;
+    asked_ = innermost;
+    return answer_ = at;
   }
 
   void Open(uint32_t first, uint32_t lane, uint32_t range, uint32_t step, bool end) {
@@ -111,13 +126,18 @@ class LabelCutter {
   Trail& trail_;
   std::vector<uint32_t> around_;
   std::unordered_set<uint32_t> labels_;
+  uint32_t asked_ = kNone, answer_ = kNone;  // the innermost label that was last asked for
 };
 
 using TokenCounts = std::unordered_map<uint64_t, uint32_t>;
 
 TokenCounts CountTokens(const Trail& trail, const Segment& s) {
+  std::vector<uint32_t> of_type(trail.types.size(), 0);
+  for (uint32_t i = s.first; i < s.last; ++i) ++of_type[trail.calls[i].type];
   TokenCounts out;
-  for (uint32_t i = s.first; i < s.last; ++i) ++out[trail.calls[i].token];
+  for (size_t type = 0; type < of_type.size(); ++type) {
+    if (of_type[type] > 0) out[trail.types[type].token] += of_type[type];
+  }
   return out;
 }
 
@@ -132,12 +152,12 @@ double Repeats(const Trail& trail, const Segment& s, uint64_t head) {
     calls += to - from;
   };
   for (uint32_t i = s.first; i < s.last; ++i) {
-    if (trail.calls[i].token == head && i > from) {
+    if (trail.Token(i) == head && i > from) {
       close(i);
       hash = 0;
       from = i;
     }
-    hash = HashPair(hash, trail.calls[i].token);
+    hash = HashPair(hash, trail.Token(i));
   }
   close(s.last);
   uint32_t repeated = 0;
@@ -151,8 +171,11 @@ uint64_t FindHead(const Trail& a, const Segment& sa, const Trail& b, const Segme
   const uint32_t most = std::min(sa.last - sa.first, sb.last - sb.first) / 4;
   std::vector<std::pair<uint32_t, uint64_t>> heads;  // by count, then first occurrence
   std::unordered_set<uint64_t> taken;
+  std::vector<bool> seen(a.types.size(), false);
   for (uint32_t i = sa.first; i < sa.last; ++i) {
-    const uint64_t token = a.calls[i].token;
+    if (seen[a.calls[i].type]) continue;
+    seen[a.calls[i].type] = true;
+    const uint64_t token = a.Token(i);
     const auto other = in_b.find(token);
     if (other == in_b.end() || !taken.insert(token).second) continue;
     const uint32_t count = std::min(in_a.at(token), other->second);
@@ -181,13 +204,13 @@ uint64_t FindHead(const Trail& a, const Segment& sa, const Trail& b, const Segme
 std::vector<Segment> CutAt(Trail& trail, const Segment& s, uint64_t head) {
   std::vector<Segment> out;
   for (uint32_t i = s.first; i < s.last; ++i) {
-    if (out.empty() || trail.calls[i].token == head) {
+    if (out.empty() || trail.Token(i) == head) {
       out.push_back(s);
       out.back().first = i;
       out.back().token_hash = 0;
     }
     out.back().last = i + 1;
-    out.back().token_hash = HashPair(out.back().token_hash, trail.calls[i].token);
+    out.back().token_hash = HashPair(out.back().token_hash, trail.Token(i));
   }
   return out;
 }
@@ -219,11 +242,23 @@ using LaneTokens = std::vector<TokenCounts>;  // by lane
 
 LaneTokens CountLanes(const Trail& trail) {
   LaneTokens out;
+  std::vector<uint32_t> of_type(trail.types.size(), 0);
+  const auto close = [&](uint32_t lane) {
+    if (lane == kEndLane) return;
+    if (lane >= out.size()) out.resize(lane + 1);
+    for (size_t type = 0; type < of_type.size(); ++type) {
+      if (of_type[type] > 0) out[lane][trail.types[type].token] += of_type[type];
+    }
+    std::fill(of_type.begin(), of_type.end(), 0);
+  };
+  uint32_t lane = kEndLane;
   for (const Segment& s : trail.segments) {
-    if (s.lane == kEndLane) continue;
-    if (s.lane >= out.size()) out.resize(s.lane + 1);
-    for (uint32_t i = s.first; i < s.last; ++i) ++out[s.lane][trail.calls[i].token];
+    if (s.lane != lane) close(lane);
+    lane = s.lane;
+    if (lane == kEndLane) continue;
+    for (uint32_t i = s.first; i < s.last; ++i) ++of_type[trail.calls[i].type];
   }
+  close(lane);
   return out;
 }
 
@@ -239,26 +274,42 @@ double Alike(const TokenCounts& a, const TokenCounts& b) {
   return static_cast<double>(shared) / static_cast<double>(std::max<uint64_t>({in_a, in_b, 1}));
 }
 
+// The elements of the segments, in the segments' order.
+template <class T>
+void Reorder(const std::vector<Segment>& segments, std::vector<T>& column) {
+  std::vector<T> out;
+  out.reserve(column.size());
+  for (const Segment& s : segments) out.insert(out.end(), column.begin() + s.first, column.begin() + s.last);
+  column = std::move(out);
+}
+
 // Puts the calls and segments in the order of new lanes.
 void MoveLanes(const std::vector<uint32_t>& lane_of, Trail& trail) {
+  bool moved = false;
+  for (uint32_t lane = 0; lane < lane_of.size(); ++lane) moved = moved || lane_of[lane] != lane;
+  if (!moved) return;
   for (Segment& s : trail.segments) {
     if (s.lane != kEndLane) s.lane = lane_of[s.lane];
   }
   std::stable_sort(trail.segments.begin(), trail.segments.end(),
                    [](const Segment& x, const Segment& y) { return x.lane < y.lane; });
-  std::vector<Call> calls;
-  calls.reserve(trail.calls.size());
+  Reorder(trail.segments, trail.calls);
+  Reorder(trail.segments, trail.costs);
+  for (auto* column : {&trail.start_ns, &trail.end_ns, &trail.span_ns, &trail.elapsed_ns})
+    Reorder(trail.segments, *column);
+  uint32_t first = 0;
+  std::vector<uint32_t> place(trail.calls.size());  // by old place
   for (uint32_t k = 0; k < trail.segments.size(); ++k) {
     Segment& s = trail.segments[k];
-    const auto first = static_cast<uint32_t>(calls.size());
     for (uint32_t i = s.first; i < s.last; ++i) {
-      calls.push_back(trail.calls[i]);
-      calls.back().segment = k;
+      place[i] = first + i - s.first;
+      trail.calls[place[i]].segment = k;
     }
+    s.last = first + s.last - s.first;
     s.first = first;
-    s.last = static_cast<uint32_t>(calls.size());
+    first = s.last;
   }
-  trail.calls = std::move(calls);
+  for (uint32_t& call : trail.call_of_work) call = place[call];
 }
 
 }  // namespace

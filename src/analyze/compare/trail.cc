@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "analyze/compare/call_types.h"
 #include "analyze/compare/segments.h"
+#include "analyze/compare/trail_costs.h"
 #include "analyze/facts/accounting.h"
 #include "analyze/feature_parts.h"
 #include "analyze/host_segments.h"
@@ -20,22 +22,6 @@ uint64_t HashText(std::string_view text) {
 }
 
 namespace {
-
-// Hashes of texts by id, worked out when first asked for.
-class TextHashes {
- public:
-  explicit TextHashes(const RunData& data) : data_(data), hash_(data.strings->size(), 0) {}
-  uint64_t Of(StringId id) {
-    if (IsNull(id)) return 0;
-    uint64_t& h = hash_[static_cast<size_t>(id)];
-    if (h == 0) h = HashText(data_.Text(id)) | 1;
-    return h;
-  }
-
- private:
-  const RunData& data_;
-  std::vector<uint64_t> hash_;
-};
 
 bool IsBackground(const std::vector<ThreadId>& background, ThreadId thread) {
   return std::find(background.begin(), background.end(), thread) != background.end();
@@ -54,13 +40,15 @@ class Builder {
         out_(out),
         program_(run.data(), timeline),
         kinds_(run.data()),
-        texts_(run.data()) {
+        types_(program_, out.types) {
     out_.run = &run;
   }
 
   Status Build() {
-    program_.Build();
-    features::InferBlocks(program_);
+    program_.BuildOrder();
+    // Blocks stand in for modules where those were not recorded.
+    const auto placed = [this](const features::LeafOp& l) { return program_.module_of[l.node] != kNone; };
+    if (!std::all_of(program_.leaves.begin(), program_.leaves.end(), placed)) features::InferBlocks(program_);
     out_.wall_ns = t_.wall_ns();
     out_.parts = CountDevices();
     out_.on_host = out_.parts == 0;
@@ -72,9 +60,9 @@ class Builder {
       AddApiCalls();
       Order();
       AddEnd();
-      AddBusy();
-      AddIdle();
+      AddCosts({t_, *idle_, call_of_work_, own_}, out_);
     }
+    if (options_.background.empty()) out_.call_of_work = std::move(call_of_work_);
     CutSegments(t_, program_, out_);
     NameModules();
     return Check();
@@ -90,199 +78,167 @@ class Builder {
     return std::count(worked.begin(), worked.end(), true);
   }
 
-  // ---- calls ----
+  // ---- calls, before they are put in order ----
   void AddWorkCalls() {
     call_of_work_.assign(w_.size(), kNone);
-    out_.calls.reserve(w_.size() + w_.size() / 8);
-    std::vector<uint32_t> call_of_op(h_.size(), kNone);
+    drafts_.reserve(w_.size() + w_.size() / 16 + 1);
     for (const features::LeafOp& leaf : program_.leaves) {
-      call_of_op[leaf.node] = static_cast<uint32_t>(out_.calls.size());
-      Call& call = out_.calls.emplace_back();
-      call.node = leaf.node;
-      call.work = leaf.work;
-      call.module = program_.ModuleOf(leaf);
-      call.family = leaf.family;
-      NameOp(call);
+      CallDraft& draft = drafts_.emplace_back();
+      draft.node = leaf.node;
+      draft.work = leaf.work;
+      draft.module = program_.ModuleOf(leaf);
+      draft.family = leaf.family;
+      draft.op = true;
     }
+    leaves_ = drafts_.size();
+    size_t leaf = 0;
     for (uint32_t i = 0; i < w_.size(); ++i) {
-      uint32_t at = w_.op[i] == kNone ? kNone : call_of_op[w_.op[i]];
-      if (at == kNone) {
-        at = static_cast<uint32_t>(out_.calls.size());
-        Call& call = out_.calls.emplace_back();
-        call.node = w_.launch[i];
-        call.work = i;
-        if (w_.kind[i] == WorkKind::kKernel) call.family = KernelOf(i).family;
-        if (call.node != kNone) call.module = program_.module_of[call.node];
+      auto at = static_cast<uint32_t>(drafts_.size());
+      if (w_.op[i] != kNone) {
+        leaf = LeafOf(w_.op[i], leaf);
+        at = static_cast<uint32_t>(leaf);
+      } else {
+        CallDraft& draft = drafts_.emplace_back();
+        draft.node = w_.launch[i];
+        draft.work = i;
+        if (w_.kind[i] == WorkKind::kKernel) draft.family = t_.KernelNameOf(w_.name[i]).family;
+        if (draft.node != kNone) draft.module = program_.module_of[draft.node];
       }
       call_of_work_[i] = at;
-      AddWork(out_.calls[at], i);
+      AddWork(drafts_[at], i);
     }
-    for (Call& call : out_.calls) FinishWorkCall(call);
-  }
-
-  void NameOp(Call& call) {
-    call.op = h_.name[call.node];
-    call.op_hash = texts_.Of(call.op);
-    const uint32_t row = h_.row[call.node];
-    const auto text = [row](const std::vector<StringId>& column) {
-      return row < column.size() ? column[row] : StringId::kNull;
-    };
-    call.dims = text(data_.op.input_dims);
-    call.types = text(data_.op.input_types);
-    call.shape_hash = texts_.Of(call.dims);
-    call.type_hash = texts_.Of(call.types);
-    call.token = TokenOf(call, row);
-  }
-
-  // Operator and the widths that belong to the model, not to the input.
-  uint64_t TokenOf(const Call& call, uint32_t row) {
-    const uint64_t key = HashPair(static_cast<uint64_t>(call.op), static_cast<uint64_t>(call.dims));
-    const auto [it, added] = tokens_.try_emplace(key);
-    if (!added) return it->second;
-    const features::OpInputs& inputs = program_.InputsOf(row);
-    uint64_t token = call.op_hash;
-    const features::GemmShape gemm = features::GemmShapeOf(data_.Text(call.op), inputs);
-    if (gemm.n > 0 && gemm.batch == 1) {
-      token = HashPair(token, HashPair(static_cast<uint64_t>(gemm.n), static_cast<uint64_t>(gemm.k)));
-    } else if (!inputs.dims.empty()) {
-      token = HashPair(token, HashPair(inputs.dims[0].size(), static_cast<uint64_t>(inputs.LastDim(0))));
+    works_ = drafts_.size();
+    for (CallDraft& draft : drafts_) {
+      const WorkKind kind = w_.kind[draft.work];
+      draft.kind = kind == WorkKind::kKernel   ? CallKind::kKernel
+                   : kind == WorkKind::kMemcpy ? CallKind::kCopy
+                                               : CallKind::kMemset;
+      if (draft.kind != CallKind::kKernel) draft.family = KernelFamily::kCopy;
     }
-    return it->second = token;
   }
 
-  const KernelName& KernelOf(uint32_t work) const { return t_.KernelNameOf(w_.name[work]); }
-
-  // Copies are known by their kind, kernels by the name that all tools spell alike.
-  uint64_t WorkHash(uint32_t work) {
-    const auto [it, added] = work_names_.try_emplace(static_cast<uint32_t>(w_.name[work]));
-    if (added) {
-      it->second = HashText(w_.kind[work] == WorkKind::kKernel ? std::string_view(KernelOf(work).normalized)
-                                                               : data_.Text(w_.name[work]));
-    }
-    return it->second;
+  // Leaves are in the order of their nodes, and so is most of the work.
+  size_t LeafOf(uint32_t node, size_t last) const {
+    const std::vector<features::LeafOp>& leaves = program_.leaves;
+    if (leaves[last].node == node) return last;
+    if (last + 1 < leaves.size() && leaves[last + 1].node == node) return last + 1;
+    const auto it = std::lower_bound(leaves.begin(), leaves.end(), node,
+                                     [](const features::LeafOp& l, uint32_t n) { return l.node < n; });
+    return static_cast<size_t>(it - leaves.begin());
   }
 
-  // The first two words of a kernel's short name: what it computes, not how.
-  uint64_t KinOf(uint32_t work) {
-    const auto [it, added] = kins_.try_emplace(static_cast<uint32_t>(w_.name[work]));
-    if (added) {
-      const std::string& name = KernelOf(work).short_name;
-      const size_t first = name.find(' ');
-      it->second = HashText(name.substr(0, first == std::string::npos ? first : name.find(' ', first + 1)));
-    }
-    return it->second;
-  }
-
-  void AddWork(Call& call, uint32_t work) {
-    call.start_ns = call.kernels == 0 ? w_.start_ns[work] : std::min(call.start_ns, w_.start_ns[work]);
-    call.end_ns = call.kernels == 0 ? w_.end_ns[work] : std::max(call.end_ns, w_.end_ns[work]);
-    ++call.kernels;
-    call.kernel_hash = HashPair(call.kernel_hash, WorkHash(work));
+  void AddWork(CallDraft& draft, uint32_t work) {
+    draft.start_ns = draft.kernels == 0 ? w_.start_ns[work] : std::min(draft.start_ns, w_.start_ns[work]);
+    draft.end_ns = draft.kernels == 0 ? w_.end_ns[work] : std::max(draft.end_ns, w_.end_ns[work]);
+    ++draft.kernels;
+    draft.kernel_hash = HashPair(draft.kernel_hash, types_.WorkHash(work));
     if (w_.kind[work] == WorkKind::kMemcpy) {
       const int64_t bytes = data_.memcpy.bytes[w_.row[work]];
-      if (!IsNull(bytes)) call.bytes += bytes;
+      if (!IsNull(bytes)) draft.bytes += bytes;
     }
     if (w_.kind[work] == WorkKind::kKernel && !IsNull(data_.kernel.graph_id[w_.row[work]]))
-      call.graph = data_.kernel.graph_id[w_.row[work]] != 0;
-  }
-
-  void FinishWorkCall(Call& call) {
-    const WorkKind kind = w_.kind[call.work];
-    call.kind = kind == WorkKind::kKernel   ? CallKind::kKernel
-                : kind == WorkKind::kMemcpy ? CallKind::kCopy
-                                            : CallKind::kMemset;
-    call.kernel = w_.name[call.work];
-    call.row = w_.row[call.work];
-    if (call.kind != CallKind::kKernel) call.family = KernelFamily::kCopy;
-    if (call.node != kNone) {
-      call.stage = program_.stage_of[call.node];
-      if (kind == WorkKind::kKernel) call.span_ns = h_.end_ns[call.node] - h_.start_ns[call.node];
-    }
-    call.kin = HashPair(call.op_hash, static_cast<uint64_t>(call.kind));
-    if (call.op_hash == 0) {
-      call.token = HashPair(call.kernel_hash, 1);
-      call.kin = kind == WorkKind::kKernel ? KinOf(call.work) : call.token;
-    }
-    if (call.shape_hash == 0 && kind == WorkKind::kKernel) {
-      const uint32_t row = w_.row[call.work];
-      call.shape_hash = HashPair(HashPair(static_cast<uint64_t>(data_.kernel.grid_x[row]),
-                                          static_cast<uint64_t>(data_.kernel.grid_y[row])),
-                                 static_cast<uint64_t>(data_.kernel.grid_z[row]));
-    }
+      draft.graph = data_.kernel.graph_id[w_.row[work]] != 0;
   }
 
   // Calls that wait or allocate: part of the program even when they cost nothing.
   void AddApiCalls() {
-    call_of_node_.assign(h_.size(), kNone);
     for (uint32_t i = 0; i < h_.size(); ++i) {
-      if (h_.kind[i] != HostKind::kApi || IsBackground(options_.background, h_.thread[i])) continue;
+      if (h_.kind[i] != HostKind::kApi) continue;
       const ApiKind kind = kinds_.Of(h_.name[i]);
       const bool sync = kind == ApiKind::kSync;
       if (!sync && kind != ApiKind::kAlloc && kind != ApiKind::kBlockingFree) continue;
-      Call& call = out_.calls.emplace_back();
-      call.kind = sync ? CallKind::kSync : CallKind::kAlloc;
-      call.op = h_.name[i];
-      call.op_hash = texts_.Of(call.op);
-      call.token = call.kin = HashPair(call.op_hash, 2);
-      call.node = i;
-      call.start_ns = h_.start_ns[i];
-      call.end_ns = h_.end_ns[i];
-      call.module = program_.module_of[i];
-      call.stage = program_.stage_of[i];
+      if (IsBackground(options_.background, h_.thread[i])) continue;
+      CallDraft& draft = drafts_.emplace_back();
+      draft.kind = sync ? CallKind::kSync : CallKind::kAlloc;
+      draft.node = i;
+      draft.start_ns = h_.start_ns[i];
+      draft.end_ns = h_.end_ns[i];
+      draft.module = program_.module_of[i];
     }
   }
 
-  void Order() {
+  // ---- order ----
+  struct Place {
+    uint64_t key;  // lane, then node; work without a launch by its time
+    uint32_t work, draft;
+    bool operator<(const Place& p) const { return key != p.key ? key < p.key : work < p.work; }
+  };
+
+  // Ranks stay in their order; inside of one, the thread that launches most comes first.
+  std::vector<uint32_t> LaneOfThreads() {
+    ThreadFinder finder(t_.threads);
     std::vector<int64_t> launched(t_.threads.size(), 0);
-    std::unordered_map<int32_t, uint32_t> thread_at;
-    for (uint32_t i = 0; i < t_.threads.size(); ++i)
-      thread_at[static_cast<int32_t>(t_.threads[i].thread)] = i;
-    for (const Call& c : out_.calls) {
-      if (c.node != kNone) launched[thread_at.at(static_cast<int32_t>(h_.thread[c.node]))] += c.kernels;
+    for (const CallDraft& d : drafts_) {
+      if (d.node != kNone) launched[finder.Of(d.node)] += d.kernels;
     }
-    // Ranks stay in their order; inside of one, the thread that launches most comes first.
     std::vector<uint32_t> threads(t_.threads.size());
     for (uint32_t i = 0; i < threads.size(); ++i) threads[i] = i;
     std::stable_sort(threads.begin(), threads.end(), [&](uint32_t a, uint32_t b) {
       const int32_t ra = RankOf(t_.threads[a].thread), rb = RankOf(t_.threads[b].thread);
       return ra != rb ? ra < rb : launched[a] > launched[b];
     });
-    lane_of_thread_.assign(threads.size(), 0);
-    for (uint32_t lane = 0; lane < threads.size(); ++lane) lane_of_thread_[threads[lane]] = lane;
-    const auto lane = [&](const Call& c) {
-      return c.node == kNone ? static_cast<uint32_t>(threads.size()) + w_.stream[c.work]
-                             : lane_of_thread_[thread_at.at(static_cast<int32_t>(h_.thread[c.node]))];
+    std::vector<uint32_t> out(threads.size(), 0);
+    for (uint32_t lane = 0; lane < threads.size(); ++lane) out[threads[lane]] = lane;
+    return out;
+  }
+
+  // Each kind of draft comes nearly in order: sorted by itself where it must be, then merged. Work of one
+  // graph launch has one node: by time.
+  std::vector<Place> Places() {
+    const std::vector<uint32_t> lane_of_thread = LaneOfThreads();
+    const auto threads = static_cast<uint32_t>(lane_of_thread.size());
+    ThreadFinder finder(t_.threads);
+    std::vector<Place> places;
+    places.reserve(drafts_.size());
+    for (uint32_t i = 0; i < drafts_.size(); ++i) {
+      const CallDraft& d = drafts_[i];
+      const uint32_t lane = d.node == kNone ? threads + w_.stream[d.work] : lane_of_thread[finder.Of(d.node)];
+      places.push_back({static_cast<uint64_t>(lane) << 32 | (d.node == kNone ? d.work : d.node), d.work, i});
+    }
+    const auto at = [&](size_t i) { return places.begin() + static_cast<ptrdiff_t>(i); };
+    const auto sort = [](auto from, auto to) {
+      if (!std::is_sorted(from, to)) std::sort(from, to);
     };
-    std::vector<uint32_t> order(out_.calls.size()), rank(out_.calls.size());
-    std::vector<uint64_t> key(out_.calls.size());
-    for (uint32_t i = 0; i < order.size(); ++i) {
-      order[i] = i;
-      const Call& c = out_.calls[i];
-      key[i] = static_cast<uint64_t>(lane(c)) << 32 | (c.node == kNone ? c.work : c.node);
+    sort(at(0), at(leaves_));
+    sort(at(leaves_), at(works_));
+    sort(at(works_), places.end());
+    std::inplace_merge(at(0), at(leaves_), at(works_));
+    std::inplace_merge(at(0), at(works_), places.end());
+    return places;
+  }
+
+  void Order() {
+    const std::vector<Place> places = Places();
+    Reserve(places.size() + 1);
+    std::vector<uint32_t> rank(places.size());
+    uint32_t lane_before = kNone, node_before = kNone;
+    for (const Place& place : places) {
+      const CallDraft& d = drafts_[place.draft];
+      const auto at = static_cast<uint32_t>(out_.calls.size());
+      rank[place.draft] = at;
+      const auto lane = static_cast<uint32_t>(place.key >> 32);  // in the segment's place until those are cut
+      out_.calls.push_back({types_.Of(d), d.node, d.work == kNone ? kNone : w_.row[d.work], lane});
+      out_.start_ns.push_back(d.start_ns);
+      out_.end_ns.push_back(d.end_ns);
+      const bool spans = d.kind == CallKind::kKernel && d.node != kNone;
+      out_.span_ns.push_back(spans ? h_.end_ns[d.node] - h_.start_ns[d.node] : 0);
+      const bool follows = d.node != kNone && node_before != kNone && lane == lane_before;
+      out_.elapsed_ns.push_back(follows ? std::max<int64_t>(0, h_.end_ns[d.node] - h_.end_ns[node_before])
+                                        : 0);
+      lane_before = lane;
+      node_before = d.node;
+      if (d.work == kNone) own_.push_back({d.node, at});
     }
-    // Work of one graph launch has one node: by time.
-    std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-      return key[a] != key[b] ? key[a] < key[b] : out_.calls[a].work < out_.calls[b].work;
-    });
-    std::vector<Call> sorted;
-    sorted.reserve(order.size() + 1);
-    for (uint32_t i = 0; i < order.size(); ++i) {
-      rank[order[i]] = i;
-      sorted.push_back(out_.calls[order[i]]);
-      sorted.back().segment = static_cast<uint32_t>(key[order[i]] >> 32);  // the lane, until segments are cut
-    }
-    out_.calls = std::move(sorted);
-    for (uint32_t i = 1; i < out_.calls.size(); ++i) {
-      Call& call = out_.calls[i];
-      const Call& before = out_.calls[i - 1];
-      if (call.node == kNone || before.node == kNone || call.segment != before.segment) continue;
-      call.elapsed_ns = std::max<int64_t>(0, h_.end_ns[call.node] - h_.end_ns[before.node]);
-    }
+    out_.costs.resize(out_.calls.size());
     for (uint32_t& at : call_of_work_) at = rank[at];
-    for (uint32_t i = 0; i < out_.calls.size(); ++i) {
-      const Call& c = out_.calls[i];
-      if (c.kind == CallKind::kSync || c.kind == CallKind::kAlloc) call_of_node_[c.node] = i;
-    }
+    std::vector<CallDraft>().swap(drafts_);
+  }
+
+  void Reserve(size_t calls) {
+    out_.calls.reserve(calls);
+    out_.costs.reserve(calls);
+    for (auto* column : {&out_.start_ns, &out_.end_ns, &out_.span_ns, &out_.elapsed_ns})
+      column->reserve(calls);
   }
 
   int32_t RankOf(ThreadId thread) const {
@@ -293,96 +249,28 @@ class Builder {
     return data_.process.rank[static_cast<size_t>(process)];
   }
 
+  void AddCall(const Call& call, int64_t start_ns, int64_t end_ns) {
+    out_.calls.push_back(call);
+    out_.costs.emplace_back();
+    out_.start_ns.push_back(start_ns);
+    out_.end_ns.push_back(end_ns);
+    out_.span_ns.push_back(0);
+    out_.elapsed_ns.push_back(0);
+  }
+
   void AddEnd() {
-    Call& end = out_.calls.emplace_back();
+    CallType end;
     end.kind = CallKind::kEnd;
     end.token = end.kin = HashText("end of the run");
-    end.segment = kEndLane;
-  }
-
-  // ---- costs ----
-  void AddBusy() {
-    for (uint32_t device = 0; device < t_.devices.size(); ++device) {
-      std::vector<Interval> covered;  // by the classes before
-      for (size_t c = 0; c < kWorkClasses; ++c) AddBusyOf(device, static_cast<WorkClass>(c), covered);
-    }
-  }
-
-  void AddBusyOf(uint32_t device, WorkClass work, std::vector<Interval>& covered) {
-    std::vector<Interval> mine;
-    int64_t until = INT64_MIN;
-    size_t c = 0;
-    for (uint32_t i = 0; i < w_.size(); ++i) {
-      if (w_.device[i] != device || w_.work[i] != work) continue;
-      int64_t from = std::max(w_.start_ns[i], until);
-      const int64_t to = w_.end_ns[i];
-      if (to <= from) continue;
-      until = to;
-      mine.push_back({from, to});
-      Costs& costs = out_.calls[call_of_work_[i]].costs;
-      while (c > 0 && covered[c - 1].end_ns > from) --c;
-      while (c < covered.size() && covered[c].end_ns <= from) ++c;
-      for (size_t k = c; from < to; ++k) {
-        const int64_t open_until = k < covered.size() ? std::min(covered[k].start_ns, to) : to;
-        if (open_until > from) costs[CostClass::kBusy] += open_until - from;
-        if (k >= covered.size()) break;
-        from = std::max(from, covered[k].end_ns);
-      }
-    }
-    covered.insert(covered.end(), mine.begin(), mine.end());
-    MergeIntervals(covered);
-  }
-
-  void AddIdle() {
-    std::unordered_map<int32_t, uint32_t> thread_at;
-    for (uint32_t i = 0; i < t_.threads.size(); ++i)
-      thread_at[static_cast<int32_t>(t_.threads[i].thread)] = i;
-    std::vector<HostSegments> segments(t_.threads.size());
-    std::vector<uint32_t> last_launch(t_.devices.size(), kNone);
-    std::vector<int64_t> last_end(t_.devices.size(), INT64_MIN);
-    for (uint32_t i = 0; i < w_.size(); ++i) {
-      if (w_.end_ns[i] < last_end[w_.device[i]]) continue;
-      last_end[w_.device[i]] = w_.end_ns[i];
-      last_launch[w_.device[i]] = w_.launch[i];
-    }
-    for (const IdleFacts::Gap& gap : idle_->gaps) {
-      const auto end = static_cast<uint32_t>(out_.calls.size() - 1);
-      const uint32_t call = gap.next == kNone ? end : call_of_work_[gap.next];
-      const uint32_t launch = gap.next == kNone ? last_launch[gap.device] : w_.launch[gap.next];
-      Costs& costs = out_.calls[call].costs;
-      costs[CostClass::kLaunch] += gap.parts.launch_ns;
-      costs[CostClass::kOther] += gap.parts.other_ns;
-      if (launch == kNone) {
-        costs[CostClass::kSync] += gap.parts.sync_ns;
-        costs[CostClass::kUntraced] += gap.parts.host_ns;
-        continue;
-      }
-      const uint32_t thread = thread_at.at(static_cast<int32_t>(h_.thread[launch]));
-      HostSegments& host = segments[thread];
-      if (host.start_ns.empty()) host = CutThread(h_, t_.threads[thread].first, t_.threads[thread].last);
-      const int64_t synced = gap.start_ns + gap.parts.sync_ns;
-      host.Visit(gap.start_ns, synced, [&](uint32_t owner, int64_t ns) {
-        out_.calls[OwnerCall(owner, call)].costs[CostClass::kSync] += ns;
-      });
-      host.Visit(synced, synced + gap.parts.host_ns, [&](uint32_t owner, int64_t ns) {
-        const uint32_t of = OwnerCall(owner, call);
-        out_.calls[of].costs[of == call ? HostClass(owner) : CostClass::kSync] += ns;
-      });
-    }
-  }
-
-  // A blocking or allocating call keeps its own time; everything else is on the way to `call`.
-  uint32_t OwnerCall(uint32_t owner, uint32_t call) const {
-    if (owner == kNone || call_of_node_[owner] == kNone) return call;
-    return call_of_node_[owner];
-  }
-  CostClass HostClass(uint32_t owner) const {
-    if (owner == kNone) return CostClass::kUntraced;
-    if (h_.kind[owner] == HostKind::kOp) return CostClass::kOp;
-    return h_.kind[owner] == HostKind::kApi ? CostClass::kApi : CostClass::kUntraced;
+    out_.types.push_back(end);
+    AddCall({static_cast<uint32_t>(out_.types.size() - 1), kNone, kNone, kEndLane}, 0, 0);
   }
 
   // ---- without device work ----
+  static bool IsTold(const HostTree& h, uint32_t node) {
+    return node != kNone && (h.kind[node] == HostKind::kOp || h.kind[node] == HostKind::kApi);
+  }
+
   void AddHostCalls() {
     size_t busiest = 0;
     int64_t most = -1;
@@ -395,46 +283,29 @@ class Builder {
       if (recorded > most) busiest = threads.size() - 1, most = recorded;
     }
     if (threads.empty()) return AddEnd();
-    Costs waiting;
+    int64_t waiting = 0;
     threads[busiest].Visit(t_.first_start_ns, t_.last_end_ns, [&](uint32_t owner, int64_t ns) {
-      const CostClass c = HostClass(owner);
-      if (c == CostClass::kUntraced) {
-        waiting[c] += ns;
+      if (!IsTold(h_, owner)) {
+        waiting += ns;
         return;
       }
-      if (out_.calls.empty() || out_.calls.back().node != owner) {
-        Call& call = out_.calls.emplace_back();
-        call.kind = CallKind::kHost;
-        call.node = owner;
-        call.start_ns = h_.start_ns[owner];
-        call.end_ns = h_.end_ns[owner];
-        call.module = program_.module_of[owner];
-        call.stage = program_.stage_of[owner];
-        if (h_.kind[owner] == HostKind::kOp) {
-          NameOp(call);
-        } else {
-          call.op = h_.name[owner];
-          call.op_hash = texts_.Of(call.op);
-          call.token = HashPair(call.op_hash, 2);
-        }
-        call.kin = HashPair(call.op_hash, 3);
-        call.segment = 0;
-      }
-      out_.calls.back().costs[c] += ns;
-      out_.calls.back().span_ns += ns;
-      out_.calls.back().costs.Add(waiting);
-      waiting = {};
+      if (out_.calls.empty() || out_.calls.back().node != owner)
+        AddCall({types_.OfHost(owner), owner, kNone, 0}, h_.start_ns[owner], h_.end_ns[owner]);
+      out_.span_ns.back() += ns;
+      out_.costs.back().on_host_ns += ns + waiting;
+      waiting = 0;
     });
     AddEnd();
-    out_.calls.back().costs.Add(waiting);
+    out_.costs.back().on_host_ns += waiting;
   }
 
+  // ---- names ----
   void NameModules() {
     const auto copy = [](const features::NameTable& from, size_t count, std::vector<std::string>& to) {
       for (uint32_t i = 0; i < count; ++i) to.push_back(from.Text(i));
     };
     uint32_t modules = 0, stages = 0;
-    for (const Call& c : out_.calls) {
+    for (const CallType& c : out_.types) {
       if (c.module != kNone) modules = std::max(modules, c.module + 1);
       if (c.stage != kNone) stages = std::max(stages, c.stage + 1);
     }
@@ -446,18 +317,28 @@ class Builder {
   // Where no stage is labelled, the label of the segment is the place.
   void NameStages() {
     std::unordered_map<uint64_t, uint32_t> at;
-    for (Call& c : out_.calls) {
-      const Segment& s = out_.segments[c.segment];
-      if (c.stage != kNone || s.name.empty() || c.kind == CallKind::kEnd) continue;
-      const auto [it, added] = at.try_emplace(s.label, static_cast<uint32_t>(out_.stages.size()));
-      if (added) out_.stages.push_back(s.name);
-      c.stage = it->second;
+    FlatMap placed;  // types with a stage, by type and stage
+    for (const Segment& s : out_.segments) {
+      if (s.name.empty() || s.lane == kEndLane) continue;
+      for (uint32_t i = s.first; i < s.last; ++i) {
+        Call& c = out_.calls[i];
+        if (out_.types[c.type].stage != kNone || out_.types[c.type].kind == CallKind::kEnd) continue;
+        const auto [it, added] = at.try_emplace(s.label, static_cast<uint32_t>(out_.stages.size()));
+        if (added) out_.stages.push_back(s.name);
+        const auto next = static_cast<uint32_t>(out_.types.size());
+        const uint32_t type = placed.FindOrPut(MixedPair(c.type, it->second), next);
+        if (type == next) {
+          out_.types.push_back(CallType(out_.types[c.type]));
+          out_.types.back().stage = it->second;
+        }
+        c.type = type;
+      }
     }
   }
 
   Status Check() const {
     int64_t sum = 0;
-    for (const Call& c : out_.calls) sum += c.costs.total_ns();
+    for (const Costs& c : out_.costs) sum += c.total_ns();
     if (sum == out_.parts * out_.wall_ns) return {};
     return Internal(
         fmt::format("the calls of a run cost {} ns, its wall is {} x {} ns", sum, out_.parts, out_.wall_ns));
@@ -472,10 +353,11 @@ class Builder {
   Trail& out_;
   features::Program program_;
   ApiKinds kinds_;
-  TextHashes texts_;
-  std::unordered_map<uint64_t, uint64_t> tokens_;
-  std::unordered_map<uint32_t, uint64_t> work_names_, kins_;
-  std::vector<uint32_t> call_of_work_, call_of_node_, lane_of_thread_;
+  CallTypes types_;
+  std::vector<CallDraft> drafts_;       // operators with work, work without an operator, API calls
+  size_t leaves_ = 0, works_ = 0;       // where the second and the third of them begin
+  std::vector<uint32_t> call_of_work_;  // a draft, then a call
+  std::vector<CostInput::Own> own_;
 };
 
 // The timeline without the work that `background` threads launched.

@@ -11,9 +11,11 @@
 //   blocking and allocating calls to those.
 // So the costs of all calls sum to devices x wall. A run without device work is told by
 // the host thread with the most recorded time.
-// Thread rule: read-only once built. Ownership: refers to the run's columns and timeline.
+// Runs repeat themselves: what depends on the contents of a call alone is kept once, in its
+// type, and worked out once; a call is a type, a place and its times, in columns.
+// Thread rule: read-only once built; two runs may be built by two threads at once.
+// Ownership: refers to the run's columns and timeline.
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -25,39 +27,27 @@
 
 namespace nl::compare {
 
-enum class CostClass : uint8_t {
-  kBusy,      // the device worked
-  kLaunch,    // inside the launch and its latency
-  kOp,        // host inside a framework op
-  kApi,       // host inside an API call
-  kUntraced,  // host in Python, in a labelled range, or where nothing was recorded
-  kSync,      // waiting for the device, or between nodes of a graph
-  kOther,     // not explained
-};
-inline constexpr size_t kCostClasses = 7;
+// A call's share of the wall, by what a change of it may come from.
 struct Costs {
-  std::array<int64_t, kCostClasses> ns{};
-  int64_t& operator[](CostClass c) { return ns[static_cast<size_t>(c)]; }
-  int64_t operator[](CostClass c) const { return ns[static_cast<size_t>(c)]; }
-  int64_t busy_ns() const { return ns[0]; }
-  int64_t idle_ns() const { return total_ns() - ns[0]; }
-  int64_t host_ns() const {  // what a slower or faster host changes
-    return (*this)[CostClass::kLaunch] + (*this)[CostClass::kOp] + (*this)[CostClass::kApi] +
-           (*this)[CostClass::kUntraced];
-  }
-  int64_t total_ns() const {
-    int64_t sum = 0;
-    for (const int64_t part : ns) sum += part;
-    return sum;
-  }
+  int64_t work_ns = 0;     // the device worked
+  int64_t on_host_ns = 0;  // it waited for the host: launch, operator, API, Python
+  int64_t waited_ns = 0;   // it waited for something else: a wake-up, a node of a graph, unknown
+
+  int64_t busy_ns() const { return work_ns; }
+  int64_t host_ns() const { return on_host_ns; }  // what a slower or faster host changes
+  int64_t idle_ns() const { return on_host_ns + waited_ns; }
+  int64_t total_ns() const { return work_ns + on_host_ns + waited_ns; }
   void Add(const Costs& c) {
-    for (size_t i = 0; i < kCostClasses; ++i) ns[i] += c.ns[i];
+    work_ns += c.work_ns;
+    on_host_ns += c.on_host_ns;
+    waited_ns += c.waited_ns;
   }
 };
 
 enum class CallKind : uint8_t { kKernel, kCopy, kMemset, kSync, kAlloc, kHost, kEnd };
 
-struct Call {
+// What calls with the same contents at the same place of the model have in common.
+struct CallType {
   // Equal for what does the same: operator, width of its first input, weights of a product;
   // or kernel name where no operator was recorded. Not of batch, length, type or kernel.
   uint64_t token = 0;
@@ -68,20 +58,21 @@ struct Call {
   uint64_t type_hash = 0;    // of input types
   StringId op = StringId::kNull, kernel = StringId::kNull;  // kernel: its longest work item
   StringId dims = StringId::kNull, types = StringId::kNull;
-  uint32_t node = kNone;  // in the host tree
-  uint32_t work = kNone;  // longest work item, while the trail is built
-  uint32_t row = kNone;   // of that item in the table of its kind
-  uint32_t segment = kNone, module = kNone, stage = kNone;
-  uint32_t kernels = 0;              // work items
-  int64_t bytes = 0;                 // copied
-  int64_t start_ns = 0, end_ns = 0;  // of its device work; of itself without any
-  int64_t span_ns = 0;               // its operator's, else its launch's, on the host
-  int64_t elapsed_ns = 0;            // on the host since the call before it, whether the device waited or not
+  uint32_t module = kNone, stage = kNone;
+  uint32_t kernels = 0;  // work items
+  int64_t bytes = 0;     // copied
   CallKind kind = CallKind::kKernel;
   KernelFamily family = KernelFamily::kOther;
   bool graph = false;  // launched as part of a CUDA graph
-  Costs costs;
 };
+
+struct Call {
+  uint32_t type = 0;      // in Trail::types
+  uint32_t node = kNone;  // in the host tree
+  uint32_t row = kNone;   // of its longest work item in the table of its kind
+  uint32_t segment = kNone;
+};
+static_assert(sizeof(Call) == 16);
 
 // A stretch of calls inside one instance of a label (a decode step, ProfilerStep#3), or one
 // period of a repeating sequence.
@@ -98,15 +89,24 @@ inline constexpr uint32_t kEndLane = kNone;
 
 struct Trail {
   const Analysis* run = nullptr;
+  std::vector<CallType> types;
   std::vector<Call> calls;
+  // By call:
+  std::vector<Costs> costs;
+  std::vector<int64_t> start_ns, end_ns;  // of its device work; of itself without any
+  std::vector<int64_t> span_ns;           // its operator's, else its launch's, on the host
+  std::vector<int64_t> elapsed_ns;  // on the host since the call before it, whether the device waited or not
+  std::vector<uint32_t> call_of_work;  // by DeviceWork of the run; empty where some of it was left out
   std::vector<Segment> segments;
-  std::vector<std::string> modules, stages;  // names by Call::module and Call::stage
+  std::vector<std::string> modules, stages;  // names by CallType::module and CallType::stage
   int64_t wall_ns = 0;
   int64_t parts = 1;              // walls that the costs sum to: devices, or 1 host thread
   bool on_host = false;           // no device work was recorded
   int64_t background_ns = 0;      // device time of the threads left out
   std::string background_kernel;  // the longest of them
 
+  const CallType& Type(uint32_t call) const { return types[calls[call].type]; }
+  uint64_t Token(uint32_t call) const { return types[calls[call].type].token; }
   double Ms(int64_t ns) const { return static_cast<double>(ns) / 1e6 / static_cast<double>(parts); }
   std::string_view Text(StringId id) const { return run->data().Text(id); }
 };

@@ -75,10 +75,10 @@ TEST(Trail, CostsSumToTheWallOfEveryDevice) {
     const Result<Trail> trail = BuildTrail(analysis);
     ASSERT_TRUE(trail.ok()) << "round " << round << ": " << trail.error().ToString();
     int64_t all = 0, busy = 0, devices = 0;
-    for (const Call& c : trail->calls) {
-      all += c.costs.total_ns();
-      busy += c.costs.busy_ns();
-      for (const int64_t part : c.costs.ns) EXPECT_GE(part, 0);
+    for (const Costs& c : trail->costs) {
+      all += c.total_ns();
+      busy += c.busy_ns();
+      for (const int64_t part : {c.work_ns, c.on_host_ns, c.waited_ns}) EXPECT_GE(part, 0);
     }
     const TimelineFacts& timeline = **analysis.Need<TimelineFacts>();
     const int64_t union_ns = BusyNs(timeline, devices);
@@ -120,12 +120,12 @@ TEST(Trail, AGapBelongsToTheCallThatEndsIt) {
   const Result<Trail> trail = BuildTrail(analysis);
   ASSERT_TRUE(trail.ok()) << trail.error().ToString();
   ASSERT_EQ(trail->calls.size(), 3u) << "two operators and the end";
-  EXPECT_EQ(trail->Text(trail->calls[0].op), "aten::first");
-  EXPECT_EQ(trail->calls[0].costs.busy_ns(), 10'000);
-  EXPECT_EQ(trail->calls[0].costs.idle_ns(), 5'000);
-  EXPECT_EQ(trail->calls[1].costs.busy_ns(), 7'000);
-  EXPECT_EQ(trail->calls[1].costs.idle_ns(), 25'000);
-  EXPECT_EQ(trail->calls[2].costs.total_ns(), 0);
+  EXPECT_EQ(trail->Text(trail->Type(0).op), "aten::first");
+  EXPECT_EQ(trail->costs[0].busy_ns(), 10'000);
+  EXPECT_EQ(trail->costs[0].idle_ns(), 5'000);
+  EXPECT_EQ(trail->costs[1].busy_ns(), 7'000);
+  EXPECT_EQ(trail->costs[1].idle_ns(), 25'000);
+  EXPECT_EQ(trail->costs[2].total_ns(), 0);
 }
 
 }  // namespace

@@ -53,10 +53,10 @@ TEST(CompareTruth, ThePlantedCauseComesFirst) {
   EXPECT_GE(100 * m.first, 95 * m.pairs) << m.first << " of " << m.pairs << "\n" << m.missed;
 }
 
-// The wish is 95 %; docs/compare.md says what is missing.
+// Of all pairs 95 % (compare_truth --exact); those picked here have more of the hard ones.
 TEST(CompareTruth, WithoutNoiseTheSizeIsRight) {
   const Marks m = Measure(CaseList().Singles(), 9, 1, false);
-  EXPECT_GE(100 * m.sized, 85 * m.pairs) << m.sized << " of " << m.pairs << "\n" << m.missed;
+  EXPECT_GE(100 * m.sized, 92 * m.pairs) << m.sized << " of " << m.pairs << "\n" << m.missed;
 }
 
 TEST(CompareTruth, OfTwoCausesBothAreAmongTheFirstThree) {

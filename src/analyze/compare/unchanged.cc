@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <unordered_map>
+
+#include "analyze/compare/flat_map.h"
 
 namespace nl::compare {
 
@@ -50,12 +53,6 @@ struct Instances {
     const double error = std::sqrt(squares / static_cast<double>(n) / static_cast<double>(n - 1));
     return error <= 0 ? (mean == 0 ? 1 : 0) : TwoSided(mean / error);
   }
-  // Share of the instances that moved the way their sum did.
-  double Agreeing() const {
-    size_t same = 0;
-    for (const double e : each) same += (e > 0) == (excess > 0) && e != 0;
-    return static_cast<double>(same) / static_cast<double>(each.size());
-  }
   // The typical instance times their number: one stall, however long, does not show in it.
   double Typical() {
     const auto n = static_cast<double>(each.size());
@@ -69,80 +66,102 @@ class Judge {
     wall_ns_ = static_cast<double>(std::max(in.a.parts * in.a.wall_ns, in.b.parts * in.b.wall_ns));
   }
 
-  const Call& A(uint32_t i) const { return in_.a.calls[in_.alignment.calls[i].a]; }
-  const Call& B(uint32_t i) const { return in_.b.calls[in_.alignment.calls[i].b]; }
+  uint32_t CallA(uint32_t i) const { return in_.alignment.calls[i].a; }
+  uint32_t CallB(uint32_t i) const { return in_.alignment.calls[i].b; }
+  const CallType& A(uint32_t i) const { return in_.a.Type(CallA(i)); }
+  const Costs& CostsA(uint32_t i) const { return in_.a.costs[CallA(i)]; }
+  const Costs& CostsB(uint32_t i) const { return in_.b.costs[CallB(i)]; }
   bool Counts(uint32_t i) const { return in_.only.empty() || in_.only[i]; }
-
-  template <class Key>
-  static std::vector<Verdicted> Group(const std::vector<uint32_t>& pairs, const Key& key) {
-    std::unordered_map<uint64_t, uint32_t> at;
-    std::vector<Verdicted> out;
-    for (const uint32_t i : pairs) {
-      const auto [it, added] = at.try_emplace(key(i), static_cast<uint32_t>(out.size()));
-      if (added) out.emplace_back();
-      out[it->second].pairs.push_back(i);
-    }
-    return out;
-  }
 
   // Which call of its segment: the same in every step of a loop.
   uint64_t Position(uint32_t i) const {
-    const uint32_t call = in_.alignment.calls[i].b;
+    const uint32_t call = CallB(i);
     const Segment& s = in_.b.segments[in_.b.calls[call].segment];
-    return HashPair(HashPair(s.label, s.lane), HashPair(call - s.first, in_.b.calls[call].token));
+    return HashPair(HashPair(s.label, s.lane), HashPair(call - s.first, in_.b.Token(call)));
   }
   // The call with those before it, which tell one use of an operator from another: the same in every layer.
   uint64_t Context(uint32_t i) const {
-    uint64_t h = HashPair(B(i).stage, in_.b.segments[B(i).segment].label);
-    const uint32_t call = in_.alignment.calls[i].b;
+    const uint32_t call = CallB(i), segment = in_.b.calls[call].segment;
+    uint64_t h = HashPair(in_.b.Type(call).stage, in_.b.segments[segment].label);
     for (uint32_t back = 0; back < 4 && back <= call; ++back) {
-      const Call& c = in_.b.calls[call - back];
-      if (c.segment == in_.b.calls[call].segment) h = HashPair(h, c.token);
+      if (in_.b.calls[call - back].segment == segment) h = HashPair(h, in_.b.Token(call - back));
     }
     return h;
   }
-  uint64_t Kind(uint32_t i) const {
-    const Call& c = A(i);
+  static uint64_t KindOf(const CallType& c) {
     return HashPair(HashPair(c.stage, c.module), HashPair(c.token, c.kernel_hash));
   }
 
-  void Device(Verdicted& group) const {
+  // Sums of one group, made in the order of the calls: most groups need nothing else to be told off.
+  struct Sums {
+    double a = 0, b = 0, excess = 0;
+    double elapsed_a = 0, elapsed_b = 0, elapsed_expected = 0;
+    uint32_t pairs = 0, counted = 0, rising = 0, falling = 0;
+    uint32_t first = kNone, segment = kNone;
+    bool once = true;  // all in one segment
+
+    void Add(double in_a, double in_b, double expected) {
+      a += in_a;
+      b += in_b;
+      excess += in_b - expected;
+      ++counted;
+      rising += in_b > expected;
+      falling += in_b < expected;
+    }
+    bool Agree() const {
+      return static_cast<double>(excess > 0 ? rising : falling) >= kAgreeing * static_cast<double>(counted);
+    }
+  };
+
+  void AddDevice(uint32_t i, Sums& to) const {
+    const auto a = static_cast<double>(CostsA(i).busy_ns());
+    to.Add(a, static_cast<double>(CostsB(i).busy_ns()), a);
+  }
+  bool DeviceMayDiffer(const Sums& s) const {
+    const double least = in_.device_time ? kLeastOfBusy * busy_ns_ : kLeastOfWall * wall_ns_;
+    if (s.counted < kFewest || s.a <= 0 || s.b <= 0 || std::abs(s.excess) < least) return false;
+    return std::abs(std::log(s.b / s.a)) >= kLeastRatio && s.Agree();
+  }
+  void Device(Verdicted& group, const Sums& sums) const {
+    group.delta_ns = static_cast<int64_t>(sums.excess);
     Instances all;
     for (const uint32_t i : group.pairs) {
       if (!Counts(i)) continue;
-      const auto a = static_cast<double>(A(i).costs.busy_ns());
-      all.Add(a, static_cast<double>(B(i).costs.busy_ns()), a);
+      const auto a = static_cast<double>(CostsA(i).busy_ns());
+      all.Add(a, static_cast<double>(CostsB(i).busy_ns()), a);
     }
-    group.delta_ns = group.excess_ns = static_cast<int64_t>(all.excess);
-    group.base_ns = static_cast<int64_t>(all.sum_a);
-    const double least = in_.device_time ? kLeastOfBusy * busy_ns_ : kLeastOfWall * wall_ns_;
-    if (all.each.size() < kFewest || all.sum_a <= 0 || all.sum_b <= 0 || std::abs(all.excess) < least) return;
-    if (std::abs(std::log(all.sum_b / all.sum_a)) < kLeastRatio || all.Agreeing() < kAgreeing) return;
     group.p_value = all.TrimmedP();
     group.significant = group.p_value < 1e-4;
   }
 
-  void Host(Verdicted& group) const {
+  double ExpectedNs(uint32_t i, double in_a) const {
+    return in_a * in_.drift.by_segment[in_.alignment.segment_of[i]];
+  }
+  void AddHost(uint32_t i, Sums& to) const {
+    const auto a = static_cast<double>(CostsA(i).host_ns());
+    to.Add(a, static_cast<double>(CostsB(i).host_ns()), ExpectedNs(i, a));
+    const auto elapsed = static_cast<double>(in_.a.elapsed_ns[CallA(i)]);
+    to.elapsed_a += elapsed;
+    to.elapsed_b += static_cast<double>(in_.b.elapsed_ns[CallB(i)]);
+    to.elapsed_expected += ExpectedNs(i, elapsed);
+  }
+  bool HostMayDiffer(const Sums& s) const {
+    // A host that is much faster or slower as a whole is not so everywhere alike.
+    const double least = std::max((s.once ? kLeastOfWallOnce : kLeastOfWall) * wall_ns_,
+                                  kLeastOfDrift * std::abs(in_.drift.all - 1) * wall_ns_);
+    if (s.counted < kFewest || std::abs(s.excess) < least) return false;
+    return (s.b > s.a) == (s.excess > 0) && IsLocal(s) && s.Agree();
+  }
+  void Host(Verdicted& group, const Sums& sums) const {
+    group.delta_ns = static_cast<int64_t>(sums.b - sums.a);
     Instances all;
-    bool once = true;
     for (const uint32_t i : group.pairs) {
       if (!Counts(i)) continue;
-      const auto a = static_cast<double>(A(i).costs.host_ns());
-      const uint32_t segment = in_.alignment.segment_of[i];
-      all.Add(a, static_cast<double>(B(i).costs.host_ns()), a * in_.drift.by_segment[segment]);
-      once = once && segment == in_.alignment.segment_of[group.pairs.front()];
+      const auto a = static_cast<double>(CostsA(i).host_ns());
+      all.Add(a, static_cast<double>(CostsB(i).host_ns()), ExpectedNs(i, a));
     }
-    group.delta_ns = static_cast<int64_t>(all.sum_b - all.sum_a);
-    group.excess_ns = static_cast<int64_t>(all.excess);
-    // A host that is much faster or slower as a whole is not so everywhere alike.
-    const double least = std::max((once ? kLeastOfWallOnce : kLeastOfWall) * wall_ns_,
-                                  kLeastOfDrift * std::abs(in_.drift.all - 1) * wall_ns_);
-    if (all.each.size() < kFewest || std::abs(all.excess) < least) return;
-    if ((all.sum_b > all.sum_a) != (all.excess > 0)) return;
-    if (!IsLocal(group, all, once)) return;
     const double typical = all.Typical();
     if (typical * all.excess <= 0 || std::abs(typical) < 0.3 * std::abs(all.excess)) return;
-    if (all.Agreeing() < kAgreeing) return;
     group.p_value = all.TrimmedP();
     group.significant = group.p_value < 1e-3;
   }
@@ -150,85 +169,143 @@ class Judge {
   // Did the host take longer to get there, beyond its drift and beyond what other kinds of calls are off it?
   // A gap of the device grows by more than the drift where the host was only just ahead: that alone says
   // nothing.
-  bool IsLocal(const Verdicted& group, const Instances& gaps, bool once) const {
-    double a = 0, b = 0, expected = 0;
-    for (const uint32_t i : group.pairs) {
-      if (!Counts(i)) continue;
-      a += static_cast<double>(A(i).elapsed_ns);
-      b += static_cast<double>(B(i).elapsed_ns);
-      expected += static_cast<double>(A(i).elapsed_ns) * in_.drift.by_segment[in_.alignment.segment_of[i]];
-    }
-    if (a <= 0 || b <= 0) a = expected = gaps.sum_a, b = gaps.sum_b;  // launches were not recorded
+  bool IsLocal(const Sums& s) const {
+    double a = s.elapsed_a, b = s.elapsed_b, expected = s.elapsed_expected;
+    if (a <= 0 || b <= 0) a = expected = s.a, b = s.b;  // launches were not recorded
     const double more = b - expected;
-    if (more * gaps.excess <= 0 || std::abs(more) < 0.5 * std::abs(gaps.excess)) return false;
+    if (more * s.excess <= 0 || std::abs(more) < 0.5 * std::abs(s.excess)) return false;
     const double off = std::abs(std::log(std::max(b, 1.0) / std::max(expected, 1.0)));
-    return off >= std::max(once ? 1.1 : 0.2, 4 * in_.drift.spread);
+    return off >= std::max(s.once ? 1.1 : 0.2, 4 * in_.drift.spread);
   }
 
-  // First each place of a loop by itself, then what is left by kind: a change in one layer is seen as one in
-  // all.
-  template <class Test, class Key, class Same, class Size>
-  std::vector<Verdicted> TwoRounds(const std::vector<uint32_t>& pairs, const Key& kind, const Same& same,
-                                   const Size& size, const Test& test) const {
-    std::vector<Verdicted> out;
-    std::vector<uint32_t> rest;
-    for (Verdicted& group : Group(pairs, [this](uint32_t i) { return Position(i); })) {
-      if (group.pairs.size() >= kFewest) test(group);
-      if (group.significant) {
-        out.push_back(std::move(group));
-      } else {
-        rest.insert(rest.end(), group.pairs.begin(), group.pairs.end());
-      }
+  // Pairs by key.
+  struct Round {
+    std::vector<uint32_t> group_of;  // by place in the list of pairs
+    std::vector<Sums> sums;          // by group
+  };
+  template <class Key, class Add>
+  Round Gather(const std::vector<uint32_t>& pairs, const Key& key, const Add& add) const {
+    Round out;
+    out.group_of.reserve(pairs.size());
+    FlatMap at;
+    for (const uint32_t i : pairs) {
+      const uint32_t group = at.FindOrPut(key(i), static_cast<uint32_t>(out.sums.size()));
+      if (group == out.sums.size()) out.sums.emplace_back();
+      out.group_of.push_back(group);
+      Sums& sums = out.sums[group];
+      ++sums.pairs;
+      const uint32_t segment = in_.alignment.segment_of[i];
+      if (sums.first == kNone) sums.first = i, sums.segment = segment;
+      sums.once = sums.once && segment == sums.segment;
+      if (Counts(i)) add(i, sums);
     }
-    std::sort(rest.begin(), rest.end());
-    for (Verdicted& group : Group(rest, kind)) {
-      test(group);
-      out.push_back(std::move(group));
-    }
-    TakeKindred(out, same, size);
     return out;
   }
 
-  // Calls too few to tell (one prefill, the first of a loop) that do what calls of the same kind were found
-  // to do.
-  // `size` of a group: what must be alike.
-  template <class Same, class Size>
-  void TakeKindred(std::vector<Verdicted>& groups, const Same& same, const Size& size) const {
-    struct Found {
-      double p_value = 1;
-      std::vector<double> sizes;
-    };
-    const auto key = [&same](const Verdicted& group) { return same(group.pairs.front()); };
-    std::unordered_map<uint64_t, Found> found;
-    for (const Verdicted& group : groups) {
-      if (!group.significant) continue;
-      Found& to = found[key(group)];
-      to.sizes.push_back(size(group));
-      to.p_value = std::min(to.p_value, group.p_value);
+  // The groups that `wanted` names, with their pairs.
+  template <class Wanted>
+  static std::vector<std::pair<uint32_t, Verdicted>> Take(const std::vector<uint32_t>& pairs,
+                                                          const Round& round, const Wanted& wanted) {
+    std::vector<uint32_t> place(round.sums.size(), kNone);
+    std::vector<std::pair<uint32_t, Verdicted>> out;
+    for (uint32_t group = 0; group < round.sums.size(); ++group) {
+      if (!wanted(group)) continue;
+      place[group] = static_cast<uint32_t>(out.size());
+      out.emplace_back(group, Verdicted()).second.pairs.reserve(round.sums[group].pairs);
     }
-    for (Verdicted& group : groups) {
-      const auto it = group.significant ? found.end() : found.find(key(group));
-      if (it == found.end()) continue;
-      const double here = size(group);
+    if (out.empty()) return out;
+    for (size_t k = 0; k < pairs.size(); ++k) {
+      const uint32_t at = place[round.group_of[k]];
+      if (at != kNone) out[at].second.pairs.push_back(pairs[k]);
+    }
+    return out;
+  }
+
+  // First each place of a loop by itself, then what is left by kind: a change in one layer is seen as one in
+  // all. `may` differ by its sums: then `test` looks at the instances. `same` and `size`: see TakeKindred.
+  template <class Key, class Add, class May, class Test, class Same, class Size>
+  std::vector<Verdicted> TwoRounds(const std::vector<uint32_t>& pairs, const Key& kind, const Add& add,
+                                   const May& may, const Test& test, const Same& same,
+                                   const Size& size) const {
+    std::vector<Verdicted> out;
+    std::unordered_map<uint64_t, Found> found;
+    const auto keep = [&](Verdicted& group, const Sums& sums) {
+      Found& to = found[same(sums.first)];
+      to.sizes.push_back(size(sums));
+      to.p_value = std::min(to.p_value, group.p_value);
+      out.push_back(std::move(group));
+    };
+    const Round places = Gather(
+        pairs, [this](uint32_t i) { return Position(i); }, add);
+    std::vector<bool> significant(places.sums.size(), false);
+    for (auto& [at, group] : Take(pairs, places, [&](uint32_t g) { return may(places.sums[g]); })) {
+      test(group, places.sums[at]);
+      significant[at] = group.significant;
+      if (group.significant) keep(group, places.sums[at]);
+    }
+    std::vector<uint32_t> left;
+    if (!out.empty()) {
+      for (size_t k = 0; k < pairs.size(); ++k) {
+        if (!significant[places.group_of[k]]) left.push_back(pairs[k]);
+      }
+    }
+    const std::vector<uint32_t>& rest = out.empty() ? pairs : left;
+    const Round kinds = Gather(rest, kind, add);
+    significant.assign(kinds.sums.size(), false);
+    for (auto& [at, group] : Take(rest, kinds, [&](uint32_t g) { return may(kinds.sums[g]); })) {
+      test(group, kinds.sums[at]);
+      significant[at] = group.significant;
+      if (group.significant) keep(group, kinds.sums[at]);
+    }
+    if (!found.empty()) TakeKindred(rest, kinds, significant, found, same, size, out);
+    return out;
+  }
+
+  struct Found {
+    double p_value = 1;
+    std::vector<double> sizes;
+  };
+  // Calls too few to tell (one prefill, the first of a loop) that do what calls of the `same` kind were found
+  // to do, by about as much: the `size` of their group.
+  template <class Same, class Size>
+  static void TakeKindred(const std::vector<uint32_t>& pairs, const Round& round,
+                          const std::vector<bool>& significant,
+                          const std::unordered_map<uint64_t, Found>& found, const Same& same,
+                          const Size& size, std::vector<Verdicted>& out) {
+    const auto kin = [&](uint32_t group) -> const Found* {
+      const auto it = significant[group] ? found.end() : found.find(same(round.sums[group].first));
+      if (it == found.end()) return nullptr;
+      const double here = size(round.sums[group]);
       const bool alike =
           std::any_of(it->second.sizes.begin(), it->second.sizes.end(), [here](double typical) {
             return here * typical > 0 && std::abs(here) > 0.5 * std::abs(typical) &&
                    std::abs(here) < 2 * std::abs(typical);
           });
-      if (!alike) continue;
+      return alike ? &it->second : nullptr;
+    };
+    for (auto& [at, group] : Take(pairs, round, [&](uint32_t g) { return kin(g) != nullptr; })) {
+      const Sums& sums = round.sums[at];
+      group.delta_ns = static_cast<int64_t>(sums.b - sums.a);
       group.significant = true;
-      group.p_value = it->second.p_value;
+      group.p_value = kin(at)->p_value;
+      out.push_back(std::move(group));
     }
   }
 
   // Did the device do something to all of them: the weighted median of the ratios of kinds, and who agrees.
   bool Shared(const std::vector<uint32_t>& pairs) {
-    std::unordered_map<uint64_t, std::pair<double, double>> kinds;
+    std::vector<std::pair<int64_t, int64_t>> of_type(in_.a.types.size());
     for (const uint32_t i : pairs) {
       if (!Counts(i)) continue;
-      auto& [a, b] = kinds[Kind(i)];
-      a += static_cast<double>(A(i).costs.busy_ns());
-      b += static_cast<double>(B(i).costs.busy_ns());
+      auto& [a, b] = of_type[in_.a.calls[CallA(i)].type];
+      a += CostsA(i).busy_ns();
+      b += CostsB(i).busy_ns();
+    }
+    std::map<uint64_t, std::pair<double, double>> kinds;
+    for (size_t type = 0; type < of_type.size(); ++type) {
+      auto& [a, b] = kinds[KindOf(in_.a.types[type])];
+      a += static_cast<double>(of_type[type].first);
+      b += static_cast<double>(of_type[type].second);
     }
     std::vector<std::pair<double, double>> ratios;
     for (const auto& [kind, sums] : kinds) {
@@ -266,21 +343,22 @@ std::vector<Verdicted> JudgeDevice(const UnchangedInput& in, const std::vector<u
   }
   return judge.TwoRounds(
       pairs, [&](uint32_t i) { return HashPair(judge.Context(i), judge.A(i).kernel_hash); },
+      [&](uint32_t i, Judge::Sums& to) { judge.AddDevice(i, to); },
+      [&](const Judge::Sums& sums) { return judge.DeviceMayDiffer(sums); },
+      [&](Verdicted& group, const Judge::Sums& sums) { judge.Device(group, sums); },
       [&](uint32_t i) { return HashPair(judge.A(i).token, judge.A(i).kernel_hash); },
-      [](const Verdicted& g) {
-        return static_cast<double>(g.excess_ns) / std::max<double>(1, static_cast<double>(g.base_ns));
-      },
-      [&](Verdicted& group) { judge.Device(group); });
+      [](const Judge::Sums& sums) { return std::trunc(sums.excess) / std::max(1.0, std::trunc(sums.a)); });
 }
 
 std::vector<Verdicted> JudgeHost(const UnchangedInput& in, const std::vector<uint32_t>& pairs) {
   const Judge judge(in);
   return judge.TwoRounds(
-      pairs, [&](uint32_t i) { return judge.Context(i); }, [&](uint32_t i) { return judge.A(i).kin; },
-      [](const Verdicted& g) {
-        return static_cast<double>(g.excess_ns) / static_cast<double>(g.pairs.size());
-      },
-      [&](Verdicted& group) { judge.Host(group); });
+      pairs, [&](uint32_t i) { return judge.Context(i); },
+      [&](uint32_t i, Judge::Sums& to) { judge.AddHost(i, to); },
+      [&](const Judge::Sums& sums) { return judge.HostMayDiffer(sums); },
+      [&](Verdicted& group, const Judge::Sums& sums) { judge.Host(group, sums); },
+      [&](uint32_t i) { return judge.A(i).kin; },
+      [](const Judge::Sums& sums) { return std::trunc(sums.excess) / static_cast<double>(sums.pairs); });
 }
 
 }  // namespace nl::compare

@@ -25,14 +25,13 @@ enum class CommonCause : uint8_t { kNone, kClock };
 struct Verdicted {
   std::vector<uint32_t> pairs;  // positions in Alignment::calls
   int64_t delta_ns = 0;
-  int64_t excess_ns = 0;  // beyond the drift
-  int64_t base_ns = 0;    // in A
   double p_value = 1;
   bool significant = false;
   CommonCause common = CommonCause::kNone;  // what all of them share
 };
 
-// The device time of `pairs`; the host time of `pairs`. Every pair comes back once.
+// The device time of `pairs`; the host time of `pairs`, both in order. Comes back: what differs for a reason;
+// the other pairs do so by chance.
 std::vector<Verdicted> JudgeDevice(const UnchangedInput& in, const std::vector<uint32_t>& pairs);
 std::vector<Verdicted> JudgeHost(const UnchangedInput& in, const std::vector<uint32_t>& pairs);
 

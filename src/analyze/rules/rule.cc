@@ -142,6 +142,7 @@ const std::vector<DataKind>& DataKinds() {
       {"ncu_metrics", "Nsight Compute metrics", "attach an ncu report of these kernels"},
       {"clock_samples", "SM clock samples", "record with clock sampling on"},
       {"profiler_cost", "what the profiler itself cost", "record with a profiler that reports its overhead"},
+      {"ranks", "collectives of two ranks or more", "import the folder with the files of all ranks"},
       {"baseline", "a baseline run", "compare two runs"},
   };
   return kinds;

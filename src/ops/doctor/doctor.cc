@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/terminal.h"
+#include "capture/launcher/abilities.h"
 #include "ops/open_store.h"
 #include "ops/settings.h"
 
@@ -18,17 +19,20 @@ class DoctorOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "doctor";
-    info.summary = "Check the store and this machine, and repair what can be";
+    info.summary = "Check the store and this machine, what can be recorded here, and repair what can be";
     info.choose_when = "after a crash or a full disk, or when a command speaks of a damaged store";
     info.example = "neurolens doctor --repair";
     info.cost = Cost::kSeconds;
     info.writes = true;
-    info.reply_schema =
-        SchemaFromText(R"({"type": "object", "required": ["healthy", "store", "checks"], "properties": {
+    info.reply_schema = SchemaFromText(
+        R"({"type": "object", "required": ["healthy", "store", "checks", "recording"], "properties": {
       "healthy": {"type": "boolean"}, "store": {"type": "string"},
       "checks": {"type": "array", "items": {"type": "object", "required": ["name", "status", "detail", "repaired"],
         "properties": {"name": {"type": "string"}, "status": {"enum": ["ok", "warning", "problem"]},
-                       "detail": {"type": "string"}, "repaired": {"type": "boolean"}}}}}})");
+                       "detail": {"type": "string"}, "repaired": {"type": "boolean"}}}},
+      "recording": {"type": "array", "description": "what can be recorded here", "items": {"type": "object",
+        "required": ["name", "works", "detail"], "properties": {"name": {"type": "string"}, "works": {"type": "boolean"},
+        "detail": {"type": "string"}}}}}})");
     return info;
   }
 
@@ -53,6 +57,12 @@ class DoctorOp final : public Op {
                                       {"detail", check.detail},
                                       {"repaired", check.repaired}});
     }
+    // What cannot be recorded here is no fault of the store: it does not make the answer "no".
+    reply.json["recording"] = Json::array();
+    for (const capture::Ability& ability : capture::FindAbilities()) {
+      reply.json["recording"].push_back(
+          {{"name", ability.name}, {"works", ability.works}, {"detail", ability.detail}});
+    }
     return reply;
   }
 
@@ -66,6 +76,13 @@ class DoctorOp final : public Op {
       out += fmt::format("{:<8}  {:<8}  {}\n", word, check["name"].get<std::string>(),
                          Wrap(PrintableText(check["detail"].get<std::string>()), style.width, 20));
     }
+    out += "\nrecording (neurolens run)\n";
+    for (const Json& ability : reply.json["recording"]) {
+      out += fmt::format("{:<8}  {:<13}  {}\n", ability["works"].get<bool>() ? "yes" : "no",
+                         ability["name"].get<std::string>(),
+                         Wrap(PrintableText(ability["detail"].get<std::string>()), style.width, 25));
+    }
+    out += "\n";
     out += problems == 0 ? "all is well\n"
                          : fmt::format("{} problem{} left\n", problems, problems == 1 ? "" : "s");
     return out;

@@ -42,6 +42,8 @@ class Outline {
   int64_t Weight(uint32_t i) const {
     return device_ ? tree_.nodes[i].device_total_ns : tree_.nodes[i].host_total_ns;
   }
+  // Null where the sums are no time.
+  Json HostMs(int64_t ns) const { return tree_.unit.empty() ? Json(Ms(ns)) : Json(); }
   void Visit(uint32_t i, int depth) {
     if (!shown_[i]) return;
     const FlameTree::Node& n = tree_.nodes[i];
@@ -50,8 +52,10 @@ class Outline {
                      {"name", FlameName(n, analysis_.data(), *analysis_.facts().Find<TimelineFacts>())},
                      {"device_frame", n.kind == FlameKind::kDevice},
                      {"calls", n.calls},
-                     {"host_total_ms", Ms(n.host_total_ns)},
-                     {"host_self_ms", Ms(n.host_self_ns)},
+                     {"host_total_ms", HostMs(n.host_total_ns)},
+                     {"host_self_ms", HostMs(n.host_self_ns)},
+                     {"weight", tree_.unit.empty() ? Json() : Json(n.host_total_ns)},
+                     {"self_weight", tree_.unit.empty() ? Json() : Json(n.host_self_ns)},
                      {"gpu_total_ms", Ms(n.device_total_ns)},
                      {"gpu_self_ms", Ms(n.device_self_ns)},
                      {"share", all > 0 ? static_cast<double>(Weight(i)) / all : 0.0}});
@@ -77,9 +81,9 @@ class FlameOp final : public Op {
     info.example = "neurolens flame @latest --time host";
     info.cost = Cost::kSeconds;
     info.reply_schema = SchemaFromText(
-        R"({"type": "object", "required": ["run_id", "time", "host_ms", "gpu_ms", "frames", "folded", "tree", "out"],
+        R"({"type": "object", "required": ["run_id", "time", "host_ms", "gpu_ms", "unit", "frames", "folded", "tree", "out"],
       "properties": {"run_id": {"type": "string"}, "time": {"type": "string", "enum": ["host", "device"]},
-        "host_ms": {"type": "number"}, "gpu_ms": {"type": "number"}, "frames": {"type": "integer"},
+        "host_ms": {"type": ["number", "null"]}, "unit": {"type": ["string", "null"]}, "gpu_ms": {"type": "number"}, "frames": {"type": "integer"},
         "folded": {"type": "integer"}, "out": {"type": ["string", "null"]},
         "tree": {"type": "array", "items": {"type": "object",
           "required": ["depth", "name", "calls", "host_total_ms", "host_self_ms", "gpu_total_ms", "gpu_self_ms", "share"]}}}})");
@@ -116,7 +120,9 @@ class FlameOp final : public Op {
     Reply reply;
     reply.json = {{"run_id", open.run.run.run_id},
                   {"time", device ? "device" : "host"},
-                  {"host_ms", Ms(tree.nodes[0].host_total_ns)},
+                  {"host_ms", tree.unit.empty() ? Json(Ms(tree.nodes[0].host_total_ns)) : Json()},
+                  {"unit", tree.unit.empty() ? Json() : Json(tree.unit)},
+                  {"weight", tree.unit.empty() ? Json() : Json(tree.nodes[0].host_total_ns)},
                   {"gpu_ms", Ms(tree.nodes[0].device_total_ns)},
                   {"frames", tree.nodes.size() - 1},
                   {"folded", tree.folded},
@@ -127,15 +133,22 @@ class FlameOp final : public Op {
 
   std::string Text(const Reply& reply, const TextStyle& style) const override {
     const Json& r = reply.json;
-    std::string out = fmt::format("{} of host calls, {} of device work, {} frames", HumanMs(r["host_ms"]),
-                                  HumanMs(r["gpu_ms"]), HumanCount(r["frames"]));
+    const bool counted = !r["unit"].is_null();
+    std::string out = counted
+                          ? fmt::format("{} {} in {} frames; sums without times", HumanCount(r["weight"]),
+                                        r["unit"].get<std::string>(), HumanCount(r["frames"]))
+                          : fmt::format("{} of host calls, {} of device work, {} frames",
+                                        HumanMs(r["host_ms"]), HumanMs(r["gpu_ms"]), HumanCount(r["frames"]));
     if (r["folded"] > 0) out += fmt::format(" ({} light ones folded)", HumanCount(r["folded"]));
     out += "\n";
     if (!r["out"].is_null()) return out + fmt::format("Written to {}\n", r["out"].get<std::string>());
-    TextTable table({{r["time"] == "device" ? "DEVICE" : "HOST", Align::kRight, false, 0},
+    TextTable table({{counted                 ? "TOTAL"
+                      : r["time"] == "device" ? "DEVICE"
+                                              : "HOST",
+                      Align::kRight, false, 0},
                      {"SELF", Align::kRight, false, 0},
                      {"SHARE", Align::kRight, false, 0},
-                     {"CALLS", Align::kRight, false, 0},
+                     {counted ? "STACKS" : "CALLS", Align::kRight, false, 0},
                      {"FRAME", Align::kLeft, true, 20}});
     const bool device = r["time"] == "device";
     for (const Json& row : r["tree"]) {
@@ -143,9 +156,13 @@ class FlameOp final : public Op {
       // Deep stacks would leave no room for the name.
       const std::string indent =
           depth <= 16 ? std::string(static_cast<size_t>(depth), ' ') : fmt::format("{:>14}: ", depth);
-      table.AddRow({HumanMs(row[device ? "gpu_total_ms" : "host_total_ms"]),
-                    HumanMs(row[device ? "gpu_self_ms" : "host_self_ms"]), HumanPercent(row["share"], 1),
-                    HumanCount(row["calls"]), indent + row["name"].get<std::string>()});
+      const auto weight = [&](const char* time, const char* count) {
+        return counted ? HumanCount(row[count]) : HumanMs(row[time]);
+      };
+      table.AddRow({weight(device ? "gpu_total_ms" : "host_total_ms", "weight"),
+                    weight(device ? "gpu_self_ms" : "host_self_ms", "self_weight"),
+                    HumanPercent(row["share"], 1), HumanCount(row["calls"]),
+                    indent + row["name"].get<std::string>()});
     }
     return out + "\n" + table.Render(style.width, style.color);
   }

@@ -51,10 +51,14 @@ std::string MoreRunsText(const Judged& j) {
 
 std::string Sentence(const Judged& j, const Limits& limits) {
   const std::string limit = fmt::format("{:g} %", 100 * limits.max_regression);
+  // Of two runs a side the interval may be wider than anything it could tell.
+  constexpr double kWidest = 1;
+  const bool of_use = j.ci_high - j.ci_low <= kWidest;
   const std::string change =
       std::isnan(j.ci_low) ? Percent(j.change)
-                           : fmt::format("{} ({:g} % interval {} to {})", Percent(j.change),
-                                         100 * (1 - limits.alpha), Percent(j.ci_low), Percent(j.ci_high));
+      : !of_use ? fmt::format("{} (too few runs for an interval that is of use)", Percent(j.change))
+                : fmt::format("{} ({:g} % interval {} to {})", Percent(j.change), 100 * (1 - limits.alpha),
+                              Percent(j.ci_low), Percent(j.ci_high));
   switch (j.outcome) {
     case Outcome::kRegressed: return fmt::format("regressed: {}, limit {}", change, limit);
     case Outcome::kPass:

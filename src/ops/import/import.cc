@@ -13,7 +13,9 @@
 #include "base/sha256.h"
 #include "base/time_text.h"
 #include "base/uuid.h"
+#include "import/byte_source.h"
 #include "import/importer.h"
+#include "import/rank_groups.h"
 #include "ledger/bundle.h"
 #include "ledger/run_tables.h"
 #include "model/schema.h"
@@ -25,18 +27,15 @@ namespace nl::ops::import {
 
 namespace {
 
-// Files that become one run.
-struct Group {
-  std::vector<std::string> paths;
-};
+using Group = FileGroup;
 
 bool IsFoldersOwn(const std::filesystem::path& path) {
   const std::string name = path.filename().string();
   return name.empty() || name.front() == '.';
 }
 
-// The profiles in a folder: ranks of one distributed run together, others one by one.
-Result<std::vector<Group>> GroupsOfFolder(const std::string& folder) {
+// The profiles in a folder: parts of one run and ranks of one distributed run together, others one by one.
+Result<std::vector<Group>> GroupsOfFolder(const std::string& folder, bool apart) {
   std::vector<std::string> files;
   std::error_code code;
   for (std::filesystem::recursive_directory_iterator it(folder, code), end; it != end && !code;
@@ -45,29 +44,32 @@ Result<std::vector<Group>> GroupsOfFolder(const std::string& folder) {
   }
   if (code) return IoError(fmt::format("cannot list {}", folder), code.value());
   std::sort(files.begin(), files.end());
-  std::map<int64_t, std::map<int64_t, std::string>> ranks;  // world size -> rank -> file
   std::vector<Group> groups;
+  std::vector<RankedFile> profiles;
   std::string first_error;
-  for (const std::string& file : files) {
-    const Result<RankHint> hint = PeekRank(file);
-    if (!hint.ok()) {
-      if (first_error.empty()) first_error = hint.error().ToString();
+  for (std::vector<std::string>& paths : GroupParts(files)) {
+    if (paths.size() > 1) {
+      groups.push_back({std::move(paths), {}});
       continue;
     }
-    const bool ranked = hint->rank && hint->world_size && *hint->world_size > 1;
-    if (ranked && ranks[*hint->world_size].emplace(*hint->rank, file).second) continue;
-    groups.push_back({{file}});
+    const std::string& file = paths[0];
+    const Result<RankHint> hint = PeekRank(file);
+    if (hint.ok())
+      profiles.push_back({file, std::filesystem::path(file).lexically_relative(folder).string(), *hint});
+    else if (first_error.empty())
+      first_error = hint.error().ToString();
   }
-  for (auto& [world, members] : ranks) {
-    Group group;
-    for (auto& [rank, file] : members) group.paths.push_back(file);
-    groups.push_back(std::move(group));
-  }
-  if (groups.empty()) {
+  if (groups.empty() && profiles.empty()) {
     return InvalidInput(files.empty() ? "the folder holds no files"
                                       : "no profile in this folder: " + first_error)
         .At(folder);
   }
+  if (apart) {
+    for (const RankedFile& file : profiles) groups.push_back({{file.path}, {}});
+    return groups;
+  }
+  std::vector<Group> ranked = GroupRanks(profiles);
+  std::move(ranked.begin(), ranked.end(), std::back_inserter(groups));
   return groups;
 }
 
@@ -120,7 +122,9 @@ class ImportOp final : public Op {
         "run_id": {"type": "string"}, "duplicate": {"type": "boolean"}, "files": {"type": "array", "items": {"type": "string"}},
         "adapter": {"type": "string"}, "events": {"type": "integer"}, "source_bytes": {"type": "integer"}, "stored_bytes": {"type": "integer"},
         "seconds": {"type": "number"}, "wall_ms": {"type": "number"}, "gpu_utilization": {"type": ["number", "null"]},
-        "top_ops": {"type": "array"}, "tables": {"type": "object"}, "counters": {"type": "array"}}}}}})");
+        "top_ops": {"type": "array"}, "tables": {"type": "object"}, "counters": {"type": "array"},
+        "ranks": {"type": "array", "items": {"type": "object", "required": ["rank", "file"]}},
+        "ranks_from": {"enum": ["content", "file names", null]}}}}}})");
     return info;
   }
 
@@ -137,6 +141,7 @@ class ImportOp final : public Op {
     b.Add("attach", attach_,
           "Run to add the counters of the file to, kernel by kernel, instead of making a run")
         .Run();
+    b.Add("apart", apart_, "Make a run of every file of a folder, of ranks too");
     b.Add("force", force_, "Import again even when the same bytes are already in the store");
   }
 
@@ -148,15 +153,7 @@ class ImportOp final : public Op {
         return InvalidInput(fmt::format("a tag is key=value, not '{}'", tag));
       tags[tag.substr(0, equals)] = tag.substr(equals + 1);
     }
-    std::vector<Group> groups;
-    for (const std::string& path : paths_) {
-      if (path == "-" || !IsDirectory(path)) {
-        groups.push_back({{path}});
-        continue;
-      }
-      NL_ASSIGN(std::vector<Group> found, GroupsOfFolder(path));
-      std::move(found.begin(), found.end(), std::back_inserter(groups));
-    }
+    NL_ASSIGN(const std::vector<Group> groups, Groups());
     NL_ASSIGN(const std::unique_ptr<Store> store, OpenStore(context, Store::Mode::kReadWrite));
     Reply reply;
     reply.json["runs"] = Json::array();
@@ -191,6 +188,30 @@ class ImportOp final : public Op {
   }
 
  private:
+  // What is asked for as runs: parts of one run given together, or found beside the one given, are one.
+  Result<std::vector<Group>> Groups() const {
+    std::vector<Group> groups;
+    std::vector<std::string> files;
+    for (const std::string& path : paths_) {
+      if (path == "-" || !IsDirectory(path) || IsCaptureFolder(path)) {
+        files.push_back(path);
+        continue;
+      }
+      NL_ASSIGN(std::vector<Group> found, GroupsOfFolder(path, apart_));
+      std::move(found.begin(), found.end(), std::back_inserter(groups));
+    }
+    for (std::vector<std::string>& paths : GroupParts(files)) {
+      if (paths.size() == 1 && format_.empty()) {
+        if (const Result<FileRole> role = PeekRole(paths[0]); role.ok()) {
+          std::vector<std::string> beside = PartsBeside(paths[0], *role);
+          std::move(beside.begin(), beside.end(), std::back_inserter(paths));
+        }
+      }
+      groups.push_back({std::move(paths), {}});
+    }
+    return groups;
+  }
+
   // The stored run with these bytes, when a look at size and hash says so cheaply.
   Result<std::optional<std::string>> FindDuplicate(Store& store, const Group& group) const {
     if (force_) return std::optional<std::string>();
@@ -224,6 +245,7 @@ class ImportOp final : public Op {
   ImportRequest Request(const OpContext& context, const Group& group) const {
     ImportRequest request;
     request.paths = group.paths;
+    request.name_ranks = group.ranks;
     request.format = format_;
     request.model_name = model_;
     request.options.threads = static_cast<int>(context.settings->GetInt("threads"));
@@ -296,6 +318,10 @@ class ImportOp final : public Op {
              {"stored_bytes", stored ? stored->stored_bytes : 0},
              {"seconds", seconds},
              {"wall_ms", doc.summary.total_duration_ms}};
+    run["ranks"] = Json::array();
+    for (const RankFacts& rank : doc.ranks.value_or(std::vector<RankFacts>()))
+      run["ranks"].push_back({{"rank", rank.rank}, {"file", rank.file ? Json(*rank.file) : Json()}});
+    run["ranks_from"] = doc.ranks ? Json(group.ranks.empty() ? "content" : "file names") : Json();
     const std::optional<double> utilization = doc.summary.Metric("gpu_utilization");
     run["gpu_utilization"] = utilization ? Json(*utilization) : Json();
     run["clock"] = doc.clock ? Json(doc.clock->source) : Json();
@@ -348,8 +374,13 @@ class ImportOp final : public Op {
     out += fmt::format("  {} events, {} in {:.2f} s ({:.0f} MB/s), stored as {}\n", HumanCount(run["events"]),
                        HumanBytes(bytes), seconds, static_cast<double>(bytes) / 1e6 / seconds,
                        HumanBytes(run["stored_bytes"]));
+    if (run["ranks"].size() > 1) {
+      out += fmt::format(
+          "  {} ranks, told by the {}\n", run["ranks"].size(),
+          run["ranks_from"] == "content" ? "files themselves" : "file names (--apart: a run each)");
+    }
     const std::string busy =
-        run.value("clock", "") == kClockOfOrder ? "kernels measured one at a time, no timeline"
+        run.value("clock", "") == kClockOfOrder ? "durations only, no timeline"
         : run["gpu_utilization"].is_null()
             ? "no device work"
             : fmt::format("device busy {:.1f} %", 100 * run["gpu_utilization"].get<double>());
@@ -372,7 +403,7 @@ class ImportOp final : public Op {
 
   std::vector<std::string> paths_, tags_;
   std::string format_, model_, attach_;
-  bool allow_truncated_ = false, force_ = false;
+  bool allow_truncated_ = false, apart_ = false, force_ = false;
 };
 
 }  // namespace

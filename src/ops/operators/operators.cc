@@ -22,6 +22,8 @@ class OperatorsOp final : public Op {
 
   void Bind(ParamBinder& binder) override {
     params_.Bind(binder, {"gpu", "total", "self", "calls", "mean", "name"});
+    binder.Add("by_type", params_.by_type,
+               "One row per operator type (Conv) where names are of single nodes");
   }
 
   Result<Reply> Run(OpContext& context) override {

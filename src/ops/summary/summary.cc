@@ -60,7 +60,7 @@ Result<Json> CountersJson(Snapshot& snapshot) {
 // A summary answers at once; explaining millions of events takes a second that `idle` and `stages` may take.
 constexpr int64_t kMaxExplainedEvents = 500'000;
 
-constexpr char kNoTimeline[] = "each kernel was run alone and measured: there is no timeline";
+constexpr char kNoTimeline[] = "how long kernels took is known, not when: there is no timeline";
 
 // Why the devices were idle and the stages, where that costs no wait; else null with the reason.
 Status Explain(const OpContext& context, const CatalogRun& run, Json& out) {
@@ -144,13 +144,15 @@ class SummaryOp final : public Op {
       }
       out["devices"].push_back(DeviceJson(d, name));
     }
+    const TotalsWhole whole =
+        kernel_ns > 0 ? TotalsWhole{kernel_ns, false} : WholeOf(ops, TotalsKind::kOperators);
     out["operators"] = Json::array();
     for (size_t i = 0; i < std::min<size_t>(ops.size(), static_cast<size_t>(top_)); ++i)
-      out["operators"].push_back(NameStatsJson(ops[i], kernel_ns, TotalsKind::kOperators));
+      out["operators"].push_back(NameStatsJson(ops[i], whole, TotalsKind::kOperators));
     out["operators_total"] = ops.size();
     out["kernels"] = Json::array();
     for (size_t i = 0; i < std::min<size_t>(kernels.size(), static_cast<size_t>(top_)); ++i)
-      out["kernels"].push_back(NameStatsJson(kernels[i], kernel_ns, TotalsKind::kKernels));
+      out["kernels"].push_back(NameStatsJson(kernels[i], {kernel_ns, false}, TotalsKind::kKernels));
     out["kernels_total"] = kernels.size();
     out["copies"] = Json::array();
     for (const CopyStats& c : copies) {

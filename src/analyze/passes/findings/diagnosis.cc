@@ -121,7 +121,7 @@ class Judge {
 std::vector<std::string> WhatWouldSettle(const Features& features, const std::string& nearest) {
   std::vector<std::string> out;
   if (features.Has("device_work") && !features.run.Number("run.wall_ms"))
-    out.push_back("a recording with a timeline: these kernels were measured one at a time");
+    out.push_back("a recording with a timeline: of these kernels only the durations are known");
   if (!features.Has("device_work")) out.push_back("a recording with device activity (kernels and copies)");
   if (features.Has("device_work") && !features.Has("launches"))
     out.push_back("runtime API calls linked to kernels, to tell waiting for the host from waiting for work");

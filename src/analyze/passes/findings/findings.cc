@@ -2,6 +2,7 @@
 // Features, then rules, then the diagnosis.
 #include "analyze/facts/findings.h"
 
+#include "analyze/facts/ranks.h"
 #include "analyze/pass.h"
 #include "analyze/passes/findings/diagnosis.h"
 #include "analyze/passes/findings/tool_words.h"
@@ -87,11 +88,13 @@ class FindingsPass final : public Pass {
   PassInfo Info() const override {
     return {FindingsFacts::kName,
             "What bounds the run, and what rules found in it",
-            {TimelineFacts::kName, IdleFacts::kName}};
+            {TimelineFacts::kName, IdleFacts::kName, RanksFacts::kName}};
   }
   Status Run(const RunData& data, const AnalysisOptions& options, FactBoard& facts) const override {
     NL_ASSIGN(const RuleSet rules, RuleSet::Load(options.rules_files));
-    const Features features = ComputeFeatures(data, facts.Get<TimelineFacts>(), facts.Get<IdleFacts>());
+    const auto& timeline = facts.Get<TimelineFacts>();
+    Features features = ComputeFeatures(data, timeline, facts.Get<IdleFacts>());
+    AddRankFeatures(facts.Get<RanksFacts>(), timeline.wall_ns(), features);
     RuleResults results = ApplyRules(rules, features);
     FindingsFacts out;
     out.diagnosis = Diagnose(features);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/adapters/kineto/kineto_mapper.h"
 
+#include "import/copy_name.h"
 #include "import/trace_json/trace_reader.h"
 
 namespace nl::adapters::kineto {
@@ -329,24 +330,12 @@ void KinetoMapper::MapKernel(const TraceEvent& e, const Place& p, Worker& w) con
 
 namespace {
 
-// "Memcpy HtoD (Pageable -> Device)": direction and both memories.
 void SplitCopyName(std::string_view name, Worker& w, MemcpyRow& r) {
-  for (const std::string_view kind : {"HtoD", "DtoH", "DtoD", "HtoH", "PtoP", "HtoA", "AtoH", "HostToDevice",
-                                      "DeviceToHost", "DeviceToDevice"}) {
-    if (name.find(kind) == std::string_view::npos) continue;
-    const std::string_view spelled = kind == "HostToDevice"     ? "HtoD"
-                                     : kind == "DeviceToHost"   ? "DtoH"
-                                     : kind == "DeviceToDevice" ? "DtoD"
-                                                                : kind;
-    r.kind = w.strings.Text(spelled);
-    break;
-  }
-  const size_t open = name.find('('), arrow = name.find(" -> "), close = name.rfind(')');
-  if (open == std::string_view::npos || arrow == std::string_view::npos || close == std::string_view::npos ||
-      arrow < open || close < arrow)
-    return;
-  r.src_memory = w.strings.Text(name.substr(open + 1, arrow - open - 1));
-  r.dst_memory = w.strings.Text(name.substr(arrow + 4, close - arrow - 4));
+  const CopyName copy = ParseCopyName(name);
+  if (!copy.kind.empty()) r.kind = w.strings.Text(copy.kind);
+  if (copy.dst.data() == nullptr) return;
+  r.src_memory = w.strings.Text(copy.src);
+  r.dst_memory = w.strings.Text(copy.dst);
 }
 
 template <class Row>

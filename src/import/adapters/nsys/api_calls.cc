@@ -10,7 +10,7 @@
 
 #include "import/adapters/nsys/export_file.h"
 
-#include <algorithm>
+#include "import/cuda_calls.h"
 
 namespace nl::adapters::nsys {
 
@@ -19,24 +19,6 @@ namespace {
 constexpr const char* kColumns[] = {"start",  "end",         "globalTid", "correlationId",
                                     "nameId", "returnValue", "eventClass"};
 enum Column { kStart, kEnd, kTid, kCorrelation, kName, kReturn, kClass };
-
-// "cudaLaunchKernel_v7000" without "_v7000"; "cuMemcpyHtoD_v2" stays.
-std::string_view WithoutVersion(std::string_view name) {
-  const size_t at = name.rfind("_v");
-  if (at == std::string_view::npos || name.size() - at < 6) return name;
-  const std::string_view digits = name.substr(at + 2);
-  return std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; })
-             ? name.substr(0, at)
-             : name;
-}
-
-WaitKind WaitOf(std::string_view name) {
-  const auto has = [name](std::string_view part) { return name.find(part) != std::string_view::npos; };
-  if (has("StreamWaitEvent")) return WaitKind::kStreamWait;
-  if (has("EventSynchronize") || has("EventQuery")) return WaitKind::kEvent;
-  if (has("StreamSynchronize")) return WaitKind::kStream;
-  return has("DeviceSynchronize") || has("CtxSynchronize") ? WaitKind::kContext : WaitKind::kNone;
-}
 
 // What a call's number in StringIds means, looked up once.
 struct CallName {
@@ -53,7 +35,7 @@ class CallNames {
     const auto [it, added] = names_.try_emplace(id);
     if (added) {
       const std::string_view full = e_.strings.Text(id);
-      const std::string_view name = WithoutVersion(full);
+      const std::string_view name = WithoutApiVersion(full);
       it->second.name = full.empty() ? StringId::kNull : e_.strings.Add(name);
       it->second.wait = WaitOf(name);
       it->second.is_driver = name.starts_with("cu") && !name.starts_with("cuda");

@@ -2,9 +2,9 @@
 #include <random>
 
 #include "import/adapters/nsys/lanes.h"
-#include "import/adapters/nsys/launches.h"
-#include "import/adapters/nsys/torch_label.h"
 #include "import/import_fixture.h"
+#include "import/launches.h"
+#include "import/torch_label.h"
 
 namespace nl::adapters::nsys {
 namespace {

@@ -12,8 +12,8 @@
 
 #include <fmt/format.h>
 
-#include "import/adapters/nsys/torch_label.h"
 #include "import/step_label.h"
+#include "import/torch_label.h"
 
 namespace nl::adapters::nsys {
 

@@ -8,6 +8,8 @@
 
 #include "import/adapters/nsys/export_file.h"
 
+#include "import/cuda_calls.h"
+
 namespace nl::adapters::nsys {
 
 namespace {
@@ -33,17 +35,6 @@ Status ReadRecords(ExportFile& e, Records& to) {
     const int64_t sync_id = rows.Int(1);
     if (!IsNull(sync_id) && sync_id != 0) to[{rows.Int(0), sync_id}] = {IdOf(rows.Int(2)), rows.Int(3)};
   });
-}
-
-const char* NameOf(WaitKind kind) {
-  switch (kind) {
-    case WaitKind::kEvent: return "Event Sync";
-    case WaitKind::kStreamWait: return "Stream Wait Event";
-    case WaitKind::kStream: return "Stream Sync";
-    case WaitKind::kContext: return "Context Sync";
-    case WaitKind::kNone: break;
-  }
-  return nullptr;
 }
 
 }  // namespace

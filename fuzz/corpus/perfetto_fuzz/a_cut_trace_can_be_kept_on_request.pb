@@ -1,0 +1,3 @@
+
+@dPZHºfirstX
+@ÈPZHºs

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where labels go: the capture library of `neurolens run`, another tool's NVTX injection (nsys, ncu), or nowhere.
+
+`current` is the way out, or None. Chosen once, when the package is imported, from the environment alone."""
+import os
+
+
+def _bytes(text):
+    # A NUL would end the label early; a label is text, whatever was passed.
+    return str(text).encode("utf-8", "replace").replace(b"\0", b"?")
+
+
+class Library:
+    """libneurolens_capture.so, loaded into this process by `neurolens run`."""
+
+    def __init__(self, path):
+        import ctypes
+
+        # PyDLL keeps the GIL: the calls take less time than giving it away.
+        library = ctypes.PyDLL(path)
+        library.nl_abi_version.restype = ctypes.c_int
+        if library.nl_abi_version() != 1:
+            raise OSError("another version of the capture library")
+        for function, count in (("nl_range_push", 1), ("nl_range_push_data", 2), ("nl_mark", 2)):
+            getattr(library, function).argtypes = [ctypes.c_char_p] * count
+            getattr(library, function).restype = None
+        for function in ("nl_range_pop", "nl_start", "nl_stop"):
+            getattr(library, function).argtypes = []
+            getattr(library, function).restype = None
+        self._push, self._push_data, self._pop, self._mark = library.nl_range_push, library.nl_range_push_data, library.nl_range_pop, library.nl_mark
+        # A file is opened and a thread started: not while others may be doing so.
+        library.nl_init.restype = ctypes.c_int
+        if not library.nl_init():
+            raise OSError("this process is not recorded")
+        self._enabled = ctypes.c_int.in_dll(library, "nl_enabled")
+        self.start, self.stop = library.nl_start, library.nl_stop
+        self.pop = self._pop
+
+    def on(self):
+        return self._enabled.value != 0
+
+    def push(self, name, data):
+        if data is None:
+            self._push(_bytes(name))
+        else:
+            self._push_data(_bytes(name), _bytes(data))
+
+    def mark(self, name, data):
+        self._mark(_bytes(name), None if data is None else _bytes(data))
+
+
+class Nvtx:
+    """The tool that NVTX_INJECTION64_PATH names, reached as the NVTX headers reach it, without any NVTX library.
+
+    The tool is handed a table of slots and puts its functions there: NVTX 3 interface, module CORE."""
+
+    MARK_A, PUSH_A, POP = 2, 9, 11
+    SLOTS = 16
+
+    def __init__(self, path):
+        import ctypes
+
+        self._slots = (ctypes.c_void_p * self.SLOTS)()
+        self._table = (ctypes.c_void_p * (self.SLOTS + 1))()
+        for i in range(self.SLOTS):
+            self._table[i] = ctypes.addressof(self._slots) + i * ctypes.sizeof(ctypes.c_void_p)
+
+        module_table = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_uint))
+
+        class Callbacks(ctypes.Structure):
+            _fields_ = [("struct_size", ctypes.c_size_t), ("get_module_function_table", module_table)]
+
+        class Version(ctypes.Structure):
+            _fields_ = [("struct_size", ctypes.c_size_t), ("version", ctypes.c_uint32), ("reserved", ctypes.c_uint32), ("set_version", ctypes.c_void_p)]
+
+        def get_module(module, table, count):
+            if module != 1 or not table:
+                return 0
+            table[0] = ctypes.addressof(self._table)
+            if count:
+                count[0] = self.SLOTS
+            return 1
+
+        set_version = ctypes.CFUNCTYPE(None, ctypes.c_uint32)(lambda version: None)
+        self._callbacks = Callbacks(ctypes.sizeof(Callbacks), module_table(get_module))
+        self._version = Version(ctypes.sizeof(Version), 3, 0, ctypes.cast(set_version, ctypes.c_void_p))
+
+        def get_table(number):
+            table = {1: self._callbacks, 3: self._version}.get(number)
+            return None if table is None else ctypes.addressof(table)
+
+        get_export_table = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint32)(get_table)
+        # Held for as long as the tool may call back: for ever.
+        self._kept = (set_version, get_export_table)
+        tool = ctypes.CDLL(path)
+        tool.InitializeInjectionNvtx2.restype = ctypes.c_int
+        if not tool.InitializeInjectionNvtx2(get_export_table):
+            raise OSError("the tool declined")
+        text, none = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_char_p), ctypes.PYFUNCTYPE(ctypes.c_int)
+        mark = ctypes.PYFUNCTYPE(None, ctypes.c_char_p)
+        self._push = text(self._slots[self.PUSH_A]) if self._slots[self.PUSH_A] else None
+        self.pop = none(self._slots[self.POP]) if self._slots[self.POP] else None
+        self._mark = mark(self._slots[self.MARK_A]) if self._slots[self.MARK_A] else None
+        if self._push is None or self.pop is None:
+            raise OSError("the tool takes no ranges")
+
+    def on(self):
+        return True
+
+    def push(self, name, data):
+        self._push(_bytes(name if data is None else f"{name} {data}"))
+
+    def mark(self, name, data):
+        if self._mark is not None:
+            self._mark(_bytes(name if data is None else f"{name} {data}"))
+
+    def start(self):
+        """What another tool records is its own affair."""
+
+    def stop(self):
+        """What another tool records is its own affair."""
+
+
+def _choose():
+    library, nvtx = os.environ.get("NEUROLENS_CAPTURE_LIBRARY"), os.environ.get("NVTX_INJECTION64_PATH")
+    for kind, path in ((Library, library if os.environ.get("NEUROLENS_CAPTURE_DIR") else None), (Nvtx, nvtx)):
+        if not path:
+            continue
+        try:
+            return kind(path)
+        except (OSError, AttributeError, ValueError):
+            continue  # labels are never worth an exception
+    return None
+
+
+current = _choose()

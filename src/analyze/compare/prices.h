@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Prices: what each change does to the wall. Both runs are replayed without it (replay.h): what
+// B is longer with than without, less what A is. Where a change replaces something, A is
+// replayed at B's host speed, so that the drift between them is not part of the price.
+// Thread rule: read-only once made; uses a second thread. Ownership: owns the replays, which
+// refer to the trails.
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "analyze/compare/bucket.h"
+#include "analyze/compare/changes.h"
+#include "analyze/compare/replay.h"
+
+namespace nl::compare {
+
+class Prices {
+ public:
+  // Known nothing: where a run cannot be replayed.
+  static Result<Prices> Make(Analysis& run_a, Analysis& run_b, const Trail& a, const Trail& b);
+
+  bool Known() const { return a_ != nullptr && b_ != nullptr; }
+  // In ms of the wall, by bucket; null where it was not worked out (in large runs, small changes).
+  std::vector<std::optional<double>> Of(const std::vector<const Bucket*>& buckets, const Trail& a,
+                                        const Trail& b, const Alignment& alignment, const Drift& drift) const;
+
+ private:
+  std::shared_ptr<const Replay> a_, b_;
+};
+
+}  // namespace nl::compare

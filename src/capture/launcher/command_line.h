@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The words of neurolens-capture: the same options as `neurolens record`, read without any library.
+// Also the values that both faces take as text ("nvtx:LABEL").
+// Thread rule: functions without state.
+
+#include <string>
+#include <vector>
+
+#include "capture/launcher/launch.h"
+
+namespace nl::capture {
+
+struct CommandLine {
+  LaunchOptions options;
+  bool help = false, version = false, live = false, quiet = false;
+};
+// False: `why` says which word is wrong.
+bool ParseCommandLine(const std::vector<std::string>& words, CommandLine& to, std::string& why);
+std::string CommandLineHelp();
+
+// "nvtx:LABEL" or "api".
+bool CheckCaptureRange(const std::string& text, std::string& why);
+
+}  // namespace nl::capture

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capture/launcher/environment.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+extern char** environ;
+
+namespace nl::capture {
+
+namespace {
+
+bool IsFile(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+
+std::string ProgramFolder() {
+  char path[4096];
+  const ssize_t got = readlink("/proc/self/exe", path, sizeof(path));
+  if (got <= 0) return "";
+  const std::string whole(path, static_cast<size_t>(got));
+  return whole.substr(0, whole.rfind('/'));
+}
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// As ParseWanted reads it: for the Python package, which does not look into the control page.
+std::string WantedNames(uint64_t wanted) {
+  std::string out;
+  for (const char* name : {"kernels", "api", "sync", "memory", "ranges", "counters", "clocks", "cpu",
+                           "python", "ops", "modules", "all-api"}) {
+    uint64_t bit = 0;
+    if (ParseWanted(name, bit) && (wanted & bit) != 0) out += (out.empty() ? "" : ",") + std::string(name);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string FindLibrary() {
+  const std::string named = Variable(kLibraryVariable);
+  if (!named.empty()) return IsFile(named) ? named : "";
+  const std::string folder = ProgramFolder();
+  for (const char* place : {"/", "/../lib/", "/../lib/neurolens/"}) {
+    const std::string path = folder + place + kLibraryName;
+    if (IsFile(path)) return path;
+  }
+  return "";
+}
+
+std::string FindPythonDirectory() {
+  const std::string named = Variable("NEUROLENS_PYTHON");
+  const std::string folder = ProgramFolder();
+  // Beside the program as installed, and in the checkout it was built in.
+  for (const std::string& place :
+       {named, folder + "/python", folder + "/../share/neurolens/python", folder + "/../../python"}) {
+    if (!place.empty() && IsFile(place + "/neurolens/_site/sitecustomize.py")) {
+      char* real = realpath(place.c_str(), nullptr);
+      const std::string out = real == nullptr ? place : real;
+      std::free(real);
+      return out;
+    }
+  }
+  return "";
+}
+
+ChildEnvironment MakeEnvironment(const LaunchOptions& options, const std::string& directory) {
+  ChildEnvironment out;
+  std::vector<std::pair<std::string, std::string>> set{{kDirectoryVariable, directory},
+                                                       {kWantedVariable, WantedNames(options.wanted)}};
+  const std::string library = options.library.empty() ? FindLibrary() : options.library;
+  const bool in_process = (options.wanted & ~(kWantCpu | kWantPython)) != 0;
+  if (in_process && library.empty()) {
+    out.messages.push_back(std::string("GPU work and ranges are not recorded: ") + kLibraryName +
+                           " is not beside this program");
+  } else if (in_process) {
+    set.emplace_back(kLibraryVariable, library);
+    for (const char* name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"}) {
+      const std::string before = Variable(name);
+      if (before.empty() || before == library) {
+        set.emplace_back(name, library);
+      } else {
+        out.messages.push_back(std::string(name) + " is already set to " + before +
+                               ": left as it is, so another tool records that part");
+      }
+    }
+  }
+  const std::string python =
+      options.python_directory.empty() ? FindPythonDirectory() : options.python_directory;
+  if (in_process && !library.empty() && !python.empty()) {
+    const std::string before = Variable("PYTHONPATH");
+    set.emplace_back("PYTHONPATH",
+                     python + "/neurolens/_site:" + python + (before.empty() ? "" : ":" + before));
+  }
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text(*variable);
+    const std::string_view name = text.substr(0, text.find('='));
+    bool replaced = false;
+    for (const auto& [key, value] : set) replaced = replaced || key == name;
+    if (!replaced) out.variables.emplace_back(text);
+  }
+  for (const auto& [key, value] : set) out.variables.push_back(key + "=" + value);
+  return out;
+}
+
+}  // namespace nl::capture

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What is known of the machine and the system without a GPU library: processor, memory, kernel,
+// distribution, container. Unknown things are left out.
+// Thread rule: functions without state.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace nl::capture {
+
+using Facts = std::vector<std::pair<std::string, std::string>>;
+Facts MachineFacts();
+
+// "8a1f..." of a host name: tells machines apart without naming them.
+std::string HashText(const std::string& text);
+// "docker", "kubernetes", "podman", ... or empty.
+std::string ContainerKind();
+
+}  // namespace nl::capture

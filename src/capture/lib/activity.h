@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// ActivityBuffers: the memory CUPTI writes its records into. CUPTI asks for a buffer and
+// hands it back on threads of its choosing; the writer thread reads it and lets it go. The
+// memory is bounded: beyond the limit CUPTI is given none, drops records and counts them.
+// ActivityReader: turns the records of a buffer into those of the capture file.
+// Thread rule: Give and Return from any thread (short lock, nothing called under it);
+// TakeReturned, Recycle and the reader by the writer thread.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "capture/format/chunk_writer.h"
+#include "capture/lib/api_list.h"
+#include "capture/lib/cupti_library.h"
+#include "capture/lib/system.h"
+
+namespace nl::capture {
+
+class ActivityBuffers {
+ public:
+  static constexpr size_t kBufferBytes = 4u << 20;
+
+  ActivityBuffers() = default;
+  ~ActivityBuffers();  // those that came back; CUPTI may hold others
+  ActivityBuffers(const ActivityBuffers&) = delete;
+  ActivityBuffers& operator=(const ActivityBuffers&) = delete;
+
+  void SetLimit(size_t bytes) { limit_bytes_ = bytes; }
+  uint8_t* Give();  // null at the limit, counted
+  void Return(uint8_t* buffer, size_t valid_bytes);
+
+  struct Returned {
+    uint8_t* data = nullptr;
+    size_t valid_bytes = 0;
+  };
+  bool TakeReturned(Returned& to);
+  void Recycle(uint8_t* buffer);
+  size_t memory_bytes() const { return memory_bytes_.load(std::memory_order_relaxed); }
+  size_t peak_bytes() const { return peak_bytes_.load(std::memory_order_relaxed); }
+
+  std::atomic<uint64_t> not_given{0};  // the writer takes them away
+  std::atomic<uint64_t> dropped{0};    // as CUPTI says; likewise
+
+ private:
+  // In front of the bytes CUPTI sees.
+  struct Header {
+    Header* next;
+    size_t valid_bytes;
+  };
+  static constexpr size_t kHeaderBytes = 64;  // keeps the buffer aligned
+  static Header* HeaderOf(uint8_t* buffer) { return reinterpret_cast<Header*>(buffer - kHeaderBytes); }
+
+  Mutex mutex_;
+  Header* free_ = nullptr;
+  Header* first_ = nullptr;  // returned, oldest first
+  Header* last_ = nullptr;
+  size_t limit_bytes_ = 256u << 20;
+  std::atomic<size_t> memory_bytes_{0}, peak_bytes_{0};
+};
+
+// What was read, for those who look while it runs.
+struct ActivityCounts {
+  uint64_t kernels = 0, copies = 0, api_calls = 0, other = 0;
+  uint64_t kernel_time_ns = 0;
+};
+
+class ActivityReader {
+ public:
+  ActivityReader(const CuptiLibrary& library, const ApiList& apis, ChunkWriter& writer)
+      : cupti_(library.call), apis_(apis), writer_(writer) {}
+
+  // Reads the records of one buffer; false: it ended in something that is no record.
+  bool Read(uint8_t* buffer, size_t valid_bytes);
+  // Thread ids are the system's own only when CUPTI agreed to it.
+  void SetSystemThreadIds(bool are) { system_thread_ids_ = are; }
+  const ActivityCounts& counts() const { return counts_; }
+
+ private:
+  void Convert(const void* record, size_t bytes);
+  void AddKernel(const cupti::Kernel& k);
+  void AddMemcpy(const cupti::Memcpy& m);
+  void AddMemcpyPeer(const cupti::MemcpyPeer& m);
+  void AddMemset(const cupti::Memset& m);
+  void AddApi(const cupti::Api& a, int domain);
+  void AddMemory(const cupti::Memory& m);
+  void AddOverhead(const cupti::Overhead& o);
+  void AddDevice(const cupti::Device& d);
+  uint32_t Text(const char* text);
+  uint32_t NameOfApi(int domain, uint32_t callback_id);
+
+  const cupti::Functions& cupti_;
+  const ApiList& apis_;
+  ChunkWriter& writer_;
+  ActivityCounts counts_;
+  bool system_thread_ids_ = false;
+  uint32_t api_names_[2][ApiList::kMostIds] = {};  // string ids by driver, runtime
+};
+
+}  // namespace nl::capture

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capture/lib/cupti_library.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "capture/control.h"
+
+namespace nl::capture {
+
+namespace {
+
+// Names under which a program may have loaded it already, newest first.
+constexpr const char* kNames[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
+constexpr const char* kFolders[] = {"/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64",
+                                    "/usr/local/cuda/lib", "/opt/cuda/extras/CUPTI/lib64"};
+
+void* Open(char* found, size_t found_bytes) {
+  if (const char* given = std::getenv(kCuptiVariable); given != nullptr && given[0] != '\0') {
+    std::snprintf(found, found_bytes, "%s", given);
+    return dlopen(given, RTLD_NOW | RTLD_LOCAL);
+  }
+  // One that the program brings along fits its CUDA; a second one would not see its calls.
+  for (const char* name : kNames) {
+    if (void* library = dlopen(name, RTLD_NOW | RTLD_NOLOAD)) return library;
+  }
+  for (const char* name : kNames) {
+    if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
+  }
+  for (const char* folder : kFolders) {
+    for (const char* name : kNames) {
+      char path[256];
+      std::snprintf(path, sizeof path, "%s/%s", folder, name);
+      if (void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL)) return library;
+    }
+  }
+  return nullptr;
+}
+
+template <class Function>
+bool Take(void* library, const char* name, Function& to) {
+  to = reinterpret_cast<Function>(dlsym(library, name));
+  return to != nullptr;
+}
+
+}  // namespace
+
+bool LoadCupti(CuptiLibrary& to) {
+  void* library = Open(to.path, sizeof to.path);
+  if (library == nullptr) {
+    const char* why = dlerror();
+    std::snprintf(to.problem, sizeof to.problem, "libcupti could not be loaded: %s",
+                  why != nullptr ? why : "");
+    return false;
+  }
+  link_map* map = nullptr;
+  if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr && map->l_name[0] != '\0')
+    std::snprintf(to.path, sizeof to.path, "%s", map->l_name);
+  cupti::Functions& f = to.call;
+  const char* missing = nullptr;
+  const auto need = [&](const char* name, auto& function) {
+    if (!Take(library, name, function)) missing = name;
+  };
+  need("cuptiGetVersion", f.GetVersion);
+  need("cuptiGetResultString", f.GetResultString);
+  need("cuptiGetTimestamp", f.GetTimestamp);
+  need("cuptiSubscribe", f.Subscribe);
+  need("cuptiUnsubscribe", f.Unsubscribe);
+  need("cuptiEnableCallback", f.EnableCallback);
+  need("cuptiGetCallbackName", f.GetCallbackName);
+  need("cuptiActivityRegisterCallbacks", f.ActivityRegisterCallbacks);
+  need("cuptiActivityEnable", f.ActivityEnable);
+  need("cuptiActivityDisable", f.ActivityDisable);
+  need("cuptiActivityFlushAll", f.ActivityFlushAll);
+  need("cuptiActivityGetNextRecord", f.ActivityGetNextRecord);
+  need("cuptiActivityGetNumDroppedRecords", f.ActivityGetNumDroppedRecords);
+  Take(library, "cuptiActivitySetAttribute", f.ActivitySetAttribute);
+  Take(library, "cuptiActivityEnableRuntimeApi", f.ActivityEnableRuntimeApi);
+  Take(library, "cuptiActivityEnableDriverApi", f.ActivityEnableDriverApi);
+  Take(library, "cuptiSetThreadIdType", f.SetThreadIdType);
+  if (missing != nullptr) {
+    std::snprintf(to.problem, sizeof to.problem, "%.200s has no function %s", to.path, missing);
+    return false;
+  }
+  if (f.GetVersion(&to.version) != cupti::kSuccess) to.version = 0;
+  return true;
+}
+
+}  // namespace nl::capture

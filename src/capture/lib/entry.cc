@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only functions of the library that others see.
+#include "capture/lib/nvtx.h"
+#include "capture/lib/recorder.h"
+
+#define NL_EXPORT extern "C" __attribute__((visibility("default")))
+
+using nl::capture::HostWhat;
+using nl::capture::Recorder;
+
+// Called by the CUDA driver in cuInit, as CUDA_INJECTION64_PATH asks.
+NL_EXPORT int InitializeInjection() {
+  if (Recorder* recorder = Recorder::Start()) recorder->StartGpu();
+  return 1;
+}
+
+// Called by NVTX at a program's first NVTX call, as NVTX_INJECTION64_PATH asks.
+NL_EXPORT int InitializeInjectionNvtx2(const void* (*get_export_table)(uint32_t)) {
+  Recorder* recorder = Recorder::Start();
+  return recorder != nullptr && nl::capture::AttachNvtx(get_export_table) ? 1 : 0;
+}
+
+// For the Python package (ctypes). nl_enabled is the flag to look at before each call.
+// 1: this process is recorded.
+NL_EXPORT int nl_init() { return Recorder::Start() != nullptr ? 1 : 0; }
+NL_EXPORT int nl_abi_version() { return 1; }
+NL_EXPORT void nl_range_push(const char* name) { nl::capture::EmitRange(HostWhat::kPush, name, nullptr); }
+NL_EXPORT void nl_range_push_data(const char* name, const char* json) {
+  nl::capture::EmitRange(HostWhat::kPush, name, json);
+}
+NL_EXPORT void nl_range_pop() { nl::capture::EmitRange(HostWhat::kPop, nullptr, nullptr); }
+NL_EXPORT void nl_mark(const char* name, const char* json) {
+  nl::capture::EmitRange(HostWhat::kMark, name, json);
+}
+NL_EXPORT void nl_start() {
+  if (Recorder* recorder = Recorder::Start()) recorder->SetByProgram(true);
+}
+NL_EXPORT void nl_stop() {
+  if (Recorder* recorder = Recorder::Get()) recorder->SetByProgram(false);
+}

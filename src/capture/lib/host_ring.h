@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// HostRing: what one thread of the program said (NVTX calls, calls of the Python package),
+// on its way to the writer thread. One thread puts, the writer thread takes; no locks, no
+// memory asked for on the way. A full ring refuses and counts.
+// RingSet: the rings of all threads, bounded in number; those of ended threads are used again.
+// Thread rule: as said at each function. Ownership: rings live as long as their set.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "capture/format/records.h"
+#include "capture/lib/system.h"
+
+namespace nl::capture {
+
+// A name that the program registered; never freed, so that records may point to it.
+struct KeptName {
+  const char* text;
+  uint32_t bytes;
+  uint32_t number;  // of domains: 1, 2, ...
+};
+
+enum class HostWhat : uint8_t {
+  kPush = 1,
+  kPop = 2,
+  kStart = 3,
+  kEnd = 4,
+  kMark = 5,
+  kNameThread = 6,    // id: thread
+  kNameCategory = 7,  // category: number
+};
+
+struct HostEvent {
+  int64_t time_ns = 0;
+  uint64_t id = 0;
+  uint64_t payload = 0;
+  const KeptName* domain = nullptr;
+  const KeptName* name = nullptr;  // null: the text behind the event
+  uint32_t category = 0;
+  uint32_t color = 0;
+  uint32_t text_bytes = 0;
+  uint32_t payload_bytes = 0;  // of a text payload, behind the text
+  uint32_t depth = 0;
+  HostWhat what = HostWhat::kMark;
+  PayloadType payload_type = PayloadType::kNone;
+  uint16_t reserved = 0;
+};
+
+class HostRing {
+ public:
+  static constexpr uint32_t kBytes = 512u << 10;
+  static constexpr uint32_t kDomains = 32;
+
+  // By the owning thread. The texts are copied. False: full, counted. `half_full` is set
+  // when the writer should be woken.
+  bool Put(HostEvent event, std::string_view text, std::string_view payload_text, bool& half_full);
+  // By the writer thread: calls each(event, text, payload text) for what is there.
+  template <class Each>
+  size_t Take(Each&& each);
+
+  std::atomic<uint32_t> tid{0};  // 0: free
+  std::atomic<bool> thread_ended{false};
+  std::atomic<uint64_t> refused{0};  // events that did not fit; the writer takes them away
+  std::atomic<uint64_t> puts{0};
+  std::atomic<int64_t> cost_ns{0};  // of every 64th event, measured
+  std::atomic<uint64_t> costs{0};   // how many were measured
+  int32_t depth[kDomains] = {};     // of open ranges by domain number; the owner's
+  unsigned char* data = nullptr;    // kBytes
+
+ private:
+  static constexpr uint32_t kWrap = 0xffffffff;
+  std::atomic<uint64_t> head_{0}, tail_{0};  // bytes ever put, taken
+};
+
+class RingSet {
+ public:
+  static constexpr uint32_t kMost = 512;
+
+  RingSet() = default;
+  ~RingSet();
+  RingSet(const RingSet&) = delete;
+  RingSet& operator=(const RingSet&) = delete;
+
+  // A ring for the calling thread; null when the limit in number or memory is reached.
+  HostRing* Acquire(uint32_t tid, size_t memory_limit_bytes);
+  template <class Each>  // by the writer thread
+  void ForEach(Each&& each) {
+    const uint32_t count = count_.load(std::memory_order_acquire);
+    for (uint32_t i = 0; i < count; ++i) each(*rings_[i]);
+  }
+  size_t memory_bytes() const { return count_.load(std::memory_order_relaxed) * size_t{HostRing::kBytes}; }
+  std::atomic<uint64_t> refused{0};  // events of threads without a ring
+
+ private:
+  Mutex mutex_;
+  HostRing* rings_[kMost] = {};
+  std::atomic<uint32_t> count_{0};
+};
+
+template <class Each>
+size_t HostRing::Take(Each&& each) {
+  uint64_t tail = tail_.load(std::memory_order_relaxed);
+  const uint64_t head = head_.load(std::memory_order_acquire);
+  size_t taken = 0;
+  while (tail < head) {
+    const uint32_t at = static_cast<uint32_t>(tail % kBytes);
+    uint32_t bytes;
+    __builtin_memcpy(&bytes, data + at, sizeof bytes);
+    if (bytes == kWrap) {
+      tail += kBytes - at;
+      continue;
+    }
+    HostEvent event;
+    __builtin_memcpy(&event, data + at + 8, sizeof event);
+    const char* text = reinterpret_cast<const char*>(data + at + 8 + sizeof event);
+    each(event, std::string_view(text, event.text_bytes),
+         std::string_view(text + event.text_bytes, event.payload_bytes));
+    tail += bytes;
+    ++taken;
+    tail_.store(tail, std::memory_order_release);
+  }
+  tail_.store(tail, std::memory_order_release);
+  return taken;
+}
+
+}  // namespace nl::capture

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// The recorder as the program's threads see it: start, events, switching, end. What its
+// writer thread does is in recorder_writer.cc.
+#include "capture/lib/recorder.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+std::atomic<int> nl_enabled{0};
+
+namespace nl::capture {
+
+namespace {
+
+enum State : int { kFresh, kStarting, kRunning, kOff };
+std::atomic<int> g_state{kFresh};
+std::atomic<Recorder*> g_recorder{nullptr};
+std::atomic<bool> g_hooks_set{false}, g_late_hook_set{false};
+pthread_key_t g_ring_key;
+thread_local HostRing* t_ring = nullptr;
+thread_local bool t_refused = false;  // no ring for this thread
+
+constexpr size_t kRingMemoryBytes = 64u << 20;
+constexpr int kCloseTimeoutMs = 10'000;
+
+}  // namespace
+
+Recorder* Recorder::Get() {
+  return g_state.load(std::memory_order_acquire) == kRunning ? g_recorder.load(std::memory_order_acquire)
+                                                             : nullptr;
+}
+
+Recorder* Recorder::Start() {
+  if (Recorder* there = Get()) return there;
+  int fresh = kFresh;
+  if (!g_state.compare_exchange_strong(fresh, kStarting, std::memory_order_acq_rel)) {
+    // Another thread is at it: it takes milliseconds.
+    for (int i = 0; i < 1000 && g_state.load(std::memory_order_acquire) == kStarting; ++i) usleep(1000);
+    return Get();
+  }
+  const char* directory = std::getenv(kDirectoryVariable);
+  Recorder* recorder = nullptr;
+  if (directory != nullptr && directory[0] != '\0') recorder = new (std::nothrow) Recorder;
+  if (recorder == nullptr || !recorder->Open(directory)) {
+    // Not freed: its slot says why. There is at most one per process.
+    nl_enabled.store(0, std::memory_order_release);
+    g_state.store(kOff, std::memory_order_release);
+    return nullptr;
+  }
+  g_recorder.store(recorder, std::memory_order_release);
+  g_state.store(kRunning, std::memory_order_release);
+  recorder->Apply(WindowReason::kBegin);
+  return recorder;
+}
+
+bool Recorder::Open(const char* directory) {
+  pid_ = static_cast<uint32_t>(getpid());
+  if (page_.Open(directory)) {
+    wanted_ = page_->wanted;
+    buffer_limit_bytes_ = page_->buffer_bytes;
+    if (page_->clock_interval_ms > 0) clock_interval_ms_ = static_cast<int>(page_->clock_interval_ms);
+    std::memcpy(capture_range_, page_->capture_range, sizeof capture_range_);
+    capture_range_[sizeof capture_range_ - 1] = '\0';
+    program_on_.store(page_->start_off == 0 || capture_range_[0] != '\0', std::memory_order_relaxed);
+    epoch_seen_ = page_->epoch.load(std::memory_order_acquire);
+    slot_ = page_.TakeSlot(pid_);
+    if (slot_ != nullptr) slot_->start_ns.store(MonotonicNs(), std::memory_order_relaxed);
+  } else if (const char* wanted = std::getenv(kWantedVariable); wanted != nullptr) {
+    ParseWanted(wanted, wanted_);
+  }
+  char path[PATH_MAX];
+  std::snprintf(path, sizeof path, "%s/%u-%llx%s", directory, pid_,
+                static_cast<unsigned long long>(MonotonicNs()), kFileEnding);
+  bool fine = writer_.Open(path, WriterKind::kLibrary);
+  if (!fine && slot_ != nullptr)
+    std::snprintf(slot_->message, sizeof slot_->message, "the capture file cannot be made: %s",
+                  strerror(errno));
+  if (fine && !g_hooks_set.exchange(true)) {
+    fine = pthread_key_create(&g_ring_key, OnThreadEnd) == 0 &&
+           pthread_atfork(nullptr, nullptr, OnForkChild) == 0 && atexit(OnExit) == 0;
+  }
+  if (fine) {
+    // The program's signals are not for this thread.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_t thread;
+    fine = pthread_create(&thread, nullptr, WriterMain, this) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (fine) pthread_detach(thread);
+  }
+  if (!fine && slot_ != nullptr) slot_->state.store(SlotState::kFailed, std::memory_order_release);
+  return fine;
+}
+
+void Recorder::StartGpu() {
+  if ((wanted_ & (kWantKernels | kWantApi | kWantSync | kWantMemory)) == 0) return;
+  if (gpu_.started() || !gpu_.Start(wanted_, buffer_limit_bytes_, OnCudaReady)) return;
+  if (slot_ != nullptr) slot_->has_gpu.store(1, std::memory_order_relaxed);
+  if (on_.load(std::memory_order_acquire)) gpu_.Enable();
+}
+
+// CUDA registers its own handlers while it starts; ours must run before them, so it is
+// registered again once that is done. The first to run closes the file.
+void Recorder::OnCudaReady() {
+  if (!g_late_hook_set.exchange(true)) atexit(OnExit);
+}
+
+bool Recorder::Wanted() const {
+  if (closing_.load(std::memory_order_acquire)) return false;
+  if (page_ && page_->recording.load(std::memory_order_acquire) == 0) return false;
+  if (capture_range_[0] != '\0' && in_range_.load(std::memory_order_acquire) <= 0) return false;
+  return program_on_.load(std::memory_order_acquire);
+}
+
+// Only one thread switches; another that comes along leaves it to the writer thread, which
+// looks again on every turn.
+void Recorder::Apply(WindowReason reason) {
+  if (Wanted() == on_.load(std::memory_order_acquire) || switching_.exchange(true, std::memory_order_acq_rel))
+    return;
+  const bool on = Wanted();
+  if (on != on_.load(std::memory_order_acquire)) {
+    if (on) gpu_.Enable();
+    on_.store(on, std::memory_order_release);
+    nl_enabled.store(on && (wanted_ & kWantRanges) != 0 ? 1 : 0, std::memory_order_release);
+    if (!on) {
+      gpu_.Flush(false);
+      gpu_.Disable();
+      gpu_.Flush(true);
+    }
+    notes_.Window(on, ever_on_ ? reason : WindowReason::kBegin);
+    ever_on_ = ever_on_ || on;
+  }
+  switching_.store(false, std::memory_order_release);
+}
+
+void Recorder::SetByProgram(bool on) {
+  program_on_.store(on, std::memory_order_release);
+  Apply(WindowReason::kApi);
+}
+
+HostRing* Recorder::RingOfThread() {
+  if (t_ring != nullptr || t_refused) return t_ring;
+  t_ring = rings_.Acquire(CurrentTid(), kRingMemoryBytes);
+  t_refused = t_ring == nullptr;
+  if (t_ring != nullptr) pthread_setspecific(g_ring_key, t_ring);
+  return t_ring;
+}
+
+void Recorder::OnThreadEnd(void* ring) {
+  t_ring = nullptr;
+  t_refused = true;  // destructors of other keys may still emit; they have no ring any more
+  static_cast<HostRing*>(ring)->thread_ended.store(true, std::memory_order_release);
+}
+
+void Recorder::WatchRange(const HostEvent& event, std::string_view text) {
+  if (event.what == HostWhat::kPush || event.what == HostWhat::kStart) {
+    if (event.name != nullptr) text = {event.name->text, event.name->bytes};
+    const bool is_it = text == std::string_view(capture_range_);
+    // Ranges opened inside it keep it open until as many have ended.
+    if (is_it || in_range_.load(std::memory_order_relaxed) > 0)
+      in_range_.fetch_add(1, std::memory_order_acq_rel);
+    if (is_it) Apply(WindowReason::kRange);
+  }
+}
+
+int Recorder::Emit(HostEvent event, std::string_view text, std::string_view payload_text) {
+  if ((wanted_ & kWantRanges) == 0) return -2;
+  const bool opens = event.what == HostWhat::kPush || event.what == HostWhat::kStart;
+  const bool closes = event.what == HostWhat::kPop || event.what == HostWhat::kEnd;
+  if (capture_range_[0] != '\0' && opens) WatchRange(event, text);
+  HostRing* ring = RingOfThread();
+  if (ring == nullptr) {
+    rings_.refused.fetch_add(1, std::memory_order_relaxed);
+    return -2;
+  }
+  int depth = -2;
+  const uint32_t domain = event.domain != nullptr ? event.domain->number : 0;
+  if (domain < HostRing::kDomains) {
+    int32_t& open = ring->depth[domain];
+    if (event.what == HostWhat::kPush) depth = open++;
+    if (event.what == HostWhat::kPop) depth = open > 0 ? --open : -1;
+    event.depth = depth >= 0 ? static_cast<uint32_t>(depth) : 0;
+  }
+  if (on_.load(std::memory_order_acquire)) {
+    const uint64_t count = ring->puts.fetch_add(1, std::memory_order_relaxed);
+    event.time_ns = MonotonicNs();
+    bool wake = false;
+    ring->Put(event, text, payload_text, wake);
+    if (wake) {
+      wake_.fetch_add(1, std::memory_order_release);
+      WakeAll(wake_);
+    }
+    if (count % 64 == 0) {
+      ring->cost_ns.fetch_add(MonotonicNs() - event.time_ns, std::memory_order_relaxed);
+      ring->costs.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  if (capture_range_[0] != '\0' && closes && in_range_.load(std::memory_order_relaxed) > 0) {
+    if (in_range_.fetch_sub(1, std::memory_order_acq_rel) == 1) Apply(WindowReason::kRange);
+  }
+  return depth;
+}
+
+void Recorder::OnExit() {
+  Recorder* recorder = Get();
+  if (recorder != nullptr && recorder->pid_ == static_cast<uint32_t>(getpid())) recorder->Close();
+}
+
+void Recorder::Close() {
+  if (closing_.exchange(true, std::memory_order_acq_rel)) return;
+  const int64_t give_up_ns = MonotonicNs() + int64_t{kCloseTimeoutMs} * 1'000'000;
+  // Flushes and disables; whoever is switching at this moment must be through with it, or the
+  // file would be closed before CUPTI's last buffers are in it.
+  Apply(WindowReason::kEnd);
+  while (switching_.load(std::memory_order_acquire) && MonotonicNs() < give_up_ns) usleep(200);
+  Apply(WindowReason::kEnd);
+  finish_.store(true, std::memory_order_release);
+  wake_.fetch_add(1, std::memory_order_release);
+  WakeAll(wake_);
+  while (closed_.load(std::memory_order_acquire) == 0 && MonotonicNs() < give_up_ns)
+    WaitWhile(closed_, 0, 100);
+}
+
+// Only the thread that forked lives on, and the parent's writer may have been anywhere: its
+// memory is left as it is, its file is let go, and the child begins with nothing.
+void Recorder::OnForkChild() {
+  Recorder* parents = g_recorder.load(std::memory_order_relaxed);
+  if (parents != nullptr) parents->writer_.Abandon();
+  g_recorder.store(nullptr, std::memory_order_relaxed);
+  t_ring = nullptr;
+  t_refused = false;
+  if (g_hooks_set.load(std::memory_order_relaxed)) pthread_setspecific(g_ring_key, nullptr);
+  g_state.store(kFresh, std::memory_order_release);
+}
+
+}  // namespace nl::capture

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Recorder: the recording of this process. Made by whichever entry point is called first,
+// ended by exit; a forked child starts afresh with a file of its own when it has something
+// to say. Nothing here writes to the program's outputs, ends it, throws into it or takes
+// memory without bound; what goes wrong is told in the capture file and the control page.
+// Thread rule: the static functions and Emit from any thread; the writer thread is its own.
+// Ownership: one per process, never freed (threads may still be about to look at it).
+
+#include <atomic>
+#include <cstdint>
+
+#include "capture/control.h"
+#include "capture/format/chunk_writer.h"
+#include "capture/lib/category_names.h"
+#include "capture/lib/gpu_session.h"
+#include "capture/lib/host_ring.h"
+#include "capture/lib/notes.h"
+
+// 1 while ranges are recorded; the Python package looks at it instead of calling.
+extern "C" __attribute__((visibility("default"))) std::atomic<int> nl_enabled;
+
+namespace nl::capture {
+
+class Recorder {
+ public:
+  // The recorder, made if need be; null when this process is not to be recorded or cannot be.
+  static Recorder* Start();
+  // The recorder if there is one; cheap.
+  static Recorder* Get();
+
+  // Takes up CUPTI. By InitializeInjection, so before the program's first context.
+  void StartGpu();
+
+  // An NVTX event of the calling thread. Gives the depth of its ranges in the domain before
+  // a push or after a pop, or -2 when not known.
+  int Emit(HostEvent event, std::string_view text, std::string_view payload_text = {});
+
+  // The program's own switch (neurolens.start and stop).
+  void SetByProgram(bool on);
+
+ private:
+  Recorder() : gpu_(notes_) {}
+  bool Open(const char* directory);
+  static void* WriterMain(void* self);
+  void WriterLoop();
+  void Drain();
+  void DrainRing(HostRing& ring);
+  void WriteHostEvent(const HostRing& ring, const HostEvent& event, std::string_view text,
+                      std::string_view payload_text);
+  void WriteFacts();
+  void WriteThreadNames();
+  void WriteClock();
+  void WriteCost();
+  int64_t ProgramCostNs() const;
+  void UpdateSlot(SlotState state);
+  void FinishFile();
+
+  void Apply(WindowReason reason);
+  bool Wanted() const;
+  void WatchRange(const HostEvent& event, std::string_view text);
+  HostRing* RingOfThread();
+
+  static void OnExit();
+  static void OnCudaReady();
+  static void OnForkChild();
+  static void OnThreadEnd(void* ring);
+  void Close();
+
+  ControlPage page_;
+  ProcessSlot* slot_ = nullptr;
+  uint64_t wanted_ = kWantDefault;
+  size_t buffer_limit_bytes_ = 256u << 20;
+  int clock_interval_ms_ = 250;
+  char capture_range_[128] = {};
+
+  Notes notes_;
+  RingSet rings_;
+  GpuSession gpu_;
+  ChunkWriter writer_;  // the writer thread's
+  ActivityReader* reader_ = nullptr;
+  CategoryNames categories_;
+  uint64_t ranges_ = 0, peak_buffer_bytes_ = 0;
+  int64_t cost_measured_ns_ = 0;
+  uint64_t costs_measured_ = 0, ring_puts_ = 0;
+  uint32_t pid_ = 0;
+
+  std::atomic<bool> on_{false};         // records are taken
+  std::atomic<bool> program_on_{true};  // SetByProgram
+  std::atomic<int> in_range_{0};        // open ranges with the label of --capture-range
+  std::atomic<bool> switching_{false};
+  bool ever_on_ = false;              // of whoever is switching
+  std::atomic<bool> closing_{false};  // nothing more is recorded
+  std::atomic<bool> finish_{false};   // and everything there is has been handed over
+  std::atomic<uint32_t> wake_{0}, closed_{0};
+  uint32_t epoch_seen_ = 0;
+};
+
+}  // namespace nl::capture

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// The writer thread of the recorder: takes what the program's threads and CUPTI left, turns
+// it into records, writes chunks, keeps the numbers in the control page.
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "capture/lib/recorder.h"
+
+namespace nl::capture {
+
+namespace {
+
+constexpr int kTurnMs = 20, kIdleTurnMs = 100;
+constexpr int64_t kFlushFileNs = 100'000'000, kFlushCuptiNs = 1'000'000'000, kCostNs = 1'000'000'000;
+
+int64_t ThreadCpuNs() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+size_t ReadFile(const char* path, char* to, size_t size) {
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  size_t have = 0;
+  for (ssize_t n; have < size && (n = read(fd, to + have, size - have)) > 0;) have += static_cast<size_t>(n);
+  close(fd);
+  return have;
+}
+
+// The command line as a JSON array, as far as it fits.
+size_t ArgumentsJson(char* to, size_t size) {
+  char line[16 << 10];
+  const size_t bytes = ReadFile("/proc/self/cmdline", line, sizeof line);
+  size_t used = 0;
+  const auto put = [&](char c) {
+    if (used + 4 < size) to[used++] = c;
+  };
+  put('[');
+  for (size_t at = 0; at < bytes;) {
+    if (at > 0) put(',');
+    put('"');
+    for (; at < bytes && line[at] != '\0'; ++at) {
+      const auto c = static_cast<unsigned char>(line[at]);
+      char escaped[8];
+      if (c < 0x20) {
+        std::snprintf(escaped, sizeof escaped, "\\u%04x", c);
+        for (const char* e = escaped; *e != '\0'; ++e) put(*e);
+        continue;
+      }
+      if (c == '"' || c == '\\') put('\\');
+      put(static_cast<char>(c));
+    }
+    ++at;
+    put('"');
+  }
+  to[used++] = ']';
+  return used;
+}
+
+template <class Atomic, class Value>
+void Store(Atomic& to, Value value) {
+  to.store(value, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void* Recorder::WriterMain(void* self) {
+  pthread_setname_np(pthread_self(), "neurolens");
+  static_cast<Recorder*>(self)->WriterLoop();
+  return nullptr;
+}
+
+void Recorder::WriterLoop() {
+  WriteFacts();
+  int64_t flushed_file_ns = 0, flushed_cupti_ns = MonotonicNs(), clock_ns = 0, cost_ns = 0;
+  uint64_t seen_records = 0;
+  for (;;) {
+    const uint32_t seen = wake_.load(std::memory_order_acquire);
+    const bool last = finish_.load(std::memory_order_acquire);
+    if (page_) {
+      epoch_seen_ = page_->epoch.load(std::memory_order_acquire);
+      if (page_->closing.load(std::memory_order_acquire) != 0) Store(program_on_, false);
+    }
+    Apply(last ? WindowReason::kEnd : WindowReason::kControl);
+    const int64_t now_ns = MonotonicNs();
+    if (now_ns - clock_ns >= int64_t{clock_interval_ms_} * 1'000'000 || last) {
+      WriteClock();
+      clock_ns = now_ns;
+    }
+    if (gpu_.started() && !last && now_ns - flushed_cupti_ns >= kFlushCuptiNs) {
+      gpu_.Flush(false);
+      flushed_cupti_ns = now_ns;
+    }
+    Drain();
+    if (now_ns - cost_ns >= kCostNs || last) {
+      WriteCost();
+      cost_ns = now_ns;
+    }
+    if (last) return FinishFile();
+    if (now_ns - flushed_file_ns >= kFlushFileNs) {
+      writer_.Flush();
+      flushed_file_ns = now_ns;
+    }
+    UpdateSlot(on_.load(std::memory_order_acquire) ? SlotState::kRecording : SlotState::kPaused);
+    const uint64_t records = ranges_ + (reader_ != nullptr ? reader_->counts().kernels : 0);
+    const bool busy = records != seen_records;
+    seen_records = records;
+    WaitWhile(wake_, seen, busy ? kTurnMs : kIdleTurnMs);
+  }
+}
+
+void Recorder::Drain() {
+  notes_.TakeInto(writer_);
+  rings_.ForEach([this](HostRing& ring) { DrainRing(ring); });
+  writer_.CountLoss(LossWhat::kThreadLimit, ChunkKind::kRange,
+                    rings_.refused.exchange(0, std::memory_order_relaxed));
+  if (!gpu_.started()) return;
+  if (reader_ == nullptr) {
+    reader_ = new (std::nothrow) ActivityReader(gpu_.library(), gpu_.apis(), writer_);
+    if (reader_ == nullptr) return;
+    reader_->SetSystemThreadIds(gpu_.system_thread_ids());
+    char version[32];
+    std::snprintf(version, sizeof version, "%u", gpu_.library().version);
+    writer_.AddFact("cupti.version", version);
+    writer_.AddFact("cupti.path", gpu_.library().path);
+    using DriverVersion = int (*)(int*);
+    int number = 0;
+    if (const auto ask = reinterpret_cast<DriverVersion>(dlsym(RTLD_DEFAULT, "cuDriverGetVersion"));
+        ask != nullptr && ask(&number) == 0) {
+      std::snprintf(version, sizeof version, "%d", number);
+      writer_.AddFact("cuda.driver_version", version);
+    }
+  }
+  ActivityBuffers& buffers = gpu_.buffers();
+  for (ActivityBuffers::Returned buffer; buffers.TakeReturned(buffer);) {
+    if (!reader_->Read(buffer.data, buffer.valid_bytes))
+      writer_.CountLoss(LossWhat::kCuptiUnknown, ChunkKind{}, 1);
+    buffers.Recycle(buffer.data);
+  }
+  writer_.CountLoss(LossWhat::kCuptiDropped, ChunkKind{},
+                    buffers.dropped.exchange(0, std::memory_order_relaxed));
+  writer_.CountLoss(LossWhat::kBufferLimit, ChunkKind{},
+                    buffers.not_given.exchange(0, std::memory_order_relaxed));
+}
+
+void Recorder::DrainRing(HostRing& ring) {
+  // Read before the events: a thread that ended has put its last one.
+  const bool ended = ring.thread_ended.load(std::memory_order_acquire);
+  ranges_ += ring.Take([&](const HostEvent& event, std::string_view text, std::string_view payload_text) {
+    WriteHostEvent(ring, event, text, payload_text);
+  });
+  writer_.CountLoss(LossWhat::kRingFull, ChunkKind::kRange,
+                    ring.refused.exchange(0, std::memory_order_relaxed));
+  cost_measured_ns_ += ring.cost_ns.exchange(0, std::memory_order_relaxed);
+  costs_measured_ += ring.costs.exchange(0, std::memory_order_relaxed);
+  ring_puts_ += ring.puts.exchange(0, std::memory_order_relaxed);
+  if (!ended) return;
+  ring.thread_ended.store(false, std::memory_order_relaxed);
+  ring.tid.store(0, std::memory_order_release);  // for the next thread
+}
+
+void Recorder::WriteHostEvent(const HostRing& ring, const HostEvent& event, std::string_view text,
+                              std::string_view payload_text) {
+  const uint32_t tid = ring.tid.load(std::memory_order_relaxed);
+  if (event.name != nullptr) text = {event.name->text, event.name->bytes};
+  const uint32_t domain_number = event.domain != nullptr ? event.domain->number : 0;
+  if (event.what == HostWhat::kNameThread)
+    return writer_.Add(ThreadRecord{pid_, static_cast<uint32_t>(event.id), writer_.String(text), 0, 0, 0});
+  if (event.what == HostWhat::kNameCategory)
+    return categories_.Set(domain_number, event.category, writer_.String(text));
+  RangeRecord r{};
+  r.time_ns = event.time_ns;
+  r.id = event.id;
+  r.payload_type = event.payload_type;
+  r.payload = event.payload_type == PayloadType::kText ? writer_.String(payload_text) : event.payload;
+  r.tid = tid;
+  if (event.domain != nullptr) r.domain = writer_.String({event.domain->text, event.domain->bytes});
+  r.category_id = event.category;
+  if (event.category != 0) r.category = categories_.Find(domain_number, event.category);
+  const bool named = event.what != HostWhat::kPop && event.what != HostWhat::kEnd;
+  if (named) r.name = writer_.String(text);
+  r.color = event.color;
+  r.what = static_cast<RangeWhat>(event.what);
+  r.depth = event.depth;
+  writer_.Add(r);
+}
+
+void Recorder::WriteFacts() {
+  char text[8 << 10];
+  const size_t bytes = ArgumentsJson(text, sizeof text);
+  const uint32_t arguments = writer_.String({text, bytes});
+  char path[4096];
+  const ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+  ProcessRecord process{};
+  process.pid = pid_;
+  process.ppid = static_cast<uint32_t>(getppid());
+  process.start_ns = 0;
+  process.executable = n > 0 ? writer_.String({path, static_cast<size_t>(n)}) : 0;
+  process.arguments = arguments;
+  size_t name_bytes = ReadFile("/proc/self/comm", text, 64);
+  while (name_bytes > 0 && text[name_bytes - 1] == '\n') --name_bytes;
+  process.name = writer_.String({text, name_bytes});
+  writer_.Add(process);
+  // Which part of a distributed run this is, in the words of torchrun, Open MPI and Slurm.
+  for (const char* name : {"RANK", "LOCAL_RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+                           "SLURM_PROCID", "SLURM_NTASKS", "CUDA_VISIBLE_DEVICES"}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr) continue;
+    std::snprintf(text, sizeof text, "env.%s", name);
+    writer_.AddFact(text, value);
+  }
+  std::snprintf(text, sizeof text, "%llu", static_cast<unsigned long long>(wanted_));
+  writer_.AddFact("capture.wanted", text);
+  writer_.Flush();
+}
+
+void Recorder::WriteThreadNames() {
+  DIR* tasks = opendir("/proc/self/task");
+  if (tasks == nullptr) return;
+  while (const dirent* entry = readdir(tasks)) {
+    const auto tid = static_cast<uint32_t>(std::strtoul(entry->d_name, nullptr, 10));
+    if (tid == 0) continue;
+    char path[64], name[64];
+    std::snprintf(path, sizeof path, "/proc/self/task/%u/comm", tid);
+    size_t bytes = ReadFile(path, name, sizeof name);
+    while (bytes > 0 && name[bytes - 1] == '\n') --bytes;
+    writer_.Add(ThreadRecord{pid_, tid, writer_.String({name, bytes}), 1, 0, 0});
+  }
+  closedir(tasks);
+}
+
+void Recorder::WriteClock() {
+  ClockRecord pair{};
+  if (!gpu_.ReadClock(pair)) {
+    pair.monotonic_before_ns = MonotonicNs();
+    pair.realtime_ns = RealtimeNs();
+    pair.monotonic_after_ns = MonotonicNs();
+  }
+  writer_.Add(pair);
+}
+
+// One event in 64 is timed, and stands for the others.
+int64_t Recorder::ProgramCostNs() const {
+  const double mean_ns =
+      costs_measured_ > 0 ? static_cast<double>(cost_measured_ns_) / static_cast<double>(costs_measured_) : 0;
+  return static_cast<int64_t>(mean_ns * static_cast<double>(ring_puts_)) +
+         gpu_.callback_ns.load(std::memory_order_relaxed);
+}
+
+void Recorder::WriteCost() {
+  const uint64_t buffers = gpu_.buffers().peak_bytes() + rings_.memory_bytes();
+  if (buffers > peak_buffer_bytes_) peak_buffer_bytes_ = buffers;
+  writer_.Add(CostRecord{MonotonicNs(), ProgramCostNs(), ThreadCpuNs(),
+                         ring_puts_ + gpu_.callbacks.load(std::memory_order_relaxed), writer_.bytes_written(),
+                         peak_buffer_bytes_});
+}
+
+void Recorder::UpdateSlot(SlotState state) {
+  if (slot_ == nullptr) return;
+  if (reader_ != nullptr) {
+    const ActivityCounts& counts = reader_->counts();
+    Store(slot_->kernels, counts.kernels);
+    Store(slot_->copies, counts.copies);
+    Store(slot_->api_calls, counts.api_calls);
+    Store(slot_->other_records, counts.other);
+    Store(slot_->kernel_time_ns, counts.kernel_time_ns);
+  }
+  Store(slot_->ranges, ranges_);
+  Store(slot_->lost_records, writer_.records_lost());
+  Store(slot_->bytes_written, writer_.bytes_written());
+  Store(slot_->buffer_bytes, gpu_.buffers().memory_bytes() + rings_.memory_bytes());
+  Store(slot_->cost_program_ns, ProgramCostNs());
+  Store(slot_->cost_writer_ns, ThreadCpuNs());
+  Store(slot_->updated_ns, MonotonicNs());
+  Store(slot_->epoch_seen, epoch_seen_);
+  slot_->state.store(state, std::memory_order_release);
+}
+
+void Recorder::FinishFile() {
+  Drain();
+  WriteThreadNames();
+  writer_.Close();
+  UpdateSlot(SlotState::kEnded);
+  closed_.store(1, std::memory_order_release);
+  WakeAll(closed_);
+}
+
+}  // namespace nl::capture

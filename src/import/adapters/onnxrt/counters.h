@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What ONNX Runtime profiles can lack, and what it means.
+
+#include "base/counter.h"
+
+namespace nl::adapters::onnxrt {
+
+inline constexpr CounterInfo kBadTypeShape{"bad_type_shape", Severity::kNotice,
+                                           "Node whose input_type_shape is no list of {type: [extents]}",
+                                           "Its input shapes and types are null; the text is kept in args"};
+inline constexpr CounterInfo kDeviceProfileFailed{
+    "device_profile_failed", Severity::kDataLoss, "ONNX Runtime could not record what ran on the device",
+    "CUPTI was taken or refused: close other profilers, allow performance counters, record again"};
+inline constexpr CounterInfo kDeviceWorkMissing{
+    "device_work_missing", Severity::kNotice,
+    "Nodes ran on a device provider, but the profile has no device work: node times are of the host, which "
+    "launches and goes on",
+    "Take an ONNX Runtime built with profiling of its provider, or record the program with nsys"};
+
+}  // namespace nl::adapters::onnxrt

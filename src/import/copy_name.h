@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What the name of a copy tells, as profilers spell it: "Memcpy HtoD (Pageable -> Device)",
+// "MemcpyHostToDevice". For every adapter that meets copies by name.
+// Thread rule: pure functions. Ownership: the views are of the name given.
+
+#include <string_view>
+
+namespace nl {
+
+struct CopyName {
+  std::string_view kind;      // HtoD, DtoH, DtoD, HtoH, PtoP, HtoA, AtoH; empty: not told
+  std::string_view src, dst;  // memories; empty: not told
+};
+CopyName ParseCopyName(std::string_view name);
+
+}  // namespace nl

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Which profiles of a folder are the ranks of one distributed run, whatever their format. What a
+// file says itself counts first; else its name ("rank0", "rank_0", "rank_0/trace.json"), or numbers
+// from 0 on at the end of otherwise equal names ("trace_0", "trace_1").
+// Thread rule: pure functions.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "import/adapter.h"
+
+namespace nl {
+
+// The rank in a file's path below the folder that is imported.
+struct NameRank {
+  int64_t rank = 0;
+  std::string others;       // the path with the number as '#': the same for the ranks of one run
+  bool says_rank = false;   // the word rank stands before the number
+  bool says_other = false;  // another word does (run_0, seed_1): repetitions, not ranks
+};
+std::optional<NameRank> RankOfName(std::string_view path);
+
+struct RankedFile {
+  std::string path;
+  std::string below;  // path below the folder
+  RankHint hint;      // what the file itself says, and its adapter
+};
+
+// Files that become one run. `ranks` is as long as `paths` where the names told the ranks, else empty.
+struct FileGroup {
+  std::vector<std::string> paths;
+  std::vector<int64_t> ranks;
+};
+
+// Single files first, in the order given, then the runs of several ranks, each by rank. Files of
+// different formats are never one run.
+std::vector<FileGroup> GroupRanks(const std::vector<RankedFile>& files);
+
+}  // namespace nl

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// `neurolens record`: a program recorded into a folder, to be imported here or elsewhere.
+
+#include <fmt/format.h>
+
+#include "base/terminal.h"
+#include "ops/open_store.h"
+#include "ops/record_program.h"
+
+namespace nl::ops::record {
+
+namespace {
+
+class RecordOp final : public Op {
+ public:
+  OpInfo Info() const override {
+    OpInfo info;
+    info.name = "record";
+    info.summary = "Record a program into a folder (.nlcap), without importing it";
+    info.choose_when =
+        "Choose it where the store is elsewhere: `neurolens import DIR.nlcap` reads the folder on any "
+        "machine. "
+        "`run` does both.";
+    info.example = "neurolens record --out infer.nlcap -- python3 infer.py";
+    info.cost = Cost::kMinutes;
+    info.bad_input_status = 125;
+    info.exit_status = kProgramsExitStatus;
+    info.stdout_is_programs = true;
+    info.reply_schema = SchemaFromText(CaptureSchema());
+    return info;
+  }
+
+  void Bind(ParamBinder& binder) override {
+    binder
+        .Add("out", params_.out,
+             "Folder for the capture; otherwise PROGRAM-DATE-TIME.nlcap in the current folder")
+        .Path()
+        .LocalOnly();
+    params_.Bind(binder);
+  }
+
+  Result<Reply> Run(OpContext&) override {
+    NL_ASSIGN(capture::LaunchOptions options, params_.Options());
+    if (options.directory.empty()) options.directory = capture::DefaultDirectory(options.command);
+    NL_ASSIGN(const capture::LaunchResult result, RecordProgram(options));
+    Reply reply;
+    reply.json = CaptureJson(result);
+    reply.answer_status = result.exit_status;
+    return reply;
+  }
+
+  std::string Text(const Reply& reply, const TextStyle& style) const override {
+    return CaptureText(reply.json, style) +
+           fmt::format("wrote {}\n", PrintableText(reply.json["directory"].get<std::string>()));
+  }
+
+ private:
+  RecordParams params_;
+};
+
+}  // namespace
+
+std::unique_ptr<Op> Describe() { return std::make_unique<RecordOp>(); }
+
+}  // namespace nl::ops::record

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fake_cupti.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture/lib/cupti_types.h"
+
+namespace {
+
+using namespace nl::capture::cupti;
+
+// Calls by their number in this library.
+struct ApiName {
+  uint32_t id;
+  const char* name;
+};
+constexpr ApiName kRuntimeNames[] = {{1, "cudaGetDevice"},         {2, "cudaLaunchKernel_v7000"},
+                                     {3, "cudaMemcpyAsync_v3020"}, {4, "cudaDeviceSynchronize_v3020"},
+                                     {5, "cudaMalloc_v3020"},      {6, "cudaGraphLaunch_v10000"},
+                                     {7, "cudaMemsetAsync_v3020"}};
+constexpr ApiName kDriverNames[] = {{1, "cuInit"}, {2, "cuLaunchKernel"}, {3, "cuCtxGetCurrent"}};
+enum RuntimeId : uint32_t {
+  kGetDevice = 1,
+  kLaunchKernel,
+  kMemcpyAsync,
+  kDeviceSynchronize,
+  kMallocId,
+  kGraph,
+  kMemsetAsync
+};
+
+struct Record {
+  std::string bytes;
+};
+
+struct Fake {
+  std::mutex mutex;
+  Callback callback = nullptr;
+  void* user = nullptr;
+  BufferRequested requested = nullptr;
+  BufferCompleted completed = nullptr;
+  bool enabled[64] = {};
+  bool left_out[2][16] = {};
+  std::vector<Record> records;
+  uint32_t correlation = 0;
+  uint64_t sync_id = 0;
+  int64_t gpu_free_ns = 0;
+};
+Fake& Get() {
+  static auto* fake = new Fake;  // outlives the exit handlers
+  return *fake;
+}
+
+// Value of a word of FAKE_CUPTI: -1 not given, 0 or its number.
+int64_t Option(std::string_view word) {
+  const char* all = std::getenv("FAKE_CUPTI");
+  std::string_view rest = all == nullptr ? "" : all;
+  while (!rest.empty()) {
+    const size_t comma = rest.find(',');
+    const std::string_view one = rest.substr(0, comma);
+    rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
+    if (one == word) return 0;
+    if (one.size() > word.size() && one.substr(0, word.size()) == word && one[word.size()] == '=')
+      return std::atoll(std::string(one.substr(word.size() + 1)).c_str());
+  }
+  return -1;
+}
+bool Is(std::string_view word) { return Option(word) >= 0; }
+
+// An hour ahead of the host's clock, and maybe too fast.
+int64_t GpuNs() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const int64_t host_ns = int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  const int64_t ppm = Option("drift");
+  return host_ns + 3'600'000'000'000 +
+         (ppm > 0 ? static_cast<int64_t>(static_cast<double>(host_ns) * 1e-6 * static_cast<double>(ppm)) : 0);
+}
+
+template <class T>
+void Put(const T& record, size_t bytes = sizeof(T)) {
+  Fake& fake = Get();
+  const std::lock_guard lock(fake.mutex);
+  fake.records.push_back({std::string(reinterpret_cast<const char*>(&record), bytes)});
+  if (Is("unknown")) {
+    const uint64_t strange[3] = {63, 1, 2};
+    fake.records.push_back({std::string(reinterpret_cast<const char*>(strange), sizeof strange)});
+  }
+}
+
+bool Enabled(uint32_t kind) {
+  Fake& fake = Get();
+  const std::lock_guard lock(fake.mutex);
+  return fake.enabled[kind];
+}
+
+uint32_t PutApi(uint32_t id, int64_t start_ns, int64_t end_ns) {
+  Fake& fake = Get();
+  uint32_t correlation = 0;
+  bool on = false;
+  {
+    const std::lock_guard lock(fake.mutex);
+    correlation = ++fake.correlation;
+    on = fake.enabled[kRuntime] && !fake.left_out[1][id];
+  }
+  if (on) {
+    Api api{kRuntime,
+            id,
+            static_cast<uint64_t>(start_ns),
+            static_cast<uint64_t>(end_ns),
+            static_cast<uint32_t>(getpid()),
+            static_cast<uint32_t>(syscall(SYS_gettid)),
+            correlation,
+            0};
+    Put(api);
+  }
+  return correlation;
+}
+
+// When the device gets to work that is given to it now.
+int64_t OnDevice(int64_t ready_ns, int64_t duration_ns) {
+  Fake& fake = Get();
+  const std::lock_guard lock(fake.mutex);
+  const int64_t start_ns = fake.gpu_free_ns > ready_ns ? fake.gpu_free_ns : ready_ns;
+  fake.gpu_free_ns = start_ns + duration_ns;
+  return start_ns;
+}
+
+const char* LongName() {
+  static const auto* name = new std::string("_Z4" + std::string(20'000, 'k') + "v");
+  return name->c_str();
+}
+
+void PutKernel(const char* name, uint32_t stream, int64_t start_ns, int64_t duration_ns, uint32_t correlation,
+               uint32_t graph_id, uint64_t node) {
+  if (!Enabled(kConcurrentKernel)) return;
+  Kernel k{};
+  k.kind = kConcurrentKernel;
+  k.registers_per_thread = 40;
+  k.start = static_cast<uint64_t>(start_ns);
+  k.end = Is("endless") ? 0 : static_cast<uint64_t>(start_ns + duration_ns);
+  k.context = 1;
+  k.stream = stream;
+  k.grid[0] = 128;
+  k.grid[1] = k.grid[2] = 1;
+  k.block[0] = 256;
+  k.block[1] = k.block[2] = 1;
+  k.static_shared = 1024;
+  k.dynamic_shared = 2048;
+  k.correlation = correlation;
+  k.name = Is("huge") ? LongName() : name;
+  k.graph_id = graph_id;
+  k.graph_node_id = node;
+  k.cluster[0] = 2;
+  k.cluster[1] = k.cluster[2] = 1;
+  Put(k, Is("old") ? offsetof(Kernel, graph_node_id) : sizeof k);
+}
+
+// Moves what was recorded into buffers of the client.
+void Deliver() {
+  Fake& fake = Get();
+  std::vector<Record> records;
+  BufferRequested requested;
+  BufferCompleted completed;
+  {
+    const std::lock_guard lock(fake.mutex);
+    records.swap(fake.records);
+    requested = fake.requested;
+    completed = fake.completed;
+  }
+  if (requested == nullptr || records.empty()) return;
+  if (Is("disorder")) std::vector<Record>(records.rbegin(), records.rend()).swap(records);
+  for (size_t i = 0; i < records.size();) {
+    uint8_t* buffer = nullptr;
+    size_t bytes = 0, most = 0, used = 0;
+    requested(&buffer, &bytes, &most);
+    if (buffer == nullptr || bytes == 0) return;  // dropped, as the real one does
+    for (; i < records.size() && used + 8 + records[i].bytes.size() <= bytes; ++i) {
+      // The length in front stands for CUPTI's own knowledge of it.
+      std::memcpy(buffer + used, records[i].bytes.data(), records[i].bytes.size());
+      used += records[i].bytes.size();
+    }
+    completed(nullptr, 0, buffer, bytes, used);
+  }
+}
+
+size_t SizeOf(const uint8_t* record) {
+  uint32_t kind;
+  std::memcpy(&kind, record, sizeof kind);
+  const bool old = Is("old");
+  switch (kind) {
+    case kConcurrentKernel: return old ? offsetof(Kernel, graph_node_id) : sizeof(Kernel);
+    case kMemcpy: return old ? offsetof(Memcpy, graph_node_id) : sizeof(Memcpy);
+    case kMemset: return sizeof(Memset);
+    case kRuntime:
+    case kDriver: return sizeof(Api);
+    case kSynchronization: return old ? offsetof(Synchronization, event_sync_id) : sizeof(Synchronization);
+    case kMemory2: return sizeof(Memory);
+    case kDevice: return sizeof(Device);
+    case kContext: return sizeof(Context);
+    case kOverhead: return sizeof(Overhead);
+    default: return 24;
+  }
+}
+
+void PutDevice() {
+  Device d{};
+  d.kind = kDevice;
+  d.memory_bytes = 80ull << 30;
+  d.memory_bandwidth = 3'350'000'000;
+  d.sm_count = 132;
+  d.compute_major = 9;
+  d.warp_threads = 32;
+  d.max_warps_per_sm = 64;
+  d.max_shared_per_sm = 228 << 10;
+  d.max_registers_per_sm = 65536;
+  d.name = "NVIDIA H100 (not really)";
+  Put(d);
+  Context c{};
+  c.kind = kContext;
+  c.context = 1;
+  c.null_stream = 7;
+  Put(c);
+}
+
+}  // namespace
+
+#define NL_FAKE extern "C" __attribute__((visibility("default")))
+
+NL_FAKE Result cuptiGetVersion(uint32_t* version) {
+  *version = 130000;
+  return kSuccess;
+}
+NL_FAKE Result cuptiGetResultString(Result result, const char** text) {
+  *text = result == kErrorMultipleSubscribers ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
+                                              : "CUPTI_ERROR_FAKE";
+  return kSuccess;
+}
+NL_FAKE Result cuptiGetTimestamp(uint64_t* ns) {
+  *ns = static_cast<uint64_t>(GpuNs());
+  return kSuccess;
+}
+NL_FAKE Result cuptiSubscribe(void** subscriber, Callback callback, void* user) {
+  if (Is("taken")) return kErrorMultipleSubscribers;
+  Get().callback = callback;
+  Get().user = user;
+  *subscriber = &Get();
+  return kSuccess;
+}
+NL_FAKE Result cuptiUnsubscribe(void*) { return kSuccess; }
+NL_FAKE Result cuptiEnableCallback(uint32_t, void*, int, uint32_t) { return kSuccess; }
+NL_FAKE Result cuptiGetCallbackName(int domain, uint32_t id, const char** name) {
+  const auto find = [&](const auto& names) {
+    for (const ApiName& api : names) {
+      if (api.id == id) *name = api.name;
+    }
+  };
+  *name = nullptr;
+  if (domain == kRuntimeApi)
+    find(kRuntimeNames);
+  else
+    find(kDriverNames);
+  return *name != nullptr ? kSuccess : kErrorInvalidParameter;
+}
+NL_FAKE Result cuptiActivityRegisterCallbacks(BufferRequested requested, BufferCompleted completed) {
+  Get().requested = requested;
+  Get().completed = completed;
+  return kSuccess;
+}
+NL_FAKE Result cuptiActivityEnable(uint32_t kind) {
+  if (kind >= 64 || Option("refuse") == kind) return kErrorInvalidParameter;
+  {
+    const std::lock_guard lock(Get().mutex);
+    Get().enabled[kind] = true;
+    if (kind == kRuntime) std::memset(Get().left_out, 0, sizeof Get().left_out);
+  }
+  if (kind == kDevice) PutDevice();
+  return kSuccess;
+}
+NL_FAKE Result cuptiActivityDisable(uint32_t kind) {
+  const std::lock_guard lock(Get().mutex);
+  if (kind < 64) Get().enabled[kind] = false;
+  return kSuccess;
+}
+NL_FAKE Result cuptiActivityFlushAll(uint32_t) {
+  Deliver();
+  return kSuccess;
+}
+NL_FAKE Result cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid_bytes, void** record) {
+  uint8_t* at =
+      *record == nullptr ? buffer : static_cast<uint8_t*>(*record) + SizeOf(static_cast<uint8_t*>(*record));
+  if (Is("stuck") && *record != nullptr) at = buffer + valid_bytes + 4096;
+  if (!Is("stuck") && at >= buffer + valid_bytes) return kErrorMaxLimitReached;
+  *record = at;
+  return kSuccess;
+}
+NL_FAKE Result cuptiActivityGetNumDroppedRecords(void*, uint32_t, size_t* dropped) {
+  const int64_t count = Option("drop");
+  *dropped = count > 0 ? static_cast<size_t>(count) : 0;
+  return kSuccess;
+}
+NL_FAKE Result cuptiActivitySetAttribute(int, size_t*, void*) { return kSuccess; }
+NL_FAKE Result cuptiActivityEnableRuntimeApi(uint32_t id, uint8_t enable) {
+  if (Is("nofilter")) return kErrorInvalidParameter;
+  const std::lock_guard lock(Get().mutex);
+  if (id < 16) Get().left_out[1][id] = enable == 0;
+  return kSuccess;
+}
+NL_FAKE Result cuptiActivityEnableDriverApi(uint32_t, uint8_t) { return kSuccess; }
+NL_FAKE Result cuptiSetThreadIdType(int) { return kSuccess; }
+
+NL_FAKE void fake_cuda_init() {
+  if (Get().callback == nullptr) return;
+  Get().callback(Get().user, kResource, kInitFinished, nullptr);
+  Get().callback(Get().user, kResource, kContextCreated, nullptr);
+}
+NL_FAKE void fake_launch(const char* kernel, uint32_t stream, int64_t duration_ns) {
+  const int64_t now_ns = GpuNs();
+  const uint32_t correlation = PutApi(kLaunchKernel, now_ns, now_ns + 4000);
+  const int64_t start_ns = Is("early") ? now_ns - 1'000'000 : OnDevice(now_ns + 5000, duration_ns);
+  PutKernel(kernel, stream, start_ns, duration_ns, correlation, 0, 0);
+}
+NL_FAKE void fake_graph_launch(const char* kernel, uint32_t nodes, int64_t duration_ns) {
+  const int64_t now_ns = GpuNs();
+  const uint32_t correlation = PutApi(kGraph, now_ns, now_ns + 9000);
+  for (uint32_t i = 0; i < nodes; ++i) {
+    const int64_t start_ns = OnDevice(now_ns + 9000, duration_ns);
+    PutKernel(kernel, 7, start_ns, duration_ns, correlation, 3, 0x300000000ull + i);
+  }
+}
+NL_FAKE void fake_memcpy(int kind, uint64_t bytes, bool pinned) {
+  const int64_t now_ns = GpuNs();
+  const uint32_t correlation = PutApi(kMemcpyAsync, now_ns, now_ns + 3000);
+  if (!Enabled(kMemcpy)) return;
+  Memcpy m{};
+  m.kind = kMemcpy;
+  m.copy_kind = static_cast<uint8_t>(kind);
+  m.src_kind = kind == 1 ? (pinned ? 2 : 1) : 3;
+  m.dst_kind = kind == 2 ? (pinned ? 2 : 1) : 3;
+  m.flags = 1;
+  m.bytes = bytes;
+  m.start = static_cast<uint64_t>(OnDevice(now_ns + 4000, 2000));
+  m.end = m.start + 2000;
+  m.context = 1;
+  m.stream = 7;
+  m.correlation = correlation;
+  Put(m, Is("old") ? offsetof(Memcpy, graph_node_id) : sizeof m);
+}
+NL_FAKE void fake_memset(uint64_t bytes) {
+  const int64_t now_ns = GpuNs();
+  const uint32_t correlation = PutApi(kMemsetAsync, now_ns, now_ns + 3000);
+  if (!Enabled(kMemset)) return;
+  Memset m{};
+  m.kind = kMemset;
+  m.bytes = bytes;
+  m.start = static_cast<uint64_t>(OnDevice(now_ns + 4000, 1000));
+  m.end = m.start + 1000;
+  m.context = 1;
+  m.stream = 7;
+  m.correlation = correlation;
+  m.memory_kind = 3;
+  Put(m);
+}
+NL_FAKE void fake_malloc(uint64_t bytes) {
+  const int64_t now_ns = GpuNs();
+  const uint32_t correlation = PutApi(kMallocId, now_ns, now_ns + 50'000);
+  if (!Enabled(kMemory2)) return;
+  Memory m{};
+  m.kind = kMemory2;
+  m.operation = 1;
+  m.memory_kind = 3;
+  m.correlation = correlation;
+  m.address = 0x7f0000000000;
+  m.bytes = bytes;
+  m.timestamp = static_cast<uint64_t>(now_ns);
+  m.context = 1;
+  Put(m);
+}
+NL_FAKE void fake_synchronize() {
+  const int64_t now_ns = GpuNs();
+  const int64_t until_ns = OnDevice(now_ns, 0) + 1000;
+  const uint32_t correlation = PutApi(kDeviceSynchronize, now_ns, until_ns);
+  if (!Enabled(kSynchronization)) return;
+  Synchronization s{};
+  s.kind = kSynchronization;
+  s.type = 4;
+  s.start = static_cast<uint64_t>(now_ns);
+  s.end = static_cast<uint64_t>(until_ns);
+  s.correlation = correlation;
+  s.context = 1;
+  s.stream = s.event = 0xffffffff;
+  Put(s, Is("old") ? offsetof(Synchronization, event_sync_id) : sizeof s);
+}
+NL_FAKE void fake_question() { PutApi(kGetDevice, GpuNs(), GpuNs() + 100); }
+NL_FAKE void fake_context_destroy() {
+  if (Get().callback != nullptr) Get().callback(Get().user, kResource, kContextDestroyStarting, nullptr);
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A CUPTI without a GPU: libfake_cupti.so has the functions our library takes from the real
+// one and makes records of work that a test program says it does (the fake_ functions). It
+// can also behave badly; FAKE_CUPTI is a list of words with commas:
+//   taken          another profiler has the subscriber
+//   old            records as CUDA 10 wrote them (Kernel4, Memcpy, Synchronization)
+//   drop=N         says that N records were dropped with every buffer
+//   disorder       kernels are delivered newest first
+//   early          kernels start before the call that launched them
+//   endless        kernels have no end (still running)
+//   unknown        records of a kind nobody knows between the others
+//   huge           kernel names of 20,000 characters
+//   stuck          walking the records points out of the buffer
+//   refuse=KIND    that kind cannot be enabled
+//   drift=PPM      the GPU clock runs that much too fast
+//   nofilter       has no functions to leave out single calls
+// Thread rule: the fake_ functions from any thread.
+
+#include <cstdint>
+
+extern "C" {
+void fake_cuda_init();  // calls the callbacks of cuInit and of a first context
+void fake_launch(const char* kernel, uint32_t stream, int64_t duration_ns);
+void fake_graph_launch(const char* kernel, uint32_t nodes, int64_t duration_ns);
+void fake_memcpy(int kind, uint64_t bytes, bool pinned);
+void fake_memset(uint64_t bytes);
+void fake_malloc(uint64_t bytes);
+void fake_synchronize();
+void fake_question();  // a call that is not on the list: cudaGetDevice
+void fake_context_destroy();
+}

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program to be recorded. It loads the injection libraries as the CUDA driver and NVTX
+// would, and does what its arguments say, in order:
+//   launch=N graph=N copy=N memset=N malloc=N question=N sync    work, on the fake CUPTI
+//   push=LABEL pop start=LABEL end mark=LABEL domain=NAME        NVTX
+//   threads=N          N threads push and pop a range 100 times each
+//   busy_threads=N     N threads that push and pop until the process is gone
+//   flood=N            N pushes and pops as fast as it can
+//   sleep=MS           fork, fork_work, exec=..., crash, kill, _exit=N, exit=N, close_stdout,
+//   destroy            the context is destroyed
+//   start stop         as neurolens.start() and stop() do
+//   print=TEXT         writes to standard output
+// Prints nothing else. Exit status 0, or what exit= says; 9 when a library is not there.
+#include <atomic>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "capture/lib/nvtx_types.h"
+#include "fake_cupti.h"
+
+namespace {
+
+namespace nvtx = nl::capture::nvtx;
+
+// One copy of NVTX, as its header makes it: pointers that do nothing until a tool sets them.
+struct Nvtx {
+  nvtx::Function core[16] = {}, core2[16] = {};
+  nvtx::Function* core_table[17] = {};
+  nvtx::Function* core2_table[17] = {};
+  std::once_flag tried;
+};
+Nvtx g_nvtx;
+
+int GetModuleFunctionTable(int module, nvtx::Function*** table, unsigned* size) {
+  if (module != nvtx::kCore && module != nvtx::kCore2) return 0;
+  *table = module == nvtx::kCore ? g_nvtx.core_table : g_nvtx.core2_table;
+  *size = 16;
+  return 1;
+}
+const void* GetExportTable(uint32_t id) {
+  static const nvtx::CallbacksTable callbacks{sizeof callbacks, GetModuleFunctionTable};
+  return id == nvtx::kCallbacksTable ? &callbacks : nullptr;
+}
+
+void* Load(const char* variable) {
+  const char* path = std::getenv(variable);
+  return path == nullptr ? nullptr : dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+void InitNvtx() {
+  std::call_once(g_nvtx.tried, [] {
+    for (int i = 0; i < 16; ++i) {
+      g_nvtx.core_table[i] = &g_nvtx.core[i];
+      g_nvtx.core2_table[i] = &g_nvtx.core2[i];
+    }
+    void* library = Load("NVTX_INJECTION64_PATH");
+    if (library == nullptr) return;
+    const auto init =
+        reinterpret_cast<int (*)(nvtx::GetExportTable)>(dlsym(library, "InitializeInjectionNvtx2"));
+    if (init != nullptr) init(GetExportTable);
+  });
+}
+
+template <class R, class... Args>
+R Core(unsigned id, Args... args) {
+  InitNvtx();
+  const auto function = reinterpret_cast<R (*)(Args...)>(g_nvtx.core[id]);
+  if (function != nullptr) return function(args...);
+  return R();
+}
+template <class R, class... Args>
+R Core2(unsigned id, Args... args) {
+  InitNvtx();
+  const auto function = reinterpret_cast<R (*)(Args...)>(g_nvtx.core2[id]);
+  if (function != nullptr) return function(args...);
+  return R();
+}
+void Push(const char* label) { Core<int>(nvtx::kRangePushA, label); }
+void Pop() { Core<int>(nvtx::kRangePop); }
+
+struct FakeCuda {
+  decltype(&fake_cuda_init) init;
+  decltype(&fake_launch) launch;
+  decltype(&fake_graph_launch) graph_launch;
+  decltype(&fake_memcpy) memcpy;
+  decltype(&fake_memset) memset;
+  decltype(&fake_malloc) malloc;
+  decltype(&fake_synchronize) synchronize;
+  decltype(&fake_question) question;
+  decltype(&fake_context_destroy) context_destroy;
+};
+
+// As cuInit does: the tool first, then CUDA itself with its exit handlers.
+FakeCuda& Cuda() {
+  static FakeCuda cuda = [] {
+    void* library = Load("NEUROLENS_CUPTI");
+    if (library == nullptr) std::exit(9);
+    if (void* tool = Load("CUDA_INJECTION64_PATH")) {
+      if (const auto init = reinterpret_cast<int (*)()>(dlsym(tool, "InitializeInjection"))) init();
+    }
+    FakeCuda made{};
+    const auto take = [library](const char* name, auto& to) {
+      to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(dlsym(library, name));
+      if (to == nullptr) std::exit(9);
+    };
+    take("fake_cuda_init", made.init);
+    take("fake_launch", made.launch);
+    take("fake_graph_launch", made.graph_launch);
+    take("fake_memcpy", made.memcpy);
+    take("fake_memset", made.memset);
+    take("fake_malloc", made.malloc);
+    take("fake_synchronize", made.synchronize);
+    take("fake_question", made.question);
+    take("fake_context_destroy", made.context_destroy);
+    made.init();
+    return made;
+  }();
+  return cuda;
+}
+
+void CallLibrary(const char* name) {
+  void* library = Load("NVTX_INJECTION64_PATH");
+  if (library == nullptr) return;
+  if (const auto function = reinterpret_cast<void (*)()>(dlsym(library, name))) function();
+}
+
+void MarkWithPayload(const char* label, const void* domain) {
+  nvtx::EventAttributes a{};
+  a.version = 3;
+  a.bytes = sizeof a;
+  a.color_type = 1;
+  a.color = 0xff00ff00;
+  a.category = 5;
+  a.payload_type = 2;
+  a.payload.as_int64 = -42;
+  a.message_type = nvtx::kRegistered;
+  a.message.registered = Core2<const void*>(nvtx::kDomainRegisterStringA, domain, label);
+  Core2<void>(nvtx::kDomainMarkEx, domain, static_cast<const nvtx::EventAttributes*>(&a));
+}
+
+void Threads(int count) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < count; ++t) {
+    threads.emplace_back([] {
+      for (int i = 0; i < 100; ++i) {
+        Push("in a thread");
+        Pop();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+void ForkAndWork() {
+  const pid_t child = fork();
+  if (child == 0) {
+    Push("in the child");
+    Pop();
+    std::exit(0);
+  }
+  waitpid(child, nullptr, 0);
+}
+
+[[noreturn]] void Exec(const char* self, std::string value) {
+  std::vector<std::string> parts{self};
+  for (size_t at = 0; at != std::string::npos;) {
+    const size_t next = value.find(':', at);
+    parts.push_back(value.substr(at, next == std::string::npos ? next : next - at));
+    at = next == std::string::npos ? next : next + 1;
+  }
+  std::vector<char*> arguments;
+  for (std::string& part : parts) arguments.push_back(part.data());
+  arguments.push_back(nullptr);
+  execv("/proc/self/exe", arguments.data());
+  std::exit(9);
+}
+
+struct Doing {
+  uint64_t open_range = 0;
+  const void* domain = nullptr;
+};
+
+bool DoNvtx(std::string_view what, const char* value, int64_t number, Doing& doing) {
+  if (what == "push") return Push(value), true;
+  if (what == "pop") return Pop(), true;
+  if (what == "start") return doing.open_range = Core<uint64_t>(nvtx::kRangeStartA, value), true;
+  if (what == "end") return Core<void>(nvtx::kRangeEnd, doing.open_range), true;
+  if (what == "domain") {
+    doing.domain = Core2<const void*>(nvtx::kDomainCreateA, value);
+    Core2<void>(nvtx::kDomainNameCategoryA, doing.domain, uint32_t{5}, static_cast<const char*>("five"));
+    return true;
+  }
+  if (what == "mark") return MarkWithPayload(value, doing.domain), true;
+  if (what == "thread_name")
+    return Core<void>(nvtx::kNameOsThreadA, static_cast<uint32_t>(gettid()), value), true;
+  if (what == "flood") {
+    for (int64_t i = 0; i < number; ++i) {
+      Push("flood");
+      Pop();
+    }
+    return true;
+  }
+  if (what == "threads") return Threads(static_cast<int>(number)), true;
+  if (what == "busy_threads") {
+    for (int64_t i = 0; i < number; ++i) {
+      std::thread([] {
+        for (;;) {
+          Push("busy");
+          Pop();
+        }
+      }).detach();
+    }
+    return true;
+  }
+  return false;
+}
+
+bool DoWork(std::string_view what, int64_t number) {
+  static const char* const kNames[] = {"_Z4gemmPfS_S_i", "_ZN2at6native10vectorizedILi4EEEvv"};
+  for (int64_t i = 0; i < number; ++i) {
+    if (what == "launch") Cuda().launch(kNames[i % 2], 7, 10'000);
+    if (what == "graph") Cuda().graph_launch("_Z5graphv", 4, 2'000);
+    if (what == "copy") Cuda().memcpy(i % 2 == 0 ? 1 : 2, 4096, i % 4 == 0);
+    if (what == "memset") Cuda().memset(512);
+    if (what == "malloc") Cuda().malloc(1 << 20);
+    if (what == "question") Cuda().question();
+  }
+  for (const char* known : {"launch", "graph", "copy", "memset", "malloc", "question"}) {
+    if (what == known) return true;
+  }
+  return false;
+}
+
+void DoOther(const char* self, std::string_view what, const char* value, int64_t number) {
+  if (what == "sync") return Cuda().synchronize();
+  if (what == "destroy") return Cuda().context_destroy();
+  if (what == "sleep") {
+    usleep(static_cast<useconds_t>(number * 1000));
+    return;
+  }
+  if (what == "fork_work") return ForkAndWork();
+  if (what == "exec") Exec(self, value);
+  if (what == "crash") raise(SIGSEGV);
+  if (what == "abort") std::abort();
+  if (what == "kill") raise(SIGKILL);
+  if (what == "_exit") _exit(static_cast<int>(number));
+  if (what == "exit") std::exit(static_cast<int>(number));
+  if (what == "close_stdout") {
+    close(0);
+    close(1);
+    close(2);
+    return;
+  }
+  if (what == "print") {
+    std::printf("%s\n", value);
+    std::fflush(stdout);
+    return;
+  }
+  if (what == "recording_on") return CallLibrary("nl_start");
+  if (what == "recording_off") return CallLibrary("nl_stop");
+  std::fprintf(stderr, "gpu_program: what is %s?\n", std::string(what).c_str());
+  std::exit(8);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Doing doing;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    const size_t equals = argument.find('=');
+    const std::string_view what = argument.substr(0, equals);
+    const char* value = equals == std::string_view::npos ? "" : argv[i] + equals + 1;
+    const int64_t number = std::atoll(value);
+    if (DoNvtx(what, value, number, doing) || DoWork(what, number)) continue;
+    DoOther(argv[0], what, value, number);
+  }
+  return 0;
+}

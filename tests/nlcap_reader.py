@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An independent reader of .nlcap files, written from docs/formats/nlcap.md: for tests, not for speed."""
+import struct
+from pathlib import Path
+
+MAGIC = 0xC14E4C43
+HEADER = struct.Struct("<IHHIIHHIQII")
+KINDS = {1: "file", 2: "string", 3: "fact", 4: "process", 5: "thread", 6: "clock", 7: "kernel", 8: "memcpy", 9: "memset", 10: "sync",
+         11: "api", 12: "memory", 13: "external", 14: "overhead", 15: "device", 16: "context", 17: "range", 18: "frame", 19: "stack",
+         20: "cpu_sample", 21: "counter_sample", 22: "loss", 23: "cost", 24: "message", 25: "window", 26: "graph", 27: "end"}
+# Fields of the records a test looks at, in order; x: not looked at.
+LAYOUTS = {
+    "file": ("<HHIIIqqqQ", "format_version alignment writer pid ppid monotonic_ns realtime_ns process_start_ns boot_id_hash"),
+    "process": ("<IIqqiiIIII", "pid ppid start_ns end_ns exit_status exit_signal executable arguments flags name"),
+    "thread": ("<IIIIqq", "pid tid name flags start_ns end_ns"),
+    "clock": ("<qqqq", "gpu_ns before_ns after_ns realtime_ns"),
+    "kernel": ("<qqqqQIIIIII3i3i3IIIIHBBIII",
+               "start_ns end_ns queued_ns submitted_ns graph_node_id device context stream correlation name graph_id grid_x grid_y grid_z "
+               "block_x block_y block_z cluster_x cluster_y cluster_z static_shared dynamic_shared local registers shared_config launch_type "
+               "shared_executed channel x"),
+    "memcpy": ("<qqQQIIIIIBBBBIIQ", "start_ns end_ns bytes graph_node_id device context stream correlation graph_id kind src dst flags "
+               "peer_src peer_dst copies"),
+    "memset": ("<qqQQIIIIIIHHI", "start_ns end_ns bytes graph_node_id device context stream correlation graph_id value memory flags x"),
+    "sync": ("<qqIIIIIIQ", "start_ns end_ns type correlation context stream event return_value event_sync_id"),
+    "api": ("<qqIHHIIIIII", "start_ns end_ns callback_id domain x tid cupti_tid correlation return_value name flags"),
+    "memory": ("<qQQQQIIIIIIII", "time_ns address bytes pc pool operation memory correlation device context stream flags source"),
+    "range": ("<qQQIIIIIIBBHI", "time_ns id payload tid domain category category_id name color what payload_type flags depth"),
+    "loss": ("<IHHQq", "what kind x count time_ns"),
+    "cost": ("<qqqQQQ", "time_ns in_program_ns in_writer_ns program_calls bytes_written peak_buffer_bytes"),
+    "message": ("<qII", "time_ns level text"),
+    "window": ("<qII", "time_ns on reason"),
+    "end": ("<qQ", "time_ns records"),
+    "cpu_sample": ("<qqIIIBBH", "time_ns weight_ns pid tid stack state gil cpu"),
+    "external": ("<QII", "external_id external_kind correlation"),
+    "overhead": ("<qqIIIIII", "start_ns end_ns kind object_kind pid tid correlation x"),
+    "context": ("<IIII", "context device null_stream flags"),
+    "frame": ("<QIIIIII", "address id kind name file module line"),
+    "counter_sample": ("<qqdIIII", "start_ns end_ns value name device clock source"),
+    "graph": ("<qqIIIIII", "start_ns end_ns device context stream correlation graph_id x"),
+    "device": ("<IIQQ12I16sII", "device name memory_bytes bandwidth sm_count compute_major compute_minor warp max_warps max_blocks shared "
+               "registers l2 clock max_threads engines uuid flags x"),
+}
+
+
+def crc32c_table():
+    table = []
+    for i in range(256):
+        for _ in range(8):
+            i = (i >> 1) ^ (0x82F63B78 if i & 1 else 0)
+        table.append(i)
+    return table
+
+
+TABLE = crc32c_table()
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = (crc >> 8) ^ TABLE[(crc ^ byte) & 0xFF]
+    return crc ^ 0xFFFFFFFF
+
+
+class Capture:
+    """The records of one file as lists of dictionaries by kind, strings resolved; `whole`: it was closed in order."""
+
+    def __init__(self, path):
+        self.records, self.strings, self.facts, self.chunks, self.problem = {}, {0: None}, {}, [], ""
+        data = Path(path).read_bytes()
+        at = 0
+        while at < len(data):
+            if len(data) - at < HEADER.size:
+                self.problem = "cut header"
+                break
+            magic, _, kind, payload_bytes, records, record_bytes, _, sequence, stream, payload_crc, header_crc = HEADER.unpack_from(data, at)
+            if magic != MAGIC or crc32c(data[at:at + 36]) != header_crc:
+                self.problem = "bad header"
+                break
+            payload = data[at + 40:at + 40 + payload_bytes]
+            if len(payload) < payload_bytes:
+                self.problem = "cut payload"
+                break
+            if crc32c(payload) != payload_crc:
+                self.problem = "bad payload"
+                break
+            self.chunks.append((KINDS[kind], sequence, stream))
+            self.take(KINDS[kind], payload, records, record_bytes)
+            at += 40 + (payload_bytes + 7) // 8 * 8
+        self.whole = not self.problem and "end" in self.records
+
+    def take(self, kind, payload, count, size):
+        if kind in ("string", "fact"):
+            at = 0
+            while at < len(payload):
+                first, second = struct.unpack_from("<II", payload, at)
+                if kind == "string":
+                    self.strings[first] = payload[at + 8:at + 8 + second].decode(errors="replace")
+                    at += 8 + (second + 7) // 8 * 8
+                else:
+                    key = payload[at + 8:at + 8 + first].decode()
+                    self.facts[key] = payload[at + 8 + first:at + 8 + first + second].decode()
+                    at += (8 + first + second + 7) // 8 * 8
+            return
+        layout, names = LAYOUTS.get(kind, ("<", ""))
+        assert size * count == len(payload), (kind, size, count, len(payload))
+        for i in range(count):
+            values = struct.unpack_from(layout, payload, i * size)
+            self.records.setdefault(kind, []).append(dict(zip(names.split(), values)))
+
+    def of(self, kind):
+        return self.records.get(kind, [])
+
+    def text(self, record, field="name"):
+        return self.strings.get(record[field])
+
+    def lost(self, what=None):
+        return sum(r["count"] for r in self.of("loss") if what is None or r["what"] == what)
+
+
+def captures(directory):
+    return [Capture(path) for path in sorted(Path(directory).glob("*.nlc"))]

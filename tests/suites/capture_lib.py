@@ -1,0 +1,407 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The capture library inside a program, driven by a CUPTI without a GPU (tests/capture): what it records, and how it
+behaves when the program or CUPTI does not. The files are read by tests/nlcap_reader.py, which shares no code with it."""
+import contextlib
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(os.environ.get("NEUROLENS_ROOT", pathlib.Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(ROOT / "tests"))
+from nlcap_reader import captures  # noqa: E402
+
+BUILD = pathlib.Path(os.environ.get("NEUROLENS_BIN", str(ROOT / "build/release/neurolens"))).parent
+LIBRARY = BUILD / "libneurolens_capture.so"
+FAKE = BUILD / "capture_tests/libfake_cupti.so"
+PROGRAM = BUILD / "capture_tests/gpu_program"
+# ControlBlock of src/capture/control.h.
+PAGE_BYTES, EPOCH_AT, SLOTS_AT, SLOT_BYTES, SLOTS = 184 + 16 + 240 * 248, 184, 200, 248, 240
+DEFAULT_WANTED = 0x7FF
+(CUPTI_DROPPED, CUPTI_UNKNOWN, BUFFER_LIMIT, RING_FULL, STRING_CUT, DISK_FULL) = (1, 2, 3, 4, 7, 8)
+PUSH, POP, START, END, MARK = 1, 2, 3, 4, 5
+WAIT_S = 120
+
+
+class Page:
+    """The control page, as the launcher makes it."""
+
+    def __init__(self, directory, buffer_bytes=256 << 20, start_off=0, capture_range="", wanted=DEFAULT_WANTED):
+        self.path = pathlib.Path(directory) / "control"
+        head = struct.pack("<8sIIIIQQIIII128s", b"NLCTL\0\0\1", 1, PAGE_BYTES, os.getpid(), SLOTS, wanted, buffer_bytes, 250, 20, 0,
+                           start_off, capture_range.encode())
+        commands = struct.pack("<IIII", 1, 1, 0, 0)
+        self.path.write_bytes((head + commands).ljust(PAGE_BYTES, b"\0"))
+
+    def request(self, on):
+        with open(self.path, "r+b") as page:
+            page.seek(EPOCH_AT)
+            epoch = struct.unpack("<I", page.read(4))[0] + 1
+            page.seek(EPOCH_AT)
+            page.write(struct.pack("<II", epoch, on))
+        return epoch
+
+    def slot(self, index=0):
+        data = self.path.read_bytes()[SLOTS_AT + index * SLOT_BYTES:][:SLOT_BYTES]
+        names = "pid state start_ns updated_ns kernels copies api_calls ranges other lost bytes_written buffer_bytes kernel_time_ns cost_program_ns cost_writer_ns epoch_seen has_gpu".split()
+        return dict(zip(names, struct.unpack_from("<II13QII", data)), message=data[120:].split(b"\0")[0].decode())
+
+
+def environment(directory, fake=""):
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("NEUROLENS_CAPTURE", "CUDA_INJECTION", "NVTX_INJECTION"))}
+    return {**clean, "NEUROLENS_CAPTURE_DIR": str(directory), "CUDA_INJECTION64_PATH": str(LIBRARY),
+            "NVTX_INJECTION64_PATH": str(LIBRARY), "NEUROLENS_CUPTI": str(FAKE), "FAKE_CUPTI": fake}
+
+
+@contextlib.contextmanager
+def folder():
+    with tempfile.TemporaryDirectory(prefix="nlcap-") as name:
+        yield pathlib.Path(name)
+
+
+def run(directory, *arguments, fake="", **options):
+    return subprocess.run([str(PROGRAM), *arguments], env=environment(directory, fake), stdin=subprocess.DEVNULL, capture_output=True,
+                          timeout=WAIT_S, check=False, **options)
+
+
+def record(*arguments, fake="", status=0):
+    """The one capture of a run that must end with `status`, closed in order."""
+    with folder() as directory:
+        done = run(directory, *arguments, fake=fake)
+        assert done.returncode == status, f"status {done.returncode}"
+        assert done.stdout == b"" and done.stderr == b"", (done.stdout, done.stderr)
+        found = captures(directory)
+        assert len(found) == 1, f"{len(found)} files"
+        assert found[0].whole, found[0].problem or "no end record"
+        return found[0]
+
+
+def wait_for(condition, process):
+    until = time.monotonic() + WAIT_S
+    while time.monotonic() < until:
+        result = condition()
+        if result:
+            return result
+        assert process.poll() is None, f"the program ended with {process.returncode}"
+        time.sleep(0.05)
+    raise AssertionError("waited too long")
+
+
+def names(capture, kind):
+    return [capture.text(r) for r in capture.of(kind)]
+
+
+def test_records_what_the_program_did():
+    c = record("push=LLM@prefill", "launch=100", "copy=4", "sync", "pop", "graph=3", "malloc=2", "memset=1")
+    assert len(c.of("kernel")) == 112, len(c.of("kernel"))
+    assert names(c, "kernel").count("_Z4gemmPfS_S_i") == 50
+    kernel = c.of("kernel")[0]
+    assert (kernel["grid_x"], kernel["block_x"], kernel["registers"], kernel["static_shared"], kernel["dynamic_shared"],
+            kernel["cluster_x"]) == (128, 256, 40, 1024, 2048, 2), kernel
+    assert kernel["queued_ns"] == 0 and kernel["end_ns"] - kernel["start_ns"] == 10_000
+    nodes = [k for k in c.of("kernel") if k["graph_id"] == 3]
+    assert len(nodes) == 12 and {n["graph_node_id"] & 0xFFFFFFFF for n in nodes} == {0, 1, 2, 3}
+    assert [(m["kind"], m["src"], m["dst"], m["bytes"]) for m in c.of("memcpy")] == [(1, 2, 3, 4096), (2, 3, 1, 4096), (1, 1, 3, 4096), (2, 3, 1, 4096)]
+    assert len(c.of("memset")) == 1 and c.of("memset")[0]["bytes"] == 512
+    assert len(c.of("sync")) == 1 and len(c.of("memory")) == 2
+    assert c.of("device")[0]["sm_count"] == 132
+    launches = {a["correlation"] for a in c.of("api")}
+    assert all(k["correlation"] in launches for k in c.of("kernel"))
+    assert names(c, "api").count("cudaLaunchKernel_v7000") == 100
+    assert c.lost() == 0 and c.facts["cupti.version"] == "130000"
+    assert [w["on"] for w in c.of("window")] == [1, 0]
+
+
+def test_clock_pairs_are_sandwiched_and_of_one_rate():
+    c = record("launch=1", "sleep=700", "launch=1")
+    pairs = [p for p in c.of("clock") if p["gpu_ns"]]
+    assert len(pairs) >= 2, len(pairs)
+    for p in pairs:
+        assert p["before_ns"] <= p["gpu_ns"] - 3_600_000_000_000 <= p["after_ns"], p
+
+
+def test_own_cost_is_written():
+    c = record("flood=1000")
+    cost = c.of("cost")[-1]
+    assert cost["program_calls"] >= 2000 and cost["in_program_ns"] > 0 and cost["in_writer_ns"] > 0, cost
+
+
+def test_nvtx_calls_of_all_kinds():
+    c = record("push=outer", "push=inner", "pop", "pop", "start=across", "end", "domain=lib", "mark=here", "thread_name=boss")
+    assert [r["what"] for r in c.of("range")] == [PUSH, PUSH, POP, POP, START, END, MARK]
+    assert [c.text(r) for r in c.of("range")] == ["outer", "inner", None, None, "across", None, "here"]
+    assert [r["depth"] for r in c.of("range")][:4] == [0, 1, 1, 0]
+    start, end, mark = c.of("range")[4:]
+    assert start["id"] == end["id"] != 0
+    assert (c.text(mark, "domain"), c.text(mark, "category"), mark["payload_type"], mark["payload"], mark["color"]) == (
+        "lib", "five", 2, 2**64 - 42, 0xFF00FF00), mark
+    assert "boss" in names(c, "thread")
+
+
+def test_questions_are_not_recorded():
+    for fake in ("", "nofilter"):
+        c = record("question=50", "launch=2", fake=fake)
+        assert set(names(c, "api")) == {"cudaLaunchKernel_v7000"}, (fake, set(names(c, "api")))
+
+
+def test_nothing_without_a_directory():
+    with folder() as directory:
+        env = environment(directory)
+        del env["NEUROLENS_CAPTURE_DIR"]
+        done = subprocess.run([str(PROGRAM), "push=x", "launch=3", "pop", "exit=4"], env=env, stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=WAIT_S, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (4, b"", b""), done
+        assert not list(directory.iterdir())
+
+
+def test_a_directory_that_is_gone_costs_the_recording_only():
+    with folder() as directory:
+        assert run(directory / "gone", "push=x", "launch=3", "exit=4").returncode == 4
+
+
+def test_cpu_only_program_records_ranges():
+    c = record("push=x", "pop")
+    assert len(c.of("range")) == 2 and not c.of("kernel") and not c.of("message")
+
+
+def test_fork_gives_the_child_a_file_of_its_own():
+    with folder() as directory:
+        assert run(directory, "push=before", "pop", "launch=2", "fork_work", "push=after", "pop").returncode == 0
+        parent, child = sorted(captures(directory), key=lambda c: c.of("file")[0]["monotonic_ns"])
+        assert parent.whole and child.whole
+        assert [n for n in names(parent, "range") if n] == ["before", "after"]
+        assert [n for n in names(child, "range") if n] == ["in the child"]
+        assert child.of("file")[0]["ppid"] == parent.of("file")[0]["pid"]
+        assert len(parent.of("kernel")) == 2 and not child.of("kernel")
+
+
+def test_exec_gives_both_images_a_file():
+    with folder() as directory:
+        assert run(directory, "push=first", "sleep=400", "exec=push=second:pop:exit=5").returncode == 5
+        first, second = sorted(captures(directory), key=lambda c: c.of("file")[0]["monotonic_ns"])
+        assert first.of("file")[0]["pid"] == second.of("file")[0]["pid"]
+        assert not first.problem and not first.whole  # readable, and it shows that it was not closed
+        assert second.whole and [n for n in names(second, "range") if n] == ["second"]
+
+
+def killed_by(number):
+    with folder() as directory:
+        page = Page(directory)
+        program = subprocess.Popen([str(PROGRAM), "push=x", "launch=500", "sleep=100000"], env=environment(directory),
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            wait_for(lambda: captures(directory) and len(captures(directory)[0].of("kernel")) == 500, program)
+        finally:
+            program.send_signal(number)
+            program.wait(WAIT_S)
+        assert program.returncode == -number
+        c = captures(directory)[0]
+        assert not c.whole and c.problem in ("", "cut header", "cut payload"), c.problem
+        assert len(c.of("kernel")) == 500 and names(c, "range") == ["x"]
+        assert page.slot()["kernels"] == 500 and page.slot()["state"] == 2
+
+
+def test_kill_9_keeps_what_was_written():
+    killed_by(signal.SIGKILL)
+
+
+def test_a_crash_keeps_what_was_written():
+    killed_by(signal.SIGSEGV)
+
+
+def test_an_abort_keeps_what_was_written():
+    killed_by(signal.SIGABRT)
+
+
+def test_underscore_exit_leaves_a_readable_file():
+    with folder() as directory:
+        assert run(directory, "launch=10", "_exit=6").returncode == 6
+        assert all(not c.problem for c in captures(directory))
+
+
+def test_early_exit_loses_nothing():
+    c = record("push=x", "launch=10", "pop", "exit=3", status=3)
+    assert len(c.of("kernel")) == 10 and len(c.of("range")) == 2 and c.lost() == 0
+
+
+def test_threads_that_run_at_exit_do_no_harm():
+    for _ in range(3):
+        record("busy_threads=4", "launch=20", "sleep=50", "exit=0")
+
+
+def test_closed_standard_streams_stay_out_of_the_file():
+    c = record("close_stdout", "push=x", "launch=5", "print=not for the file", "pop")
+    assert len(c.of("kernel")) == 5
+
+
+def test_the_programs_output_is_its_own():
+    with folder() as directory:
+        done = run(directory, "launch=5", "print=hello", "push=x")
+        assert (done.stdout, done.stderr) == (b"hello\n", b""), done
+
+
+def test_many_threads_share_rings():
+    c = record("threads=8", "threads=8", "threads=8")
+    assert len(c.of("range")) + c.lost(RING_FULL) == 8 * 3 * 200
+    assert len({r["tid"] for r in c.of("range")}) >= 8
+
+
+def test_a_flood_is_recorded_or_counted():
+    c = record("flood=100000")
+    assert len(c.of("range")) + c.lost(RING_FULL) == 200_000, (len(c.of("range")), c.lost())
+
+
+def test_full_disk_costs_records_only():
+    with folder() as directory:
+        page = Page(directory)
+        done = run(directory, "launch=5000", "exit=2", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)))
+        assert done.returncode == 2, done
+        c = captures(directory)[0]
+        assert not c.problem, c.problem
+        slot = page.slot()
+        assert slot["kernels"] == 5000 and slot["lost"] >= 5000 - len(c.of("kernel")) > 0, slot
+
+
+def test_memory_limit_is_kept_and_told():
+    with folder() as directory:
+        page = Page(directory, buffer_bytes=4 << 20)
+        # 48,000 kernels with their calls are 11 MB of records; one buffer is all there is.
+        assert run(directory, "launch=48000").returncode == 0
+        c = captures(directory)[0]
+        assert c.whole and c.lost(BUFFER_LIMIT) > 0
+        assert len(c.of("kernel")) < 48_000
+        assert page.slot()["buffer_bytes"] <= (4 << 20) + (1 << 20), page.slot()
+
+
+def test_switched_off_and_on_from_outside():
+    with folder() as directory:
+        page = Page(directory)
+        steps = [a for i in range(200) for a in (f"push=step {i}", "launch=1", "pop", "sleep=50")]
+        program = subprocess.Popen([str(PROGRAM), *steps], env=environment(directory), stdin=subprocess.DEVNULL)
+        try:
+            wait_for(lambda: page.slot()["state"] == 2 and page.slot()["ranges"] > 0, program)
+            off = page.request(0)
+            wait_for(lambda: page.slot()["state"] == 3 and page.slot()["epoch_seen"] == off, program)
+            paused_at = page.slot()["ranges"]
+            on = page.request(1)
+            wait_for(lambda: page.slot()["epoch_seen"] == on and page.slot()["ranges"] > paused_at, program)
+        finally:
+            program.terminate()
+            program.wait(WAIT_S)
+        c = captures(directory)[0]
+        assert [w["on"] for w in c.of("window")] == [1, 0, 1], c.of("window")
+
+
+def test_only_the_range_asked_for_is_recorded():
+    with folder() as directory:
+        Page(directory, capture_range="LLM@decode_all")
+        assert run(directory, "launch=5", "push=LLM@prefill", "launch=5", "pop", "push=LLM@decode_all", "push=in it", "launch=7", "pop",
+                   "pop", "launch=5").returncode == 0
+        c = captures(directory)[0]
+        assert c.whole and len(c.of("kernel")) == 7, len(c.of("kernel"))
+        assert [n for n in names(c, "range") if n] == ["LLM@decode_all", "in it"]
+
+
+def test_the_program_switches_itself():
+    c = record("push=a", "pop", "recording_off", "push=b", "launch=3", "pop", "recording_on", "push=c", "launch=2", "pop")
+    assert [n for n in names(c, "range") if n] == ["a", "c"] and len(c.of("kernel")) == 2
+
+
+def test_another_profiler_is_named_and_the_rest_recorded():
+    c = record("push=x", "launch=5", "pop", fake="taken")
+    assert not c.of("kernel") and len(c.of("range")) == 2
+    assert any("another profiler" in c.text(m, "text") for m in c.of("message")), c.of("message")
+
+
+def test_a_kind_that_is_refused_is_said():
+    c = record("launch=5", "copy=1", fake="refuse=10")
+    assert not c.of("kernel") and len(c.of("memcpy")) == 1
+    assert any("refused kernels" in c.text(m, "text") for m in c.of("message"))
+
+
+def test_records_of_old_layouts():
+    c = record("launch=5", "copy=2", "sync", fake="old")
+    assert len(c.of("kernel")) == 5 and c.of("kernel")[0]["cluster_x"] == 0 and c.of("kernel")[0]["registers"] == 40
+    assert len(c.of("memcpy")) == 2 and c.of("memcpy")[1]["bytes"] == 4096
+    assert len(c.of("sync")) == 1
+
+
+def test_dropped_records_are_counted():
+    assert record("launch=5", fake="drop=3").lost(CUPTI_DROPPED) >= 3
+
+
+def test_unknown_records_are_counted_and_passed_over():
+    c = record("launch=5", fake="unknown")
+    assert len(c.of("kernel")) == 5 and c.lost(CUPTI_UNKNOWN) >= 10
+
+
+def test_huge_names_are_cut_and_counted():
+    c = record("launch=2", fake="huge")
+    assert all(len(n) == 8192 for n in names(c, "kernel")) and c.lost(STRING_CUT) >= 1
+
+
+def test_disorder_and_early_kernels_are_kept_as_they_are():
+    c = record("launch=20", fake="disorder,early")
+    assert len(c.of("kernel")) == 20
+    starts = {a["correlation"]: a["start_ns"] for a in c.of("api")}
+    assert all(k["start_ns"] < starts[k["correlation"]] for k in c.of("kernel"))
+
+
+def test_kernels_without_an_end_are_kept():
+    assert [k["end_ns"] for k in record("launch=3", fake="endless").of("kernel")] == [0, 0, 0]
+
+
+def test_a_walk_out_of_the_buffer_is_stopped():
+    assert record("launch=5", fake="stuck").lost(CUPTI_UNKNOWN) >= 1
+
+
+def test_context_destroy_flushes():
+    assert len(record("launch=5", "destroy", "launch=5").of("kernel")) == 10
+
+
+def test_cut_files_are_read_to_the_last_whole_chunk():
+    with folder() as directory:
+        assert run(directory, "push=x", "launch=50", "pop").returncode == 0
+        path = next(directory.glob("*.nlc"))
+        whole = path.read_bytes()
+        chunks = len(captures(directory)[0].chunks)
+        for cut in range(0, len(whole), max(1, len(whole) // 60)):
+            path.write_bytes(whole[:cut])
+            c = captures(directory)[0]
+            assert len(c.chunks) < chunks and c.problem in ("", "cut header", "cut payload"), (cut, c.problem)
+
+
+def test_only_the_entry_points_are_visible():
+    if not shutil.which("nm"):
+        return "nm is not installed"
+    listing = subprocess.run(["nm", "-D", "--defined-only", str(LIBRARY)], capture_output=True, text=True, check=True).stdout
+    visible = {line.split()[-1] for line in listing.splitlines()}
+    extra = {n for n in visible if not n.startswith("nl_")} - {"InitializeInjection", "InitializeInjectionNvtx2"}
+    assert not extra, extra
+    return None
+
+
+def main():
+    wanted = sys.argv[1] if len(sys.argv) > 1 else ""
+    missing = [p.name for p in (LIBRARY, FAKE, PROGRAM) if not p.exists()]
+    tests = {n[len("test_"):]: f for n, f in globals().items() if n.startswith("test_") and wanted in n}
+    for name, test in tests.items():
+        if missing:
+            print(f"SKIP {name}: not built: {', '.join(missing)}")
+            continue
+        try:
+            skipped = test()
+            print(f"SKIP {name}: {skipped}" if skipped else f"PASS {name}", flush=True)
+        except (AssertionError, subprocess.TimeoutExpired, OSError, IndexError, KeyError, ValueError) as error:
+            print(f"FAIL {name}: {type(error).__name__} {error}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,291 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The neurolens package: labels reach the capture, other tools and nobody; PyTorch is labelled without a change to the program."""
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+from nlc_reader import Capture  # noqa: E402
+
+BIN = os.environ.get("NEUROLENS_BIN", str(ROOT / "build/release/neurolens"))
+RECORD = shlex.split(os.environ.get("NEUROLENS_TEST_RECORDER", "")) or [BIN, "record"]
+PYTHON = next((p for p in ("/usr/bin/python3", "/usr/local/bin/python3") if os.path.exists(p)), sys.executable)
+LIMIT_S = 180
+PUSH, POP, MARK = 1, 2, 5
+
+
+class Failed(Exception):
+    pass
+
+
+def check(condition, what):
+    if not condition:
+        raise Failed(what)
+
+
+def plain(code, folder, **variables):
+    """Not recorded, with the package on the path."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("NEUROLENS_", "NVTX_", "CUDA_INJECTION"))}
+    env.update(PYTHONPATH=str(ROOT / "python"), **variables)
+    return subprocess.run([PYTHON, "-c", code], env=env, cwd=folder, capture_output=True, text=True, timeout=LIMIT_S, check=False, stdin=subprocess.DEVNULL)
+
+
+def recorded(code, folder, *options, env=None, name="x"):
+    """(ranges with their paths, result) of a program under the recorder."""
+    out = str(Path(folder) / f"{name}.nlcap")
+    result = subprocess.run([*RECORD, "--out", out, *options, "--", PYTHON, "-c", code], cwd=folder, capture_output=True, text=True,
+                            timeout=LIMIT_S, check=False, stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
+    check(result.returncode == 0, f"status {result.returncode}: {result.stderr[-500:]}")
+    return Capture(out), result
+
+
+def paths(capture):
+    """Every range as the path of the ranges around it on its thread."""
+    open_ranges, out = {}, []
+    for event in sorted(capture.ranges, key=lambda e: e["time"]):
+        stack = open_ranges.setdefault(event["tid"], [])
+        if event["what"] == PUSH:
+            stack.append(event["name"])
+            out.append("/".join(stack))
+        elif event["what"] == POP:
+            check(stack, "a range is closed that was not open")
+            stack.pop()
+    check(not any(open_ranges.values()), f"ranges are left open: {open_ranges}")
+    return out
+
+
+def case_labels_reach_the_capture(folder):
+    code = """
+import neurolens, threading
+assert neurolens.is_recording()
+with neurolens.scope("outer", batch=8):
+    with neurolens.scope("größe"): pass
+@neurolens.scope("decorated")
+def f(x): return x + 1
+assert f(1) == 2 and f.__name__ == "f"
+neurolens.mark_event("cache_miss", {"key": 1})
+t = threading.Thread(target=f, args=(2,)); t.start(); t.join()
+with neurolens.llm.request():
+    with neurolens.llm.prefill(tokens=128): pass
+    with neurolens.llm.decode_all():
+        with neurolens.llm.decode_step(): pass
+"""
+    capture, _ = recorded(code, folder)
+    found = paths(capture)
+    for wanted in ("outer", "outer/größe", "decorated", "LLM@request/LLM@prefill", "LLM@request/LLM@decode_all/LLM@decode_step"):
+        check(wanted in found, f"{wanted} is missing: {found}")
+    check(found.count("decorated") == 2 and len({e["tid"] for e in capture.ranges}) == 2, f"the thread's call is missing: {found}")
+    check(any(e["what"] == MARK and e["name"] == "cache_miss" for e in capture.ranges), "the mark is missing")
+
+
+def case_ranges_close_when_the_body_raises(folder):
+    code = """
+import neurolens
+try:
+    with neurolens.scope("a"):
+        with neurolens.scope("b"): raise ValueError
+except ValueError: pass
+@neurolens.scope("c")
+def f(): raise KeyError
+try: f()
+except KeyError: pass
+with neurolens.scope("d"): pass
+"""
+    capture, _ = recorded(code, folder)
+    check(paths(capture) == ["a", "a/b", "c", "d"], f"{paths(capture)}")
+
+
+def case_stop_and_start_bound_what_is_recorded(folder):
+    code = """
+import neurolens
+with neurolens.scope("before"): pass
+neurolens.stop()
+assert not neurolens.is_recording()
+with neurolens.scope("hidden"): pass
+@neurolens.scope("late")
+def f(): pass
+f()
+neurolens.start()
+with neurolens.scope("after"): f()
+"""
+    capture, _ = recorded(code, folder)
+    check(paths(capture) == ["before", "after", "after/late"], f"{paths(capture)}")
+
+
+def case_odd_labels_do_no_harm(folder):
+    code = """
+import neurolens
+class Bad:
+    def __str__(self): raise RuntimeError
+for name in ("", "a\\0b", "x" * 100000, 17, None, "\\ud800"):
+    with neurolens.scope(name, bad=object()): pass
+    neurolens.mark_event(name, {"k": {1, 2}})
+neurolens.mark_event("m", {"bad": Bad()})
+with neurolens.scope("last"): pass
+"""
+    capture, _ = recorded(code, folder)
+    check("last" in paths(capture), f"{paths(capture)}")
+
+
+def case_unrecorded_programs_load_nothing(folder):
+    code = """
+import sys, threading, neurolens
+assert not neurolens.is_recording()
+with neurolens.scope("a", b=1): pass
+try:
+    with neurolens.scope("a"): raise ValueError
+except ValueError: pass
+else: raise SystemExit("the exception was swallowed")
+@neurolens.scope("f")
+def f(x): return x
+assert f(3) == 3
+neurolens.mark_event("x", {"y": 1}); neurolens.start(); neurolens.stop()
+assert "ctypes" not in sys.modules and threading.active_count() == 1
+"""
+    result = plain(code, folder)
+    check(result.returncode == 0 and not result.stderr, f"{result.returncode} {result.stderr[-400:]}")
+
+
+def case_a_missing_library_does_no_harm(folder):
+    result = plain("import neurolens\nwith neurolens.scope('a'): pass", folder, NEUROLENS_CAPTURE_LIBRARY="/no/such.so",
+                   NEUROLENS_CAPTURE_DIR=folder, NVTX_INJECTION64_PATH="/no/such/tool.so")
+    check(result.returncode == 0 and not result.stderr, f"{result.returncode} {result.stderr[-400:]}")
+
+
+TOOL = r"""
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+typedef void (*Fn)(void);
+typedef struct { size_t size; int (*module)(int, Fn*** table, unsigned* count); } Callbacks;
+static FILE* out;
+static int push(const char* m) { fprintf(out, "push %s\n", m); fflush(out); return 0; }
+static int pop(void) { fprintf(out, "pop\n"); fflush(out); return 0; }
+static void mark(const char* m) { fprintf(out, "mark %s\n", m); fflush(out); }
+int InitializeInjectionNvtx2(const void* (*get)(uint32_t)) {
+  const Callbacks* c = get(1); Fn** table; unsigned count = 0;
+  out = fopen(getenv("TOOL_OUT"), "w");
+  if (!c || !c->module(1, &table, &count) || count < 12) return 0;
+  *table[2] = (Fn)mark; *table[9] = (Fn)push; *table[11] = (Fn)pop;
+  return 1;
+}
+"""
+
+
+def case_other_tools_get_the_same_labels_through_nvtx(folder):
+    if not shutil.which("cc"):
+        return "no C compiler"
+    source, tool, out = Path(folder) / "tool.c", str(Path(folder) / "tool.so"), Path(folder) / "said"
+    source.write_text(TOOL)
+    subprocess.run(["cc", "-shared", "-fPIC", str(source), "-o", tool], check=True, timeout=LIMIT_S)
+    code = "import neurolens\nwith neurolens.scope('a'):\n    neurolens.mark_event('m')\nwith neurolens.llm.prefill(): pass"
+    result = plain(code, folder, NVTX_INJECTION64_PATH=tool, TOOL_OUT=str(out))
+    check(result.returncode == 0, result.stderr[-400:])
+    check(out.read_text() == "push a\nmark m\npop\npush LLM@prefill\npop\n", f"the tool heard {out.read_text()!r}")
+    return None
+
+
+def case_the_users_sitecustomize_still_runs(folder):
+    place = Path(folder) / "site"
+    place.mkdir()
+    (place / "sitecustomize.py").write_text("import builtins; builtins.from_the_user = 42\n")
+    code = "import sys, sitecustomize\nassert from_the_user == 42\nassert 'site' in sitecustomize.__file__\nimport neurolens\nassert neurolens.is_recording()"
+    recorded(code, folder, env={"PYTHONPATH": str(place)})
+
+
+def case_decorating_a_coroutine_is_refused(folder):
+    code = "import neurolens\ntry:\n    @neurolens.scope('x')\n    async def f(): pass\nexcept TypeError as e:\n    assert 'plain functions' in str(e)\nelse:\n    raise SystemExit('taken')"
+    check(plain(code, folder).returncode == 0, "it was taken")
+
+
+MODEL = """
+import torch, torch.nn as nn, sys
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__(); self.mlp = nn.Linear(8, 8); self.norm = nn.LayerNorm(8)
+    def forward(self, x):
+        return self.norm(self.mlp(x))
+class TinyForCausalLM(nn.Module):
+    def __init__(self):
+        super().__init__(); self.embed = nn.Embedding(32, 8); self.layers = nn.ModuleList([Block(), Block()]); self.lm_head = nn.Linear(8, 32)
+        self.fail = False
+    def forward(self, input_ids=None):
+        x = self.embed(input_ids)
+        if self.fail: raise ValueError
+        for layer in self.layers: x = layer(x)
+        return self.lm_head(x)
+model = TinyForCausalLM()
+"""
+
+
+def has_torch():
+    return subprocess.run([PYTHON, "-c", "import torch"], capture_output=True, check=False, timeout=LIMIT_S).returncode == 0
+
+
+def case_torch_modules_and_stages_are_labelled_without_a_change(folder):
+    if not has_torch():
+        return "PyTorch is not installed"
+    code = MODEL + """
+model(torch.zeros(2, 5, dtype=torch.long))
+model(input_ids=torch.zeros(2, 1, dtype=torch.long))
+model.fail = True
+try: model(torch.zeros(2, 1, dtype=torch.long))
+except ValueError: pass
+model.fail = False
+nn.Linear(8, 8)(torch.zeros(1, 8))
+"""
+    capture, _ = recorded(code, folder, "--no-cpu")
+    open_ranges, found = [], []
+    for event in sorted(capture.ranges, key=lambda e: e["time"]):
+        if event["what"] == PUSH:
+            open_ranges.append(event["name"])
+            found.append("/".join(open_ranges))
+        elif event["what"] == POP:
+            open_ranges.pop()
+    top = "nn.Module: TinyForCausalLM"
+    check(f"LLM@prefill/{top}/nn.Module: layers.1/nn.Module: layers.1.mlp" in found, f"{found}")
+    check(f"LLM@decode_step/{top}/nn.Module: lm_head" in found, f"{found}")
+    check(found[-1] == "nn.Module: Linear", f"what a raised exception left open was not closed: {found[-1]}")
+    return None
+
+
+def case_torch_is_not_imported_for_the_program(folder):
+    _, result = recorded("import sys; print('torch' in sys.modules, any('neurolens' in type(f).__module__ for f in sys.meta_path if not isinstance(f, type)))", folder)
+    check(result.stdout.split() == ["False", "True"], result.stdout)
+    return None
+
+
+def case_modules_can_be_left_out(folder):
+    if not has_torch():
+        return "PyTorch is not installed"
+    capture, _ = recorded(MODEL + "model(torch.zeros(1, 3, dtype=torch.long))", folder, "--no-cpu", "--no-modules", "--no-ops")
+    check(not any("nn.Module" in e["name"] for e in capture.ranges), f"{capture.ranges[:5]}")
+    return None
+
+
+def main():
+    library = Path(RECORD[0]).parent / "libneurolens_capture.so"
+    for need in (Path(RECORD[0]), library):
+        if not need.exists():
+            print(f"FAIL python_package: {need} is not built")
+            return
+    for name, case in list(globals().items()):
+        if not name.startswith("case_"):
+            continue
+        title = name[5:].replace("_", " ")
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                skipped = case(folder)
+                print(f"SKIP {title}: {skipped}" if skipped else f"PASS {title}", flush=True)
+            except (Failed, subprocess.SubprocessError, OSError, ValueError, IndexError, KeyError) as problem:
+                print(f"FAIL {title}: {type(problem).__name__} {str(problem)[:600]!r}", flush=True)
+
+
+main()
