@@ -57,7 +57,7 @@ class Store:
         return json.loads(run([*self.flags, *arguments, "--json"]))
 
     def rows(self, run_id, sql):
-        return [tuple(r) for r in csv.reader(io.StringIO(run([*self.flags, "query", run_id, sql, "--format", "csv"])))][1:]
+        return [tuple(r) for r in csv.reader(io.StringIO(run([*self.flags, "query", run_id, sql, "--format", "csv", "--max-rows", "1000000"])))][1:]
 
 
 def number(text):
@@ -210,7 +210,7 @@ def attach_joins_counters(_):
     kernels = [tuple(k) for k in page(RAW)[0].values()]
     last = next(k for k in kernels if k[0].startswith("nvjet_sm90_tst_192x192"))
     mine = [k for k in kernels if k != kernels[0] and k is not last]
-    mine[3] = (mine[3][0], "(9, 9, 9)", *mine[3][2:])
+    mine[4] = (mine[4][0], "(9, 9, 9)", *mine[4][2:])
     mine += [("void only_in_the_run(int)", "(1, 1, 1)", "(32, 1, 1)", 5000)] * 2
     with tempfile.TemporaryDirectory(prefix="nl-ncu-") as folder:
         folder = pathlib.Path(folder)
@@ -225,7 +225,8 @@ def attach_joins_counters(_):
         expect("run document is untouched", document, (folder / "store/runs" / run_id / "run.json").read_bytes())
         expect("counters, joined by, kernels", [("57", "launch_order", "57", "57")], store.rows(
             run_id, "SELECT count(*), any_value(joined_by), count(DISTINCT kernel_id), count(flops) FROM kernel_counter"))
-        expect("same kernel, grid and block", [("57",)], store.rows(
+        # Of the two equal GEMMs the run has the second only, which is its first.
+        expect("pairs in order", [("56",)], store.rows(
             run_id, "SELECT count(*) FROM kernel_counter c JOIN kernel k ON k.id = c.kernel_id WHERE c.dur_ns = k.dur_ns"))
         # The details page on top: its rules, and its counters in front of the raw page's.
         again = store.json("import", "--attach", run_id, str(DETAILS))["attached"]
@@ -233,14 +234,19 @@ def attach_joins_counters(_):
         expect("the same file twice", True, store.json("import", "--attach", run_id, str(RAW))["attached"]["duplicate"])
         expect("ids are rows", [("114", "114", "0", "113")], store.rows(
             run_id, "SELECT count(*), count(DISTINCT id), min(id), max(id) FROM kernel_counter"))
-        seen_by_analyses(store, run_id)
+        trace_of(mine, folder / "slower.json", 2)
+        slower = store.add(folder / "slower.json")["run_id"]
+        expect("attached to the slower one", 57, store.json("import", "--attach", slower, str(RAW))["attached"]["matched"])
+        seen_by_analyses(store, run_id, slower)
         bundled(store, folder, run_id)
 
 
-def seen_by_analyses(store, run_id):
+def seen_by_analyses(store, run_id, slower):
     roofline = store.json("roofline", run_id)
     gemm = next(p for p in roofline["counted"] if p["raw_name"].startswith("nvjet_sm90_tst_192x192"))
-    expect("FLOPs of the one GEMM left", 99656663040.0, round(gemm["flops"]))
+    # 2 * 4096 * 5632 * 2048 on the tensor cores, padded to whole tiles, and some on the vector units.
+    if not 99656663040 <= gemm["flops"] < 1.01 * 99656663040:
+        raise Failure(f"FLOPs of the one GEMM left: {gemm['flops']}")
     expect("source, bound", ("counters", "compute"), (gemm["source"], gemm["bound"]))
     if not 0.85 < gemm["efficiency"] < 0.95:
         raise Failure(f"efficiency {gemm['efficiency']}")
@@ -252,10 +258,12 @@ def seen_by_analyses(store, run_id):
         raise Failure(f"not assessed with counters: {sorted(lacking)}")
     if not any(f["rule"] == "compute_bound_kernel" and "nvjet" in f["kernel"] for f in findings["findings"]):
         raise Failure(f"no compute-bound kernel among {[f['rule'] for f in findings['findings']]}")
-    counters = store.json("compare", run_id, run_id)["counters"]
+    counters = store.json("compare", run_id, slower)["counters"]
     one = next(c for c in counters if "192x192" in c["kernel"])
-    expect("both sides", one["a"], one["b"])
-    expect("source", "ncu", one["a"]["source"])
+    for side in ("a", "b"):
+        expect(f"source and executions of {side}", ("ncu", 1), (one[side]["source"], one[side]["kernels"]))
+    if abs(one["a"]["l2_hit_rate"] - one["b"]["l2_hit_rate"]) > 1e-4 or one["a"]["l2_hit_rate"] <= 0:
+        raise Failure(f"counters of both sides: {one}")
 
 
 def bundled(store, folder, run_id):
