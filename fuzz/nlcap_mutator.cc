@@ -22,7 +22,8 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
       ++at;
       continue;
     }
-    if (header.payload_bytes > size - payload) header.payload_bytes = static_cast<uint32_t>(size - payload) & ~7u;
+    if (header.payload_bytes > size - payload)
+      header.payload_bytes = static_cast<uint32_t>(size - payload) & ~7u;
     header.payload_crc = nl::capture::Crc32c(data + payload, header.payload_bytes);
     header.header_crc = nl::capture::Crc32c(&header, offsetof(ChunkHeader, header_crc));
     std::memcpy(data + at, &header, sizeof header);

@@ -13,8 +13,8 @@
 
 #include "import/adapters/nsys/counters.h"
 #include "import/adapters/nsys/lanes.h"
-#include "import/launches.h"
 #include "import/adapters/nsys/string_table.h"
+#include "import/launches.h"
 #include "import/row_writer.h"
 #include "import/sqlite_reader.h"
 
