@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.h"
+
 namespace nl {
 
 using trace_json::IsSpace;
@@ -190,7 +192,9 @@ Result<std::string_view> JsonCursor::Value() {
 Result<Json> JsonCursor::Parsed() {
   const int64_t place = offset();
   NL_ASSIGN(const std::string_view text, Value());
-  Result<Json> json = ParseJson(text);
+  const bool good = IsUtf8(text);
+  if (!good) ++repaired_values_;
+  Result<Json> json = good ? ParseJson(text) : ParseJson(ValidUtf8(text));
   if (!json.ok()) return InvalidInput("broken JSON").At(file_->path, place);
   return json;
 }

@@ -35,7 +35,9 @@ class JsonCursor {
   Status Skip();
   // The text of one value in one piece, and behind it.
   Result<std::string_view> Value();
+  // The value as a tree. Bytes that are no UTF-8 are replaced, and the value is counted.
   Result<Json> Parsed();
+  int64_t repaired_values() const { return repaired_values_; }
 
   // For readers of their own: the window from here on, padded as json_text.h wants it.
   const char* begin() const { return bytes_.data() + at_; }
@@ -63,6 +65,7 @@ class JsonCursor {
   size_t at_ = 0, size_ = 0;  // of bytes_
   int64_t base_ = 0;          // offset of bytes_[0] in the file
   bool ended_ = false, truncated_ = false;
+  int64_t repaired_values_ = 0;
   std::optional<Error> failure_;  // of reading
 };
 

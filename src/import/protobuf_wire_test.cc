@@ -42,5 +42,16 @@ TEST(WireReader, BytesThatAreNoMessageEndIt) {
   }
 }
 
+TEST(WireReader, AFieldThatReachesOverTheEndGivesWhatThereIs) {
+  WireReader r("\x0a\x09\x61\x62\x63"sv);
+  WireField field;
+  EXPECT_FALSE(r.Next(field));
+  EXPECT_FALSE(r.ok());
+  EXPECT_TRUE(r.cut());
+  EXPECT_TRUE(field.Is(1, WireType::kBytes));
+  EXPECT_EQ(field.bytes, "abc");
+  EXPECT_EQ(r.wanted(), 9u);
+}
+
 }  // namespace
 }  // namespace nl

@@ -46,6 +46,7 @@ class JsonRecording : private RecordWalk {
       // What was put off is read as far as it goes; it may be what the cut is in.
       if (Status late = EndProcess(); !late.ok() && !cursor_.truncated()) return late;
     }
+    if (const int64_t n = cursor_.repaired_values(); n > 0) out_.file.counters.Add(kBadUtf8, -1, {}, n);
     out_.file.about.tool = "rocprofv3";
     return out_.Finish();
   }

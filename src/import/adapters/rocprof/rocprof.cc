@@ -22,7 +22,7 @@ Error RefuseTotals(const std::string& path) {
 }
 
 Error NoTimes(const std::string& path) {
-  return Unsupported("counters without times: the table has no BeginNs and EndNs")
+  return InvalidInput("counters without times: the table has no BeginNs and EndNs")
       .At(path)
       .Hint("record with rocprof --timestamp on, or with rocprofv3");
 }

@@ -48,6 +48,7 @@ class FileReader {
       file_.counters.Add(kTruncated, cursor_.offset());
     }
     if (lanes_.empty()) return InvalidInput("a speedscope file without a profile").At(file_.path, 0);
+    if (const int64_t n = cursor_.repaired_values(); n > 0) file_.counters.Add(kBadUtf8, -1, {}, n);
     if (timeless_ > 0) file_.counters.Add(kNoTimeline, -1, {}, timeless_);
     PutLanes();
     file_.about.vendor = "cpu";

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "base/utf8.h"
 #include "import/adapters/speedscope/counters.h"
 #include "import/trace_json/json_text.h"
 
@@ -68,10 +67,6 @@ void Stacks::AddFrame(const Json& frame) {
       text += lined ? fmt::format(" ({}:{})", file->get<std::string>(), line->get<int64_t>())
                     : fmt::format(" ({})", file->get<std::string>());
     }
-  }
-  if (!IsUtf8(text)) {
-    counters_.Add(kBadUtf8);
-    text = ValidUtf8(text);
   }
   std::replace(text.begin(), text.end(), ';', ':');
   frames_.push_back(strings_.Add(text));

@@ -9,49 +9,6 @@ namespace {
 
 using namespace std::string_literals;
 
-TEST(XplaneWire, ReadsEveryWireType) {
-  WireReader reader("\x08\x96\x01\x11\0\0\0\0\0\0\xf8\x3f\x1a\x02hi\x25\x07\0\0\0"s);
-  WireField f;
-  ASSERT_TRUE(reader.Next(f));
-  EXPECT_TRUE(f.Is(1, WireType::kVarint));
-  EXPECT_EQ(f.value, 150u);
-  ASSERT_TRUE(reader.Next(f));
-  EXPECT_DOUBLE_EQ(f.Double(), 1.5);
-  ASSERT_TRUE(reader.Next(f));
-  EXPECT_EQ(f.bytes, "hi");
-  ASSERT_TRUE(reader.Next(f));
-  EXPECT_TRUE(f.Is(4, WireType::kFixed32));
-  EXPECT_EQ(f.value, 7u);
-  EXPECT_FALSE(reader.Next(f));
-  EXPECT_FALSE(!reader.ok());
-}
-
-TEST(XplaneWire, NegativeNumbersTakeTenBytes) {
-  WireReader reader("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
-  WireField f;
-  ASSERT_TRUE(reader.Next(f));
-  EXPECT_EQ(f.Int(), -1);
-}
-
-TEST(XplaneWire, BrokenMessagesAreToldAndCutOnesGiveTheirRest) {
-  for (const std::string& bytes : {"\x08"s, "\x08\xff"s, "\x11\0\0"s, "\x0b"s, "\x02\0"s,
-                                   "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"s, "\x25\1\2\3"s}) {
-    WireReader reader(bytes);
-    WireField f;
-    EXPECT_FALSE(reader.Next(f));
-    EXPECT_TRUE(!reader.ok()) << bytes.size();
-    EXPECT_FALSE(reader.cut());
-  }
-  WireReader cut(
-      "\x0a\x09"
-      "abc"s);
-  WireField f;
-  EXPECT_FALSE(cut.Next(f));
-  EXPECT_TRUE(cut.cut());
-  EXPECT_EQ(f.bytes, "abc");
-  EXPECT_EQ(cut.wanted(), 9u);
-}
-
 TEST(XplaneDetails, CudaAndRocmKernels) {
   const KernelDetails cuda = ParseKernelDetails(
       "regs:168 static_shared:4 dynamic_shared:213220 grid:2,66,1 block:384,1,1 occ_pct:18.75");
