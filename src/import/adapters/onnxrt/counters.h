@@ -18,4 +18,11 @@ inline constexpr CounterInfo kDeviceWorkMissing{
     "launches and goes on",
     "Take an ONNX Runtime built with profiling of its provider, or record the program with nsys"};
 
+inline constexpr CounterInfo kNodeOnNvidia{
+    "node_on_nvidia_provider", Severity::kInfo, "Node that a CUDA or TensorRT provider ran",
+    "Its time is what the host took to launch it; table kernel has the device's, where it was recorded"};
+inline constexpr CounterInfo kNodeOnAmd{
+    "node_on_amd_provider", Severity::kInfo, "Node that a ROCm or MIGraphX provider ran",
+    "Its time is what the host took to launch it; table kernel has the device's, where it was recorded"};
+
 }  // namespace nl::adapters::onnxrt

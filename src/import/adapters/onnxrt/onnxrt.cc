@@ -45,12 +45,11 @@ class OnnxrtAdapter final : public Adapter {
     about.header = trace_json::HeaderJson(text, file.counters);
     about.backend = "onnxrt";
     about.tool = "onnxruntime";
-    about.vendor = mapper.on_nvidia()          ? "nvidia"
-                   : mapper.on_amd()           ? "amd"
-                   : file.facts.gpu_rows() > 0 ? ""
-                                               : "cpu";
-    if ((mapper.on_nvidia() || mapper.on_amd()) && file.facts.gpu_rows() == 0)
-      file.counters.Add(kDeviceWorkMissing);
+    const bool nvidia = file.counters.Count(kNodeOnNvidia.name) > 0,
+               amd = file.counters.Count(kNodeOnAmd.name) > 0;
+    const bool recorded = file.facts.gpu_rows() > 0;
+    about.vendor = nvidia ? "nvidia" : amd ? "amd" : recorded ? "" : "cpu";
+    if ((nvidia || amd) && !recorded) file.counters.Add(kDeviceWorkMissing);
     return {};
   }
 };

@@ -68,6 +68,13 @@ bool TakeExtent(const JsonValue& v, int32_t& to) {
   return true;
 }
 
+// Counted with the rows, so that text which is read twice counts once.
+void CountProvider(std::string_view provider, CounterSet& counters) {
+  const auto is = [&](std::string_view word) { return provider.find(word) != std::string_view::npos; };
+  if (is("CUDA") || is("Tensorrt") || is("TensorRT")) counters.Add(kNodeOnNvidia);
+  if (is("ROCM") || is("MIGraphX")) counters.Add(kNodeOnAmd);
+}
+
 // Gives every argument to `take` once; `keep` gets what it refuses and what stands twice.
 template <class Take, class Keep>
 void TakeArgs(const TraceEvent& e, Take take, Keep keep) {
@@ -97,12 +104,6 @@ const KeyTable& OnnxrtMapper::arg_keys() const {
   return table;
 }
 
-void OnnxrtMapper::NoteProvider(std::string_view provider) const {
-  const auto is = [&](std::string_view word) { return provider.find(word) != std::string_view::npos; };
-  if (is("CUDA") || is("Tensorrt") || is("TensorRT") || is("NvTensorRTRTX")) on_nvidia_ = true;
-  if (is("ROCM") || is("MIGraphX")) on_amd_ = true;
-}
-
 void OnnxrtMapper::MapNode(const TraceEvent& e, const Place& p, Worker& w) const {
   const size_t row = w.batch.op.size();
   auto r = SpanRow<OpRow>(p, NameOf(e, w));
@@ -115,7 +116,7 @@ void OnnxrtMapper::MapNode(const TraceEvent& e, const Place& p, Worker& w) const
         type = w.strings.Text(v);
         KeepArg(w, Table::kOp, row, RunFacts::kOpTypeKey, v);
         return true;
-      case kProvider: NoteProvider(v.text()); return false;  // has no column
+      case kProvider: CountProvider(v.text(), w.counters); return false;  // has no column
       case kInputTypeShape: {
         TypeShapes parts;
         if (v.kind != JsonKind::kNested || !SplitTypeShapes(v.text(), parts)) {

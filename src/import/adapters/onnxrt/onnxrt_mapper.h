@@ -10,9 +10,7 @@
 // Times are whole microseconds; 0 is a node that took less than one. Numbers in args are
 // text. The session and each run of the model are events of category Session, written
 // when they end, behind the nodes they enclose.
-// Thread rule: as EventMapper; what it notes of the file are flags any thread may raise.
-
-#include <atomic>
+// Thread rule: as EventMapper.
 
 #include "import/trace_json/mapper.h"
 
@@ -21,10 +19,6 @@ namespace nl::adapters::onnxrt {
 class OnnxrtMapper final : public trace_json::EventMapper {
  public:
   const trace_json::KeyTable& arg_keys() const override;
-
-  // Providers met, for the machine's vendor.
-  bool on_nvidia() const { return on_nvidia_.load(std::memory_order_relaxed); }
-  bool on_amd() const { return on_amd_.load(std::memory_order_relaxed); }
 
  protected:
   void MapComplete(const trace_json::TraceEvent& event, const Place& place,
@@ -35,9 +29,6 @@ class OnnxrtMapper final : public trace_json::EventMapper {
   void MapKernel(const trace_json::TraceEvent& event, const Place& place, trace_json::Worker& worker) const;
   void MapCopy(const trace_json::TraceEvent& event, const Place& place, trace_json::Worker& worker) const;
   void MapApiCall(const trace_json::TraceEvent& event, const Place& place, trace_json::Worker& worker) const;
-  void NoteProvider(std::string_view provider) const;
-
-  mutable std::atomic<bool> on_nvidia_{false}, on_amd_{false};
 };
 
 }  // namespace nl::adapters::onnxrt
