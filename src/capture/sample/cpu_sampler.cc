@@ -19,6 +19,7 @@ constexpr int64_t kPythonEveryNs = 20 * kMs;     // while it starts up
 constexpr int64_t kPythonSlowlyNs = 1000 * kMs;  // when it does not look like one
 constexpr int64_t kMapsEveryNs = 500 * kMs;
 constexpr int64_t kLongestWaitNs = 1000 * kMs;  // then it is written, and goes on as a new one
+constexpr int kPythonLooks = 3;                 // at a wait that seems to be none of Python's
 constexpr int64_t kStaleNs = 50 * kMs;          // a Python stack read later is another one
 constexpr size_t kMaxOpenProbes = 400;
 
@@ -421,6 +422,14 @@ void CpuSampler::TickProcess(Process& process, int64_t now_ns) {
   }
 }
 
+// A wait that began before the interpreter was found, or while the thread's stack changed, has no
+// Python frames yet. A thread that is not Python's is not asked for ever.
+bool CpuSampler::WantsPython(const Process& process, const Thread& thread) {
+  const bool without = thread.wait_gil == GilState::kNotPython || thread.wait_gil == GilState::kUnknown;
+  return without && thread.python_looks < kPythonLooks && process.python != nullptr &&
+         process.python->ready();
+}
+
 void CpuSampler::TickThread(Process& process, pid_t tid, Thread& thread, int64_t now_ns) {
   const ThreadProbe::Reading reading = thread.probe.Take();
   const int64_t before_ns = thread.asked_ns;
@@ -433,13 +442,20 @@ void CpuSampler::TickThread(Process& process, pid_t tid, Thread& thread, int64_t
   if (now_ns - thread.name_checked_ns > kNameEveryNs && reading.ran) CheckName(process, tid, thread, now_ns);
   if (!reading.ran && thread.waits) {
     thread.wait_to_ns = now_ns;
-    if (now_ns - thread.wait_from_ns < kLongestWaitNs) return;
+    const bool look_again = WantsPython(process, thread);
+    if (!look_again && now_ns - thread.wait_from_ns < kLongestWaitNs) return;
     EndWait(process, tid, thread);
+    if (look_again) {
+      ++thread.python_looks;
+      BeginWait(process, tid, thread, now_ns, now_ns);
+      return;
+    }
     thread.waits = true;
     thread.wait_from_ns = thread.wait_to_ns = now_ns;
     return;
   }
   EndWait(process, tid, thread);
+  thread.python_looks = 0;
   if (reading.ran) thread.ran_at_ns = now_ns;
   // Time on a core since then is the perf samples'.
   const int64_t ran_ns = perf_.is_open() ? static_cast<int64_t>(reading.ran_ns) : 0;

@@ -79,6 +79,7 @@ class CpuSampler {
     uint32_t wait_stack = 0;
     ThreadState wait_state = ThreadState::kUnknown;
     GilState wait_gil = GilState::kUnknown;
+    int python_looks = 0;  // again, at a wait without Python frames
   };
   struct Range {
     uint64_t start = 0, end = 0, file_offset = 0;
@@ -115,6 +116,7 @@ class CpuSampler {
   void OnEvent(const PerfEvent& event, int64_t now_ns);
   void OnSample(const PerfEvent& event, int64_t now_ns);
   void TickProcess(Process& process, int64_t now_ns);
+  static bool WantsPython(const Process& process, const Thread& thread);
   void TickThread(Process& process, pid_t tid, Thread& thread, int64_t now_ns);
   void BeginWait(Process& process, pid_t tid, Thread& thread, int64_t from_ns, int64_t now_ns);
   void EndWait(const Process& process, pid_t tid, Thread& thread);
