@@ -339,7 +339,8 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) 
     about.push_back(std::move(parts[0].about));
   }
   const int64_t without_span = sink.rows(Table::kRange) + sink.rows(Table::kCounterSample) +
-                               sink.rows(Table::kKernelMetric) + sink.rows(Table::kCpuSample);
+                               sink.rows(Table::kKernelMetric) + sink.rows(Table::kCpuSample) +
+                               sink.rows(Table::kMemoryEvent);
   if (facts.empty() && without_span == 0) {
     return InvalidInput("there are no events in it").At(request.paths[0]);
   }

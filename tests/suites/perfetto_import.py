@@ -61,7 +61,7 @@ def imported(store, path):
 
 
 def rows(store, run, sql):
-    return list(map(tuple, csv.reader(io.StringIO(call(store, "query", run, sql, "--format", "csv")))))[1:]
+    return list(map(tuple, csv.reader(io.StringIO(call(store, "query", run, sql, "--format", "csv", "--max-rows", "10000000")))))[1:]
 
 
 def round_trip(path):

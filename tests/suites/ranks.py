@@ -178,7 +178,8 @@ def check_real(work):
             kernels += 1
             event["ts"] = round(event["ts"] + 2, 3)
             event["dur"] = round(event["dur"] - 2, 3)
-            shortest = min(shortest, event["dur"])
+            if "Broadcast" not in event["name"]:  # who sends one may leave before the last arrives: it bounds nothing
+                shortest = min(shortest, event["dur"])
     with gzip.open(folder / "rank1.json.gz", "wt", compresslevel=1) as to:
         json.dump(trace, to)
     store = work / "real_store"

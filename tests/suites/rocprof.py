@@ -42,7 +42,7 @@ class Imported:
         (self.run,) = json.loads(run([*self.store, "import", path, "--json"]))["runs"]
 
     def rows(self, sql):
-        return [tuple(r) for r in csv.reader(io.StringIO(run([*self.store, "query", self.run["run_id"], sql, "--format", "csv"])))][1:]
+        return [tuple(r) for r in csv.reader(io.StringIO(run([*self.store, "query", self.run["run_id"], sql, "--format", "csv", "--max-rows", "10000000"])))][1:]
 
 
 def expect(what, expected, found):

@@ -56,8 +56,10 @@ class RocprofAdapter final : public Adapter {
     if (role.part == "dispatches") role.part.clear();
     role.set = CsvSet(file_name);
     // A set has several files of sums, and of calls in some versions: told apart by their names.
-    if (role.part == "totals" || (role.part.ends_with("api") && !role.set.empty()))
+    const bool totals = role.part == "totals";
+    if (totals || (role.part.ends_with("api") && !role.set.empty()))
       role.part += " in " + std::string(file_name);
+    if (totals) role.set.clear();  // given alone it does not stand for the recording beside it
     return role;
   }
 

@@ -68,7 +68,11 @@ class TraceWriter {
       if (!labels.empty()) inner.Bytes(track::kProcessLabels, labels);
       descriptor.Message(track::kProcess, inner);
     } else {
-      std::string shown(!labels.empty() ? labels : !name.empty() ? name : Text(all.pid_text[i]));
+      const std::string device = DeviceName(process);
+      std::string shown(!labels.empty()   ? labels
+                        : !device.empty() ? device
+                        : !name.empty()   ? name
+                                          : Text(all.pid_text[i]));
       if (shown.empty()) shown = IsNull(all.pid[i]) ? "process" : fmt::format("process {}", all.pid[i]);
       descriptor.Bytes(track::kName, shown + RankSuffix(process));
     }
@@ -77,11 +81,24 @@ class TraceWriter {
     return uuid;
   }
 
+  bool IsLaneOf(int32_t lane, int32_t process) const {
+    return lane >= 0 && static_cast<size_t>(lane) < timeline_.thread.process_id.size() &&
+           static_cast<int32_t>(timeline_.thread.process_id[static_cast<size_t>(lane)]) == process;
+  }
+
   bool HasDeviceLane(int32_t process) const {
-    return std::any_of(device_lanes_.begin(), device_lanes_.end(), [&](int32_t lane) {
-      return lane >= 0 && static_cast<size_t>(lane) < timeline_.thread.process_id.size() &&
-             static_cast<int32_t>(timeline_.thread.process_id[static_cast<size_t>(lane)]) == process;
-    });
+    return std::any_of(device_lanes_.begin(), device_lanes_.end(),
+                       [&](int32_t lane) { return IsLaneOf(lane, process); });
+  }
+
+  // "GPU 0" of the streams of a device that the source gave no label; empty when it has none.
+  std::string DeviceName(int32_t process) const {
+    const StreamColumns& streams = timeline_.stream;
+    for (size_t i = 0; i < streams.thread_id.size(); ++i) {
+      if (IsLaneOf(static_cast<int32_t>(streams.thread_id[i]), process) && !IsNull(streams.device[i]))
+        return fmt::format("GPU {}", streams.device[i]);
+    }
+    return {};
   }
 
   std::string LaneName(const Lane& lane) const {

@@ -34,7 +34,7 @@ class Loader {
   Status Load() {
     NL_TRY(run_.Load(to_.process, {"pid", "pid_text", "name", "labels", "sort_index", "rank"}));
     NL_TRY(run_.Load(to_.thread, {"process_id", "tid", "tid_text", "name", "sort_index"}));
-    NL_TRY(run_.Load(to_.stream, {"thread_id"}));
+    NL_TRY(run_.Load(to_.stream, {"thread_id", "device"}));
     NL_TRY(LoadHost());
     NL_TRY(LoadDevice());
     NL_TRY(LoadInstants());
