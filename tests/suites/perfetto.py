@@ -185,7 +185,8 @@ def compare(store, run, trace):
     by_sql = rows(store, run, f"SELECT name, count(*), CAST(sum(dur_ns) AS BIGINT) FROM ({union}) WHERE dur_ns >= 0 GROUP BY name")
     expect({n or "": [c, int(s)] for n, c, s in by_sql} == dict(sums), "sums per name differ")
 
-    instants = rows(store, run, f"SELECT name, start_ns FROM ({union} UNION ALL SELECT 'm', name, start_ns, NULL FROM memory_event) "
+    instants = rows(store, run, f"SELECT name, start_ns FROM ({union} UNION ALL SELECT 'm', name, start_ns, NULL FROM memory_event "
+                                "UNION ALL SELECT 's', 'cpu_sample', start_ns, NULL FROM cpu_sample WHERE start_ns IS NOT NULL) "
                                 "WHERE dur_ns IS NULL OR dur_ns < 0")
     expect(collections.Counter((i[0], i[1]) for i in trace.instants) == collections.Counter((n or "", s - shift) for n, s in instants),
            "instants differ")

@@ -18,14 +18,6 @@ constexpr size_t kThreadBytes = 192;  // as far as the fields we read
 constexpr size_t kMaxNameBytes = 4096;
 constexpr size_t kMaxLineTableBytes = 1 << 20;
 constexpr size_t kMaxCodes = 1 << 17;
-// A code object may be freed and its address used again: look again after this long.
-constexpr int64_t kTrustCodeNs = 1'000'000'000;
-
-int64_t NowNs() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
-}
 
 std::string_view BaseName(std::string_view path) {
   const size_t slash = path.rfind('/');
@@ -267,27 +259,24 @@ int64_t PythonReader::InstructionOffset(uint64_t frame, uint64_t code) {
 
 const PythonReader::Code* PythonReader::CodeAt(uint64_t address) {
   if (address == 0 || address % 8 != 0) return nullptr;
-  const int64_t now_ns = NowNs();
-  const auto found = codes_.find(address);
-  if (found != codes_.end() && now_ns - found->second.checked_ns < kTrustCodeNs) return &found->second;
+  // An import frees the code of its module, and the next function may lie at the same address:
+  // what is known of an address is held against what is there now.
   Code fresh;
   uint64_t qualified = 0;
-  if (!memory_.Get(address + layout_.code_name, fresh.name) ||
-      !memory_.Get(address + layout_.code_file, fresh.file) ||
-      !memory_.Get(address + layout_.code_lines, fresh.lines) ||
-      !memory_.Get(address + layout_.code_first_line, fresh.first_line)) {
+  if (!pages_.Get(address + layout_.code_name, fresh.name) ||
+      !pages_.Get(address + layout_.code_file, fresh.file) ||
+      !pages_.Get(address + layout_.code_lines, fresh.lines) ||
+      !pages_.Get(address + layout_.code_first_line, fresh.first_line)) {
     return nullptr;
   }
-  if (layout_.code_qualname != 0 && memory_.Get(address + layout_.code_qualname, qualified) && qualified != 0)
+  if (layout_.code_qualname != 0 && pages_.Get(address + layout_.code_qualname, qualified) && qualified != 0)
     fresh.name = qualified;
-  fresh.checked_ns = now_ns;
+  const auto found = codes_.find(address);
   if (found != codes_.end()) {
-    Code& held = found->second;
+    const Code& held = found->second;
     if (held.name == fresh.name && held.file == fresh.file && held.lines == fresh.lines &&
-        held.first_line == fresh.first_line) {
-      held.checked_ns = now_ns;
+        held.first_line == fresh.first_line)
       return &held;
-    }
   }
   if (!ReadCode(address, fresh)) return nullptr;
   if (codes_.size() >= kMaxCodes) codes_.clear();

@@ -74,7 +74,6 @@ class PythonReader {
     int first_line = 0;
     uint32_t function = 0;
     std::string line_table;
-    int64_t checked_ns = 0;
   };
   bool Locate(const std::vector<Mapping>& mappings, const Mapping& image);
   bool ChooseLayout(ElfFile& elf, const std::string& path, uint64_t bias);

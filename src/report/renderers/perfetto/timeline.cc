@@ -148,9 +148,11 @@ class Loader {
           memory.name[i]);
     CpuSampleColumns& samples = to_.cpu_sample;
     NL_TRY(run_.Load(samples, {"thread_id", "start_ns", "stack", "weight_ns"}));
-    for (size_t i = 0; i < samples.start_ns.size(); ++i)
+    for (size_t i = 0; i < samples.start_ns.size(); ++i) {
+      if (IsNull(samples.start_ns[i])) continue;  // a sum over a whole profile has no place in time
       Add(LaneOf(samples.thread_id[i], false), Kind::kCpuSample, i, samples.start_ns[i], kNone,
           StringId::kNull);
+    }
     return {};
   }
 
