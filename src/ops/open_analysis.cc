@@ -79,7 +79,8 @@ Result<OpenAnalysis> Analyze(const OpContext& context, const AnalysisParams& par
 
 Status NeedTimeline(const OpenAnalysis& open) {
   if (!open.analysis->data().OrderOnly()) return {};
-  return Unsupported("the source of this run says how long kernels took, not when: it has no timeline to answer from")
+  return Unsupported(
+             "the source of this run says how long kernels took, not when: it has no timeline to answer from")
       .Hint(
           "`kernels`, `roofline` and `findings` work; attach the report to a run with a timeline: "
           "neurolens import --attach RUN FILE");

@@ -6,7 +6,7 @@
 
 #include "analyze/compare/trail_costs.h"
 #include "analyze/facts/critical_path.h"
-#include "analyze/passes/critical_path/graph.h"
+#include "analyze/path_graph.h"
 
 namespace nl::compare {
 

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "analyze/facts/critical_path.h"
-#include "analyze/passes/critical_path/graph.h"
+#include "analyze/path_graph.h"
 #include "analyze/run_builder.h"
 
 namespace nl {

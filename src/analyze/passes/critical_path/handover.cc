@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "analyze/passes/critical_path/graph.h"
+#include "analyze/path_graph.h"
 
 namespace nl {
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "analyze/facts/critical_path.h"
-#include "analyze/passes/critical_path/graph.h"
+#include "analyze/path_graph.h"
 
 namespace nl {
 

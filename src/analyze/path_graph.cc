@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds the graph of what waited for what.
 
-#include "analyze/passes/critical_path/graph.h"
+#include "analyze/path_graph.h"
 
 #include <algorithm>
 #include <map>
