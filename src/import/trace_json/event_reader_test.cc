@@ -91,6 +91,7 @@ std::vector<std::string> SampleEvents() {
     text.append(kPadding, '\0');
     const size_t array =
         text.find('[', text.find("traceEvents") == std::string::npos ? 0 : text.find("traceEvents"));
+    if (array == std::string::npos) continue;  // a sample of another format
     const char* p = text.data() + array;
     EventScanner scanner(Keys());
     TraceEvent event;
