@@ -63,7 +63,7 @@ TEST(ProcFiles, WaitPlaceOfAFutexAPageFaultAndARunningThread) {
   EXPECT_EQ(CallName(99999), "call 99999");
 }
 
-TEST(ProcFiles, TreeHoldsChildrenAndThreadsHoldTheMainOne) {
+TEST(ProcFiles, TreeHoldsChildrenAndTheMainTaskIsListed) {
   const pid_t child = fork();
   if (child == 0) {
     for (;;) pause();
