@@ -78,6 +78,7 @@ struct Program {
   uint32_t StepAt(int64_t time_ns) const;  // kNone outside
   ApiKind KindOf(StringId api) const { return api_kinds_.Of(api); }
   const OpInputs& InputsOf(uint32_t op_row) const;
+  uint64_t InputsKeyOf(uint32_t op_row) const;  // equal for the same shapes and types
   // Outermost op of the unbroken chain of ops around a node; the node itself without one.
   uint32_t CallerOf(uint32_t node) const;
   // Nearest Python function of the user around a node, "" when not sampled.

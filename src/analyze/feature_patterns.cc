@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "analyze/feature_parts.h"
+#include "analyze/flat_map.h"
 
 namespace nl::features {
 
@@ -59,15 +60,17 @@ class Patterns {
  public:
   Patterns(Program& p, Features& out) : p_(p), out_(out) {}
 
+  // Blocks are known by their products, activations and softmaxes: nothing else is looked at.
   void Blocks() {
-    Collect();
+    Collect(
+        [](Role role) { return role == Role::kGemm || role == Role::kActivation || role == Role::kSoftmax; });
     if (p_.leaves.empty()) return;
     InferMlp();
     FindAttention();
   }
 
   std::vector<const char*> Run() {
-    Collect();
+    Collect([](Role) { return true; });
     if (p_.leaves.empty()) return {};
     InferMlp();
     if (p_.has_types) FindFp32();
@@ -89,26 +92,46 @@ class Patterns {
     return h.thread[p_.leaves[a.leaf].node] == h.thread[p_.leaves[b.leaf].node];
   }
 
-  // Roles depend on the operator's name and the kernel's family: worked out once per pair.
-  void Collect() {
-    std::unordered_map<uint64_t, Role> roles;
-    items_.reserve(p_.leaves.size());
+  // Roles depend on the operator's name and the kernel's family, products on name and inputs: worked out once
+  // for each.
+  template <class Wanted>
+  void Collect(const Wanted& wanted) {
+    FlatMap role_at, product_at;
+    std::vector<Role> roles;
+    std::vector<Item> products;
+    items_.reserve(p_.leaves.size() / 4);
     for (uint32_t i = 0; i < p_.leaves.size(); ++i) {
       const LeafOp& leaf = p_.leaves[i];
       const auto name = static_cast<uint64_t>(p_.timeline.host.name[leaf.node]);
-      const auto [it, added] = roles.try_emplace((name << 8) | static_cast<uint64_t>(leaf.family));
-      if (added) it->second = RoleOf(p_.OpName(leaf), leaf.family);
-      Item item{i, it->second, {}};
+      const uint32_t at = role_at.FindOrPut(MixedPair(name, static_cast<uint64_t>(leaf.family)), Next(roles));
+      if (at == roles.size()) roles.push_back(RoleOf(p_.OpName(leaf), leaf.family));
+      if (!wanted(roles[at])) continue;
+      Item item{i, roles[at], {}};
       if (item.role == Role::kGemm) {
-        const OpInputs& inputs = Inputs(item);
-        item.gemm = GemmShapeOf(Name(item), inputs);
-        for (const ElementType type : inputs.types) {
-          if (type != ElementType::kUnknown) item.type = type;
-          if (type == ElementType::kFp32 || type == ElementType::kHalf) break;
-        }
+        const uint32_t product = product_at.FindOrPut(MixedPair(name, InputsKey(item)), Next(products));
+        if (product == products.size()) products.push_back(Product(item));
+        item = products[product];
+        item.leaf = i;
       }
       items_.push_back(item);
     }
+  }
+
+  template <class T>
+  static uint32_t Next(const std::vector<T>& list) {
+    return static_cast<uint32_t>(list.size());
+  }
+  uint64_t InputsKey(const Item& item) const {
+    return p_.InputsKeyOf(p_.timeline.host.row[p_.leaves[item.leaf].node]);
+  }
+  Item Product(Item item) const {
+    const OpInputs& inputs = Inputs(item);
+    item.gemm = GemmShapeOf(Name(item), inputs);
+    for (const ElementType type : inputs.types) {
+      if (type != ElementType::kUnknown) item.type = type;
+      if (type == ElementType::kFp32 || type == ElementType::kHalf) break;
+    }
+    return item;
   }
 
   static Role RoleOf(std::string_view name, F family) {
@@ -153,7 +176,8 @@ class Patterns {
       }
       if (!closed) continue;
       const uint32_t block = p_.modules.Add("MLP (inferred)");
-      for (size_t i = first; i <= last; ++i) p_.leaves[items_[i].leaf].block = block;
+      for (uint32_t leaf = items_[first].leaf; leaf <= items_[last].leaf; ++leaf)
+        p_.leaves[leaf].block = block;
     }
   }
 
@@ -213,16 +237,17 @@ class Patterns {
 
   // Batched GEMM, then a softmax over its columns, then a batched GEMM that takes them.
   void FindAttention() {
-    constexpr size_t kReach = 12;
+    constexpr uint32_t kReach = 12;  // leaves
+    const auto apart = [this](size_t from, size_t to) { return items_[to].leaf - items_[from].leaf; };
     std::map<uint32_t, Group> groups;
     size_t first = SIZE_MAX, soft = SIZE_MAX;
     for (size_t i = 0; i < items_.size(); ++i) {
       const Item& item = items_[i];
-      if (first != SIZE_MAX && (i - first > 2 * kReach || !SameThread(items_[first], item)))
+      if (first != SIZE_MAX && (apart(first, i) > 2 * kReach || !SameThread(items_[first], item)))
         first = soft = SIZE_MAX;
-      if (item.role == Role::kSoftmax && first != SIZE_MAX && i - first <= kReach) soft = i;
+      if (item.role == Role::kSoftmax && first != SIZE_MAX && apart(first, i) <= kReach) soft = i;
       if (item.role != Role::kGemm) continue;
-      if (soft != SIZE_MAX && i - soft <= kReach && Feeds(items_[first], items_[soft], item)) {
+      if (soft != SIZE_MAX && apart(soft, i) <= kReach && Feeds(items_[first], items_[soft], item)) {
         AddAttention(first, i, groups);
         first = soft = SIZE_MAX;
         continue;
@@ -251,15 +276,15 @@ class Patterns {
   void AddAttention(size_t first, size_t last, std::map<uint32_t, Group>& groups) {
     const uint32_t block = p_.modules.Add("attention (inferred)");
     int64_t ns = 0;
-    for (size_t i = first; i <= last; ++i) {
-      ns += Ns(items_[i]);
-      p_.leaves[items_[i].leaf].block = block;
+    for (uint32_t at = items_[first].leaf; at <= items_[last].leaf; ++at) {
+      ns += p_.leaves[at].device_ns;
+      p_.leaves[at].block = block;
     }
     const LeafOp& leaf = p_.leaves[items_[first].leaf];
     Group& group = groups[p_.ModuleOf(leaf)];
     ++group.count;
     group.ns += ns;
-    group.members += static_cast<int64_t>(last - first + 1);
+    group.members += static_cast<int64_t>(items_[last].leaf - items_[first].leaf + 1);
     group.Show(items_[first].leaf, ns, p_.stage_of[leaf.node]);
   }
 

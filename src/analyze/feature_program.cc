@@ -136,13 +136,12 @@ void Program::BuildPlaces() {
   };
   std::vector<Meaning> of_name(data.strings->size());
   const HostTree& h = timeline.host;
-  module_of.assign(h.size(), kNone);
-  stage_of.assign(h.size(), kNone);
+  module_of.reserve(h.size());
+  stage_of.reserve(h.size());
   for (size_t i = 0; i < h.size(); ++i) {
-    if (h.parent[i] != kNone) {
-      module_of[i] = module_of[h.parent[i]];
-      stage_of[i] = stage_of[h.parent[i]];
-    }
+    const uint32_t parent = h.parent[i];
+    module_of.push_back(parent == kNone ? kNone : module_of[parent]);
+    stage_of.push_back(parent == kNone ? kNone : stage_of[parent]);
     if (h.kind[i] != HostKind::kPython && h.kind[i] != HostKind::kRange) continue;
     if (IsNull(h.name[i])) continue;
     Meaning& m = of_name[static_cast<size_t>(h.name[i])];
@@ -252,14 +251,20 @@ uint32_t Program::StepAt(int64_t time_ns) const {
   return time_ns < steps[at].end_ns ? static_cast<uint32_t>(at) : kNone;
 }
 
-const OpInputs& Program::InputsOf(uint32_t op_row) const {
+uint64_t Program::InputsKeyOf(uint32_t op_row) const {
   const auto id = [op_row](const std::vector<StringId>& column) {
-    return op_row < column.size() ? column[op_row] : StringId::kNull;
+    return static_cast<uint32_t>(op_row < column.size() ? column[op_row] : StringId::kNull);
   };
-  const StringId dims = id(data.op.input_dims), types = id(data.op.input_types);
-  const uint64_t key = (static_cast<uint64_t>(dims) << 32) | static_cast<uint32_t>(types);
+  return static_cast<uint64_t>(id(data.op.input_dims)) << 32 | id(data.op.input_types);
+}
+
+const OpInputs& Program::InputsOf(uint32_t op_row) const {
+  const uint64_t key = InputsKeyOf(op_row);
   const auto [it, added] = inputs_.try_emplace(key);
-  if (added) it->second = ParseInputs(data.Text(dims), data.Text(types));
+  if (added) {
+    const auto text = [this](uint64_t id) { return data.Text(static_cast<StringId>(id)); };
+    it->second = ParseInputs(text(key >> 32), text(key & 0xffffffffu));
+  }
   return it->second;
 }
 

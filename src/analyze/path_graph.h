@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "analyze/api_kind.h"
-#include "analyze/facts/critical_path.h"
 #include "analyze/facts/timeline.h"
 
 namespace nl {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
 #include <map>
 #include <unordered_map>
 
@@ -153,6 +154,7 @@ class Attributor {
     std::sort(host_.begin(), host_.end());
     if ((a_.background_ns > 0) != (b_.background_ns > 0)) return AddContention(device);
     const UnchangedInput in{a_, b_, al_, changes_.drift, only_, options_.device_time};
+    auto host = std::async(std::launch::async | std::launch::deferred, [&] { return JudgeHost(in, host_); });
     for (const Verdicted& group : JudgeDevice(in, device)) {
       const uint32_t bucket = DeviceBucket(group);
       for (const uint32_t i : group.pairs) {
@@ -166,7 +168,7 @@ class Attributor {
       owner_[i] = noise_;
       PutNoise(i, kDeviceCosts);
     }
-    for (const Verdicted& group : JudgeHost(in, host_)) {
+    for (const Verdicted& group : host.get()) {
       uint32_t bucket = FollowsFrom(group);
       if (bucket == kNone) {
         const CallType& type = TypeB(group.pairs.front());

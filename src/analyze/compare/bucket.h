@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "analyze/compare/compare.h"
-#include "analyze/compare/flat_map.h"
 #include "analyze/compare/trail.h"
+#include "analyze/flat_map.h"
 
 namespace nl::compare {
 

@@ -68,10 +68,29 @@ uint32_t CallTypes::Of(const CallDraft& d) {
   }
   if (d.work != kNone) type.kernel = w_.name[d.work];
   if (d.kind == CallKind::kKernel && IsNull(type.dims)) type.shape_hash = GridHash(d.work);
-  const size_t known = types_.size();
-  const uint32_t at = Intern(type, d.op);
-  if (types_.size() > known) Describe(types_[at], d);
-  return at;
+  uint32_t at = Guess(type);
+  if (at == kNone) {
+    const size_t known = types_.size();
+    at = Intern(type, d.op);
+    if (types_.size() > known) Describe(types_[at], d);
+    next_.resize(types_.size(), kNone);
+    if (last_ != kNone) next_[last_] = at;
+  }
+  return last_ = at;
+}
+
+// The type that followed the last one before, when this is it; else kNone. Of a described type, shape_hash is
+// still of the grid where shapes were not recorded.
+uint32_t CallTypes::Guess(const CallType& t) const {
+  const uint32_t at = last_ == kNone ? kNone : next_[last_];
+  if (at == kNone) return kNone;
+  const CallType& is = types_[at];
+  const bool same = is.kernel_hash == t.kernel_hash && is.op == t.op && is.dims == t.dims &&
+                    is.types == t.types && is.kernel == t.kernel && is.module == t.module &&
+                    is.stage == t.stage && is.kernels == t.kernels && is.bytes == t.bytes &&
+                    is.kind == t.kind && is.family == t.family && is.graph == t.graph &&
+                    (!IsNull(t.dims) || is.shape_hash == t.shape_hash);
+  return same ? at : kNone;
 }
 
 uint32_t CallTypes::OfHost(uint32_t node) {

@@ -4,10 +4,10 @@
 // ones are hashed, parsed and named once.
 // Thread rule: one thread per trail. Ownership: refers to the program and the list of types.
 
-#include "analyze/compare/flat_map.h"
 #include "analyze/compare/op_types.h"
 #include "analyze/compare/trail.h"
 #include "analyze/feature_parts.h"
+#include "analyze/flat_map.h"
 
 namespace nl::compare {
 
@@ -63,6 +63,7 @@ class CallTypes {
   uint64_t GridHash(uint32_t work) const;
   StringId OpText(const std::vector<StringId>& column, uint32_t node) const;
   uint32_t Intern(const CallType& type, bool op);
+  uint32_t Guess(const CallType& type) const;
   void Describe(CallType& type, const CallDraft& draft);
   void NameOp(CallType& type, uint32_t node);
 
@@ -74,6 +75,9 @@ class CallTypes {
   OpTypes op_types_;
   TextHashes texts_, work_names_, kins_;
   FlatMap type_at_;
+  // Programs repeat themselves: what followed a type once mostly follows it again.
+  std::vector<uint32_t> next_;  // by type
+  uint32_t last_ = kNone;
 };
 
 }  // namespace nl::compare

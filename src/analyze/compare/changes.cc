@@ -6,7 +6,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "analyze/compare/flat_map.h"
+#include "analyze/flat_map.h"
 
 namespace nl::compare {
 

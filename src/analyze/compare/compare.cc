@@ -5,6 +5,7 @@
 #include <cmath>
 #include <future>
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -23,6 +24,19 @@ namespace {
 struct Sides {
   Trail a, b;
   Alignment alignment;
+};
+
+constexpr auto kBeside = std::launch::async | std::launch::deferred;
+
+// The graphs of both runs' waits, made while the trails are aligned.
+struct Graphs {
+  Graphs(const Analysis& run_a, const Analysis& run_b) : a(Make(run_a)), b(Make(run_b)) {}
+  static GraphToCome Make(const Analysis& run) {
+    return std::async(kBeside, [data = &run.data(), timeline = run.facts().Find<TimelineFacts>()] {
+      return GraphOf(*data, *timeline);
+    });
+  }
+  GraphToCome a, b;
 };
 
 // Labels that only one of the runs has tell nothing of the other: then both go without.
@@ -82,16 +96,17 @@ std::vector<ThreadId> FindBackground(const Trail& trail, const std::vector<uint3
   return out;
 }
 
-Status AlignSides(Analysis& run_a, Analysis& run_b, Sides& sides) {
+Status AlignSides(Analysis& run_a, Analysis& run_b, bool priced, Sides& sides,
+                  std::optional<Graphs>& graphs) {
   TrailOptions options_a, options_b;
   for (int round = 0; round < 2; ++round) {
-    auto other =
-        std::async(std::launch::async | std::launch::deferred, [&] { return BuildTrail(run_b, options_b); });
+    auto other = std::async(kBeside, [&] { return BuildTrail(run_b, options_b); });
     Result<Trail> trail_a = BuildTrail(run_a, options_a), trail_b = other.get();
     if (!trail_a.ok()) return trail_a.error();
     if (!trail_b.ok()) return trail_b.error();
     sides.a = std::move(*trail_a);
     sides.b = std::move(*trail_b);
+    if (priced && !graphs && !sides.a.on_host && !sides.b.on_host) graphs.emplace(run_a, run_b);
     PairLanes(sides.a, sides.b);
     DropForeignLabels(sides.a, sides.b);
     CutPeriods(sides.a, sides.b);
@@ -338,7 +353,9 @@ Status AddSimilarity(Analysis& a, Analysis& b, bool plain, Comparison& out) {
 Result<Comparison> CompareRuns(Analysis& run_a, Analysis& run_b, const CompareOptions& options) {
   using namespace compare;
   Sides sides;
-  NL_TRY(AlignSides(run_a, run_b, sides));
+  std::optional<Graphs> graphs;
+  const bool priced = options.stage.empty() && !options.step && !options.device_time;
+  NL_TRY(AlignSides(run_a, run_b, priced, sides, graphs));
   const Changes changes = FindChanges(sides.a, sides.b, sides.alignment);
   NL_ASSIGN(const Comparable comparable,
             FindComparable(run_a, run_b, sides.a, sides.b, sides.alignment, changes));
@@ -348,9 +365,7 @@ Result<Comparison> CompareRuns(Analysis& run_a, Analysis& run_b, const CompareOp
   out.on_host = sides.a.on_host || sides.b.on_host;
   Prices prices;
   // On another device everything takes another time: there is no one run to take a change out of.
-  if (only.empty() && !options.device_time && !comparable.no_verdict) {
-    NL_ASSIGN(prices, Prices::Make(run_a, run_b, sides.a, sides.b));
-  }
+  if (graphs && !comparable.no_verdict) prices = Prices(sides.a, sides.b, graphs->a, graphs->b);
   Attribution attribution =
       Attribute(sides.a, sides.b, sides.alignment, changes, comparable.work, options, only, prices);
   out.contributions = std::move(attribution.contributions);
@@ -363,8 +378,13 @@ Result<Comparison> CompareRuns(Analysis& run_a, Analysis& run_b, const CompareOp
     Contribution& c = out.contributions[i];
     c.text = ExplainContribution(c, hidden_ms[i], sides.a, sides.b, comparable, out.drift);
   }
-  Tables(sides, only, options.device_time, out).Fill();
+  auto tables = std::async(kBeside, [&] {
+    Tables(sides, only, options.device_time, out).Fill();
+    out.matched_share_a = MatchedShare(sides.a, sides.alignment.calls, false);
+    out.matched_share_b = MatchedShare(sides.b, sides.alignment.calls, true);
+  });
   TrackMaker(sides, attribution, place, out).Fill();
+  tables.get();
   FindShifts(out);
   out.counters = CompareCounters(run_a, run_b);
   for (const CompareRow& row : out.by_stage) {
@@ -385,8 +405,6 @@ Result<Comparison> CompareRuns(Analysis& run_a, Analysis& run_b, const CompareOp
   out.residual_ms = out.delta_ms() - explained;
   constexpr double kDustMs = 1e-6;  // below a nanosecond is how numbers are kept, not time
   if (std::abs(out.residual_ms) < kDustMs) out.residual_ms = 0;
-  out.matched_share_a = MatchedShare(sides.a, sides.alignment.calls, false);
-  out.matched_share_b = MatchedShare(sides.b, sides.alignment.calls, true);
   NL_TRY(AddSimilarity(run_a, run_b, options.plain_similarity, out));
   out.comparability = comparable.differences;
   out.normalised_by = comparable.normalised_by;

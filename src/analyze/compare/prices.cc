@@ -45,19 +45,18 @@ Edits EditsOf(const Bucket& bucket, const Trail& a, const Trail& b, const Replay
 
 }  // namespace
 
-Result<Prices> Prices::Make(Analysis& run_a, Analysis& run_b, const Trail& a, const Trail& b) {
-  auto other = std::async(kBeside, [&] { return Replay::Make(run_b, b); });
-  Result<std::unique_ptr<Replay>> in_a = Replay::Make(run_a, a), in_b = other.get();
-  if (!in_a.ok()) return in_a.error();
-  if (!in_b.ok()) return in_b.error();
-  Prices out;
-  out.a_ = std::move(*in_a);
-  out.b_ = std::move(*in_b);
-  return out;
+Prices::ReplayToCome Prices::Make(const Trail& trail, const GraphToCome& graph) {
+  return std::async(kBeside, [&trail, graph]() -> std::shared_ptr<const Replay> {
+    return Replay::Make(trail, graph.get());
+  });
 }
+
+Prices::Prices(const Trail& a, const Trail& b, const GraphToCome& graph_a, const GraphToCome& graph_b)
+    : a_(Make(a, graph_a)), b_(Make(b, graph_b)) {}
 
 std::vector<std::optional<double>> Prices::Of(const std::vector<const Bucket*>& buckets, const Trail& a,
                                               const Trail& b, const Alignment& al, const Drift& drift) const {
+  const Replay &replay_a = *a_.get(), &replay_b = *b_.get();
   std::vector<std::optional<double>> out(buckets.size());
   std::vector<size_t> order(buckets.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -65,16 +64,17 @@ std::vector<std::optional<double>> Prices::Of(const std::vector<const Bucket*>& 
     return std::max(a.Ms(buckets[i]->a.total_ns()), b.Ms(buckets[i]->b.total_ns()));
   };
   std::stable_sort(order.begin(), order.end(), [&](size_t x, size_t y) { return stake(x) > stake(y); });
-  const size_t most = std::max<size_t>(2, kMostPoints / std::max<size_t>(1, a_->points() + b_->points()));
+  const size_t most =
+      std::max<size_t>(2, kMostPoints / std::max<size_t>(1, replay_a.points() + replay_b.points()));
   order.resize(std::min(order.size(), most));
   std::vector<Edits> edits;
   edits.reserve(order.size());
-  for (const size_t i : order) edits.push_back(EditsOf(*buckets[i], a, b, *a_, *b_, al, drift));
+  for (const size_t i : order) edits.push_back(EditsOf(*buckets[i], a, b, replay_a, replay_b, al, drift));
   std::vector<int64_t> in_a(order.size()), in_b(order.size());
   auto other = std::async(kBeside, [&] {
-    for (size_t k = 0; k < edits.size(); ++k) in_b[k] = b_->CostNs(edits[k].b);
+    for (size_t k = 0; k < edits.size(); ++k) in_b[k] = replay_b.CostNs(edits[k].b);
   });
-  for (size_t k = 0; k < edits.size(); ++k) in_a[k] = a_->CostNs(edits[k].a, edits[k].speed_a);
+  for (size_t k = 0; k < edits.size(); ++k) in_a[k] = replay_a.CostNs(edits[k].a, edits[k].speed_a);
   other.get();
   for (size_t k = 0; k < order.size(); ++k) out[order[k]] = static_cast<double>(in_b[k] - in_a[k]) / 1e6;
   return out;

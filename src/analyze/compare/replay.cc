@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "analyze/compare/trail_costs.h"
-#include "analyze/facts/critical_path.h"
 #include "analyze/path_graph.h"
 
 namespace nl::compare {
@@ -27,14 +26,15 @@ int64_t Scaled(int64_t ns, double factor) {
 
 }  // namespace
 
-Result<std::unique_ptr<Replay>> Replay::Make(Analysis& run, const Trail& trail) {
-  std::unique_ptr<Replay> none;
-  if (trail.on_host || trail.call_of_work.empty()) return none;
-  NL_ASSIGN(const TimelineFacts* timeline, run.Need<TimelineFacts>());
-  NL_ASSIGN(const CriticalPathFacts* path, run.Need<CriticalPathFacts>());
-  if (path->graph == nullptr || path->graph->points() == 0 || trail.call_of_work.size() != path->graph->works)
-    return none;
-  return std::unique_ptr<Replay>(new Replay(trail, *timeline, path->graph));
+std::shared_ptr<const PathGraph> GraphOf(const RunData& data, const TimelineFacts& timeline) {
+  return std::make_shared<const PathGraph>(BuildGraph(timeline, data));
+}
+
+std::unique_ptr<Replay> Replay::Make(const Trail& trail, std::shared_ptr<const PathGraph> graph) {
+  if (trail.on_host || trail.call_of_work.empty() || trail.call_of_work.size() != graph->works)
+    return nullptr;
+  const auto* timeline = trail.run->facts().Find<TimelineFacts>();
+  return std::unique_ptr<Replay>(new Replay(trail, *timeline, std::move(graph)));
 }
 
 Replay::Replay(const Trail& trail, const TimelineFacts& timeline, std::shared_ptr<const PathGraph> graph)

@@ -8,6 +8,7 @@
 // Thread rule: read-only once made; two replays may run at once. Ownership: refers to the
 // trail and the timeline, shares the graph.
 
+#include <future>
 #include <memory>
 #include <vector>
 
@@ -27,10 +28,15 @@ struct CallEdit {
 };
 inline constexpr double kNotMade = -1;
 
+// The graph of a run for its replay. Reads the timeline and the columns alone, so that it may be made beside
+// other work on the same run.
+std::shared_ptr<const PathGraph> GraphOf(const RunData& data, const TimelineFacts& timeline);
+using GraphToCome = std::shared_future<std::shared_ptr<const PathGraph>>;
+
 class Replay {
  public:
-  // Null when the run has no such graph, or the trail leaves some of its work out.
-  static Result<std::unique_ptr<Replay>> Make(Analysis& run, const Trail& trail);
+  // Null without device work, or where the trail leaves some of it out.
+  static std::unique_ptr<Replay> Make(const Trail& trail, std::shared_ptr<const PathGraph> graph);
 
   // By how much the wall is longer as recorded than with these edits, with a host that takes `host_speed`
   // times as long everywhere.

@@ -32,9 +32,7 @@ struct Replayed {
     Result<Trail> built = BuildTrail(run);
     EXPECT_TRUE(built.ok());
     trail = std::move(*built);
-    Result<std::unique_ptr<Replay>> made = Replay::Make(run, trail);
-    EXPECT_TRUE(made.ok());
-    replay = std::move(*made);
+    replay = Replay::Make(trail, GraphOf(run.data(), *run.facts().Find<TimelineFacts>()));
   }
   Analysis run;
   Trail trail;

@@ -33,7 +33,7 @@ class LabelCutter {
       : t_(t), h_(t.host), program_(program), trail_(trail) {}
 
   void Run() {
-    Enclose();
+    FindRanges();
     FindLabels();
     uint64_t open_key = 0;
     for (uint32_t i = 0; i < trail_.calls.size(); ++i) {
@@ -61,15 +61,32 @@ class LabelCutter {
     return h_.kind[node] == HostKind::kRange && !IsNull(h_.name[node]) &&
            ModuleNameOf(program_.data.Text(h_.name[node])).empty();
   }
-  // The innermost label around each node, itself included.
-  void Enclose() {
-    around_.assign(h_.size(), kNone);
-    for (uint32_t i = 0; i < h_.size(); ++i)
-      around_[i] = IsLabel(i) ? i : h_.parent[i] == kNone ? kNone : around_[h_.parent[i]];
+  // Few nodes are labels: those are kept, each with the one around it.
+  void FindRanges() {
+    for (uint32_t i = 0; i < h_.size(); ++i) {
+      if (!IsLabel(i)) continue;
+      uint32_t outer = ranges_.empty() ? kNone : static_cast<uint32_t>(ranges_.size() - 1);
+      while (outer != kNone && h_.last[ranges_[outer].node] <= i) outer = ranges_[outer].outer;
+      ranges_.push_back({i, outer});
+    }
   }
-  uint32_t Outer(uint32_t label) const {
-    return h_.parent[label] == kNone ? kNone : around_[h_.parent[label]];
+  // The innermost label around a node, itself included: its place in ranges_. Asked in the order of the nodes
+  // it is the one before, or next to it.
+  uint32_t Around(uint32_t node) {
+    if (ranges_.empty() || node < ranges_[0].node) return kNone;
+    const auto holds = [&](size_t at) {
+      return ranges_[at].node <= node && (at + 1 == ranges_.size() || node < ranges_[at + 1].node);
+    };
+    if (!holds(near_) && !(near_ + 1 < ranges_.size() && holds(++near_))) {
+      const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), node,
+                                          [](uint32_t n, const Range& r) { return n < r.node; });
+      near_ = static_cast<size_t>(after - ranges_.begin()) - 1;
+    }
+    auto at = static_cast<uint32_t>(near_);
+    while (at != kNone && h_.last[ranges_[at].node] <= node) at = ranges_[at].outer;
+    return at;
   }
+  uint32_t NameAt(uint32_t range) const { return static_cast<uint32_t>(h_.name[ranges_[range].node]); }
 
   // Calls of one label follow each other: counted by stretch.
   void FindLabels() {
@@ -78,14 +95,14 @@ class LabelCutter {
     uint32_t open = kNone;
     size_t length = 0;
     const auto close = [&] {
-      for (uint32_t at = open; at != kNone; at = Outer(at)) {
-        calls[static_cast<uint32_t>(h_.name[at])] += length;
-        if (seen.insert(at).second) ++instances[static_cast<uint32_t>(h_.name[at])];
+      for (uint32_t at = open; at != kNone; at = ranges_[at].outer) {
+        calls[NameAt(at)] += length;
+        if (seen.insert(at).second) ++instances[NameAt(at)];
       }
       length = 0;
     };
     for (const Call& call : trail_.calls) {
-      const uint32_t label = call.node == kNone ? kNone : around_[call.node];
+      const uint32_t label = call.node == kNone ? kNone : Around(call.node);
       if (label != open) close();
       open = label;
       ++length;
@@ -96,14 +113,15 @@ class LabelCutter {
     }
   }
 
+  // The node of the label a call belongs to.
   uint32_t LabelOf(const Call& call) {
     if (call.node == kNone) return kNone;
-    const uint32_t innermost = around_[call.node];
+    const uint32_t innermost = Around(call.node);
     if (innermost == asked_) return answer_;
     uint32_t at = innermost;
-    while (at != kNone && labels_.count(static_cast<uint32_t>(h_.name[at])) == 0) at = Outer(at);
+    while (at != kNone && labels_.count(NameAt(at)) == 0) at = ranges_[at].outer;
     asked_ = innermost;
-    return answer_ = at;
+    return answer_ = at == kNone ? kNone : ranges_[at].node;
   }
 
   void Open(uint32_t first, uint32_t lane, uint32_t range, uint32_t step, bool end) {
@@ -124,7 +142,11 @@ class LabelCutter {
   const HostTree& h_;
   const features::Program& program_;
   Trail& trail_;
-  std::vector<uint32_t> around_;
+  struct Range {
+    uint32_t node, outer;  // outer: place in ranges_
+  };
+  std::vector<Range> ranges_;  // by node
+  size_t near_ = 0;            // where the last answer was
   std::unordered_set<uint32_t> labels_;
   uint32_t asked_ = kNone, answer_ = kNone;  // the innermost label that was last asked for
 };

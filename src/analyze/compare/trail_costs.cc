@@ -43,6 +43,7 @@ class Sharer {
     int64_t until = INT64_MIN;
     size_t c = 0;
     const bool last = static_cast<size_t>(work) + 1 == kWorkClasses;
+    if (!last && work == WorkClass::kCompute) mine.reserve(w_.size());
     for (uint32_t i = 0; i < w_.size(); ++i) {
       if (w_.work[i] != work || w_.device[i] != device) continue;
       int64_t from = std::max(w_.start_ns[i], until);
@@ -61,7 +62,11 @@ class Sharer {
       }
     }
     if (last || mine.empty()) return;
-    covered.insert(covered.end(), mine.begin(), mine.end());
+    if (covered.empty()) {
+      covered = std::move(mine);
+    } else {
+      covered.insert(covered.end(), mine.begin(), mine.end());
+    }
     MergeIntervals(covered);
   }
 

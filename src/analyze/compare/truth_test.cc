@@ -56,7 +56,7 @@ TEST(CompareTruth, ThePlantedCauseComesFirst) {
 // Of all pairs 95 % (compare_truth --exact); those picked here have more of the hard ones.
 TEST(CompareTruth, WithoutNoiseTheSizeIsRight) {
   const Marks m = Measure(CaseList().Singles(), 9, 1, false);
-  EXPECT_GE(100 * m.sized, 92 * m.pairs) << m.sized << " of " << m.pairs << "\n" << m.missed;
+  EXPECT_GE(100 * m.sized, 94 * m.pairs) << m.sized << " of " << m.pairs << "\n" << m.missed;
 }
 
 TEST(CompareTruth, OfTwoCausesBothAreAmongTheFirstThree) {

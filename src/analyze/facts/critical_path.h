@@ -38,7 +38,7 @@ enum class PathClass : uint8_t {
 inline constexpr size_t kPathClasses = 12;
 std::string_view PathClassName(PathClass c);
 
-struct PathGraph;  // inside passes/critical_path
+struct PathGraph;  // path_graph.h
 
 struct CriticalPathFacts {
   static constexpr const char* kName = "critical_path";

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace nl::compare {
+namespace nl {
 
 // Each bit of the key depends on every bit of both numbers (the finaliser of SplitMix64).
 inline uint64_t MixedBits(uint64_t x) {
@@ -69,4 +69,4 @@ class FlatMap {
   size_t mask_ = 0, used_ = 0;
 };
 
-}  // namespace nl::compare
+}  // namespace nl
