@@ -140,7 +140,11 @@ class OpRanges:
 
     def _config(self, shapes):
         p = self._profiler
-        return p.ProfilerConfig(p.ProfilerState.NVTX, shapes, False, False, False, False, p._ExperimentalConfig())
+        common = (p.ProfilerState.NVTX, shapes, False, False, False, False, p._ExperimentalConfig())
+        try:
+            return p.ProfilerConfig(*common)
+        except TypeError:  # a build that also asks for the name of a trace
+            return p.ProfilerConfig(*common, "")
 
     def set(self, on):
         self._wanted = on
