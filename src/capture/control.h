@@ -94,7 +94,7 @@ struct ControlBlock {
   uint32_t clock_interval_ms;  // between clock pairs
   uint32_t counter_interval_us;
   uint32_t reserved;        // 0
-  uint32_t start_off;       // 1: begin paused (--delay, --capture-range)
+  uint32_t start_off;       // 1: each process is off until it says start (--capture-range api)
   char capture_range[128];  // label of the range to record in; empty: always
   // Commands. `epoch` is raised after `recording` was set, and is what waiters sleep on.
   std::atomic<uint32_t> epoch;

@@ -60,4 +60,15 @@ TorchLabel ParseTorchLabel(std::string_view text) {
   return label;
 }
 
+TorchLabel ParseTorchLabel(std::string_view text, int64_t op_id, int64_t sequence) {
+  TorchLabel label;
+  label.given = true;
+  label.sizes = TakePart(text, ", sizes = ");
+  label.name = text;
+  label.op_id = op_id;
+  label.sequence = sequence;
+  label.is_op = !IsNull(sequence) || LooksLikeOp(text);
+  return label;
+}
+
 }  // namespace nl

@@ -24,5 +24,7 @@ struct TorchLabel {
 };
 
 TorchLabel ParseTorchLabel(std::string_view text);
+// The same where the numbers were kept apart: `text` is the name, and ", sizes = ..." if there are any.
+TorchLabel ParseTorchLabel(std::string_view text, int64_t op_id, int64_t sequence);
 
 }  // namespace nl

@@ -145,6 +145,13 @@ def test_nvtx_calls_of_all_kinds():
     assert "boss" in names(c, "thread")
 
 
+def test_operators_of_torch_share_their_texts():
+    c = record(*(word for i in range(50) for word in (f"push=aten::mul, seq = {i}, op_id = {1000 + i}, sizes = [[2, 3], []], input_op_ids = [({i},0)]", "pop")))
+    pushes = [r for r in c.of("range") if r["what"] == 1]
+    assert {c.text(r) for r in pushes} == {"aten::mul, sizes = [[2, 3], []]"}
+    assert [(r["flags"], r["id"], r["payload"]) for r in pushes] == [(1, 1000 + i, i) for i in range(50)]
+
+
 def test_questions_are_not_recorded():
     for fake in ("", "nofilter"):
         c = record("question=50", "launch=2", fake=fake)

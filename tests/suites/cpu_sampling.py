@@ -156,8 +156,39 @@ def case_parts_can_be_switched_off(folder):
     capture, said = record(folder, [PYTHONS[-1], "-c", PY_PROGRAM], "--no-cpu")
     check(not any(f["kind"] == 1 and s["state"] == nlc.RUNNING for s in capture.samples for f in [capture.frames[i] for i in capture.stacks.get(s["stack"], ())]),
           "native frames of running threads without being asked for")
+    check(all(any(capture.frames[i]["kind"] == 2 for i in capture.stacks.get(s["stack"], ())) for s in capture.samples),
+          "a thread that is not Python's was sampled")
+    check(not capture.losses, f"lost: {capture.losses}")
     if "Python stacks of" not in said:
         check(weight_ms(capture, "python_hot") > 500, f"Python alone shows {weight_ms(capture, 'python_hot')} ms; {capture.messages}")
+    return None
+
+
+def case_nothing_is_sampled_when_both_are_switched_off(folder):
+    code = PY_PROGRAM + "\nimport subprocess; subprocess.run(['sleep', '0.5'], check=True)"
+    capture, said = record(folder, [sys.executable, "-c", code], "--no-cpu", "--no-python")
+    check(not capture.samples and not capture.stacks, f"{len(capture.samples)} samples without being asked for")
+    check(not capture.losses, f"{capture.losses} lost of what nobody asked for")
+    check(" 0 CPU samples" in said and "0 lost" in said, said)
+    check(any(p["executable"].endswith(("sleep", "coreutils", "busybox")) for p in capture.processes), f"children are not followed: {capture.processes}")
+
+
+def case_nothing_is_sampled_outside_the_window(folder):
+    if not PYTHONS:
+        return "no CPython 3.9 to 3.14 here"
+    code = PY_PROGRAM.split("threads =")[0] + """
+import neurolens
+def before(): worker(0.5)
+def within(): worker(1)
+def after(): worker(0.5)
+before(); neurolens.start(); within(); neurolens.stop(); after()
+"""
+    capture, said = record(folder, [PYTHONS[-1], "-c", code], "--capture-range", "api")
+    if "Python stacks of" in said:
+        return said.strip()
+    found = {name: weight_ms(capture, name) for name in ("before", "within", "after")}
+    # The launcher hears of a switch within 10 ms; a loaded machine may take longer.
+    check(found["within"] > 100 and found["before"] + found["after"] < found["within"] / 2, f"{found}")
     return None
 
 

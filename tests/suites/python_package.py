@@ -225,13 +225,16 @@ model = TinyForCausalLM()
 """
 
 
-def has_torch():
-    return subprocess.run([PYTHON, "-c", "import torch"], capture_output=True, check=False, timeout=LIMIT_S).returncode == 0
+def torch_path():
+    """Environment with PyTorch, or with as much of it as we look at."""
+    real = subprocess.run([PYTHON, "-c", "import torch"], capture_output=True, check=False, timeout=LIMIT_S).returncode == 0
+    return {} if real else {"PYTHONPATH": str(ROOT / "tests/fake_torch")}
+
+
+FAKE = {"PYTHONPATH": str(ROOT / "tests/fake_torch")}
 
 
 def case_torch_modules_and_stages_are_labelled_without_a_change(folder):
-    if not has_torch():
-        return "PyTorch is not installed"
     code = MODEL + """
 model(torch.zeros(2, 5, dtype=torch.long))
 model(input_ids=torch.zeros(2, 1, dtype=torch.long))
@@ -241,7 +244,7 @@ except ValueError: pass
 model.fail = False
 nn.Linear(8, 8)(torch.zeros(1, 8))
 """
-    capture, _ = recorded(code, folder, "--no-cpu")
+    capture, _ = recorded(code, folder, "--no-cpu", env=torch_path())
     open_ranges, found = [], []
     for event in sorted(capture.ranges, key=lambda e: e["time"]):
         if event["what"] == PUSH:
@@ -263,11 +266,83 @@ def case_torch_is_not_imported_for_the_program(folder):
 
 
 def case_modules_can_be_left_out(folder):
-    if not has_torch():
-        return "PyTorch is not installed"
-    capture, _ = recorded(MODEL + "model(torch.zeros(1, 3, dtype=torch.long))", folder, "--no-cpu", "--no-modules", "--no-ops")
+    capture, _ = recorded(MODEL + "model(torch.zeros(1, 3, dtype=torch.long))", folder, "--no-cpu", "--no-modules", "--no-ops", env=torch_path())
     check(not any("nn.Module" in e["name"] for e in capture.ranges), f"{capture.ranges[:5]}")
     return None
+
+
+def case_what_is_switched_off_is_gone_from_torch(folder):
+    code = MODEL + """
+import time, neurolens
+from torch.autograd import profiler
+def mine(): return "neurolens" in nn.Module.__call__.__module__
+assert mine() and profiler._active.state == "nvtx"
+neurolens.stop()
+time.sleep(0)
+assert not mine() and profiler._active is None, (mine(), profiler._active)
+neurolens.start()
+time.sleep(0)
+assert mine() and profiler._active.state == "nvtx"
+model(torch.zeros(2, 1, dtype=torch.long))
+"""
+    capture, result = recorded(code, folder, "--no-cpu", env=FAKE)
+    check("nn.Module: lm_head" in [e["name"] for e in capture.ranges], f"{capture.ranges[:5]}")
+    check("Leaked" not in result.stderr, result.stderr)
+
+
+def case_the_programs_own_profiler_comes_first(folder):
+    code = MODEL + """
+from torch.autograd import profiler
+for _ in range(2):
+    with profiler.profile():
+        assert profiler._active.state == "kineto"
+        model(torch.zeros(2, 1, dtype=torch.long))
+    assert profiler._active.state == "nvtx"
+"""
+    _, result = recorded(code, folder, "--no-cpu", env=FAKE)
+    check("Leaked" not in result.stderr, f"an observer is left to torch: {result.stderr}")
+
+
+def case_shapes_are_taken_of_some_forwards(folder):
+    code = MODEL + """
+from torch.autograd import profiler
+taken = []
+for _ in range(40):
+    model(torch.zeros(2, 1, dtype=torch.long))
+    taken.append(profiler._active.shapes)
+assert all(taken[:8]) and sum(taken[8:]) == 4, taken
+"""
+    recorded(code, folder, "--no-cpu", env=FAKE)
+
+
+def case_compiled_models_are_torchs_own(folder):
+    code = MODEL + """
+import torch._dynamo
+compiled = torch.compile(model)
+assert "neurolens" not in nn.Module.__call__.__module__
+compiled(torch.zeros(2, 1, dtype=torch.long))
+"""
+    capture, _ = recorded(code, folder, "--no-cpu", env=FAKE)
+    check(not any("nn.Module" in e["name"] for e in capture.ranges), f"{capture.ranges[:5]}")
+
+
+def case_windows_begin_with_a_label_or_a_call(folder):
+    code = """
+import neurolens
+assert not neurolens.is_recording()
+with neurolens.scope("before"): pass
+with neurolens.scope("wanted"):
+    assert neurolens.is_recording()
+    with neurolens.scope("inside"): pass
+with neurolens.scope("after"): pass
+neurolens.start()
+with neurolens.scope("called"): pass
+neurolens.stop()
+"""
+    capture, _ = recorded(code.replace("neurolens.start()", "pass"), folder, "--capture-range", "nvtx:wanted")
+    check(paths(capture) == ["wanted", "wanted/inside"], f"by label: {paths(capture)}")
+    capture, _ = recorded(code.replace("    assert", "    assert not"), folder, "--capture-range", "api", name="y")
+    check(paths(capture) == ["called"], f"by call: {paths(capture)}")
 
 
 def main():

@@ -16,10 +16,14 @@ enum class RangeWhat : uint8_t {
   kMark = 5,
 };
 enum class PayloadType : uint8_t { kNone = 0, kUint = 1, kInt = 2, kDouble = 3, kText = 4 };
+enum RangeFlags : uint16_t {
+  // What PyTorch's NVTX profiler pushed: id is its op_id, payload (kInt) its sequence number if it has one.
+  kRangeIsTorchs = 1,
+};
 // One NVTX call (or one of the Python package, which is the same thing).
 struct RangeRecord {
   int64_t time_ns;   // monotonic
-  uint64_t id;       // of start and end
+  uint64_t id;       // of start and end; kRangeIsTorchs
   uint64_t payload;  // bits as payload_type says; kText: string
   uint32_t tid;
   uint32_t domain;    // string: name; 0: the default domain
@@ -29,7 +33,7 @@ struct RangeRecord {
   uint32_t color;  // ARGB; 0: none
   RangeWhat what;
   PayloadType payload_type;
-  uint16_t flags;  // kRangeHasColor...
+  uint16_t flags;  // RangeFlags
   uint32_t depth;  // of the thread's stack in that domain, before a push and after a pop
 };
 static_assert(sizeof(RangeRecord) == 56);

@@ -121,7 +121,7 @@ Ability Counters() {
 Ability NativeStacks(pid_t guinea) {
   PerfEvents events;
   const std::string paranoid = "kernel.perf_event_paranoid is " + std::to_string(PerfParanoid());
-  if (!events.Open(guinea, 200, false)) return {"cpu stacks", false, events.why()};
+  if (!events.Open(guinea, 200, false, true)) return {"cpu stacks", false, events.why()};
   const std::string by = (Capabilities() & kCapPerfmon) != 0 ? ", CAP_PERFMON is there" : "";
   if (!events.sees_kernel_time())
     return {"cpu stacks", true,

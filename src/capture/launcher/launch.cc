@@ -34,6 +34,7 @@ constexpr int64_t kWatchEveryNs = 500 * kMs;
 constexpr int64_t kLeastBetweenReadsNs = 1 * kMs;
 constexpr int64_t kForwardOnceWithinNs = 200 * kMs;
 constexpr int64_t kClosingNs = 2000 * kMs;
+constexpr int64_t kLookForWindowsNs = 10 * kMs;
 // Signals that people and systems send to a program; those of errors in a program are its own.
 constexpr int kForwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGALRM};
 
@@ -111,7 +112,8 @@ class Recording {
   void Forward(const signalfd_siginfo& info, int64_t now_ns);
   void Reap(int64_t now_ns);
   void Windows(int64_t now_ns);
-  void SetRecording(bool on, WindowReason reason, int64_t now_ns);
+  bool ProgramRecords() const;
+  void Apply(int64_t now_ns);
   void Finish();
   void WaitForLibraries();
   void Say(const std::string& message);
@@ -126,12 +128,14 @@ class Recording {
   ChildProcess child_;
   std::vector<pollfd> polled_;
   bool ended_ = false;
-  bool recording_ = true;
+  bool recording_ = true;  // by the clock and by ctl
+  bool sampling_ = true;   // and the program has not switched it off
   int wait_status_ = 0;
   int64_t start_ns_ = 0, end_ns_ = 0, cpu_before_ns_ = 0;
   int64_t next_tick_ns_ = 0, read_ns_ = 0, flushed_ns_ = 0, watched_ns_ = 0;
   int64_t recording_since_ns_ = 0;
-  bool window_done_ = false;
+  bool delay_done_ = true;
+  WindowReason reason_ = WindowReason::kApi;  // of the next change
   uint32_t epoch_ = 0;
   int64_t forwarded_ns_[65] = {};
 };
@@ -167,8 +171,9 @@ bool Recording::Prepare(LaunchError& error) {
   ControlBlock& block = *control_.get();
   block.wanted = options_.wanted;
   block.buffer_bytes = static_cast<uint64_t>(options_.buffer_mb) << 20;
-  recording_ = options_.delay_s <= 0 && options_.capture_range.empty();
-  block.start_off = recording_ ? 0 : 1;
+  recording_ = delay_done_ = options_.delay_s <= 0;
+  sampling_ = recording_ && options_.capture_range.empty();
+  block.start_off = options_.capture_range == "api" ? 1 : 0;
   block.recording.store(recording_ ? 1 : 0, std::memory_order_release);
   if (options_.capture_range.rfind("nvtx:", 0) == 0) {
     const std::string label = options_.capture_range.substr(5);
@@ -200,12 +205,12 @@ bool Recording::StartProgram(LaunchError& error) {
   sampler_.emplace(writer_, sampling);
   sampler_->PrepareChild(child_.pid());
   start_ns_ = MonotonicNs();
-  writer_.Add(WindowRecord{start_ns_, recording_ ? 1u : 0u, WindowReason::kBegin});
+  writer_.Add(WindowRecord{start_ns_, sampling_ ? 1u : 0u, WindowReason::kBegin});
   writer_.Flush();
   const int failed = child_.Start();
   if (failed == 0) {
-    if (!recording_) sampler_->SetRecording(false, start_ns_);
-    recording_since_ns_ = recording_ ? start_ns_ : 0;
+    if (!sampling_) sampler_->SetRecording(false, start_ns_);
+    recording_since_ns_ = sampling_ ? start_ns_ : 0;
     return true;
   }
   waitpid(child_.pid(), nullptr, 0);
@@ -250,7 +255,7 @@ void Recording::WaitForWork(int64_t now_ns) {
   const bool rest = now_ns - read_ns_ < kLeastBetweenReadsNs;
   int64_t until_ns = next_tick_ns_ - now_ns;
   if (rest) until_ns = std::min(until_ns, kLeastBetweenReadsNs);
-  until_ns = std::clamp<int64_t>(until_ns, 0, 100 * kMs);
+  until_ns = std::clamp<int64_t>(until_ns, 0, kLookForWindowsNs);
   const timespec timeout{0, static_cast<long>(until_ns)};
   ppoll(polled_.data(), rest ? 1 : polled_.size(), &timeout, nullptr);
   // A ring whose process has ended hangs up for good: it is still emptied on every tick.
@@ -297,32 +302,55 @@ void Recording::Reap(int64_t now_ns) {
   }
 }
 
-void Recording::SetRecording(bool on, WindowReason reason, int64_t now_ns) {
-  if (on == recording_) return;
-  recording_ = on;
-  if (on) recording_since_ns_ = now_ns;
+// Some process of the program records, by --capture-range or because it has not called stop.
+bool Recording::ProgramRecords() const {
+  bool paused = !options_.capture_range.empty();
+  for (const ProcessSlot& slot : control_->process) {
+    if (slot.pid.load(std::memory_order_acquire) == 0) break;
+    const SlotState state = slot.state.load(std::memory_order_acquire);
+    if (state == SlotState::kRecording) return true;
+    const auto pid = static_cast<pid_t>(slot.pid.load(std::memory_order_relaxed));
+    if (state == SlotState::kPaused && kill(pid, 0) == 0) paused = true;
+  }
+  return !paused;
+}
+
+// Samples are taken while ranges and kernels are.
+void Recording::Apply(int64_t now_ns) {
+  const bool on = recording_ && ProgramRecords();
+  if (on == sampling_) return;
+  sampling_ = on;
+  if (on && recording_since_ns_ == 0) recording_since_ns_ = now_ns;
   sampler_->SetRecording(on, now_ns);
-  writer_.Add(WindowRecord{now_ns, on ? 1u : 0u, reason});
+  next_tick_ns_ = now_ns;
+  writer_.Add(WindowRecord{now_ns, on ? 1u : 0u, reason_});
+  reason_ = WindowReason::kApi;
 }
 
 // When recording begins and ends: by the clock, by `neurolens ctl`, by the program.
 void Recording::Windows(int64_t now_ns) {
-  const int64_t age_ns = now_ns - start_ns_;
-  if (!recording_ && !window_done_ && options_.capture_range.empty() && options_.delay_s > 0 &&
-      recording_since_ns_ == 0 && age_ns >= static_cast<int64_t>(options_.delay_s * 1e9)) {
+  if (!delay_done_ && now_ns - start_ns_ >= static_cast<int64_t>(options_.delay_s * 1e9)) {
+    delay_done_ = true;
+    recording_ = true;
+    reason_ = WindowReason::kDuration;
     control_.Request(true);
-    SetRecording(true, WindowReason::kDuration, now_ns);
   }
-  if (recording_ && options_.duration_s > 0 &&
+  if (recording_ && options_.duration_s > 0 && recording_since_ns_ != 0 &&
       now_ns - recording_since_ns_ >= static_cast<int64_t>(options_.duration_s * 1e9)) {
-    window_done_ = true;
+    recording_ = false;
+    reason_ = WindowReason::kDuration;
     control_.Request(false);
-    SetRecording(false, WindowReason::kDuration, now_ns);
   }
   const uint32_t epoch = control_->epoch.load(std::memory_order_acquire);
-  if (epoch == epoch_) return;
+  const bool asked = control_->recording.load(std::memory_order_acquire) != 0;
+  if (epoch != epoch_ && asked != recording_) {
+    recording_ = asked;
+    reason_ = WindowReason::kControl;
+    delay_done_ = true;
+    if (asked) recording_since_ns_ = 0;
+  }
   epoch_ = epoch;
-  SetRecording(control_->recording.load(std::memory_order_acquire) != 0, WindowReason::kControl, now_ns);
+  Apply(now_ns);
 }
 
 // Processes that outlive the program close their files when asked; a stuck one is not waited for long.
@@ -364,7 +392,7 @@ void Recording::Finish() {
   }
   root.arguments = writer_.String(JsonList(options_.command));
   writer_.Add(root);
-  if (recording_) writer_.Add(WindowRecord{now_ns, 0, WindowReason::kEnd});
+  if (sampling_) writer_.Add(WindowRecord{now_ns, 0, WindowReason::kEnd});
   WaitForLibraries();
   result_.exit_status = root.exit_status;
   result_.exit_signal = root.exit_signal;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capture/lib/activity.h"
 
-#include <cstdlib>
+#include <sys/mman.h>
 #include <cstring>
 
 namespace nl::capture {
@@ -25,35 +25,65 @@ ActivityBuffers::~ActivityBuffers() {
   for (Header* list : {free_, first_}) {
     while (list != nullptr) {
       Header* next = list->next;
-      std::free(list);
+      munmap(list, kHeaderBytes + kBufferBytes);
       list = next;
     }
   }
 }
 
+// Fresh pages: all zeros.
+ActivityBuffers::Header* ActivityBuffers::Allocate() {
+  const size_t now = memory_bytes_.fetch_add(kBufferBytes, std::memory_order_relaxed) + kBufferBytes;
+  void* memory = now > limit_bytes_ ? MAP_FAILED
+                                    : mmap(nullptr, kHeaderBytes + kBufferBytes, PROT_READ | PROT_WRITE,
+                                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
+    memory_bytes_.fetch_sub(kBufferBytes, std::memory_order_relaxed);
+    return nullptr;
+  }
+  size_t peak = peak_bytes_.load(std::memory_order_relaxed);
+  while (now > peak && !peak_bytes_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+  }
+  return static_cast<Header*>(memory);
+}
+
+void ActivityBuffers::AddFree(Header* header) {
+  const Locked lock(mutex_);
+  header->next = free_;
+  free_ = header;
+  ++free_count_;
+}
+
 uint8_t* ActivityBuffers::Give() {
+  asked_.store(true, std::memory_order_relaxed);
   Header* header = nullptr;
   {
     const Locked lock(mutex_);
     if (free_ != nullptr) {
       header = free_;
       free_ = header->next;
+      --free_count_;
     }
   }
+  if (header == nullptr) header = Allocate();
   if (header == nullptr) {
-    const size_t now = memory_bytes_.fetch_add(kBufferBytes, std::memory_order_relaxed) + kBufferBytes;
-    void* memory = nullptr;
-    if (now > limit_bytes_ || posix_memalign(&memory, 64, kHeaderBytes + kBufferBytes) != 0) {
-      memory_bytes_.fetch_sub(kBufferBytes, std::memory_order_relaxed);
-      not_given.fetch_add(1, std::memory_order_relaxed);
-      return nullptr;
-    }
-    header = static_cast<Header*>(memory);
-    size_t peak = peak_bytes_.load(std::memory_order_relaxed);
-    while (now > peak && !peak_bytes_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
-    }
+    not_given.fetch_add(1, std::memory_order_relaxed);
+    return nullptr;
   }
   return reinterpret_cast<uint8_t*>(header) + kHeaderBytes;
+}
+
+void ActivityBuffers::Prepare() {
+  if (!asked_.load(std::memory_order_relaxed)) return;
+  for (;;) {
+    {
+      const Locked lock(mutex_);
+      if (free_count_ >= kReady) return;
+    }
+    Header* header = Allocate();
+    if (header == nullptr) return;
+    Recycle(reinterpret_cast<uint8_t*>(header) + kHeaderBytes);
+  }
 }
 
 void ActivityBuffers::Return(uint8_t* buffer, size_t valid_bytes) {
@@ -75,10 +105,8 @@ bool ActivityBuffers::TakeReturned(Returned& to) {
 }
 
 void ActivityBuffers::Recycle(uint8_t* buffer) {
-  Header* header = HeaderOf(buffer);
-  const Locked lock(mutex_);
-  header->next = free_;
-  free_ = header;
+  std::memset(buffer, 0, kBufferBytes);
+  AddFree(HeaderOf(buffer));
 }
 
 bool ActivityReader::Read(uint8_t* buffer, size_t valid_bytes) {

@@ -2,10 +2,12 @@
 #pragma once
 // ActivityBuffers: the memory CUPTI writes its records into. CUPTI asks for a buffer and
 // hands it back on threads of its choosing; the writer thread reads it and lets it go. The
-// memory is bounded: beyond the limit CUPTI is given none, drops records and counts them.
+// memory is bounded: beyond the limit CUPTI is given none, drops records and counts them. Buffers
+// are handed out filled with zeros and touched before, by the writer thread: CUPTI need not clear
+// them, nor the program's thread take their page faults.
 // ActivityReader: turns the records of a buffer into those of the capture file.
 // Thread rule: Give and Return from any thread (short lock, nothing called under it);
-// TakeReturned, Recycle and the reader by the writer thread.
+// TakeReturned, Recycle, Prepare and the reader by the writer thread.
 
 #include <atomic>
 #include <cstddef>
@@ -37,6 +39,8 @@ class ActivityBuffers {
   };
   bool TakeReturned(Returned& to);
   void Recycle(uint8_t* buffer);
+  // Keeps a few ready, once CUPTI has asked for one.
+  void Prepare();
   size_t memory_bytes() const { return memory_bytes_.load(std::memory_order_relaxed); }
   size_t peak_bytes() const { return peak_bytes_.load(std::memory_order_relaxed); }
 
@@ -52,12 +56,18 @@ class ActivityBuffers {
   static constexpr size_t kHeaderBytes = 64;  // keeps the buffer aligned
   static Header* HeaderOf(uint8_t* buffer) { return reinterpret_cast<Header*>(buffer - kHeaderBytes); }
 
+  static constexpr size_t kReady = 2;
+  Header* Allocate();  // null at the limit
+  void AddFree(Header* header);
+
   Mutex mutex_;
   Header* free_ = nullptr;
+  size_t free_count_ = 0;
   Header* first_ = nullptr;  // returned, oldest first
   Header* last_ = nullptr;
   size_t limit_bytes_ = 256u << 20;
   std::atomic<size_t> memory_bytes_{0}, peak_bytes_{0};
+  std::atomic<bool> asked_{false};
 };
 
 // What was read, for those who look while it runs.

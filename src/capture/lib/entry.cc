@@ -24,13 +24,17 @@ NL_EXPORT int InitializeInjectionNvtx2(const void* (*get_export_table)(uint32_t)
 // 1: this process is recorded.
 NL_EXPORT int nl_init() { return Recorder::Start() != nullptr ? 1 : 0; }
 NL_EXPORT int nl_abi_version() { return 1; }
-NL_EXPORT void nl_range_push(const char* name) { nl::capture::EmitRange(HostWhat::kPush, name, nullptr); }
 NL_EXPORT void nl_range_push_data(const char* name, const char* json) {
   nl::capture::EmitRange(HostWhat::kPush, name, json);
 }
 NL_EXPORT void nl_range_pop() { nl::capture::EmitRange(HostWhat::kPop, nullptr, nullptr); }
 NL_EXPORT void nl_mark(const char* name, const char* json) {
   nl::capture::EmitRange(HostWhat::kMark, name, json);
+}
+// Has `call` asked of the interpreter by `add_pending` (Py_AddPendingCall, which any thread may call)
+// whenever recording goes on or off. Nulls: no longer.
+NL_EXPORT void nl_on_switch(int (*add_pending)(int (*)(void*), void*), int (*call)(void*)) {
+  Recorder::TellSwitches(add_pending, call);
 }
 NL_EXPORT void nl_start() {
   if (Recorder* recorder = Recorder::Start()) recorder->SetByProgram(true);

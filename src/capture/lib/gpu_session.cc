@@ -46,6 +46,9 @@ bool GpuSession::Start(uint64_t wanted, size_t buffer_limit_bytes, void (*on_cud
     uint8_t yes = 1;
     size_t bytes = sizeof yes;
     Ok(call.ActivitySetAttribute(cupti::kPerThreadBuffer, &bytes, &yes), "buffers by thread");
+    // It would clear each buffer on the program's thread. Where it does not know the wish it does so.
+    bytes = sizeof yes;
+    call.ActivitySetAttribute(cupti::kZeroedOutBuffer, &bytes, &yes);
   }
   for (const uint32_t id : {cupti::kContextCreated, cupti::kContextDestroyStarting, cupti::kInitFinished})
     Ok(call.EnableCallback(1, subscriber_, cupti::kResource, id), "callbacks for contexts");

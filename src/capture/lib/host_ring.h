@@ -68,6 +68,7 @@ class HostRing {
   std::atomic<int64_t> cost_ns{0};  // of every 64th event, measured
   std::atomic<uint64_t> costs{0};   // how many were measured
   int32_t depth[kDomains] = {};     // of open ranges by domain number; the owner's
+  uint32_t window = 0;              // in which the depths hold; the owner's
   unsigned char* data = nullptr;    // kBytes
 
  private:

@@ -22,6 +22,8 @@ enum State : int { kFresh, kStarting, kRunning, kOff };
 std::atomic<int> g_state{kFresh};
 std::atomic<Recorder*> g_recorder{nullptr};
 std::atomic<bool> g_hooks_set{false}, g_late_hook_set{false};
+std::atomic<Recorder::AddPendingCall> g_add_pending{nullptr};
+std::atomic<Recorder::PendingCall> g_pending_call{nullptr};
 pthread_key_t g_ring_key;
 thread_local HostRing* t_ring = nullptr;
 thread_local bool t_refused = false;  // no ring for this thread
@@ -55,6 +57,7 @@ Recorder* Recorder::Start() {
   }
   g_recorder.store(recorder, std::memory_order_release);
   g_state.store(kRunning, std::memory_order_release);
+  nl_enabled.store(recorder->EnabledNow(), std::memory_order_release);
   recorder->Apply(WindowReason::kBegin);
   return recorder;
 }
@@ -128,7 +131,11 @@ void Recorder::Apply(WindowReason reason) {
   if (on != on_.load(std::memory_order_acquire)) {
     if (on) gpu_.Enable();
     on_.store(on, std::memory_order_release);
-    nl_enabled.store(on && (wanted_ & kWantRanges) != 0 ? 1 : 0, std::memory_order_release);
+    // At once, not with the writer's next turn: the launcher samples while a process records.
+    if (slot_ != nullptr && !closing_.load(std::memory_order_relaxed))
+      slot_->state.store(on ? SlotState::kRecording : SlotState::kPaused, std::memory_order_release);
+    if (on) window_.fetch_add(1, std::memory_order_relaxed);
+    nl_enabled.store(EnabledNow(), std::memory_order_release);
     if (!on) {
       gpu_.Flush(false);
       gpu_.Disable();
@@ -136,8 +143,22 @@ void Recorder::Apply(WindowReason reason) {
     }
     notes_.Window(on, ever_on_ ? reason : WindowReason::kBegin);
     ever_on_ = ever_on_ || on;
+    const AddPendingCall add_pending = g_add_pending.load(std::memory_order_acquire);
+    const PendingCall call = g_pending_call.load(std::memory_order_acquire);
+    if (add_pending != nullptr && call != nullptr) add_pending(call, nullptr);
   }
   switching_.store(false, std::memory_order_release);
+}
+
+int Recorder::EnabledNow() const {
+  if ((wanted_ & kWantRanges) == 0 || closing_.load(std::memory_order_acquire)) return 0;
+  if (on_.load(std::memory_order_acquire)) return 1;
+  return capture_range_[0] != '\0' ? 2 : 0;
+}
+
+void Recorder::TellSwitches(AddPendingCall add_pending, PendingCall call) {
+  g_add_pending.store(add_pending, std::memory_order_release);
+  g_pending_call.store(call, std::memory_order_release);
 }
 
 void Recorder::SetByProgram(bool on) {
@@ -179,6 +200,11 @@ int Recorder::Emit(HostEvent event, std::string_view text, std::string_view payl
   if (ring == nullptr) {
     rings_.refused.fetch_add(1, std::memory_order_relaxed);
     return -2;
+  }
+  // Ranges that were open while nothing was recorded may have ended unsaid.
+  if (const uint32_t window = window_.load(std::memory_order_relaxed); ring->window != window) {
+    ring->window = window;
+    std::memset(ring->depth, 0, sizeof ring->depth);
   }
   int depth = -2;
   const uint32_t domain = event.domain != nullptr ? event.domain->number : 0;

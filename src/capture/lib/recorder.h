@@ -17,7 +17,8 @@
 #include "capture/lib/host_ring.h"
 #include "capture/lib/notes.h"
 
-// 1 while ranges are recorded; the Python package looks at it instead of calling.
+// 1 while ranges are recorded, 2 while they are only watched for the one that begins a recording; the
+// Python package looks at it instead of calling.
 extern "C" __attribute__((visibility("default"))) std::atomic<int> nl_enabled;
 
 namespace nl::capture {
@@ -38,6 +39,10 @@ class Recorder {
 
   // The program's own switch (neurolens.start and stop).
   void SetByProgram(bool on);
+  // After each switch `add_pending(call, null)` is called, on whichever thread switched.
+  using PendingCall = int (*)(void*);
+  using AddPendingCall = int (*)(PendingCall, void*);
+  static void TellSwitches(AddPendingCall add_pending, PendingCall call);
 
  private:
   Recorder() : gpu_(notes_) {}
@@ -58,6 +63,7 @@ class Recorder {
 
   void Apply(WindowReason reason);
   bool Wanted() const;
+  int EnabledNow() const;
   void WatchRange(const HostEvent& event, std::string_view text);
   HostRing* RingOfThread();
 
@@ -89,6 +95,7 @@ class Recorder {
   std::atomic<bool> program_on_{true};  // SetByProgram
   std::atomic<int> in_range_{0};        // open ranges with the label of --capture-range
   std::atomic<bool> switching_{false};
+  std::atomic<uint32_t> window_{0};   // times it went on
   bool ever_on_ = false;              // of whoever is switching
   std::atomic<bool> closing_{false};  // nothing more is recorded
   std::atomic<bool> finish_{false};   // and everything there is has been handed over

@@ -12,6 +12,7 @@
 #include <new>
 
 #include "capture/lib/recorder.h"
+#include "capture/lib/torch_text.h"
 
 namespace nl::capture {
 
@@ -109,10 +110,12 @@ void Recorder::WriterLoop() {
       writer_.Flush();
       flushed_file_ns = now_ns;
     }
-    UpdateSlot(on_.load(std::memory_order_acquire) ? SlotState::kRecording : SlotState::kPaused);
-    const uint64_t records = ranges_ + (reader_ != nullptr ? reader_->counts().kernels : 0);
-    const bool busy = records != seen_records;
-    seen_records = records;
+    // A process that closes its file is not paused.
+    const bool records = on_.load(std::memory_order_acquire) || closing_.load(std::memory_order_acquire);
+    UpdateSlot(records ? SlotState::kRecording : SlotState::kPaused);
+    const uint64_t count = ranges_ + (reader_ != nullptr ? reader_->counts().kernels : 0);
+    const bool busy = count != seen_records;
+    seen_records = count;
     WaitWhile(wake_, seen, busy ? kTurnMs : kIdleTurnMs);
   }
 }
@@ -145,6 +148,7 @@ void Recorder::Drain() {
       writer_.CountLoss(LossWhat::kCuptiUnknown, ChunkKind{}, 1);
     buffers.Recycle(buffer.data);
   }
+  buffers.Prepare();
   writer_.CountLoss(LossWhat::kCuptiDropped, ChunkKind{},
                     buffers.dropped.exchange(0, std::memory_order_relaxed));
   writer_.CountLoss(LossWhat::kBufferLimit, ChunkKind{},
@@ -185,6 +189,16 @@ void Recorder::WriteHostEvent(const HostRing& ring, const HostEvent& event, std:
   if (event.domain != nullptr) r.domain = writer_.String({event.domain->text, event.domain->bytes});
   r.category_id = event.category;
   if (event.category != 0) r.category = categories_.Find(domain_number, event.category);
+  char buffer[kMaxStringBytes + 1];
+  if (event.what == HostWhat::kPush && event.name == nullptr && event.payload_type == PayloadType::kNone) {
+    if (const TorchText torch = TakeTorchText(text, buffer); torch.is_torch) {
+      text = torch.text;
+      r.flags = kRangeIsTorchs;
+      r.id = torch.op_id;
+      r.payload = torch.sequence;
+      r.payload_type = torch.has_sequence ? PayloadType::kInt : PayloadType::kNone;
+    }
+  }
   const bool named = event.what != HostWhat::kPop && event.what != HostWhat::kEnd;
   if (named) r.name = writer_.String(text);
   r.color = event.color;

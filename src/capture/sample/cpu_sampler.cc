@@ -12,7 +12,7 @@ namespace nl::capture {
 namespace {
 
 constexpr int64_t kMs = 1'000'000;
-constexpr int64_t kTreeEveryNs = 100 * kMs;  // without fork events
+constexpr int64_t kTreeEveryNs = 90 * kMs;  // without fork events
 constexpr int64_t kThreadsEveryNs = 50 * kMs;
 constexpr int64_t kNameEveryNs = 2000 * kMs;
 constexpr int64_t kPythonEveryNs = 20 * kMs;     // while it starts up
@@ -74,7 +74,8 @@ void CpuSampler::Say(const std::string& message) {
 
 void CpuSampler::PrepareChild(pid_t pid) {
   root_ = pid;
-  if (options_.native && !perf_.Open(pid, options_.rate_hz, true))
+  // A Python stack is read when its native one was taken; without it nothing is in a hurry.
+  if (options_.native && !perf_.Open(pid, options_.rate_hz, true, options_.python))
     Say("native stacks are not recorded: " + perf_.why());
   if (perf_.is_open() && !perf_.sees_kernel_time())
     Say("time inside the kernel is not sampled: kernel.perf_event_paranoid is " +
@@ -389,15 +390,16 @@ void CpuSampler::Tick(int64_t now_ns) {
   Readable(now_ns);
   if (last_tick_ns_ != 0 && now_ns - last_tick_ns_ > 3 * interval_ns()) ++totals_.late_ticks;
   last_tick_ns_ = now_ns;
-  if (!perf_.is_open()) FollowTree(now_ns);
+  if (!perf_runs()) FollowTree(now_ns);
   for (auto at = processes_.begin(); at != processes_.end();) {
     const auto next = std::next(at);
     Process& process = *at->second;
-    TryPython(process, now_ns);
+    if (samples()) TryPython(process, now_ns);
     ListThreads(process, now_ns);
-    if (recording_) TickProcess(process, now_ns);
-    if (process.threads.empty() && process.pid != root_ && !ReadStat(process.pid, process.pid))
-      EndProcess(at, now_ns);
+    if (samples()) TickProcess(process, now_ns);
+    // While nothing is sampled nobody tells of threads that end.
+    const bool may_be_gone = process.threads.empty() || !samples();
+    if (may_be_gone && process.pid != root_ && !ReadStat(process.pid, process.pid)) EndProcess(at, now_ns);
     at = next;
   }
 }
@@ -478,10 +480,11 @@ void CpuSampler::BeginWait(Process& process, pid_t tid, Thread& thread, int64_t 
       const bool python = gil != GilState::kNotPython && process.python != nullptr;
       if (python && place->call == SYS_futex && process.python->IsGilAddress(place->first_argument))
         gil = GilState::kWaits;
-      if (frames.empty() && place->address != 0)
+      if (frames.empty() && place->address != 0 && options_.native)
         NativeFrames(process, {place->address}, false, now_ns, frames);
     }
-    frames.push_back(stacks_.KernelFrame(place ? CallName(place->call) : std::string("wait")));
+    if (options_.native || !frames.empty())
+      frames.push_back(stacks_.KernelFrame(place ? CallName(place->call) : std::string("wait")));
   }
   thread.wait_from_ns = from_ns;
   thread.wait_to_ns = now_ns;
@@ -496,6 +499,7 @@ void CpuSampler::EndWait(const Process& process, pid_t tid, Thread& thread) {
   if (!thread.waits) return;
   thread.waits = false;
   if (thread.wait_to_ns <= thread.wait_from_ns) return;
+  if (thread.wait_stack == 0 && !options_.native) return;  // no thread of Python's
   CpuSampleRecord sample{};
   sample.time_ns = thread.wait_from_ns;
   sample.weight_ns = thread.wait_to_ns - thread.wait_from_ns;
@@ -510,8 +514,15 @@ void CpuSampler::EndWait(const Process& process, pid_t tid, Thread& thread) {
 
 void CpuSampler::SetRecording(bool on, int64_t now_ns) {
   if (on == recording_) return;
+  Readable(now_ns);
   recording_ = on;
+  last_tick_ns_ = 0;
+  perf_.SetEnabled(on);
   for (auto& [pid, process] : processes_) {
+    // What was mapped meanwhile was not told.
+    if (on) process->ranges.clear();
+    process->maps_read_ns = 0;
+    process->new_mappings = true;
     for (auto& [tid, thread] : process->threads) {
       EndWait(*process, tid, thread);
       if (on) {

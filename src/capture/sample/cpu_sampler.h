@@ -30,6 +30,8 @@ struct SamplerOptions {
   int rate_hz = 200;
   bool native = true;
   bool python = true;
+  // Neither: processes and the names of threads are followed, nothing is sampled.
+  bool samples() const { return native || python; }
 };
 
 struct SamplerTotals {
@@ -47,12 +49,13 @@ class CpuSampler {
   // Before `pid` runs its program: counting begins with its exec.
   void PrepareChild(pid_t pid);
   std::vector<int> descriptors() const { return perf_.descriptors(); }
-  int64_t interval_ns() const { return 1'000'000'000 / options_.rate_hz; }
+  // Between ticks.
+  int64_t interval_ns() const { return samples() ? 1'000'000'000 / options_.rate_hz : kFollowNs; }
 
   // Takes what the rings hold. Call it soon: Python stacks are read now.
   void Readable(int64_t now_ns);
   void Tick(int64_t now_ns);
-  // Off: nothing is taken, processes are still followed.
+  // Off: no sample is taken and no timer runs in the program; processes are still followed.
   void SetRecording(bool on, int64_t now_ns);
   // The last samples, thread names, names of native frames, counts of what was lost.
   void Finish(int64_t now_ns);
@@ -66,6 +69,7 @@ class CpuSampler {
   const std::vector<std::string>& messages() const { return messages_; }
 
  private:
+  static constexpr int64_t kFollowNs = 100'000'000;  // processes, while nothing is sampled
   struct Thread {
     explicit Thread(ThreadProbe p) : probe(std::move(p)) {}
     ThreadProbe probe;
@@ -104,6 +108,8 @@ class CpuSampler {
   };
 
   void Say(const std::string& message);
+  bool samples() const { return recording_ && options_.samples(); }
+  bool perf_runs() const { return recording_ && perf_.is_open(); }
   Process& AddProcess(pid_t pid, pid_t parent, int64_t now_ns, uint32_t flags);
   void WriteProcess(Process& process, int64_t end_ns);
   void NewImage(Process& process, int64_t now_ns);

@@ -61,7 +61,7 @@ class Fields {
 // What sample_id_all puts behind every record that is no sample: pid and tid, time, cpu.
 constexpr size_t kTrailerBytes = 24;
 
-perf_event_attr Attributes(int rate_hz, bool on_exec, bool with_kernel) {
+perf_event_attr Attributes(int rate_hz, bool on_exec, bool at_once, bool with_kernel) {
   perf_event_attr a{};
   a.size = sizeof(a);
   a.type = PERF_TYPE_SOFTWARE;
@@ -83,7 +83,12 @@ perf_event_attr Attributes(int rate_hz, bool on_exec, bool with_kernel) {
   a.sample_id_all = 1;
   a.use_clockid = 1;
   a.clockid = CLOCK_MONOTONIC;
-  a.wakeup_events = 1;
+  a.watermark = at_once ? 0 : 1;
+  if (at_once) {
+    a.wakeup_events = 1;
+  } else {
+    a.wakeup_watermark = static_cast<uint32_t>(kRingPages * 4096 / 2);
+  }
   return a;
 }
 
@@ -101,12 +106,15 @@ PerfEvents::~PerfEvents() {
   }
 }
 
-bool PerfEvents::Open(pid_t pid, int rate_hz, bool on_exec) {
+bool PerfEvents::Open(pid_t pid, int rate_hz, bool on_exec, bool at_once) {
+  rate_hz_ = rate_hz;
+  on_exec_ = on_exec;
+  at_once_ = at_once;
   const long cpus = std::max(1L, sysconf(_SC_NPROCESSORS_CONF));
   int error = 0;
   for (int cpu = 0; cpu < cpus; ++cpu) {
     int why_not = 0;
-    if (OpenOn(cpu, pid, rate_hz, on_exec, why_not)) continue;
+    if (OpenOn(cpu, pid, why_not)) continue;
     if (why_not == ENODEV || why_not == EINVAL || why_not == ENXIO) continue;  // the core is off
     error = why_not;
     break;
@@ -124,12 +132,12 @@ bool PerfEvents::Open(pid_t pid, int rate_hz, bool on_exec) {
   return false;
 }
 
-bool PerfEvents::OpenOn(int cpu, pid_t pid, int rate_hz, bool on_exec, int& error) {
-  perf_event_attr attributes = Attributes(rate_hz, on_exec, sees_kernel_time_);
+bool PerfEvents::OpenOn(int cpu, pid_t pid, int& error) {
+  perf_event_attr attributes = Attributes(rate_hz_, on_exec_, at_once_, sees_kernel_time_);
   long fd = syscall(SYS_perf_event_open, &attributes, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
   if (fd < 0 && (errno == EACCES || errno == EPERM) && sees_kernel_time_) {
     sees_kernel_time_ = false;
-    attributes = Attributes(rate_hz, on_exec, false);
+    attributes = Attributes(rate_hz_, on_exec_, at_once_, false);
     fd = syscall(SYS_perf_event_open, &attributes, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
   }
   if (fd < 0) {

@@ -37,9 +37,11 @@ class PerfEvents {
   PerfEvents(const PerfEvents&) = delete;
   PerfEvents& operator=(const PerfEvents&) = delete;
 
-  // Counts `pid` (not yet exec'ed: counting begins with its exec when `on_exec`). False: why() says
-  // which permission is missing, in words for the user.
-  bool Open(pid_t pid, int rate_hz, bool on_exec);
+  // Counts `pid` (not yet exec'ed: counting begins with its exec when `on_exec`). A sample makes a
+  // descriptor readable at once when `at_once`, else a half-full ring does: every waking costs the
+  // sampled core an interrupt to another one. False: why() says which permission is missing, in words
+  // for the user.
+  bool Open(pid_t pid, int rate_hz, bool on_exec, bool at_once);
   bool is_open() const { return !rings_.empty(); }
   // Time inside the kernel is sampled too (needs more permission).
   bool sees_kernel_time() const { return sees_kernel_time_; }
@@ -51,6 +53,7 @@ class PerfEvents {
   void Take(std::vector<PerfEvent>& events);
   // Samples the kernel could not put into a full ring, so far.
   uint64_t lost() const { return lost_; }
+  // Off: no timer runs in the sampled program; forks, execs and mappings are not told either.
   void SetEnabled(bool on);
 
  private:
@@ -59,12 +62,14 @@ class PerfEvents {
     unsigned char* base = nullptr;
     size_t data_bytes = 0;
   };
-  bool OpenOn(int cpu, pid_t pid, int rate_hz, bool on_exec, int& error);
+  bool OpenOn(int cpu, pid_t pid, int& error);
   void TakeRing(Ring& ring, std::vector<PerfEvent>& events);
   void Decode(const unsigned char* record, size_t bytes, std::vector<PerfEvent>& events);
   void Explain(int error);
 
   std::vector<Ring> rings_;
+  int rate_hz_ = 0;
+  bool on_exec_ = false, at_once_ = true;
   std::vector<unsigned char> scratch_;
   std::string why_;
   bool sees_kernel_time_ = true;

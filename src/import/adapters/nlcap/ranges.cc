@@ -101,11 +101,19 @@ class RangeReader {
 
   void Emit(Stream& stream, const Open& range, StringId kind) {
     if (kind == span_) {
-      const TorchLabel label = ParseTorchLabel(c_.RawText(stream, range.begin.name));
+      const TorchLabel label = LabelOf(stream, range.begin);
       if (label.is_op) return EmitOp(stream, range, label);
       if (label.given) return EmitRange(stream, range, kind, &label);
     }
     EmitRange(stream, range, kind, nullptr);
+  }
+
+  TorchLabel LabelOf(Stream& stream, const RangeRecord& begin) {
+    const std::string_view text = c_.RawText(stream, begin.name);
+    if ((begin.flags & capture::kRangeIsTorchs) == 0) return ParseTorchLabel(text);
+    const bool has_sequence = begin.payload_type == PayloadType::kInt;
+    return ParseTorchLabel(text, static_cast<int64_t>(begin.id),
+                           has_sequence ? static_cast<int64_t>(begin.payload) : NullOf<int64_t>::value);
   }
 
   // Null for a range that never ended or, by a damaged record, before it began.
@@ -176,6 +184,7 @@ class RangeReader {
     else if (begin.category_id != 0)
       c_.writer.KeepArg(table, row, "category", int64_t{begin.category_id});
     if (begin.color != 0) c_.writer.KeepArg(table, row, "color", int64_t{begin.color});
+    if ((begin.flags & capture::kRangeIsTorchs) != 0) return;  // the payload is its sequence number
     switch (begin.payload_type) {
       case PayloadType::kUint:
         return c_.writer.KeepArg(table, row, "payload", fmt::format("{}", begin.payload));

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is switched on and off around a load, within one process. on() and off() are not timed."""
+import ctypes
+import glob
+import os
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# As in empty_client.cc.
+KERNELS, RUNTIME, DRIVER, SYNC, MEMORY, EXTERNAL, OVERHEAD = 1, 2, 4, 8, 16, 32, 64
+LIKE_OURS = KERNELS | RUNTIME | DRIVER | SYNC | MEMORY | EXTERNAL | OVERHEAD
+
+
+class Nothing:
+    """On is off: what the method itself shows for no difference at all."""
+
+    def on(self):
+        pass
+
+    def off(self):
+        pass
+
+
+class Empty:
+    library = None
+
+    def __init__(self, parts):
+        self._parts = parts
+        if Empty.library is None:
+            library = ctypes.CDLL(os.environ["NL_EMPTY_CLIENT"])
+            library.nl_empty_kernels.restype = ctypes.c_uint64
+            code = library.nl_empty_open(_cupti().encode(), 1, 1)
+            if code != 0:
+                raise OSError(f"the empty client cannot subscribe to CUPTI: {code}")
+            Empty.library = library
+
+    def on(self):
+        Empty.library.nl_empty_start(self._parts)
+
+    def off(self):
+        Empty.library.nl_empty_stop()
+
+    def kernels(self):
+        return int(Empty.library.nl_empty_kernels())
+
+
+def _cupti():
+    """The one that torch brings along."""
+    for line in open("/proc/self/maps", encoding="utf-8"):
+        if "libcupti.so" in line:
+            return line.split()[-1]
+    for folder in sys.path:
+        for path in sorted(glob.glob(folder + "/nvidia/**/libcupti.so.*", recursive=True)):
+            return path
+    return "libcupti.so"
+
+
+class Neurolens:
+    """This process runs under neurolens-capture --capture-range api. The launcher hears of a switch within 10 ms."""
+
+    def __init__(self):
+        import neurolens
+
+        self._package = neurolens
+
+    def on(self):
+        self._package.start()
+        time.sleep(0.03)
+
+    def off(self):
+        self._package.stop()
+        time.sleep(0.03)
+
+
+class TorchProfiler:
+    def __init__(self, activities, shapes=False):
+        import torch.profiler as p
+
+        self._p, self._shapes = p, shapes
+        self._activities = [getattr(p.ProfilerActivity, name) for name in activities]
+        self._running = None
+
+    def on(self):
+        self._running = self._p.profile(activities=self._activities, record_shapes=self._shapes)
+        self._running.start()
+
+    def off(self):
+        self._running.stop()
+        self._running = None
+
+
+class Proton:
+    def __init__(self):
+        import triton.profiler as proton
+
+        self._proton = proton
+        self._session = proton.start(os.path.join(os.environ["NL_BENCH_TMP"], "proton"))
+        proton.deactivate(self._session)
+
+    def on(self):
+        self._proton.activate(self._session)
+
+    def off(self):
+        self._proton.deactivate(self._session)
+
+
+class Ops:
+    """PyTorch's part in the price of operators: its NVTX profiler with nobody who takes NVTX."""
+
+    ranges = None
+
+    def __init__(self, shapes):
+        import torch
+        from neurolens import _torch
+
+        self._shapes = shapes
+        if Ops.ranges is None:
+            Ops.ranges = _torch.OpRanges(torch)
+
+    def on(self):
+        Ops.ranges._run(self._shapes)
+
+    def off(self):
+        Ops.ranges._run(None)
+
+
+class _Emitter:
+    """Takes ranges and does nothing with them."""
+
+    def on(self):
+        return True
+
+    def push(self, name, data):
+        pass
+
+    def push_bytes(self, name, data):
+        pass
+
+    def pop(self):
+        pass
+
+
+class Modules:
+    """The Python part of the price of module calls."""
+
+    def __init__(self):
+        import torch
+        from neurolens import _torch
+
+        self._ranges = _torch.ModuleRanges(torch, _Emitter())
+
+    def on(self):
+        self._ranges.set(True)
+
+    def off(self):
+        self._ranges.set(False)
+
+
+MAKERS = {
+    "nothing": Nothing,
+    "ops_names_alone": lambda: Ops(False),
+    "ops_shapes_alone": lambda: Ops(True),
+    "modules_alone": Modules,
+    "empty": lambda: Empty(LIKE_OURS),
+    "empty_kernels": lambda: Empty(KERNELS),
+    "empty_runtime": lambda: Empty(KERNELS | RUNTIME),
+    "empty_calls": lambda: Empty(KERNELS | RUNTIME | DRIVER),
+    "empty_no_external": lambda: Empty(LIKE_OURS & ~EXTERNAL),
+    "torch_cuda": lambda: TorchProfiler(["CUDA"]),
+    "torch_cpu_cuda": lambda: TorchProfiler(["CPU", "CUDA"]),
+    "torch_shapes": lambda: TorchProfiler(["CPU", "CUDA"], True),
+    "proton": Proton,
+    "neurolens": Neurolens,
+    "neurolens_full": Neurolens,
+    "neurolens_cpu": Neurolens,
+    "neurolens_cpu_native": Neurolens,
+    "neurolens_cpu_python": Neurolens,
+}

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What PyTorch is asked for: a range per module call, LLM stages, a range per operator.
+
+Both parts can be switched off and on while the program runs, and cost nothing while off. torch is handed in, never
+imported."""
+import threading
+import weakref
+
+# Shapes cost several times the rest of an operator's range: after this many forwards only every this many has them.
+SHAPES_EVERY = 8
+
+
+class _Local(threading.local):
+    names = None  # of the modules below the one whose call is the outermost on this thread
+
+
+class _Root:
+    """A module that was called from outside any other, and the labels of those in it."""
+
+    def __init__(self, module):
+        self.names = {id(m): _entry(m, path) for path, m in module.named_modules()}
+        kind = type(module).__name__
+        self.is_llm = kind.endswith(("ForCausalLM", "LMHeadModel")) or hasattr(module, "lm_head")
+
+
+def _entry(module, path):
+    """(whose it is, name, data): a number of a module that is gone may be another's."""
+    kind = type(module).__name__
+    name = f"nn.Module: {path or kind}".encode("utf-8", "replace").replace(b"\0", b"?")
+    return weakref.ref(module), name, f'{{"class": "{kind}"}}'.encode("utf-8", "replace") if path else None
+
+
+def _llm_stage(args, kwargs):
+    """("LLM@prefill", data) or ("LLM@decode_step", data) by the new tokens of a language model's forward; else None."""
+    for value in (kwargs.get("input_ids"), *args[:1]):
+        shape = getattr(value, "shape", None)
+        if shape is None or len(shape) != 2 or getattr(value, "is_floating_point", lambda: True)():
+            continue
+        batch, tokens = int(shape[0]), int(shape[1])
+        stage = "LLM@decode_step" if tokens == 1 else "LLM@prefill"
+        return stage, f'{{"batch": {batch}, "tokens": {tokens}}}'
+    return None
+
+
+class ModuleRanges:
+    """One range per nn.Module call, named by its path in the module that was called first.
+
+    In place of nn.Module.__call__ rather than by hooks: with any hook torch takes a way through its calls that is longer
+    than all we do. Given back before torch.compile looks at it."""
+
+    def __init__(self, torch, emitter, on_forward=None):
+        self._class = torch.nn.Module
+        self._call = self._class.__call__
+        self._emitter = emitter
+        self._on_forward = on_forward
+        self._local = _Local()
+        self._roots = weakref.WeakKeyDictionary()
+        self._labelled = self._make()
+        self._given_up = False
+
+    def set(self, on):
+        if self._given_up:
+            return
+        if on and self._class.__call__ is self._call:
+            self._class.__call__ = self._labelled
+        elif not on and self._class.__call__ is self._labelled:
+            self._class.__call__ = self._call
+
+    def remove(self):
+        """For good."""
+        self.set(False)
+        self._given_up = True
+
+    def _root(self, module):
+        root = self._roots.get(module)
+        if root is None:
+            root = self._roots[module] = _Root(module)
+        return root
+
+    def _make(self):
+        call, local, outermost = self._call, self._local, self._outermost
+        push, pop = self._emitter.push_bytes, self._emitter.pop
+
+        def __call__(self, *args, **kwargs):
+            names = local.names
+            if names is None:
+                return outermost(self, args, kwargs)
+            entry = names.get(id(self))
+            if entry is None or entry[0]() is not self:
+                entry = names[id(self)] = _entry(self, "")
+            push(entry[1], entry[2])
+            try:
+                return call(self, *args, **kwargs)
+            finally:
+                pop()
+
+        return __call__
+
+    def _outermost(self, module, args, kwargs):
+        emitter, opened = self._emitter, 0
+        if not emitter.on():
+            return self._call(module, *args, **kwargs)
+        try:
+            if self._on_forward is not None:
+                self._on_forward()
+            root = self._root(module)
+            stage = _llm_stage(args, kwargs) if root.is_llm else None
+            if stage is not None:
+                emitter.push(*stage)
+                opened = 1
+            _, name, data = root.names[id(module)]
+            emitter.push_bytes(name, data)
+            opened += 1
+            self._local.names = root.names
+        except Exception:  # a module unlike those we know: its program runs unlabelled
+            pass
+        try:
+            return self._call(module, *args, **kwargs)
+        finally:
+            self._local.names = None
+            for _ in range(opened):
+                emitter.pop()
+
+
+class OpRanges:
+    """One range per operator, by PyTorch's own NVTX profiler, on the thread that imported torch.
+
+    torch.autograd.profiler.emit_nvtx without its torch.cuda.synchronize(), which would make a context in programs that
+    use no GPU, or fork before they do. One profiler at a time may run on a thread: the program's own goes first."""
+
+    def __init__(self, torch):
+        self._profiler = profiler = torch.autograd.profiler
+        self._thread = threading.get_ident()
+        self._enable, self._disable = profiler._enable_profiler, profiler._disable_profiler
+        self._configs = [self._config(shapes) for shapes in (False, True)]
+        self._running = None  # with shapes or without; None: off
+        self._wanted = False
+        self._forwards = 0
+        self._give_way()
+
+    def _config(self, shapes):
+        p = self._profiler
+        common = (p.ProfilerState.NVTX, shapes, False, False, False, False, p._ExperimentalConfig())
+        try:
+            return p.ProfilerConfig(*common)
+        except TypeError:  # a build that also asks for the name of a trace
+            return p.ProfilerConfig(*common, "")
+
+    def set(self, on):
+        self._wanted = on
+        self._forwards = 0
+        self._run(True if on else None)
+
+    def forward(self):
+        """Another call from outside into a model begins."""
+        self._forwards += 1
+        if self._running is not None:
+            self._run(self._forwards <= SHAPES_EVERY or self._forwards % SHAPES_EVERY == 0)
+
+    def _run(self, shapes):
+        if shapes == self._running or threading.get_ident() != self._thread:
+            return
+        if self._running is not None:
+            self._running = None
+            self._disable()
+        if shapes is not None:
+            self._enable(self._configs[shapes], set())
+            self._running = shapes
+
+    def _give_way(self):
+        """The program's own profilers start and stop through these two names."""
+
+        def enable(*args, **kwargs):
+            self._run(None)
+            return self._enable(*args, **kwargs)
+
+        def disable(*args, **kwargs):
+            try:
+                return self._disable(*args, **kwargs)
+            finally:
+                if self._wanted:
+                    self._run(True)
+
+        self._profiler._enable_profiler, self._profiler._disable_profiler = enable, disable
