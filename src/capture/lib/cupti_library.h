@@ -3,11 +3,13 @@
 // LoadCupti: finds libcupti in this process or on this machine and takes its functions.
 // Thread rule: called once. Ownership: the library stays loaded for the process's life.
 
+#include "capture/lib/cupti_pm_types.h"
 #include "capture/lib/cupti_types.h"
 
 namespace nl::capture {
 
 struct CuptiLibrary {
+  void* handle = nullptr;  // of dlopen
   cupti::Functions call{};
   uint32_t version = 0;
   char path[512] = {};
@@ -15,5 +17,9 @@ struct CuptiLibrary {
 };
 
 bool LoadCupti(CuptiLibrary& to);
+
+// The functions of PM sampling; false: `problem` says what the library lacks.
+bool LoadPmSampling(const CuptiLibrary& library, cupti::pm::Functions& to, char* problem,
+                    size_t problem_bytes);
 
 }  // namespace nl::capture

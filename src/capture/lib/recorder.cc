@@ -27,7 +27,7 @@ thread_local HostRing* t_ring = nullptr;
 thread_local bool t_refused = false;  // no ring for this thread
 
 constexpr size_t kRingMemoryBytes = 64u << 20;
-constexpr int kCloseTimeoutMs = 10'000;
+constexpr int kCloseTimeoutMs = 10'000, kCountersTimeoutMs = 3'000;
 
 }  // namespace
 
@@ -64,6 +64,7 @@ bool Recorder::Open(const char* directory) {
   if (page_.Open(directory)) {
     wanted_ = page_->wanted;
     buffer_limit_bytes_ = page_->buffer_bytes;
+    if (page_->counter_interval_us > 0) counter_interval_us_ = page_->counter_interval_us;
     if (page_->clock_interval_ms > 0) clock_interval_ms_ = static_cast<int>(page_->clock_interval_ms);
     std::memcpy(capture_range_, page_->capture_range, sizeof capture_range_);
     capture_range_[sizeof capture_range_ - 1] = '\0';
@@ -103,13 +104,19 @@ void Recorder::StartGpu() {
   if ((wanted_ & (kWantKernels | kWantApi | kWantSync | kWantMemory)) == 0) return;
   if (gpu_.started() || !gpu_.Start(wanted_, buffer_limit_bytes_, OnCudaReady)) return;
   if (slot_ != nullptr) slot_->has_gpu.store(1, std::memory_order_relaxed);
-  if (on_.load(std::memory_order_acquire)) gpu_.Enable();
+  counters_.Start(gpu_.library(), (wanted_ & kWantCounters) != 0, (wanted_ & kWantClocks) != 0,
+                  counter_interval_us_);
+  if (!on_.load(std::memory_order_acquire)) return;
+  gpu_.Enable();
+  counters_.SetOn(true);
 }
 
 // CUDA registers its own handlers while it starts; ours must run before them, so it is
 // registered again once that is done. The first to run closes the file.
-void Recorder::OnCudaReady() {
+void Recorder::OnCudaReady(int device) {
   if (!g_late_hook_set.exchange(true)) atexit(OnExit);
+  Recorder* recorder = Get();
+  if (device >= 0 && recorder != nullptr) recorder->counters_.DeviceUsed(static_cast<uint32_t>(device));
 }
 
 bool Recorder::Wanted() const {
@@ -127,6 +134,7 @@ void Recorder::Apply(WindowReason reason) {
   const bool on = Wanted();
   if (on != on_.load(std::memory_order_acquire)) {
     if (on) gpu_.Enable();
+    counters_.SetOn(on);
     on_.store(on, std::memory_order_release);
     nl_enabled.store(on && (wanted_ & kWantRanges) != 0 ? 1 : 0, std::memory_order_release);
     if (!on) {
@@ -221,6 +229,8 @@ void Recorder::Close() {
   Apply(WindowReason::kEnd);
   while (switching_.load(std::memory_order_acquire) && MonotonicNs() < give_up_ns) usleep(200);
   Apply(WindowReason::kEnd);
+  // Before CUDA ends: what was sampled is read through it.
+  counters_.End(MonotonicNs() + int64_t{kCountersTimeoutMs} * 1'000'000);
   finish_.store(true, std::memory_order_release);
   wake_.fetch_add(1, std::memory_order_release);
   WakeAll(wake_);
