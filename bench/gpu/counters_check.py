@@ -5,7 +5,8 @@ with Nsight Compute, for bench/gpu/counters_compare.py to hold against each othe
 
   python3 bench/gpu/counters_check.py OUT     in the repository's root; builds the capture-only preset first
 
-OUT gets counters.nlc (every 20 us), slow.nlc (every 100 us), ncu.csv and log.txt. Needs torch and ncu; takes about a minute."""
+OUT gets counters.nlc (every 100 us, the default), fast.nlc (every 20 us), slow.nlc (every 1000 us), ncu.csv and log.txt. Every program must
+end with status 0. Needs torch and ncu; takes about two minutes."""
 import os
 import pathlib
 import subprocess
@@ -16,7 +17,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build/capture-only"
 METRICS = ["gpu__time_duration.sum", "dram__bytes_read.sum", "dram__bytes_write.sum", "sm__warps_active.avg.pct_of_peak_sustained_active",
            "lts__t_sector_hit_rate.pct", "lts__t_sectors.sum", "sm__cycles_active.avg.pct_of_peak_sustained_elapsed",
-           "sm__inst_executed.avg.pct_of_peak_sustained_elapsed", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"]
+           "sm__throughput.avg.pct_of_peak_sustained_elapsed", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
+           "dram__throughput.avg.pct_of_peak_sustained_elapsed", "gpc__cycles_elapsed.avg.per_second",
+           "smsp__thread_inst_executed_per_inst_executed.ratio", "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio"]
+
+ROUNDS = "600"
 
 
 def workload(rounds):
@@ -107,12 +112,14 @@ def main():
     if log.run("build", ["cmake", "--build", "build/capture-only", "-j16"]).returncode != 0:
         return 1
     program = [sys.executable, str(pathlib.Path(__file__).resolve()), "--workload"]
-    log.run("not recorded", [*program, "100"])
-    capture = str(BUILD / "neurolens-capture")
-    for name, options in (("plain", ["--no-counters"]), ("counters", []), ("slow", ["--counter-interval-us", "100"])):
+    log.run("not recorded", [*program, ROUNDS])
+    capture, failed = str(BUILD / "neurolens-capture"), False
+    for name, options in (("plain", ["--no-counters"]), ("counters", []), ("fast", ["--counter-interval-us", "20"]),
+                          ("slow", ["--counter-interval-us", "1000"])):
         folder = pathlib.Path(f"/tmp/counters-{os.getpid()}-{name}.nlcap")
-        log.run(f"recorded, {name}", [capture, "--no-cpu", "--no-python", "--no-ops", "--no-modules", *options, "--out", str(folder), "--",
-                                      *program, "100"])
+        done = log.run(f"recorded, {name}", [capture, "--no-cpu", "--no-python", "--no-ops", "--no-modules", *options, "--out", str(folder),
+                                             "--", *program, ROUNDS])
+        failed = failed or done.returncode != 0
         if name == "plain":
             continue
         file = out / f"{name}.nlc"
@@ -123,7 +130,7 @@ def main():
             log.say(f"summary: {type(error).__name__} {error}")
     done = log.run("ncu", ["ncu", "--clock-control", "none", "--cache-control", "none", "--csv", "--page", "raw", "--metrics", ",".join(METRICS),
                            "--log-file", str(out / "ncu.csv"), *program, "2"], 200)
-    return done.returncode
+    return 1 if failed else done.returncode
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ struct ProcessSlot {
 static_assert(sizeof(ProcessSlot) == 248);
 
 // Between two samples of hardware counters, unless the launcher says otherwise.
-inline constexpr uint32_t kCounterIntervalUs = 20;
+inline constexpr uint32_t kCounterIntervalUs = 100;
 
 inline constexpr uint32_t kControlVersion = 1;
 inline constexpr uint32_t kProcessSlots = 240;

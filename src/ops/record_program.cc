@@ -25,8 +25,7 @@ void RecordParams::Bind(ParamBinder& b) {
   b.Add("capture_range", capture_range,
         "Record only inside ranges of this name (nvtx:LABEL), or between start and stop calls (api)");
   b.Add("counter_interval_us", counter_interval_us,
-        "Time between two samples of hardware counters, in microseconds; longer where reading them takes too "
-        "long")
+        "Time between two samples of hardware counters, in microseconds")
       .Range(5, 1000);
   b.Add("buffer_mb", buffer_mb, "Memory for buffers in each recorded process, in MiB").Range(1, 1 << 20);
   b.Add("spill", spill, "Folder to write to while the program runs").Path().LocalOnly();

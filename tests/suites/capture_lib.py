@@ -36,9 +36,9 @@ WAIT_S = 120
 class Page:
     """The control page, as the launcher makes it."""
 
-    def __init__(self, directory, buffer_bytes=256 << 20, start_off=0, capture_range="", wanted=DEFAULT_WANTED):
+    def __init__(self, directory, buffer_bytes=256 << 20, start_off=0, capture_range="", wanted=DEFAULT_WANTED, counter_interval_us=100):
         self.path = pathlib.Path(directory) / "control"
-        head = struct.pack("<8sIIIIQQIIII128s", b"NLCTL\0\0\1", 1, PAGE_BYTES, os.getpid(), SLOTS, wanted, buffer_bytes, 250, 20, 0,
+        head = struct.pack("<8sIIIIQQIIII128s", b"NLCTL\0\0\1", 1, PAGE_BYTES, os.getpid(), SLOTS, wanted, buffer_bytes, 250, counter_interval_us, 0,
                            start_off, capture_range.encode())
         commands = struct.pack("<IIII", 1, 1, 0, 0)
         self.path.write_bytes((head + commands).ljust(PAGE_BYTES, b"\0"))
@@ -377,26 +377,65 @@ def sampled(c):
     return [r for r in c.readings(PM_SAMPLING) if r["values"][SM_ACTIVE] > 0]
 
 
+def bursts(c, most_gap_ns=50_000):
+    """Readings of PM sampling, in runs that follow one another without a gap."""
+    found = []
+    for r in c.readings(PM_SAMPLING):
+        if not found or r["start_ns"] - found[-1][-1]["end_ns"] > most_gap_ns:
+            found.append([])
+        found[-1].append(r)
+    return found
+
+
 def test_counters_are_sampled_while_kernels_run():
-    c = record("launch=1", "sleep=300", "long=100", "sleep=200")
+    c = record("launch=1", "sleep=300", "long=1000", "sleep=300")
     counters = c.of("counter_set")
-    assert [s["source"] for s in counters] == [NVML, PM_SAMPLING] and counters[1]["interval_ns"] == 20_000, counters
-    readings = sampled(c)
-    # 100 kernels of 200 us are 1,000 samples of 20 us and one where they begin and end.
-    assert 990 <= len(readings) <= 1002, len(readings)
-    kernels = [k for k in c.of("kernel") if k["end_ns"] - k["start_ns"] == 200_000]
-    read = sum(r["values"]["dram__bytes_read.sum"] for r in readings)
-    assert abs(read - sum((2, 4)[i % 2] * 200_000 for i in range(len(kernels)))) < 0.01 * read, read
-    inside = [r for r in readings if any(k["start_ns"] <= r["start_ns"] and r["end_ns"] <= k["end_ns"] for k in kernels)]
-    assert len(inside) > 800 and all(r["values"][SM_ACTIVE] == 100 for r in inside)
-    assert c.lost(COUNTERS_MISSED) == 0 and c.lost() == 0, c.of("loss")
+    assert [s["source"] for s in counters] == [NVML, PM_SAMPLING] and counters[1]["interval_ns"] == 100_000, counters
+    kernels = sorted((k for k in c.of("kernel") if k["end_ns"] - k["start_ns"] == 200_000), key=lambda k: k["start_ns"])
+    inside = [(r, i) for r in sampled(c) for i, k in enumerate(kernels) if k["start_ns"] <= r["start_ns"] and r["end_ns"] <= k["end_ns"]]
+    # 1,000 kernels of 200 us, each with at least one sample of 100 us wholly in it where it was sampled.
+    assert len(inside) > 300, len(inside)
+    for r, i in inside:
+        assert r["values"][SM_ACTIVE] == 100 and r["values"]["dram__bytes_read.sum"] == (2, 4)[i % 2] * 100_000, (i, r)
+    assert c.lost() == 0, c.of("loss")
+
+
+def test_a_burst_has_no_gap_and_begins_with_a_sample_of_its_own_time():
+    c = record("launch=1", "sleep=600")
+    found = bursts(c)
+    assert len(found) >= 3, len(found)
+    assert all(r["end_ns"] - r["start_ns"] == r["samples"] * 100_000 for b in found for r in b)
+    # Room for a burst that is ended late, and no more.
+    assert all(50 <= sum(r["samples"] for r in b) <= 640 for b in found[:-1]), [sum(r["samples"] for r in b) for b in found]
+
+
+def test_reading_counters_takes_a_tenth_of_a_core():
+    c = record("launch=1", "sleep=3000", fake="pm_cost=100")
+    taken = sum(r["samples"] for r in c.readings(PM_SAMPLING))
+    span_s = (c.readings(PM_SAMPLING)[-1]["end_ns"] - c.readings(PM_SAMPLING)[0]["start_ns"]) / 1e9
+    # 100 us of CPU time each, and less than that for all the rest.
+    assert 0.04 <= taken * 100e-6 / span_s <= 0.125, (taken, span_s)
+    assert len(bursts(c)) >= 5 and c.lost(COUNTERS_MISSED) == 0
+
+
+def test_an_interval_that_is_asked_for_is_kept():
+    with folder() as directory:
+        Page(directory, counter_interval_us=20)
+        assert run(directory, "launch=1", "sleep=300", fake="pm_cost=50").returncode == 0
+        c = captures(directory)[0]
+        assert [s["interval_ns"] for s in c.of("counter_set") if s["source"] == PM_SAMPLING] == [20_000]
+        assert all(r["end_ns"] - r["start_ns"] == 20_000 * r["samples"] for r in c.readings(PM_SAMPLING)) and c.readings(PM_SAMPLING)
+
+
+def test_a_program_may_end_at_any_moment_of_sampling():
+    for ms in (0, 1, 3, 8, 15, 25, 60, 110):
+        record("launch=3", f"sleep={ms}", fake="pm_cost=20")
 
 
 def test_idle_samples_are_one_reading_with_their_number():
     c = record("launch=1", "sleep=500")
     idle = [r for r in c.readings(PM_SAMPLING) if r["values"][SM_ACTIVE] == 0]
-    assert len(idle) < 400 and sum(r["samples"] for r in idle) > 5000, (len(idle), sum(r["samples"] for r in idle))
-    assert all(r["end_ns"] - r["start_ns"] == r["samples"] * 20_000 for r in idle)
+    assert len(idle) < 100 and sum(r["samples"] for r in idle) > 1000, (len(idle), sum(r["samples"] for r in idle))
 
 
 def test_clocks_are_read():
@@ -441,24 +480,26 @@ def test_what_one_pass_does_not_hold_is_left_out_least_wanted_first():
     c = record("launch=1", "sleep=100", fake="pm_fit=4")
     names = list(c.readings(PM_SAMPLING)[0]["values"])
     assert len(names) == 4 and names[:3] == [SM_ACTIVE, "dram__bytes_read.sum", "dram__bytes_write.sum"], names
-    assert any("that are not sampled: tensor pipes active" in m for m in messages(c)), messages(c)
+    assert any("not sampled: tensor pipes active" in m for m in messages(c)), messages(c)
 
 
-def test_an_overflow_doubles_the_interval_and_counts_what_is_missing():
-    c = record("launch=1", "sleep=300", fake="pm_overflow=5")
-    assert [s["interval_ns"] for s in c.of("counter_set") if s["source"] == PM_SAMPLING] == [20_000, 40_000]
-    assert any("overflowed; sampled every 40 us" in m for m in messages(c)), messages(c)
+def test_counters_begin_anew_after_an_overflow():
+    for fake, why in (("pm_overflow=2", "buffer overflowed"), ("pm_full=2", "more samples than a burst has room for")):
+        c = record("launch=1", "sleep=500", fake=fake)
+        assert sum(why in m for m in messages(c)) == 1, messages(c)
+        assert c.lost(COUNTERS_MISSED) == 200 and len(bursts(c)) >= 3, (fake, c.of("loss"), len(bursts(c)))
 
 
 def test_missing_samples_are_counted():
-    c = record("launch=1", "sleep=300", fake="pm_gap=100")
+    c = record("launch=1", "sleep=500", fake="pm_gap=50")
     taken = sum(r["samples"] for r in c.readings(PM_SAMPLING))
-    assert 0.8 * taken * 3 / 99 <= c.lost(COUNTERS_MISSED) <= 1.2 * taken * 3 / 99, (taken, c.lost(COUNTERS_MISSED))
+    assert 0.7 * taken * 3 / 49 <= c.lost(COUNTERS_MISSED) <= 1.3 * taken * 3 / 49, (taken, c.lost(COUNTERS_MISSED))
 
 
-def test_a_reading_that_fails_ends_the_counters_only():
-    c = record("launch=5", "sleep=200", "launch=5", fake="pm_broken=5")
-    assert any("cuptiPmSamplingDecodeData gave" in m for m in messages(c)), messages(c)
+def test_a_reading_that_always_fails_ends_the_counters_only():
+    c = record("launch=5", "sleep=500", "launch=5", fake="pm_broken=2")
+    assert 1 <= sum("cuptiPmSamplingDecodeData gave" in m for m in messages(c)) <= 4, messages(c)
+    assert any(m.endswith("given up") for m in messages(c)), messages(c)
     assert c.readings(PM_SAMPLING) and len(c.of("kernel")) == 10 and len(c.readings(NVML)) >= 2
 
 

@@ -163,7 +163,7 @@ std::string CommandLineHelp() {
          "  --out DIR.nlcap         folder for the capture (default COMMAND-DATE-TIME.nlcap)\n"
          "  --spill DIR             write there while the command runs, move to --out at its end\n"
          "  --buffer-mb N           memory for buffers in each process (default 256)\n"
-         "  --counter-interval-us N between two samples of hardware counters (default 20)\n"
+         "  --counter-interval-us N between two samples of hardware counters (default 100)\n"
          "  --rate HZ               samples per second of each thread (default 200)\n"
          "  --tag KEY=VALUE         kept with the run; may be given several times\n"
          "  --live                  show what is recorded while it runs\n"

@@ -9,20 +9,22 @@ namespace nl::capture {
 
 namespace {
 
-constexpr int kReadMs = 10, kWaitMs = 1000;
-constexpr int64_t kClocksNs = 100'000'000, kCheckNs = 1'000'000'000;
-// Of one core; above it the counters are sampled less often.
-constexpr double kMostCpuShare = 0.5;
+constexpr int64_t kClocksNs = 100'000'000, kWaitNs = 1'000'000'000, kMs = 1'000'000;
+// Of one core, for all that a burst takes.
+constexpr double kMostCpuShare = 0.1;
 
 }  // namespace
 
-void CounterSession::Start(const CuptiLibrary& cupti, bool counters, bool clocks, uint32_t interval_us) {
+void CounterSession::Start(const CuptiLibrary& cupti, bool counters, bool clocks, uint32_t interval_us,
+                           void (*guard_exit)()) {
   want_counters_ = counters;
   want_clocks_ = clocks;
   interval_us_ = interval_us;
   if (counters) {
     char problem[256];
     library_.GetResultString = cupti.call.GetResultString;
+    library_.guard_exit = guard_exit;
+    cupti_ = &cupti;
     if (!LoadPmSampling(cupti, library_.call, problem, sizeof problem)) {
       notes_.Say(MessageLevel::kWarning, problem);
       want_counters_ = false;
@@ -70,20 +72,13 @@ void* CounterSession::Main(void* self) {
 void CounterSession::Loop() {
   while (!end_.load(std::memory_order_acquire)) {
     const uint32_t seen = wake_.load(std::memory_order_acquire);
-    Turn();
+    const int64_t next_ns = Turn(MonotonicNs());
     cpu_ns_.store(ThreadCpuNs(), std::memory_order_relaxed);
-    bool running = false;
-    for (uint32_t i = 0; i < device_count_; ++i) running = running || devices_[i]->running();
-    const bool reads_clocks = want_clocks_ && opened_ != 0 && on_.load(std::memory_order_acquire);
-    WaitWhile(wake_, seen,
-              running        ? kReadMs
-              : reads_clocks ? static_cast<int>(kClocksNs / 1'000'000)
-                             : kWaitMs);
+    const int64_t wait_ms = (next_ns - MonotonicNs() + kMs - 1) / kMs;
+    if (wait_ms > 0) WaitWhile(wake_, seen, static_cast<int>(wait_ms));
   }
-  for (uint32_t i = 0; i < device_count_; ++i) {
-    devices_[i]->Close();
-    missed_.fetch_add(devices_[i]->TakeMissed(), std::memory_order_relaxed);
-  }
+  if (sampled_ != nullptr) FinishBurst();
+  for (uint32_t i = 0; i < device_count_; ++i) devices_[i]->Close();
   cpu_ns_.store(ThreadCpuNs(), std::memory_order_relaxed);
   ended_.store(1, std::memory_order_release);
   WakeAll(ended_);
@@ -91,6 +86,11 @@ void CounterSession::Loop() {
 
 void CounterSession::OpenDevices() {
   const uint64_t fresh = used_.load(std::memory_order_acquire) & ~opened_;
+  if (fresh != 0 && opened_ == 0 && want_counters_) {
+    LoadPerfLibraries(*cupti_);
+    library_.guard_exit();
+    if (end_.load(std::memory_order_acquire)) return;
+  }
   for (uint32_t device = 0; device < kMostDevices; ++device) {
     if ((fresh >> device & 1) == 0) continue;
     opened_ |= uint64_t{1} << device;
@@ -105,40 +105,44 @@ void CounterSession::OpenDevices() {
   }
 }
 
-void CounterSession::Turn() {
+int64_t CounterSession::Turn(int64_t now_ns) {
   const bool on = on_.load(std::memory_order_acquire);
   if (on) OpenDevices();
-  const int64_t now_ns = MonotonicNs();
-  if (on && want_clocks_ && opened_ != 0 && now_ns - clocks_read_ns_ >= kClocksNs) {
-    clocks_.Read();
-    clocks_read_ns_ = now_ns;
+  int64_t next_ns = now_ns + kWaitNs;
+  const auto by = [&](int64_t time_ns) { next_ns = time_ns < next_ns ? time_ns : next_ns; };
+  if (on && want_clocks_ && opened_ != 0) {
+    if (now_ns - clocks_read_ns_ >= kClocksNs) {
+      clocks_.Read();
+      clocks_read_ns_ = now_ns;
+    }
+    by(clocks_read_ns_ + kClocksNs);
   }
-  for (uint32_t i = 0; i < device_count_; ++i) {
-    PmDevice& device = *devices_[i];
-    if (on && !device.running())
-      device.Start();
-    else if (on)
-      device.Read();
-    else
-      device.Stop();
-    missed_.fetch_add(device.TakeMissed(), std::memory_order_relaxed);
-  }
-  if (on) SlowDown();
+  if (sampled_ != nullptr && (!on || now_ns >= sampled_->burst_end_ns())) FinishBurst();
+  if (on && sampled_ == nullptr && now_ns >= next_burst_ns_) StartBurst(now_ns);
+  if (sampled_ != nullptr) by(sampled_->burst_end_ns());
+  if (on && sampled_ == nullptr && device_count_ > 0) by(next_burst_ns_);
+  return next_ns;
 }
 
-void CounterSession::SlowDown() {
-  const int64_t now_ns = MonotonicNs(), cpu_ns = ThreadCpuNs();
-  if (now_ns - checked_ns_ < kCheckNs) return;
-  const double share =
-      static_cast<double>(cpu_ns - checked_cpu_ns_) / static_cast<double>(now_ns - checked_ns_);
-  // The first stretch holds the start of CUPTI's libraries.
-  const bool first = checked_ns_ == 0;
-  checked_ns_ = now_ns;
-  checked_cpu_ns_ = cpu_ns;
-  if (first || share < kMostCpuShare) return;
-  for (uint32_t i = 0; i < device_count_; ++i) {
-    if (devices_[i]->running()) devices_[i]->Slow("reading them took over half a core");
+// The devices take turns.
+void CounterSession::StartBurst(int64_t now_ns) {
+  burst_ns_ = now_ns;
+  burst_cpu_ns_ = ThreadCpuNs();
+  for (uint32_t i = 0; i < device_count_ && sampled_ == nullptr; ++i) {
+    PmDevice* device = devices_[next_device_++ % device_count_];
+    if (device->opened() && device->Start()) sampled_ = device;
   }
+  if (sampled_ == nullptr) next_burst_ns_ = now_ns + kWaitNs;
+}
+
+void CounterSession::FinishBurst() {
+  sampled_->Finish();
+  missed_.fetch_add(sampled_->TakeMissed(), std::memory_order_relaxed);
+  sampled_ = nullptr;
+  random_ = random_ * 1664525 + 1013904223;
+  const double spread = 0.75 + 0.5 * static_cast<double>(random_ >> 8) / static_cast<double>(1u << 24);
+  const auto cpu_ns = static_cast<double>(ThreadCpuNs() - burst_cpu_ns_);
+  next_burst_ns_ = burst_ns_ + static_cast<int64_t>(cpu_ns / kMostCpuShare * spread);
 }
 
 }  // namespace nl::capture

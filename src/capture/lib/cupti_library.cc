@@ -127,4 +127,14 @@ bool LoadPmSampling(const CuptiLibrary& library, cupti::pm::Functions& to, char*
   return false;
 }
 
+void LoadPerfLibraries(const CuptiLibrary& library) {
+  const char* slash = std::strrchr(library.path, '/');
+  const int folder = slash == nullptr ? 0 : static_cast<int>(slash + 1 - library.path);
+  for (const char* name : {"libnvperf_host.so", "libnvperf_target.so"}) {
+    char path[sizeof library.path + 32];
+    std::snprintf(path, sizeof path, "%.*s%s", folder, library.path, name);
+    dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+  }
+}
+
 }  // namespace nl::capture

@@ -21,5 +21,8 @@ bool LoadCupti(CuptiLibrary& to);
 // The functions of PM sampling; false: `problem` says what the library lacks.
 bool LoadPmSampling(const CuptiLibrary& library, cupti::pm::Functions& to, char* problem,
                     size_t problem_bytes);
+// Loads what CUPTI loads when PM sampling is first used, from where CUPTI is; nothing of it
+// is used yet. What is not there is left to CUPTI.
+void LoadPerfLibraries(const CuptiLibrary& library);
 
 }  // namespace nl::capture

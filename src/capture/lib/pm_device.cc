@@ -11,14 +11,14 @@ namespace pm = cupti::pm;
 
 namespace {
 
-// A sample of 15 metrics takes some 20 kB in the device's buffer and 35 kB decoded (GH100).
-constexpr size_t kHardwareBufferBytes = 128u << 20;
-constexpr size_t kImageBytes = 16u << 20;
-constexpr uint32_t kLeastImageSamples = 32, kMostImageSamples = 4096;
+// Some 9 kB a sample (15 metrics, GH100): room for three images.
+constexpr size_t kHardwareBufferBytes = 32u << 20;
+constexpr uint64_t kMostRemade = 3;
 constexpr uint16_t kMostIdle = 250;
-// What says that a device works, of the metrics of pm_metrics.cc.
-constexpr const char* kBusy[] = {"sm__cycles_active.avg.pct", "gr__cycles_active.avg.pct",
-                                 "dram__bytes_read"};
+// What says that a device works, of the metrics of pm_metrics.cc. A sampled device's engine
+// is never quite idle, and its own samples cross PCIe.
+constexpr const char* kBusy[] = {"sm__cycles_active.avg.pct", "dram__bytes_read", "dram__bytes_write"};
+constexpr float kIdleBytesPerNs = 1;
 
 constexpr const char* kNotPermitted =
     "hardware counters are not recorded: the driver keeps them for administrators; load it with "
@@ -34,11 +34,16 @@ bool PmDevice::Ok(cupti::Result result, const char* function) {
   }
   const char* why = nullptr;
   if (library_.GetResultString(result, &why) != cupti::kSuccess || why == nullptr) why = "unknown error";
-  char text[256];
-  std::snprintf(text, sizeof text, "hardware counters of device %u: %s gave %s (%d)", device_, function, why,
-                static_cast<int>(result));
-  notes_.Say(MessageLevel::kWarning, text);
+  char text[200];
+  std::snprintf(text, sizeof text, "%s gave %s (%d)", function, why, static_cast<int>(result));
+  Say(MessageLevel::kWarning, text);
   return false;
+}
+
+void PmDevice::Say(MessageLevel level, const char* what) {
+  char text[320];
+  std::snprintf(text, sizeof text, "hardware counters of device %u: %s", device_, what);
+  notes_.Say(level, text);
 }
 
 bool PmDevice::CheckSupport() {
@@ -61,9 +66,9 @@ bool PmDevice::CheckSupport() {
   for (const auto& cause : causes) {
     if (cause.level == pm::kUnsupported || cause.level == pm::kDisabled) why = cause.why;
   }
-  char text[200];
-  std::snprintf(text, sizeof text, "hardware counters of device %u cannot be sampled: %s", device_, why);
-  notes_.Say(MessageLevel::kWarning, text);
+  char text[100];
+  std::snprintf(text, sizeof text, "they cannot be sampled: %s", why);
+  Say(MessageLevel::kWarning, text);
   return false;
 }
 
@@ -80,21 +85,18 @@ bool PmDevice::TakeAvailability() {
 }
 
 bool PmDevice::Choose() {
-  char left_out[220];
-  metrics_ = ChooseMetrics(library_.call, chip_, availability_, left_out, sizeof left_out);
-  char text[320];
+  char left_out[220], text[300];
+  metrics_ = ChooseMetrics(library_.call, chip_, availability_, config_, left_out, sizeof left_out);
   if (left_out[0] != '\0') {
-    std::snprintf(text, sizeof text, "hardware counters of device %u (%s) that are not sampled: %s", device_,
-                  chip_, left_out);
-    notes_.Say(MessageLevel::kInfo, text);
+    std::snprintf(text, sizeof text, "the chip is %s; not sampled: %s", chip_, left_out);
+    Say(MessageLevel::kInfo, text);
   }
   if (metrics_.count == 0) {
-    std::snprintf(text, sizeof text, "hardware counters of device %u: none is known for its chip, %s",
-                  device_, chip_);
-    notes_.Say(MessageLevel::kWarning, text);
+    std::snprintf(text, sizeof text, "none is known for its chip, %s", chip_);
+    Say(MessageLevel::kWarning, text);
     return false;
   }
-  if (!config_.Open(library_.call, chip_, availability_, metrics_)) return Ok(config_.result, config_.failed);
+  if (config_.failed != nullptr) return Ok(config_.result, config_.failed);
   for (size_t what = 0; what < 3; ++what) {
     for (size_t i = 0; i < metrics_.count; ++i) {
       if (std::strstr(metrics_.names[i], kBusy[what]) != nullptr) busy_metrics_[what] = static_cast<int>(i);
@@ -118,6 +120,7 @@ bool PmDevice::Configure() {
   return Ok(library_.call.PmSamplingSetConfig(&set), "cuptiPmSamplingSetConfig");
 }
 
+// CUPTI's object remembers the size it was last asked for: it is asked once.
 bool PmDevice::MakeImage() {
   auto size = pm::Make<pm::GetCounterDataSize>();
   const char* names[kMaxCounters];
@@ -125,15 +128,7 @@ bool PmDevice::MakeImage() {
   size.sampling = sampling_;
   size.metrics = names;
   size.count = metrics_.count;
-  size.max_samples = kLeastImageSamples;
-  if (!Ok(library_.call.PmSamplingGetCounterDataSize(&size), "cuptiPmSamplingGetCounterDataSize"))
-    return false;
-  const size_t each = size.image_bytes / kLeastImageSamples + 1;
-  const size_t fit = kImageBytes / each;
-  image_samples_ = fit < kLeastImageSamples  ? kLeastImageSamples
-                   : fit > kMostImageSamples ? kMostImageSamples
-                                             : static_cast<uint32_t>(fit);
-  size.max_samples = image_samples_;
+  size.max_samples = kImageSamples;
   if (!Ok(library_.call.PmSamplingGetCounterDataSize(&size), "cuptiPmSamplingGetCounterDataSize"))
     return false;
   image_bytes_ = size.image_bytes;
@@ -163,14 +158,8 @@ bool PmDevice::Open(uint32_t device, uint32_t set_id, uint32_t interval_us) {
     return false;
   std::snprintf(chip_, sizeof chip_, "%s", chip.name);
   if (!TakeAvailability() || !Choose()) return false;
-  auto enable = pm::Make<pm::Enable>();
-  enable.device = device;
-  if (!Ok(library_.call.PmSamplingEnable(&enable), "cuptiPmSamplingEnable")) return false;
-  sampling_ = enable.sampling;
-  if (!Configure() || !MakeImage()) {
-    Close();
-    return false;
-  }
+  library_.guard_exit();
+  if (!MakeSampling()) return false;
   set_.entry = {set_id,
                 device,
                 CounterClock::kGpu,
@@ -182,17 +171,65 @@ bool PmDevice::Open(uint32_t device, uint32_t set_id, uint32_t interval_us) {
   return true;
 }
 
-void PmDevice::Start() {
-  if (!opened() || running_) return;
+bool PmDevice::MakeSampling() {
+  auto enable = pm::Make<pm::Enable>();
+  enable.device = device_;
+  if (!Ok(library_.call.PmSamplingEnable(&enable), "cuptiPmSamplingEnable")) return false;
+  sampling_ = enable.sampling;
+  const bool made = Configure() && MakeImage();
+  if (!made) EndSampling();
+  library_.guard_exit();
+  return made;
+}
+
+void PmDevice::EndSampling() {
+  if (sampling_ != nullptr) {
+    auto end = pm::Make<pm::OfObject>();
+    end.sampling = sampling_;
+    Ok(library_.call.PmSamplingDisable(&end), "cuptiPmSamplingDisable");
+  }
+  sampling_ = nullptr;
+  std::free(image_);
+  image_ = nullptr;
+}
+
+bool PmDevice::Start() {
   auto start = pm::Make<pm::OfObject>();
   start.sampling = sampling_;
   last_end_ns_ = 0;
-  if (!Ok(library_.call.PmSamplingStart(&start), "cuptiPmSamplingStart")) return Close();
-  running_ = true;
+  const int64_t from_ns = MonotonicNs();
+  running_ = Ok(library_.call.PmSamplingStart(&start), "cuptiPmSamplingStart");
+  const int64_t now_ns = MonotonicNs();
+  start_stop_ns_ += now_ns - from_ns;
+  burst_end_ns_ = now_ns + int64_t{interval_us_} * 1000 * kBurstSamples;
+  if (first_start_ns_ == 0) first_start_ns_ = now_ns;
+  if (!running_) Close();
+  return running_;
 }
 
-bool PmDevice::DecodeOnce(bool& more, bool& overflowed) {
-  more = false;
+void PmDevice::Finish() {
+  if (!running_) return;
+  auto stop = pm::Make<pm::OfObject>();
+  stop.sampling = sampling_;
+  const int64_t from_ns = MonotonicNs();
+  const bool stopped = Ok(library_.call.PmSamplingStop(&stop), "cuptiPmSamplingStop");
+  last_stop_ns_ = MonotonicNs();
+  start_stop_ns_ += last_stop_ns_ - from_ns;
+  running_ = false;
+  const bool readable = stopped && Decode();
+  PutIdle();
+  if (bursts_++ == 0) library_.guard_exit();
+  if (readable) return;
+  missed_ += kBurstSamples;
+  EndSampling();
+  if (remade_++ == kMostRemade) {
+    Say(MessageLevel::kWarning, "given up");
+    return Close();
+  }
+  if (!MakeSampling()) Close();
+}
+
+bool PmDevice::Decode() {
   const int64_t from_ns = MonotonicNs();
   if (!ClearImage()) return false;
   auto decode = pm::Make<pm::DecodeData>();
@@ -202,34 +239,29 @@ bool PmDevice::DecodeOnce(bool& more, bool& overflowed) {
   const cupti::Result result = library_.call.PmSamplingDecodeData(&decode);
   const int64_t decoded_ns = MonotonicNs();
   decode_ns_ += decoded_ns - from_ns;
-  overflowed = overflowed || decode.overflow != 0 || result == cupti::kErrorOutOfMemory;
-  if (!overflowed && !Ok(result, "cuptiPmSamplingDecodeData")) return false;
-  more = result == cupti::kSuccess && decode.stop_reason == pm::kImageFull;
+  if (decode.overflow != 0 || result == cupti::kErrorOutOfMemory) {
+    Say(MessageLevel::kInfo, "the device's buffer overflowed: begun anew");
+    return false;
+  }
+  if (!Ok(result, "cuptiPmSamplingDecodeData")) return false;
   TakeSamples();
   evaluate_ns_ += MonotonicNs() - decoded_ns;
-  ++rounds_;
-  return true;
-}
-
-void PmDevice::Read() {
-  if (!running_) return;
-  bool more = true, overflowed = false;
-  while (more) {
-    if (!DecodeOnce(more, overflowed)) return Close();
-  }
-  if (overflowed) Slow("its buffer overflowed");
+  if (decode.stop_reason != pm::kImageFull) return true;
+  Say(MessageLevel::kInfo, "more samples than a burst has room for: begun anew");
+  return false;
 }
 
 void PmDevice::TakeSamples() {
   auto info = pm::Make<pm::GetCounterDataInfo>();
   info.image = image_;
   info.image_bytes = image_bytes_;
-  if (library_.call.PmSamplingGetCounterDataInfo(&info) != cupti::kSuccess) return;
-  const size_t count = info.completed < image_samples_ ? info.completed : image_samples_;
-  if (info.populated > info.completed) incomplete_ += info.populated - info.completed;
+  if (!Ok(library_.call.PmSamplingGetCounterDataInfo(&info), "cuptiPmSamplingGetCounterDataInfo")) return;
+  const size_t count = info.completed < kImageSamples ? info.completed : kImageSamples;
   const char* names[kMaxCounters];
   std::memcpy(names, metrics_.names, sizeof names);
-  for (size_t i = 0; i < count; ++i) {
+  // The first of a burst reaches back to the stop before it.
+  if (count > 0) ++left_out_;
+  for (size_t i = 1; i < count; ++i) {
     auto sample = pm::Make<pm::GetSampleInfo>();
     sample.sampling = sampling_;
     sample.image = image_;
@@ -244,38 +276,46 @@ void PmDevice::TakeSamples() {
     evaluate.metrics = names;
     evaluate.count = metrics_.count;
     evaluate.values = values;
-    if (library_.call.PmSamplingCounterDataGetSampleInfo(&sample) != cupti::kSuccess ||
-        library_.call.ProfilerHostEvaluateToGpuValues(&evaluate) != cupti::kSuccess) {
+    if (library_.call.PmSamplingCounterDataGetSampleInfo(&sample) != cupti::kSuccess) {
       ++refused_;
-      continue;
+    } else if (IsUsable(sample)) {
+      if (library_.call.ProfilerHostEvaluateToGpuValues(&evaluate) == cupti::kSuccess)
+        Put(sample, values);
+      else
+        ++refused_;
     }
-    Put(sample, values);
   }
 }
 
-bool PmDevice::IsIdle(const double* values) const {
-  if (busy_metrics_[0] < 0) return false;
-  for (size_t what = 0; what < 2; ++what) {
-    if (busy_metrics_[what] >= 0 && values[busy_metrics_[what]] != 0) return false;
+// The last one or two after a stop last no time.
+bool PmDevice::IsUsable(const pm::GetSampleInfo& sample) {
+  const bool usable = sample.start_ns < sample.end_ns && sample.end_ns < uint64_t{INT64_MAX} &&
+                      sample.end_ns - sample.start_ns < uint64_t{interval_us_} * 4000;
+  if (!usable) ++left_out_;
+  return usable;
+}
+
+bool PmDevice::IsIdle(const CounterReading& reading) const {
+  if (busy_metrics_[0] < 0 || reading.values[busy_metrics_[0]] != 0) return false;
+  float bytes = 0;
+  for (size_t what = 1; what < 3; ++what) {
+    if (busy_metrics_[what] >= 0) bytes += reading.values[busy_metrics_[what]];
   }
-  return true;
+  return bytes < kIdleBytesPerNs * static_cast<float>(reading.entry.end_ns - reading.entry.start_ns);
 }
 
 void PmDevice::Put(const pm::GetSampleInfo& sample, const double* values) {
-  if (sample.end_ns < sample.start_ns || sample.start_ns > uint64_t{INT64_MAX}) {
-    ++refused_;
-    return;
-  }
-  ++samples_;
   const uint64_t interval_ns = uint64_t{interval_us_} * 1000;
-  if (last_end_ns_ != 0 && sample.start_ns > last_end_ns_ + interval_ns * 3 / 2)
+  if (last_end_ns_ != 0 && sample.start_ns > last_end_ns_ + interval_ns / 2)
     missed_ += (sample.start_ns - last_end_ns_ + interval_ns / 2) / interval_ns;
-  if (sample.end_ns > last_end_ns_) last_end_ns_ = sample.end_ns;
+  last_end_ns_ = sample.end_ns;
+  ++samples_;
+  covered_ns_ += static_cast<int64_t>(sample.end_ns - sample.start_ns);
   CounterReading reading;
   reading.entry = {static_cast<int64_t>(sample.start_ns), static_cast<int64_t>(sample.end_ns), set_.entry.id,
                    1, static_cast<uint16_t>(metrics_.count)};
   for (size_t i = 0; i < metrics_.count; ++i) reading.values[i] = static_cast<float>(values[i]);
-  if (!IsIdle(values)) {
+  if (!IsIdle(reading)) {
     PutIdle();
     return queue_.Put(reading);
   }
@@ -298,37 +338,6 @@ void PmDevice::PutIdle() {
   idle_.entry.samples = 0;
 }
 
-void PmDevice::Stop() {
-  if (!running_) return;
-  auto stop = pm::Make<pm::OfObject>();
-  stop.sampling = sampling_;
-  Ok(library_.call.PmSamplingStop(&stop), "cuptiPmSamplingStop");
-  running_ = false;
-  bool more = true, overflowed = false;
-  while (more && DecodeOnce(more, overflowed)) {
-  }
-  PutIdle();
-}
-
-void PmDevice::Slow(const char* why) {
-  const bool was_running = running_;
-  const uint64_t last_end_ns = last_end_ns_;
-  Stop();
-  const uint32_t slower_us = interval_us_ * 2 < kMostIntervalUs ? interval_us_ * 2 : kMostIntervalUs;
-  if (slower_us != interval_us_) {
-    interval_us_ = slower_us;
-    char text[200];
-    std::snprintf(text, sizeof text, "hardware counters of device %u: %s; sampled every %u us from now on",
-                  device_, why, interval_us_);
-    notes_.Say(MessageLevel::kInfo, text);
-    if (!Configure()) return Close();
-    set_.entry.interval_ns = interval_us_ * 1000;
-    queue_.AddSet(set_);
-  }
-  if (was_running) Start();
-  last_end_ns_ = last_end_ns;
-}
-
 uint64_t PmDevice::TakeMissed() {
   const uint64_t missed = missed_ + refused_ - missed_told_;
   missed_told_ += missed;
@@ -336,33 +345,31 @@ uint64_t PmDevice::TakeMissed() {
 }
 
 void PmDevice::Tell() {
+  const auto us = [](int64_t ns) { return static_cast<long long>(ns / 1000); };
+  const int64_t span_ns = last_stop_ns_ - first_start_ns_;
   char text[320];
   std::snprintf(
       text, sizeof text,
-      "hardware counters of device %u: chip %s, %zu metrics every %u us, %zu bytes a sample; %llu "
-      "samples in %llu rounds, %llu missed, %llu incomplete, %llu not evaluated; decoding took %lld us, "
-      "evaluating %lld us",
-      device_, chip_, metrics_.count, interval_us_, image_samples_ > 0 ? image_bytes_ / image_samples_ : 0,
-      static_cast<unsigned long long>(samples_), static_cast<unsigned long long>(rounds_),
-      static_cast<unsigned long long>(missed_), static_cast<unsigned long long>(incomplete_),
-      static_cast<unsigned long long>(refused_), static_cast<long long>(decode_ns_ / 1000),
-      static_cast<long long>(evaluate_ns_ / 1000));
-  notes_.Say(MessageLevel::kInfo, text);
+      "chip %s, %zu metrics every %u us, %zu bytes each; %llu samples in %llu bursts cover %.1f %% of "
+      "%.2f s; %llu missed, %llu left out, %llu not evaluated, begun anew %llu times; start and stop took "
+      "%lld us, decoding %lld us, evaluating %lld us",
+      chip_, metrics_.count, interval_us_, image_bytes_ / kImageSamples,
+      static_cast<unsigned long long>(samples_), static_cast<unsigned long long>(bursts_),
+      span_ns > 0 ? 100.0 * static_cast<double>(covered_ns_) / static_cast<double>(span_ns) : 0.0,
+      static_cast<double>(span_ns) / 1e9, static_cast<unsigned long long>(missed_),
+      static_cast<unsigned long long>(left_out_), static_cast<unsigned long long>(refused_),
+      static_cast<unsigned long long>(remade_), us(start_stop_ns_), us(decode_ns_), us(evaluate_ns_));
+  Say(MessageLevel::kInfo, text);
 }
 
 void PmDevice::Close() {
-  if (running_) Stop();
-  if (sampling_ != nullptr) {
-    Tell();
-    auto end = pm::Make<pm::OfObject>();
-    end.sampling = sampling_;
-    Ok(library_.call.PmSamplingDisable(&end), "cuptiPmSamplingDisable");
-  }
-  sampling_ = nullptr;
+  if (running_) Finish();
+  if (bursts_ > 0) Tell();
+  bursts_ = 0;
+  EndSampling();
   config_.Close();
-  std::free(image_);
   std::free(availability_);
-  image_ = availability_ = nullptr;
+  availability_ = nullptr;
 }
 
 }  // namespace nl::capture

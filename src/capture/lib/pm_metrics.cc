@@ -38,10 +38,10 @@ constexpr Wanted kWantedMetrics[] = {
      {"LTS.TriageCompute.lts__average_t_sector_hit_rate_realtime.pct",
       "LTS.TriageAC.lts__average_t_sector_hit_rate_realtime.pct", "lts__t_sector_hit_rate.pct"}},
     {"L2 sectors", {"lts__t_sectors.sum"}},
-    {"instructions issued",
-     {"TPC.TriageCompute.sm__inst_executed_realtime.avg.pct_of_peak_sustained_elapsed",
-      "SM_A.TriageAC.sm__inst_executed_realtime.avg.pct_of_peak_sustained_elapsed",
-      "sm__inst_executed.avg.pct_of_peak_sustained_elapsed"}},
+    {"SM throughput",
+     {"TriageCompute.sm__throughput.avg.pct_of_peak_sustained_elapsed",
+      "TriageAC.sm__throughput.avg.pct_of_peak_sustained_elapsed",
+      "sm__throughput.avg.pct_of_peak_sustained_elapsed"}},
     {"SM clock", {"gpc__cycles_elapsed.avg"}},
     {"warp instructions",
      {"TPC.TriageCompute.sm__inst_executed_realtime.sum", "SM_A.TriageAC.sm__inst_executed_realtime.sum",
@@ -66,9 +66,15 @@ constexpr size_t kWantedCount = sizeof kWantedMetrics / sizeof kWantedMetrics[0]
 static_assert(kWantedCount <= kMaxCounters);
 
 bool FitsOnePass(const cupti::pm::Functions& call, const char* chip, const uint8_t* availability,
-                 const MetricNames& metrics) {
-  HostConfig config;
+                 const MetricNames& metrics, HostConfig& config) {
   return config.Open(call, chip, availability, metrics) && config.passes() == 1;
+}
+
+// The first name of every counter; most chips of a kind know them all.
+MetricNames FirstNames() {
+  MetricNames first;
+  for (const Wanted& wanted : kWantedMetrics) first.names[first.count++] = wanted.names[0];
+  return first;
 }
 
 }  // namespace
@@ -140,36 +146,31 @@ bool HostConfig::Knows(const char* metric) const {
 }
 
 MetricNames ChooseMetrics(const cupti::pm::Functions& call, const char* chip, const uint8_t* availability,
-                          char* left_out, size_t left_out_bytes) {
-  HostConfig names;
-  MetricNames chosen;
+                          HostConfig& config, char* left_out, size_t left_out_bytes) {
   if (left_out_bytes > 0) left_out[0] = '\0';
-  if (!names.Open(call, chip, availability, {})) return chosen;
-  const char* known[kWantedCount][3] = {};
-  size_t ways[kWantedCount] = {};
-  for (size_t i = 0; i < kWantedCount; ++i) {
-    for (const char* name : kWantedMetrics[i].names) {
-      if (name != nullptr && names.Knows(name)) known[i][ways[i]++] = name;
-    }
-    if (ways[i] > 0) chosen.names[chosen.count++] = known[i][0];
-  }
-  if (chosen.count == kWantedCount && FitsOnePass(call, chip, availability, chosen)) return chosen;
+  MetricNames chosen = FirstNames();
+  if (FitsOnePass(call, chip, availability, chosen, config)) return chosen;
   // Something is missing or too much: one after the other, most wanted first.
   chosen = {};
+  HostConfig names;
+  if (!names.Open(call, chip, availability, {})) return chosen;
   size_t used = 0;
-  for (size_t i = 0; i < kWantedCount; ++i) {
-    bool taken = false;
-    for (size_t way = 0; way < ways[i] && !taken; ++way) {
+  for (const Wanted& wanted : kWantedMetrics) {
+    bool known = false, taken = false;
+    for (const char* name : wanted.names) {
+      if (taken || name == nullptr || !names.Knows(name)) continue;
+      known = true;
       MetricNames more = chosen;
-      more.names[more.count++] = known[i][way];
-      taken = FitsOnePass(call, chip, availability, more);
+      more.names[more.count++] = name;
+      taken = FitsOnePass(call, chip, availability, more, config);
       if (taken) chosen = more;
     }
     if (taken || used >= left_out_bytes) continue;
     const int n = std::snprintf(left_out + used, left_out_bytes - used, "%s%s%s", used > 0 ? ", " : "",
-                                kWantedMetrics[i].what, ways[i] > 0 ? "" : " (unknown to the chip)");
+                                wanted.what, known ? "" : " (unknown to the chip)");
     used += n > 0 ? static_cast<size_t>(n) : 0;
   }
+  if (chosen.count > 0) config.Open(call, chip, availability, chosen);
   return chosen;
 }
 

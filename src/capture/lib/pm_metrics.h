@@ -48,9 +48,9 @@ class HostConfig {
   size_t image_bytes_ = 0, passes_ = 0;
 };
 
-// The most wanted metrics that this chip has and one pass holds; `left_out` (a text) names
-// those that are not among them. Empty when there is none.
+// The most wanted metrics that this chip has and one pass holds, with `config` opened for them;
+// `left_out` (a text) names those that are not among them. Empty when there is none.
 MetricNames ChooseMetrics(const cupti::pm::Functions& call, const char* chip, const uint8_t* availability,
-                          char* left_out, size_t left_out_bytes);
+                          HostConfig& config, char* left_out, size_t left_out_bytes);
 
 }  // namespace nl::capture

@@ -105,7 +105,7 @@ void Recorder::StartGpu() {
   if (gpu_.started() || !gpu_.Start(wanted_, buffer_limit_bytes_, OnCudaReady)) return;
   if (slot_ != nullptr) slot_->has_gpu.store(1, std::memory_order_relaxed);
   counters_.Start(gpu_.library(), (wanted_ & kWantCounters) != 0, (wanted_ & kWantClocks) != 0,
-                  counter_interval_us_);
+                  counter_interval_us_, [] { atexit(OnExit); });
   if (!on_.load(std::memory_order_acquire)) return;
   gpu_.Enable();
   counters_.SetOn(true);
@@ -224,13 +224,13 @@ void Recorder::OnExit() {
 void Recorder::Close() {
   if (closing_.exchange(true, std::memory_order_acq_rel)) return;
   const int64_t give_up_ns = MonotonicNs() + int64_t{kCloseTimeoutMs} * 1'000'000;
+  // First of all: while they are read, nothing else goes on in CUPTI.
+  counters_.End(MonotonicNs() + int64_t{kCountersTimeoutMs} * 1'000'000);
   // Flushes and disables; whoever is switching at this moment must be through with it, or the
   // file would be closed before CUPTI's last buffers are in it.
   Apply(WindowReason::kEnd);
   while (switching_.load(std::memory_order_acquire) && MonotonicNs() < give_up_ns) usleep(200);
   Apply(WindowReason::kEnd);
-  // Before CUDA ends: what was sampled is read through it.
-  counters_.End(MonotonicNs() + int64_t{kCountersTimeoutMs} * 1'000'000);
   finish_.store(true, std::memory_order_release);
   wake_.fetch_add(1, std::memory_order_release);
   WakeAll(wake_);
