@@ -25,7 +25,7 @@ ROUNDS = "600"
 
 
 def workload(rounds):
-    """Copy, matrix product, softmax and tanh, each some hundred microseconds, the same ones in every round."""
+    """Copy, matrix product, softmax, tanh and random numbers, each some hundred microseconds, the same ones in every round."""
     import torch
     torch.manual_seed(0)
     x = torch.rand(256 << 20, device="cuda")
@@ -36,7 +36,7 @@ def workload(rounds):
     product, out = torch.empty_like(a), torch.empty_like(rows)
     torch.cuda.synchronize()
     works = {"copy": lambda: torch.add(x, 1, out=y), "gemm": lambda: torch.mm(a, b, out=product),
-             "softmax": lambda: torch.softmax(rows, 1, out=out), "tanh": lambda: torch.tanh(x, out=y)}
+             "softmax": lambda: torch.softmax(rows, 1, out=out), "tanh": lambda: torch.tanh(x, out=y), "uniform": lambda: out.uniform_()}
     for work in works.values():
         work()
     torch.cuda.synchronize()

@@ -433,7 +433,7 @@ def test_a_program_may_end_at_any_moment_of_sampling():
 
 
 def test_idle_samples_are_one_reading_with_their_number():
-    c = record("launch=1", "sleep=500")
+    c = record("launch=1", "sleep=1000")
     idle = [r for r in c.readings(PM_SAMPLING) if r["values"][SM_ACTIVE] == 0]
     assert len(idle) < 100 and sum(r["samples"] for r in idle) > 1000, (len(idle), sum(r["samples"] for r in idle))
 
@@ -508,7 +508,7 @@ def test_cycles_are_counted_where_time_cannot_be():
 
 
 def test_no_counters_while_recording_is_off():
-    c = record("launch=1", "sleep=200", "recording_off", "sleep=400", "recording_on", "sleep=200")
+    c = record("launch=1", "sleep=400", "recording_off", "sleep=400", "recording_on", "sleep=600")
     off, on = [w["time_ns"] for w in c.of("window")][1:3]
     shift = c.of("clock")[-1]["gpu_ns"] - c.of("clock")[-1]["after_ns"]
     between = [r for r in c.readings(PM_SAMPLING) if off + 50_000_000 < r["start_ns"] - shift and r["end_ns"] - shift < on]

@@ -13,7 +13,7 @@ namespace {
 
 // Some 9 kB a sample (15 metrics, GH100): room for three images.
 constexpr size_t kHardwareBufferBytes = 32u << 20;
-constexpr uint64_t kMostRemade = 3;
+constexpr uint32_t kMostFailed = 3;  // bursts in a row
 constexpr uint16_t kMostIdle = 250;
 // What says that a device works, of the metrics of pm_metrics.cc. A sampled device's engine
 // is never quite idle, and its own samples cross PCIe.
@@ -219,10 +219,12 @@ void PmDevice::Finish() {
   const bool readable = stopped && Decode();
   PutIdle();
   if (bursts_++ == 0) library_.guard_exit();
+  failed_in_a_row_ = readable ? 0 : failed_in_a_row_ + 1;
   if (readable) return;
   missed_ += kBurstSamples;
   EndSampling();
-  if (remade_++ == kMostRemade) {
+  ++remade_;
+  if (failed_in_a_row_ > kMostFailed) {
     Say(MessageLevel::kWarning, "given up");
     return Close();
   }

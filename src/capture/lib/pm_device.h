@@ -75,7 +75,7 @@ class PmDevice {
   const PmLibrary& library_;
   Notes& notes_;
   CounterQueue& queue_;
-  uint32_t device_ = 0, interval_us_ = 0;
+  uint32_t device_ = 0, interval_us_ = 0, failed_in_a_row_ = 0;
   char chip_[32] = {};
   uint8_t* availability_ = nullptr;
   MetricNames metrics_;
