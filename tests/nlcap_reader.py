@@ -7,7 +7,7 @@ MAGIC = 0xC14E4C43
 HEADER = struct.Struct("<IHHIIHHIQII")
 KINDS = {1: "file", 2: "string", 3: "fact", 4: "process", 5: "thread", 6: "clock", 7: "kernel", 8: "memcpy", 9: "memset", 10: "sync",
          11: "api", 12: "memory", 13: "external", 14: "overhead", 15: "device", 16: "context", 17: "range", 18: "frame", 19: "stack",
-         20: "cpu_sample", 21: "counter_sample", 22: "loss", 23: "cost", 24: "message", 25: "window", 26: "graph", 27: "end"}
+         20: "cpu_sample", 21: "counter_sample", 22: "loss", 23: "cost", 24: "message", 25: "window", 26: "graph", 27: "end", 28: "counter_set", 29: "counter_values"}
 # Fields of the records a test looks at, in order; x: not looked at.
 LAYOUTS = {
     "file": ("<HHIIIqqqQ", "format_version alignment writer pid ppid monotonic_ns realtime_ns process_start_ns boot_id_hash"),
@@ -101,11 +101,30 @@ class Capture:
                     self.facts[key] = payload[at + 8 + first:at + 8 + first + second].decode()
                     at += (8 + first + second + 7) // 8 * 8
             return
+        if kind in ("counter_set", "counter_values"):
+            return self.take_counters(kind, payload)
         layout, names = LAYOUTS.get(kind, ("<", ""))
         assert size * count == len(payload), (kind, size, count, len(payload))
         for i in range(count):
             values = struct.unpack_from(layout, payload, i * size)
             self.records.setdefault(kind, []).append(dict(zip(names.split(), values)))
+
+    def take_counters(self, kind, payload):
+        layout, names = {"counter_set": ("<IIIIII", "id device clock source interval_ns count"),
+                         "counter_values": ("<qqIHH", "start_ns end_ns set samples count")}[kind]
+        at = 0
+        while at < len(payload):
+            entry = dict(zip(names.split(), struct.unpack_from(layout, payload, at)))
+            behind = struct.unpack_from(f"<{entry['count']}{'I' if kind == 'counter_set' else 'f'}", payload, at + 24)
+            entry["names" if kind == "counter_set" else "values"] = behind
+            self.records.setdefault(kind, []).append(entry)
+            at += (24 + 4 * entry["count"] + 7) // 8 * 8
+
+    def readings(self, source):
+        """Readings of the sets of one source (1 PM sampling, 2 NVML), values by name."""
+        sets = {s["id"]: s for s in self.of("counter_set") if s["source"] == source}
+        return [dict(r, values=dict(zip((self.strings[n] for n in sets[r["set"]]["names"]), r["values"])))
+                for r in self.of("counter_values") if r["set"] in sets]
 
     def of(self, kind):
         return self.records.get(kind, [])

@@ -5,6 +5,10 @@
   kernel start_ns=5 end_ns=9 name="k"  a record; a quoted value is a text, its number goes into the field
   fact host.os some text               a fact
   stack id=1 frames=1,2                a stack
+  counter_set id=1 device=0 clock=1 source=1 interval_ns=100000 names="a|b"
+                                       counters that are read together
+  counter_values set=1 start_ns=5 end_ns=9 samples=1 values=1.5,nan
+                                       one reading of them
   unknown kind=99                      a chunk of a kind nobody knows
   chunk                                what follows goes into chunks of its own
 Lines that begin with # say something to the reader.
@@ -15,6 +19,7 @@ import struct
 from nlcap_reader import HEADER, KINDS, LAYOUTS, MAGIC, crc32c
 
 NUMBERS = {name: number for number, name in KINDS.items()}
+VARIABLE = ("string", "fact", "stack", "counter_set", "counter_values")
 FIELD = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|\S+)')
 
 
@@ -51,7 +56,7 @@ class File:
         order = sorted({k for k, _ in self.pending}, key=lambda k: NUMBERS.get(k, 99))
         for kind in order:
             records = [data for k, data in self.pending if k == kind]
-            size = 0 if kind in ("string", "fact", "stack") else len(records[0])
+            size = 0 if kind in VARIABLE else len(records[0])
             self.chunk(NUMBERS[kind], b"".join(records), len(records), size)
         self.pending = []
 
@@ -90,6 +95,16 @@ def files_of(text):
             fields = dict(FIELD.findall(rest))
             frames = [int(f) for f in fields["frames"].split(",")]
             file.pending.append(("stack", padded(struct.pack(f"<II{len(frames)}I", int(fields["id"]), len(frames), *frames))))
+        elif kind == "counter_set":
+            fields = dict(FIELD.findall(rest))
+            names = [file.number(n) for n in fields["names"].strip('"').split("|")]
+            head = (int(fields.get(f, 0)) for f in "id device clock source interval_ns".split())
+            file.pending.append((kind, padded(struct.pack(f"<6I{len(names)}I", *head, len(names), *names))))
+        elif kind == "counter_values":
+            fields = dict(FIELD.findall(rest))
+            values = [float(v) for v in fields["values"].split(",")]
+            head = (int(fields.get(f, 1)) for f in "start_ns end_ns set samples".split())
+            file.pending.append((kind, padded(struct.pack(f"<qqIHH{len(values)}f", *head, len(values), *values))))
         elif kind == "unknown":
             file.flush()
             file.chunk(int(dict(FIELD.findall(rest))["kind"]), b"12345678", 1, 8)

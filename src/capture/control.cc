@@ -94,7 +94,7 @@ bool ControlPage::Create(const char* directory) {
   block_->wanted = kWantDefault;
   block_->buffer_bytes = 256u << 20;
   block_->clock_interval_ms = 250;
-  block_->counter_interval_us = 20;
+  block_->counter_interval_us = kCounterIntervalUs;
   block_->recording.store(1, std::memory_order_relaxed);
   block_->epoch.store(1, std::memory_order_release);
   std::memcpy(block_->magic, kMagic, sizeof kMagic);

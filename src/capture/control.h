@@ -25,6 +25,7 @@ inline constexpr char kDirectoryVariable[] = "NEUROLENS_CAPTURE_DIR";
 inline constexpr char kWantedVariable[] = "NEUROLENS_CAPTURE";
 // Path of libcupti to load first, and of the library itself for the Python package.
 inline constexpr char kCuptiVariable[] = "NEUROLENS_CUPTI";
+inline constexpr char kNvmlVariable[] = "NEUROLENS_NVML";  // and of libnvidia-ml
 inline constexpr char kLibraryVariable[] = "NEUROLENS_CAPTURE_LIBRARY";
 inline constexpr char kControlFile[] = "control";
 inline constexpr char kLauncherFile[] = "launcher.nlc";
@@ -78,6 +79,9 @@ struct ProcessSlot {
   char message[128];  // for people; written once, before state is kFailed or kRecording
 };
 static_assert(sizeof(ProcessSlot) == 248);
+
+// Between two samples of hardware counters, unless the launcher says otherwise.
+inline constexpr uint32_t kCounterIntervalUs = 100;
 
 inline constexpr uint32_t kControlVersion = 1;
 inline constexpr uint32_t kProcessSlots = 240;

@@ -24,6 +24,9 @@ void RecordParams::Bind(ParamBinder& b) {
   b.Add("delay", delay, "Seconds before the recording begins").Range(0, 1e7);
   b.Add("capture_range", capture_range,
         "Record only inside ranges of this name (nvtx:LABEL), or between start and stop calls (api)");
+  b.Add("counter_interval_us", counter_interval_us,
+        "Time between two samples of hardware counters, in microseconds")
+      .Range(5, 1000);
   b.Add("buffer_mb", buffer_mb, "Memory for buffers in each recorded process, in MiB").Range(1, 1 << 20);
   b.Add("spill", spill, "Folder to write to while the program runs").Path().LocalOnly();
   b.Add("rate", rate, "Samples per second of each thread").Range(1, 10000);
@@ -45,6 +48,7 @@ Result<capture::LaunchOptions> RecordParams::Options() const {
   o.duration_s = duration;
   o.capture_range = capture_range;
   o.buffer_mb = buffer_mb;
+  o.counter_interval_us = counter_interval_us;
   o.sample_rate_hz = static_cast<int>(rate);
   o.version = std::string(kVersion);
   std::string why;

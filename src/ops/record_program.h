@@ -17,7 +17,7 @@ struct RecordParams {
   bool live = false;
   std::string capture_range, spill, out;
   double duration = 0, delay = 0;
-  int64_t buffer_mb = 256, rate = 200;
+  int64_t buffer_mb = 256, rate = 200, counter_interval_us = 100;
 
   void Bind(ParamBinder& binder);
   Result<capture::LaunchOptions> Options() const;

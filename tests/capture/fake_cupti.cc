@@ -14,10 +14,14 @@
 #include <unistd.h>
 
 #include "capture/lib/cupti_types.h"
+#include "fake_device.h"
 
 namespace {
 
 using namespace nl::capture::cupti;
+using fake::GpuNs;
+using fake::Is;
+using fake::Option;
 
 // Calls by their number in this library.
 struct ApiName {
@@ -42,6 +46,10 @@ enum RuntimeId : uint32_t {
 struct Record {
   std::string bytes;
 };
+struct Ran {
+  int64_t start_ns, end_ns;
+  bool is_gemm;
+};
 
 struct Fake {
   std::mutex mutex;
@@ -52,6 +60,7 @@ struct Fake {
   bool enabled[64] = {};
   bool left_out[2][16] = {};
   std::vector<Record> records;
+  std::vector<Ran> ran;
   uint32_t correlation = 0;
   uint64_t sync_id = 0;
   int64_t gpu_free_ns = 0;
@@ -61,7 +70,10 @@ Fake& Get() {
   return *fake;
 }
 
-// Value of a word of FAKE_CUPTI: -1 not given, 0 or its number.
+}  // namespace
+
+namespace fake {
+
 int64_t Option(std::string_view word) {
   const char* all = std::getenv("FAKE_CUPTI");
   std::string_view rest = all == nullptr ? "" : all;
@@ -75,7 +87,6 @@ int64_t Option(std::string_view word) {
   }
   return -1;
 }
-bool Is(std::string_view word) { return Option(word) >= 0; }
 
 // An hour ahead of the host's clock, and maybe too fast.
 int64_t GpuNs() {
@@ -86,6 +97,21 @@ int64_t GpuNs() {
   return host_ns + 3'600'000'000'000 +
          (ppm > 0 ? static_cast<int64_t>(static_cast<double>(host_ns) * 1e-6 * static_cast<double>(ppm)) : 0);
 }
+
+Busy BusyIn(int64_t start_ns, int64_t end_ns) {
+  Busy busy;
+  const std::lock_guard lock(Get().mutex);
+  for (const Ran& ran : Get().ran) {
+    const int64_t from_ns = ran.start_ns > start_ns ? ran.start_ns : start_ns;
+    const int64_t to_ns = ran.end_ns < end_ns ? ran.end_ns : end_ns;
+    if (to_ns > from_ns) (ran.is_gemm ? busy.gemm_ns : busy.other_ns) += to_ns - from_ns;
+  }
+  return busy;
+}
+
+}  // namespace fake
+
+namespace {
 
 template <class T>
 void Put(const T& record, size_t bytes = sizeof(T)) {
@@ -143,6 +169,11 @@ const char* LongName() {
 
 void PutKernel(const char* name, uint32_t stream, int64_t start_ns, int64_t duration_ns, uint32_t correlation,
                uint32_t graph_id, uint64_t node) {
+  {
+    const std::lock_guard lock(Get().mutex);
+    if (Get().ran.size() < 10'000)
+      Get().ran.push_back({start_ns, start_ns + duration_ns, std::strstr(name, "gemm") != nullptr});
+  }
   if (!Enabled(kConcurrentKernel)) return;
   Kernel k{};
   k.kind = kConcurrentKernel;

@@ -15,6 +15,15 @@
 //   refuse=KIND    that kind cannot be enabled
 //   drift=PPM      the GPU clock runs that much too fast
 //   nofilter       has no functions to leave out single calls
+// and of PM sampling (fake_pm.cc):
+//   pm_unsupported pm_denied pm_denied_late pm_busy     cannot be had: the device, the rights (asked
+//                  at once, or only when it begins), another tool
+//   pm_unknown     has no L2 hit rate;  pm_nothing: no metric at all
+//   pm_fit=N       one pass holds N metrics
+//   pm_sysclk      only counts cycles
+//   pm_overflow=N  the Nth reading finds that the buffer has overflowed
+//   pm_broken=N    readings fail after the Nth
+//   pm_gap=N       after N samples, three are missing
 // Thread rule: the fake_ functions from any thread.
 
 #include <cstdint>

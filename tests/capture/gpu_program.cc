@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program to be recorded. It loads the injection libraries as the CUDA driver and NVTX
 // would, and does what its arguments say, in order:
+//   long=N             N kernels of 200 us
 //   launch=N graph=N copy=N memset=N malloc=N question=N sync    work, on the fake CUPTI
 //   push=LABEL pop start=LABEL end mark=LABEL domain=NAME        NVTX
 //   threads=N          N threads push and pop a range 100 times each
@@ -231,13 +232,14 @@ bool DoWork(std::string_view what, int64_t number) {
   static const char* const kNames[] = {"_Z4gemmPfS_S_i", "_ZN2at6native10vectorizedILi4EEEvv"};
   for (int64_t i = 0; i < number; ++i) {
     if (what == "launch") Cuda().launch(kNames[i % 2], 7, 10'000);
+    if (what == "long") Cuda().launch(kNames[i % 2], 7, 200'000);
     if (what == "graph") Cuda().graph_launch("_Z5graphv", 4, 2'000);
     if (what == "copy") Cuda().memcpy(i % 2 == 0 ? 1 : 2, 4096, i % 4 == 0);
     if (what == "memset") Cuda().memset(512);
     if (what == "malloc") Cuda().malloc(1 << 20);
     if (what == "question") Cuda().question();
   }
-  for (const char* known : {"launch", "graph", "copy", "memset", "malloc", "question"}) {
+  for (const char* known : {"launch", "long", "graph", "copy", "memset", "malloc", "question"}) {
     if (what == known) return true;
   }
   return false;

@@ -21,11 +21,14 @@ from nlcap_reader import captures  # noqa: E402
 BUILD = pathlib.Path(os.environ.get("NEUROLENS_BIN", str(ROOT / "build/release/neurolens"))).parent
 LIBRARY = BUILD / "libneurolens_capture.so"
 FAKE = BUILD / "capture_tests/libfake_cupti.so"
+FAKE_NVML = BUILD / "capture_tests/libfake_nvml.so"
 PROGRAM = BUILD / "capture_tests/gpu_program"
 # ControlBlock of src/capture/control.h.
 PAGE_BYTES, EPOCH_AT, SLOTS_AT, SLOT_BYTES, SLOTS = 184 + 16 + 240 * 248, 184, 200, 248, 240
 DEFAULT_WANTED = 0x7FF
-(CUPTI_DROPPED, CUPTI_UNKNOWN, BUFFER_LIMIT, RING_FULL, STRING_CUT, DISK_FULL) = (1, 2, 3, 4, 7, 8)
+(CUPTI_DROPPED, CUPTI_UNKNOWN, BUFFER_LIMIT, RING_FULL, STRING_CUT, DISK_FULL, COUNTERS_MISSED) = (1, 2, 3, 4, 7, 8, 12)
+PM_SAMPLING, NVML = 1, 2
+SM_ACTIVE = "TPC.TriageCompute.sm__cycles_active.avg.pct_of_peak_sustained_elapsed"
 PUSH, POP, START, END, MARK = 1, 2, 3, 4, 5
 WAIT_S = 120
 
@@ -33,9 +36,9 @@ WAIT_S = 120
 class Page:
     """The control page, as the launcher makes it."""
 
-    def __init__(self, directory, buffer_bytes=256 << 20, start_off=0, capture_range="", wanted=DEFAULT_WANTED):
+    def __init__(self, directory, buffer_bytes=256 << 20, start_off=0, capture_range="", wanted=DEFAULT_WANTED, counter_interval_us=100):
         self.path = pathlib.Path(directory) / "control"
-        head = struct.pack("<8sIIIIQQIIII128s", b"NLCTL\0\0\1", 1, PAGE_BYTES, os.getpid(), SLOTS, wanted, buffer_bytes, 250, 20, 0,
+        head = struct.pack("<8sIIIIQQIIII128s", b"NLCTL\0\0\1", 1, PAGE_BYTES, os.getpid(), SLOTS, wanted, buffer_bytes, 250, counter_interval_us, 0,
                            start_off, capture_range.encode())
         commands = struct.pack("<IIII", 1, 1, 0, 0)
         self.path.write_bytes((head + commands).ljust(PAGE_BYTES, b"\0"))
@@ -57,7 +60,7 @@ class Page:
 def environment(directory, fake=""):
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("NEUROLENS_CAPTURE", "CUDA_INJECTION", "NVTX_INJECTION"))}
     return {**clean, "NEUROLENS_CAPTURE_DIR": str(directory), "CUDA_INJECTION64_PATH": str(LIBRARY),
-            "NVTX_INJECTION64_PATH": str(LIBRARY), "NEUROLENS_CUPTI": str(FAKE), "FAKE_CUPTI": fake}
+            "NVTX_INJECTION64_PATH": str(LIBRARY), "NEUROLENS_CUPTI": str(FAKE), "NEUROLENS_NVML": str(FAKE_NVML), "FAKE_CUPTI": fake}
 
 
 @contextlib.contextmanager
@@ -373,6 +376,163 @@ def test_context_destroy_flushes():
     assert len(record("launch=5", "destroy", "launch=5").of("kernel")) == 10
 
 
+def messages(capture):
+    return [capture.text(m, "text") for m in capture.of("message")]
+
+
+def sampled(c):
+    return [r for r in c.readings(PM_SAMPLING) if r["values"][SM_ACTIVE] > 0]
+
+
+def bursts(c, most_gap_ns=50_000):
+    """Readings of PM sampling, in runs that follow one another without a gap."""
+    found = []
+    for r in c.readings(PM_SAMPLING):
+        if not found or r["start_ns"] - found[-1][-1]["end_ns"] > most_gap_ns:
+            found.append([])
+        found[-1].append(r)
+    return found
+
+
+def test_counters_are_sampled_while_kernels_run():
+    c = record("launch=1", "sleep=300", "long=1000", "sleep=300")
+    counters = c.of("counter_set")
+    assert [s["source"] for s in counters] == [NVML, PM_SAMPLING] and counters[1]["interval_ns"] == 100_000, counters
+    kernels = sorted((k for k in c.of("kernel") if k["end_ns"] - k["start_ns"] == 200_000), key=lambda k: k["start_ns"])
+    inside = [(r, i) for r in sampled(c) for i, k in enumerate(kernels) if k["start_ns"] <= r["start_ns"] and r["end_ns"] <= k["end_ns"]]
+    # 1,000 kernels of 200 us, each with at least one sample of 100 us wholly in it where it was sampled.
+    assert len(inside) > 300, len(inside)
+    for r, i in inside:
+        assert r["values"][SM_ACTIVE] == 100 and r["values"]["dram__bytes_read.sum"] == (2, 4)[i % 2] * 100_000, (i, r)
+    assert c.lost() == 0, c.of("loss")
+
+
+def test_a_burst_has_no_gap_and_begins_with_a_sample_of_its_own_time():
+    c = record("launch=1", "sleep=600")
+    found = bursts(c)
+    assert len(found) >= 3, len(found)
+    assert all(r["end_ns"] - r["start_ns"] == r["samples"] * 100_000 for b in found for r in b)
+    # Room for a burst that is ended late, and no more.
+    assert all(50 <= sum(r["samples"] for r in b) <= 640 for b in found[:-1]), [sum(r["samples"] for r in b) for b in found]
+
+
+def test_reading_counters_takes_a_tenth_of_a_core():
+    c = record("launch=1", "sleep=3000", fake="pm_cost=100")
+    taken = sum(r["samples"] for r in c.readings(PM_SAMPLING))
+    span_s = (c.readings(PM_SAMPLING)[-1]["end_ns"] - c.readings(PM_SAMPLING)[0]["start_ns"]) / 1e9
+    # 100 us of CPU time each, and less than that for all the rest.
+    assert 0.04 <= taken * 100e-6 / span_s <= 0.125, (taken, span_s)
+    assert len(bursts(c)) >= 5 and c.lost(COUNTERS_MISSED) == 0
+
+
+def test_an_interval_that_is_asked_for_is_kept():
+    with folder() as directory:
+        Page(directory, counter_interval_us=20)
+        assert run(directory, "launch=1", "sleep=300", fake="pm_cost=50").returncode == 0
+        c = captures(directory)[0]
+        assert [s["interval_ns"] for s in c.of("counter_set") if s["source"] == PM_SAMPLING] == [20_000]
+        assert all(r["end_ns"] - r["start_ns"] == 20_000 * r["samples"] for r in c.readings(PM_SAMPLING)) and c.readings(PM_SAMPLING)
+
+
+def test_a_program_may_end_at_any_moment_of_sampling():
+    for ms in (0, 1, 3, 8, 15, 25, 60, 110):
+        record("launch=3", f"sleep={ms}", fake="pm_cost=20")
+
+
+def test_idle_samples_are_one_reading_with_their_number():
+    c = record("launch=1", "sleep=1000")
+    idle = [r for r in c.readings(PM_SAMPLING) if r["values"][SM_ACTIVE] == 0]
+    assert len(idle) < 100 and sum(r["samples"] for r in idle) > 1000, (len(idle), sum(r["samples"] for r in idle))
+
+
+def test_clocks_are_read():
+    c = record("launch=1", "sleep=450")
+    values = [r["values"] for r in c.readings(NVML)]
+    assert 3 <= len(values) <= 8, len(values)
+    assert values[0] == {"sm_clock_mhz": 1755, "memory_clock_mhz": 2619, "power_w": 310.5, "temperature_c": 41, "clock_limit_reasons": 4}, values[0]
+    assert all(0 < r["start_ns"] == r["end_ns"] < 2**62 for r in c.readings(NVML))
+
+
+def test_clocks_that_cannot_be_read_are_not_made_up():
+    os.environ["FAKE_NVML"] = "poor"
+    try:
+        c = record("launch=1", "sleep=250")
+        assert c.readings(NVML)[0]["values"]["sm_clock_mhz"] == 1755
+        assert all(v != v for n, v in c.readings(NVML)[0]["values"].items() if n != "sm_clock_mhz")
+        os.environ["FAKE_NVML"] = "broken"
+        c = record("launch=1", "sleep=50")
+        assert not c.readings(NVML) and any("nvmlInit failed" in m for m in messages(c)), messages(c)
+    finally:
+        del os.environ["FAKE_NVML"]
+
+
+def test_counters_that_cannot_be_had_are_said_once_and_the_rest_recorded():
+    for fake, why in (("pm_unsupported", "its architecture"), ("pm_denied", "NVreg_RestrictProfilingToAdminUsers=0"),
+                      ("pm_denied_late", "NVreg_RestrictProfilingToAdminUsers=0"), ("pm_busy", "cuptiPmSamplingEnable gave"),
+                      ("pm_nothing", "none is known")):
+        c = record("launch=5", "sleep=100", "launch=5", fake=fake)
+        told = [m for m in messages(c) if "hardware counters" in m and "not sampled" not in m]
+        assert len(told) == 1 and why in told[0], (fake, told)
+        assert len(c.of("kernel")) == 10 and c.readings(NVML) and not c.readings(PM_SAMPLING), fake
+
+
+def test_metrics_a_chip_lacks_are_left_out_and_told():
+    c = record("launch=1", "sleep=100", fake="pm_unknown")
+    assert any("L2 hit rate (unknown to the chip)" in m for m in messages(c)), messages(c)
+    values = c.readings(PM_SAMPLING)[0]["values"]
+    assert len(values) == 14 and not any("hit_rate" in n for n in values), values
+
+
+def test_what_one_pass_does_not_hold_is_left_out_least_wanted_first():
+    c = record("launch=1", "sleep=100", fake="pm_fit=4")
+    names = list(c.readings(PM_SAMPLING)[0]["values"])
+    assert len(names) == 4 and names[:3] == [SM_ACTIVE, "dram__bytes_read.sum", "dram__bytes_write.sum"], names
+    assert any("not sampled: tensor pipes active" in m for m in messages(c)), messages(c)
+
+
+def test_counters_begin_anew_after_an_overflow():
+    for fake, why in (("pm_overflow=2", "buffer overflowed"), ("pm_full=2", "more samples than a burst has room for")):
+        c = record("launch=1", "sleep=500", fake=fake)
+        assert sum(why in m for m in messages(c)) == 1, messages(c)
+        assert c.lost(COUNTERS_MISSED) == 200 and len(bursts(c)) >= 3, (fake, c.of("loss"), len(bursts(c)))
+
+
+def test_missing_samples_are_counted():
+    c = record("launch=1", "sleep=500", fake="pm_gap=50")
+    taken = sum(r["samples"] for r in c.readings(PM_SAMPLING))
+    assert 0.7 * taken * 3 / 49 <= c.lost(COUNTERS_MISSED) <= 1.3 * taken * 3 / 49, (taken, c.lost(COUNTERS_MISSED))
+
+
+def test_a_reading_that_always_fails_ends_the_counters_only():
+    c = record("launch=5", "sleep=500", "launch=5", fake="pm_broken=2")
+    assert 1 <= sum("cuptiPmSamplingDecodeData gave" in m for m in messages(c)) <= 4, messages(c)
+    assert any(m.endswith("given up") for m in messages(c)), messages(c)
+    assert c.readings(PM_SAMPLING) and len(c.of("kernel")) == 10 and len(c.readings(NVML)) >= 2
+
+
+def test_cycles_are_counted_where_time_cannot_be():
+    assert record("launch=1", "sleep=100", fake="pm_sysclk").readings(PM_SAMPLING)
+
+
+def test_no_counters_while_recording_is_off():
+    c = record("launch=1", "sleep=400", "recording_off", "sleep=400", "recording_on", "sleep=600")
+    off, on = [w["time_ns"] for w in c.of("window")][1:3]
+    shift = c.of("clock")[-1]["gpu_ns"] - c.of("clock")[-1]["after_ns"]
+    between = [r for r in c.readings(PM_SAMPLING) if off + 50_000_000 < r["start_ns"] - shift and r["end_ns"] - shift < on]
+    assert not between, len(between)
+    assert any(r["start_ns"] - shift > on for r in c.readings(PM_SAMPLING))
+    assert not [r for r in c.readings(NVML) if off + 50_000_000 < r["start_ns"] < on - 10_000_000]
+    assert c.lost(COUNTERS_MISSED) == 0
+
+
+def test_counters_are_not_touched_when_not_wanted():
+    with folder() as directory:
+        Page(directory, wanted=DEFAULT_WANTED & ~(1 << 5) & ~(1 << 6))
+        assert run(directory, "launch=5", "sleep=100", fake="pm_denied").returncode == 0
+        c = captures(directory)[0]
+        assert not c.of("counter_set") and not c.of("message") and len(c.of("kernel")) == 5
+
+
 def test_cut_files_are_read_to_the_last_whole_chunk():
     with folder() as directory:
         assert run(directory, "push=x", "launch=50", "pop").returncode == 0
@@ -397,7 +557,7 @@ def test_only_the_entry_points_are_visible():
 
 def main():
     wanted = sys.argv[1] if len(sys.argv) > 1 else ""
-    missing = [p.name for p in (LIBRARY, FAKE, PROGRAM) if not p.exists()]
+    missing = [p.name for p in (LIBRARY, FAKE, FAKE_NVML, PROGRAM) if not p.exists()]
     tests = {n[len("test_"):]: f for n, f in globals().items() if n.startswith("test_") and wanted in n}
     for name, test in tests.items():
         if missing:

@@ -67,7 +67,9 @@ constexpr uint16_t RecordBytes(ChunkKind kind) {
     case ChunkKind::kEnd: return sizeof(EndRecord);
     case ChunkKind::kString:
     case ChunkKind::kFact:
-    case ChunkKind::kStack: return 0;
+    case ChunkKind::kStack:
+    case ChunkKind::kCounterSet:
+    case ChunkKind::kCounterValues: return 0;
   }
   return 0;
 }

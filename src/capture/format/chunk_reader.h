@@ -105,4 +105,22 @@ bool ForEachStack(const Chunk& chunk, Each&& each) {
   return rest.empty();
 }
 
+// Counter sets and readings: an entry and `count` words of four bytes behind it.
+template <class Entry, class Word, class Each>  // each(const Entry&, const Word* words)
+bool ForEachCounterEntry(const Chunk& chunk, Each&& each) {
+  std::string_view rest = chunk.payload;
+  while (rest.size() >= sizeof(Entry)) {
+    Entry entry;
+    std::memcpy(&entry, rest.data(), sizeof entry);
+    if (entry.count > kMaxCounters) return false;
+    Word words[kMaxCounters] = {};
+    const size_t bytes = PaddedBytes(sizeof entry + entry.count * sizeof(Word));
+    if (bytes > rest.size()) return false;
+    std::memcpy(words, rest.data() + sizeof entry, entry.count * sizeof(Word));
+    each(entry, static_cast<const Word*>(words));
+    rest.remove_prefix(bytes);
+  }
+  return rest.empty();
+}
+
 }  // namespace nl::capture

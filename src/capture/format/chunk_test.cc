@@ -251,5 +251,38 @@ TEST(StringTable, RefusesBeyondItsLimit) {
   EXPECT_FALSE(added);
 }
 
+TEST_F(ChunkTest, CounterReadingsComeBackAsWritten) {
+  ChunkWriter writer;
+  ASSERT_TRUE(writer.Open(Path("c.nlc").c_str(), WriterKind::kLibrary));
+  const uint32_t names[3] = {writer.String("a"), writer.String("b"), writer.String("c")};
+  writer.AddCounterSet({7, 0, CounterClock::kGpu, CounterSource::kPmSampling, 20'000, 3}, names);
+  const float values[3] = {1.5f, -2, 3e30f};
+  for (int64_t i = 0; i < 5000; ++i) writer.AddCounterValues({i * 20, i * 20 + 20, 7, 1, 3}, values);
+  writer.Close();
+  const std::string bytes = Bytes(Path("c.nlc"));
+  ChunkReader reader(bytes);
+  size_t sets = 0, readings = 0;
+  for (Chunk chunk; reader.Next(chunk) == ChunkReader::Step::kChunk;) {
+    if (chunk.header.kind == ChunkKind::kCounterSet) {
+      EXPECT_TRUE((ForEachCounterEntry<CounterSetEntry, uint32_t>(
+          chunk, [&](const CounterSetEntry& set, const uint32_t* words) {
+            ++sets;
+            EXPECT_EQ(set.id, 7u);
+            EXPECT_EQ(words[2], names[2]);
+          })));
+    }
+    if (chunk.header.kind != ChunkKind::kCounterValues) continue;
+    EXPECT_TRUE((ForEachCounterEntry<CounterValuesEntry, float>(
+        chunk, [&](const CounterValuesEntry& reading, const float* words) {
+          EXPECT_EQ(reading.start_ns, static_cast<int64_t>(readings++) * 20);
+          EXPECT_EQ(words[2], 3e30f);
+        })));
+    chunk.payload.remove_suffix(8);  // ends inside the last one
+    EXPECT_FALSE((ForEachCounterEntry<CounterValuesEntry, float>(chunk, [](const auto&, const float*) {})));
+  }
+  EXPECT_EQ(sets, 1u);
+  EXPECT_EQ(readings, 5000u);
+}
+
 }  // namespace
 }  // namespace nl::capture

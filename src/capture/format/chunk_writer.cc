@@ -133,6 +133,14 @@ void ChunkWriter::AddStack(uint32_t id, const uint32_t* frames, uint32_t count) 
   AddBytes(ChunkKind::kStack, &entry, sizeof entry, frames, count * sizeof(uint32_t));
 }
 
+void ChunkWriter::AddCounterSet(const CounterSetEntry& set, const uint32_t* names) {
+  AddBytes(ChunkKind::kCounterSet, &set, sizeof set, names, set.count * sizeof(uint32_t));
+}
+
+void ChunkWriter::AddCounterValues(const CounterValuesEntry& reading, const float* values) {
+  AddBytes(ChunkKind::kCounterValues, &reading, sizeof reading, values, reading.count * sizeof(float));
+}
+
 uint32_t ChunkWriter::String(std::string_view text) {
   if (text.size() > kMaxStringBytes) {
     text = text.substr(0, kMaxStringBytes);

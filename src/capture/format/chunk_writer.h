@@ -40,6 +40,9 @@ class ChunkWriter {
   }
   void AddFact(std::string_view key, std::string_view value);
   void AddStack(uint32_t id, const uint32_t* frames, uint32_t count);
+  // `count` of the entry says how many names or values follow.
+  void AddCounterSet(const CounterSetEntry& set, const uint32_t* names);
+  void AddCounterValues(const CounterValuesEntry& reading, const float* values);
 
   // The number of a text, written before it is first used. Cut at kMaxStringBytes; 0 when
   // the memory for texts is used up. Both are counted.

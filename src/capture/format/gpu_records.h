@@ -170,4 +170,29 @@ struct CounterSampleRecord {
 };
 static_assert(sizeof(CounterSampleRecord) == 40);
 
+enum class CounterSource : uint32_t { kPmSampling = 1, kNvml = 2, kLauncher = 3 };
+inline constexpr uint32_t kMaxCounters = 32;  // in one set
+
+// Counters that are read together: followed by `count` string numbers, padded to 8. A set of
+// the same id comes again when its interval changes.
+struct CounterSetEntry {
+  uint32_t id;      // 1, 2, ... per file
+  uint32_t device;  // kNoDevice: of the machine
+  CounterClock clock;
+  CounterSource source;
+  uint32_t interval_ns;  // between two readings, as asked for; 0: not regular
+  uint32_t count;        // at most kMaxCounters
+};
+static_assert(sizeof(CounterSetEntry) == 24);
+
+// One reading of all counters of a set: followed by `count` 32-bit floats in the order of the
+// set, NaN where there was none, padded to 8.
+struct CounterValuesEntry {
+  int64_t start_ns, end_ns;  // on the clock of the set; equal: an instant
+  uint32_t set;
+  uint16_t samples;  // of the hardware in it: more than 1 where the device did nothing
+  uint16_t count;
+};
+static_assert(sizeof(CounterValuesEntry) == 24);
+
 }  // namespace nl::capture

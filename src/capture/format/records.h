@@ -47,8 +47,10 @@ enum class ChunkKind : uint16_t {
   kWindow = 25,         // WindowRecord
   kGraph = 26,          // GraphRecord
   kEnd = 27,            // EndRecord; last chunk of a file that was closed in order
+  kCounterSet = 28,     // CounterSetEntry + names, variable
+  kCounterValues = 29,  // CounterValuesEntry + values, variable
 };
-inline constexpr uint16_t kLastChunkKind = 27;
+inline constexpr uint16_t kLastChunkKind = 29;
 
 enum class WriterKind : uint32_t { kLibrary = 1, kLauncher = 2 };
 
@@ -152,7 +154,7 @@ static_assert(sizeof(LossRecord) == 24);
 struct CostRecord {
   int64_t time_ns;  // monotonic
   int64_t in_program_ns;
-  int64_t in_writer_ns;    // CPU time of the writer thread
+  int64_t in_writer_ns;    // CPU time of the writer thread and of the one that reads counters
   uint64_t program_calls;  // that in_program_ns was measured or estimated from
   uint64_t bytes_written;
   uint64_t peak_buffer_bytes;

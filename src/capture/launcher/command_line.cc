@@ -75,6 +75,9 @@ bool TakeValue(const std::string& flag, const std::string& value, LaunchOptions&
   } else if (flag == "--buffer-mb") {
     if (!TakeNumber(flag, value, 1, 1 << 20, number, why)) return false;
     o.buffer_mb = static_cast<int64_t>(number);
+  } else if (flag == "--counter-interval-us") {
+    if (!TakeNumber(flag, value, 5, 1000, number, why)) return false;
+    o.counter_interval_us = static_cast<int64_t>(number);
   } else if (flag == "--rate") {
     if (!TakeNumber(flag, value, 1, 10000, number, why)) return false;
     o.sample_rate_hz = static_cast<int>(number);
@@ -160,6 +163,7 @@ std::string CommandLineHelp() {
          "  --out DIR.nlcap         folder for the capture (default COMMAND-DATE-TIME.nlcap)\n"
          "  --spill DIR             write there while the command runs, move to --out at its end\n"
          "  --buffer-mb N           memory for buffers in each process (default 256)\n"
+         "  --counter-interval-us N between two samples of hardware counters (default 100)\n"
          "  --rate HZ               samples per second of each thread (default 200)\n"
          "  --tag KEY=VALUE         kept with the run; may be given several times\n"
          "  --live                  show what is recorded while it runs\n"

@@ -26,6 +26,7 @@ struct LaunchOptions {
   double duration_s = 0;      // of recording; 0: to the end
   std::string capture_range;  // "nvtx:LABEL" or "api"; empty: always
   int64_t buffer_mb = 256;    // at most, in each recorded process
+  int64_t counter_interval_us = kCounterIntervalUs;
   std::vector<std::pair<std::string, std::string>> tags;
   std::string library;           // capture library; empty: looked for beside the program
   std::string python_directory;  // of the Python package; empty: looked for

@@ -95,6 +95,7 @@ NL_SAME(Context, null_stream, CUpti_ActivityContext, nullStreamId);
 NL_SAME(Context, is_green, CUpti_ActivityContext2, isGreenContext);
 NL_SAME(GraphTrace, start, CUpti_ActivityGraphTrace, start);
 NL_SAME(GraphTrace, graph_id, CUpti_ActivityGraphTrace, graphId);
+NL_SAME(ResourceData, context, CUpti_ResourceData, context);
 NL_SAME(GraphTrace, stream, CUpti_ActivityGraphTrace, streamId);
 #undef NL_SAME
 

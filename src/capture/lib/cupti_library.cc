@@ -56,6 +56,7 @@ bool LoadCupti(CuptiLibrary& to) {
                   why != nullptr ? why : "");
     return false;
   }
+  to.handle = library;
   link_map* map = nullptr;
   if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr && map->l_name[0] != '\0')
     std::snprintf(to.path, sizeof to.path, "%s", map->l_name);
@@ -81,12 +82,59 @@ bool LoadCupti(CuptiLibrary& to) {
   Take(library, "cuptiActivityEnableRuntimeApi", f.ActivityEnableRuntimeApi);
   Take(library, "cuptiActivityEnableDriverApi", f.ActivityEnableDriverApi);
   Take(library, "cuptiSetThreadIdType", f.SetThreadIdType);
+  Take(library, "cuptiGetDeviceId", f.GetDeviceId);
   if (missing != nullptr) {
     std::snprintf(to.problem, sizeof to.problem, "%.200s has no function %s", to.path, missing);
     return false;
   }
   if (f.GetVersion(&to.version) != cupti::kSuccess) to.version = 0;
   return true;
+}
+
+bool LoadPmSampling(const CuptiLibrary& library, cupti::pm::Functions& to, char* problem,
+                    size_t problem_bytes) {
+  const char* missing = nullptr;
+  const auto need = [&](const char* name, auto& function) {
+    if (!Take(library.handle, name, function)) missing = name;
+  };
+  need("cuptiProfilerInitialize", to.ProfilerInitialize);
+  need("cuptiDeviceGetChipName", to.DeviceGetChipName);
+  need("cuptiProfilerHostInitialize", to.ProfilerHostInitialize);
+  need("cuptiProfilerHostDeinitialize", to.ProfilerHostDeinitialize);
+  need("cuptiProfilerHostGetMetricProperties", to.ProfilerHostGetMetricProperties);
+  need("cuptiProfilerHostConfigAddMetrics", to.ProfilerHostConfigAddMetrics);
+  need("cuptiProfilerHostGetConfigImageSize", to.ProfilerHostGetConfigImageSize);
+  need("cuptiProfilerHostGetConfigImage", to.ProfilerHostGetConfigImage);
+  need("cuptiProfilerHostGetNumOfPasses", to.ProfilerHostGetNumOfPasses);
+  need("cuptiProfilerHostEvaluateToGpuValues", to.ProfilerHostEvaluateToGpuValues);
+  need("cuptiPmSamplingEnable", to.PmSamplingEnable);
+  need("cuptiPmSamplingDisable", to.PmSamplingDisable);
+  need("cuptiPmSamplingSetConfig", to.PmSamplingSetConfig);
+  need("cuptiPmSamplingStart", to.PmSamplingStart);
+  need("cuptiPmSamplingStop", to.PmSamplingStop);
+  need("cuptiPmSamplingDecodeData", to.PmSamplingDecodeData);
+  need("cuptiPmSamplingGetCounterAvailability", to.PmSamplingGetCounterAvailability);
+  need("cuptiPmSamplingGetCounterDataSize", to.PmSamplingGetCounterDataSize);
+  need("cuptiPmSamplingCounterDataImageInitialize", to.PmSamplingCounterDataImageInitialize);
+  need("cuptiPmSamplingGetCounterDataInfo", to.PmSamplingGetCounterDataInfo);
+  need("cuptiPmSamplingCounterDataGetSampleInfo", to.PmSamplingCounterDataGetSampleInfo);
+  Take(library.handle, "cuptiProfilerDeviceSupported", to.ProfilerDeviceSupported);
+  if (missing == nullptr) return true;
+  std::snprintf(
+      problem, problem_bytes,
+      "hardware counters are not recorded: %.120s has no function %s (PM sampling came with CUDA 12.6)",
+      library.path, missing);
+  return false;
+}
+
+void LoadPerfLibraries(const CuptiLibrary& library) {
+  const char* slash = std::strrchr(library.path, '/');
+  const int folder = slash == nullptr ? 0 : static_cast<int>(slash + 1 - library.path);
+  for (const char* name : {"libnvperf_host.so", "libnvperf_target.so"}) {
+    char path[sizeof library.path + 32];
+    std::snprintf(path, sizeof path, "%.*s%s", folder, library.path, name);
+    dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+  }
 }
 
 }  // namespace nl::capture

@@ -15,9 +15,13 @@ namespace nl::capture::cupti {
 enum Result : int {
   kSuccess = 0,
   kErrorInvalidParameter = 1,
+  kErrorOutOfMemory = 8,
   kErrorMaxLimitReached = 12,
+  kErrorInvalidMetricName = 17,
+  kErrorNotSupported = 27,
   kErrorInsufficientPrivileges = 35,
   kErrorMultipleSubscribers = 39,
+  kErrorVirtualNoPrivileges = 40,
 };
 
 enum Kind : uint32_t {
@@ -179,6 +183,13 @@ struct GraphTrace {
 };
 static_assert(sizeof(GraphTrace) == 48);
 
+// What a callback of the resource domain is given.
+struct ResourceData {
+  void* context;
+  void* handle;
+  void* descriptor;
+};
+
 using BufferRequested = void (*)(uint8_t** buffer, size_t* bytes, size_t* max_records);
 using BufferCompleted = void (*)(void* context, uint32_t stream, uint8_t* buffer, size_t bytes,
                                  size_t valid_bytes);
@@ -203,6 +214,7 @@ struct Functions {
   Result (*ActivityEnableRuntimeApi)(uint32_t callback_id, uint8_t enable);         // may be missing
   Result (*ActivityEnableDriverApi)(uint32_t callback_id, uint8_t enable);          // may be missing
   Result (*SetThreadIdType)(int type);                                              // may be missing
+  Result (*GetDeviceId)(void* context, uint32_t* device);                           // may be missing
 };
 
 }  // namespace nl::capture::cupti

@@ -22,7 +22,7 @@ bool GpuSession::Ok(cupti::Result result, const char* what) {
   return false;
 }
 
-bool GpuSession::Start(uint64_t wanted, size_t buffer_limit_bytes, void (*on_cuda_ready)()) {
+bool GpuSession::Start(uint64_t wanted, size_t buffer_limit_bytes, OnCudaReady on_cuda_ready) {
   wanted_ = wanted;
   on_cuda_ready_ = on_cuda_ready;
   buffers_.SetLimit(buffer_limit_bytes);
@@ -156,11 +156,19 @@ void GpuSession::OnBufferCompleted(void* context, uint32_t stream, uint8_t* buff
   session->callbacks.fetch_add(1, std::memory_order_relaxed);
 }
 
-void GpuSession::OnCallback(void* user, int domain, uint32_t callback_id, const void*) {
+int GpuSession::DeviceOf(const void* resource) const {
+  uint32_t device = 0;
+  if (resource == nullptr || library_.call.GetDeviceId == nullptr) return 0;
+  void* context = static_cast<const cupti::ResourceData*>(resource)->context;
+  return library_.call.GetDeviceId(context, &device) == cupti::kSuccess ? static_cast<int>(device) : 0;
+}
+
+void GpuSession::OnCallback(void* user, int domain, uint32_t callback_id, const void* data) {
   auto* session = static_cast<GpuSession*>(user);
   if (session == nullptr || domain != cupti::kResource) return;
   if (callback_id == cupti::kContextDestroyStarting) session->Flush(true);
-  if (callback_id == cupti::kInitFinished || callback_id == cupti::kContextCreated) session->on_cuda_ready_();
+  if (callback_id == cupti::kInitFinished) session->on_cuda_ready_(-1);
+  if (callback_id == cupti::kContextCreated) session->on_cuda_ready_(session->DeviceOf(data));
 }
 
 }  // namespace nl::capture

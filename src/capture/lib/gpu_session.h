@@ -21,9 +21,11 @@ class GpuSession {
  public:
   explicit GpuSession(Notes& notes) : notes_(notes) {}
 
-  // `on_cuda_ready` is called once CUDA is initialised: its exit handlers are registered
-  // then, and ours may be put in front of them.
-  bool Start(uint64_t wanted, size_t buffer_limit_bytes, void (*on_cuda_ready)());
+  // `on_cuda_ready` is called once CUDA is initialised (with -1) and with the device of every
+  // context that is made: CUDA's exit handlers are registered then, and ours may be put in
+  // front of them.
+  using OnCudaReady = void (*)(int device);
+  bool Start(uint64_t wanted, size_t buffer_limit_bytes, OnCudaReady on_cuda_ready);
   bool started() const { return started_.load(std::memory_order_acquire); }
 
   void Enable();
@@ -47,6 +49,7 @@ class GpuSession {
   static void OnCallback(void* user, int domain, uint32_t callback_id, const void* data);
   bool Ok(cupti::Result result, const char* what);
   void EnableApi(int domain, uint32_t kind);
+  int DeviceOf(const void* resource) const;
   void Set(uint32_t kind, const char* name, bool on);
 
   Notes& notes_;
@@ -55,7 +58,7 @@ class GpuSession {
   ActivityBuffers buffers_;
   uint64_t wanted_ = 0;
   void* subscriber_ = nullptr;
-  void (*on_cuda_ready_)() = nullptr;
+  OnCudaReady on_cuda_ready_ = nullptr;
   bool system_thread_ids_ = false;
   std::atomic<bool> started_{false};
 };

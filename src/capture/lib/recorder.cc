@@ -29,7 +29,7 @@ thread_local HostRing* t_ring = nullptr;
 thread_local bool t_refused = false;  // no ring for this thread
 
 constexpr size_t kRingMemoryBytes = 64u << 20;
-constexpr int kCloseTimeoutMs = 10'000;
+constexpr int kCloseTimeoutMs = 10'000, kCountersTimeoutMs = 3'000;
 
 }  // namespace
 
@@ -67,6 +67,7 @@ bool Recorder::Open(const char* directory) {
   if (page_.Open(directory)) {
     wanted_ = page_->wanted;
     buffer_limit_bytes_ = page_->buffer_bytes;
+    if (page_->counter_interval_us > 0) counter_interval_us_ = page_->counter_interval_us;
     if (page_->clock_interval_ms > 0) clock_interval_ms_ = static_cast<int>(page_->clock_interval_ms);
     std::memcpy(capture_range_, page_->capture_range, sizeof capture_range_);
     capture_range_[sizeof capture_range_ - 1] = '\0';
@@ -106,13 +107,19 @@ void Recorder::StartGpu() {
   if ((wanted_ & (kWantKernels | kWantApi | kWantSync | kWantMemory)) == 0) return;
   if (gpu_.started() || !gpu_.Start(wanted_, buffer_limit_bytes_, OnCudaReady)) return;
   if (slot_ != nullptr) slot_->has_gpu.store(1, std::memory_order_relaxed);
-  if (on_.load(std::memory_order_acquire)) gpu_.Enable();
+  counters_.Start(gpu_.library(), (wanted_ & kWantCounters) != 0, (wanted_ & kWantClocks) != 0,
+                  counter_interval_us_, [] { atexit(OnExit); });
+  if (!on_.load(std::memory_order_acquire)) return;
+  gpu_.Enable();
+  counters_.SetOn(true);
 }
 
 // CUDA registers its own handlers while it starts; ours must run before them, so it is
 // registered again once that is done. The first to run closes the file.
-void Recorder::OnCudaReady() {
+void Recorder::OnCudaReady(int device) {
   if (!g_late_hook_set.exchange(true)) atexit(OnExit);
+  Recorder* recorder = Get();
+  if (device >= 0 && recorder != nullptr) recorder->counters_.DeviceUsed(static_cast<uint32_t>(device));
 }
 
 bool Recorder::Wanted() const {
@@ -130,6 +137,7 @@ void Recorder::Apply(WindowReason reason) {
   const bool on = Wanted();
   if (on != on_.load(std::memory_order_acquire)) {
     if (on) gpu_.Enable();
+    counters_.SetOn(on);
     on_.store(on, std::memory_order_release);
     // At once, not with the writer's next turn: the launcher samples while a process records.
     if (slot_ != nullptr && !closing_.load(std::memory_order_relaxed))
@@ -242,6 +250,8 @@ void Recorder::OnExit() {
 void Recorder::Close() {
   if (closing_.exchange(true, std::memory_order_acq_rel)) return;
   const int64_t give_up_ns = MonotonicNs() + int64_t{kCloseTimeoutMs} * 1'000'000;
+  // First of all: while they are read, nothing else goes on in CUPTI.
+  counters_.End(MonotonicNs() + int64_t{kCountersTimeoutMs} * 1'000'000);
   // Flushes and disables; whoever is switching at this moment must be through with it, or the
   // file would be closed before CUPTI's last buffers are in it.
   Apply(WindowReason::kEnd);

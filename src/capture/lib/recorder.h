@@ -13,6 +13,7 @@
 #include "capture/control.h"
 #include "capture/format/chunk_writer.h"
 #include "capture/lib/category_names.h"
+#include "capture/lib/counter_session.h"
 #include "capture/lib/gpu_session.h"
 #include "capture/lib/host_ring.h"
 #include "capture/lib/notes.h"
@@ -45,7 +46,7 @@ class Recorder {
   static void TellSwitches(AddPendingCall add_pending, PendingCall call);
 
  private:
-  Recorder() : gpu_(notes_) {}
+  Recorder() : gpu_(notes_), counters_(notes_) {}
   bool Open(const char* directory);
   static void* WriterMain(void* self);
   void WriterLoop();
@@ -68,7 +69,7 @@ class Recorder {
   HostRing* RingOfThread();
 
   static void OnExit();
-  static void OnCudaReady();
+  static void OnCudaReady(int device);
   static void OnForkChild();
   static void OnThreadEnd(void* ring);
   void Close();
@@ -78,11 +79,13 @@ class Recorder {
   uint64_t wanted_ = kWantDefault;
   size_t buffer_limit_bytes_ = 256u << 20;
   int clock_interval_ms_ = 250;
+  uint32_t counter_interval_us_ = kCounterIntervalUs;
   char capture_range_[128] = {};
 
   Notes notes_;
   RingSet rings_;
   GpuSession gpu_;
+  CounterSession counters_;
   ChunkWriter writer_;  // the writer thread's
   ActivityReader* reader_ = nullptr;
   CategoryNames categories_;

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <time.h>
 #include <unistd.h>
 #include <cstdio>
 #include <cstdlib>
@@ -20,12 +19,6 @@ namespace {
 
 constexpr int kTurnMs = 20, kIdleTurnMs = 100;
 constexpr int64_t kFlushFileNs = 100'000'000, kFlushCuptiNs = 1'000'000'000, kCostNs = 1'000'000'000;
-
-int64_t ThreadCpuNs() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 size_t ReadFile(const char* path, char* to, size_t size) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -125,6 +118,8 @@ void Recorder::Drain() {
   rings_.ForEach([this](HostRing& ring) { DrainRing(ring); });
   writer_.CountLoss(LossWhat::kThreadLimit, ChunkKind::kRange,
                     rings_.refused.exchange(0, std::memory_order_relaxed));
+  counters_.queue().TakeInto(writer_);
+  writer_.CountLoss(LossWhat::kCountersMissed, ChunkKind::kCounterValues, counters_.TakeMissed());
   if (!gpu_.started()) return;
   if (reader_ == nullptr) {
     reader_ = new (std::nothrow) ActivityReader(gpu_.library(), gpu_.apis(), writer_);
@@ -270,9 +265,10 @@ int64_t Recorder::ProgramCostNs() const {
 }
 
 void Recorder::WriteCost() {
-  const uint64_t buffers = gpu_.buffers().peak_bytes() + rings_.memory_bytes();
+  const uint64_t buffers =
+      gpu_.buffers().peak_bytes() + rings_.memory_bytes() + counters_.queue().memory_bytes();
   if (buffers > peak_buffer_bytes_) peak_buffer_bytes_ = buffers;
-  writer_.Add(CostRecord{MonotonicNs(), ProgramCostNs(), ThreadCpuNs(),
+  writer_.Add(CostRecord{MonotonicNs(), ProgramCostNs(), ThreadCpuNs() + counters_.cpu_ns(),
                          ring_puts_ + gpu_.callbacks.load(std::memory_order_relaxed), writer_.bytes_written(),
                          peak_buffer_bytes_});
 }
@@ -292,7 +288,7 @@ void Recorder::UpdateSlot(SlotState state) {
   Store(slot_->bytes_written, writer_.bytes_written());
   Store(slot_->buffer_bytes, gpu_.buffers().memory_bytes() + rings_.memory_bytes());
   Store(slot_->cost_program_ns, ProgramCostNs());
-  Store(slot_->cost_writer_ns, ThreadCpuNs());
+  Store(slot_->cost_writer_ns, ThreadCpuNs() + counters_.cpu_ns());
   Store(slot_->updated_ns, MonotonicNs());
   Store(slot_->epoch_seen, epoch_seen_);
   slot_->state.store(state, std::memory_order_release);

@@ -34,5 +34,6 @@ class Locked {
 void WaitWhile(std::atomic<uint32_t>& word, uint32_t value, int timeout_ms);
 void WakeAll(std::atomic<uint32_t>& word);
 uint32_t CurrentTid();
+int64_t ThreadCpuNs();  // of the calling thread
 
 }  // namespace nl::capture

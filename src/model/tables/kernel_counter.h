@@ -9,7 +9,7 @@
 #define NL_KERNEL_COUNTER_COLUMNS(X) \
   X(RowId, kernel_id, kDelta, "", "Kernel they belong to (kernel.id)") \
   X(StringId, source, kDict, "", "Who measured: ncu, pm_sampling, ...") \
-  X(StringId, joined_by, kDict, "", "recorded: of this very execution; launch_order: of a second recording, joined by name, grid, block and order") \
+  X(StringId, joined_by, kDict, "", "recorded: of this very execution; same_kernel: of executions of the same name, grid and block; launch_order: of a second recording, joined by name, grid, block and order") \
   X(int64_t, dur_ns, kDict, "ns", "Duration of the execution that was measured") \
   X(double, achieved_occupancy, kDict, "ratio", "Resident warps / the most there can be") \
   X(double, warp_execution_efficiency, kDict, "ratio", "Active threads per executed warp instruction / 32") \

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "capture/format/chunk_reader.h"
+#include "import/adapters/nlcap/attribution.h"
 #include "import/adapters/nlcap/clock_map.h"
 #include "import/adapters/nlcap/counters.h"
 #include "import/adapters/nlcap/lanes.h"
@@ -41,6 +42,7 @@ class CaptureFile {
   // Streams with GPU records and no GPU clock, once the clocks are fitted.
   void CountUncalibrated();
 
+  bool has(capture::ChunkKind kind) const { return !chunks_[static_cast<size_t>(kind)].empty(); }
   // Calls each(stream, chunk) for the chunks of a kind, in file order.
   template <class Each>
   Status ForEachChunk(capture::ChunkKind kind, Each&& each);
@@ -69,6 +71,8 @@ class CaptureFile {
   std::vector<int64_t> call_start_ns;  // by row of api_call, from first_call_row on
   int64_t first_call_row = 0;
   std::vector<Stream> streams;
+  // Kernels by stream (its index) and device, where hardware counters were sampled.
+  std::map<std::pair<int64_t, uint32_t>, std::vector<Execution>> executions;
   bool saw_torch_op = false;
   int64_t causality_violations = 0, lost_records = 0;
 
@@ -124,7 +128,7 @@ Status ReadDeviceWork(CaptureFile& c);  // device_events.cc: kernels, copies, fi
 Status ReadMemory(CaptureFile& c);      // samples.cc: device memory taken and given back
 Status ReadOverheads(CaptureFile& c);   // samples.cc: CUPTI's own time
 Status ReadCpuSamples(CaptureFile& c);  // samples.cc
-Status ReadCounters(CaptureFile& c);    // samples.cc
+Status ReadCounters(CaptureFile& c);    // counter_readings.cc
 Status ReadRecording(CaptureFile& c);   // facts.cc: losses, costs, messages; the header
 
 }  // namespace nl::adapters::nlcap

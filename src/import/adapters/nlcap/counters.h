@@ -58,5 +58,12 @@ inline constexpr CounterInfo kThinned{"records_thinned", Severity::kNotice,
                                       "Raise --budget to record them"};
 inline constexpr CounterInfo kTextCut{"text_cut", Severity::kNotice, "Text longer than 8,192 bytes",
                                       "Its beginning is kept"};
+inline constexpr CounterInfo kNotSampled{
+    "kernels_without_counters", Severity::kInfo,
+    "Kernels of which no sample of the hardware counters was taken while they ran alone",
+    "Their counters are null; sample more often (--counter-interval-us) or record more executions"};
+inline constexpr CounterInfo kSharedReading{
+    "counter_samples_shared", Severity::kInfo,
+    "Samples of the hardware counters during which several kernels ran", "Given to none of them"};
 
 }  // namespace nl::adapters::nlcap

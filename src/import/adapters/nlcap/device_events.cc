@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "import/adapters/nlcap/capture_file.h"
 #include "import/cuda_calls.h"
 #include "model/demangle.h"
@@ -36,7 +38,8 @@ int64_t StreamKey(const CaptureFile& c, const Stream& stream) { return &stream -
 
 class DeviceReader {
  public:
-  explicit DeviceReader(CaptureFile& c) : c_(c), strings_(c.writer.strings()) {}
+  explicit DeviceReader(CaptureFile& c)
+      : c_(c), strings_(c.writer.strings()), keeps_executions_(c.has(capture::ChunkKind::kCounterSet)) {}
 
   void Kernel(Stream& stream, const KernelRecord& k, int64_t place) {
     KernelColumns& kernels = c_.writer.batch.kernel;
@@ -56,6 +59,7 @@ class DeviceReader {
     r.block_y = k.block[1];
     r.block_z = k.block[2];
     kernels.Add(r);
+    if (keeps_executions_) KeepExecution(stream, k, row, KernelNumber(r));
     const auto keep = [&](const char* key, int64_t value) {
       if (value != 0) c_.writer.KeepArg(Table::kKernel, row, key, value);
     };
@@ -112,6 +116,7 @@ class DeviceReader {
     r.graph_id = g.graph_id;
     r.name = strings_.Add(fmt::format("CUDA graph {}", g.graph_id));
     kernels.Add(r);
+    if (keeps_executions_) KeepExecution(stream, g, row, 0);
   }
 
   void Wait(Stream& stream, const SyncRecord& s, int64_t place) {
@@ -192,6 +197,18 @@ class DeviceReader {
     c_.writer.KeepArg(table, row, "suspect", "\"starts before the call that launched it\"");
   }
 
+  // What readings of counters are given to; number 0 is work that is no single kernel.
+  template <class Record>
+  void KeepExecution(const Stream& stream, const Record& record, RowId row, uint32_t kernel) {
+    c_.executions[{StreamKey(c_, stream), record.device}].push_back(
+        {record.start_ns, record.end_ns, kernel, static_cast<int64_t>(row)});
+  }
+  uint32_t KernelNumber(const KernelRow& r) {
+    const std::array<int64_t, 7> key{
+        static_cast<int64_t>(r.name), r.grid_x, r.grid_y, r.grid_z, r.block_x, r.block_y, r.block_z};
+    return kernel_numbers_.try_emplace(key, static_cast<uint32_t>(kernel_numbers_.size() + 1)).first->second;
+  }
+
   static int64_t BytesOf(uint64_t bytes) {
     return bytes > static_cast<uint64_t>(INT64_MAX) ? NullOf<int64_t>::value : static_cast<int64_t>(bytes);
   }
@@ -217,6 +234,8 @@ class DeviceReader {
   StringPool& strings_;
   std::map<std::pair<int64_t, uint32_t>, uint32_t> contexts_;      // stream, context -> device
   std::map<std::pair<int64_t, uint32_t>, StringId> kernel_names_;  // stream, text
+  const bool keeps_executions_;
+  std::map<std::array<int64_t, 7>, uint32_t> kernel_numbers_;  // name, grid, block
 };
 
 // What a call's text means, looked up once.

@@ -154,21 +154,4 @@ Status ReadCpuSamples(CaptureFile& c) {
   });
 }
 
-Status ReadCounters(CaptureFile& c) {
-  using capture::CounterClock;
-  CounterSampleColumns& samples = c.writer.batch.counter_sample;
-  return c.ForEach<capture::CounterSampleRecord>(
-      [&](Stream& stream, const capture::CounterSampleRecord& s, int64_t place) {
-        const auto time_ns = s.clock == CounterClock::kGpu ? c.GpuTime(stream, s.start_ns, place)
-                                                           : c.HostTime(stream, s.start_ns, place);
-        if (!time_ns) return;
-        CounterSampleRow r;
-        r.thread_id = c.lanes.Device(stream.file.pid, s.device, "GPU counters");
-        r.start_ns = *time_ns;
-        r.name = c.Text(stream, s.name);
-        r.value = s.value;
-        samples.Add(r);
-      });
-}
-
 }  // namespace nl::adapters::nlcap

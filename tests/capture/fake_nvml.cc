@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// An NVML without a GPU: one device at 1,755 MHz, 310.5 W and 41 degrees. FAKE_NVML=broken: cannot be
+// initialised; FAKE_NVML=poor: says nothing but the SM clock.
+#include <cstdlib>
+#include <string_view>
+
+#define NL_FAKE extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+bool Is(std::string_view mode) {
+  const char* set = std::getenv("FAKE_NVML");
+  return set != nullptr && set == mode;
+}
+int g_device;
+
+}  // namespace
+
+NL_FAKE int nvmlInit_v2() { return Is("broken") ? 9 : 0; }
+NL_FAKE int nvmlDeviceGetHandleByPciBusId_v2(const char*, void** device) {
+  *device = &g_device;
+  return 0;
+}
+NL_FAKE int nvmlDeviceGetHandleByIndex_v2(unsigned, void** device) {
+  *device = &g_device;
+  return 0;
+}
+NL_FAKE int nvmlDeviceGetClockInfo(void*, int clock, unsigned* mhz) {
+  *mhz = clock == 1 ? 1755 : 2619;
+  return Is("poor") && clock != 1 ? 3 : 0;
+}
+NL_FAKE int nvmlDeviceGetPowerUsage(void*, unsigned* mw) {
+  *mw = 310'500;
+  return Is("poor") ? 3 : 0;
+}
+NL_FAKE int nvmlDeviceGetTemperature(void*, int, unsigned* celsius) {
+  *celsius = 41;
+  return Is("poor") ? 3 : 0;
+}
+NL_FAKE int nvmlDeviceGetCurrentClocksEventReasons(void*, unsigned long long* reasons) {
+  *reasons = 4;
+  return Is("poor") ? 3 : 0;
+}
+NL_FAKE const char* nvmlErrorString(int) { return "Driver Not Loaded"; }
