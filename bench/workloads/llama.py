@@ -7,6 +7,7 @@ Every pair (base, variant) has a known cause, which is what `neurolens compare` 
   python3 llama.py --variant base --kineto base.json.gz      one request under torch.profiler
   python3 llama.py --variant item_sync --requests 20         wall times without a profiler
   python3 llama.py --all DIR [--only base,item_sync]         every variant under torch.profiler, one file each
+  neurolens run --capture-range api -- python3 llama.py --window 1     one request in the recording, warm
 """
 import argparse
 import gzip
@@ -274,11 +275,23 @@ def record_all(folder, only):
             os.system("nvidia-smi -rgc >/dev/null")
 
 
+def record_window(workload, requests):
+    import neurolens  # found by itself under `neurolens run`
+    with workload.around():
+        for _ in range(3):
+            workload.request()
+        neurolens.start()
+        for _ in range(requests):
+            workload.request()
+        neurolens.stop()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--variant", default="base", choices=VARIANTS)
     parser.add_argument("--kineto", help="write one profiled request to this .json.gz")
     parser.add_argument("--requests", type=int, default=10)
+    parser.add_argument("--window", type=int, metavar="N", help="record N requests, after three that are not")
     parser.add_argument("--all", metavar="DIR")
     parser.add_argument("--only", type=lambda text: text.split(","))
     args = parser.parse_args()
@@ -287,6 +300,8 @@ def main():
     if args.kineto:
         return record(args.variant, args.kineto)
     workload = Workload(args.variant)
+    if args.window:
+        return record_window(workload, args.window)
     with workload.around():
         for i in range(args.requests + 2):
             began = time.perf_counter()

@@ -55,7 +55,7 @@ Status LoadRunData(Snapshot& snapshot, RunData& to) {
   NL_TRY(snapshot.Load(to.collective,
                        {"owner", "owner_id", "name", "dtype", "in_elements", "out_elements", "group_size",
                         "group_name", "group_description", "group_ranks", "sequence"}));
-  NL_TRY(snapshot.Load(to.cpu_sample, {"stack", "weight_ns", "weight", "unit"}));
+  NL_TRY(snapshot.Load(to.cpu_sample, {"thread_id", "start_ns", "stack", "weight_ns", "weight", "unit"}));
   NL_TRY(snapshot.Load(to.memory_event, {"total_allocated_bytes", "device_type"}));
   NL_TRY(snapshot.Load(to.kernel_counter, {"kernel_id",
                                            "source",

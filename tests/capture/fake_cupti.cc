@@ -315,7 +315,6 @@ NL_FAKE Result cuptiActivityEnable(uint32_t kind) {
     Get().enabled[kind] = true;
     if (kind == kRuntime) std::memset(Get().left_out, 0, sizeof Get().left_out);
   }
-  if (kind == kDevice) PutDevice();
   return kSuccess;
 }
 NL_FAKE Result cuptiActivityDisable(uint32_t kind) {
@@ -353,6 +352,7 @@ NL_FAKE Result cuptiSetThreadIdType(int) { return kSuccess; }
 NL_FAKE void fake_cuda_init() {
   if (Get().callback == nullptr) return;
   Get().callback(Get().user, kResource, kInitFinished, nullptr);
+  if (Get().enabled[kDevice]) PutDevice();  // as the real one: only now
   Get().callback(Get().user, kResource, kContextCreated, nullptr);
 }
 NL_FAKE void fake_launch(const char* kernel, uint32_t stream, int64_t duration_ns) {

@@ -317,6 +317,7 @@ def test_only_the_range_asked_for_is_recorded():
         c = captures(directory)[0]
         assert c.whole and len(c.of("kernel")) == 7, len(c.of("kernel"))
         assert [n for n in names(c, "range") if n] == ["LLM@decode_all", "in it"]
+        assert len(c.of("device")) == 1 and len(c.of("context")) == 1  # told when the context was made, outside of it
 
 
 def test_the_program_switches_itself():

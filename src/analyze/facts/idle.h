@@ -36,6 +36,7 @@ enum class IdleCause : uint8_t {
   kOp,             // a framework op's own code
   kPython,         // a Python function
   kRange,          // only a labelled range was recorded
+  kSampled,        // no span was recorded there, but CPU samples: the function they were in
   kNothing,        // nothing was recorded on the launching thread
   kSync,           // a blocking call waited for the device
   kGraph,          // between the nodes of one CUDA graph
@@ -55,7 +56,7 @@ struct IdleFacts {
     IdleParts parts;
     int64_t blocked_ns;  // of the host part, inside calls that wait for the device
     IdleCause cause;     // of its largest part
-    StringId name;       // that goes with the cause; null where there is none
+    StringId name;       // that goes with the cause (kSampled: a stack that ends in it); null where there is none
   };
   struct Cause {
     IdleCause what;

@@ -55,6 +55,9 @@ bool GpuSession::Start(uint64_t wanted, size_t buffer_limit_bytes, OnCudaReady o
   if (!Ok(call.ActivityRegisterCallbacks(OnBufferRequested, OnBufferCompleted), "activity buffers"))
     return false;
   apis_.Learn(call, (wanted & kWantAllApi) != 0);
+  // Told once, when a context is made: whatever the window, and for good.
+  Set(cupti::kDevice, "device facts", true);
+  Set(cupti::kContext, "context facts", true);
   started_.store(true, std::memory_order_release);
   return true;
 }
@@ -80,8 +83,6 @@ void GpuSession::EnableApi(int domain, uint32_t kind) {
 
 void GpuSession::Enable() {
   if (!started()) return;
-  Set(cupti::kDevice, "device facts", true);
-  Set(cupti::kContext, "context facts", true);
   if ((wanted_ & kWantApi) != 0) {
     EnableApi(cupti::kRuntimeApi, cupti::kRuntime);
     EnableApi(cupti::kDriverApi, cupti::kDriver);

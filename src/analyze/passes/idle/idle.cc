@@ -10,6 +10,7 @@
 #include "analyze/facts/idle.h"
 #include "analyze/host_segments.h"
 #include "analyze/pass.h"
+#include "analyze/passes/idle/sampled_host.h"
 
 namespace nl {
 
@@ -19,6 +20,7 @@ std::string_view IdleCauseName(IdleCause cause) {
     case IdleCause::kOp: return "framework op";
     case IdleCause::kPython: return "python";
     case IdleCause::kRange: return "inside range";
+    case IdleCause::kSampled: return "cpu samples";
     case IdleCause::kNothing: return "nothing recorded";
     case IdleCause::kSync: return "sync";
     case IdleCause::kGraph: return "graph dependency";
@@ -53,7 +55,7 @@ class LatencyMode {
 class Splitter {
  public:
   Splitter(const RunData& data, const TimelineFacts& t, const AccountingFacts& a, IdleFacts& out)
-      : t_(t), h_(t.host), w_(t.work), accounting_(a), out_(out), kinds_(data) {}
+      : t_(t), h_(t.host), w_(t.work), accounting_(a), out_(out), kinds_(data), sampled_(data) {}
 
   void Run() {
     for (size_t i = 0; i < t_.threads.size(); ++i) thread_at_[static_cast<int32_t>(t_.threads[i].thread)] = i;
@@ -166,7 +168,8 @@ class Splitter {
     const int64_t host_end = std::clamp(called, at, b);
     gap.parts.host_ns = host_end - at;
     host.Visit(at, host_end, [&](uint32_t owner, int64_t ns) {
-      AddHostPiece(owner, ns);
+      AddHostPiece(h_.thread[launch], owner, at, ns);
+      at += ns;
       if (owner != kNone && Blocks(owner)) gap.blocked_ns += ns;
     });
     const int64_t in_call_end = std::clamp(returned, host_end, b);
@@ -200,7 +203,13 @@ class Splitter {
     return segments;
   }
 
-  void AddHostPiece(uint32_t owner, int64_t ns) {
+  // Inside of a label, or of nothing, samples say more.
+  void AddHostPiece(ThreadId thread, uint32_t owner, int64_t from_ns, int64_t ns) {
+    const bool told = owner != kNone && h_.kind[owner] != HostKind::kRange;
+    if (!told && sampled_.Split(thread, from_ns, from_ns + ns, [this](StringId stack, int64_t part_ns) {
+          AddPiece(IdleCause::kSampled, stack, part_ns);
+        }))
+      return;
     if (owner == kNone) return AddPiece(IdleCause::kNothing, StringId::kNull, ns);
     IdleCause cause = IdleCause::kApi;
     switch (h_.kind[owner]) {
@@ -250,6 +259,7 @@ class Splitter {
   std::unordered_map<int32_t, size_t> thread_at_;
   std::vector<HostSegments> segments_;  // made when first asked for
   ApiKinds kinds_;
+  const SampledHost sampled_;
   std::unordered_map<uint64_t, IdleFacts::Cause> causes_;
   std::vector<IdleFacts::Cause> pieces_;  // of the present gap
 };
@@ -302,7 +312,10 @@ Json PartsJson(const IdleParts& p) {
 }  // namespace
 
 Json ToJson(const IdleFacts& facts, const TimelineFacts& timeline, const RunData& data) {
-  const auto text = [&data](StringId id) { return IsNull(id) ? Json() : Json(data.Text(id)); };
+  const auto text = [&data](IdleCause cause, StringId id) {
+    if (IsNull(id)) return Json();
+    return cause == IdleCause::kSampled ? Json(passes::idle::SampledFunction(data.Text(id))) : Json(data.Text(id));
+  };
   const double total_ns = static_cast<double>(facts.total.total_ns());
   Json out = PartsJson(facts.total);
   out["idle_ms"] = Ms(facts.total.total_ns());
@@ -320,7 +333,7 @@ Json ToJson(const IdleFacts& facts, const TimelineFacts& timeline, const RunData
   out["causes"] = Json::array();
   for (const IdleFacts::Cause& c : facts.causes) {
     out["causes"].push_back({{"what", IdleCauseName(c.what)},
-                             {"name", text(c.name)},
+                             {"name", text(c.what, c.name)},
                              {"ms", Ms(c.ns)},
                              {"share", total_ns > 0 ? Json(static_cast<double>(c.ns) / total_ns) : Json()},
                              {"gaps", c.gaps}});
@@ -334,7 +347,7 @@ Json ToJson(const IdleFacts& facts, const TimelineFacts& timeline, const RunData
     gap["start_ms"] = Ms(g.start_ns - timeline.first_start_ns);
     gap["dur_ms"] = Ms(g.end_ns - g.start_ns);
     gap["cause"] = IdleCauseName(g.cause);
-    gap["name"] = text(g.name);
+    gap["name"] = text(g.cause, g.name);
     gap["next"] = gap["next_raw_name"] = Json();
     if (g.next != kNone) {
       const StringId name = timeline.work.name[g.next];

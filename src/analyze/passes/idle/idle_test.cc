@@ -2,6 +2,7 @@
 // Planted causes of known size: the split must find each to the nanosecond.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
 
 #include "analyze/facts/accounting.h"
@@ -28,6 +29,42 @@ void PutFloor(RunBuilder& run, ThreadId thread, int64_t from_ns) {
     const RowId launch = run.Api(thread, "cudaLaunchKernel", at, 1000);
     run.Kernel("warm", 7, at + 3000, 500, launch);
   }
+}
+
+void PutSample(RunBuilder& run, ThreadId thread, int64_t time_ns, const char* stack) {
+  CpuSampleRow row;
+  row.thread_id = thread;
+  row.start_ns = time_ns;
+  row.stack = run.Name(stack);
+  run.data().cpu_sample.Add(row);
+}
+
+TEST(IdlePass, SamplesSayWhatTheHostDidWhereNoSpanWasRecorded) {
+  RunBuilder run;
+  const ThreadId main = run.Thread("main"), other = run.Thread("other");
+  PutFloor(run, main, 0);
+  // Idle from 193,500; nothing but a label is recorded until the launch at 223,500: three samples share it.
+  run.Range(main, "LLM@decode_step", 194'000, 40'000);
+  PutSample(run, main, 195'000, "main (run.py);tokenize (text.py);memcpy");
+  PutSample(run, main, 200'000, "main (run.py);load (run.py);tokenize (text.py);strlen");
+  PutSample(run, main, 205'000, "main (run.py);[kernel] futex;[waits]");
+  PutSample(run, other, 206'000, "busy (other.py)");
+  PutSample(run, main, 300'000, "late (run.py)");
+  const RowId launch = run.Api(main, "cudaLaunchKernel", 223'500, 1'000);
+  run.Kernel("gemm", 7, 226'500, 1'000, launch);
+  Analysis analysis = run.Finish();
+  const auto made = analysis.Need<IdleFacts>();
+  ASSERT_TRUE(made.ok()) << made.error().ToString();
+  const auto timeline = analysis.Need<TimelineFacts>();
+  const Json json = ToJson(**made, **timeline, analysis.data());
+  std::map<std::string, double> sampled;
+  for (const Json& cause : json["causes"]) {
+    if (cause["what"] == "cpu samples") sampled[cause["name"]] = cause["ms"];
+  }
+  // The 500 ns before the label have no sample.
+  ASSERT_EQ(sampled.size(), 2u) << json.dump();
+  EXPECT_NEAR(sampled["tokenize (text.py)"], 29'500e-6 * 2 / 3, 1e-6);
+  EXPECT_NEAR(sampled["main (run.py), waiting"], 29'500e-6 / 3, 1e-6);
 }
 
 TEST(IdlePass, HostPartIsNamedByWhatTheLaunchingThreadDid) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -17,6 +18,11 @@ namespace {
 using Key = std::pair<LlmStage, std::string>;  // stage, sub-stage
 using Collected = std::map<Key, std::vector<StageSpan>>;
 
+// Of two that begin at once, the outer one.
+bool Earlier(const StageSpan& a, const StageSpan& b) {
+  return std::tie(a.start_ns, b.end_ns, a.range_row) < std::tie(b.start_ns, a.end_ns, b.range_row);
+}
+
 std::vector<FoundStage> Sorted(Collected collected) {
   std::vector<FoundStage> out;
   for (auto& [key, spans] : collected) {
@@ -27,13 +33,25 @@ std::vector<FoundStage> Sorted(Collected collected) {
       const size_t up = key.second.rfind("::");
       stage.parent = up == std::string::npos ? name : name + "::" + key.second.substr(0, up);
     }
-    std::sort(spans.begin(), spans.end(), [](const StageSpan& a, const StageSpan& b) {
-      return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.range_row < b.range_row;
-    });
+    std::sort(spans.begin(), spans.end(), Earlier);
     stage.spans = std::move(spans);
     out.push_back(std::move(stage));
   }
   return out;
+}
+
+// A label inside of the same one on its thread is no further instance: the program's own and the recorder's.
+// Not so of spans that begin in one place and end in another, as of requests served at once.
+void DropNested(const RunData& data, std::vector<StageSpan>& spans) {
+  std::sort(spans.begin(), spans.end(), Earlier);
+  std::map<ThreadId, int64_t> until_ns;
+  std::erase_if(spans, [&](const StageSpan& span) {
+    if (IsNull(span.thread) || data.Text(data.range.kind[span.range_row]) != "span") return false;
+    int64_t& until = until_ns.try_emplace(span.thread, INT64_MIN).first->second;
+    if (span.end_ns <= until) return true;
+    until = span.end_ns;
+    return false;
+  });
 }
 
 // Host labels; those projected to the device only where there is no host side.
@@ -55,6 +73,7 @@ Collected FromLabels(const RunData& data, const TimelineFacts& t) {
     span.on_device = std::binary_search(t.device_ranges.begin(), t.device_ranges.end(), row);
     (span.on_device ? device : host)[{it->second->stage, std::string(it->second->sub)}].push_back(span);
   }
+  for (auto& [key, spans] : host) DropNested(data, spans);
   return host.empty() ? device : host;
 }
 

@@ -71,6 +71,20 @@ void AddRequest(RunBuilder& run, bool labels) {
   Launch(run, main, 1700, 30, 6000, 500);
 }
 
+TEST(Stages, ALabelInsideTheSameLabelIsNoFurtherInstance) {
+  testing_analyze::RunBuilder run;
+  const ThreadId main = run.Thread("main"), second = run.Thread("second");
+  run.Range(main, "LLM@decode_step", 0, 500);
+  run.Range(main, "LLM@decode_step", 10, 400);
+  run.Range(main, "LLM@decode_step", 500, 500);
+  run.Range(second, "LLM@decode_step", 100, 100);
+  Analysis analysis = run.Finish();
+  const auto made = analysis.Need<StagesFacts>();
+  ASSERT_TRUE(made.ok()) << made.error().ToString();
+  ASSERT_EQ((*made)->stages.size(), 1u);
+  EXPECT_EQ((*made)->stages[0].instances.size(), 3u);
+}
+
 TEST(Stages, TimesRunUntilTheLastKernelThatTheStageLaunched) {
   RunBuilder run;
   AddRequest(run, true);

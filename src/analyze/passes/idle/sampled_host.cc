@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/passes/idle/sampled_host.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace nl::passes::idle {
+
+std::string SampledFunction(std::string_view stack) {
+  constexpr std::string_view kWaits = "[waits]";
+  const bool waits = stack.ends_with(kWaits);
+  if (waits) stack.remove_suffix(std::min(stack.size(), kWaits.size() + 1));
+  std::string_view found = stack.substr(stack.rfind(';') + 1);
+  for (std::string_view rest = stack; !rest.empty();) {
+    const size_t at = rest.rfind(';') + 1;  // 0 for the outermost
+    if (rest.ends_with(".py)")) {
+      found = rest.substr(at);
+      break;
+    }
+    rest = rest.substr(0, at == 0 ? 0 : at - 1);
+  }
+  return std::string(found) + (waits ? ", waiting" : "");
+}
+
+SampledHost::SampledHost(const RunData& data) {
+  const CpuSampleColumns& samples = data.cpu_sample;
+  std::unordered_map<uint32_t, StringId> of_stack;
+  std::unordered_map<std::string, StringId> of_function;
+  for (size_t i = 0; i < samples.stack.size(); ++i) {
+    if (IsNull(samples.start_ns[i]) || IsNull(samples.thread_id[i]) || IsNull(samples.stack[i])) continue;
+    const auto [known, added] = of_stack.try_emplace(static_cast<uint32_t>(samples.stack[i]));
+    if (added) {
+      const std::string function = SampledFunction(data.Text(samples.stack[i]));
+      known->second = of_function.try_emplace(function, samples.stack[i]).first->second;
+    }
+    threads_[samples.thread_id[i]].push_back({samples.start_ns[i], known->second});
+  }
+  for (auto& [thread, list] : threads_) {
+    std::stable_sort(list.begin(), list.end(),
+                     [](const Sample& a, const Sample& b) { return a.time_ns < b.time_ns; });
+  }
+}
+
+std::pair<size_t, size_t> SampledHost::Between(const std::vector<Sample>& samples, int64_t from_ns,
+                                               int64_t to_ns) {
+  const auto at = [&](int64_t time_ns) {
+    const auto it = std::partition_point(samples.begin(), samples.end(),
+                                         [time_ns](const Sample& s) { return s.time_ns < time_ns; });
+    return static_cast<size_t>(it - samples.begin());
+  };
+  return {at(from_ns), at(to_ns)};
+}
+
+}  // namespace nl::passes::idle
