@@ -10,7 +10,8 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests"))
-from xspace import Names, message, number, stat, varint  # noqa: E402 pylint: disable=wrong-import-position
+from protobuf_text import message, number, varint  # noqa: E402 pylint: disable=wrong-import-position
+from xspace import Names, stat  # noqa: E402 pylint: disable=wrong-import-position
 
 KERNELS = 400   # distinct
 BATCH = 100_000  # events of one line

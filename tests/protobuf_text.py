@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Protobuf messages from JSON, for cases: a message is a list of [field, value].
+"""The wire format of protobuf, written: by field, and whole messages from JSON, for cases. There a message is a list of [field, value].
 
 A value is a number (varint), a text (bytes), a list (a message), or an object: {"double": 0.5}, {"fixed64": 7}, {"hex": "ff00"},
 {"zlib": message}: the message packed.
@@ -14,21 +14,29 @@ def varint(value):
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
         value >>= 7
-    return bytes(out + bytes([value]))
+    out.append(value)
+    return bytes(out)
 
 
-def encode(message):
+def number(field, value):
+    return varint(field << 3) + varint(value)
+
+
+def message(field, data):
+    return varint(field << 3 | 2) + varint(len(data)) + data
+
+
+def encode(description):
     out = b""
-    for number, value in message:
+    for field, value in description:
         if isinstance(value, (bool, int)):
-            out += varint(number << 3) + varint(int(value))
+            out += number(field, int(value))
         elif isinstance(value, dict) and "double" in value:
-            out += varint(number << 3 | 1) + struct.pack("<d", value["double"])
+            out += varint(field << 3 | 1) + struct.pack("<d", value["double"])
         elif isinstance(value, dict) and "fixed64" in value:
-            out += varint(number << 3 | 1) + struct.pack("<Q", value["fixed64"])
+            out += varint(field << 3 | 1) + struct.pack("<Q", value["fixed64"])
         else:
-            data = payload(value)
-            out += varint(number << 3 | 2) + varint(len(data)) + data
+            out += message(field, payload(value))
     return out
 
 

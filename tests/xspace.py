@@ -16,23 +16,7 @@ import json
 import struct
 import sys
 
-
-def varint(n):
-    n &= (1 << 64) - 1
-    out = bytearray()
-    while n > 127:
-        out.append(n & 127 | 128)
-        n >>= 7
-    out.append(n)
-    return bytes(out)
-
-
-def number(field, value):
-    return varint(field << 3) + varint(value)
-
-
-def message(field, data):
-    return varint(field << 3 | 2) + varint(len(data)) + data
+from protobuf_text import message, number, varint
 
 
 class Names:

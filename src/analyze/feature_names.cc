@@ -160,6 +160,7 @@ std::vector<FeatureInfo> MakeNames() {
       {"kernel.is_communication", "flag", "Collectives"},
       {"kernel.is_fp32", "flag", "Its name says fp32 inputs"},
       {"kernel.tensor_core", "flag", "Its name says whether it uses tensor instructions"},
+      {"kernel.has_counters", "flag", "Hardware counters of it were recorded or attached"},
       {"kernel.sm_pct", "ratio", "SM throughput / peak, measured"},
       {"kernel.dram_pct", "ratio", "DRAM throughput / peak, measured"},
       {"kernel.local_sectors", "count", "Local memory sectors (spills), measured"},

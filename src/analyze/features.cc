@@ -103,7 +103,9 @@ FeatureSubject KernelSubject(const Program& p, const KernelTotal& total) {
   } else {
     n["kernel.tensor_core"] = 1;  // the question is not asked of other families
   }
-  AddKernelCounters(p.counters.OfName(w.name[total.longest]), n);
+  const CounterSum* counters = p.counters.OfName(w.name[total.longest]);
+  n["kernel.has_counters"] = counters != nullptr;
+  AddKernelCounters(counters, n);
   const KernelColumns& k = p.data.kernel;
   if (row < k.registers_per_thread.size() && !IsNull(k.registers_per_thread[row]))
     n["kernel.registers"] = k.registers_per_thread[row];

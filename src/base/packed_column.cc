@@ -32,11 +32,12 @@ void PackedColumn::Pack() {
   for (size_t i = 0; i < kBlock; ++i) {
     const bool null = tail_[i] == kNull;
     has_nulls |= null;
-    if (!null) present[i / 8] = static_cast<uint8_t>(present[i / 8] | (1u << (i % 8)));
     rising_ = rising_ && !null && tail_[i] >= last_;
     if (!null) last_ = tail_[i];
     before = value[i] = null ? before : static_cast<uint64_t>(tail_[i]);
   }
+  for (size_t i = 0; i < kBlock && has_nulls; ++i)
+    present[i / 8] = static_cast<uint8_t>(present[i / 8] | (unsigned{tail_[i] != kNull} << (i % 8)));
   int64_t smallest = std::numeric_limits<int64_t>::max();
   for (size_t i = 1; i < kBlock; ++i)
     smallest = std::min(smallest, static_cast<int64_t>(value[i] - value[i - 1]));

@@ -6,10 +6,26 @@
 namespace nl {
 
 CopyName ParseCopyName(std::string_view name) {
-  static constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
-      {"HtoD", "HtoD"},         {"DtoH", "DtoH"},           {"DtoD", "DtoD"},      {"HtoH", "HtoH"},
-      {"PtoP", "PtoP"},         {"HtoA", "HtoA"},           {"AtoH", "AtoH"},      {"HostToDevice", "HtoD"},
-      {"DeviceToHost", "DtoH"}, {"DeviceToDevice", "DtoD"}, {"HostToHost", "HtoH"}};
+  static constexpr std::pair<std::string_view, std::string_view> kKinds[] = {{"HtoD", "HtoD"},
+                                                                             {"DtoH", "DtoH"},
+                                                                             {"DtoD", "DtoD"},
+                                                                             {"HtoH", "HtoH"},
+                                                                             {"PtoP", "PtoP"},
+                                                                             {"HtoA", "HtoA"},
+                                                                             {"AtoH", "AtoH"},
+                                                                             {"HostToDevice", "HtoD"},
+                                                                             {"DeviceToHost", "DtoH"},
+                                                                             {"DeviceToDevice", "DtoD"},
+                                                                             {"HostToHost", "HtoH"},
+                                                                             {"Host-to-Device", "HtoD"},
+                                                                             {"Device-to-Host", "DtoH"},
+                                                                             {"Device-to-Device", "DtoD"},
+                                                                             {"Host-to-Host", "HtoH"},
+                                                                             {"Peer-to-Peer", "PtoP"},
+                                                                             {"HOST_TO_DEVICE", "HtoD"},
+                                                                             {"DEVICE_TO_HOST", "DtoH"},
+                                                                             {"DEVICE_TO_DEVICE", "DtoD"},
+                                                                             {"HOST_TO_HOST", "HtoH"}};
   CopyName out;
   for (const auto& [spelled, kind] : kKinds) {
     if (name.find(spelled) == std::string_view::npos) continue;

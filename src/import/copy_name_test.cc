@@ -15,6 +15,8 @@ TEST(CopyName, TellsDirectionAndMemories) {
   EXPECT_EQ(onnxrt.kind, "DtoH");
   EXPECT_EQ(onnxrt.dst.data(), nullptr);
   EXPECT_EQ(ParseCopyName("MemcpyHostToHost").kind, "HtoH");
+  EXPECT_EQ(ParseCopyName("[CUDA memcpy Host-to-Device]").kind, "HtoD");
+  EXPECT_EQ(ParseCopyName("MEMORY_COPY_DEVICE_TO_DEVICE").kind, "DtoD");
   EXPECT_EQ(ParseCopyName("copy").kind, "");
   EXPECT_EQ(ParseCopyName(") -> (").dst.data(), nullptr);
 }

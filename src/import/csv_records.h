@@ -2,16 +2,19 @@
 #pragma once
 // CsvRecords: the records of a CSV text (RFC 4180: quoted fields may hold commas, doubled
 // quotes and line ends), one after the other, whatever the pieces it is read in. A quote
-// that is never closed costs one line, not the rest of the file. Memory: one piece and one
+// that is never closed costs one line, not the rest of the file. Memory: a few pieces and one
 // record.
-// Thread rule: one thread. Ownership: uses the caller's source; texts are valid until the
-// next call.
+// Thread rule: one thread asks; large pieces are read ahead by another. Ownership: uses the caller's source;
+// texts are valid until the next call.
 
 #include <cstdint>
+#include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "import/adapter.h"
+#include "import/read_ahead.h"
 
 namespace nl {
 
@@ -27,8 +30,7 @@ class CsvRecords {
   // Is this the beginning of a line that can only begin a record? There a quote that is still
   // open is given up.
   using IsStartFn = bool (*)(std::string_view line);
-  CsvRecords(ByteSource& source, const ImportOptions& options, IsStartFn is_start)
-      : source_(source), options_(options), is_start_(is_start) {}
+  CsvRecords(ByteSource& source, const ImportOptions& options, IsStartFn is_start);
 
   // False: there are no more. Cancelled and reading errors are the source's.
   Result<bool> Next(CsvRecord& to);
@@ -43,7 +45,8 @@ class CsvRecords {
   ByteSource& source_;
   const ImportOptions& options_;
   IsStartFn is_start_;
-  std::string buffer_;
+  std::unique_ptr<ReadAhead> ahead_;  // null: read here, small pieces
+  std::string buffer_, piece_;
   size_t begin_ = 0;         // of the record; positions are relative to it
   size_t next_ = 0;          // of the record behind it
   int64_t base_offset_ = 0;  // of buffer_[0]
@@ -64,7 +67,13 @@ inline bool NextCsvField(const char*& at, const char* end, CsvField& to) {
   if (at < end && *at == '"') {
     ++start;
     for (++at;; at += 2) {
-      while (at < end && *at != '"') ++at;
+      // Numbers are short, names and texts long.
+      const char* near = end - at > 16 ? at + 16 : end;
+      while (at < near && *at != '"') ++at;
+      if (at == near && at < end) {
+        at = static_cast<const char*>(std::memchr(at, '"', static_cast<size_t>(end - at)));
+        if (at == nullptr) return false;
+      }
       if (at >= end) return false;
       if (at + 1 >= end || at[1] != '"') break;
       to.escaped = true;

@@ -94,5 +94,15 @@ TEST(CsvFields, AreTakenApart) {
   EXPECT_EQ(Fields("\"\"\"\""), (Texts{"\""}));
 }
 
+TEST(CsvRecords, QuotesCountWhereverTheyStand) {
+  for (size_t n = 0; n < 40; ++n) {
+    const std::string open = "\"1" + std::string(n, '\xa2') + "\n" + std::string(n / 3, '!') + "\"";
+    const std::string pairs = "\"2" + std::string(2 * n, '"') + "\"";
+    const Read read = ReadAll(open + "\n" + pairs + "\n", 1 << 20);
+    EXPECT_EQ(read.texts, (std::vector<std::string>{open, pairs})) << n;
+    EXPECT_EQ(read.open_quotes, 0u) << n;
+  }
+}
+
 }  // namespace
 }  // namespace nl

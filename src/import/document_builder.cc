@@ -135,7 +135,7 @@ class Builder {
   void Build(const std::string& model_name) {
     result_.ops = sink_.rows(Table::kOp);
     result_.kernels = sink_.rows(Table::kKernel);
-    result_.wall_ns = facts_.empty() ? 0 : facts_.last_end_ns() - facts_.first_start_ns();
+    result_.wall_ns = WallNs();
     for (const ImportResult::TableRows& t : result_.tables) {
       if (HoldsEvents(t.table)) result_.events += t.rows;
     }
@@ -221,6 +221,21 @@ class Builder {
     }
     doc_.model.name = stem;
     notes_.push_back("model name taken from the file name");
+  }
+
+  // Of sums without a timeline: how long the device work is, one after the other; sums of calls
+  // and ranges stand beside it.
+  int64_t WallNs() const {
+    if (facts_.empty()) return 0;
+    int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
+    for (const auto& [device, spans] : facts_.device_spans()) {
+      for (const Interval& span : order_only_ ? spans.Intervals() : std::vector<Interval>()) {
+        first_ns = std::min(first_ns, span.start_ns);
+        last_ns = std::max(last_ns, span.end_ns);
+      }
+    }
+    if (first_ns <= last_ns) return last_ns - first_ns;
+    return facts_.last_end_ns() - facts_.first_start_ns();
   }
 
   void Summarise() {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <set>
+#include <span>
 #include <thread>
 
 #include <fmt/format.h>
@@ -275,24 +276,27 @@ Error NotOneRun(const Adapter& a, const Adapter& b, const std::string& path) {
       .At(path);
 }
 
-// All files at once: each is one part of the run.
-Status ImportTogether(const ImportRequest& request, std::vector<Opened>& files, RunFacts& facts,
-                      EventSink& sink) {
+// All files at once: each is one part of the run, or of one rank of it. `paths` are theirs.
+Status ImportTogether(const ImportRequest& request, std::span<const std::string> paths,
+                      std::vector<Opened>& files, RunFacts& facts, EventSink& sink) {
   std::vector<ImportFile> parts;
   for (size_t i = 0; i < files.size(); ++i) {
     Opened& file = files[i];
-    if (file.adapter != files[0].adapter)
-      return NotOneRun(*files[0].adapter, *file.adapter, request.paths[i]);
+    if (file.adapter != files[0].adapter) return NotOneRun(*files[0].adapter, *file.adapter, paths[i]);
     for (size_t k = 0; k < i; ++k) {
       if (files[k].role.part != file.role.part) continue;
       return InvalidInput(fmt::format("two files are the {} of one run, {} is the other", file.role.part,
                                       files[k].source->name()))
-          .At(request.paths[i]);
+          .At(paths[i]);
     }
-    parts.push_back(
-        {*file.source, request.paths[i], request.options, sink, facts, file.about, file.counters});
+    parts.push_back({*file.source, paths[i], request.options, sink, facts, file.about, file.counters});
   }
   return files[0].adapter->ImportParts(parts);
+}
+
+// Is the next file of another rank?
+bool EndsRank(const ImportRequest& request, size_t i) {
+  return i + 1 >= request.name_ranks.size() || request.name_ranks[i + 1] != request.name_ranks[i];
 }
 
 }  // namespace
@@ -304,39 +308,39 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) 
   bool rank_from_name = false;
   EventBatch tail;  // rows made once per run
   const bool alone = request.paths.size() == 1;
-  std::vector<Opened> parts;
+  std::vector<Opened> opened;  // a file, or the parts of a run or rank
+  std::vector<std::string> rank_files;
   const Adapter* adapter = nullptr;
-  for (const std::string& path : request.paths) {
-    NL_ASSIGN(Opened opened, OpenFile(request, path));
-    if (!parts.empty() || !opened.role.part.empty()) {
-      if (!about.empty()) return NotOneRun(*adapter, *opened.adapter, path);
-      parts.push_back(std::move(opened));
-      continue;
-    }
-    const size_t index = about.size();
-    const bool named = index < request.name_ranks.size();
-    RankedSink ranked(sink, named ? request.name_ranks[index] : 0);
+  for (size_t i = 0, first = 0; i < request.paths.size(); ++i) {
+    NL_ASSIGN(Opened next, OpenFile(request, request.paths[i]));
+    const bool named = i < request.name_ranks.size();
+    const bool is_part = !next.role.part.empty() || !opened.empty();
+    if (is_part && !about.empty() && !named) return NotOneRun(*adapter, *next.adapter, request.paths[i]);
+    opened.push_back(std::move(next));
+    if (is_part && i + 1 < request.paths.size() && !(named && EndsRank(request, i))) continue;
+    const std::span<const std::string> paths(request.paths.data() + first, opened.size());
+    RankedSink ranked(sink, named ? request.name_ranks[i] : 0);
     EventSink& to = named ? static_cast<EventSink&>(ranked) : sink;
-    ImportFile file{*opened.source, path, request.options, to, facts, opened.about, opened.counters};
-    NL_TRY(opened.adapter->Import(file));
-    if (named && !opened.about.rank) {
-      opened.about.rank = request.name_ranks[index];
+    Opened& front = opened.front();
+    if (is_part) {
+      NL_TRY(ImportTogether(request, paths, opened, facts, to));
+    } else {
+      ImportFile file{*front.source, paths[0], request.options, to, facts, front.about, front.counters};
+      NL_TRY(front.adapter->Import(file));
+    }
+    if (named && !front.about.rank) {
+      front.about.rank = request.name_ranks[i];
       rank_from_name = true;
     }
     // Written out before the links are resolved, so that the two do not need memory at once.
     NL_TRY(EncodeAll(sink, request.options.threads));
-    facts.ResolveLinks(opened.counters);
-    Conclude(opened, alone, sink, tail, result);
-    adapter = opened.adapter;
-    about.push_back(std::move(opened.about));
-  }
-  if (!parts.empty()) {
-    NL_TRY(ImportTogether(request, parts, facts, sink));
-    NL_TRY(EncodeAll(sink, request.options.threads));
-    facts.ResolveLinks(parts[0].counters);
-    for (Opened& part : parts) Conclude(part, alone, sink, tail, result);
-    adapter = parts[0].adapter;
-    about.push_back(std::move(parts[0].about));
+    facts.ResolveLinks(front.counters);
+    rank_files.push_back(front.source->name());
+    for (Opened& part : opened) Conclude(part, alone, sink, tail, result);
+    adapter = front.adapter;
+    about.push_back(std::move(front.about));
+    opened.clear();
+    first = i + 1;
   }
   const int64_t without_span = sink.rows(Table::kRange) + sink.rows(Table::kCounterSample) +
                                sink.rows(Table::kKernelMetric) + sink.rows(Table::kCpuSample) +
@@ -355,6 +359,8 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) 
   result.document.source.adapter = adapter->Info().name;
   result.document.source.adapter_version = std::to_string(adapter->Info().version);
   DescribeRun(facts, about, request.model_name, sink, result);
+  for (size_t i = 0; result.document.ranks && i < rank_files.size(); ++i)
+    (*result.document.ranks)[i].file = rank_files[i];
   if (rank_from_name) {
     if (!result.document.notes) result.document.notes.emplace();
     result.document.notes->push_back("ranks taken from the file names");

@@ -92,13 +92,25 @@ std::optional<NameRank> AtTheEnd(std::string_view path) {
 }
 
 // The ranks of one run told by names: two or more, and where only numbers tell, all from 0 on.
-bool AreRanks(const std::map<int64_t, std::string>& members, bool says_rank) {
+using Members = std::map<int64_t, const RankedFile*>;  // by rank
+bool AreRanks(const Members& members, bool says_rank) {
   if (members.size() < 2) return false;
   return says_rank ||
          (members.begin()->first == 0 && members.rbegin()->first == static_cast<int64_t>(members.size()) - 1);
 }
 
+void Put(const RankedFile& file, FileGroup& group) {
+  group.paths.push_back(file.path);
+  group.paths.insert(group.paths.end(), file.more.begin(), file.more.end());
+}
+
 }  // namespace
+
+std::string BelowOfSet(std::string_view folder, std::string_view set) {
+  const bool numbered = !set.empty() && set.find_first_not_of("0123456789") == std::string_view::npos;
+  if (set == FileRole::kFolder || (numbered && AfterTheWord(folder))) set = {};
+  return std::string(folder) + "/" + std::string(set);
+}
 
 std::optional<NameRank> RankOfName(std::string_view path) {
   std::optional<NameRank> out = AfterTheWord(path);
@@ -106,43 +118,41 @@ std::optional<NameRank> RankOfName(std::string_view path) {
 }
 
 std::vector<FileGroup> GroupRanks(const std::vector<RankedFile>& files) {
-  using Members = std::map<int64_t, std::string>;                       // rank -> file
   std::map<std::pair<std::string, int64_t>, Members> said;              // adapter, world size
   std::map<std::tuple<std::string, std::string, bool>, Members> named;  // adapter, other part, says rank
   std::vector<FileGroup> groups;
-  std::vector<std::string> alone;
+  std::vector<const RankedFile*> alone;
   for (const RankedFile& file : files) {
     const RankHint& hint = file.hint;
     if (hint.rank && hint.world_size) {
-      if (*hint.world_size > 1 &&
-          said[{hint.adapter, *hint.world_size}].emplace(*hint.rank, file.path).second)
+      if (*hint.world_size > 1 && said[{hint.adapter, *hint.world_size}].emplace(*hint.rank, &file).second)
         continue;
-      alone.push_back(file.path);
+      alone.push_back(&file);
       continue;
     }
     const std::optional<NameRank> name = RankOfName(file.below);
     if (!name || name->says_other ||
-        !named[{hint.adapter, name->others, name->says_rank}].emplace(name->rank, file.path).second)
-      alone.push_back(file.path);
+        !named[{hint.adapter, name->others, name->says_rank}].emplace(name->rank, &file).second)
+      alone.push_back(&file);
   }
   std::vector<FileGroup> together;
   for (const auto& [key, members] : said) {
     FileGroup& group = together.emplace_back();
-    for (const auto& [rank, path] : members) group.paths.push_back(path);
+    for (const auto& [rank, file] : members) Put(*file, group);
   }
   for (const auto& [key, members] : named) {
     if (!AreRanks(members, std::get<bool>(key))) {
-      for (const auto& [rank, path] : members) alone.push_back(path);
+      for (const auto& [rank, file] : members) alone.push_back(file);
       continue;
     }
     FileGroup& group = together.emplace_back();
-    for (const auto& [rank, path] : members) {
-      group.paths.push_back(path);
-      group.ranks.push_back(rank);
+    for (const auto& [rank, file] : members) {
+      Put(*file, group);
+      group.ranks.resize(group.paths.size(), rank);
     }
   }
   for (const RankedFile& file : files) {
-    if (std::find(alone.begin(), alone.end(), file.path) != alone.end()) groups.push_back({{file.path}, {}});
+    if (std::find(alone.begin(), alone.end(), &file) != alone.end()) Put(file, groups.emplace_back());
   }
   std::move(together.begin(), together.end(), std::back_inserter(groups));
   return groups;

@@ -26,11 +26,17 @@ std::optional<NameRank> RankOfName(std::string_view path);
 
 struct RankedFile {
   std::string path;
-  std::string below;  // path below the folder
-  RankHint hint;      // what the file itself says, and its adapter
+  std::string below;                   // path below the folder
+  RankHint hint;                       // what the file itself says, and its adapter
+  std::vector<std::string> more = {};  // the other files of the same rank, where it is a set
 };
 
-// Files that become one run. `ranks` is as long as `paths` where the names told the ranks, else empty.
+// The path below the folder by which a set of files is told from those of other ranks: `set` is the name
+// they share. A number is most often of the process, which says nothing where the folder says the rank.
+std::string BelowOfSet(std::string_view folder, std::string_view set);
+
+// Files that become one run. `ranks` is as long as `paths` where the names told the ranks, else empty; files
+// of one rank are neighbours.
 struct FileGroup {
   std::vector<std::string> paths;
   std::vector<int64_t> ranks;

@@ -66,6 +66,24 @@ TEST(RankGroups, TwoFormatsInOneFolderAreTwoRuns) {
   EXPECT_EQ(GroupRanks({File("rank0.json", "chrome"), File("rank1.json", "onnxrt")}).size(), 2u);
 }
 
+TEST(RankGroups, ARankMayBeASetOfFiles) {
+  const auto set = [](const std::string& folder, const std::string& name) {
+    RankedFile out = File(BelowOfSet(folder, name), "rocprof");
+    out.path = folder + "/" + name + "_kernel_trace.csv";
+    out.more = {folder + "/" + name + "_hip_api_trace.csv"};
+    return out;
+  };
+  // Numbers of processes differ from rank to rank.
+  const auto groups = GroupRanks({set("rank_0", "908"), set("rank_1", "1207")});
+  ASSERT_EQ(groups.size(), 1u);
+  EXPECT_EQ(groups[0].paths,
+            (std::vector<std::string>{"rank_0/908_kernel_trace.csv", "rank_0/908_hip_api_trace.csv",
+                                      "rank_1/1207_kernel_trace.csv", "rank_1/1207_hip_api_trace.csv"}));
+  EXPECT_EQ(groups[0].ranks, (std::vector<int64_t>{0, 0, 1, 1}));
+  EXPECT_EQ(GroupRanks({set("out", "rank0"), set("out", "rank1")}).size(), 1u);
+  EXPECT_EQ(GroupRanks({set("out", "908"), set("out", "909")}).size(), 2u) << "processes, not ranks";
+}
+
 TEST(RankGroups, BareNumbersMustBeAllFromZeroOn) {
   EXPECT_EQ(GroupRanks({File("t_0.json", "chrome"), File("t_1.json", "chrome")}).size(), 1u);
   EXPECT_EQ(GroupRanks({File("t_1.json", "chrome"), File("t_2.json", "chrome")}).size(), 2u);

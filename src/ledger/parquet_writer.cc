@@ -132,10 +132,12 @@ void EncodeInts(std::string& out, Scratch& s, ColumnType type, Encoding hint, si
   const size_t null_count = rows - s.ints.size();
   chunk.null_count = static_cast<int64_t>(null_count);
   if (!s.ints.empty() && type != ColumnType::kFloat64) {
-    const auto [low, high] = std::minmax_element(s.ints.begin(), s.ints.end());
     chunk.has_range = true;
-    chunk.min = *low;
-    chunk.max = *high;
+    chunk.min = chunk.max = s.ints[0];
+    for (const int64_t value : s.ints) {
+      chunk.min = std::min(chunk.min, value);
+      chunk.max = std::max(chunk.max, value);
+    }
   }
   if (hint == Encoding::kDict && BuildIntDictionary(s)) {
     s.dictionary_page.clear();
@@ -162,30 +164,34 @@ void EncodeInts(std::string& out, Scratch& s, ColumnType type, Encoding hint, si
 template <class T>
 void GatherInts(Scratch& s, const T* values, size_t rows) {
   s.present.resize(rows);
-  s.ints.clear();
-  s.ints.reserve(rows);
+  s.ints.resize(rows);
+  // Every value is written, a null is overwritten by the next one: nothing to guess for the processor.
+  uint8_t* present = s.present.data();
+  int64_t* ints = s.ints.data();
+  size_t kept = 0;
   for (size_t i = 0; i < rows; ++i) {
-    const bool null = IsNull(values[i]);
-    s.present[i] = !null;
-    if (null) continue;
     if constexpr (std::is_same_v<T, double>) {
-      s.ints.push_back(std::bit_cast<int64_t>(values[i]));
+      ints[kept] = std::bit_cast<int64_t>(values[i]);
     } else {
-      s.ints.push_back(values[i]);
+      ints[kept] = values[i];
     }
+    present[i] = !IsNull(values[i]);
+    kept += present[i];
   }
+  s.ints.resize(kept);
 }
 
 void EncodeStrings(std::string& out, Scratch& s, const StringPool& strings, const StringId* ids, size_t rows,
                    Chunk& chunk) {
-  s.present.resize(rows);
-  s.codes.clear();
+  s.present.assign(rows, 0);
+  s.codes.resize(rows);
   s.touched.clear();
   s.dictionary_page.clear();
+  size_t kept = 0;
   for (size_t i = 0; i < rows; ++i) {
     const auto id = static_cast<uint32_t>(ids[i]);
-    s.present[i] = ids[i] != StringId::kNull;
-    if (!s.present[i]) continue;
+    if (ids[i] == StringId::kNull) continue;
+    s.present[i] = 1;
     if (id >= s.code_of.size()) s.code_of.resize(std::max<size_t>(id + 1, s.code_of.size() * 2), kNoCode);
     uint32_t& code = s.code_of[id];
     if (code == kNoCode) {
@@ -196,8 +202,9 @@ void EncodeStrings(std::string& out, Scratch& s, const StringPool& strings, cons
       s.dictionary_page.append(reinterpret_cast<const char*>(&length), 4);
       s.dictionary_page.append(text);
     }
-    s.codes.push_back(code);
+    s.codes[kept++] = code;
   }
+  s.codes.resize(kept);
   chunk.null_count = static_cast<int64_t>(rows - s.codes.size());
   PutDictionaryChunk(out, s, rows, s.touched.size(), rows - s.codes.size(), chunk);
   for (const uint32_t id : s.touched) s.code_of[id] = kNoCode;

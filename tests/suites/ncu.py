@@ -275,10 +275,20 @@ def bundled(store, folder, run_id):
     for name in ("store", "other/store"):
         checks = json.loads(run(["--store", str(folder / name), "doctor", "--json"]))
         expect("healthy", True, checks["healthy"])
+    exported(store, folder, run_id)
     victim = next((folder / "store/runs" / run_id / "files/attached").rglob("kernel_counter.parquet"))
     victim.write_bytes(victim.read_bytes()[:100])
     if call([*store.flags, "doctor", "--json"]).returncode == 0:
         raise Failure("doctor does not see a damaged attachment")
+
+
+def exported(store, folder, run_id):
+    """The tables of attachments stand beside the run's own, with all their rows."""
+    out = folder / "tables"
+    run([*store.flags, "export", run_id, "--format", "parquet", "--out", str(out)])
+    expect("attached tables", [f"kernel_counter.attached_{i}.parquet" for i in (1, 2)], sorted(p.name for p in out.glob("kernel_counter*")))
+    attached = sorted((folder / "store/runs" / run_id / "files/attached").rglob("kernel_metric.parquet"))
+    expect("their bytes", [p.read_bytes() for p in attached], [p.read_bytes() for p in sorted(out.glob("kernel_metric.attached_*"))])
 
 
 def attach_refuses_what_does_not_fit(_):

@@ -7,6 +7,7 @@ agrees.*    every real export (NEUROLENS_SHARED) and every sample: rows, summed 
 packed.*    .gz and .zst give the same run as the plain file
 report.*    .nsys-rep goes through the nsys on PATH (a stand-in here): its export, its failure, its absence, Ctrl-C
 """
+import collections
 import csv
 import gzip
 import io
@@ -156,6 +157,19 @@ def agrees(path):
                 check(db, imported)
 
 
+def sums_agree(path):
+    """A table that nsys stats printed, against Python's csv: calls and total time of every kernel."""
+    with open(path, encoding="utf-8") as file:
+        truth = collections.defaultdict(lambda: [0, 0])
+        for row in csv.DictReader(file):
+            truth[row["Name"]][0] += int(row["Instances"])
+            truth[row["Name"]][1] += int(row["Total Time (ns)"])
+    with tempfile.TemporaryDirectory(prefix="nl-nsys-") as folder:
+        imported = Imported(path, folder)
+        found = imported.rows("SELECT name, count(*), sum(dur_ns) FROM kernel GROUP BY 1")
+        expect("sums per kernel", sorted(texts((k, *v) for k, v in truth.items())), sorted(texts(found)))
+
+
 def packed(path):
     """The rows of every table, whatever the file was packed with."""
     def tables(imported):
@@ -256,6 +270,8 @@ def main():
     tests = [(f"agrees.{p.stem}", agrees, p) for p in samples] + [(f"packed.{p.stem}", packed, p) for p in samples]
     real = sorted((pathlib.Path(SHARED) / "data/public/nsys").glob("*.sqlite.gz")) if SHARED else []
     tests += [(f"agrees.{p.name.split('.')[0]}", agrees, p) for p in real]
+    sums = sorted((pathlib.Path(SHARED) / "data/public/nsys").glob("*_kern_sum.csv")) if SHARED else []
+    tests += [(f"sums.{p.stem}", sums_agree, p) for p in sums]
     tests += [(f"report.{f.__name__.removeprefix('report_')}", f, None)
               for f in (report_is_exported, report_failure_is_passed_on, report_needs_nsys, report_can_be_interrupted)]
     wanted, failed = os.environ.get("NEUROLENS_TEST_FILTER", ""), 0

@@ -143,6 +143,27 @@ def check_names(work):
     equal("not assessed", call(store, "ranks", run["run_id"])["collectives_total"], 0)
 
 
+def check_sets(work):
+    """Each rank is a set of CSV files of rocprofv3, named by its process."""
+    folder, store = work / "sets", work / "sets_store"
+    for rank, pid in ((0, 908), (1, 1207)):
+        (folder / f"rank_{rank}").mkdir(parents=True)
+        place = folder / f"rank_{rank}" / f"{pid}_"
+        pathlib.Path(f"{place}kernel_trace.csv").write_text(
+            '"Kind","Agent_Id","Queue_Id","Thread_Id","Dispatch_Id","Kernel_Id","Kernel_Name","Correlation_Id","Start_Timestamp","End_Timestamp"\n'
+            f'"KERNEL_DISPATCH","Agent 4",1,7,1,10,"add",1,{1000 + rank},{1500 + rank}\n')
+        pathlib.Path(f"{place}hip_api_trace.csv").write_text(
+            '"Domain","Function","Process_Id","Thread_Id","Correlation_Id","Start_Timestamp","End_Timestamp"\n'
+            f'"HIP_RUNTIME_API","hipLaunchKernel",{pid},7,1,{900 + rank},{950 + rank}\n')
+    (run,) = call(store, "import", folder)["runs"]
+    equal("ranks", [r["rank"] for r in run["ranks"]], [0, 1])
+    equal("files", len(run["files"]), 4)
+    rows = call(store, "query", run["run_id"], "SELECT p.rank, k.start_ns, a.start_ns FROM kernel k JOIN thread t ON t.id = k.thread_id "
+                "JOIN process p ON p.id = t.process_id JOIN api_call a ON a.id = k.api_call_id ORDER BY 1")["rows"]
+    equal("kernels with their calls, by rank", rows, [[0, 1000, 900], [1, 1001, 901]])
+    equal("runs with --apart", len(call(work / "sets_apart", "import", folder, "--apart")["runs"]), 2)
+
+
 def check_two_formats(work):
     store = work / "formats_store"
     folder = work / "formats"
@@ -212,7 +233,7 @@ def main():
         work = pathlib.Path(name)
         planted = []
         checks = {"planted.lateness_and_offsets": lambda: planted.extend(check_planted(work)), "planted.even_ranks": lambda: check_even(work),
-                  "names.ranks_of_any_format": lambda: check_names(work), "names.two_formats": lambda: check_two_formats(work),
+                  "names.ranks_of_any_format": lambda: check_names(work), "names.sets_of_files": lambda: check_sets(work), "names.two_formats": lambda: check_two_formats(work),
                   "names.repetitions": lambda: check_repetitions(work), "text.eighty_columns": lambda: check_text(*planted)}
         if SHARED and (pathlib.Path(SHARED) / "data/public/kineto/hta_nccl.json.gz").exists():
             checks["real.nccl_trace"] = lambda: check_real(work)

@@ -8,55 +8,18 @@ same.*     the Chrome trace that JAX wrote of the same recording has the same ev
 packed.*   .gz gives the same run as the plain file
 """
 import collections
-import csv
 import gzip
-import io
 import json
-import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(os.environ.get("NEUROLENS_ROOT", pathlib.Path(__file__).resolve().parents[2]))
-BIN = os.environ.get("NEUROLENS_BIN", str(ROOT / "build/release/neurolens"))
-SHARED = os.environ.get("NEUROLENS_SHARED")
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import xspace  # noqa: E402 pylint: disable=wrong-import-position
+from imported_run import ROOT, SHARED, Failure, Imported, content, expect, packed, run_checks  # noqa: E402 pylint: disable=wrong-import-position
 
 SAMPLES = ROOT / "tests/cases/samples/xplane"
 DERIVED = {"Steps", "XLA Modules", "XLA Ops", "_counters_"}
-
-
-class Failure(Exception):
-    pass
-
-
-class Imported:
-    def __init__(self, path, folder):
-        self.folder = folder
-        (self.run,) = json.loads(self.call("import", str(path), "--json"))["runs"]
-
-    def call(self, *arguments):
-        done = subprocess.run([BIN, "--store", str(self.folder), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False,
-                              text=True, timeout=300)
-        if done.returncode != 0:
-            raise Failure(f"{arguments[0]} ended with {done.returncode}: {done.stderr.strip()[-300:]}")
-        return done.stdout
-
-    def rows(self, sql):
-        return [tuple(r) for r in csv.reader(io.StringIO(self.call("query", self.run["run_id"], sql, "--format", "csv")))][1:]
-
-
-def expect(what, expected, found):
-    expected, found = sorted(map(str, expected)), sorted(map(str, found))
-    if expected != found:
-        raise Failure(f"{what}: the file has {[e for e in expected if e not in found][:2]}, the run {[f for f in found if f not in expected][:2]}")
-
-
-def content(path):
-    data = path.read_bytes()
-    return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
 
 
 def times(line, event):
@@ -151,14 +114,6 @@ def same_as_chrome(pair):
                 raise Failure(f"no rows in {table}")
 
 
-def packed(path):
-    with tempfile.TemporaryDirectory(prefix="nl-xplane-") as folder:
-        gz = pathlib.Path(folder) / "packed"
-        gz.write_bytes(gzip.compress(content(path)))
-        plain, other = Imported(path, pathlib.Path(folder) / "a"), Imported(gz, pathlib.Path(folder) / "b")
-        expect("tables", plain.run["tables"].items(), other.run["tables"].items())
-
-
 def main():
     samples = sorted(SAMPLES.glob("*.pb"))
     tests = [(f"agrees.{p.name.split('.')[0]}", agrees, p) for p in samples] + [(f"packed.{p.name.split('.')[0]}", packed, p) for p in samples]
@@ -166,19 +121,9 @@ def main():
     shared = pathlib.Path(SHARED or "absent") / "data"
     real = [*(shared / "h200/xplane").glob("*.pb.gz"), *(shared / "public/xplane").glob("*.pb")]
     tests += [(f"agrees.{p.name.split('.')[0]}", agrees, p) for p in sorted(real)]
-    wanted, failed = os.environ.get("NEUROLENS_TEST_FILTER", ""), 0
-    for name, function, argument in tests:
-        if wanted and wanted not in name and wanted not in "xplane.py":
-            continue
-        try:
-            function(argument)
-            print(f"PASS {name}", flush=True)
-        except (Failure, OSError, ValueError, KeyError, IndexError, subprocess.SubprocessError) as failure:
-            failed += 1
-            print(f"FAIL {name}: {' '.join(str(failure).split())}", flush=True)
     if not real:
         print("SKIP agrees.real: no real profiles here (NEUROLENS_SHARED)")
-    return 1 if failed else 0
+    return run_checks("xplane.py", tests)
 
 
 if __name__ == "__main__":

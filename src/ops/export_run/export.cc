@@ -11,6 +11,7 @@
 #include "base/file_ops.h"
 #include "base/human.h"
 #include "base/terminal.h"
+#include "ledger/attachments.h"
 #include "ledger/bundle.h"
 #include "ops/export_run/target_file.h"
 #include "ops/open_snapshot.h"
@@ -193,19 +194,28 @@ class ExportOp final : public Op {
     });
   }
 
-  // The tables as a folder: whole under its name, or not there.
+  // The tables as a folder: whole under its name, or not there. Those of attachments stand beside the run's
+  // own, so that kernel_metric*.parquet is all of them.
   Status Tables(Store& store, const CatalogRun& run, Reply& reply) const {
     if (out_ == "-") return InvalidInput("--format parquet writes a folder, not standard output");
     const std::string from = store.RunPath(run.run_id);
-    const std::vector<std::string> tables = TablesIn(from);
+    std::vector<std::pair<fs::path, std::string>> files;  // from, name there
+    for (const std::string& table : TablesIn(from))
+      files.emplace_back(fs::path(from) / (table + ".parquet"), table + ".parquet");
+    int number = 0;
+    for (const std::string& folder : AttachmentFolders(from)) {
+      ++number;
+      for (const std::string& table : TablesIn(folder))
+        files.emplace_back(fs::path(folder) / (table + ".parquet"),
+                           fmt::format("{}.attached_{}.parquet", table, number));
+    }
     NL_ASSIGN(TargetFolder target, TargetFolder::Create(out_, force_));
     reply.json["files"] = Json::array();
     int64_t bytes = 0;
-    for (const std::string& table : tables) {
-      const std::string file = table + ".parquet";
+    for (const auto& [source, file] : files) {
       std::error_code ec;
-      fs::copy_file(fs::path(from) / file, fs::path(target.path()) / file, ec);
-      if (ec) return FileError("copy", fmt::format("{}/{}", from, file), ec.value());
+      fs::copy_file(source, fs::path(target.path()) / file, ec);
+      if (ec) return FileError("copy", source.string(), ec.value());
       bytes += static_cast<int64_t>(fs::file_size(fs::path(target.path()) / file, ec));
       reply.json["files"].push_back(file);
     }

@@ -44,32 +44,36 @@ Result<std::vector<Group>> GroupsOfFolder(const std::string& folder, bool apart)
   }
   if (code) return IoError(fmt::format("cannot list {}", folder), code.value());
   std::sort(files.begin(), files.end());
-  std::vector<Group> groups;
   std::vector<RankedFile> profiles;
   std::string first_error;
   for (std::vector<std::string>& paths : GroupParts(files)) {
-    if (paths.size() > 1) {
-      groups.push_back({std::move(paths), {}});
-      continue;
-    }
     const std::string& file = paths[0];
+    const std::filesystem::path below = std::filesystem::path(file).lexically_relative(folder);
     const Result<RankHint> hint = PeekRank(file);
-    if (hint.ok())
-      profiles.push_back({file, std::filesystem::path(file).lexically_relative(folder).string(), *hint});
-    else if (first_error.empty())
+    if (hint.ok() && paths.size() > 1) {
+      const Result<FileRole> role = PeekRole(file);
+      profiles.push_back({file,
+                          BelowOfSet(below.parent_path().string(), role.ok() ? role->set : ""),
+                          *hint,
+                          {paths.begin() + 1, paths.end()}});
+    } else if (hint.ok()) {
+      profiles.push_back({file, below.string(), *hint});
+    } else if (first_error.empty()) {
       first_error = hint.error().ToString();
+    }
   }
-  if (groups.empty() && profiles.empty()) {
+  if (profiles.empty()) {
     return InvalidInput(files.empty() ? "the folder holds no files"
                                       : "no profile in this folder: " + first_error)
         .At(folder);
   }
-  if (apart) {
-    for (const RankedFile& file : profiles) groups.push_back({{file.path}, {}});
-    return groups;
+  if (!apart) return GroupRanks(profiles);
+  std::vector<Group> groups;
+  for (RankedFile& file : profiles) {
+    Group& group = groups.emplace_back();
+    group.paths.push_back(file.path);
+    std::move(file.more.begin(), file.more.end(), std::back_inserter(group.paths));
   }
-  std::vector<Group> ranked = GroupRanks(profiles);
-  std::move(ranked.begin(), ranked.end(), std::back_inserter(groups));
   return groups;
 }
 

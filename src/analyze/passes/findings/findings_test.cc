@@ -378,6 +378,29 @@ TEST(Findings, AHotKernelGetsAdviceOfItsFamily) {
   }
 }
 
+TEST(Findings, CountersThatAreThereAreNotAskedFor) {
+  const auto asks = [](bool measured) {
+    Script s;
+    s.Clean(8);
+    s.Op("aten::x", "sm90_xmma_gemm_f32f32_tn", 20 * kUs, 30 * kMs);
+    if (measured) {
+      KernelCounterRow row;
+      row.kernel_id = static_cast<RowId>(s.run.data().kernel.size() - 1);
+      row.achieved_occupancy = 0.5;
+      s.run.data().kernel_counter.Add(row);
+    }
+    const Answer a = Ask(s.run);
+    const Finding* f = a.Find("hot_kernel");
+    EXPECT_NE(f, nullptr);
+    return f != nullptr &&
+           std::any_of(f->suggestions.begin(), f->suggestions.end(), [](const std::string& text) {
+             return text.find("Attach an ncu report") != std::string::npos;
+           });
+  };
+  EXPECT_TRUE(asks(false));
+  EXPECT_FALSE(asks(true));
+}
+
 TEST(Findings, LossComesFirst) {
   Script s = LaunchBound();
   ImportLogRow row;

@@ -159,13 +159,13 @@ const ReportReader::Metric& ReportReader::MetricOf(std::string_view section, std
   return metrics_.emplace(key_, MakeMetric(section, name, unit, offset)).first->second;
 }
 
-void ReportReader::PutMetric(const Metric& metric, const CsvField& field, int64_t offset) {
+void ReportReader::PutMetric(const Metric& metric, std::optional<double> number, const CsvField& field,
+                             int64_t offset) {
   KernelMetricRow row;
   row.kernel_id = launches_.kernel_id();
   row.section = metric.section;
   row.name = metric.name;
   row.unit = metric.unit;
-  const std::optional<double> number = ParseNumber(field.text, metric.exponent);
   if (number) {
     row.value = *number;
   } else {
@@ -235,8 +235,9 @@ bool ReportReader::TakeDetails(const CsvRecord& record, const char* at, Status& 
   if (!whole) return false;
   const std::string_view name = FieldOf(Role::kMetricName);
   if (!name.empty() && !findings_only_) {
-    PutMetric(MetricOf(FieldOf(Role::kSection), name, FieldOf(Role::kMetricUnit), record.offset),
-              fields_[value_at], record.offset);
+    const Metric& metric = MetricOf(FieldOf(Role::kSection), name, FieldOf(Role::kMetricUnit), record.offset);
+    const CsvField& value = fields_[value_at];
+    PutMetric(metric, ParseNumber(value.text, metric.exponent), value, record.offset);
     ++metrics_now_;
   }
   if (!FieldOf(Role::kRuleName).empty()) TakeFinding(record.offset);
@@ -265,6 +266,17 @@ void ReportReader::TakeFinding(int64_t offset) {
   writer_.batch.tool_finding.Add(row);
 }
 
+void ReportReader::TakeCell(Metric& metric, const CsvField& field, int64_t offset) {
+  if (metric.last == field.text && !metric.of_device)
+    return PutMetric(metric, metric.last_value, field, offset);
+  const std::optional<double> number = ParseNumber(field.text, metric.exponent);
+  if (number && !metric.of_device) {
+    metric.last = field.text;
+    metric.last_value = *number;
+  }
+  PutMetric(metric, number, field, offset);
+}
+
 bool ReportReader::TakeRaw(const CsvRecord& record, const char* at, Status& status) {
   const char* end = record.text.data() + record.text.size();
   CsvField field;
@@ -282,7 +294,7 @@ bool ReportReader::TakeRaw(const CsvRecord& record, const char* at, Status& stat
       metric.last_device = NullOf<int32_t>::value;
     }
     if (field.text.empty() || findings_only_) continue;
-    PutMetric(metric, field, record.offset);
+    TakeCell(metric, field, record.offset);
     ++metrics_now_;
     if (Status flowed = writer_.Flow(); !flowed.ok()) status = std::move(flowed);
   }

@@ -5,6 +5,7 @@
 // may follow each other in one file. One record of each page is explained in README.md.
 // Thread rule: one thread (the writer encodes on others). Ownership: uses the ImportFile.
 
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -31,8 +32,11 @@ class ReportReader {
     InputOf input;
     // Attributes of the device, which are the same in every row.
     bool of_device = false;
-    std::string attribute, last;
+    std::string attribute;
     int32_t last_device = NullOf<int32_t>::value;
+    // The raw page has many values that do not change from kernel to kernel.
+    std::string last;
+    double last_value = 0;
   };
   Status TakeLine(const CsvRecord& record);
   bool BeginPage(const CsvRecord& record);
@@ -42,12 +46,13 @@ class ReportReader {
   bool BeginLaunch(const CsvRecord& record, const char*& at);
   bool TakeDetails(const CsvRecord& record, const char* at, Status& status);
   bool TakeRaw(const CsvRecord& record, const char* at, Status& status);
+  void TakeCell(Metric& metric, const CsvField& field, int64_t offset);
   void TakeFinding(int64_t offset);
   void DefineColumns();
   Metric MakeMetric(std::string_view section, std::string_view name, std::string_view unit, int64_t offset);
   const Metric& MetricOf(std::string_view section, std::string_view name, std::string_view unit,
                          int64_t offset);
-  void PutMetric(const Metric& metric, const CsvField& field, int64_t offset);
+  void PutMetric(const Metric& metric, std::optional<double> number, const CsvField& field, int64_t offset);
   std::string_view FieldOf(Role role) const;
   Status Cut(const CsvRecord& record);
   void CompareLastKernels();

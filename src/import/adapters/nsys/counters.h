@@ -55,5 +55,14 @@ inline constexpr CounterInfo kMissingColumn{
 inline constexpr CounterInfo kDamagedTable{
     "damaged_table", Severity::kDataLoss, "Table that could be read in part only: the file is cut or damaged",
     "The rows before the damage are here, those behind it are not; export again"};
+inline constexpr CounterInfo kBadStatsRow{
+    "bad_stats_row", Severity::kDataLoss,
+    "Row of a table of sums without every column, or whose calls or total time are no numbers",
+    "Left out; its text is in import_log: print the table again"};
+inline constexpr CounterInfo kStatsTruncated{"truncated", Severity::kDataLoss, "The file ends in the middle",
+                                             "Everything before the cut is here; what came after is not"};
+inline constexpr CounterInfo kStatsLineEnd{"missing_line_end", Severity::kNotice,
+                                           "Last line without its end: the file may be cut",
+                                           "Compare with the size of the original; the row itself was read"};
 
 }  // namespace nl::adapters::nsys

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nsys adapter: Nsight Systems recordings, as SQLite exports or as reports that an
-// installed nsys exports. README.md in this folder explains the format.
+// The nsys adapter: Nsight Systems recordings, as SQLite exports, as reports that an
+// installed nsys exports, or as the sums that nsys stats prints of one. README.md in this folder explains the
+// format.
 
 #include <filesystem>
 #include <fstream>
@@ -94,9 +95,9 @@ class NsysAdapter final : public Adapter {
   AdapterInfo Info() const override {
     return {"nsys",
             1,
-            "Nsight Systems recordings: SQLite exports; reports where nsys is installed",
-            "nsys export --type sqlite, nsys profile",
-            {".sqlite", ".nsys-rep"}};
+            "Nsight Systems recordings: SQLite exports; reports where nsys is installed; sums of nsys stats",
+            "nsys export --type sqlite, nsys profile, nsys stats --format csv",
+            {".sqlite", ".nsys-rep", "_cuda_gpu_kern_sum.csv", ".csv"}};
   }
 
   int Score(std::string_view head, std::string_view file_name) const override {
@@ -109,6 +110,13 @@ class NsysAdapter final : public Adapter {
     if (LooksLikeStats(head)) return 80;
     return LooksLikeReport(head, file_name) ? 30 : 0;
   }
+
+  // The tables of sums of one recording are one run; exports and reports are whole.
+  FileRole Role(std::string_view head, std::string_view file_name) const override {
+    return StatsRole(head, file_name);
+  }
+
+  Status ImportParts(std::vector<ImportFile>& files) const override { return ImportStats(files); }
 
   Status Import(ImportFile& file) const override {
     NL_ASSIGN(const std::unique_ptr<WholeFile> whole, WholeFile::Open(file));

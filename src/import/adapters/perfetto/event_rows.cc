@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/utf8.h"
+#include "import/copy_name.h"
 #include "import/step_label.h"
 
 namespace nl::adapters::perfetto {
@@ -27,12 +28,12 @@ int32_t Small(int64_t value) {
                                                                      : static_cast<int32_t>(value);
 }
 
-// "Memcpy HtoD (Pageable -> Device)" -> HtoD
-std::string_view CopyKind(std::string_view name) {
-  for (const std::string_view kind : {"HtoD", "DtoH", "DtoD", "HtoH", "PtoP"}) {
-    if (name.find(kind) != std::string_view::npos) return kind;
-  }
-  return {};
+template <class Row>
+void Place(ThreadId lane, const Event& e, int64_t dur_ns, Row& row) {
+  row.thread_id = lane;
+  row.start_ns = e.at_ns;
+  row.dur_ns = dur_ns;
+  row.name = e.name;
 }
 
 }  // namespace
@@ -127,11 +128,8 @@ void EventRows::PutKernel(uint64_t track, Event& e, int64_t dur_ns) {
   KernelColumns& kernels = writer.batch.kernel;
   const RowId row = writer.NextRow(Table::kKernel, kernels);
   KernelRow r;
-  r.thread_id = LaneOf(track);
-  r.start_ns = e.at_ns;
-  r.dur_ns = dur_ns;
+  Place(LaneOf(track), e, dur_ns, r);
   TakeWork(r, track);
-  r.name = e.name;
   r.correlation = TakeInt(e, "correlation");
   r.external_id = TakeInt(e, "external_id");
   r.registers_per_thread = Small(TakeInt(e, "registers_per_thread"));
@@ -147,11 +145,8 @@ void EventRows::PutKernel(uint64_t track, Event& e, int64_t dur_ns) {
 template <class Columns, class Row>
 void EventRows::PutCopy(Columns& columns, Table table, Row r, uint64_t track, Event& e, int64_t dur_ns) {
   const RowId row = writer.NextRow(table, columns);
-  r.thread_id = LaneOf(track);
-  r.start_ns = e.at_ns;
-  r.dur_ns = dur_ns;
+  Place(LaneOf(track), e, dur_ns, r);
   TakeWork(r, track);
-  r.name = e.name;
   r.bytes = TakeInt(e, "bytes");
   r.bandwidth_gbps = TakeReal(e, "bandwidth_gbps");
   r.correlation = TakeInt(e, "correlation");
@@ -163,11 +158,8 @@ void EventRows::PutSync(uint64_t track, Event& e, int64_t dur_ns) {
   SyncColumns& syncs = writer.batch.sync;
   const RowId row = writer.NextRow(Table::kSync, syncs);
   SyncRow r;
-  r.thread_id = LaneOf(track);
-  r.start_ns = e.at_ns;
-  r.dur_ns = dur_ns;
+  Place(LaneOf(track), e, dur_ns, r);
   TakeWork(r, track);
-  r.name = e.name;
   r.correlation = TakeInt(e, "correlation");
   r.wait_on_stream = TakeInt(e, "wait_on_stream");
   syncs.Add(r);
@@ -178,10 +170,7 @@ void EventRows::PutOp(uint64_t track, Event& e, int64_t dur_ns) {
   OpColumns& ops = writer.batch.op;
   const RowId row = writer.NextRow(Table::kOp, ops);
   OpRow r;
-  r.thread_id = LaneOf(track);
-  r.start_ns = e.at_ns;
-  r.dur_ns = dur_ns;
-  r.name = e.name;
+  Place(LaneOf(track), e, dur_ns, r);
   r.external_id = TakeInt(e, "external_id");
   r.sequence_number = TakeInt(e, "sequence_number");
   r.input_dims = TakeText(e, "input_dims");
@@ -195,10 +184,7 @@ void EventRows::PutApiCall(uint64_t track, Event& e, int64_t dur_ns, std::string
   ApiCallColumns& calls = writer.batch.api_call;
   const RowId row = writer.NextRow(Table::kApiCall, calls);
   ApiCallRow r;
-  r.thread_id = LaneOf(track);
-  r.start_ns = e.at_ns;
-  r.dur_ns = dur_ns;
-  r.name = e.name;
+  Place(LaneOf(track), e, dur_ns, r);
   if (domain != "api_call") r.domain = e.category;
   r.correlation = TakeInt(e, "correlation");
   r.external_id = TakeInt(e, "external_id");
@@ -210,10 +196,7 @@ void EventRows::PutRange(uint64_t track, Event& e, int64_t dur_ns, std::string_v
   RangeColumns& ranges = writer.batch.range;
   const RowId row = writer.NextRow(Table::kRange, ranges);
   RangeRow r;
-  r.thread_id = LaneOf(track);
-  r.start_ns = e.at_ns;
-  r.dur_ns = dur_ns;
-  r.name = e.name;
+  Place(LaneOf(track), e, dur_ns, r);
   if (!IsNull(e.category) && writer.strings().Text(e.category) != "range") r.category = e.category;
   const StringId told = TakeText(e, "kind");
   r.kind = IsNull(told) ? writer.strings().Add(kind) : told;
@@ -287,7 +270,8 @@ Status EventRows::Put(uint64_t track, Event& e, int64_t dur_ns, std::string_view
     PutKernel(track, e, dur_ns);
   } else if (category == "memcpy") {
     MemcpyRow r;
-    const std::string_view direction = CopyKind(IsNull(e.name) ? "" : writer.strings().Text(e.name));
+    const std::string_view direction =
+        ParseCopyName(IsNull(e.name) ? "" : writer.strings().Text(e.name)).kind;
     if (!direction.empty()) r.kind = writer.strings().Add(direction);
     PutCopy(writer.batch.memcpy, Table::kMemcpy, r, track, e, dur_ns);
   } else if (category == "memset") {

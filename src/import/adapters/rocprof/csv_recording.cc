@@ -39,16 +39,6 @@ std::string_view WithoutClone(std::string_view name) {
   return name;
 }
 
-// A text field: doubled quotes made single.
-std::string Plain(std::string_view field) {
-  std::string out;
-  for (size_t i = 0; i < field.size(); ++i) {
-    out += field[i];
-    if (field[i] == '"' && i + 1 < field.size() && field[i + 1] == '"') ++i;
-  }
-  return out;
-}
-
 class CsvRecording {
  public:
   explicit CsvRecording(ImportFile& file) : out_(file) {}
@@ -111,7 +101,7 @@ class CsvRecording {
         std::transform(key.begin(), key.end(), key.begin(), [](unsigned char c) { return std::tolower(c); });
         const int64_t number = table_->Int(static_cast<int>(i));
         agent[key] =
-            IsNull(number) ? Json(ValidUtf8(Plain(table_->Text(static_cast<int>(i))))) : Json(number);
+            IsNull(number) ? Json(ValidUtf8(PlainText(table_->Text(static_cast<int>(i))))) : Json(number);
       }
       out_.agents.Add(agent);
       return {};
@@ -165,7 +155,7 @@ class CsvRecording {
   }
 
   StringId NameOf(std::string_view field) {
-    return field.find('"') == std::string_view::npos ? out_.Text(field) : out_.Text(Plain(field));
+    return field.find('"') == std::string_view::npos ? out_.Text(field) : out_.Text(PlainText(field));
   }
 
   Status ReadKernels() {

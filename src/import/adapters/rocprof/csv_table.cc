@@ -39,6 +39,15 @@ bool SplitCsv(std::string_view line, std::vector<std::string_view>& fields) {
   }
 }
 
+std::string PlainText(std::string_view field) {
+  std::string out;
+  for (size_t i = 0; i < field.size(); ++i) {
+    out += field[i];
+    if (field[i] == '"' && i + 1 < field.size() && field[i + 1] == '"') ++i;
+  }
+  return out;
+}
+
 std::string_view FirstLine(std::string_view text) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   return text.substr(0, text.find_first_of("\r\n"));

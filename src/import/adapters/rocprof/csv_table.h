@@ -15,6 +15,8 @@ namespace nl::adapters::rocprof {
 
 // The fields of a line; false when a quote is not closed. A doubled quote stays doubled.
 bool SplitCsv(std::string_view line, std::vector<std::string_view>& fields);
+// A text field with its doubled quotes made single.
+std::string PlainText(std::string_view field);
 // The first line of a text, without byte order mark and line end.
 std::string_view FirstLine(std::string_view text);
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/utf8.h"
+#include "import/copy_name.h"
 #include "import/step_label.h"
 
 namespace nl::adapters::rocprof {
@@ -23,18 +24,6 @@ std::string DomainOf(std::string_view kind) {
   std::string out(kind);
   std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
   return out;
-}
-
-// MEMORY_COPY_HOST_TO_DEVICE -> HtoD; empty when it is something else.
-std::string_view KindOf(std::string_view direction) {
-  static constexpr std::pair<std::string_view, std::string_view> kKinds[] = {{"HOST_TO_DEVICE", "HtoD"},
-                                                                             {"DEVICE_TO_HOST", "DtoH"},
-                                                                             {"DEVICE_TO_DEVICE", "DtoD"},
-                                                                             {"HOST_TO_HOST", "HtoH"}};
-  for (const auto& [name, kind] : kKinds) {
-    if (direction.ends_with(name)) return kind;
-  }
-  return {};
 }
 
 int32_t Small(int64_t value) {
@@ -198,7 +187,7 @@ Status Recording::AddCopy(const Copy& c, int64_t place, std::string_view text) {
   const RowId row = writer.NextRow(Table::kMemcpy, copies);
   MemcpyRow r;
   if (!TimeOf(c.times, Table::kMemcpy, row, place, text, r.start_ns, r.dur_ns)) return {};
-  const std::string_view kind = KindOf(c.direction);
+  const std::string_view kind = ParseCopyName(c.direction).kind;
   StringPool& strings = writer.strings();
   const AgentPlace& gpu = kind.starts_with('D') || !c.to.is_gpu ? c.from : c.to;
   r.device = DeviceOf(gpu);
@@ -313,6 +302,46 @@ void Recording::AddMetric(RowId kernel, StringId name, double value) {
   r.name = name;
   r.value = value;
   writer.batch.kernel_metric.Add(r);
+  if (const Known known = KnownOf(name); known != Known::kNone && value >= 0)
+    known_values_.push_back({kernel, known, value});
+}
+
+// Derived counters of rocprofiler (AMD's documentation of 6.x and 7.x): FETCH_SIZE and WRITE_SIZE are
+// kilobytes of 1024 bytes from and to video memory, the others percentages.
+Recording::Known Recording::KnownOf(StringId name) {
+  const auto [it, added] = known_names_.try_emplace(static_cast<uint32_t>(name), Known::kNone);
+  if (added && !IsNull(name)) {
+    const std::string_view text = writer.strings().Text(name);
+    if (text == "FETCH_SIZE" || text == "FetchSize") it->second = Known::kFetchKilobytes;
+    if (text == "WRITE_SIZE" || text == "WriteSize") it->second = Known::kWriteKilobytes;
+    if (text == "L2CacheHit") it->second = Known::kL2HitPercent;
+    if (text == "OccupancyPercent") it->second = Known::kOccupancyPercent;
+  }
+  return it->second;
+}
+
+void Recording::PutCounters() {
+  std::stable_sort(known_values_.begin(), known_values_.end(),
+                   [](const KnownValue& a, const KnownValue& b) { return a.kernel < b.kernel; });
+  constexpr double kKilobyte = 1024;
+  for (size_t i = 0; i < known_values_.size();) {
+    KernelCounterRow row;
+    row.kernel_id = known_values_[i].kernel;
+    row.source = writer.strings().Add("rocprof");
+    row.joined_by = writer.strings().Add("recorded");
+    for (; i < known_values_.size() && known_values_[i].kernel == row.kernel_id; ++i) {
+      const auto& [kernel, counter, value] = known_values_[i];
+      const bool is_percent = value <= 100;  // more is a sum over instances, not the derived counter
+      if (counter == Known::kFetchKilobytes) row.dram_read_bytes = value * kKilobyte;
+      if (counter == Known::kWriteKilobytes) row.dram_write_bytes = value * kKilobyte;
+      if (counter == Known::kL2HitPercent && is_percent) row.l2_hit_rate = value / 100;
+      if (counter == Known::kOccupancyPercent && is_percent) row.achieved_occupancy = value / 100;
+    }
+    if (!IsNull(row.dram_read_bytes) && !IsNull(row.dram_write_bytes))
+      row.dram_bytes = row.dram_read_bytes + row.dram_write_bytes;
+    writer.batch.kernel_counter.Add(row);
+  }
+  known_values_.clear();
 }
 
 RowId Recording::KernelOf(int64_t dispatch_id) {
@@ -349,6 +378,7 @@ void Recording::PutLanes() {
 
 Status Recording::Finish() {
   PutLanes();
+  PutCounters();
   file.about.header = std::move(header);
   agents.Put(writer.batch, writer.strings(), file.about);
   file.about.vendor = "amd";

@@ -132,6 +132,17 @@ class Recording {
   size_t sorted_kernels_ = 0;
   std::unordered_map<int64_t, int64_t> allocated_;  // address -> bytes
   std::map<std::string, bool> left_out_;
+  // Counters whose meaning is that of a column of kernel_counter, as documented by AMD.
+  enum class Known : uint8_t { kNone, kFetchKilobytes, kWriteKilobytes, kL2HitPercent, kOccupancyPercent };
+  struct KnownValue {
+    RowId kernel;
+    Known counter;
+    double value;
+  };
+  Known KnownOf(StringId name);
+  void PutCounters();
+  std::unordered_map<uint32_t, Known> known_names_;
+  std::vector<KnownValue> known_values_;
 };
 
 }  // namespace nl::adapters::rocprof

@@ -2,24 +2,18 @@
 // The rocprof adapter: recordings of AMD's profilers, as the JSON of rocprofv3, its set of CSV
 // files, or the one table of rocprof v1 and v2. README.md in this folder explains the formats.
 
+#include <algorithm>
+
 #include "import/adapter.h"
 #include "import/adapters/rocprof/csv_recording.h"
 #include "import/adapters/rocprof/csv_table.h"
 #include "import/adapters/rocprof/json_recording.h"
+#include "import/adapters/rocprof/totals.h"
 #include "import/whole_file.h"
 
 namespace nl::adapters::rocprof {
 
 namespace {
-
-Error RefuseTotals(const std::string& path) {
-  return Unsupported(
-             "a table of sums that rocprofv3 printed: it has totals per name where a run needs the events")
-      .At(path)
-      .Hint(
-          "import the recording itself: its results.json, or its kernel_trace.csv with what stands beside "
-          "it");
-}
 
 Error NoTimes(const std::string& path) {
   return InvalidInput("counters without times: the table has no BeginNs and EndNs")
@@ -76,6 +70,8 @@ class RocprofAdapter final : public Adapter {
       ImportFile& f = files[i];
       whole.push_back({*sources[i], f.path, f.options, f.sink, f.facts, f.about, f.counters});
     }
+    const auto is_totals = [](const std::string& head) { return CsvPart(head) == "totals"; };
+    if (std::all_of(heads.begin(), heads.end(), is_totals)) return ImportTotals(whole);
     std::vector<std::pair<ImportFile*, std::string>> parts;
     for (size_t i = 0; i < files.size(); ++i) parts.emplace_back(&whole[i], CsvPart(heads[i]));
     return ImportCsv(parts);
@@ -85,12 +81,13 @@ class RocprofAdapter final : public Adapter {
     std::string head;
     NL_TRY(Peek(file, head));
     const std::string part = CsvPart(head);
-    if (part == "totals") return RefuseTotals(file.path);
     if (part == "dispatches" && !HasTimes(head)) return NoTimes(file.path);
     if (!part.empty()) {
       PeekedSource source(file.source, std::move(head));
       ImportFile whole{source, file.path, file.options, file.sink, file.facts, file.about, file.counters};
-      return ImportCsv({{&whole, part}});
+      if (part != "totals") return ImportCsv({{&whole, part}});
+      std::vector<ImportFile> totals{whole};
+      return ImportTotals(totals);
     }
     PeekedSource source(file.source, std::move(head));
     ImportFile peeked{source, file.path, file.options, file.sink, file.facts, file.about, file.counters};

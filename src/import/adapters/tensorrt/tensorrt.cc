@@ -133,6 +133,7 @@ Status PutRows(Engine& engine, ImportFile& first, SourceFacts& about) {
   EngineRows rows(first);
   if (!engine.profile.layers.empty()) {
     NL_TRY(rows.PutLayers(engine.profile, info));
+    about.order_only = true;  // averages laid end to end are no timeline
     engine.profile_file->counters.Add(kLayerTimesAveraged, -1, {},
                                       static_cast<int64_t>(engine.profile.layers.size()));
     about.notes.push_back(engine.profile.runs
