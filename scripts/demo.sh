@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The demo: real H200 traces into a store that is thrown away at the end. Run by ./neurolens without arguments.
+# The demo: real H200 recordings into a store that is thrown away at the end. Run by ./neurolens without arguments.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
@@ -21,6 +21,10 @@ step 'import data/h200/*.json.gz'
 lens import "${others[@]#"$NL_ROOT/"}" "${base#"$NL_ROOT/"}"
 step 'summary @latest'
 lens summary @latest
+step 'import data/h200/llama_python_step.nlc.gz   # recorded by neurolens run'
+lens import data/h200/llama_python_step.nlc.gz
+step 'idle @latest --limit 5'
+lens idle @latest --limit 5
 step 'ls'
 lens ls
 printf '\nThat was a throw-away store. Yours: ./neurolens import TRACE.json.gz (./neurolens --help for the rest)\n'
