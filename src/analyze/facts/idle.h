@@ -56,7 +56,7 @@ struct IdleFacts {
     IdleParts parts;
     int64_t blocked_ns;  // of the host part, inside calls that wait for the device
     IdleCause cause;     // of its largest part
-    StringId name;       // that goes with the cause (kSampled: a stack that ends in it); null where there is none
+    StringId name;  // that goes with the cause (kSampled: a stack that ends in it); null where there is none
   };
   struct Cause {
     IdleCause what;

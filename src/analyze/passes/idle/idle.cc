@@ -314,7 +314,8 @@ Json PartsJson(const IdleParts& p) {
 Json ToJson(const IdleFacts& facts, const TimelineFacts& timeline, const RunData& data) {
   const auto text = [&data](IdleCause cause, StringId id) {
     if (IsNull(id)) return Json();
-    return cause == IdleCause::kSampled ? Json(passes::idle::SampledFunction(data.Text(id))) : Json(data.Text(id));
+    return cause == IdleCause::kSampled ? Json(passes::idle::SampledFunction(data.Text(id)))
+                                        : Json(data.Text(id));
   };
   const double total_ns = static_cast<double>(facts.total.total_ns());
   Json out = PartsJson(facts.total);

@@ -15,7 +15,8 @@
 
 namespace nl::passes::idle {
 
-// The innermost Python function of a stack, else its innermost frame; ", waiting" when the thread did not run.
+// The innermost Python function of a stack, else its innermost frame; ", waiting" when the thread did not
+// run.
 std::string SampledFunction(std::string_view stack);
 
 class SampledHost {

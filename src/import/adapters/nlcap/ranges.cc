@@ -3,14 +3,13 @@
 // domain, a start with its end by number. What torch.autograd.profiler.emit_nvtx pushes for
 // a framework op becomes a row of table op, as in the nsys adapter.
 
-#include <algorithm>
 #include <map>
-#include <tuple>
 
 #include <fmt/format.h>
 
 #include "import/adapters/nlcap/capture_file.h"
 #include "import/step_label.h"
+#include "import/step_rows.h"
 #include "import/torch_label.h"
 
 namespace nl::adapters::nlcap {
@@ -72,7 +71,7 @@ class RangeReader {
       open.end_ns = NullOf<int64_t>::value;
       Emit(c_.streams[static_cast<size_t>(key.first)], open, async_);
     }
-    AddSteps();
+    steps_.Put(strings_, c_.writer.batch.step);
   }
 
  private:
@@ -152,28 +151,7 @@ class RangeReader {
     ranges_.Add(r);
     KeepRest(stream, begin, Table::kRange, row);
     if (!IsNull(r.name) && !IsNull(r.dur_ns) && IsStepLabel(strings_.Text(r.name)))
-      steps_.push_back({r.thread_id, r.name, r.start_ns, r.dur_ns, row});
-  }
-
-  // A step inside of one of the same label is the same one: the program's own label and the package's.
-  void AddSteps() {
-    std::stable_sort(steps_.begin(), steps_.end(), [](const Step& a, const Step& b) {
-      return std::tie(a.start_ns, b.dur_ns) < std::tie(b.start_ns, a.dur_ns);
-    });
-    std::map<std::pair<ThreadId, StringId>, int64_t> until_ns;
-    int64_t count = 0;
-    for (const Step& s : steps_) {
-      const auto [open, first] = until_ns.try_emplace({s.thread, s.name}, INT64_MIN);
-      if (!first && s.start_ns + s.dur_ns <= open->second) continue;
-      open->second = s.start_ns + s.dur_ns;
-      StepRow step;
-      step.range_id = s.range;
-      step.number = StepNumber(strings_.Text(s.name), count++);
-      step.name = s.name;
-      step.start_ns = s.start_ns;
-      step.dur_ns = s.dur_ns;
-      c_.writer.batch.step.Add(step);
-    }
+      steps_.Add(r.thread_id, r.name, r.start_ns, r.dur_ns, row);
   }
 
   void EmitOp(Stream& stream, const Open& range, const TorchLabel& label) {
@@ -234,13 +212,7 @@ class RangeReader {
   std::array<int64_t, 3> last_key_{};
   Nest* last_ = nullptr;
   std::map<std::pair<int64_t, uint64_t>, Open> started_;  // stream, id
-  struct Step {
-    ThreadId thread;
-    StringId name;
-    int64_t start_ns, dur_ns;
-    RowId range;
-  };
-  std::vector<Step> steps_;
+  StepRows steps_;
 };
 
 }  // namespace

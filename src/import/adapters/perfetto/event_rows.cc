@@ -205,13 +205,7 @@ void EventRows::PutRange(uint64_t track, Event& e, int64_t dur_ns, std::string_v
   if (IsNull(r.name) || IsNull(dur_ns) || !IsStepLabel(writer.strings().Text(r.name))) return;
   // The device's copy of a label is no step of its own.
   if (!IsNull(r.category) && writer.strings().Text(r.category).starts_with("gpu_")) return;
-  StepRow step;
-  step.range_id = row;
-  step.number = StepNumber(writer.strings().Text(r.name), steps_++);
-  step.name = r.name;
-  step.start_ns = r.start_ns;
-  step.dur_ns = r.dur_ns;
-  writer.batch.step.Add(step);
+  steps_.Add(r.thread_id, r.name, r.start_ns, r.dur_ns, row);
 }
 
 // Instants that have a table of their own.
@@ -383,6 +377,7 @@ Status EventRows::Finish() {
     }
   }
   PutLanes();
+  steps_.Put(writer.strings(), writer.batch.step);
   return writer.Finish();
 }
 

@@ -13,6 +13,7 @@
 #include "import/adapters/perfetto/counters.h"
 #include "import/adapters/perfetto/trace_state.h"
 #include "import/row_writer.h"
+#include "import/step_rows.h"
 
 namespace nl::adapters::perfetto {
 
@@ -73,7 +74,8 @@ class EventRows {
   std::unordered_map<uint64_t, std::vector<Event>> open_;
   std::unordered_map<uint64_t, bool> flow_begun_;
   std::vector<uint64_t> lanes_;  // track of each
-  int64_t first_process_, first_lane_, steps_ = 0;
+  int64_t first_process_, first_lane_;
+  StepRows steps_;
 };
 
 }  // namespace nl::adapters::perfetto
