@@ -33,6 +33,8 @@ COLUMNS = {
 }
 LINKS = ("SELECT k.name, k.start_ns, a.name, a.start_ns, o.name, o.start_ns FROM kernel k LEFT JOIN api_call a ON a.id = k.api_call_id "
          "LEFT JOIN op o ON o.id = k.op_id")
+# Captures link ops by time, which a Perfetto trace does not carry (docs/formats/perfetto.md).
+LAUNCHES = "SELECT k.name, k.start_ns, a.name, a.start_ns FROM kernel k LEFT JOIN api_call a ON a.id = k.api_call_id"
 
 
 class Failure(Exception):
@@ -76,7 +78,8 @@ def round_trip(path):
         for table, columns in COLUMNS.items():
             sql = f"SELECT {columns} FROM {table} WHERE start_ns >= 0"
             expect(table, collections.Counter(rows(store, first["run_id"], sql)), collections.Counter(rows(store, second["run_id"], sql)))
-        expect("links", collections.Counter(rows(store, first["run_id"], LINKS)), collections.Counter(rows(store, second["run_id"], LINKS)))
+        links = LAUNCHES if path.name.endswith(".nlc.gz") else LINKS
+        expect("links", collections.Counter(rows(store, first["run_id"], links)), collections.Counter(rows(store, second["run_id"], links)))
     return check
 
 
