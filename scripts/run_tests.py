@@ -31,7 +31,9 @@ LIMIT_S = 900  # for one program; a hang must fail rather than eat the CI's time
 THREADED = "*Thread*:*Parallel*"
 TSAN_PROGRAMS = ("base_test", "capture_test", "model_test", "ledger_test", "import_test")  # what preset tsan builds
 RUNTIME = {  # what the sanitizers read; the rest is their defaults
-    "ASAN_OPTIONS": "strict_string_checks=1",
+    # The leak check of clang 14 takes static TLS that happens to lie 16 bytes into a page for a block of glibc 2.19 and
+    # reads a wild range: one run in a hundred ends with status 1 after all of its tests passed.
+    "ASAN_OPTIONS": "strict_string_checks=1:intercept_tls_get_addr=0",
     "UBSAN_OPTIONS": "print_stacktrace=1",
     "LSAN_OPTIONS": f"suppressions={ROOT}/scripts/lsan.supp:print_suppressions=0",
     "TSAN_OPTIONS": f"suppressions={ROOT}/scripts/tsan.supp:halt_on_error=0:exitcode=66",
