@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <future>
 #include <map>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
+#include "analyze/compare/beside.h"
 #include "analyze/compare/unchanged.h"
 
 namespace nl::compare {
@@ -154,7 +154,7 @@ class Attributor {
     std::sort(host_.begin(), host_.end());
     if ((a_.background_ns > 0) != (b_.background_ns > 0)) return AddContention(device);
     const UnchangedInput in{a_, b_, al_, changes_.drift, only_, options_.device_time};
-    auto host = std::async(std::launch::async | std::launch::deferred, [&] { return JudgeHost(in, host_); });
+    auto host = std::async(kBeside, [&] { return JudgeHost(in, host_); });
     for (const Verdicted& group : JudgeDevice(in, device)) {
       const uint32_t bucket = DeviceBucket(group);
       for (const uint32_t i : group.pairs) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <future>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -11,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/compare/beside.h"
 #include "analyze/compare/comparable.h"
 #include "analyze/compare/counters.h"
 #include "analyze/compare/explain.h"
@@ -25,8 +25,6 @@ struct Sides {
   Trail a, b;
   Alignment alignment;
 };
-
-constexpr auto kBeside = std::launch::async | std::launch::deferred;
 
 // The graphs of both runs' waits, made while the trails are aligned.
 struct Graphs {

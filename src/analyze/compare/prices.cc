@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <future>
+
+#include "analyze/compare/beside.h"
 
 namespace nl::compare {
 
 namespace {
 
-constexpr auto kBeside = std::launch::async | std::launch::deferred;
 constexpr size_t kMostPoints = 24'000'000;  // replayed for one comparison: a second of one core
 
 struct Edits {
