@@ -160,35 +160,17 @@ void RunFacts::ObserveIds(const Columns& t, Links& links) {
 }
 
 void RunFacts::ObserveKernels(const KernelColumns& t) {
-  std::array<std::pair<StringId, NameTotal*>, 256>
-      recent{};  // in front of kernels_, by the low bits of the name
-  std::array<int64_t, 2> last_graph{};
-  GraphTotal* graph = nullptr;
-  int64_t last_launch = kNull;
   for (size_t i = 0; i < t.size(); ++i) {
-    const auto name = static_cast<uint32_t>(t.name[i]);
-    auto& [known, known_total] = recent[name % recent.size()];
-    if (known_total == nullptr || known != t.name[i]) {
-      known = t.name[i];
-      known_total = &kernels_[name];  // values of a map stay where they are
-    }
-    NameTotal& total = *known_total;
+    NameTotal& total = kernels_[static_cast<uint32_t>(t.name[i])];
     ++total.calls;
     AddNs(total.total_ns, t.dur_ns[i]);
     kernel_dur_ns_.Add(t.dur_ns[i]);
     kernel_name_.Add(static_cast<int64_t>(t.name[i]));
     if (IsNull(t.graph_id[i])) continue;
-    const std::array<int64_t, 2> key{t.device[i], t.graph_id[i]};
-    if (graph == nullptr || key != last_graph) {
-      last_graph = key;
-      last_launch = kNull;
-      graph = &graphs_[key];
-    }
-    ++graph->kernels;
-    graph->first_start_ns = std::min(graph->first_start_ns, t.start_ns[i]);
-    if (t.correlation[i] == last_launch || IsNull(t.correlation[i])) continue;
-    last_launch = t.correlation[i];
-    graph->launches[t.correlation[i]] = true;
+    GraphTotal& graph = graphs_[{t.device[i], t.graph_id[i]}];
+    ++graph.kernels;
+    graph.first_start_ns = std::min(graph.first_start_ns, t.start_ns[i]);
+    if (!IsNull(t.correlation[i])) graph.launches[t.correlation[i]] = true;
   }
 }
 
@@ -310,7 +292,6 @@ int64_t RunFacts::ResolveTable(Links& links, const IdIndex* api, const IdIndex& 
 }
 
 void RunFacts::AddDeviceTime(size_t first_kernel) {
-  std::array<std::pair<uint64_t, SiteKernel*>, 1024> recent{};  // in front of site_kernels_
   for (size_t i = 0; i < kernel_dur_ns_.size(); ++i) {
     const int64_t op = kernel_.op_id.At(first_kernel + i);
     if (op == kNull) continue;
@@ -320,13 +301,7 @@ void RunFacts::AddDeviceTime(size_t first_kernel) {
     ++site.kernels;
     AddNs(site.device_ns, dur);
     const auto name = static_cast<uint32_t>(kernel_name_.At(i));
-    const uint64_t key = (uint64_t{index} << 32) | name;
-    auto& [known, at] = recent[(key * 0x9e3779b97f4a7c15ull) >> 54];
-    if (at == nullptr || known != key) {
-      known = key;
-      at = &site_kernels_[key];
-    }
-    SiteKernel& kernel = *at;
+    SiteKernel& kernel = site_kernels_[(uint64_t{index} << 32) | name];
     kernel.site = index;
     kernel.name = static_cast<StringId>(name);
     ++kernel.calls;

@@ -91,45 +91,7 @@ void Decoder::Decode(const Piece& piece) {
   }
 }
 
-bool Decoder::ReadQuickly(std::string_view bytes, Event& event) {
-  constexpr auto tag = [](uint32_t field, WireType type) { return field << 3 | static_cast<uint32_t>(type); };
-  const char *p = bytes.data(), *end = p + bytes.size();
-  uint64_t value = 0;
-  while (p < end) {
-    const auto key = static_cast<uint8_t>(*p++);
-    if (!ReadVarint(p, end, value)) return false;
-    switch (key) {
-      case tag(kEventStats, WireType::kBytes):
-        if (value > static_cast<uint64_t>(end - p)) return false;
-        if (!plane_->ReadQuickly({p, static_cast<size_t>(value)}, stats_.emplace_back())) {
-          int64_t unknown = 0;
-          if (!plane_->ReadStat({p, static_cast<size_t>(value)}, stats_.back(), unknown) || unknown > 0)
-            return false;
-        }
-        p += value;
-        break;
-      case tag(kEventMetadataId, WireType::kVarint): event.metadata_id = static_cast<int64_t>(value); break;
-      case tag(kEventOffsetPs, WireType::kVarint): event.offset_ps = static_cast<int64_t>(value); break;
-      case tag(kEventDurationPs, WireType::kVarint):
-        event.duration_ps = static_cast<int64_t>(value);
-        event.has_duration = true;
-        break;
-      default: return false;
-    }
-  }
-  return true;
-}
-
 bool Decoder::ReadEvent(std::string_view bytes, Event& event) {
-  event = {};
-  event.offset = bytes.data() - map_.file;
-  stats_.clear();
-  if (!ReadQuickly(bytes, event)) return ReadFields(bytes, event);
-  event.name = plane_->events.Find(event.metadata_id);
-  return PlaceInTime(bytes, event);
-}
-
-bool Decoder::ReadFields(std::string_view bytes, Event& event) {
   event = {};
   event.offset = bytes.data() - map_.file;
   stats_.clear();

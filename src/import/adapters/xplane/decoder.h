@@ -79,9 +79,6 @@ class Decoder {
   };
 
   bool ReadEvent(std::string_view bytes, Event& event);
-  // The fields as the profiler writes them, each known; false: look again, field by field.
-  bool ReadQuickly(std::string_view bytes, Event& event);
-  bool ReadFields(std::string_view bytes, Event& event);
   bool PlaceInTime(std::string_view bytes, Event& event);
   void Map(const Event& event);
   void MapWork(const Event& event);
