@@ -13,6 +13,7 @@
 #include "base/sha256.h"
 #include "base/utf8.h"
 #include "import/document_builder.h"
+#include "import/file_name.h"
 
 namespace nl {
 
@@ -100,9 +101,7 @@ Result<const Adapter*> ChooseAdapter(const std::string& format, std::string_view
 
 // The file name without the compression's ending and the longest one the format is known by.
 std::string StemOf(std::string_view name, const std::vector<std::string>& endings) {
-  for (const std::string_view packed : {".gz", ".zst"}) {
-    if (name.size() > packed.size() && name.ends_with(packed)) name.remove_suffix(packed.size());
-  }
+  name = UnpackedName(name);
   size_t longest = 0;
   for (const std::string& ending : endings) {
     if (name.size() > ending.size() && name.ends_with(ending)) longest = std::max(longest, ending.size());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/report_program.h"
+#include "import/file_name.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -32,9 +33,7 @@ std::string LastWords(std::string_view text) {
 bool LooksLikeReportFile(std::string_view head, std::string_view file_name,
                          std::span<const std::string_view> endings) {
   if (head.find('\0') == std::string_view::npos) return false;
-  for (const std::string_view packed : {".gz", ".zst"}) {
-    if (file_name.ends_with(packed)) file_name.remove_suffix(packed.size());
-  }
+  file_name = UnpackedName(file_name);
   return std::any_of(endings.begin(), endings.end(),
                      [&](std::string_view ending) { return file_name.ends_with(ending); });
 }

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "import/step_label.h"
+#include "import/step_rows.h"
 #include "import/torch_label.h"
 
 namespace nl::adapters::nsys {
@@ -87,6 +88,8 @@ class NvtxReader {
     // Damage is told when the rows themselves are read.
     return rows.status().ok() || e_.file.options.allow_truncated ? Status() : rows.status();
   }
+
+  void PutSteps() { steps_.Put(strings_, e_.writer.batch.step); }
 
   Status Row(const SqliteRows& rows) {
     const int64_t type = rows.IsNull(kType) ? rows.IsNull(kEnd) ? kNvtxMark : kNvtxPushPop : rows.Int(kType);
@@ -168,7 +171,8 @@ class NvtxReader {
     }
     ranges_.Add(r);
     KeepRest(rows, Table::kRange, row);
-    if (!IsNull(r.name) && !IsNull(r.dur_ns) && IsStepLabel(strings_.Text(r.name))) Step(row, r);
+    if (!IsNull(r.name) && !IsNull(r.dur_ns) && IsStepLabel(strings_.Text(r.name)))
+      steps_.Add(r.thread_id, r.name, r.start_ns, r.dur_ns, row);
     return {};
   }
 
@@ -193,16 +197,6 @@ class NvtxReader {
     e_.saw_torch_op = e_.saw_torch_op || label.name.starts_with("aten::");
     if (!IsNull(r.dur_ns)) e_.ops.Add(r.thread_id, r.start_ns, r.start_ns + r.dur_ns, row);
     return {};
-  }
-
-  void Step(RowId range, const RangeRow& r) {
-    StepRow step;
-    step.range_id = range;
-    step.number = StepNumber(strings_.Text(r.name), steps_++);
-    step.name = r.name;
-    step.start_ns = r.start_ns;
-    step.dur_ns = r.dur_ns;
-    e_.writer.batch.step.Add(step);
   }
 
   // Category, colour, payload and what else an event may carry.
@@ -244,7 +238,8 @@ class NvtxReader {
   StringId span_, async_, instant_, unfinished_;
   std::map<std::pair<int64_t, int64_t>, StringId> domains_;               // process, domain
   std::map<std::tuple<int64_t, int64_t, int64_t>, StringId> categories_;  // process, domain, category
-  int64_t last_process_ = 0, last_domain_ = 0, steps_ = 0;
+  int64_t last_process_ = 0, last_domain_ = 0;
+  StepRows steps_;
   StringId last_category_ = StringId::kNull;
 };
 
@@ -253,7 +248,10 @@ class NvtxReader {
 Status ReadNvtx(ExportFile& e) {
   NvtxReader reader(e);
   NL_TRY(reader.ReadNames());
-  return e.ForEach(kTable, kColumns, 1, [&](const SqliteRows& rows) { return reader.Row(rows); });
+  const Status read =
+      e.ForEach(kTable, kColumns, 1, [&](const SqliteRows& rows) { return reader.Row(rows); });
+  reader.PutSteps();
+  return read;
 }
 
 }  // namespace nl::adapters::nsys

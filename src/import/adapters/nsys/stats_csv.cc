@@ -16,6 +16,7 @@
 #include "import/copy_name.h"
 #include "import/csv_records.h"
 #include "import/drawn_totals.h"
+#include "import/file_name.h"
 
 namespace nl::adapters::nsys {
 
@@ -197,9 +198,7 @@ bool LooksLikeStats(std::string_view head) { return Find(head) != nullptr; }
 FileRole StatsRole(std::string_view head, std::string_view name) {
   FileRole role;
   if (const Report* report = Find(head)) role.part = report->part;
-  for (const std::string_view packed : {".gz", ".zst"}) {
-    if (name.ends_with(packed)) name.remove_suffix(packed.size());
-  }
+  name = UnpackedName(name);
   // Calls of CUDA and of the operating system have the same columns; both are the recording's.
   if (role.part == "calls" && name.find("osrt") != std::string_view::npos) role.part = "osrt calls";
   for (const std::string_view end :

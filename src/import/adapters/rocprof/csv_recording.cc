@@ -16,6 +16,7 @@
 #include "base/utf8.h"
 #include "import/adapters/rocprof/csv_table.h"
 #include "import/adapters/rocprof/recording.h"
+#include "import/file_name.h"
 
 namespace nl::adapters::rocprof {
 
@@ -393,9 +394,7 @@ std::string CsvPart(std::string_view head) {
 }
 
 std::string CsvSet(std::string_view name) {
-  for (const std::string_view packed : {".gz", ".zst"}) {
-    if (name.ends_with(packed)) name.remove_suffix(packed.size());
-  }
+  name = UnpackedName(name);
   if (!name.ends_with(".csv")) return "";
   name.remove_suffix(4);
   for (const std::string_view end : {"kernel_trace",

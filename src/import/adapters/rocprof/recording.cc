@@ -239,18 +239,9 @@ Status Recording::AddMarker(const Call& m, int64_t place, std::string_view text)
   r.kind = mark ? instant_ : span_;
   if (mark) r.dur_ns = kNone;
   ranges.Add(r);
-  if (!mark && !IsNull(r.name) && IsStepLabel(writer.strings().Text(r.name))) PutStep(row, r);
+  if (!mark && !IsNull(r.name) && IsStepLabel(writer.strings().Text(r.name)))
+    steps_.Add(r.thread_id, r.name, r.start_ns, r.dur_ns, row);
   return writer.Flow();
-}
-
-void Recording::PutStep(RowId range, const RangeRow& r) {
-  StepRow step;
-  step.range_id = range;
-  step.number = StepNumber(writer.strings().Text(r.name), steps_++);
-  step.name = r.name;
-  step.start_ns = r.start_ns;
-  step.dur_ns = r.dur_ns;
-  writer.batch.step.Add(step);
 }
 
 Status Recording::AddAllocation(const Allocation& a, int64_t place, std::string_view text) {
@@ -379,6 +370,7 @@ void Recording::PutLanes() {
 Status Recording::Finish() {
   PutLanes();
   PutCounters();
+  steps_.Put(writer.strings(), writer.batch.step);
   file.about.header = std::move(header);
   agents.Put(writer.batch, writer.strings(), file.about);
   file.about.vendor = "amd";

@@ -13,6 +13,7 @@
 #include "import/adapters/rocprof/agents.h"
 #include "import/adapters/rocprof/counters.h"
 #include "import/row_writer.h"
+#include "import/step_rows.h"
 
 namespace nl::adapters::rocprof {
 
@@ -123,7 +124,8 @@ class Recording {
   LaneKey last_key_{};
   ThreadId last_lane_ = ThreadId::kNull;
   std::unordered_map<int64_t, StringId> process_names_;
-  int64_t first_process_, first_lane_, steps_ = 0;
+  int64_t first_process_, first_lane_;
+  StepRows steps_;
   struct ResourceHash {
     size_t operator()(const Resources& r) const;
   };

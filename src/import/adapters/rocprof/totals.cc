@@ -12,6 +12,7 @@
 #include "import/adapters/rocprof/csv_table.h"
 #include "import/copy_name.h"
 #include "import/drawn_totals.h"
+#include "import/file_name.h"
 
 namespace nl::adapters::rocprof {
 
@@ -72,9 +73,7 @@ Error Refused(const std::string& path) {
 }  // namespace
 
 Summed SummedBy(std::string_view name) {
-  for (const std::string_view packed : {".gz", ".zst"}) {
-    if (name.ends_with(packed)) name.remove_suffix(packed.size());
-  }
+  name = UnpackedName(name);
   if (name.ends_with("kernel_stats.csv")) return Summed::kKernels;
   if (name.ends_with("memory_copy_stats.csv")) return Summed::kCopies;
   if (name.ends_with("hip_api_stats.csv") || name.ends_with("hip_stats.csv")) return Summed::kHipCalls;
