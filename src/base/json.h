@@ -27,4 +27,7 @@ Result<Json> ParseJson(std::string_view text);
 // Serialises; bytes that are not UTF-8 become U+FFFD instead of failing.
 std::string DumpJson(const Json& json, int indent = -1);
 
+// What is not known is null; so is a text that says nothing.
+inline Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
 }  // namespace nl

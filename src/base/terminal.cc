@@ -194,6 +194,11 @@ std::string CutMiddle(std::string_view text, int width) {
   return out;
 }
 
+std::string PrintableName(std::string_view name, int width) {
+  constexpr size_t kLookedAtBytes = 4096;
+  return CutMiddle(PrintableText(name.substr(0, kLookedAtBytes)), width);
+}
+
 std::string Wrap(std::string_view text, int width, int indent) {
   std::string out;
   int column = 0;

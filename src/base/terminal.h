@@ -29,6 +29,8 @@ std::string PrintableText(std::string_view text, Keep keep = Keep::kNothing);
 int DisplayWidth(std::string_view text);
 // `text` in at most `width` columns, an ellipsis in its middle when it had to be cut.
 std::string CutMiddle(std::string_view text, int width);
+// A name of any length, made printable and cut to `width` columns; its first 4 KiB are looked at.
+std::string PrintableName(std::string_view name, int width);
 // `text` in lines of at most `width` columns, each after the first led by `indent` blanks.
 std::string Wrap(std::string_view text, int width, int indent);
 

@@ -8,13 +8,13 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
+
 namespace nl {
 namespace {
 
 constexpr int64_t kNsPerSecond = 1'000'000'000;
 constexpr int64_t kSecondsPerDay = 86'400;
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // Walks over `text` taking fixed-width numbers and separators; a failed take leaves ok() false for good.
 class Scanner {

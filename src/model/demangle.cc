@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/ascii.h"
 #include "model/demangle_parser.h"
 
 namespace nl {
@@ -15,8 +16,6 @@ constexpr Code kStdNames[] = {
     {"So", "std::ostream"}, {"Sd", "std::iostream"},
 };
 // clang-format on
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
+#include "base/ascii.h"
 #include "model/demangle_parser.h"
 
 namespace nl::demangle {
@@ -20,8 +21,6 @@ constexpr Code kBuiltins[] = {
 // clang-format on
 
 constexpr std::string_view kUnaryCodes[] = {"ps", "ng", "ad", "de", "co", "nt", "pp", "mm"};
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 

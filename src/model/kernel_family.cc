@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/ascii.h"
 #include "model/kernel_name.h"
 
 namespace nl {
@@ -294,14 +295,11 @@ constexpr std::string_view kFamilyNames[kKernelFamilyCount] = {
     "copy",      "communication", "embedding", "index", "sort",        "topk",      "scan", "random",
     "optimizer", "pooling",       "resample",  "loss",  "quantize",    "routing",   "fft"};
 
-constexpr size_t kMaxScannedBytes = 4096;
-
 bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
 bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 std::string Words(std::string_view name) {
-  name = name.substr(0, kMaxScannedBytes);
+  name = name.substr(0, kMaxScannedNameBytes);
   std::string words = "_";
   for (size_t i = 0; i < name.size(); ++i) {
     const char c = name[i];

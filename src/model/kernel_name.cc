@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/ascii.h"
 #include "model/demangle.h"
 
 namespace nl {
@@ -18,8 +19,7 @@ constexpr std::string_view kAnonymousSpellings[] = {"(anonymous namespace)", "<u
 constexpr std::string_view kBareNames[] = {"kernel", "main", "run"};
 
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsWord(char c) {
+bool IsNameByte(char c) {
   const auto u = static_cast<unsigned char>(c);
   return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || u >= 0x80;
 }
@@ -102,7 +102,7 @@ class Normalizer {
     }
     if (At("{lambda(") || At("[lambda(") || At("'lambda") || At("{unnamed") || At("'unnamed"))
       return Closure(item);
-    if (IsWord(c)) return Word(item);
+    if (IsNameByte(c)) return Word(item);
     if (Eat("::")) return Scope(item);
     if (Eat("->")) return Operator(item, "->");
     if (c == '<') return Template(item);
@@ -138,7 +138,7 @@ class Normalizer {
 
   void Word(Item* item) {
     size_t end = pos_;
-    while (end < in_.size() && (IsWord(in_[end]) || (in_[end] == '.' && item->top))) ++end;
+    while (end < in_.size() && (IsNameByte(in_[end]) || (in_[end] == '.' && item->top))) ++end;
     const std::string_view word = in_.substr(pos_, end - pos_);
     if (word == "const" || word == "volatile") {
       (word == "const" ? item->is_const : item->is_volatile) = true;
@@ -168,9 +168,9 @@ class Normalizer {
       out_ += "()";
     } else if (Eat("[]")) {
       out_ += "[]";
-    } else if (IsWord(Peek())) {
+    } else if (IsNameByte(Peek())) {
       out_ += ' ';
-      while (IsWord(Peek())) out_ += in_[pos_++];
+      while (IsNameByte(Peek())) out_ += in_[pos_++];
     } else {
       // "operator<" followed by template arguments reads the same as "operator<<": take the shorter.
       while (pos_ < in_.size() && std::string_view("+-*/%^|&~!=").find(Peek()) != std::string_view::npos) {
@@ -184,7 +184,7 @@ class Normalizer {
   void Number(Item* item, std::string_view sign) {
     BeginWord(item);
     const size_t start = pos_;
-    while (IsWord(Peek()) || Peek() == '.') ++pos_;
+    while (IsNameByte(Peek()) || Peek() == '.') ++pos_;
     std::string_view text = in_.substr(start, pos_ - start);
     if (std::all_of(text.begin(), text.end(),
                     [](char c) { return IsDigit(c) || c == 'u' || c == 'l' || c == 'U' || c == 'L'; })) {
@@ -215,7 +215,7 @@ class Normalizer {
     const size_t end = pos_ - 2;
     if (length == 0 || length > end) return {};
     const std::string_view text = in_.substr(end - length, length);
-    return IsWord(text[0]) ? text : std::string_view();
+    return IsNameByte(text[0]) ? text : std::string_view();
   }
 
   void Template(Item* item) {

@@ -49,6 +49,8 @@ struct KernelName {
 };
 
 inline constexpr size_t kMaxShortNameBytes = 64;
+// Of a normalized name, what is looked at for its label and its family.
+inline constexpr size_t kMaxScannedNameBytes = 4096;
 
 // Never fails and takes any bytes; what is not a C++ name is kept as it is, trimmed.
 KernelName ParseKernelName(std::string_view raw);

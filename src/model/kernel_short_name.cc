@@ -5,12 +5,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ascii.h"
 #include "model/kernel_name.h"
 
 namespace nl {
 namespace {
-
-constexpr size_t kMaxScannedBytes = 4096;
 
 struct Rename {
   std::string_view from;
@@ -47,7 +46,6 @@ constexpr std::string_view kFunctorWrappers[] = {
 };
 // clang-format on
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsWord(char c) { return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool StartsWith(std::string_view text, std::string_view prefix) {
   return text.substr(0, prefix.size()) == prefix;
@@ -502,10 +500,10 @@ std::string ShortKernelName(std::string_view normalized) {
   constexpr Writer kWriters[] = {ShortNvjet,  ShortXmma,    ShortLibraryGemm, ShortTensile,
                                  ShortNccl,   ShortFlash,   ShortCudnnSdpa,   ShortElementwise,
                                  ShortReduce, ShortForeach, ShortCat,         ShortGemv};
-  if (normalized.find('<') == std::string_view::npos && normalized.size() > kMaxScannedBytes) {
+  if (normalized.find('<') == std::string_view::npos && normalized.size() > kMaxScannedNameBytes) {
     return Fit(std::string(normalized));
   }
-  const std::string_view name = Unwrap(normalized.substr(0, kMaxScannedBytes));
+  const std::string_view name = Unwrap(normalized.substr(0, kMaxScannedNameBytes));
   for (Writer writer : kWriters) {
     std::string label = writer(name);
     if (!label.empty()) return Fit(std::move(label));

@@ -3,23 +3,15 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
 #include <string>
 
+#include "model/document_fixture.h"
 #include "model/json_fields.h"
 
 namespace nl {
 namespace {
 
-Json LoadCase(const std::string& name) {
-  std::ifstream file(std::string(NL_SOURCE_DIR "/tests/ajv/cases/") + name);
-  std::stringstream text;
-  text << file.rdbuf();
-  auto parsed = ParseJson(text.str());
-  EXPECT_TRUE(parsed.ok()) << name;
-  return parsed.ok() ? *parsed : Json();
-}
+using testing_model::LoadCase;
 
 RunDocument Loaded(const std::string& name) {
   auto document = RunDocumentFromJson(LoadCase(name));

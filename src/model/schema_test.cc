@@ -14,8 +14,12 @@
 #include <thread>
 #include <vector>
 
+#include "model/document_fixture.h"
+
 namespace nl {
 namespace {
+
+using testing_model::LoadCase;
 
 namespace fs = std::filesystem;
 
@@ -27,12 +31,6 @@ std::string ReadText(const fs::path& path) {
 }
 
 fs::path CasesFolder() { return fs::path(NL_SOURCE_DIR) / "tests/ajv/cases"; }
-
-Json LoadCase(const std::string& name) {
-  auto parsed = ParseJson(ReadText(CasesFolder() / name));
-  EXPECT_TRUE(parsed.ok()) << name;
-  return parsed.ok() ? *parsed : Json();
-}
 
 std::vector<SchemaViolation> Violations(const Json& json) {
   auto result = ValidateRunDocument(json);
