@@ -11,6 +11,7 @@
 
 #include "base/output_file.h"
 #include "base/sha256.h"
+#include "ledger/parquet_format.h"
 #include "model/event_batch.h"
 #include "model/schema.h"
 
@@ -19,7 +20,6 @@ namespace nl {
 namespace {
 
 constexpr char kManifestFile[] = "manifest.json";
-constexpr char kParquetSuffix[] = ".parquet";
 constexpr char kFilesFolder[] = "files/";
 constexpr std::string_view kZipMagic("PK\x03\x04", 4);
 constexpr size_t kZipNameLengthAt = 26, kZipNameAt = 30;  // in the header before each entry
@@ -80,7 +80,7 @@ bool IsSafeBelowFiles(std::string_view rest) {
 Status CheckName(const std::string& name) {
   if (name == kRunDocumentFile || name == kCatalogEntryFile) return {};
   if (EndsWith(name, kParquetSuffix) && name.find('/') == std::string::npos) {
-    const std::string table = name.substr(0, name.size() - std::string_view(kParquetSuffix).size());
+    const std::string table = name.substr(0, name.size() - kParquetSuffix.size());
     const bool known = std::any_of(kAllTables.begin(), kAllTables.end(),
                                    [&](const TableInfo* info) { return table == info->name; });
     if (known) return {};

@@ -12,6 +12,13 @@
 #include <string>
 #include <string_view>
 
+namespace nl {
+
+// Of every table of a run: <table>.parquet.
+inline constexpr std::string_view kParquetSuffix = ".parquet";
+
+}  // namespace nl
+
 namespace nl::parquet {
 
 enum class Type : int32_t { kInt32 = 1, kInt64 = 2, kDouble = 5, kByteArray = 6 };

@@ -13,13 +13,13 @@
 
 #include "base/file_ops.h"
 #include "ledger/attachments.h"
+#include "ledger/parquet_format.h"
 #include "ledger/sql_values.h"
 
 namespace nl {
 
 namespace {
 
-constexpr std::string_view kParquetSuffix = ".parquet";
 constexpr auto kWatchInterval = std::chrono::milliseconds(20);
 
 // Stops a running statement when its time is over or the user has had enough.

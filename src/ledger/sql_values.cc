@@ -16,12 +16,12 @@ namespace {
 using UInt128 = unsigned __int128;
 
 // Owns a logical type.
-class Type {
+class LogicalType {
  public:
-  Type(const DuckDbApi& api, duckdb_logical_type type) : api_(api), type_(type) {}
-  ~Type() { api_.destroy_logical_type(&type_); }
-  Type(const Type&) = delete;
-  Type& operator=(const Type&) = delete;
+  LogicalType(const DuckDbApi& api, duckdb_logical_type type) : api_(api), type_(type) {}
+  ~LogicalType() { api_.destroy_logical_type(&type_); }
+  LogicalType(const LogicalType&) = delete;
+  LogicalType& operator=(const LogicalType&) = delete;
   operator duckdb_logical_type() const { return type_; }  // NOLINT: implicit on purpose
 
  private:
@@ -194,14 +194,14 @@ const char* ScalarName(duckdb_type id) {
 bool HasJsonForm(const DuckDbApi& api, duckdb_logical_type type) {
   switch (api.get_type_id(type)) {
     case DUCKDB_TYPE_DECIMAL: return true;
-    case DUCKDB_TYPE_LIST: return HasJsonForm(api, Type(api, api.list_type_child_type(type)));
-    case DUCKDB_TYPE_ARRAY: return HasJsonForm(api, Type(api, api.array_type_child_type(type)));
+    case DUCKDB_TYPE_LIST: return HasJsonForm(api, LogicalType(api, api.list_type_child_type(type)));
+    case DUCKDB_TYPE_ARRAY: return HasJsonForm(api, LogicalType(api, api.array_type_child_type(type)));
     case DUCKDB_TYPE_MAP:
-      return HasJsonForm(api, Type(api, api.map_type_key_type(type))) &&
-             HasJsonForm(api, Type(api, api.map_type_value_type(type)));
+      return HasJsonForm(api, LogicalType(api, api.map_type_key_type(type))) &&
+             HasJsonForm(api, LogicalType(api, api.map_type_value_type(type)));
     case DUCKDB_TYPE_STRUCT:
       for (idx_t i = 0; i < api.struct_type_child_count(type); ++i) {
-        if (!HasJsonForm(api, Type(api, api.struct_type_child_type(type, i)))) return false;
+        if (!HasJsonForm(api, LogicalType(api, api.struct_type_child_type(type, i)))) return false;
       }
       return true;
     default: return ScalarName(api.get_type_id(type)) != nullptr;
@@ -212,19 +212,19 @@ std::string SqlTypeName(const DuckDbApi& api, duckdb_logical_type type) {
   switch (api.get_type_id(type)) {
     case DUCKDB_TYPE_DECIMAL:
       return fmt::format("DECIMAL({},{})", api.decimal_width(type), api.decimal_scale(type));
-    case DUCKDB_TYPE_LIST: return SqlTypeName(api, Type(api, api.list_type_child_type(type))) + "[]";
+    case DUCKDB_TYPE_LIST: return SqlTypeName(api, LogicalType(api, api.list_type_child_type(type))) + "[]";
     case DUCKDB_TYPE_ARRAY:
-      return fmt::format("{}[{}]", SqlTypeName(api, Type(api, api.array_type_child_type(type))),
+      return fmt::format("{}[{}]", SqlTypeName(api, LogicalType(api, api.array_type_child_type(type))),
                          api.array_type_array_size(type));
     case DUCKDB_TYPE_MAP:
-      return fmt::format("MAP({}, {})", SqlTypeName(api, Type(api, api.map_type_key_type(type))),
-                         SqlTypeName(api, Type(api, api.map_type_value_type(type))));
+      return fmt::format("MAP({}, {})", SqlTypeName(api, LogicalType(api, api.map_type_key_type(type))),
+                         SqlTypeName(api, LogicalType(api, api.map_type_value_type(type))));
     case DUCKDB_TYPE_STRUCT: {
       std::string out = "STRUCT(";
       for (idx_t i = 0; i < api.struct_type_child_count(type); ++i) {
         char* name = api.struct_type_child_name(type, i);
         out += fmt::format("{}{} {}", i == 0 ? "" : ", ", name,
-                           SqlTypeName(api, Type(api, api.struct_type_child_type(type, i))));
+                           SqlTypeName(api, LogicalType(api, api.struct_type_child_type(type, i))));
         api.free(name);
       }
       return out + ")";
@@ -239,7 +239,7 @@ std::string SqlTypeName(const DuckDbApi& api, duckdb_logical_type type) {
 Json CellToJson(const DuckDbApi& api, duckdb_vector vector, uint64_t row) {
   uint64_t* validity = api.vector_get_validity(vector);
   if (validity != nullptr && ((validity[row / 64] >> (row % 64)) & 1) == 0) return nullptr;
-  const Type type(api, api.vector_get_column_type(vector));
+  const LogicalType type(api, api.vector_get_column_type(vector));
   void* data = api.vector_get_data(vector);
   switch (api.get_type_id(type)) {
     case DUCKDB_TYPE_BOOLEAN: return At<bool>(data, row);
