@@ -23,7 +23,7 @@ int64_t ClockNs(clockid_t clock) {
 }
 
 // The whole of a small file of /proc; gives the bytes read.
-size_t ReadSmallFile(const char* path, char* to, size_t size) {
+size_t ReadInto(const char* path, char* to, size_t size) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;
   const ssize_t n = read(fd, to, size);
@@ -33,7 +33,7 @@ size_t ReadSmallFile(const char* path, char* to, size_t size) {
 
 uint64_t BootIdHash() {
   char text[64];
-  const size_t n = ReadSmallFile("/proc/sys/kernel/random/boot_id", text, sizeof text);
+  const size_t n = ReadInto("/proc/sys/kernel/random/boot_id", text, sizeof text);
   if (n == 0) return 0;
   return uint64_t{Crc32c(text, n)} << 32 | Crc32c(text, n, 0x6e6c);
 }
@@ -42,7 +42,7 @@ uint64_t BootIdHash() {
 // CLOCK_MONOTONIC differ by the time the machine was suspended.
 int64_t ProcessStartNs() {
   char text[1024];
-  const size_t n = ReadSmallFile("/proc/self/stat", text, sizeof text - 1);
+  const size_t n = ReadInto("/proc/self/stat", text, sizeof text - 1);
   text[n] = '\0';
   const char* at = std::strrchr(text, ')');
   if (at == nullptr) return 0;

@@ -97,5 +97,6 @@ class ChunkWriter {
 // The clocks of the records.
 int64_t MonotonicNs();
 int64_t RealtimeNs();
+inline constexpr int64_t kNsPerMs = 1'000'000;
 
 }  // namespace nl::capture

@@ -23,18 +23,18 @@
 #include "capture/launcher/environment.h"
 #include "capture/launcher/machine_facts.h"
 #include "capture/sample/cpu_sampler.h"
+#include "capture/sample/proc_files.h"
 
 namespace nl::capture {
 
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
-constexpr int64_t kFlushEveryNs = 500 * kMs;
-constexpr int64_t kWatchEveryNs = 500 * kMs;
-constexpr int64_t kLeastBetweenReadsNs = 1 * kMs;
-constexpr int64_t kForwardOnceWithinNs = 200 * kMs;
-constexpr int64_t kClosingNs = 2000 * kMs;
-constexpr int64_t kLookForWindowsNs = 10 * kMs;
+constexpr int64_t kFlushEveryNs = 500 * kNsPerMs;
+constexpr int64_t kWatchEveryNs = 500 * kNsPerMs;
+constexpr int64_t kLeastBetweenReadsNs = 1 * kNsPerMs;
+constexpr int64_t kForwardOnceWithinNs = 200 * kNsPerMs;
+constexpr int64_t kClosingNs = 2000 * kNsPerMs;
+constexpr int64_t kLookForWindowsNs = 10 * kNsPerMs;
 // Signals that people and systems send to a program; those of errors in a program are its own.
 constexpr int kForwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGALRM};
 
@@ -42,25 +42,6 @@ int64_t CpuNs() {
   timespec used{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
   return used.tv_sec * 1'000'000'000 + used.tv_nsec;
-}
-
-std::string JsonList(const std::vector<std::string>& words) {
-  std::string out = "[";
-  for (const std::string& word : words) {
-    out += out.size() > 1 ? ",\"" : "\"";
-    for (const char c : word) {
-      static constexpr char kHex[] = "0123456789abcdef";
-      const auto byte = static_cast<unsigned char>(c);
-      if (byte < 0x20) {
-        out += std::string("\\u00") + kHex[byte >> 4] + kHex[byte & 15];
-      } else {
-        if (c == '"' || c == '\\') out += '\\';
-        out += c;
-      }
-    }
-    out += '"';
-  }
-  return out + "]";
 }
 
 // Keeps the signals of this process for its loop, and gives them back.

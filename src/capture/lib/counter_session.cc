@@ -9,7 +9,7 @@ namespace nl::capture {
 
 namespace {
 
-constexpr int64_t kClocksNs = 100'000'000, kWaitNs = 1'000'000'000, kMs = 1'000'000;
+constexpr int64_t kClocksNs = 100'000'000, kWaitNs = 1'000'000'000;
 // Of one core, for all that a burst takes.
 constexpr double kMostCpuShare = 0.1;
 
@@ -74,7 +74,7 @@ void CounterSession::Loop() {
     const uint32_t seen = wake_.load(std::memory_order_acquire);
     const int64_t next_ns = Turn(MonotonicNs());
     cpu_ns_.store(ThreadCpuNs(), std::memory_order_relaxed);
-    const int64_t wait_ms = (next_ns - MonotonicNs() + kMs - 1) / kMs;
+    const int64_t wait_ms = (next_ns - MonotonicNs() + kNsPerMs - 1) / kNsPerMs;
     if (wait_ms > 0) WaitWhile(wake_, seen, static_cast<int>(wait_ms));
   }
   if (sampled_ != nullptr) FinishBurst();

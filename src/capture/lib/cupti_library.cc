@@ -8,13 +8,14 @@
 #include <cstring>
 
 #include "capture/control.h"
+#include "capture/lib/system.h"
 
 namespace nl::capture {
 
 namespace {
 
 // Names under which a program may have loaded it already, newest first.
-constexpr const char* kNames[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
+constexpr const char* kCuptiNames[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
 constexpr const char* kFolders[] = {"/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64",
                                     "/usr/local/cuda/lib", "/opt/cuda/extras/CUPTI/lib64"};
 
@@ -24,26 +25,20 @@ void* Open(char* found, size_t found_bytes) {
     return dlopen(given, RTLD_NOW | RTLD_LOCAL);
   }
   // One that the program brings along fits its CUDA; a second one would not see its calls.
-  for (const char* name : kNames) {
+  for (const char* name : kCuptiNames) {
     if (void* library = dlopen(name, RTLD_NOW | RTLD_NOLOAD)) return library;
   }
-  for (const char* name : kNames) {
+  for (const char* name : kCuptiNames) {
     if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
   }
   for (const char* folder : kFolders) {
-    for (const char* name : kNames) {
+    for (const char* name : kCuptiNames) {
       char path[256];
       std::snprintf(path, sizeof path, "%s/%s", folder, name);
       if (void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL)) return library;
     }
   }
   return nullptr;
-}
-
-template <class Function>
-bool Take(void* library, const char* name, Function& to) {
-  to = reinterpret_cast<Function>(dlsym(library, name));
-  return to != nullptr;
 }
 
 }  // namespace
@@ -63,7 +58,7 @@ bool LoadCupti(CuptiLibrary& to) {
   cupti::Functions& f = to.call;
   const char* missing = nullptr;
   const auto need = [&](const char* name, auto& function) {
-    if (!Take(library, name, function)) missing = name;
+    if (!TakeSymbol(library, name, function)) missing = name;
   };
   need("cuptiGetVersion", f.GetVersion);
   need("cuptiGetResultString", f.GetResultString);
@@ -78,11 +73,11 @@ bool LoadCupti(CuptiLibrary& to) {
   need("cuptiActivityFlushAll", f.ActivityFlushAll);
   need("cuptiActivityGetNextRecord", f.ActivityGetNextRecord);
   need("cuptiActivityGetNumDroppedRecords", f.ActivityGetNumDroppedRecords);
-  Take(library, "cuptiActivitySetAttribute", f.ActivitySetAttribute);
-  Take(library, "cuptiActivityEnableRuntimeApi", f.ActivityEnableRuntimeApi);
-  Take(library, "cuptiActivityEnableDriverApi", f.ActivityEnableDriverApi);
-  Take(library, "cuptiSetThreadIdType", f.SetThreadIdType);
-  Take(library, "cuptiGetDeviceId", f.GetDeviceId);
+  TakeSymbol(library, "cuptiActivitySetAttribute", f.ActivitySetAttribute);
+  TakeSymbol(library, "cuptiActivityEnableRuntimeApi", f.ActivityEnableRuntimeApi);
+  TakeSymbol(library, "cuptiActivityEnableDriverApi", f.ActivityEnableDriverApi);
+  TakeSymbol(library, "cuptiSetThreadIdType", f.SetThreadIdType);
+  TakeSymbol(library, "cuptiGetDeviceId", f.GetDeviceId);
   if (missing != nullptr) {
     std::snprintf(to.problem, sizeof to.problem, "%.200s has no function %s", to.path, missing);
     return false;
@@ -95,7 +90,7 @@ bool LoadPmSampling(const CuptiLibrary& library, cupti::pm::Functions& to, char*
                     size_t problem_bytes) {
   const char* missing = nullptr;
   const auto need = [&](const char* name, auto& function) {
-    if (!Take(library.handle, name, function)) missing = name;
+    if (!TakeSymbol(library.handle, name, function)) missing = name;
   };
   need("cuptiProfilerInitialize", to.ProfilerInitialize);
   need("cuptiDeviceGetChipName", to.DeviceGetChipName);
@@ -118,7 +113,7 @@ bool LoadPmSampling(const CuptiLibrary& library, cupti::pm::Functions& to, char*
   need("cuptiPmSamplingCounterDataImageInitialize", to.PmSamplingCounterDataImageInitialize);
   need("cuptiPmSamplingGetCounterDataInfo", to.PmSamplingGetCounterDataInfo);
   need("cuptiPmSamplingCounterDataGetSampleInfo", to.PmSamplingCounterDataGetSampleInfo);
-  Take(library.handle, "cuptiProfilerDeviceSupported", to.ProfilerDeviceSupported);
+  TakeSymbol(library.handle, "cuptiProfilerDeviceSupported", to.ProfilerDeviceSupported);
   if (missing == nullptr) return true;
   std::snprintf(
       problem, problem_bytes,

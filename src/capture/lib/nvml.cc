@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "capture/control.h"
+#include "capture/lib/system.h"
 
 namespace nl::capture {
 
@@ -14,15 +15,9 @@ namespace {
 
 constexpr int kSmClock = 1, kMemoryClock = 2, kGpuSensor = 0;
 // NVML's bits fit a float as long as there are fewer than 24 of them; there are nine.
-constexpr const char* kNames[] = {"sm_clock_mhz", "memory_clock_mhz", "power_w", "temperature_c",
-                                  "clock_limit_reasons"};
-constexpr uint32_t kCount = sizeof kNames / sizeof kNames[0];
-
-template <class Function>
-bool Take(void* library, const char* name, Function& to) {
-  to = reinterpret_cast<Function>(dlsym(library, name));
-  return to != nullptr;
-}
+constexpr const char* kClockNames[] = {"sm_clock_mhz", "memory_clock_mhz", "power_w", "temperature_c",
+                                       "clock_limit_reasons"};
+constexpr uint32_t kCount = sizeof kClockNames / sizeof kClockNames[0];
 
 // "0000:1b:00.0" of a device by its number in CUDA, which differs from NVML's where
 // CUDA_VISIBLE_DEVICES leaves some out.
@@ -33,7 +28,7 @@ bool PciBusId(uint32_t device, char* to, int bytes, bool& cuda_there) {
   int (*get)(int*, int) = nullptr;
   int (*bus_id)(char*, int, int) = nullptr;
   int handle = 0;
-  return Take(cuda, "cuDeviceGet", get) && Take(cuda, "cuDeviceGetPCIBusId", bus_id) &&
+  return TakeSymbol(cuda, "cuDeviceGet", get) && TakeSymbol(cuda, "cuDeviceGetPCIBusId", bus_id) &&
          get(&handle, static_cast<int>(device)) == 0 && bus_id(to, bytes, handle) == 0;
 }
 
@@ -56,15 +51,16 @@ bool NvmlClocks::Load() {
     Say("libnvidia-ml.so.1 is not there", 0);
     return false;
   }
-  const bool whole = Take(library, "nvmlInit_v2", call_.Init) &&
-                     Take(library, "nvmlDeviceGetHandleByPciBusId_v2", call_.ByPciBusId) &&
-                     Take(library, "nvmlDeviceGetHandleByIndex_v2", call_.ByIndex) &&
-                     Take(library, "nvmlDeviceGetClockInfo", call_.ClockInfo);
-  Take(library, "nvmlDeviceGetPowerUsage", call_.PowerUsage);
-  Take(library, "nvmlDeviceGetTemperature", call_.Temperature);
-  Take(library, "nvmlErrorString", call_.ErrorString);
-  if (!Take(library, "nvmlDeviceGetCurrentClocksEventReasons", call_.LimitReasons))
-    Take(library, "nvmlDeviceGetCurrentClocksThrottleReasons", call_.LimitReasons);  // before driver 535
+  const bool whole = TakeSymbol(library, "nvmlInit_v2", call_.Init) &&
+                     TakeSymbol(library, "nvmlDeviceGetHandleByPciBusId_v2", call_.ByPciBusId) &&
+                     TakeSymbol(library, "nvmlDeviceGetHandleByIndex_v2", call_.ByIndex) &&
+                     TakeSymbol(library, "nvmlDeviceGetClockInfo", call_.ClockInfo);
+  TakeSymbol(library, "nvmlDeviceGetPowerUsage", call_.PowerUsage);
+  TakeSymbol(library, "nvmlDeviceGetTemperature", call_.Temperature);
+  TakeSymbol(library, "nvmlErrorString", call_.ErrorString);
+  if (!TakeSymbol(library, "nvmlDeviceGetCurrentClocksEventReasons", call_.LimitReasons))
+    TakeSymbol(library, "nvmlDeviceGetCurrentClocksThrottleReasons",
+               call_.LimitReasons);  // before driver 535
   if (!whole) {
     Say("libnvidia-ml.so.1 lacks functions", 0);
     return false;
@@ -95,7 +91,7 @@ void NvmlClocks::Add(uint32_t device, uint32_t set_id, uint32_t interval_ms) {
   CounterSet set;
   set.entry = {set_id, device, CounterClock::kMonotonic, CounterSource::kNvml, interval_ms * 1'000'000,
                kCount};
-  for (uint32_t i = 0; i < kCount; ++i) set.names[i] = kNames[i];
+  for (uint32_t i = 0; i < kCount; ++i) set.names[i] = kClockNames[i];
   queue_.AddSet(set);
 }
 

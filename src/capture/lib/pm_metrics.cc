@@ -11,11 +11,11 @@ namespace {
 
 // One counter we want, under the names chips have for it. Those of the Triage groups are made
 // for sampling and lie in one pass together (GH100, CUDA 13.0: all of the first names do).
-struct Wanted {
+struct WantedMetric {
   const char* what;
   const char* names[3];
 };
-constexpr Wanted kWantedMetrics[] = {
+constexpr WantedMetric kWantedMetrics[] = {
     {"SM active",
      {"TPC.TriageCompute.sm__cycles_active.avg.pct_of_peak_sustained_elapsed",
       "SM_A.TriageAC.sm__cycles_active.avg.pct_of_peak_sustained_elapsed",
@@ -73,7 +73,7 @@ bool FitsOnePass(const cupti::pm::Functions& call, const char* chip, const uint8
 // The first name of every counter; most chips of a kind know them all.
 MetricNames FirstNames() {
   MetricNames first;
-  for (const Wanted& wanted : kWantedMetrics) first.names[first.count++] = wanted.names[0];
+  for (const WantedMetric& wanted : kWantedMetrics) first.names[first.count++] = wanted.names[0];
   return first;
 }
 
@@ -155,7 +155,7 @@ MetricNames ChooseMetrics(const cupti::pm::Functions& call, const char* chip, co
   HostConfig names;
   if (!names.Open(call, chip, availability, {})) return chosen;
   size_t used = 0;
-  for (const Wanted& wanted : kWantedMetrics) {
+  for (const WantedMetric& wanted : kWantedMetrics) {
     bool known = false, taken = false;
     for (const char* name : wanted.names) {
       if (taken || name == nullptr || !names.Knows(name)) continue;

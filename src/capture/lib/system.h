@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The few things of the system that the library needs in place of the standard library's,
-// which may throw: a lock, a wait with a limit, a thread's number.
+// which may throw: a lock, a wait with a limit, a thread's number, a library's function.
 // Thread rule: all safe from any thread.
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <atomic>
 #include <cstdint>
@@ -35,5 +36,12 @@ void WaitWhile(std::atomic<uint32_t>& word, uint32_t value, int timeout_ms);
 void WakeAll(std::atomic<uint32_t>& word);
 uint32_t CurrentTid();
 int64_t ThreadCpuNs();  // of the calling thread
+
+// The function of that name in a library that dlopen gave; false, and `to` null: it has none.
+template <class Function>
+bool TakeSymbol(void* library, const char* name, Function& to) {
+  to = reinterpret_cast<Function>(dlsym(library, name));
+  return to != nullptr;
+}
 
 }  // namespace nl::capture

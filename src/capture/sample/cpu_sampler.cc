@@ -5,51 +5,26 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 
 namespace nl::capture {
 
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
-constexpr int64_t kTreeEveryNs = 90 * kMs;  // without fork events
-constexpr int64_t kThreadsEveryNs = 50 * kMs;
-constexpr int64_t kNameEveryNs = 2000 * kMs;
-constexpr int64_t kPythonEveryNs = 20 * kMs;     // while it starts up
-constexpr int64_t kPythonSlowlyNs = 1000 * kMs;  // when it does not look like one
-constexpr int64_t kMapsEveryNs = 500 * kMs;
-constexpr int64_t kLongestWaitNs = 1000 * kMs;  // then it is written, and goes on as a new one
-constexpr int kPythonLooks = 3;                 // at a wait that seems to be none of Python's
-constexpr int64_t kStaleNs = 50 * kMs;          // a Python stack read later is another one
+constexpr int64_t kTreeEveryNs = 90 * kNsPerMs;  // without fork events
+constexpr int64_t kThreadsEveryNs = 50 * kNsPerMs;
+constexpr int64_t kNameEveryNs = 2000 * kNsPerMs;
+constexpr int64_t kPythonEveryNs = 20 * kNsPerMs;     // while it starts up
+constexpr int64_t kPythonSlowlyNs = 1000 * kNsPerMs;  // when it does not look like one
+constexpr int64_t kMapsEveryNs = 500 * kNsPerMs;
+constexpr int64_t kLongestWaitNs = 1000 * kNsPerMs;  // then it is written, and goes on as a new one
+constexpr int kPythonLooks = 3;                      // at a wait that seems to be none of Python's
+constexpr int64_t kStaleNs = 50 * kNsPerMs;          // a Python stack read later is another one
 constexpr size_t kMaxOpenProbes = 400;
 
 std::string ExecutableOf(pid_t pid) {
   char path[4096];
   const ssize_t got = readlink(("/proc/" + std::to_string(pid) + "/exe").c_str(), path, sizeof(path));
   return got > 0 ? std::string(path, static_cast<size_t>(got)) : "";
-}
-
-std::string JsonList(const std::vector<std::string>& words) {
-  std::string out = "[";
-  for (const std::string& word : words) {
-    if (out.size() > 1) out += ",";
-    out += '"';
-    for (const char c : word) {
-      const auto byte = static_cast<unsigned char>(c);
-      if (c == '"' || c == '\\') {
-        out += '\\';
-        out += c;
-      } else if (byte < 0x20) {
-        char escaped[8];
-        std::snprintf(escaped, sizeof(escaped), "\\u%04x", byte);
-        out += escaped;
-      } else {
-        out += c;
-      }
-    }
-    out += '"';
-  }
-  return out + "]";
 }
 
 ThreadState StateOf(char letter) {
@@ -107,7 +82,7 @@ void CpuSampler::WriteProcess(Process& process, int64_t end_ns) {
   record.end_ns = end_ns;
   record.flags = process.flags;
   record.executable = process.executable.empty() ? 0 : writer_.String(process.executable);
-  const std::vector<std::string> arguments = CommandLine(process.pid);
+  const std::vector<std::string> arguments = ArgumentsOf(process.pid);
   record.arguments = arguments.empty() ? 0 : writer_.String(JsonList(arguments));
   const std::string name = ThreadName(process.pid, process.pid);
   record.name = name.empty() ? 0 : writer_.String(name);
@@ -409,7 +384,9 @@ void CpuSampler::TickProcess(Process& process, int64_t now_ns) {
     auto& [tid, thread] = *at;
     // A thread that has not run for long is asked less often; its wait grows all the same.
     const int64_t idle_ns = now_ns - thread.ran_at_ns;
-    const int64_t every = idle_ns > 10'000 * kMs ? 320 * kMs : idle_ns > 1000 * kMs ? 40 * kMs : 0;
+    const int64_t every = idle_ns > 10'000 * kNsPerMs ? 320 * kNsPerMs
+                          : idle_ns > 1000 * kNsPerMs ? 40 * kNsPerMs
+                                                      : 0;
     if (now_ns - thread.asked_ns < every) {
       ++at;
       continue;

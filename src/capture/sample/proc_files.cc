@@ -130,7 +130,7 @@ std::string ThreadName(pid_t pid, pid_t tid) {
   return name;
 }
 
-std::vector<std::string> CommandLine(pid_t pid) {
+std::vector<std::string> ArgumentsOf(pid_t pid) {
   const std::string text = ReadSmallFile(ProcPath(pid, "cmdline"), 1 << 20);
   std::vector<std::string> out;
   for (size_t at = 0; at < text.size();) {
@@ -139,6 +139,25 @@ std::vector<std::string> CommandLine(pid_t pid) {
     at = end + 1;
   }
   return out;
+}
+
+std::string JsonList(const std::vector<std::string>& words) {
+  std::string out = "[";
+  for (const std::string& word : words) {
+    out += out.size() > 1 ? ",\"" : "\"";
+    for (const char c : word) {
+      static constexpr char kHex[] = "0123456789abcdef";
+      const auto byte = static_cast<unsigned char>(c);
+      if (byte < 0x20) {
+        out += std::string("\\u00") + kHex[byte >> 4] + kHex[byte & 15];
+      } else {
+        if (c == '"' || c == '\\') out += '\\';
+        out += c;
+      }
+    }
+    out += '"';
+  }
+  return out + "]";
 }
 
 std::optional<StatLine> ParseStat(std::string_view text) {

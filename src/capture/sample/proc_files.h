@@ -31,7 +31,9 @@ std::vector<pid_t> ThreadsOf(pid_t pid);
 // Every live descendant of `root`, itself included, by the parents that /proc names.
 std::vector<pid_t> ProcessTree(pid_t root);
 std::string ThreadName(pid_t pid, pid_t tid);
-std::vector<std::string> CommandLine(pid_t pid);
+std::vector<std::string> ArgumentsOf(pid_t pid);
+// A command line as records hold it.
+std::string JsonList(const std::vector<std::string>& words);
 
 // State letter and parent of /proc/PID/stat (the name in it may hold anything, also brackets).
 struct StatLine {
