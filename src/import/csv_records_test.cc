@@ -12,20 +12,20 @@ bool StartsWithNumber(std::string_view line) {
   return line.size() > 1 && line[0] == '"' && std::isdigit(line[1]);
 }
 
-struct Read {
+struct RecordsRead {
   std::vector<std::string> texts;
   std::vector<int64_t> offsets;
   bool ended = true;
   size_t open_quotes = 0;
 };
 
-Read ReadAll(const std::string& text, size_t chunk_bytes) {
+RecordsRead ReadAll(const std::string& text, size_t chunk_bytes) {
   const TraceFile file(text, "a.csv");
   std::unique_ptr<ByteSource> source = *OpenByteSource(file.path());
   ImportOptions options;
   options.chunk_bytes = chunk_bytes;
   CsvRecords records(*source, options, StartsWithNumber);
-  Read out;
+  RecordsRead out;
   CsvRecord record;
   for (;;) {
     const Result<bool> more = records.Next(record);
@@ -56,7 +56,7 @@ TEST(CsvRecords, AreTheSameWhateverThePieces) {
   const Texts expected = {"\"1\",\"a\"", "\"2\",\"two\nlines\"", "", "\"3\",\"it said \"\"no\"\"\"",
                           "\"4\",x"};
   for (const size_t chunk : {1, 2, 3, 7, 64, 4096}) {
-    const Read read = ReadAll(text, chunk);
+    const RecordsRead read = ReadAll(text, chunk);
     EXPECT_EQ(read.texts, expected) << chunk;
     EXPECT_EQ(read.offsets, (std::vector<int64_t>{0, 9, 25, 26, 47})) << chunk;
     EXPECT_FALSE(read.ended);
@@ -67,7 +67,7 @@ TEST(CsvRecords, AreTheSameWhateverThePieces) {
 TEST(CsvRecords, AnOpenQuoteCostsOneLine) {
   const std::string text = "\"1\",\"open\n\"2\",\"b\"\nfree\n\"3\",\"c\n";
   for (const size_t chunk : {1, 5, 4096}) {
-    const Read read = ReadAll(text, chunk);
+    const RecordsRead read = ReadAll(text, chunk);
     EXPECT_EQ(read.texts, (Texts{"\"1\",\"open", "\"2\",\"b\"", "free", "\"3\",\"c"})) << chunk;
     EXPECT_EQ(read.open_quotes, 2u);
     EXPECT_TRUE(read.ended);
@@ -78,7 +78,7 @@ TEST(CsvRecords, AQuoteThatNeverClosesDoesNotSwallowTheFile) {
   std::string text = "\"1\",\"open\n";
   const std::string line(1000, 'x');
   for (int i = 0; i < 3000; ++i) text += line + "\n";
-  const Read read = ReadAll(text, 1 << 16);
+  const RecordsRead read = ReadAll(text, 1 << 16);
   EXPECT_EQ(read.texts.size(), 3001u);
   EXPECT_EQ(read.open_quotes, 1u);
 }
@@ -98,7 +98,7 @@ TEST(CsvRecords, QuotesCountWhereverTheyStand) {
   for (size_t n = 0; n < 40; ++n) {
     const std::string open = "\"1" + std::string(n, '\xa2') + "\n" + std::string(n / 3, '!') + "\"";
     const std::string pairs = "\"2" + std::string(2 * n, '"') + "\"";
-    const Read read = ReadAll(open + "\n" + pairs + "\n", 1 << 20);
+    const RecordsRead read = ReadAll(open + "\n" + pairs + "\n", 1 << 20);
     EXPECT_EQ(read.texts, (std::vector<std::string>{open, pairs})) << n;
     EXPECT_EQ(read.open_quotes, 0u) << n;
   }

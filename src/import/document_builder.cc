@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/intervals.h"
+#include "base/units.h"
 #include "model/kernel_name.h"
 
 namespace nl {
@@ -14,9 +15,6 @@ namespace nl {
 namespace {
 
 constexpr size_t kMaxSites = 500;  // call sites listed in an aggregated timeline
-constexpr double kNsPerMs = 1e6;
-
-double Ms(int64_t ns) { return static_cast<double>(ns) / kNsPerMs; }
 
 std::string OpType(StringId id, const RunFacts& facts, const StringPool& strings) {
   if (const StringId told = facts.OpType(id); !IsNull(told)) {

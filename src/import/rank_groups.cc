@@ -6,13 +6,14 @@
 #include <map>
 #include <tuple>
 
+#include "base/ascii.h"
+
 namespace nl {
 
 namespace {
 
 constexpr size_t kMaxDigits = 6;  // more is a time stamp or a process id
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsLetter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 
 std::string Lower(std::string_view text) {

@@ -6,34 +6,34 @@
 namespace nl::trace_json {
 namespace {
 
-const KeyTable& Keys() {
+const KeyTable& ThreeKeys() {
   static const KeyTable keys({"stream", "External id", ""});
   return keys;
 }
 
-struct Scanned {
+struct ScannedEvent {
   std::string buffer;
   TraceEvent event;
   Scan scan = Scan::kBad;
   size_t used = 0;
 };
 
-std::unique_ptr<Scanned> ScanText(std::string_view text) {
-  auto out = std::make_unique<Scanned>();
+std::unique_ptr<ScannedEvent> ScanText(std::string_view text) {
+  auto out = std::make_unique<ScannedEvent>();
   out->buffer = std::string(text) + std::string(kPadding, '\0');
   const char* p = out->buffer.data();
-  EventScanner scanner(Keys());
+  EventScanner scanner(ThreeKeys());
   out->scan = scanner.Next(p, p + text.size(), out->event);
   out->used = static_cast<size_t>(p - out->buffer.data());
   return out;
 }
 
 TEST(KeyTable, FindsItsNamesAndNothingElse) {
-  EXPECT_EQ(Keys().Find("stream", 6), 0);
-  EXPECT_EQ(Keys().Find("External id", 11), 1);
-  EXPECT_EQ(Keys().Find("", 0), 2);
-  EXPECT_EQ(Keys().Find("streams", 7), KeyTable::kUnknown);
-  EXPECT_EQ(Keys().Find("Stream", 6), KeyTable::kUnknown);
+  EXPECT_EQ(ThreeKeys().Find("stream", 6), 0);
+  EXPECT_EQ(ThreeKeys().Find("External id", 11), 1);
+  EXPECT_EQ(ThreeKeys().Find("", 0), 2);
+  EXPECT_EQ(ThreeKeys().Find("streams", 7), KeyTable::kUnknown);
+  EXPECT_EQ(ThreeKeys().Find("Stream", 6), KeyTable::kUnknown);
 }
 
 TEST(EventScanner, PutsEveryTopLevelKeyWhereItBelongs) {

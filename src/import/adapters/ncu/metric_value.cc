@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/ascii.h"
+
 namespace nl::adapters::ncu {
 
 namespace {
@@ -59,8 +61,6 @@ std::optional<double> Slowly(const std::string& digits, int exponent) {
   if (code != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
   return value;
 }
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 

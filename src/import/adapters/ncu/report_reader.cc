@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "import/adapters/ncu/counters.h"
 #include "import/adapters/ncu/metric_value.h"
@@ -14,8 +15,6 @@ namespace nl::adapters::ncu {
 namespace {
 
 constexpr std::string_view kDevicePrefix = "device__attribute_";
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // Records begin with their ID, the row of units with an empty one.
 bool BeginsRecord(std::string_view line) {

@@ -16,10 +16,6 @@ namespace nl::adapters::nsys {
 
 namespace {
 
-constexpr const char* kColumns[] = {"start",  "end",         "globalTid", "correlationId",
-                                    "nameId", "returnValue", "eventClass"};
-enum Column { kStart, kEnd, kTid, kCorrelation, kName, kReturn, kClass };
-
 // What a call's number in StringIds means, looked up once.
 struct CallName {
   StringId name = StringId::kNull;
@@ -63,6 +59,9 @@ struct CallTable {
 };
 
 Status ReadCalls(ExportFile& e, CallNames& names, const CallTable& from) {
+  static constexpr const char* kColumns[] = {"start",  "end",         "globalTid", "correlationId",
+                                             "nameId", "returnValue", "eventClass"};
+  enum Column { kStart, kEnd, kTid, kCorrelation, kName, kReturn, kClass };
   ApiCallColumns& calls = e.writer.batch.api_call;
   StringPool& strings = e.writer.strings();
   const StringId runtime = strings.Add(from.domain == nullptr ? "cuda_runtime" : from.domain);

@@ -14,8 +14,6 @@ namespace nl::adapters::nsys {
 
 namespace {
 
-// CUPTI's word for "none" in 32-bit ids.
-int64_t IdOf(int64_t value) { return value == 0xffffffff ? NullOf<int64_t>::value : value; }
 // Correlation 0 is CUPTI's "caused by no call".
 int64_t CorrelationOf(int64_t value) { return value == 0 ? NullOf<int64_t>::value : IdOf(value); }
 

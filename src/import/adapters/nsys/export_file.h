@@ -20,6 +20,9 @@
 
 namespace nl::adapters::nsys {
 
+// CUPTI's word for "none" in 32-bit ids.
+inline int64_t IdOf(int64_t value) { return value == 0xffffffff ? NullOf<int64_t>::value : value; }
+
 // Values of an ENUM_ table, or those known when the export has none.
 using EnumNames = std::map<int64_t, std::string>;
 

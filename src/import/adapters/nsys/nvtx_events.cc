@@ -20,30 +20,6 @@ namespace nl::adapters::nsys {
 
 namespace {
 
-constexpr const char* kTable = "NVTX_EVENTS";
-constexpr const char* kColumns[] = {"start",        "end",         "eventType",  "globalTid",   "text",
-                                    "textId",       "domainId",    "category",   "color",       "rangeId",
-                                    "endGlobalTid", "uint64Value", "int64Value", "doubleValue", "uint32Value",
-                                    "int32Value",   "floatValue",  "jsonTextId", "jsonText",    "binaryData"};
-enum Column {
-  kStart,
-  kEnd,
-  kType,
-  kTid,
-  kText,
-  kTextId,
-  kDomain,
-  kCategory,
-  kColor,
-  kRangeId,
-  kEndTid,
-  kFirstPayload,
-  kLastPayload = kFirstPayload + 5,
-  kJsonTextId,
-  kJsonText,
-  kBinary,
-};
-
 // Frozen values of ENUM_NSYS_EVENT_TYPE; those with t come from imported text files.
 enum EventType : int64_t {
   kNvtxCategory = 33,
@@ -62,6 +38,30 @@ enum EventType : int64_t {
 
 class NvtxReader {
  public:
+  static constexpr const char* kTable = "NVTX_EVENTS";
+  static constexpr const char* kColumns[] = {
+      "start",       "end",        "eventType",  "globalTid",    "text",        "textId",     "domainId",
+      "category",    "color",      "rangeId",    "endGlobalTid", "uint64Value", "int64Value", "doubleValue",
+      "uint32Value", "int32Value", "floatValue", "jsonTextId",   "jsonText",    "binaryData"};
+  enum Column {
+    kStart,
+    kEnd,
+    kType,
+    kTid,
+    kText,
+    kTextId,
+    kDomain,
+    kCategory,
+    kColor,
+    kRangeId,
+    kEndTid,
+    kFirstPayload,
+    kLastPayload = kFirstPayload + 5,
+    kJsonTextId,
+    kJsonText,
+    kBinary,
+  };
+
   explicit NvtxReader(ExportFile& e) : e_(e), strings_(e.writer.strings()), ranges_(e.writer.batch.range) {
     span_ = strings_.Add("span");
     async_ = strings_.Add("async");
@@ -248,8 +248,8 @@ class NvtxReader {
 Status ReadNvtx(ExportFile& e) {
   NvtxReader reader(e);
   NL_TRY(reader.ReadNames());
-  const Status read =
-      e.ForEach(kTable, kColumns, 1, [&](const SqliteRows& rows) { return reader.Row(rows); });
+  const Status read = e.ForEach(NvtxReader::kTable, NvtxReader::kColumns, 1,
+                                [&](const SqliteRows& rows) { return reader.Row(rows); });
   reader.PutSteps();
   return read;
 }

@@ -29,19 +29,19 @@ constexpr SpanTable kSpanTables[] = {
     {"PROFILER_OVERHEAD", "overhead"},
     {"CUPTI_ACTIVITY_KIND_OVERHEAD", "overhead"},
 };
-constexpr const char* kSpanColumns[] = {"start",      "end",           "globalTid",     "nameId",
-                                        "textId",     "overheadType",  "commHandle",    "tag",
-                                        "remoteRank", "size",          "recvSize",      "rootRank",
-                                        "packedSize", "requestHandle", "correlationId", "returnValue"};
-enum SpanColumn { kStart, kEnd, kTid, kName, kText, kFirstArg };
 
 Status ReadSpans(ExportFile& e, const SpanTable& from, const Interval& bounds, EnumNames& overheads) {
+  static constexpr const char* kColumns[] = {"start",      "end",           "globalTid",     "nameId",
+                                             "textId",     "overheadType",  "commHandle",    "tag",
+                                             "remoteRank", "size",          "recvSize",      "rootRank",
+                                             "packedSize", "requestHandle", "correlationId", "returnValue"};
+  enum SpanColumn { kStart, kEnd, kTid, kName, kText, kFirstArg };
   RangeColumns& ranges = e.writer.batch.range;
   const StringId category = e.writer.strings().Add(from.category), span = e.writer.strings().Add("span"),
                  unfinished = e.writer.strings().Add("unfinished");
   static constexpr const char* kToldElsewhere[] = {"eventClass"};
   e.Expect(from.table, kToldElsewhere);
-  return e.ForEach(from.table, kSpanColumns, 1, [&](const SqliteRows& rows) -> Status {
+  return e.ForEach(from.table, kColumns, 1, [&](const SqliteRows& rows) -> Status {
     const RowId row = e.writer.NextRow(Table::kRange, ranges);
     ExportFile::Time time;
     if (!e.TimeOf(rows, kStart, kEnd, Table::kRange, row, time)) return {};
@@ -59,9 +59,9 @@ Status ReadSpans(ExportFile& e, const SpanTable& from, const Interval& bounds, E
     if (rows.IsNull(kEnd)) e.file.counters.Add(kBeginWithoutEnd);
     const bool by_text = rows.IsNull(kName);
     r.name = e.NameOf(rows.Int(by_text ? kText : kName), Table::kRange, row, by_text ? "textId" : "nameId");
-    for (size_t i = kFirstArg; i < std::size(kSpanColumns); ++i) {
+    for (size_t i = kFirstArg; i < std::size(kColumns); ++i) {
       const int64_t value = rows.Int(static_cast<int>(i));
-      const std::string_view key = kSpanColumns[i];
+      const std::string_view key = kColumns[i];
       if (IsNull(value) || (value == 0 && (key == "returnValue" || key == "correlationId"))) continue;
       const auto named = key == "overheadType" ? overheads.find(value) : overheads.end();
       if (named == overheads.end())
@@ -73,22 +73,6 @@ Status ReadSpans(ExportFile& e, const SpanTable& from, const Interval& bounds, E
     return {};
   });
 }
-
-constexpr const char* kMemoryColumns[] = {"start",   "globalPid",     "deviceId", "contextId",
-                                          "address", "bytes",         "memKind",  "memoryOperationType",
-                                          "name",    "correlationId", "pc"};
-enum MemoryColumn {
-  kAt,
-  kPid,
-  kDevice,
-  kContext,
-  kAddress,
-  kBytes,
-  kMemKind,
-  kOperation,
-  kVariable,
-  kCorrelation
-};
 
 constexpr int64_t kReleased = 1;               // ENUM_CUDA_DEV_MEM_EVENT_OPER
 constexpr int64_t kPageable = 0, kPinned = 1;  // ENUM_CUDA_MEM_KIND
@@ -111,10 +95,25 @@ Status ReadOtherSpans(ExportFile& e) {
 
 // Recorded with --cuda-memory-usage=true.
 Status ReadMemoryEvents(ExportFile& e) {
+  static constexpr const char* kColumns[] = {"start",   "globalPid",     "deviceId", "contextId",
+                                             "address", "bytes",         "memKind",  "memoryOperationType",
+                                             "name",    "correlationId", "pc"};
+  enum MemoryColumn {
+    kAt,
+    kPid,
+    kDevice,
+    kContext,
+    kAddress,
+    kBytes,
+    kMemKind,
+    kOperation,
+    kVariable,
+    kCorrelation
+  };
   MemoryEventColumns& events = e.writer.batch.memory_event;
   StringPool& strings = e.writer.strings();
   const StringId taken = strings.Add("Allocation"), released = strings.Add("Deallocation");
-  return e.ForEach("CUDA_GPU_MEMORY_USAGE_EVENTS", kMemoryColumns, 1, [&](const SqliteRows& rows) -> Status {
+  return e.ForEach("CUDA_GPU_MEMORY_USAGE_EVENTS", kColumns, 1, [&](const SqliteRows& rows) -> Status {
     const RowId row = e.writer.NextRow(Table::kMemoryEvent, events);
     MemoryEventRow r;
     if (!e.InstantOf(rows, kAt, r.start_ns)) return {};

@@ -14,12 +14,6 @@ namespace nl::adapters::nsys {
 
 namespace {
 
-constexpr const char* kColumns[] = {"start",         "end",       "deviceId", "contextId", "streamId",
-                                    "correlationId", "globalPid", "syncType", "eventId",   "eventSyncId"};
-enum Column { kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kPid, kType, kEvent, kEventSync };
-
-int64_t IdOf(int64_t value) { return value == 0xffffffff ? NullOf<int64_t>::value : value; }
-
 // What an event stands for: the record that a wait refers to.
 struct Record {
   int64_t stream, correlation;
@@ -40,6 +34,10 @@ Status ReadRecords(ExportFile& e, Records& to) {
 }  // namespace
 
 Status ReadSynchronization(ExportFile& e) {
+  static constexpr const char* kColumns[] = {"start",    "end",           "deviceId",  "contextId",
+                                             "streamId", "correlationId", "globalPid", "syncType",
+                                             "eventId",  "eventSyncId"};
+  enum Column { kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kPid, kType, kEvent, kEventSync };
   const SqliteReader::Table* table = e.reader.Find("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION");
   if (table == nullptr) return {};
   Records records;
