@@ -8,7 +8,7 @@
 namespace nl {
 
 namespace {
-constexpr int kMaxDepth = 32;  // a circle of passes is our own mistake; a test finds it
+constexpr int kMaxPassDepth = 32;  // a circle of passes is our own mistake; a test finds it
 }
 
 Result<std::unique_ptr<Analysis>> Analysis::Open(Snapshot& snapshot, Json document, AnalysisOptions options) {
@@ -20,7 +20,7 @@ Result<std::unique_ptr<Analysis>> Analysis::Open(Snapshot& snapshot, Json docume
 
 Status Analysis::Make(const std::string& name, int depth) {
   if (facts_.Has(name)) return {};
-  if (depth > kMaxDepth)
+  if (depth > kMaxPassDepth)
     return Internal(fmt::format("analysis passes need each other in a circle, at {}", name));
   for (const auto& describe : AllPasses()) {
     const Pass& pass = describe();

@@ -4,7 +4,9 @@
 // operators that ran device work in program order, and steps. Comparing runs stands on it too.
 // Thread rule: built once by one thread, then read. Ownership: refers to the run.
 
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "analyze/features.h"
 #include "analyze/kernel_counters.h"
 #include "base/intervals.h"
+#include "base/units.h"
 
 namespace nl::features {
 
@@ -112,7 +115,13 @@ void AddDevice(const Program& program, const IdleFacts& idle,
 void AddKernels(const Program& program, Features& out);
 void AddStages(const Program& program, Features& out);
 
-inline double Ms(int64_t ns) { return static_cast<double>(ns) / 1e6; }
+// Whether a name has any of the parts in it.
+inline bool HasAny(std::string_view text, std::initializer_list<std::string_view> parts) {
+  for (const std::string_view part : parts) {
+    if (text.find(part) != std::string_view::npos) return true;
+  }
+  return false;
+}
 inline double Ratio(int64_t part, int64_t whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
 }

@@ -15,13 +15,6 @@ namespace {
 
 using F = KernelFamily;
 
-bool Any(std::string_view text, std::initializer_list<std::string_view> parts) {
-  for (const std::string_view part : parts) {
-    if (text.find(part) != std::string_view::npos) return true;
-  }
-  return false;
-}
-
 enum class Role : uint8_t { kNone, kGemm, kActivation, kSoftmax, kCopy, kPointwise };
 
 struct Item {  // a leaf, with what patterns ask of it
@@ -136,10 +129,10 @@ class Patterns {
 
   static Role RoleOf(std::string_view name, F family) {
     if (family == F::kGemm) return Role::kGemm;
-    if (family == F::kSoftmax || Any(name, {"softmax"})) return Role::kSoftmax;
-    if (Any(name, {"silu", "gelu", "::relu", "hardswish", "mish"}) && !Any(name, {"backward"}))
+    if (family == F::kSoftmax || HasAny(name, {"softmax"})) return Role::kSoftmax;
+    if (HasAny(name, {"silu", "gelu", "::relu", "hardswish", "mish"}) && !HasAny(name, {"backward"}))
       return Role::kActivation;
-    if (Any(name, {"::copy_"})) return Role::kCopy;
+    if (HasAny(name, {"::copy_"})) return Role::kCopy;
     if (family == F::kElementwise) return Role::kPointwise;
     return Role::kNone;
   }

@@ -11,7 +11,6 @@ namespace nl {
 
 void AddRankFeatures(const RanksFacts& facts, int64_t wall_ns, Features& out) {
   if (facts.collectives.empty()) return;
-  using features::Ms;
   auto& n = out.run.numbers;
   const auto members = static_cast<int64_t>(facts.members.size());
   n["run.ranks"] = static_cast<double>(members);

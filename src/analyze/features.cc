@@ -14,27 +14,20 @@ namespace {
 
 constexpr size_t kMostKernels = 400;
 
-bool Any(std::string_view text, std::initializer_list<std::string_view> parts) {
-  for (const std::string_view part : parts) {
-    if (text.find(part) != std::string_view::npos) return true;
-  }
-  return false;
-}
-
 // What a GEMM's or convolution's name says of tensor instructions; nullopt when it says nothing.
 std::optional<bool> TensorCore(std::string_view raw) {
-  if (Any(raw, {"simt", "sgemm", "gemmSN", "f32f32_f32f32_f32", "scudnn", "dgemm", "fp32_ffma"}))
+  if (HasAny(raw, {"simt", "sgemm", "gemmSN", "f32f32_f32f32_f32", "scudnn", "dgemm", "fp32_ffma"}))
     return false;
-  if (Any(raw, {"tensorop", "16816", "1688", "884", "wgmma", "gmma", "nvjet", "tf32", "mfma", "bf16bf16",
-                "f16f16", "hmma", "MFMA", "_MI", "i8816"})) {
+  if (HasAny(raw, {"tensorop", "16816", "1688", "884", "wgmma", "gmma", "nvjet", "tf32", "mfma", "bf16bf16",
+                   "f16f16", "hmma", "MFMA", "_MI", "i8816"})) {
     return true;
   }
   return std::nullopt;
 }
 std::optional<bool> NameSaysFp32(std::string_view raw) {
-  if (Any(raw, {"sgemm", "f32f32_f32f32_f32", "gemmSN_TN_kernel<float", "gemmSN_NN_kernel<float"}))
+  if (HasAny(raw, {"sgemm", "f32f32_f32f32_f32", "gemmSN_TN_kernel<float", "gemmSN_NN_kernel<float"}))
     return true;
-  return Any(raw, {"bf16", "f16", "half", "BFloat16", "Half"}) ? std::optional(false) : std::nullopt;
+  return HasAny(raw, {"bf16", "f16", "half", "BFloat16", "Half"}) ? std::optional(false) : std::nullopt;
 }
 
 struct KernelTotal {

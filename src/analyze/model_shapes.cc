@@ -75,7 +75,7 @@ class ShapeReader {
 };
 
 // What the ops of a run show, counted by distinct shape.
-struct Evidence {
+struct ShapeEvidence {
   std::map<std::pair<int64_t, int64_t>, int64_t> gemm;                 // (k, n) -> calls
   std::map<std::tuple<int64_t, int64_t, int64_t>, int64_t> attention;  // heads, kv_heads, head_dim
   std::map<std::pair<int64_t, int64_t>, int64_t> batched;              // (batch * heads, inner) -> calls
@@ -102,7 +102,7 @@ class Collector {
  public:
   explicit Collector(const RunData& data) : data_(data) {}
 
-  Evidence Collect() {
+  ShapeEvidence Collect() {
     CountOps();
     for (const auto& [key, calls] : counts_) {
       const std::string_view name = data_.Text(static_cast<StringId>(key.name));
@@ -175,14 +175,14 @@ class Collector {
   }
 
   const RunData& data_;
-  Evidence out_;
+  ShapeEvidence out_;
   std::unordered_map<Key, int64_t, KeyHash> counts_;
   bool has_outer_ = false, has_gemm_ = false;
 };
 
 class Inference {
  public:
-  explicit Inference(Evidence evidence) : e_(std::move(evidence)) {}
+  explicit Inference(ShapeEvidence evidence) : e_(std::move(evidence)) {}
 
   InferredShape Infer() {
     FindVocabulary();
@@ -358,7 +358,7 @@ class Inference {
     s.dtype_from = "type of most GEMM weights";
   }
 
-  Evidence e_;
+  ShapeEvidence e_;
   InferredShape out_;
   int64_t attention_calls_ = 0;
 };

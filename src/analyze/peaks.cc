@@ -20,7 +20,7 @@ extern const std::string_view kPeaksTable;
 
 namespace {
 
-constexpr int64_t kMaxFileBytes = 1 << 20;
+constexpr int64_t kMaxPeaksFileBytes = 1 << 20;
 
 struct PeakField {
   const char* name;
@@ -139,7 +139,7 @@ Status Override(std::optional<Peaks>& peaks, std::string_view device_name, const
 Result<std::optional<Peaks>> FromTables(std::string_view device_name, const AnalysisOptions& options) {
   const std::string name = NormalDeviceName(device_name);
   if (!options.peaks_file.empty()) {
-    NL_ASSIGN(const std::string text, ReadWholeFile(options.peaks_file, kMaxFileBytes));
+    NL_ASSIGN(const std::string text, ReadWholeFile(options.peaks_file, kMaxPeaksFileBytes));
     NL_ASSIGN(const std::vector<Peaks> user, ParsePeaksTable(text, options.peaks_file));
     if (const Peaks* found = FindIn(user, name)) return std::optional<Peaks>(*found);
   }

@@ -12,9 +12,9 @@ namespace nl {
 namespace {
 
 constexpr size_t kMostValues = 2000;
-constexpr double kClip = 8;  // robust standard deviations of the noise: a spike is no more than that
-constexpr size_t kLeastForCorrelation = 24;
-constexpr size_t kLeastBlocks = 8;
+constexpr double kSpikeClip = 8;  // robust standard deviations of the noise: a spike is no more than that
+constexpr size_t kLeastForNoiseCorrelation = 24;
+constexpr size_t kLeastMovedBlocks = 8;
 constexpr double kIntervalDecay = 0.7071067811865476;
 
 double Median(std::vector<double> v) {
@@ -42,7 +42,7 @@ double MeanSquareDifference(const std::vector<double>& v, size_t apart, double r
 // Lag-1 correlation of the noise: runs two apart differ, squared, by the factor 1 + phi more than
 // neighbours do, whatever the levels. 0 when it may well be chance.
 double NoiseCorrelation(const std::vector<double>& v) {
-  if (v.size() < kLeastForCorrelation) return 0;
+  if (v.size() < kLeastForNoiseCorrelation) return 0;
   const double reach = 4 * NoiseDeviation(v);
   const double one = MeanSquareDifference(v, 1, reach);
   if (!(one > 0)) return 0;
@@ -54,7 +54,7 @@ double NoiseCorrelation(const std::vector<double>& v) {
 size_t BlockLength(double phi, size_t n) {
   const double ratio = 2 * phi / (1 - phi * phi);
   const double length = std::round(std::cbrt(1.5 * ratio * ratio * static_cast<double>(n)));
-  return std::clamp<size_t>(static_cast<size_t>(length), 1, std::max<size_t>(1, n / kLeastBlocks));
+  return std::clamp<size_t>(static_cast<size_t>(length), 1, std::max<size_t>(1, n / kLeastMovedBlocks));
 }
 
 struct Range {
@@ -101,12 +101,12 @@ Split StrongestSplit(const std::vector<double>& sums, const std::vector<Range>& 
 }
 
 // One stretch of the history around its middle, its spikes bounded by its own noise.
-class Stretch {
+class HistoryStretch {
  public:
-  Stretch(std::span<const double> values, double phi)
+  HistoryStretch(std::span<const double> values, double phi)
       : v_(values.begin(), values.end()), block_(BlockLength(phi, values.size())) {
     const double middle = Median(v_);
-    const double reach = kClip * NoiseDeviation(v_);
+    const double reach = kSpikeClip * NoiseDeviation(v_);
     for (double& x : v_) {
       x -= middle;
       if (reach > 0) x = std::clamp(x, -reach, reach);
@@ -150,9 +150,9 @@ class Stretch {
   size_t block_;
 };
 
-class Finder {
+class ChangePointFinder {
  public:
-  Finder(const std::vector<double>& values, const ChangePointOptions& options)
+  ChangePointFinder(const std::vector<double>& values, const ChangePointOptions& options)
       : values_(values),
         options_(options),
         least_(static_cast<size_t>(std::max<int64_t>(1, options.least_runs))),
@@ -170,12 +170,12 @@ class Finder {
   }
 
  private:
-  Stretch Cut(Range r) const { return {std::span(values_).subspan(r.first, r.size()), phi_}; }
+  HistoryStretch Cut(Range r) const { return {std::span(values_).subspan(r.first, r.size()), phi_}; }
 
   void Divide(Range range) {
     if (range.size() < 2 * least_) return;
     const std::vector<Range> intervals = NestedIntervals(range.size(), least_);
-    const Stretch stretch = Cut(range);
+    const HistoryStretch stretch = Cut(range);
     const Split split = StrongestSplit(stretch.Sums(), intervals, least_);
     if (split.strength <= 0) return;
     const double p = stretch.PermutationP(split.strength, options_, [&](const std::vector<double>& sums) {
@@ -214,7 +214,7 @@ class Finder {
     const auto strength = [&](const std::vector<double>& sums) {
       return std::fabs(sums[found_[i].at - first] - share * sums.back());
     };
-    const Stretch stretch = Cut({first, last});
+    const HistoryStretch stretch = Cut({first, last});
     return stretch.PermutationP(strength(stretch.Sums()), options_, strength);
   }
 
@@ -236,7 +236,7 @@ std::vector<ChangePoint> FindChangePoints(std::span<const double> values, const 
     finite.push_back(values[i]);
     place.push_back(i);
   }
-  const std::vector<Finder::Found> found = Finder(finite, options).Run();
+  const std::vector<ChangePointFinder::Found> found = ChangePointFinder(finite, options).Run();
   std::vector<ChangePoint> out;
   for (size_t i = 0; i < found.size(); ++i) {
     const auto at = [&](size_t k) { return finite.begin() + static_cast<std::ptrdiff_t>(k); };

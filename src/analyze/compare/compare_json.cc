@@ -21,9 +21,8 @@ constexpr size_t kMaxEvidence = 50;
 
 Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 Json Number(const std::optional<double>& value) { return value ? Number(*value) : Json(); }
-Json Text(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
-Json Evidence(const std::vector<EvidenceRow>& rows) {
+Json EvidenceRows(const std::vector<EvidenceRow>& rows) {
   Json out = Json::array();
   for (const EvidenceRow& row : rows) {
     if (out.size() == kMaxEvidence) break;
@@ -31,18 +30,18 @@ Json Evidence(const std::vector<EvidenceRow>& rows) {
                    {"row", row.row},
                    {"what", row.what},
                    {"value", Number(row.value)},
-                   {"unit", Text(row.unit)}});
+                   {"unit", TextOrNull(row.unit)}});
   }
   return out;
 }
 
 Json PartJson(const Contribution::Part& part) {
-  return {{"op", Text(part.op)},
-          {"kernel_a", Text(part.kernel_a)},
-          {"kernel_b", Text(part.kernel_b)},
-          {"shapes_a", Text(part.shapes_a)},
-          {"shapes_b", Text(part.shapes_b)},
-          {"change", Text(part.change)},
+  return {{"op", TextOrNull(part.op)},
+          {"kernel_a", TextOrNull(part.kernel_a)},
+          {"kernel_b", TextOrNull(part.kernel_b)},
+          {"shapes_a", TextOrNull(part.shapes_a)},
+          {"shapes_b", TextOrNull(part.shapes_b)},
+          {"change", TextOrNull(part.change)},
           {"count_a", part.count_a},
           {"count_b", part.count_b},
           {"a_ms", Number(part.a_ms)},
@@ -71,14 +70,14 @@ Json PartsJson(const std::vector<Contribution::Part>& parts) {
 Json ContributionJson(const Contribution& c, size_t rank, double delta_ms, size_t merged) {
   return {{"rank", rank},
           {"cause", CauseName(c.cause)},
-          {"detail", Text(c.detail)},
-          {"stage", Text(c.stage)},
-          {"module", Text(c.module)},
-          {"op", Text(c.op)},
-          {"kernel_a", Text(c.kernel_a)},
-          {"kernel_b", Text(c.kernel_b)},
-          {"shapes_a", Text(c.shapes_a)},
-          {"shapes_b", Text(c.shapes_b)},
+          {"detail", TextOrNull(c.detail)},
+          {"stage", TextOrNull(c.stage)},
+          {"module", TextOrNull(c.module)},
+          {"op", TextOrNull(c.op)},
+          {"kernel_a", TextOrNull(c.kernel_a)},
+          {"kernel_b", TextOrNull(c.kernel_b)},
+          {"shapes_a", TextOrNull(c.shapes_a)},
+          {"shapes_b", TextOrNull(c.shapes_b)},
           {"count_a", c.count_a},
           {"count_b", c.count_b},
           {"a_ms", Number(c.a_ms)},
@@ -95,8 +94,8 @@ Json ContributionJson(const Contribution& c, size_t rank, double delta_ms, size_
           {"confidence", Number(c.confidence)},
           {"p_value", Number(c.p_value)},
           {"merged", merged},
-          {"evidence_a", Evidence(c.evidence_a)},
-          {"evidence_b", Evidence(c.evidence_b)},
+          {"evidence_a", EvidenceRows(c.evidence_a)},
+          {"evidence_b", EvidenceRows(c.evidence_b)},
           {"text", c.text},
           {"parts", PartsJson(c.parts)}};
 }
@@ -198,7 +197,7 @@ Json ToJson(const Comparison& c, size_t top) {
            {"busy_b_ms", Number(c.busy_b_ms)},
            {"verdict", VerdictJson(c.verdict)},
            {"comparability", Json::array()},
-           {"normalised_by", Text(c.normalised_by)},
+           {"normalised_by", TextOrNull(c.normalised_by)},
            {"normal_a_ms", Number(c.normal_a_ms)},
            {"normal_b_ms", Number(c.normal_b_ms)},
            {"drift", Number(c.drift)},
@@ -211,13 +210,13 @@ Json ToJson(const Comparison& c, size_t top) {
   }
   for (const Comparability& note : c.comparability) {
     out["comparability"].push_back({{"what", note.what},
-                                    {"a", Text(note.a)},
-                                    {"b", Text(note.b)},
-                                    {"consequence", Text(note.consequence)}});
+                                    {"a", TextOrNull(note.a)},
+                                    {"b", TextOrNull(note.b)},
+                                    {"consequence", TextOrNull(note.consequence)}});
   }
   for (const CostShift& shift : c.shifts) {
-    out["shifts"].push_back({{"stage", Text(shift.stage)},
-                             {"module", Text(shift.module)},
+    out["shifts"].push_back({{"stage", TextOrNull(shift.stage)},
+                             {"module", TextOrNull(shift.module)},
                              {"from", shift.from},
                              {"to", shift.to},
                              {"ms", Number(shift.ms)}});

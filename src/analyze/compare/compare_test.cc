@@ -7,6 +7,8 @@
 #include <cmath>
 #include <functional>
 
+#include <fmt/format.h>
+
 #include "analyze/run_builder.h"
 
 namespace nl {

@@ -13,8 +13,7 @@ namespace nl {
 namespace {
 
 using Item = CompareTrack::Item;
-constexpr int kMaxNameColumns = 200;
-constexpr size_t kLongestName = 4096;
+constexpr int kMaxItemColumns = 200;
 
 struct Shape {
   double start_ms, end_ms, longest_ms;
@@ -109,9 +108,7 @@ Json SideJson(const std::vector<Item>& items, const Side& side, const Side& othe
 
 Json CompareTimelineJson(const CompareTrack& track, const CompareTimelineLimits& limits) {
   Json names = Json::array();
-  for (const std::string& name : track.names)
-    names.push_back(
-        CutMiddle(PrintableText(std::string_view(name).substr(0, kLongestName)), kMaxNameColumns));
+  for (const std::string& name : track.names) names.push_back(PrintableName(name, kMaxItemColumns));
   const Side a = MakeSide(track.a, limits), b = MakeSide(track.b, limits);
   return {{"names", std::move(names)},
           {"cut", track.cut},

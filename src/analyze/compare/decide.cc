@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -18,19 +17,17 @@ namespace nl {
 
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kClip = 2.5;        // robust standard deviations a value may lie out
+constexpr double kRunClip = 2.5;     // robust standard deviations a value may lie out
 constexpr size_t kLeastToClip = 7;   // runs a side: with fewer nobody knows what is far out
 constexpr size_t kLeastRuns = 3;     // a side, for a verdict from their spread
 constexpr int kPermutations = 4999;  // p-values down to 2/5000 from counting alone
-constexpr double kEdge = 0.05;       // where the reference is asked how far Student's t is off
 // Student's t at 3+3 and 4+4 runs errs in 1.1 to 1.5 % instead of 1 % when the noise has two modes or hard
 // edges.
 constexpr double kFewRunsStretch = 1.15;
-constexpr double kPower = 0.9;               // what more_runs_needed aims at
-constexpr int64_t kMostRuns = 100'000;       // beyond it, more runs are not the answer
-constexpr int64_t kRunsWithoutSpread = 5;    // a side, when nothing is known of the spread
-constexpr double kLeastForCorrelation = 16;  // neighbouring runs, to look for drift among them
+constexpr double kPower = 0.9;              // what more_runs_needed aims at
+constexpr int64_t kMostRuns = 100'000;      // beyond it, more runs are not the answer
+constexpr int64_t kRunsWithoutSpread = 5;   // a side, when nothing is known of the spread
+constexpr double kLeastPairsForDrift = 16;  // neighbouring runs, to look for drift among them
 
 double Middle(std::vector<double> v) {
   std::sort(v.begin(), v.end());
@@ -220,7 +217,7 @@ double RunCorrelation(const std::vector<const std::vector<double>*>& sides) {
     pairs += static_cast<double>(rank.size()) - 1;
     count += static_cast<double>(rank.size());
   }
-  if (squares <= 0 || pairs < kLeastForCorrelation) return 0;
+  if (squares <= 0 || pairs < kLeastPairsForDrift) return 0;
   const double found = products / squares;
   const double per_side = count / static_cast<double>(sides.size());
   return std::clamp(found + (1 + 3 * found) / per_side, 0.0, 0.8);
@@ -239,18 +236,6 @@ double VarianceInflation(double phi, double n) {
 // Correlated runs also know their own spread less well than their number says.
 double Widening(double phi, double df_left, double df, double alpha) {
   return phi > 0 ? StudentQuantile(alpha, std::max(3.0, df_left)) / StudentQuantile(alpha, df) : 1;
-}
-
-// How much farther out than Student's t a reference goes, on each side.
-struct Stretch {
-  double below = 1, above = 1;
-};
-
-Stretch MeasureStretch(const Reference& reference, double df) {
-  const size_t out = static_cast<size_t>(kEdge / 2 * static_cast<double>(reference.size()));
-  const double expected = StudentQuantile(kEdge, df);
-  return {std::max(1.0, -reference[out] / expected),
-          std::max(1.0, reference[reference.size() - 1 - out] / expected)};
 }
 
 // The difference of two sides on the working scale, with everything a verdict needs.
@@ -273,13 +258,13 @@ void Judge(Effect& e, double alpha, double ways, const Permute& permute) {
     e.p = e.difference == 0 ? 1 : 0;
     return;
   }
-  Stretch stretch{kFewRunsStretch, kFewRunsStretch};
+  TailStretch stretch{kFewRunsStretch, kFewRunsStretch};
   const double t = e.difference / e.se;
   if (ways < 2 / alpha) {
     e.p = StudentTwoSidedP(t / kFewRunsStretch, e.df);
   } else {
     const Permuted permuted = permute();
-    stretch = MeasureStretch(permuted.residual, e.df);
+    stretch = MeasureTailStretch(permuted.residual, e.df);
     const double tail = StudentTwoSidedP(t / (t > 0 ? stretch.above : stretch.below), e.df);
     // Few deals: both must agree. Drawn deals resolve no less than 2 in kPermutations; beyond it
     // the stretched tail of Student's t goes on.
@@ -310,7 +295,7 @@ Sides ClipSides(const std::vector<double>& a, const std::vector<double>& b) {
   std::vector<double> residuals = Shifted(a, middle_a);
   const std::vector<double> rest = Shifted(b, middle_b);
   residuals.insert(residuals.end(), rest.begin(), rest.end());
-  const double reach = kClip * RobustDeviation(residuals, 0);
+  const double reach = kRunClip * RobustDeviation(residuals, 0);
   out.kept_a = Clip(out.a, middle_a, reach);
   out.kept_b = Clip(out.b, middle_b, reach);
   return out;
@@ -323,7 +308,7 @@ Sides ClipPool(const std::vector<double>& a, const std::vector<double>& b) {
   std::vector<double> pool(a);
   pool.insert(pool.end(), b.begin(), b.end());
   const double middle = Middle(pool);
-  const double reach = kClip * RobustDeviation(pool, middle);
+  const double reach = kRunClip * RobustDeviation(pool, middle);
   Clip(out.a, middle, reach);
   Clip(out.b, middle, reach);
   return out;
@@ -369,7 +354,7 @@ Effect Paired(const std::vector<double>& a, const std::vector<double>& b, const 
   double kept = 1;
   if (differences.size() >= kLeastToClip) {
     const double middle = Middle(differences);
-    kept = Clip(differences, middle, kClip * RobustDeviation(differences, middle));
+    kept = Clip(differences, middle, kRunClip * RobustDeviation(differences, middle));
   }
   const Location l = MeanOf(differences);
   e.difference = l.mean;

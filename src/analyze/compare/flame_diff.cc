@@ -14,9 +14,8 @@ namespace nl {
 
 namespace {
 
-constexpr int kMaxDepth = 200;  // a level is two of JSON's (kMaxJsonDepth)
-constexpr int kMaxNameColumns = 160;
-constexpr size_t kLongestName = 4096;
+constexpr int kMaxFlameDepth = 200;  // a level is two of JSON's (kMaxJsonDepth)
+constexpr int kMaxFrameColumns = 160;
 
 struct Frame {
   std::string name;
@@ -39,7 +38,7 @@ class Overlay {
     for (uint32_t i = 0; i < tree.nodes.size(); ++i) {
       const FlameTree::Node& node = tree.nodes[i];
       const uint32_t parent = i == 0 ? kNone : frame_of[node.parent];
-      const bool too_deep = parent != kNone && frames_[parent].depth >= kMaxDepth;
+      const bool too_deep = parent != kNone && frames_[parent].depth >= kMaxFlameDepth;
       if (i != 0) frame_of[i] = too_deep ? parent : Child(parent, FlameName(node, run.data(), *timeline));
       if (too_deep) continue;  // its time is in the totals above
       frames_[frame_of[i]].device_ns[side] += node.device_total_ns;
@@ -61,7 +60,7 @@ class Overlay {
   }
 
   uint32_t Child(uint32_t parent, std::string name) {
-    name = CutMiddle(PrintableText(std::string_view(name).substr(0, kLongestName)), kMaxNameColumns);
+    name = PrintableName(name, kMaxFrameColumns);
     const auto [it, added] = frames_[parent].by_name.try_emplace(name, static_cast<uint32_t>(frames_.size()));
     const uint32_t child = it->second;
     if (!added) return child;

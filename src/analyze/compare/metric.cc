@@ -14,6 +14,7 @@
 #include "analyze/facts/attribution.h"
 #include "analyze/facts/stages.h"
 #include "analyze/totals.h"
+#include "base/units.h"
 
 namespace nl {
 
@@ -21,8 +22,8 @@ namespace {
 
 constexpr std::string_view kLlmPrefix = "LLM@";
 
-double Ms(double ns) { return ns / 1e6; }
-double Ms(int64_t ns) { return static_cast<double>(ns) / 1e6; }
+// Of sums and quantiles, which need not be whole.
+double MsOfFraction(double ns) { return ns / 1e6; }
 
 // A spec taken apart: "stage:LLM@decode_step" is kind stage, name decode_step.
 struct Spec {
@@ -147,7 +148,7 @@ class Reader {
     NL_TRY(StageDuration());
     std::vector<int64_t> ns;
     for (const double ms : out_.samples) ns.push_back(std::llround(ms * 1e6));
-    out_.value = Ms(Percentile(ns, std::stod(std::string(spec_.kind->name.substr(1)))));
+    out_.value = MsOfFraction(Percentile(ns, std::stod(std::string(spec_.kind->name.substr(1)))));
     return {};
   }
 
@@ -336,7 +337,7 @@ class Reader {
       const std::string& reason = first ? facts->ttft_reason : facts->tpot_reason;
       return NotMeasured(reason.empty() ? facts->reason : reason);
     }
-    out_.value = Ms(*ns);
+    out_.value = MsOfFraction(*ns);
     const StagesFacts::Stage* stage = facts->Find(first ? "prefill" : "decode_step");
     if (stage == nullptr) return {};
     for (const StagesFacts::Instance& i : stage->instances) out_.samples.push_back(Ms(i.duration_ns()));

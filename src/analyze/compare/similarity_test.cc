@@ -9,9 +9,10 @@
 namespace nl {
 namespace {
 
-using Values = std::array<std::optional<double>, FingerprintFacts::kVector.size()>;
+using OpValues = std::array<std::optional<double>, FingerprintFacts::kVector.size()>;
 
-FingerprintFacts::OpVector Op(const std::string& sig, const std::string& name, int64_t index, Values values) {
+FingerprintFacts::OpVector Op(const std::string& sig, const std::string& name, int64_t index,
+                              OpValues values) {
   FingerprintFacts::OpVector out;
   out.sig = sig;
   out.name = name;

@@ -8,6 +8,7 @@
 // Thread rule: pure functions.
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,6 +17,7 @@
 
 namespace nl {
 
+inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();  // cannot be known
 inline constexpr uint64_t kStatsSeed = 0x6e6c656e73;  // when the caller has no reason for another
 
 // Benjamini-Hochberg q-values, in the order of `p`: taking every q <= x as a discovery keeps the

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "analyze/compare/seeded_random.h"
@@ -14,15 +13,13 @@ namespace nl {
 
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr int kRounds = 600;
 constexpr size_t kLeastSteps = 4;
 constexpr size_t kLeastBlocks = 6;
 constexpr size_t kMostBlocks = 300;  // longer blocks cost nothing but degrees of freedom, and save time
 constexpr double kLevel = 0.01;      // 1 - level of the interval
-constexpr double kEdge = 0.05;       // where the bootstrap is asked how far Student's t is off
 
-double MeanOf(const std::vector<double>& v) {
+double Average(const std::vector<double>& v) {
   return std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size());
 }
 
@@ -63,7 +60,7 @@ BlockPlan PlanBlocks(const std::vector<double>& v, double mean) {
 // One series with the sums of all its circular blocks, ready for resampling.
 class Blocks {
  public:
-  explicit Blocks(std::vector<double> v) : v_(std::move(v)), mean_(MeanOf(v_)) {
+  explicit Blocks(std::vector<double> v) : v_(std::move(v)), mean_(Average(v_)) {
     const BlockPlan plan = PlanBlocks(v_, mean_);
     length_ = plan.length;
     const size_t n = v_.size();
@@ -109,13 +106,9 @@ class Blocks {
   size_t length_ = 1, count_ = 1;
 };
 
-// How much farther out than Student's t the resampled statistic goes, on each side.
-struct Stretch {
-  double below = 1, above = 1;
-};
-
+// The tails of the resampled statistic against Student's t.
 template <class DrawOne>
-Stretch MeasureStretch(double df, const DrawOne& draw) {
+TailStretch BootstrapStretch(double df, const DrawOne& draw) {
   std::vector<double> t;
   t.reserve(kRounds);
   for (int round = 0; round < kRounds; ++round) {
@@ -126,12 +119,10 @@ Stretch MeasureStretch(double df, const DrawOne& draw) {
   }
   if (t.size() < kRounds / 2) return {};
   std::sort(t.begin(), t.end());
-  const double expected = StudentQuantile(kEdge, df);
-  const size_t out = static_cast<size_t>(kEdge / 2 * static_cast<double>(t.size()));
-  return {std::max(1.0, -t[out] / expected), std::max(1.0, t[t.size() - 1 - out] / expected)};
+  return MeasureTailStretch(t, df);
 }
 
-void Finish(GroupDelta& out, double variance, double df, const Stretch& stretch) {
+void Finish(GroupDelta& out, double variance, double df, const TailStretch& stretch) {
   out.assessed = true;
   if (!(variance > 0)) {
     out.ci_low = out.ci_high = out.delta;
@@ -161,8 +152,8 @@ GroupDelta PairedSteps(std::span<const double> a_in, std::span<const double> b_i
   GroupDelta out;
   const std::vector<double> a = Finite(a_in);
   const std::vector<double> b = Finite(b_in);
-  out.mean_a = a.empty() ? kNan : MeanOf(a);
-  out.mean_b = b.empty() ? kNan : MeanOf(b);
+  out.mean_a = a.empty() ? kNan : Average(a);
+  out.mean_b = b.empty() ? kNan : Average(b);
   out.delta = out.mean_b - out.mean_a;
   out.ci_low = out.ci_high = kNan;
   if (a.size() < kLeastSteps || b.size() < kLeastSteps) return out;
@@ -174,7 +165,7 @@ GroupDelta PairedSteps(std::span<const double> a_in, std::span<const double> b_i
     for (size_t i = 0; i < a.size(); ++i) differences[i] = b[i] - a[i];
     const Blocks blocks(std::move(differences));
     out.block_length = static_cast<int64_t>(blocks.length());
-    const Stretch stretch = MeasureStretch(
+    const TailStretch stretch = BootstrapStretch(
         blocks.df(), [&](double& mean, double& variance) { blocks.Draw(random, mean, variance); });
     Finish(out, blocks.variance(), blocks.df(), stretch);
     return out;
@@ -186,7 +177,7 @@ GroupDelta PairedSteps(std::span<const double> a_in, std::span<const double> b_i
   const double vb = blocks_b.variance();
   const double df =
       va + vb > 0 ? (va + vb) * (va + vb) / (va * va / blocks_a.df() + vb * vb / blocks_b.df()) : 1;
-  const Stretch stretch = MeasureStretch(df, [&](double& mean, double& variance) {
+  const TailStretch stretch = BootstrapStretch(df, [&](double& mean, double& variance) {
     double mean_a = 0;
     double variance_a = 0;
     blocks_a.Draw(random, mean_a, variance_a);

@@ -83,4 +83,12 @@ double NormalQuantile(double p) {
   return p < 0.5 ? -t : t;
 }
 
+TailStretch MeasureTailStretch(std::span<const double> reference, double df) {
+  constexpr double kOutside = 0.05;
+  const size_t out = static_cast<size_t>(kOutside / 2 * static_cast<double>(reference.size()));
+  const double expected = StudentQuantile(kOutside, df);
+  return {std::max(1.0, -reference[out] / expected),
+          std::max(1.0, reference[reference.size() - 1 - out] / expected)};
+}
+
 }  // namespace nl

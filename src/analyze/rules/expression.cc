@@ -8,13 +8,14 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
+
 namespace nl {
 
 namespace {
 
 constexpr double kNull = std::numeric_limits<double>::quiet_NaN();
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsWordStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool IsWord(char c) { return IsWordStart(c) || IsDigit(c); }
 

@@ -23,7 +23,7 @@ extern const std::string_view kRulesKernels;
 
 namespace {
 
-constexpr int64_t kMaxFileBytes = 1 << 20;
+constexpr int64_t kMaxRuleFileBytes = 1 << 20;
 constexpr size_t kFewestSuggestions = 3;
 constexpr std::string_view kKeys[] = {"id",      "scope",      "where",  "severity", "title",
                                       "message", "suggest",    "refs",   "impact",   "confidence",
@@ -443,7 +443,7 @@ Status RuleSet::AddText(std::string_view yaml, const std::string& source) {
 }
 
 Status RuleSet::AddFile(const std::string& path) {
-  NL_ASSIGN(const std::string text, ReadWholeFile(path, kMaxFileBytes));
+  NL_ASSIGN(const std::string text, ReadWholeFile(path, kMaxRuleFileBytes));
   return AddText(text, path);
 }
 

@@ -9,6 +9,7 @@
 #include "analyze/facts/accounting.h"
 #include "analyze/pass.h"
 #include "base/intervals.h"
+#include "base/units.h"
 
 namespace nl {
 
@@ -194,8 +195,6 @@ const Pass& Describe() {
 }  // namespace passes::accounting
 
 namespace {
-
-double Ms(int64_t ns) { return static_cast<double>(ns) / 1e6; }
 
 Json PartsJson(const TimeParts& p) {
   const int64_t wall = p.wall_ns();

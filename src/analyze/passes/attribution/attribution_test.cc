@@ -15,7 +15,7 @@ namespace {
 
 using testing_analyze::RunBuilder;
 
-const AttributionFacts& Facts(Analysis& analysis) {
+const AttributionFacts& AttributionOf(Analysis& analysis) {
   const auto facts = analysis.Need<AttributionFacts>();
   EXPECT_TRUE(facts.ok()) << facts.error().ToString();
   return **facts;
@@ -45,7 +45,7 @@ TEST(Attribution, WorkBelongsToOpModuleRangeAndStepAroundItsLaunch) {
   const RowId launch = run.Api(main, "cudaLaunchKernel", 160, 10);
   run.Kernel("gemm", 7, 2000, 70, launch);
   Analysis analysis = run.Finish();
-  const AttributionFacts& f = Facts(analysis);
+  const AttributionFacts& f = AttributionOf(analysis);
   const TimelineFacts& t = **analysis.Need<TimelineFacts>();
   const RunData& data = analysis.data();
   ASSERT_EQ(f.node.size(), 1u);
@@ -73,7 +73,7 @@ TEST(Attribution, KernelsOfAGraphGoToItsLaunch) {
   const RowId launch = run.Api(main, "cudaGraphLaunch", 10, 20);
   for (int i = 0; i < 5; ++i) run.Kernel("node", 7, 200 + 10 * i, 8, launch, RowId::kNull, 0, 42);
   Analysis analysis = run.Finish();
-  const AttributionFacts& f = Facts(analysis);
+  const AttributionFacts& f = AttributionOf(analysis);
   EXPECT_EQ(Row(f.ops, analysis.data(), "replay").device_self_ns, 40);
   EXPECT_EQ(f.graph.count, 5);
   EXPECT_EQ(f.graph.device_ns, 40);
@@ -88,7 +88,7 @@ TEST(Attribution, AnOpInsideOneOfItsNameIsCountedOnce) {
   const RowId launch = run.Api(main, "cudaLaunchKernel", 20, 5);
   run.Kernel("k", 7, 200, 30, launch);
   Analysis analysis = run.Finish();
-  const auto& row = Row(Facts(analysis).ops, analysis.data(), "aten::to");
+  const auto& row = Row(AttributionOf(analysis).ops, analysis.data(), "aten::to");
   EXPECT_EQ(row.calls, 2);
   EXPECT_EQ(row.host_total_ns, 100);
   EXPECT_EQ(row.host_self_ns, 100);
@@ -106,7 +106,7 @@ TEST(Attribution, WorkWithoutALaunchIsCountedNotGuessed) {
   const RowId op = run.Op(main, "compiled", 3000, 10);
   run.Kernel("by_external_id", 7, 4000, 7, RowId::kNull, op);
   Analysis analysis = run.Finish();
-  const AttributionFacts& f = Facts(analysis);
+  const AttributionFacts& f = AttributionOf(analysis);
   EXPECT_EQ(f.unlinked.device_ns, 30);
   EXPECT_EQ(f.outside_ops.device_ns, 50);
   EXPECT_EQ(f.outside_ranges.device_ns, 57);
@@ -121,7 +121,7 @@ TEST(Attribution, AnOpNamedByExternalIdOnAnotherThreadTakesTheWork) {
   const RowId launch = run.Api(worker, "cudaLaunchKernel", 20, 5);
   run.Kernel("k", 7, 200, 30, launch, op);
   Analysis analysis = run.Finish();
-  const AttributionFacts& f = Facts(analysis);
+  const AttributionFacts& f = AttributionOf(analysis);
   EXPECT_EQ(Row(f.ops, analysis.data(), "aten::mm").device_self_ns, 30);
 }
 
@@ -133,7 +133,7 @@ TEST(Attribution, NestedStepsGiveTheInnermostAndEndWhenTheyEnd) {
   for (const int64_t at : {10, 25, 50, 150})
     run.Kernel("k", 7, 1000 + at, 5, run.Api(main, "cudaLaunchKernel", at, 2));
   Analysis analysis = run.Finish();
-  EXPECT_EQ(Facts(analysis).step, (std::vector<uint32_t>{0, 1, 0, kNone}));
+  EXPECT_EQ(AttributionOf(analysis).step, (std::vector<uint32_t>{0, 1, 0, kNone}));
 }
 
 // A random run, attributed by looking at every span for every kernel.
@@ -216,7 +216,7 @@ TEST(Attribution, AgreesWithSearchingEverySpanForEveryKernel) {
     }
 
     Analysis analysis = run.Finish();
-    const AttributionFacts& f = Facts(analysis);
+    const AttributionFacts& f = AttributionOf(analysis);
     const RunData& data = analysis.data();
     int64_t all = 0;
     for (const Work& w : work) all += w.dur;

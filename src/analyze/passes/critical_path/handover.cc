@@ -31,9 +31,9 @@ bool IsWaiting(std::string_view name) {
          name.substr(name.size() - 6) == ": wait";
 }
 
-class Finder {
+class HandoverFinder {
  public:
-  Finder(const TimelineFacts& timeline, const RunData& data)
+  HandoverFinder(const TimelineFacts& timeline, const RunData& data)
       : host_(timeline.host), timeline_(timeline), data_(data) {}
 
   std::vector<Handover> Find(const std::vector<uint32_t>& threads) {
@@ -151,7 +151,7 @@ class Finder {
 std::vector<Handover> FindHandovers(const TimelineFacts& timeline, const RunData& data,
                                     const std::vector<uint32_t>& threads) {
   if (threads.size() < 2) return {};
-  return Finder(timeline, data).Find(threads);
+  return HandoverFinder(timeline, data).Find(threads);
 }
 
 }  // namespace nl

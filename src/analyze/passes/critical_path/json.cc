@@ -4,12 +4,12 @@
 #include <algorithm>
 
 #include "analyze/facts/critical_path.h"
+#include "base/units.h"
 
 namespace nl {
 
 namespace {
 
-double Ms(int64_t ns) { return static_cast<double>(ns) / 1e6; }
 Json Share(int64_t part_ns, int64_t whole_ns) {
   return whole_ns > 0 ? Json(static_cast<double>(part_ns) / static_cast<double>(whole_ns)) : Json();
 }

@@ -12,17 +12,16 @@ namespace nl {
 
 namespace {
 
-Json Text(const std::string& text) { return text.empty() ? Json() : Json(text); }
-Json Number(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+Json NumberOrNull(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
 Json EvidenceJson(const std::vector<Evidence>& list) {
   Json out = Json::array();
   for (const Evidence& e : list) {
-    out.push_back({{"table", Text(e.table)},
+    out.push_back({{"table", TextOrNull(e.table)},
                    {"row", e.row ? Json(*e.row) : Json()},
                    {"what", e.what},
-                   {"value", Number(e.value)},
-                   {"unit", Text(e.unit)}});
+                   {"value", NumberOrNull(e.value)},
+                   {"unit", TextOrNull(e.unit)}});
   }
   return out;
 }
@@ -32,15 +31,15 @@ Json FindingJson(const Finding& f) {
   out["rule"] = f.rule;
   out["title"] = f.title;
   out["severity"] = RuleSeverityName(f.severity);
-  out["score"] = Number(f.score);
+  out["score"] = NumberOrNull(f.score);
   out["confidence"] = f.confidence;
-  out["impact_ms"] = Number(f.impact_ms);
-  out["cost_ms"] = Number(f.cost_ms);
+  out["impact_ms"] = NumberOrNull(f.impact_ms);
+  out["cost_ms"] = NumberOrNull(f.cost_ms);
   out["counted_in"] = f.counted_in;
-  out["stage"] = Text(f.stage);
-  out["module"] = Text(f.module);
-  out["op"] = Text(f.op);
-  out["kernel"] = Text(f.kernel);
+  out["stage"] = TextOrNull(f.stage);
+  out["module"] = TextOrNull(f.module);
+  out["op"] = TextOrNull(f.op);
+  out["kernel"] = TextOrNull(f.kernel);
   out["message"] = f.message;
   out["suggestions"] = f.suggestions;
   out["refs"] = f.refs;
@@ -57,12 +56,12 @@ Json ToJson(const FindingsFacts& facts, const RunData&) {
                       {"confidence", d.confidence},
                       {"evidence", EvidenceJson(d.evidence)},
                       {"settle", d.settle},
-                      {"nearest", Text(d.nearest)}};
+                      {"nearest", TextOrNull(d.nearest)}};
   out["findings"] = Json::array();
   for (const Finding& f : facts.findings) out["findings"].push_back(FindingJson(f));
   out["not_assessed"] = Json::array();
   for (const NotAssessed& n : facts.not_assessed)
-    out["not_assessed"].push_back({{"rule", n.rule}, {"needs", n.needs}, {"advice", Text(n.advice)}});
+    out["not_assessed"].push_back({{"rule", n.rule}, {"needs", n.needs}, {"advice", TextOrNull(n.advice)}});
   out["rules"] = facts.rules;
   out["tool_findings"] = Json::array();
   for (const ToolWord& w : facts.tool_words) {
@@ -71,9 +70,9 @@ Json ToJson(const FindingsFacts& facts, const RunData&) {
                                     {"kernel", w.kernel},
                                     {"executions", w.executions},
                                     {"kernel_ms", w.kernel_ms},
-                                    {"speedup_pct", Number(w.speedup_pct)},
-                                    {"scope", Text(w.scope)},
-                                    {"estimated_ms", Number(w.estimated_ms)},
+                                    {"speedup_pct", NumberOrNull(w.speedup_pct)},
+                                    {"scope", TextOrNull(w.scope)},
+                                    {"estimated_ms", NumberOrNull(w.estimated_ms)},
                                     {"message", w.message}});
   }
   return out;

@@ -11,6 +11,7 @@
 #include "analyze/host_segments.h"
 #include "analyze/pass.h"
 #include "analyze/passes/idle/sampled_host.h"
+#include "base/units.h"
 
 namespace nl {
 
@@ -299,8 +300,6 @@ const Pass& Describe() {
 }  // namespace passes::idle
 
 namespace {
-
-double Ms(int64_t ns) { return static_cast<double>(ns) / 1e6; }
 
 Json PartsJson(const IdleParts& p) {
   return {{"host_ms", Ms(p.host_ns)},

@@ -3,13 +3,13 @@
 
 #include "analyze/facts/ranks.h"
 #include "analyze/run_data.h"
+#include "base/units.h"
 
 namespace nl {
 
 namespace {
 
-double Ms(int64_t ns) { return static_cast<double>(ns) / 1e6; }
-Json Ms(const std::optional<int64_t>& ns) { return ns ? Json(Ms(*ns)) : Json(); }
+Json MsOrNull(const std::optional<int64_t>& ns) { return ns ? Json(Ms(*ns)) : Json(); }
 Json Number(int32_t value) { return IsNull(value) ? Json() : Json(value); }
 Json Text(std::string_view text) { return text.empty() ? Json() : Json(text); }
 
@@ -38,15 +38,15 @@ Json MemberJson(const RanksFacts& facts, const RanksFacts::Member& m, const Json
   out["mean_late_ms"] = m.collectives > 0 ? Json(Ms(m.late_ns) / static_cast<double>(m.collectives)) : Json();
   out["last"] = m.last;
   out["held_up_ms"] = Ms(m.held_up_ns);
-  out["clock_offset_ms"] = facts.by_rank ? Ms(m.offset_ns) : Json(0.0);
-  out["clock_offset_low_ms"] = facts.by_rank ? Ms(m.offset_low_ns) : Json(0.0);
-  out["clock_offset_high_ms"] = facts.by_rank ? Ms(m.offset_high_ns) : Json(0.0);
+  out["clock_offset_ms"] = facts.by_rank ? MsOrNull(m.offset_ns) : Json(0.0);
+  out["clock_offset_low_ms"] = facts.by_rank ? MsOrNull(m.offset_low_ns) : Json(0.0);
+  out["clock_offset_high_ms"] = facts.by_rank ? MsOrNull(m.offset_high_ns) : Json(0.0);
   out["clock_bound_ms"] = Json();
   if (m.offset_ns)
     out["clock_bound_ms"] = Ms(std::max(*m.offset_ns - *m.offset_low_ns, *m.offset_high_ns - *m.offset_ns));
   out["clock_consistent"] = m.consistent;
   out["clock_applied"] = m.offset_applied;
-  out["arrival_uncertainty_ms"] = facts.by_rank ? Ms(m.UncertaintyNs()) : Json(0.0);
+  out["arrival_uncertainty_ms"] = facts.by_rank ? MsOrNull(m.UncertaintyNs()) : Json(0.0);
   return out;
 }
 

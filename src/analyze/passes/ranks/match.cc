@@ -19,7 +19,7 @@ constexpr int64_t kNullInt = NullOf<int64_t>::value;
 constexpr int64_t kMaxTimeNs = int64_t{1} << 61;  // the year 2043; sums of three must fit
 
 // One member's part of a collective.
-struct Call {
+struct MemberCall {
   uint32_t member = 0, row = 0;
   int64_t start_ns = 0, end_ns = 0;
   StringId name = StringId::kNull, dtype = StringId::kNull;
@@ -79,7 +79,7 @@ class Matcher {
     }
   }
 
-  void Take(uint32_t row, Call& call) const {
+  void Take(uint32_t row, MemberCall& call) const {
     const CollectiveColumns& c = data_.collective;
     const auto take = [row](auto& to, const auto& column) {
       if (IsNull(to) && row < column.size()) to = column[row];
@@ -99,7 +99,7 @@ class Matcher {
     const DeviceWork& w = t_.work;
     for (uint32_t i = 0; i < w.size(); ++i) {
       if (w.work[i] != WorkClass::kCommunication || w.kind[i] != WorkKind::kKernel) continue;
-      Call call;
+      MemberCall call;
       call.row = w.row[i];
       call.start_ns = w.start_ns[i];
       call.end_ns = w.end_ns[i];
@@ -121,7 +121,7 @@ class Matcher {
   void FromOps() {
     for (const auto& [op, row] : of_op_) {
       if (op >= data_.op.start_ns.size() || IsNull(data_.op.dur_ns[op])) continue;
-      Call call;
+      MemberCall call;
       call.row = op;
       call.start_ns = data_.op.start_ns[op];
       call.end_ns = call.start_ns + data_.op.dur_ns[op];
@@ -139,7 +139,7 @@ class Matcher {
     return process < data_.process.rank.size() ? data_.process.rank[process] : NullOf<int32_t>::value;
   }
 
-  void Put(DeviceKey key, const Call& call) {
+  void Put(DeviceKey key, const MemberCall& call) {
     if (std::max(std::abs(call.start_ns), std::abs(call.end_ns)) > kMaxTimeNs)
       return Miss("at a time no clock shows", 1);
     calls_.push_back(call);
@@ -178,9 +178,9 @@ class Matcher {
   }
 
   void Split() {
-    std::map<Key, std::vector<Call>> numbered, ordered;
+    std::map<Key, std::vector<MemberCall>> numbered, ordered;
     int64_t direct = 0, nobody = 0;
-    for (const Call& call : calls_) {
+    for (const MemberCall& call : calls_) {
       if (call.member == kNone)
         ++nobody;
       else if (IsPointToPoint(Letters(data_.Text(call.name))))
@@ -196,7 +196,7 @@ class Matcher {
       out_.not_assessed = "needs collectives two members took part in; none could be matched";
   }
 
-  uint32_t AddGroup(const Call& call, bool by_sequence) {
+  uint32_t AddGroup(const MemberCall& call, bool by_sequence) {
     RanksFacts::Group& group = out_.groups.emplace_back();
     if (!IsNull(call.group)) group.name = data_.Text(call.group);
     if (!IsNull(call.ranks)) group.ranks = data_.Text(call.ranks);
@@ -207,7 +207,7 @@ class Matcher {
     return static_cast<uint32_t>(out_.groups.size() - 1);
   }
 
-  void AddCollective(uint32_t group, int64_t sequence, const std::vector<Call>& calls) {
+  void AddCollective(uint32_t group, int64_t sequence, const std::vector<MemberCall>& calls) {
     RanksFacts::Collective& c = out_.collectives.emplace_back();
     c.group = group;
     c.sequence = sequence;
@@ -215,19 +215,19 @@ class Matcher {
     c.dtype = calls[0].dtype;
     c.in_elements = calls[0].in_elements;
     c.everyone_waits = EveryoneWaits(Letters(data_.Text(c.name)));
-    for (const Call& call : calls)
+    for (const MemberCall& call : calls)
       c.arrivals.push_back({call.member, call.row, call.start_ns, call.end_ns, call.start_ns, call.end_ns});
     const std::optional<int64_t>& size = out_.groups[group].size;
     out_.groups[group].incomplete += size && static_cast<int64_t>(calls.size()) < *size;
   }
 
   // One number may stand for several kernels (coalesced calls): the n-th of each member and name.
-  void BySequence(std::vector<Call>& calls) {
+  void BySequence(std::vector<MemberCall>& calls) {
     std::stable_sort(calls.begin(), calls.end(),
-                     [](const Call& a, const Call& b) { return a.start_ns < b.start_ns; });
-    std::map<std::tuple<int64_t, StringId, int>, std::vector<Call>> sets;
+                     [](const MemberCall& a, const MemberCall& b) { return a.start_ns < b.start_ns; });
+    std::map<std::tuple<int64_t, StringId, int>, std::vector<MemberCall>> sets;
     std::map<std::tuple<int64_t, StringId, uint32_t>, int> seen;
-    for (const Call& call : calls)
+    for (const MemberCall& call : calls)
       sets[{call.sequence, call.name, seen[{call.sequence, call.name, call.member}]++}].push_back(call);
     int64_t alone = 0;
     uint32_t group = kNone;
@@ -237,18 +237,19 @@ class Matcher {
         continue;
       }
       if (group == kNone) group = AddGroup(set[0], true);
-      std::sort(set.begin(), set.end(), [](const Call& a, const Call& b) { return a.member < b.member; });
+      std::sort(set.begin(), set.end(),
+                [](const MemberCall& a, const MemberCall& b) { return a.member < b.member; });
       AddCollective(group, std::get<0>(key), set);
     }
     Miss("recorded by one member only", alone);
   }
 
-  void ByOrder(std::vector<Call>& calls) {
-    std::stable_sort(calls.begin(), calls.end(), [](const Call& a, const Call& b) {
+  void ByOrder(std::vector<MemberCall>& calls) {
+    std::stable_sort(calls.begin(), calls.end(), [](const MemberCall& a, const MemberCall& b) {
       return std::tie(a.member, a.start_ns) < std::tie(b.member, b.start_ns);
     });
-    std::vector<std::vector<Call>> lists;
-    for (const Call& call : calls) {
+    std::vector<std::vector<MemberCall>> lists;
+    for (const MemberCall& call : calls) {
       if (lists.empty() || lists.back()[0].member != call.member) lists.emplace_back();
       lists.back().push_back(call);
     }
@@ -256,14 +257,14 @@ class Matcher {
     for (const auto& list : lists) {
       const bool same = list.size() == lists[0].size() &&
                         std::equal(list.begin(), list.end(), lists[0].begin(),
-                                   [](const Call& a, const Call& b) { return a.name == b.name; });
+                                   [](const MemberCall& a, const MemberCall& b) { return a.name == b.name; });
       if (!same)
         return Miss("not numbered, and the members' calls differ in number or order",
                     static_cast<int64_t>(calls.size()));
     }
     const uint32_t group = AddGroup(lists[0][0], false);
     for (size_t i = 0; i < lists[0].size(); ++i) {
-      std::vector<Call> set;
+      std::vector<MemberCall> set;
       for (const auto& list : lists) set.push_back(list[i]);
       AddCollective(group, static_cast<int64_t>(i), set);
     }
@@ -273,7 +274,7 @@ class Matcher {
   const RunData& data_;
   RanksFacts& out_;
   std::unordered_map<uint32_t, uint32_t> of_kernel_, of_op_;  // row of the event -> row of collective
-  std::vector<Call> calls_;
+  std::vector<MemberCall> calls_;
   std::vector<DeviceKey> owners_;
 };
 

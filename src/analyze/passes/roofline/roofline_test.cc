@@ -21,7 +21,7 @@ void AddLinear(RunBuilder& run, ThreadId thread, int64_t at_ns, int64_t kernel_n
   }
 }
 
-const RooflineFacts& Facts(Analysis& analysis) {
+const RooflineFacts& RooflineOf(Analysis& analysis) {
   const auto made = analysis.Need<RooflineFacts>();
   EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().ToString());
   return **made;
@@ -34,7 +34,7 @@ TEST(Roofline, TheInnermostOpHasTheWorkOnce) {
   AddLinear(run, main, 0, 200'000);
   AddLinear(run, main, 1'000'000, 100'000);
   Analysis analysis = run.Finish();
-  const RooflineFacts& facts = Facts(analysis);
+  const RooflineFacts& facts = RooflineOf(analysis);
   ASSERT_EQ(facts.points.size(), 1u);
   const RooflinePoint& p = facts.points[0];
   EXPECT_EQ(analysis.data().Text(p.op), "aten::mm");
@@ -62,7 +62,7 @@ TEST(Roofline, AMemoryBoundOpIsHeldAgainstTheBandwidth) {
   const RowId launch = run.Api(main, "cudaLaunchKernel", 10, 10);
   run.Kernel("silu", 7, 100, 50'000, launch);
   Analysis analysis = run.Finish();
-  const RooflinePoint& p = Facts(analysis).points.at(0);
+  const RooflinePoint& p = RooflineOf(analysis).points.at(0);
   EXPECT_EQ(p.bound, "memory");
   EXPECT_DOUBLE_EQ(*p.roof_ns, 4.0 * 8 * 512 * 5632 / 4800);
   EXPECT_DOUBLE_EQ(*p.Ai(), 0.25);
@@ -73,7 +73,7 @@ TEST(Roofline, KernelsThatShareAnOpAreNotSplit) {
   run.Device(0, "NVIDIA H200");
   AddLinear(run, run.Thread("main"), 0, 100'000, 2);
   Analysis analysis = run.Finish();
-  const RooflineFacts& facts = Facts(analysis);
+  const RooflineFacts& facts = RooflineOf(analysis);
   ASSERT_EQ(facts.points.size(), 1u);
   EXPECT_EQ(facts.points[0].measured_ns, 200'000);
   EXPECT_TRUE(IsNull(facts.points[0].kernel));
@@ -89,7 +89,7 @@ TEST(Roofline, WithoutPeaksThePointsStayAndSayWhy) {
   run.Device(0, "Unheard-of 9000");
   AddLinear(run, run.Thread("main"), 0, 100'000);
   Analysis analysis = run.Finish();
-  const RooflineFacts& facts = Facts(analysis);
+  const RooflineFacts& facts = RooflineOf(analysis);
   ASSERT_EQ(facts.points.size(), 1u);
   EXPECT_TRUE(facts.points[0].Tflops().has_value());
   EXPECT_FALSE(facts.points[0].Efficiency().has_value());
@@ -106,7 +106,7 @@ TEST(Roofline, PeaksGivenByHandAreUsed) {
   AnalysisOptions options;
   options.peaks = {{"peak_dram_gbps", 4000}, {"peak_tflops", 2000}};
   Analysis analysis = run.Finish(options);
-  EXPECT_DOUBLE_EQ(*Facts(analysis).points.at(0).roof_ns, 2.0 * 4096 * 2048 * 5632 / 2000e3);
+  EXPECT_DOUBLE_EQ(*RooflineOf(analysis).points.at(0).roof_ns, 2.0 * 4096 * 2048 * 5632 / 2000e3);
 }
 
 TEST(Roofline, Tf32KernelsHaveTheirOwnPeak) {
@@ -117,8 +117,8 @@ TEST(Roofline, Tf32KernelsHaveTheirOwnPeak) {
   const RowId launch = run.Api(main, "cudaLaunchKernel", 10, 10);
   run.Kernel("cutlass_80_tensorop_s1688gemm_128x128", 7, 100, 500'000, launch);
   Analysis analysis = run.Finish();
-  EXPECT_EQ(Facts(analysis).points.at(0).dtype, "tf32");
-  EXPECT_DOUBLE_EQ(*Facts(analysis).points.at(0).roof_ns, 2.0 * 4096 * 4096 * 4096 / 495e3);
+  EXPECT_EQ(RooflineOf(analysis).points.at(0).dtype, "tf32");
+  EXPECT_DOUBLE_EQ(*RooflineOf(analysis).points.at(0).roof_ns, 2.0 * 4096 * 4096 * 4096 / 495e3);
 }
 
 TEST(Roofline, AnOpWithoutAFormulaIsListedWithoutNumbers) {
@@ -129,7 +129,7 @@ TEST(Roofline, AnOpWithoutAFormulaIsListedWithoutNumbers) {
   const RowId launch = run.Api(main, "cudaLaunchKernel", 10, 10);
   run.Kernel("moe", 7, 100, 1000, launch);
   Analysis analysis = run.Finish();
-  const RooflineFacts& facts = Facts(analysis);
+  const RooflineFacts& facts = RooflineOf(analysis);
   EXPECT_FALSE(facts.points.at(0).flops.has_value());
   EXPECT_EQ(facts.points.at(0).reason, "no formula for this op");
   EXPECT_EQ(facts.assessed_ns, 0);

@@ -12,7 +12,7 @@ namespace {
 
 using testing_analyze::RunBuilder;
 
-const StagesFacts& Facts(Analysis& analysis) {
+const StagesFacts& StagesOf(Analysis& analysis) {
   const auto facts = analysis.Need<StagesFacts>();
   EXPECT_TRUE(facts.ok()) << facts.error().ToString();
   return **facts;
@@ -89,7 +89,7 @@ TEST(Stages, TimesRunUntilTheLastKernelThatTheStageLaunched) {
   RunBuilder run;
   AddRequest(run, true);
   Analysis analysis = run.Finish();
-  const StagesFacts& f = Facts(analysis);
+  const StagesFacts& f = StagesOf(analysis);
   EXPECT_EQ(f.source, "labels");
   const auto& prefill = StageOf(f, "prefill");
   EXPECT_EQ(prefill.total_ns, 4900);
@@ -114,7 +114,7 @@ TEST(Stages, SharesAreOfTheStagesOwnTime) {
   RunBuilder run;
   AddRequest(run, true);
   Analysis analysis = run.Finish();
-  const StagesFacts& f = Facts(analysis);
+  const StagesFacts& f = StagesOf(analysis);
   EXPECT_DOUBLE_EQ(*StageOf(f, "prefill").launch_share, 90.0 / 4900);
   EXPECT_DOUBLE_EQ(*StageOf(f, "prefill").idle_share, 1900.0 / 4900);
   // The first step's window [1000, 5800) also sees the prefill's kernel: the device was not idle then.
@@ -125,7 +125,7 @@ TEST(Stages, UtilisationIsExactlyTheFormula) {
   RunBuilder run;
   AddRequest(run, true);
   Analysis analysis = run.Finish();
-  const StagesFacts& f = Facts(analysis);
+  const StagesFacts& f = StagesOf(analysis);
   const auto& prefill = StageOf(f, "prefill");
   const double prefill_flops = 2 * 24 * kParams + 3 * 2.0 * 256 * 8 * 8 + 2.0 * 3 * 256 * 1000;
   EXPECT_DOUBLE_EQ(*prefill.flops, prefill_flops);
@@ -153,7 +153,7 @@ TEST(Stages, WhatIsUnknownIsNullWithTheReason) {
   run.Range(main, "LLM@prefill", 0, 100);
   Launch(run, main, 10, 5, 50, 200);
   Analysis analysis = run.Finish();
-  const StagesFacts& f = Facts(analysis);
+  const StagesFacts& f = StagesOf(analysis);
   const auto& prefill = StageOf(f, "prefill");
   EXPECT_EQ(prefill.total_ns, 250);
   EXPECT_FALSE(prefill.tokens || prefill.mfu || prefill.mbu || prefill.flops);
@@ -180,7 +180,7 @@ TEST(Stages, SubStagesAreRowsOfTheirOwn) {
   Launch(run, main, 200, 5, 2200, 200);
   Launch(run, main, 500, 5, 2400, 200);
   Analysis analysis = run.Finish();
-  const StagesFacts& f = Facts(analysis);
+  const StagesFacts& f = StagesOf(analysis);
   ASSERT_EQ(f.stages.size(), 3u);
   EXPECT_EQ(StageOf(f, "prefill").total_ns, 2600);
   EXPECT_EQ(StageOf(f, "prefill").kernels, 3);
@@ -200,8 +200,8 @@ TEST(Stages, AWorkerThreadWithoutLabelsCountsForTheStageOfItsProcess) {
   Launch(run, other, 500, 5, 5000, 100);  // of another process
   Launch(run, worker, 1500, 5, 3000, 100);
   Analysis analysis = run.Finish();
-  EXPECT_EQ(StageOf(Facts(analysis), "prefill").total_ns, 2100);
-  EXPECT_EQ(StageOf(Facts(analysis), "prefill").kernels, 1);
+  EXPECT_EQ(StageOf(StagesOf(analysis), "prefill").total_ns, 2100);
+  EXPECT_EQ(StageOf(StagesOf(analysis), "prefill").kernels, 1);
 }
 
 TEST(Stages, ThreadsThatServeAtOnceKeepTheirOwnWork) {
@@ -213,7 +213,7 @@ TEST(Stages, ThreadsThatServeAtOnceKeepTheirOwnWork) {
   Launch(run, a, 200, 5, 2000, 100);
   Launch(run, b, 300, 5, 4000, 100);
   Analysis analysis = run.Finish();
-  const auto& prefill = StageOf(Facts(analysis), "prefill");
+  const auto& prefill = StageOf(StagesOf(analysis), "prefill");
   EXPECT_EQ(prefill.instances[0].end_ns, 2100);
   EXPECT_EQ(prefill.instances[1].end_ns, 4100);
 }
@@ -222,7 +222,7 @@ TEST(Stages, AreInferredFromShapesAndMarked) {
   RunBuilder run;
   AddRequest(run, false);
   Analysis analysis = run.Finish();
-  const StagesFacts& f = Facts(analysis);
+  const StagesFacts& f = StagesOf(analysis);
   EXPECT_EQ(f.source, "op shapes");
   const auto& prefill = StageOf(f, "prefill");
   EXPECT_TRUE(prefill.inferred);
@@ -238,8 +238,8 @@ TEST(Stages, TrainingHasNone) {
   AddRequest(run, false);
   run.Op(run.Thread("autograd"), "autograd::engine::evaluate_function: MmBackward0", 9000, 10);
   Analysis analysis = run.Finish();
-  EXPECT_TRUE(Facts(analysis).stages.empty());
-  EXPECT_NE(Facts(analysis).reason.find("training"), std::string::npos);
+  EXPECT_TRUE(StagesOf(analysis).stages.empty());
+  EXPECT_NE(StagesOf(analysis).reason.find("training"), std::string::npos);
 }
 
 TEST(Stages, AreInferredFromThePeriodOfAKernelOnlyTrace) {
@@ -260,7 +260,7 @@ TEST(Stages, AreInferredFromThePeriodOfAKernelOnlyTrace) {
   forward("large", 1000);
   for (int step = 0; step < 6; ++step) forward("small", 100);
   Analysis analysis = run.Finish();
-  const StagesFacts& f = Facts(analysis);
+  const StagesFacts& f = StagesOf(analysis);
   EXPECT_EQ(f.source, "kernel sequence");
   const auto& step = StageOf(f, "decode_step");
   EXPECT_TRUE(step.inferred);
@@ -275,8 +275,8 @@ TEST(Stages, KernelsThatRepeatWithoutAttentionAreNoLanguageModel) {
   RunBuilder run;
   for (int i = 0; i < 60; ++i) run.Kernel(fmt::format("conv_{}", i % 6), 7, i * 100, 50);
   Analysis analysis = run.Finish();
-  EXPECT_TRUE(Facts(analysis).stages.empty());
-  EXPECT_NE(Facts(analysis).reason.find("attention"), std::string::npos);
+  EXPECT_TRUE(StagesOf(analysis).stages.empty());
+  EXPECT_NE(StagesOf(analysis).reason.find("attention"), std::string::npos);
 }
 
 TEST(Stages, LabelsOnTheDeviceAloneAreTakenWhereThereAreNoOthers) {
@@ -287,7 +287,7 @@ TEST(Stages, LabelsOnTheDeviceAloneAreTakenWhereThereAreNoOthers) {
   run.Kernel("k", 7, 1400, 100);
   run.Kernel("k", 7, 1600, 100);
   Analysis analysis = run.Finish();
-  const auto& prefill = StageOf(Facts(analysis), "prefill");
+  const auto& prefill = StageOf(StagesOf(analysis), "prefill");
   EXPECT_EQ(prefill.total_ns, 500);
   EXPECT_EQ(prefill.kernels, 2);
 }
@@ -307,7 +307,7 @@ TEST(Stages, BatchAndLengthOfTheRunDocumentStandInForShapes) {
                           {"num_hidden_layers", 1}, {"num_attention_heads", 4}, {"num_key_value_heads", 2},
                           {"vocab_size", 1000}};
   Analysis analysis = run.Finish(options);
-  const StagesFacts& f = Facts(analysis);
+  const StagesFacts& f = StagesOf(analysis);
   EXPECT_DOUBLE_EQ(*StageOf(f, "prefill").tokens, 400);
   EXPECT_DOUBLE_EQ(*StageOf(f, "decode_step").flops,
                    2 * 4 * kParams + 4 * 4.0 * 256 * 101 + 2.0 * 4 * 256 * 1000);
