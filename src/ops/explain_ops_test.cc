@@ -14,7 +14,7 @@ namespace {
 using testing_runs::Must;
 
 // 100 us of host, then a kernel of 300 us that a synchronisation waits for.
-constexpr char kTrace[] =
+constexpr char kSynchronisedTrace[] =
     R"json({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA H200"}], "traceEvents": [
 {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0.000, "dur": 100.000, "args": {"External id": 1, "Input Dims": [[4096, 4096], [4096, 4096]], "Input type": ["c10::BFloat16", "c10::BFloat16"], "Concrete Inputs": ["", ""]}},
 {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 90.000, "dur": 5.000, "args": {"External id": 1, "correlation": 7}},
@@ -29,7 +29,7 @@ class ExplainOpsTest : public ::testing::Test {
         {{{"store", dir_.path() + "/store"}}, [](const char*) { return nullptr; }, dir_.path()}));
     context_.settings = &settings_;
     const std::string file = dir_.path() + "/trace.json";
-    ASSERT_TRUE(WriteFileAtomically(file, kTrace).ok());
+    ASSERT_TRUE(WriteFileAtomically(file, kSynchronisedTrace).ok());
     Must(Call("import", {{"paths", {file}}}));
   }
   Result<Reply> Call(const char* name, const Json& args) {

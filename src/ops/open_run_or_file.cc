@@ -10,7 +10,7 @@ namespace nl {
 
 namespace {
 
-Result<std::string> ImportFile(OpContext& context, const std::string& path) {
+Result<std::string> ImportedRunId(OpContext& context, const std::string& path) {
   const std::unique_ptr<Op> import = MakeOp("import");
   NL_ASSIGN(const Reply reply, RunOp(*import, Json{{"paths", Json::array({path})}}, context));
   const Json& runs = ListAt(reply.json, "runs");
@@ -26,7 +26,7 @@ Result<std::string> ImportFile(OpContext& context, const std::string& path) {
 }  // namespace
 
 Result<std::string> RunOrFileId(OpContext& context, const std::string& target) {
-  if (target == "-" || PathExists(target)) return ImportFile(context, target);
+  if (target == "-" || PathExists(target)) return ImportedRunId(context, target);
   NL_ASSIGN(const auto store, OpenStore(context, Store::Mode::kReadOnly));
   NL_ASSIGN(const CatalogRun run, store->catalog().Resolve(target));
   return run.run_id;

@@ -8,7 +8,7 @@ namespace nl {
 namespace {
 
 // Two nested ops and a third; two kernels of the inner op, one of the third, on two streams.
-constexpr char kTrace[] =
+constexpr char kNestedOpsTrace[] =
     R"json({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "Test GPU"}], "traceEvents": [
 {"ph": "X", "cat": "cpu_op", "name": "aten::linear", "pid": 1, "tid": 1, "ts": 0.000, "dur": 100.000, "args": {"External id": 1, "Input Dims": [[2, 4]]}},
 {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 10.000, "dur": 50.000, "args": {"External id": 2, "Input Dims": [[2, 4], [4, 8]]}},
@@ -21,7 +21,7 @@ constexpr char kTrace[] =
 ]})json";
 
 TEST(Totals, SelfTimeLeavesOutTheOpsInside) {
-  TestRun run(kTrace);
+  TestRun run(kNestedOpsTrace);
   const auto ops = *OperatorTotals(*run.snapshot, {});
   ASSERT_EQ(ops.size(), 2u);
   EXPECT_EQ(ops[0].name, "aten::mm");
@@ -36,7 +36,7 @@ TEST(Totals, SelfTimeLeavesOutTheOpsInside) {
 }
 
 TEST(Totals, ByShapeSplitsEqualNames) {
-  TestRun run(kTrace);
+  TestRun run(kNestedOpsTrace);
   TotalsFilter filter;
   filter.by_shape = true;
   EXPECT_EQ((*OperatorTotals(*run.snapshot, filter)).size(), 3u);
@@ -46,7 +46,7 @@ TEST(Totals, ByShapeSplitsEqualNames) {
 }
 
 TEST(Totals, StreamFilterTakesOnlyItsKernels) {
-  TestRun run(kTrace);
+  TestRun run(kNestedOpsTrace);
   TotalsFilter filter;
   filter.stream = 7;
   const auto kernels = *KernelTotals(*run.snapshot, filter);
@@ -56,7 +56,7 @@ TEST(Totals, StreamFilterTakesOnlyItsKernels) {
 }
 
 TEST(Totals, DeviceTimeIsUnionNotSum) {
-  TestRun run(kTrace);
+  TestRun run(kNestedOpsTrace);
   const RunTime time = *AccountRun(*run.snapshot);
   ASSERT_EQ(time.devices.size(), 1u);
   const DeviceTime& d = time.devices[0];
@@ -69,7 +69,7 @@ TEST(Totals, DeviceTimeIsUnionNotSum) {
 }
 
 TEST(Totals, CopiesAreSplitByMemories) {
-  TestRun run(kTrace);
+  TestRun run(kNestedOpsTrace);
   const auto copies = *CopyTotals(*run.snapshot);
   ASSERT_EQ(copies.size(), 1u);
   EXPECT_EQ(copies[0].kind, "HtoD");
@@ -88,7 +88,7 @@ TEST(Totals, PercentileInterpolatesBetweenRanks) {
 }
 
 TEST(Totals, ImportFindsLinksAndPrecisionFacts) {
-  TestRun run(kTrace);
+  TestRun run(kNestedOpsTrace);
   KernelColumns k;
   ASSERT_TRUE(run.snapshot->Load(k, {"api_call_id", "op_id"}).ok());
   EXPECT_EQ(k.api_call_id[0], static_cast<RowId>(0));

@@ -16,7 +16,7 @@ namespace nl {
 
 namespace {
 
-constexpr size_t kTopRows = 15, kParts = 8, kEvidence = 6;
+constexpr size_t kTableRows = 15, kParts = 8, kEvidence = 6;
 
 // GitHub renders Markdown inside of <details> after an empty line.
 std::string Folded(const std::string& title, const std::string& body) {
@@ -62,7 +62,7 @@ std::string Notes(const Json& json) {
   return out.empty() ? "" : "> Not the same in both runs:\n>\n" + out + "\n";
 }
 
-std::string Waterfall(const Json& json) {
+std::string WaterfallTable(const Json& json) {
   const DeltaScale scale = ScaleOf(json);
   const std::string unit = fmt::format(", {}", scale.unit);
   TextTable table({{"#", Align::kRight},
@@ -93,7 +93,7 @@ std::string Waterfall(const Json& json) {
   return table.Markdown() + "\n";
 }
 
-std::string Parts(const Json& c) {
+std::string PartTable(const Json& c) {
   const Json& parts = ListAt(c, "parts");
   if (parts.empty()) return "";
   TextTable table({{"Op"},
@@ -144,7 +144,7 @@ std::string Details(const Json& json) {
     out += fmt::format(
         "Number of calls {}, speed {}, idle {}.\n\n", MdText(SignedMs(NumberAt(c, "count_effect_ms"))),
         MdText(SignedMs(NumberAt(c, "speed_effect_ms"))), MdText(SignedMs(NumberAt(c, "idle_effect_ms"))));
-    out += Parts(c) + Evidence(c);
+    out += PartTable(c) + Evidence(c);
   }
   return out;
 }
@@ -157,14 +157,14 @@ std::string Table(const Json& json, const char* key, const char* heading) {
                    {"A", Align::kRight},
                    {"B", Align::kRight},
                    {"B - A", Align::kRight}});
-  for (size_t i = 0; i < std::min(rows.size(), kTopRows); ++i) {
+  for (size_t i = 0; i < std::min(rows.size(), kTableRows); ++i) {
     const std::string a = CountAt(rows[i], "count_a"), b = CountAt(rows[i], "count_b");
     table.AddRow({MdCell(TextAt(rows[i], "name")), a == b ? a : a + " -> " + b, MsAt(rows[i], "a_ms"),
                   MsAt(rows[i], "b_ms"), SignedMs(NumberAt(rows[i], "delta_ms"))});
   }
   std::string out = table.Markdown();
-  if (rows.size() > kTopRows)
-    out += fmt::format("\n{} more rows.\n", HumanCount(static_cast<int64_t>(rows.size() - kTopRows)));
+  if (rows.size() > kTableRows)
+    out += fmt::format("\n{} more rows.\n", HumanCount(static_cast<int64_t>(rows.size() - kTableRows)));
   return out;
 }
 
@@ -194,7 +194,7 @@ std::string Runs(const Json& json) {
 std::string CompareMarkdown(const Json& json) {
   std::string out = Headline(json) + fmt::format("**{}**\n\n", MdText(CompareVerdictText(json), 900)) +
                     Facts(json) + Notes(json);
-  out += Waterfall(json) + Shifts(json);
+  out += WaterfallTable(json) + Shifts(json);
   out += Folded("What each change is made of", Details(json));
   out += Folded("By kernel", Table(json, "by_kernel", "Kernel")) +
          Folded("By operator", Table(json, "by_op", "Operator"));

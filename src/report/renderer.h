@@ -20,9 +20,9 @@
 namespace nl {
 
 // The tables of the run, read on demand. Implemented by who opened the run.
-class RunTables {
+class TableReader {
  public:
-  virtual ~RunTables() = default;
+  virtual ~TableReader() = default;
   // The named columns of the set's table in row order (row number = id); the others stay empty.
   virtual Status Load(ColumnSet& to, std::initializer_list<const char*> columns) = 0;
   // Owns the text of every StringId loaded so far.
@@ -48,7 +48,7 @@ class Renderer {
  public:
   virtual ~Renderer() = default;
   virtual RendererInfo Info() const = 0;
-  virtual Result<RenderCounts> Render(RunTables& run, const RenderOptions& options,
+  virtual Result<RenderCounts> Render(TableReader& run, const RenderOptions& options,
                                       const ByteSink& sink) const = 0;
 };
 

@@ -10,17 +10,16 @@
 #include <fmt/format.h>
 
 #include "base/human.h"
+#include "base/units.h"
 #include "report/report_value.h"
 
 namespace nl {
 
 namespace {
 
-double Ms(int64_t ns) { return static_cast<double>(ns) / 1e6; }
-
-class Parts {
+class PartList {
  public:
-  explicit Parts(int64_t whole_ns) : whole_ns_(whole_ns) {}
+  explicit PartList(int64_t whole_ns) : whole_ns_(whole_ns) {}
 
   void Add(const char* what, const char* label, int64_t ns, bool idle) {
     if (ns <= 0) return;
@@ -59,7 +58,7 @@ std::array<int64_t, 8> Combinations(std::vector<Edge>& edges) {
   return time;
 }
 
-void AddIdle(Parts& parts, int64_t idle_ns, const Json& section) {
+void AddIdle(PartList& parts, int64_t idle_ns, const Json& section) {
   const auto ns = [&section](const char* key) {
     return static_cast<int64_t>(std::llround(NumberAt(section, key).value_or(0) * 1e6));
   };
@@ -93,7 +92,7 @@ Json DeviceBreakdown(const TimelineFacts& timeline, const Json& idle_section) {
   const int64_t whole_ns = timeline.wall_ns() * static_cast<int64_t>(timeline.devices.size());
   int64_t busy_ns = 0;
   for (const int64_t ns : sum) busy_ns += ns;
-  Parts parts(whole_ns);
+  PartList parts(whole_ns);
   parts.Add("compute", "Compute kernels", sum[1], false);
   parts.Add("communication", "Communication", sum[2], false);
   parts.Add("memory", "Copies and fills", sum[4], false);
@@ -122,7 +121,7 @@ Json HostBreakdown(const TimelineFacts& timeline) {
     best = self;
     best_ns = covered_ns;
   }
-  Parts parts(timeline.wall_ns());
+  PartList parts(timeline.wall_ns());
   parts.Add("op", "Framework operators", best[static_cast<size_t>(HostKind::kOp)], false);
   parts.Add("python", "Python", best[static_cast<size_t>(HostKind::kPython)], false);
   parts.Add("range", "Labelled ranges", best[static_cast<size_t>(HostKind::kRange)], false);

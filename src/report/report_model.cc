@@ -10,6 +10,7 @@
 #include "analyze/accounting.h"
 #include "analyze/facts/critical_path.h"
 #include "analyze/flame.h"
+#include "base/units.h"
 #include "report/report_breakdown.h"
 #include "report/report_glossary.h"
 #include "report/report_timeline.h"
@@ -18,8 +19,6 @@
 namespace nl {
 
 namespace {
-
-double Ms(int64_t ns) { return static_cast<double>(ns) / 1e6; }
 
 // Lost and suspect records, per reason.
 Json CountersJson(const RunData& data) {

@@ -15,7 +15,7 @@ namespace nl {
 
 namespace {
 
-constexpr size_t kTopRows = 10;
+constexpr size_t kStakeholderRows = 10;
 constexpr size_t kRecommendations = 5;
 
 double BusyShare(const Json& report) {
@@ -127,9 +127,9 @@ std::string StakeholderMarkdown(const Json& report) {
   out += "## Per-Stage Timings\n\n" +
          (stages.empty() ? "The run has no stages: label them, or see docs/report.md.\n\n" : stages + "\n");
   out += "## MFU\n\n" + Mfu(report);
-  const std::string operators = OperatorTable(report, kTopRows, "");
+  const std::string operators = OperatorTable(report, kStakeholderRows, "");
   out += "## Top Operators\n\n" + (operators.empty() ? "None recorded.\n\n" : operators);
-  const std::string kernels = KernelTable(report, kTopRows, "");
+  const std::string kernels = KernelTable(report, kStakeholderRows, "");
   out += "## Top Kernels\n\n" + (kernels.empty() ? "None recorded.\n\n" : kernels);
   return out + "## Recommendations\n\n" + Recommendations(report);
 }

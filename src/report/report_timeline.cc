@@ -183,7 +183,7 @@ class NameTable {
     const std::string_view text = device && known != timeline_.kernel_names.end()
                                       ? std::string_view(known->second.short_name)
                                       : data_.Text(name);
-    return CutMiddle(PrintableText(text.substr(0, 4096)), kMaxNameColumns);
+    return PrintableName(text, kMaxNameColumns);
   }
 
   const TimelineFacts& timeline_;

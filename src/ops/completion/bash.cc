@@ -9,7 +9,7 @@ namespace {
 
 // Bash splits words at "=", ":" and "@" on its own account, so the script splits the line
 // itself, completes whole words, and takes off again what readline already has.
-constexpr const char* kHead =
+constexpr const char* kBashHead =
     R"sh(# bash completion for neurolens, generated: source <(neurolens completion bash)
 
 _neurolens_runs() {
@@ -44,7 +44,7 @@ _neurolens_flags() {
   case "$1" in
 )sh";
 
-constexpr const char* kTail = R"sh(  esac
+constexpr const char* kBashTail = R"sh(  esac
 }
 
 _neurolens() {
@@ -158,7 +158,7 @@ std::string BashScript(const std::vector<CommandInfo>& commands) {
     values += fmt::format("    *' {}') echo {} ;;\n", flag.name, Quoted(SourceWord(SourceOf(flag))));
   }
   flags += fmt::format("    *) echo {} ;;\n", Quoted(global_flags));
-  return std::string(kHead) + positionals + kValueHead + values + kFlagsHead + flags + kTail +
+  return std::string(kBashHead) + positionals + kValueHead + values + kFlagsHead + flags + kBashTail +
          fmt::format("_neurolens_commands={}\n", Quoted(names));
 }
 

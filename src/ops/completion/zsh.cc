@@ -9,7 +9,7 @@ namespace nl::ops::completion {
 
 namespace {
 
-constexpr const char* kHead = R"sh(#compdef neurolens
+constexpr const char* kZshHead = R"sh(#compdef neurolens
 # zsh completion for neurolens, generated: source <(neurolens completion zsh), after compinit
 
 _neurolens_runs() {
@@ -27,7 +27,7 @@ _neurolens() {
   if (( at < $#words )); then _neurolens_store=(--store ${(Q)words[at + 1]/#\~/$HOME}); fi
 )sh";
 
-constexpr const char* kTail = R"sh(      esac
+constexpr const char* kZshTail = R"sh(      esac
       ;;
   esac
 }
@@ -96,7 +96,7 @@ std::string ArgumentsOf(const CommandInfo& command) {
 }  // namespace
 
 std::string ZshScript(const std::vector<CommandInfo>& commands) {
-  std::string out = kHead;
+  std::string out = kZshHead;
   out += "  globals=(\n";
   for (const GlobalFlag& flag : GlobalFlags()) {
     out += "    " + FlagSpec(flag.name, flag.help, flag.value_name, SourceOf(flag), false) + "\n";
@@ -111,7 +111,7 @@ std::string ZshScript(const std::vector<CommandInfo>& commands) {
   for (const CommandInfo& command : commands) {
     out += fmt::format("        {}) _arguments $globals{} ;;\n", command.op.name, ArgumentsOf(command));
   }
-  return out + kTail;
+  return out + kZshTail;
 }
 
 }  // namespace nl::ops::completion

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 // What a reply may carry in memory; larger outputs need a file.
 constexpr size_t kMaxStdoutBytes = size_t{1} << 30;
 
-class SnapshotTables final : public RunTables {
+class SnapshotTables final : public TableReader {
  public:
   explicit SnapshotTables(Snapshot& snapshot) : snapshot_(snapshot) {}
   Status Load(ColumnSet& to, std::initializer_list<const char*> columns) override {

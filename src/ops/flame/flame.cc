@@ -9,14 +9,13 @@
 
 #include "base/file_ops.h"
 #include "base/human.h"
+#include "base/units.h"
 #include "ops/open_analysis.h"
 #include "report/text_table.h"
 
 namespace nl::ops::flame {
 
 namespace {
-
-double Ms(int64_t ns) { return static_cast<double>(ns) / 1e6; }
 
 // The heaviest part of the tree, as rows in order of a walk.
 class Outline {

@@ -9,14 +9,13 @@
 #include "analyze/facts/idle.h"
 #include "analyze/facts/stages.h"
 #include "base/human.h"
+#include "base/units.h"
 #include "ops/open_analysis.h"
 #include "report/text_table.h"
 
 namespace nl::ops::summary {
 
 namespace {
-
-double Ms(int64_t ns) { return static_cast<double>(ns) / 1e6; }
 
 Json DeviceJson(const DeviceTime& d, const std::string& name) {
   Json out{{"index", IsNull(d.device) ? Json() : Json(d.device)},

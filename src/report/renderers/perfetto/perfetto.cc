@@ -359,7 +359,7 @@ class PerfettoRenderer final : public Renderer {
  public:
   RendererInfo Info() const override { return {"perfetto", "a trace for ui.perfetto.dev", ".pftrace"}; }
 
-  Result<RenderCounts> Render(RunTables& run, const RenderOptions& options,
+  Result<RenderCounts> Render(TableReader& run, const RenderOptions& options,
                               const ByteSink& sink) const override {
     Timeline timeline;
     NL_TRY(LoadTimeline(run, options, timeline));

@@ -106,7 +106,7 @@ TEST(ProtoWriter, WritesTheWireFormat) {
 }
 
 // Tables in memory.
-class FakeTables final : public RunTables {
+class FakeTables final : public TableReader {
  public:
   Status Load(ColumnSet& to, std::initializer_list<const char*> columns) override {
     for (ColumnSet* table : batch.Tables()) {

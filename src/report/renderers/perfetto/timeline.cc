@@ -28,7 +28,7 @@ void Free(std::vector<T>& column) {
 
 class Loader {
  public:
-  Loader(RunTables& run, const RenderOptions& options, Timeline& to)
+  Loader(TableReader& run, const RenderOptions& options, Timeline& to)
       : run_(run), options_(options), to_(to) {}
 
   Status Load() {
@@ -280,7 +280,7 @@ class Loader {
     lane.tracks = nesting.tracks();
   }
 
-  RunTables& run_;
+  TableReader& run_;
   const RenderOptions& options_;
   Timeline& to_;
   std::map<std::pair<int32_t, bool>, Lane> lanes_;
@@ -290,7 +290,7 @@ class Loader {
 
 }  // namespace
 
-Status LoadTimeline(RunTables& run, const RenderOptions& options, Timeline& to) {
+Status LoadTimeline(TableReader& run, const RenderOptions& options, Timeline& to) {
   return Loader(run, options, to).Load();
 }
 
