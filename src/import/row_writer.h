@@ -34,7 +34,7 @@ class RowWriter {
   void KeepArg(Table table, RowId row, std::string_view key, int64_t value);
 
   // Called after every row or every few: hands the batch over when it is full.
-  Status Flow() { return ++since_flush_ < kBatchRows ? Status() : Flush(); }
+  Status Flow(size_t rows = 1) { return (since_flush_ += rows) < kBatchRows ? Status() : Flush(); }
   Status Flush();
   // Hands over the rest and waits for the encoders.
   Status Finish();

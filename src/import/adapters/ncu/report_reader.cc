@@ -2,6 +2,8 @@
 #include "import/adapters/ncu/report_reader.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -132,8 +134,19 @@ bool ReportReader::TakeUnits(const CsvRecord& record) {
 
 void ReportReader::DefineColumns() {
   columns_.clear();
-  for (size_t i = page_.launch_columns; i < page_.columns.size(); ++i)
-    columns_.push_back(MakeMetric("", page_.columns[i], units_[i], -1));
+  cells_.clear();
+  for (size_t i = page_.launch_columns; i < page_.columns.size(); ++i) {
+    const Metric& metric = columns_.emplace_back(MakeMetric("", page_.columns[i], units_[i], -1));
+    Cell& cell = cells_.emplace_back();
+    cell.name = metric.name;
+    cell.unit = metric.unit;
+    cell.exponent = static_cast<int8_t>(metric.exponent);
+    cell.of_device = metric.of_device;
+    cell.is_input = metric.input.input != Input::kNone;
+  }
+  row_.name.resize(cells_.size());
+  row_.unit.resize(cells_.size());
+  row_.value.resize(cells_.size());
 }
 
 ReportReader::Metric ReportReader::MakeMetric(std::string_view section, std::string_view name,
@@ -168,16 +181,19 @@ void ReportReader::PutMetric(const Metric& metric, std::optional<double> number,
   if (number) {
     row.value = *number;
   } else {
-    row.text = launches_.Text(field.escaped ? Unescaped(field) : field.text, offset);
+    row.text = TextOf(field, offset);
   }
   writer_.batch.kernel_metric.Add(row);
-  if (!number || metric.input.input == Input::kNone) return;
+  if (number && metric.input.input != Input::kNone) PutInput(metric, *number);
+}
+
+void ReportReader::PutInput(const Metric& metric, double number) {
   if (metric.input.sum) {
     // Listed in two sections, it is still one value.
     if (std::find(summed_.begin(), summed_.end(), metric.name) != summed_.end()) return;
     summed_.push_back(metric.name);
   }
-  launches_.inputs().Put(metric.input, *number);
+  launches_.inputs().Put(metric.input, number);
 }
 
 bool ReportReader::BeginLaunch(const CsvRecord& record, const char*& at) {
@@ -265,15 +281,56 @@ void ReportReader::TakeFinding(int64_t offset) {
   writer_.batch.tool_finding.Add(row);
 }
 
-void ReportReader::TakeCell(Metric& metric, const CsvField& field, int64_t offset) {
-  if (metric.last == field.text && !metric.of_device)
-    return PutMetric(metric, metric.last_value, field, offset);
-  const std::optional<double> number = ParseNumber(field.text, metric.exponent);
-  if (number && !metric.of_device) {
-    metric.last = field.text;
-    metric.last_value = *number;
-  }
-  PutMetric(metric, number, field, offset);
+bool ReportReader::Cell::Repeats(const char* at, const char* end) const {
+  if (bytes == 0 || end - at < static_cast<ptrdiff_t>(sizeof written)) return false;
+  uint64_t words[2];
+  std::memcpy(words, at, sizeof words);
+  return (((words[0] ^ written[0]) & mask[0]) | ((words[1] ^ written[1]) & mask[1])) == 0;
+}
+
+void ReportReader::Cell::Keep(const char* from, const char* to) {
+  const auto size = static_cast<size_t>(to - from);
+  bytes = 0;
+  if (size > sizeof written) return;
+  bytes = static_cast<uint8_t>(size);
+  std::memset(mask, 0, sizeof mask);
+  std::memset(mask, 0xff, size);
+  std::memcpy(written, from, size);
+}
+
+void ReportReader::PutCell(size_t column, double value) {
+  const Cell& cell = cells_[column];
+  row_.name[row_.size] = cell.name;
+  row_.unit[row_.size] = cell.unit;
+  row_.value[row_.size] = value;
+  ++row_.size;
+  if (cell.is_input && !std::isnan(value)) PutInput(columns_[column], value);
+}
+
+void ReportReader::TakeCell(size_t column, const CsvField& field, int64_t offset) {
+  Cell& cell = cells_[column];
+  const std::optional<double> number = ParseNumber(field.text, cell.exponent);
+  cell.value = number.value_or(NullOf<double>::value);
+  if (!number) row_.texts.emplace_back(row_.size, TextOf(field, offset));
+  PutCell(column, cell.value);
+}
+
+void ReportReader::PutCells() {
+  const auto append = [this](auto& to, const auto& from) {
+    to.insert(to.end(), from.begin(), from.begin() + static_cast<ptrdiff_t>(row_.size));
+  };
+  KernelMetricColumns& rows = writer_.batch.kernel_metric;
+  const size_t first = rows.size(), size = first + row_.size;
+  rows.kernel_id.resize(size, launches_.kernel_id());
+  rows.section.resize(size, StringId::kNull);
+  append(rows.name, row_.name);
+  append(rows.unit, row_.unit);
+  append(rows.value, row_.value);
+  rows.text.resize(size, StringId::kNull);
+  for (const auto& [at, text] : row_.texts) rows.text[first + at] = text;
+  metrics_now_ += static_cast<int64_t>(row_.size);
+  row_.size = 0;
+  row_.texts.clear();
 }
 
 bool ReportReader::TakeRaw(const CsvRecord& record, const char* at, Status& status) {
@@ -282,23 +339,33 @@ bool ReportReader::TakeRaw(const CsvRecord& record, const char* at, Status& stat
   size_t column = 0;
   bool good = true;
   for (; at <= end; ++column) {
-    good = column < columns_.size() && NextCsvField(at, end, field);
+    good = column < cells_.size();
     if (!good) break;
-    Metric& metric = columns_[column];
-    if (metric.of_device) {
-      if (metric.last == field.text && metric.last_device == launches_.device()) continue;
-      metric.last = field.text;
-      metric.last_device = launches_.device();
-      if (launches_.DescribeDevice(metric.attribute, field.text, record.offset)) continue;
-      metric.last_device = NullOf<int32_t>::value;
+    Cell& cell = cells_[column];
+    if (cell.Repeats(at, end) && (!cell.of_device || cell.last_device == launches_.device())) {
+      at += cell.bytes;
+      if (!cell.of_device && !findings_only_) PutCell(column, cell.value);
+      continue;
+    }
+    const char* from = at;
+    good = NextCsvField(at, end, field);
+    if (!good) break;
+    cell.bytes = 0;
+    if (cell.of_device) {
+      if (launches_.DescribeDevice(columns_[column].attribute, field.text, record.offset)) {
+        cell.last_device = launches_.device();
+        if (at <= end) cell.Keep(from, at);  // not the last, which has no comma
+        continue;
+      }
     }
     if (field.text.empty() || findings_only_) continue;
-    TakeCell(metric, field, record.offset);
-    ++metrics_now_;
-    if (Status flowed = writer_.Flow(); !flowed.ok()) status = std::move(flowed);
+    TakeCell(column, field, record.offset);
+    if (!cell.of_device && !std::isnan(cell.value) && at <= end) cell.Keep(from, at);
   }
-  if (status.ok()) status = writer_.Flow();
-  return good && column == columns_.size();
+  const size_t rows = row_.size + 1;
+  PutCells();
+  status = writer_.Flow(rows);
+  return good && column == cells_.size();
 }
 
 // Every kernel of a page has the same metrics: fewer at the end are a sign of a cut.

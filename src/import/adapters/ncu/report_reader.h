@@ -33,10 +33,21 @@ class ReportReader {
     // Attributes of the device, which are the same in every row.
     bool of_device = false;
     std::string attribute;
-    int32_t last_device = NullOf<int32_t>::value;
-    // The raw page has many values that do not change from kernel to kernel.
-    std::string last;
-    double last_value = 0;
+  };
+  // A column of the raw page: what each of its cells needs, in one cache line. Many cells do not change from
+  // kernel to kernel: the last one is kept as written, with its quotes and its comma, so that two words are
+  // compared instead of looking for the end of the field and reading the number.
+  struct alignas(64) Cell {
+    uint64_t written[2] = {}, mask[2] = {};
+    double value = 0;
+    StringId name = StringId::kNull, unit = StringId::kNull;
+    int32_t last_device = NullOf<int32_t>::value;  // of an attribute of the device: whose it was
+    int8_t exponent = 0;
+    uint8_t bytes = 0;  // of `written`; 0: none is kept
+    bool of_device = false, is_input = false;
+
+    bool Repeats(const char* at, const char* end) const;
+    void Keep(const char* from, const char* to);
   };
   Status TakeLine(const CsvRecord& record);
   bool BeginPage(const CsvRecord& record);
@@ -46,13 +57,20 @@ class ReportReader {
   bool BeginLaunch(const CsvRecord& record, const char*& at);
   bool TakeDetails(const CsvRecord& record, const char* at, Status& status);
   bool TakeRaw(const CsvRecord& record, const char* at, Status& status);
-  void TakeCell(Metric& metric, const CsvField& field, int64_t offset);
+  // A cell that differs from the one before.
+  void TakeCell(size_t column, const CsvField& field, int64_t offset);
+  void PutCell(size_t column, double value);
+  void PutCells();
   void TakeFinding(int64_t offset);
   void DefineColumns();
   Metric MakeMetric(std::string_view section, std::string_view name, std::string_view unit, int64_t offset);
   const Metric& MetricOf(std::string_view section, std::string_view name, std::string_view unit,
                          int64_t offset);
   void PutMetric(const Metric& metric, std::optional<double> number, const CsvField& field, int64_t offset);
+  void PutInput(const Metric& metric, double number);
+  StringId TextOf(const CsvField& field, int64_t offset) {
+    return launches_.Text(field.escaped ? Unescaped(field) : field.text, offset);
+  }
   std::string_view FieldOf(Role role) const;
   Status Cut(const CsvRecord& record);
   void CompareLastKernels();
@@ -66,6 +84,13 @@ class ReportReader {
   std::vector<std::string> launch_;  // its fields
   std::vector<CsvField> fields_;     // of a record of the details page, behind the launch
   std::vector<Metric> columns_;      // of the raw page
+  std::vector<Cell> cells_;          // of each of them
+  struct Row {                       // cells of the present kernel, until PutCells
+    std::vector<StringId> name, unit;
+    std::vector<double> value;
+    std::vector<std::pair<size_t, StringId>> texts;  // place of those that are no number
+    size_t size = 0;
+  } row_;
   std::vector<std::string> units_;
   std::unordered_map<std::string, Metric> metrics_;  // of the details page
   std::string key_;

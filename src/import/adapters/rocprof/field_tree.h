@@ -49,6 +49,8 @@ class FieldTree {
   };
   trace_json::Scan ReadObject(const char*& p, const char* end, size_t node);
   const Child* Find(Node& node, std::string_view key);
+  static const Child* TakeExpected(const char*& p, const char* end, Node& node);
+  static bool TakeDigits(const char*& p, const char* end, trace_json::JsonValue& out);
 
   std::vector<Node> nodes_;
   std::vector<trace_json::JsonValue> values_;

@@ -216,11 +216,13 @@ Status Recording::AddCall(const Call& c, int64_t place, std::string_view text) {
   const RowId row = writer.NextRow(Table::kApiCall, calls);
   ApiCallRow r;
   if (!TimeOf(c.times, Table::kApiCall, row, place, text, r.start_ns, r.dur_ns)) return {};
-  const std::string domain = DomainOf(c.domain);
-  r.thread_id = Host(c.pid, c.tid, domain.starts_with("hsa"));
+  if (IsNull(domain_.id) || domain_.kind != c.domain)
+    domain_ = {std::string(c.domain), DomainOf(c.domain), StringId::kNull};
+  r.thread_id = Host(c.pid, c.tid, domain_.text.starts_with("hsa"));
   r.name = c.name;
   if (IsNull(c.name)) file.counters.Add(kMissingName, place, text);
-  r.domain = writer.strings().Add(domain);
+  if (IsNull(domain_.id)) domain_.id = writer.strings().Add(domain_.text);
+  r.domain = domain_.id;
   r.correlation = c.correlation == 0 ? kNone : c.correlation;
   calls.Add(r);
   return writer.Flow();

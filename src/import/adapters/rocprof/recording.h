@@ -121,6 +121,10 @@ class Recording {
   std::map<std::pair<int64_t, int64_t>, size_t> process_at_;
   std::vector<Lane> lanes_;
   std::map<LaneKey, ThreadId> lane_of_;
+  struct Domain {
+    std::string kind, text;  // as the file and as the run spell it
+    StringId id = StringId::kNull;
+  } domain_;  // of the last call: calls of one domain stand together
   LaneKey last_key_{};
   ThreadId last_lane_ = ThreadId::kNull;
   std::unordered_map<int64_t, StringId> process_names_;

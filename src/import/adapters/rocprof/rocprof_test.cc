@@ -70,5 +70,35 @@ TEST(FieldTree, ReadsPathsInAnyOrder) {
   }
 }
 
+TEST(FieldTree, NumbersOfDigitsAreReadLikeAllOthers) {
+  FieldTree tree{"a", "b"};
+  std::string text;  // what the values lie in
+  const auto read = [&](std::string_view record, size_t cut = 0) {
+    text = record;
+    text.append(trace_json::kPadding, '\0');
+    const size_t size = record.size() - cut;
+    const char* p = text.data();
+    return tree.Read(p, text.data() + size);
+  };
+  ASSERT_EQ(read(R"({"a":123456789012345678,"b":9223372036854775807})"), trace_json::Scan::kOk);
+  EXPECT_EQ(tree.Int(0), 123456789012345678);
+  EXPECT_EQ(tree.Int(1), INT64_MAX);
+  ASSERT_EQ(read(R"({"a":007 ,"b":-3})"), trace_json::Scan::kOk);
+  EXPECT_EQ(tree.Int(0), 7);
+  EXPECT_EQ(tree.Int(1), -3);
+  ASSERT_EQ(read(R"({"a":12.5,"b":9223372036854775808})"), trace_json::Scan::kOk);
+  EXPECT_TRUE(IsNull(tree.Int(0)));
+  EXPECT_TRUE(IsNull(tree.Int(1)));
+  ASSERT_EQ(read(R"({"a":12x,"b":"1"})"), trace_json::Scan::kOk);
+  EXPECT_TRUE(IsNull(tree.Int(0)));
+  EXPECT_EQ(tree.Raw(1), "1");
+  // Text that ends inside of a number or of a key that is expected is not taken for the whole.
+  EXPECT_EQ(read(R"({"a":12,"b":34})", 2), trace_json::Scan::kNeedMore);
+  EXPECT_EQ(read(R"({"a":12,"b":34})", 6), trace_json::Scan::kNeedMore);
+  ASSERT_EQ(read(R"({"a":1,"bc":2})"), trace_json::Scan::kOk);
+  ASSERT_EQ(tree.others().size(), 1u);
+  EXPECT_EQ(tree.others()[0].key, "bc");
+}
+
 }  // namespace
 }  // namespace nl::adapters::rocprof
