@@ -46,8 +46,10 @@ class DeviceSide {
 
   void Run() {
     auto& n = out_.run.numbers;
-    const int64_t wall = p_.timeline.wall_ns();
-    n["run.wall_ms"] = Ms(wall);
+    // What the device did while recording paused is not known: shares are those of the time recorded.
+    const int64_t paused = PausedNs(), wall = p_.timeline.wall_ns() - paused;
+    n["run.wall_ms"] = Ms(p_.timeline.wall_ns());
+    n["run.paused_ms"] = Ms(paused);
     Host();
     if (w_.size() == 0) return;
     Launches();
@@ -62,7 +64,7 @@ class DeviceSide {
     n["run.idle_host_ms"] = Ms(host_ns_ / devices);
     n["run.idle_launch_ms"] = Ms(launch_ns_ / devices);
     n["run.idle_sync_ms"] = Ms(sync_ns_ / devices);
-    n["run.idle_other_ms"] = Ms(other_ns_ / devices);
+    n["run.idle_other_ms"] = Ms(std::max<int64_t>(0, other_ns_ / devices - paused));
     if (!modal_.empty()) n["run.repeat_idle_ms"] = Ms(repeat_idle_ns_ / devices);
     if (wall > 0) {
       n["run.gpu_utilization"] = Ratio(busy_ns_ / devices, wall);
@@ -76,6 +78,14 @@ class DeviceSide {
   }
 
  private:
+  int64_t PausedNs() const {
+    int64_t ns = 0;
+    for (const Interval& pause : p_.data.Pauses())
+      ns += std::max<int64_t>(0, std::min(pause.end_ns, p_.timeline.last_end_ns) -
+                                     std::max(pause.start_ns, p_.timeline.first_start_ns));
+    return ns;
+  }
+
   void Host() {
     int64_t syncs = 0, in_steps = 0, sync_ns = 0, launches = 0, launch_ns = 0;
     for (uint32_t i = 0; i < h_.size(); ++i) {

@@ -12,6 +12,16 @@ bool RunData::OrderOnly() const {
   return source != clock->end() && *source == kClockOfOrder;
 }
 
+std::vector<Interval> RunData::Pauses() const {
+  std::vector<Interval> out;
+  const Json::json_pointer place("/capture/pauses");
+  if (!document.contains(place)) return out;
+  for (const Json& pause : document[place])
+    out.push_back({pause.value("start_ns", int64_t{0}), pause.value("end_ns", int64_t{0})});
+  MergeIntervals(out);
+  return out;
+}
+
 Status LoadRunData(Snapshot& snapshot, RunData& to) {
   to.strings = &snapshot.strings();
   NL_TRY(snapshot.Load(to.process, {"pid", "rank"}));

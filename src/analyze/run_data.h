@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/intervals.h"
 #include "base/json.h"
 #include "base/result.h"
 #include "ledger/snapshot.h"
@@ -41,6 +42,8 @@ struct RunData {
   std::string_view Text(StringId id) const { return strings->Text(id); }
   // Were its durations measured one by one, so that starts tell the order only?
   bool OrderOnly() const;
+  // Times in which recording paused, in order.
+  std::vector<Interval> Pauses() const;
 };
 
 // Loads the columns that passes read, of every table above.

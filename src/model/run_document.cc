@@ -204,6 +204,12 @@ void Describe(Io& io, FieldsOf<Io, ClockFacts> x) {
 }
 
 template <class Io>
+void Describe(Io& io, FieldsOf<Io, Pause> x) {
+  NL_REQUIRED(start_ns);
+  NL_REQUIRED(end_ns);
+}
+
+template <class Io>
 void Describe(Io& io, FieldsOf<Io, CaptureFacts> x) {
   NL_REQUIRED(overhead_pct);
   NL_REQUIRED(lost_records);
@@ -211,6 +217,7 @@ void Describe(Io& io, FieldsOf<Io, CaptureFacts> x) {
   NL_REQUIRED(suspect_records);
   NL_OPTIONAL(kinds);
   NL_OPTIONAL(duty_cycle);
+  NL_OPTIONAL(pauses);
 }
 
 template <class Io>

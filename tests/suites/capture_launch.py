@@ -15,6 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
+import nlcap_writer  # noqa: E402
 from nlc_reader import Capture  # noqa: E402
 
 BIN = os.environ.get("NEUROLENS_BIN", str(ROOT / "build/release/neurolens"))
@@ -284,6 +285,27 @@ def case_ctl_stops_and_starts_a_recording(place):
     result = subprocess.run([BIN, "ctl", "1", "status"], capture_output=True, text=True, timeout=LIMIT_S, check=False)
     check(result.returncode == 2 and "not being recorded" in result.stderr, f"{result.returncode} {result.stderr}")
     return None
+
+
+def case_a_pause_is_not_idleness(place):
+    """Off from 3 to 7 ms: the device's gap from 2.1 to 8.0 ms is known at both ends only."""
+    lines = ["file pid=10 monotonic_ns=1000000 realtime_ns=1700000001000000"]
+    for at in (1_000_000, 9_000_000):
+        lines.append(f"clock gpu_ns={at + 5_000_000_000} before_ns={at - 100} after_ns={at + 100} realtime_ns={at + 1_700_000_000_000_000}")
+    lines += ['device device=0 name="NVIDIA H200" sm_count=132 compute_major=9', "context context=1 device=0 null_stream=7"]
+    for number, at in ((1, 2_000_000), (2, 8_000_000)):
+        gpu = at + 5_000_000_000
+        lines.append(f'api start_ns={gpu - 10_000} end_ns={gpu - 5_000} callback_id=211 domain=2 tid=10 correlation={number} name="cudaLaunchKernel_v7000"')
+        lines.append(f'kernel start_ns={gpu} end_ns={gpu + 100_000} device=0 context=1 stream=7 correlation={number} name="gemm" grid_x=4 block_x=128')
+    lines += [f"window time_ns={at} on={on} reason={why}" for at, on, why in ((1_000_000, 1, 1), (3_000_000, 0, 2), (7_000_000, 1, 2), (9_000_000, 0, 6))]
+    path = place.folder / "paused.nlc"
+    path.write_bytes(b"".join(nlcap_writer.files_of("\n".join([*lines, "end time_ns=9000000 records=1"]))))
+    env = {**os.environ, "HOME": str(place.folder), "XDG_DATA_HOME": str(place.folder / "data")}
+    for words in (["import", str(path)], ["idle", "--json"]):
+        done = subprocess.run([BIN, *words], capture_output=True, timeout=LIMIT_S, check=False, stdin=subprocess.DEVNULL, env=env)
+        check(done.returncode == 0, done.stderr[-500:])
+    causes = {c["what"]: c["ms"] for c in json.loads(done.stdout)["causes"]}
+    check(abs(causes.get("not recorded", 0) - 4.0) < 1e-6, f"{causes}")
 
 
 def case_live_prints_lines_without_a_terminal(place):

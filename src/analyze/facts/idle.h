@@ -42,6 +42,7 @@ enum class IdleCause : uint8_t {
   kGraph,          // between the nodes of one CUDA graph
   kLaunch,         // the launch call and its latency
   kUnknownLaunch,  // the launch of the next work was not recorded
+  kNotRecorded,    // recording paused
   kQueued,         // launched long before; what it waited for was not recorded
 };
 std::string_view IdleCauseName(IdleCause cause);

@@ -27,6 +27,7 @@ std::string_view IdleCauseName(IdleCause cause) {
     case IdleCause::kGraph: return "graph dependency";
     case IdleCause::kLaunch: return "launch";
     case IdleCause::kUnknownLaunch: return "launch not recorded";
+    case IdleCause::kNotRecorded: return "not recorded";
     case IdleCause::kQueued: return "queued";
   }
   return "";
@@ -56,7 +57,14 @@ class LatencyMode {
 class Splitter {
  public:
   Splitter(const RunData& data, const TimelineFacts& t, const AccountingFacts& a, IdleFacts& out)
-      : t_(t), h_(t.host), w_(t.work), accounting_(a), out_(out), kinds_(data), sampled_(data) {}
+      : t_(t),
+        h_(t.host),
+        w_(t.work),
+        accounting_(a),
+        out_(out),
+        kinds_(data),
+        sampled_(data),
+        pauses_(data.Pauses()) {}
 
   void Run() {
     for (size_t i = 0; i < t_.threads.size(); ++i) thread_at_[static_cast<int32_t>(t_.threads[i].thread)] = i;
@@ -126,13 +134,35 @@ class Splitter {
       for (size_t i = next; i < items.size() && w_.start_ns[items[i]] == to_ns; ++i) {
         if (ends == kNone || (w_.launch[ends] == kNone && w_.launch[items[i]] != kNone)) ends = items[i];
       }
-      Split(device, from_ns, to_ns, before, ends);
+      SplitAtPauses(device, from_ns, to_ns, before, ends);
     };
     gap(t_.first_start_ns, sweep.start_ns.front());
     for (size_t i = 0; i + 1 < sweep.start_ns.size(); ++i) {
       if (sweep.mask[i] == 0) gap(sweep.start_ns[i], sweep.start_ns[i + 1]);
     }
     gap(sweep.start_ns.back(), t_.last_end_ns);
+  }
+
+  // A gap in which recording paused is as many gaps: what the device did in a pause is not known.
+  void SplitAtPauses(uint32_t device, int64_t a, int64_t b, uint32_t before, uint32_t next) {
+    auto pause = std::upper_bound(pauses_.begin(), pauses_.end(), a,
+                                  [](int64_t ns, const Interval& p) { return ns < p.end_ns; });
+    for (; pause != pauses_.end() && pause->start_ns < b; ++pause) {
+      const int64_t from_ns = std::max(a, pause->start_ns), to_ns = std::min(b, pause->end_ns);
+      if (from_ns > a) Split(device, a, from_ns, before, kNone);
+      pieces_.clear();
+      AddPiece(IdleCause::kNotRecorded, StringId::kNull, to_ns - from_ns);
+      Finish({from_ns,
+              to_ns,
+              device,
+              to_ns == b ? next : kNone,
+              {0, 0, 0, to_ns - from_ns},
+              0,
+              IdleCause::kNotRecorded,
+              StringId::kNull});
+      a = to_ns;
+    }
+    if (a < b) Split(device, a, b, before, next);
   }
 
   void Split(uint32_t device, int64_t a, int64_t b, uint32_t before, uint32_t next) {
@@ -232,7 +262,7 @@ class Splitter {
     pieces_.push_back({what, name, ns, 1});
   }
 
-  void Finish(IdleFacts::Gap& gap) {
+  void Finish(IdleFacts::Gap gap) {
     int64_t most = 0;
     for (const IdleFacts::Cause& piece : pieces_) {
       if (piece.ns > most) {
@@ -261,6 +291,7 @@ class Splitter {
   std::vector<HostSegments> segments_;  // made when first asked for
   ApiKinds kinds_;
   const SampledHost sampled_;
+  const std::vector<Interval> pauses_;  // by time
   std::unordered_map<uint64_t, IdleFacts::Cause> causes_;
   std::vector<IdleFacts::Cause> pieces_;  // of the present gap
 };

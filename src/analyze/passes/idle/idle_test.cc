@@ -39,6 +39,27 @@ void PutSample(RunBuilder& run, ThreadId thread, int64_t time_ns, const char* st
   run.data().cpu_sample.Add(row);
 }
 
+TEST(IdlePass, APauseOfTheRecordingIsNoIdlenessOfTheHost) {
+  RunBuilder run;
+  const ThreadId main = run.Thread("main");
+  PutFloor(run, main, 0);
+  // Idle from 193,500; recording pauses in [200,000, 300,000), twice in a row.
+  run.data().document["capture"]["pauses"] = {{{"start_ns", 200'000}, {"end_ns", 250'000}},
+                                              {{"start_ns", 250'000}, {"end_ns", 300'000}}};
+  const RowId launch = run.Api(main, "cudaLaunchKernel", 310'000, 1'000);
+  run.Kernel("gemm", 7, 313'000, 1'000, launch);
+  Analysis analysis = run.Finish();
+  const auto made = analysis.Need<IdleFacts>();
+  ASSERT_TRUE(made.ok()) << made.error().ToString();
+  const IdleFacts& facts = **made;
+  EXPECT_EQ(CauseNs(facts, analysis.data(), IdleCause::kNotRecorded), 100'000);
+  EXPECT_EQ(CauseNs(facts, analysis.data(), IdleCause::kNothing), 19 * 6'500 + 6'500 + 10'000);
+  const IdleFacts::Gap& gap = facts.gaps[facts.largest.front()];
+  EXPECT_EQ(gap.start_ns, 200'000);
+  EXPECT_EQ(gap.end_ns, 300'000);
+  EXPECT_EQ(gap.cause, IdleCause::kNotRecorded);
+}
+
 TEST(IdlePass, SamplesSayWhatTheHostDidWhereNoSpanWasRecorded) {
   RunBuilder run;
   const ThreadId main = run.Thread("main"), other = run.Thread("other");

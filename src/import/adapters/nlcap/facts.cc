@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/intervals.h"
 #include "base/utf8.h"
 #include "import/adapters/nlcap/capture_file.h"
 
@@ -14,6 +15,7 @@ namespace nl::adapters::nlcap {
 namespace {
 
 using capture::LossWhat;
+using capture::WindowReason;
 
 std::optional<int64_t> NumberOf(std::string_view text) {
   int64_t number = 0;
@@ -183,23 +185,60 @@ void TakeLoss(CaptureFile& c, const capture::LossRecord& loss, int64_t place) {
   if (info.severity == Severity::kDataLoss) c.lost_records += count;
 }
 
-// How long recording was on, of the time from its first to its last change.
-std::optional<double> DutyCycle(CaptureFile& c, Status& status) {
-  int64_t on_ns = 0, total_ns = 0;
-  std::map<const Stream*, std::pair<int64_t, bool>> last;
-  status = c.ForEach<capture::WindowRecord>([&](Stream& stream, const capture::WindowRecord& w, int64_t) {
-    if (stream.file.writer != capture::WriterKind::kLibrary || w.time_ns <= 0 || w.time_ns > kMostNs / 4)
-      return;
-    const auto [it, added] = last.try_emplace(&stream, w.time_ns, w.on != 0);
-    if (!added) {
-      const int64_t passed_ns = std::max<int64_t>(0, w.time_ns - it->second.first);
-      total_ns += passed_ns;
-      on_ns += it->second.second ? passed_ns : 0;
-      it->second = {w.time_ns, w.on != 0};
+// When recording was on and when it paused, over all processes.
+struct Windows {
+  std::vector<Interval> on, paused;
+
+  void Add(Interval i, bool was_on, WindowReason why_off) {
+    if (was_on) on.push_back(i);
+    // A process that closed its file is no pause.
+    if (!was_on && why_off != WindowReason::kEnd) paused.push_back(i);
+  }
+};
+
+Status ReadWindows(CaptureFile& c, Windows& to) {
+  struct Last {
+    int64_t time_ns;
+    bool on;
+    WindowReason reason;
+  };
+  std::map<const Stream*, Last> last;
+  NL_TRY(c.ForEach<capture::WindowRecord>([&](Stream& stream, const capture::WindowRecord& w, int64_t place) {
+    if (stream.file.writer != capture::WriterKind::kLibrary) return;
+    const std::optional<int64_t> time_ns = c.HostTime(stream, w.time_ns, place);
+    if (!time_ns) return;
+    const auto [it, added] = last.try_emplace(&stream, Last{*time_ns, w.on != 0, w.reason});
+    if (!added && *time_ns > it->second.time_ns)
+      to.Add({it->second.time_ns, *time_ns}, it->second.on, it->second.reason);
+    it->second = {*time_ns, w.on != 0, w.reason};
+  }));
+  MergeIntervals(to.on);
+  MergeIntervals(to.paused);
+  return {};
+}
+
+// What of `paused` no process recorded.
+std::vector<Pause> PausesOf(const Windows& windows) {
+  std::vector<Pause> out;
+  for (Interval pause : windows.paused) {
+    for (const Interval& on : windows.on) {
+      if (on.end_ns <= pause.start_ns || on.start_ns >= pause.end_ns) continue;
+      if (on.start_ns > pause.start_ns) out.push_back({pause.start_ns, on.start_ns});
+      pause.start_ns = std::min(on.end_ns, pause.end_ns);
     }
-  });
-  if (total_ns <= 0) return std::nullopt;
-  return static_cast<double>(on_ns) / static_cast<double>(total_ns);
+    if (pause.end_ns > pause.start_ns) out.push_back({pause.start_ns, pause.end_ns});
+  }
+  return out;
+}
+
+void DescribeWindows(const Windows& windows, CaptureFacts& to) {
+  int64_t on_ns = 0, paused_ns = 0;
+  for (const Interval& on : windows.on) on_ns += on.end_ns - on.start_ns;
+  std::vector<Pause> pauses = PausesOf(windows);
+  for (const Pause& pause : pauses) paused_ns += pause.end_ns - pause.start_ns;
+  if (on_ns + paused_ns > 0)
+    to.duty_cycle = static_cast<double>(on_ns) / static_cast<double>(on_ns + paused_ns);
+  if (!pauses.empty()) to.pauses = std::move(pauses);
 }
 
 void DescribeClock(CaptureFile& c) {
@@ -260,9 +299,9 @@ Status ReadRecording(CaptureFile& c) {
   }));
   SourceFacts& about = c.file.about;
   CaptureFacts capture;
-  Status status;
-  capture.duty_cycle = DutyCycle(c, status);
-  NL_TRY(std::move(status));
+  Windows windows;
+  NL_TRY(ReadWindows(c, windows));
+  DescribeWindows(windows, capture);
   capture.lost_records = c.lost_records;
   capture.suspect_records = c.causality_violations;
   const RunFacts& facts = c.file.facts;
