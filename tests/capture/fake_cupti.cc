@@ -353,6 +353,7 @@ NL_FAKE void fake_cuda_init() {
   if (Get().callback == nullptr) return;
   Get().callback(Get().user, kResource, kInitFinished, nullptr);
   if (Get().enabled[kDevice]) PutDevice();  // as the real one: only now
+  if (const int64_t ms = Option("slow_context"); ms > 0) usleep(static_cast<useconds_t>(ms * 1000));
   Get().callback(Get().user, kResource, kContextCreated, nullptr);
 }
 NL_FAKE void fake_launch(const char* kernel, uint32_t stream, int64_t duration_ns) {

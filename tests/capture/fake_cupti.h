@@ -14,6 +14,7 @@
 //   stuck          walking the records points out of the buffer
 //   refuse=KIND    that kind cannot be enabled
 //   drift=PPM      the GPU clock runs that much too fast
+//   slow_context=MS   a first context takes that long after cuInit
 //   nofilter       has no functions to leave out single calls
 // and of PM sampling (fake_pm.cc):
 //   pm_unsupported pm_denied pm_denied_late pm_busy     cannot be had: the device, the rights (asked
@@ -38,4 +39,5 @@ void fake_malloc(uint64_t bytes);
 void fake_synchronize();
 void fake_question();  // a call that is not on the list: cudaGetDevice
 void fake_context_destroy();
+int64_t fake_bursts_read();  // how often samples of counters were decoded
 }

@@ -47,7 +47,7 @@ struct Sampling {
   int64_t enabled_ns = 0, start_ns = 0, next_ns = 0, stop_ns = 0;
   int64_t decodes = 0, samples = 0;
 };
-int64_t g_decodes = 0;  // of all objects
+std::atomic<int64_t> g_decodes{0};  // of all objects
 std::atomic<int> g_calls{0};
 std::atomic<bool> g_exited{false};
 
@@ -237,6 +237,7 @@ NL_FAKE Result cuptiPmSamplingStop(pm::OfObject* p) {
   sampling.stop_ns = fake::GpuNs();
   return kSuccess;
 }
+NL_FAKE int64_t fake_bursts_read() { return g_decodes.load(); }
 NL_FAKE Result cuptiPmSamplingDecodeData(pm::DecodeData* p) {
   const Call call;
   Sampling& sampling = Call::Of(p->sampling);

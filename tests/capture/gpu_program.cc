@@ -7,6 +7,7 @@
 //   threads=N          N threads push and pop a range 100 times each
 //   busy_threads=N     N threads that push and pop until the process is gone
 //   flood=N            N pushes and pops as fast as it can
+//   bursts=N           waits until N more bursts of counters were read, a minute at most
 //   sleep=MS           fork, fork_work, exec=..., crash, kill, _exit=N, exit=N, close_stdout,
 //   destroy            the context is destroyed
 //   start stop         as neurolens.start() and stop() do
@@ -93,6 +94,7 @@ void Pop() { Core<int>(nvtx::kRangePop); }
 
 struct FakeCuda {
   decltype(&fake_cuda_init) init;
+  decltype(&fake_bursts_read) bursts_read;
   decltype(&fake_launch) launch;
   decltype(&fake_graph_launch) graph_launch;
   decltype(&fake_memcpy) memcpy;
@@ -117,6 +119,7 @@ FakeCuda& Cuda() {
       if (to == nullptr) std::exit(9);
     };
     take("fake_cuda_init", made.init);
+    take("fake_bursts_read", made.bursts_read);
     take("fake_launch", made.launch);
     take("fake_graph_launch", made.graph_launch);
     take("fake_memcpy", made.memcpy);
@@ -162,6 +165,11 @@ void Threads(int count) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+void AwaitBursts(int64_t count) {
+  const int64_t until = Cuda().bursts_read() + count;
+  for (int ms = 0; ms < 60'000 && Cuda().bursts_read() < until; ms += 5) usleep(5000);
 }
 
 void ForkAndWork() {
@@ -252,6 +260,7 @@ void DoOther(const char* self, std::string_view what, const char* value, int64_t
     usleep(static_cast<useconds_t>(number * 1000));
     return;
   }
+  if (what == "bursts") return AwaitBursts(number);
   if (what == "fork_work") return ForkAndWork();
   if (what == "exec") Exec(self, value);
   if (what == "crash") raise(SIGSEGV);

@@ -381,6 +381,11 @@ def messages(capture):
     return [capture.text(m, "text") for m in capture.of("message")]
 
 
+def missed_of_late_bursts(c):
+    """What is counted as missed where a busy machine ended a burst late: all that a burst takes, each time, and said so."""
+    return 200 * sum(m.endswith("begun anew") for m in messages(c))
+
+
 def sampled(c):
     return [r for r in c.readings(PM_SAMPLING) if r["values"][SM_ACTIVE] > 0]
 
@@ -396,7 +401,7 @@ def bursts(c, most_gap_ns=50_000):
 
 
 def test_counters_are_sampled_while_kernels_run():
-    c = record("launch=1", "sleep=300", "long=8000", "sleep=1800")
+    c = record("launch=1", "bursts=2", "long=8000", "sleep=1800")
     counters = c.of("counter_set")
     assert [s["source"] for s in counters] == [NVML, PM_SAMPLING] and counters[1]["interval_ns"] == 100_000, counters
     kernels = sorted((k for k in c.of("kernel") if k["end_ns"] - k["start_ns"] == 200_000), key=lambda k: k["start_ns"])
@@ -405,11 +410,18 @@ def test_counters_are_sampled_while_kernels_run():
     assert len(inside) > 100, len(inside)
     for r, i in inside:
         assert r["values"][SM_ACTIVE] == 100 and r["values"]["dram__bytes_read.sum"] == (2, 4)[i % 2] * 100_000, (i, r)
-    assert c.lost() == 0, c.of("loss")
+    assert c.lost() == missed_of_late_bursts(c), c.of("loss")
+
+
+def test_sampling_begins_with_the_first_work_of_a_device():
+    # The thread that samples has looked for devices before there is one.
+    c = record("launch=1", "sleep=900", fake="slow_context=300")
+    taken, begin_ns = c.readings(PM_SAMPLING), c.of("kernel")[0]["start_ns"]
+    assert taken and taken[0]["start_ns"] < begin_ns + 500_000_000, (len(taken), [r["start_ns"] - begin_ns for r in taken[:1]])
 
 
 def test_a_burst_has_no_gap_and_begins_with_a_sample_of_its_own_time():
-    c = record("launch=1", "sleep=1500")
+    c = record("launch=1", "bursts=5")
     found = bursts(c)
     assert len(found) >= 3, len(found)
     assert all(r["end_ns"] - r["start_ns"] == r["samples"] * 100_000 for b in found for r in b)
@@ -423,13 +435,13 @@ def test_reading_counters_takes_a_tenth_of_a_core():
     span_s = (c.readings(PM_SAMPLING)[-1]["end_ns"] - c.readings(PM_SAMPLING)[0]["start_ns"]) / 1e9
     # 100 us of CPU time each, and less than that for all the rest.
     assert 0.02 <= taken * 100e-6 / span_s <= 0.125, (taken, span_s)
-    assert len(bursts(c)) >= 3 and c.lost(COUNTERS_MISSED) == 0
+    assert len(bursts(c)) >= 3 and c.lost(COUNTERS_MISSED) == missed_of_late_bursts(c)
 
 
 def test_an_interval_that_is_asked_for_is_kept():
     with folder() as directory:
         Page(directory, counter_interval_us=20)
-        assert run(directory, "launch=1", "sleep=800", fake="pm_cost=50").returncode == 0
+        assert run(directory, "launch=1", "bursts=2", fake="pm_cost=50").returncode == 0
         c = captures(directory)[0]
         assert [s["interval_ns"] for s in c.of("counter_set") if s["source"] == PM_SAMPLING] == [20_000]
         assert all(r["end_ns"] - r["start_ns"] == 20_000 * r["samples"] for r in c.readings(PM_SAMPLING)) and c.readings(PM_SAMPLING)
@@ -441,15 +453,15 @@ def test_a_program_may_end_at_any_moment_of_sampling():
 
 
 def test_idle_samples_are_one_reading_with_their_number():
-    c = record("launch=1", "sleep=1000")
+    c = record("launch=1", "bursts=12")
     idle = [r for r in c.readings(PM_SAMPLING) if r["values"][SM_ACTIVE] == 0]
     assert len(idle) < 100 and sum(r["samples"] for r in idle) > 1000, (len(idle), sum(r["samples"] for r in idle))
 
 
 def test_clocks_are_read():
-    c = record("launch=1", "sleep=450")
+    c = record("launch=1", "sleep=950")
     values = [r["values"] for r in c.readings(NVML)]
-    assert 3 <= len(values) <= 8, len(values)
+    assert 3 <= len(values) <= 13, len(values)
     assert values[0] == {"sm_clock_mhz": 1755, "memory_clock_mhz": 2619, "power_w": 310.5, "temperature_c": 41, "clock_limit_reasons": 4}, values[0]
     assert all(0 < r["start_ns"] == r["end_ns"] < 2**62 for r in c.readings(NVML))
 
@@ -457,7 +469,7 @@ def test_clocks_are_read():
 def test_clocks_that_cannot_be_read_are_not_made_up():
     os.environ["FAKE_NVML"] = "poor"
     try:
-        c = record("launch=1", "sleep=250")
+        c = record("launch=1", "sleep=500")
         assert c.readings(NVML)[0]["values"]["sm_clock_mhz"] == 1755
         assert all(v != v for n, v in c.readings(NVML)[0]["values"].items() if n != "sm_clock_mhz")
         os.environ["FAKE_NVML"] = "broken"
@@ -471,21 +483,21 @@ def test_counters_that_cannot_be_had_are_said_once_and_the_rest_recorded():
     for fake, why in (("pm_unsupported", "its architecture"), ("pm_denied", "NVreg_RestrictProfilingToAdminUsers=0"),
                       ("pm_denied_late", "NVreg_RestrictProfilingToAdminUsers=0"), ("pm_busy", "cuptiPmSamplingEnable gave"),
                       ("pm_nothing", "none is known")):
-        c = record("launch=5", "sleep=100", "launch=5", fake=fake)
+        c = record("launch=5", "sleep=400", "launch=5", fake=fake)
         told = [m for m in messages(c) if "hardware counters" in m and "not sampled" not in m]
         assert len(told) == 1 and why in told[0], (fake, told)
         assert len(c.of("kernel")) == 10 and c.readings(NVML) and not c.readings(PM_SAMPLING), fake
 
 
 def test_metrics_a_chip_lacks_are_left_out_and_told():
-    c = record("launch=1", "sleep=100", fake="pm_unknown")
+    c = record("launch=1", "bursts=1", fake="pm_unknown")
     assert any("L2 hit rate (unknown to the chip)" in m for m in messages(c)), messages(c)
     values = c.readings(PM_SAMPLING)[0]["values"]
     assert len(values) == 14 and not any("hit_rate" in n for n in values), values
 
 
 def test_what_one_pass_does_not_hold_is_left_out_least_wanted_first():
-    c = record("launch=1", "sleep=100", fake="pm_fit=4")
+    c = record("launch=1", "bursts=1", fake="pm_fit=4")
     names = list(c.readings(PM_SAMPLING)[0]["values"])
     assert len(names) == 4 and names[:3] == [SM_ACTIVE, "dram__bytes_read.sum", "dram__bytes_write.sum"], names
     assert any("not sampled: tensor pipes active" in m for m in messages(c)), messages(c)
@@ -493,37 +505,37 @@ def test_what_one_pass_does_not_hold_is_left_out_least_wanted_first():
 
 def test_counters_begin_anew_after_an_overflow():
     for fake, why in (("pm_overflow=2", "buffer overflowed"), ("pm_full=2", "more samples than a burst has room for")):
-        c = record("launch=1", "sleep=500", fake=fake)
-        assert sum(why in m for m in messages(c)) == 1, messages(c)
-        assert c.lost(COUNTERS_MISSED) == 200 and len(bursts(c)) >= 3, (fake, c.of("loss"), len(bursts(c)))
+        c = record("launch=1", "bursts=6", fake=fake)
+        assert any(why in m for m in messages(c)), messages(c)
+        assert c.lost(COUNTERS_MISSED) == missed_of_late_bursts(c) and len(bursts(c)) >= 3, (fake, c.of("loss"), len(bursts(c)))
 
 
 def test_missing_samples_are_counted():
-    c = record("launch=1", "sleep=500", fake="pm_gap=50")
-    taken = sum(r["samples"] for r in c.readings(PM_SAMPLING))
-    assert 0.7 * taken * 3 / 49 <= c.lost(COUNTERS_MISSED) <= 1.3 * taken * 3 / 49, (taken, c.lost(COUNTERS_MISSED))
+    c = record("launch=1", "bursts=6", fake="pm_gap=50")
+    taken, missed = sum(r["samples"] for r in c.readings(PM_SAMPLING)), c.lost(COUNTERS_MISSED) - missed_of_late_bursts(c)
+    assert 0.7 * taken * 3 / 49 <= missed <= 1.3 * taken * 3 / 49, (taken, missed)
 
 
 def test_a_reading_that_always_fails_ends_the_counters_only():
-    c = record("launch=5", "sleep=500", "launch=5", fake="pm_broken=2")
+    c = record("launch=5", "bursts=6", "sleep=150", "launch=5", fake="pm_broken=2")
     assert 1 <= sum("cuptiPmSamplingDecodeData gave" in m for m in messages(c)) <= 4, messages(c)
     assert any(m.endswith("given up") for m in messages(c)), messages(c)
     assert c.readings(PM_SAMPLING) and len(c.of("kernel")) == 10 and len(c.readings(NVML)) >= 2
 
 
 def test_cycles_are_counted_where_time_cannot_be():
-    assert record("launch=1", "sleep=800", fake="pm_sysclk").readings(PM_SAMPLING)
+    assert record("launch=1", "bursts=1", fake="pm_sysclk").readings(PM_SAMPLING)
 
 
 def test_no_counters_while_recording_is_off():
-    c = record("launch=1", "sleep=400", "recording_off", "sleep=400", "recording_on", "sleep=600")
+    c = record("launch=1", "bursts=1", "recording_off", "sleep=700", "recording_on", "bursts=2")
     off, on = [w["time_ns"] for w in c.of("window")][1:3]
     shift = c.of("clock")[-1]["gpu_ns"] - c.of("clock")[-1]["after_ns"]
-    between = [r for r in c.readings(PM_SAMPLING) if off + 50_000_000 < r["start_ns"] - shift and r["end_ns"] - shift < on]
+    between = [r for r in c.readings(PM_SAMPLING) if off + 150_000_000 < r["start_ns"] - shift and r["end_ns"] - shift < on]
     assert not between, len(between)
     assert any(r["start_ns"] - shift > on for r in c.readings(PM_SAMPLING))
-    assert not [r for r in c.readings(NVML) if off + 50_000_000 < r["start_ns"] < on - 10_000_000]
-    assert c.lost(COUNTERS_MISSED) == 0
+    assert not [r for r in c.readings(NVML) if off + 150_000_000 < r["start_ns"] < on - 10_000_000]
+    assert c.lost(COUNTERS_MISSED) == missed_of_late_bursts(c)
 
 
 def test_counters_are_not_touched_when_not_wanted():

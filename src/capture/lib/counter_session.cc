@@ -118,9 +118,12 @@ int64_t CounterSession::Turn(int64_t now_ns) {
     by(clocks_read_ns_ + kClocksNs);
   }
   if (sampled_ != nullptr && (!on || now_ns >= sampled_->burst_end_ns())) FinishBurst();
-  if (on && sampled_ == nullptr && now_ns >= next_burst_ns_) StartBurst(now_ns);
-  if (sampled_ != nullptr) by(sampled_->burst_end_ns());
-  if (on && sampled_ == nullptr && device_count_ > 0) by(next_burst_ns_);
+  const bool may_sample = on && device_count_ > 0;
+  if (may_sample && sampled_ == nullptr && now_ns >= next_burst_ns_) StartBurst(now_ns);
+  if (sampled_ != nullptr)
+    by(sampled_->burst_end_ns());
+  else if (may_sample)
+    by(next_burst_ns_);
   return next_ns;
 }
 
