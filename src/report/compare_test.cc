@@ -151,6 +151,8 @@ TEST(CompareValue, OneUnitFitsTheLargestAndNegativeNothingIsNothing) {
   EXPECT_EQ(ShareText(123.0), ">999 %");
   EXPECT_EQ(ShareText(-123.0), "<-999 %");
   EXPECT_EQ(ShareText(-0.0001), "0.0 %");
+  EXPECT_EQ(ShareText(-2.4151), "-242 %");
+  EXPECT_EQ(ShareText(2.4151), "241.5 %");
   EXPECT_EQ(ConfidenceText(0.9989), ">99 %");
 }
 

@@ -63,6 +63,7 @@ std::string ShareText(std::optional<double> share) {
   if (*share > kShownShare) return ">999 %";
   if (*share < -kShownShare) return "<-999 %";
   const std::string text = fmt::format("{:.1f} %", 100 * *share);
+  if (text.size() > std::string_view("<-999 %").size()) return fmt::format("{:.0f} %", 100 * *share);
   return text == "-0.0 %" ? "0.0 %" : text;
 }
 

@@ -100,6 +100,53 @@ TEST(AlignElements, LongSequencesCostLittleMoreThanTheWholeTable) {
   }
 }
 
+// Wide enough that a band is filled first, and that it does not always hold the best path.
+TEST(AlignElements, ABandCostsNoMoreThanTheWholeTable) {
+  SeededRandom random(14);
+  for (int round = 0; round < 60; ++round) {
+    const uint32_t names = 2 + random.Below(60);
+    const std::vector<Element> a = Random(random, 1 + random.Below(500), names);
+    std::vector<Element> b = a;
+    const uint32_t edits = random.Below(3) == 0 ? 200 : random.Below(12);
+    for (uint32_t i = 0; i < edits && !b.empty(); ++i) {
+      const auto at = b.begin() + random.Below(static_cast<uint32_t>(b.size()));
+      if (random.Below(2) == 0) {
+        b.erase(at, std::min(b.end(), at + 1 + random.Below(40)));
+      } else {
+        const std::vector<Element> more = Random(random, 1 + random.Below(40), names);
+        b.insert(at, more.begin(), more.end());
+      }
+    }
+    const std::vector<Match> matches = AlignElements(a, b);
+    ExpectWhole(matches, a.size(), b.size());
+    EXPECT_EQ(PriceOf(matches, a, b), LeastPrice(a, b)) << "round " << round;
+  }
+}
+
+// Another batch size changes every call and leaves the sequence as it is.
+TEST(AlignElements, WhatChangedEverywhereIsCutAtWhatIsTheSameChanged) {
+  SeededRandom random(15);
+  std::vector<Element> a, b;
+  for (uint64_t i = 0; i < 30'000; ++i) {
+    const uint64_t thing = 1 + i % 50 + (i % 1000 == 0 ? 1000 + i : 0);
+    a.push_back({2 * thing, thing, 0, 0});
+    if (random.Below(100) == 0) b.push_back(Plain(1'000'000 + random.Below(5)));
+    b.push_back({2 * thing + 1, thing, 0, 0});
+  }
+  uint32_t paired = 0;
+  const std::vector<Match> matches = AlignElements(a, b);
+  ExpectWhole(matches, a.size(), b.size());
+  for (const Match& m : matches)
+    paired += m.a != kNone && m.b != kNone && a[m.a].loose == b[m.b].loose ? 1 : 0;
+  EXPECT_EQ(paired, a.size());
+}
+
+TEST(AlignElements, OneAgainstVeryMany) {
+  const std::vector<Element> a(300'000, Plain(1)), b{Plain(2), Plain(3)};
+  EXPECT_EQ(AlignElements(a, b).size(), a.size() + b.size());
+  EXPECT_EQ(AlignElements(b, a).size(), a.size() + b.size());
+}
+
 TEST(AlignElements, AnInsertionNeverUnalignsWhatFollows) {
   SeededRandom random(13);
   for (const uint32_t length : {10u, 500u, 20'000u}) {

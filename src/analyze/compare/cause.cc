@@ -2,6 +2,7 @@
 #include "analyze/compare/cause.h"
 
 #include <algorithm>
+#include <set>
 
 namespace nl {
 
@@ -111,10 +112,7 @@ class Content {
     if (downcast_ns_ + uncast_ns_ >= 0.3 * all_ns_ && downcast_ns_ > 0)
       return {C::kDtypeChanged, "fp32 to 16 bits"};
     if (retyped_ns_ >= 0.5 * all_ns_ && retyped_ > 0) return {C::kDtypeChanged, ""};
-    // Fused on one side, written out on the other, however much copying comes with it.
-    const bool written_out = (attention_a_ > 0) != (attention_b_ > 0) && attention_parts_ > 0;
-    if (written_out || (attention_ns_ >= 0.2 * all_ns_ && attention_a_ + attention_b_ > 0))
-      return {C::kAttentionImplChanged, ""};
+    if (AttentionChanged()) return {C::kAttentionImplChanged, ""};
     if (const ClusterCause host = HostCause(); host.cause != C::kNoise) return host;
     return KernelCause(layers_changed);
   }
@@ -145,9 +143,9 @@ class Content {
     if (alone && a != nullptr && fa.cast_to_fp32) uncast_ns_ += ns;
     if (!retyped) {
       const bool swapped = (change & kKernelChanged) != 0;
-      if (f.attention && (alone || swapped)) (a == nullptr ? attention_b_ : attention_a_) += 1;
       if ((alone || swapped) && (f.attention || f.attention_part)) attention_ns_ += ns;
-      attention_parts_ += (alone || swapped) && f.attention_part;
+      if (a != nullptr && (alone || swapped)) only_a_.Add(*a, fa);
+      if (b != nullptr && (alone || swapped)) only_b_.Add(*b, fb);
     }
     if (any.kind == CallKind::kCopy && alone) {
       (a == nullptr ? copies_in_ : copies_out_) += 1;
@@ -171,6 +169,15 @@ class Content {
     if (work && alone) alone_ns_ += ns;
     if ((change & kOpChanged) != 0) rewritten_ += 1;
     if ((change & kKernelChanged) != 0 && !alone) replaced_ns_ += ns;
+  }
+
+  // Fused on one side and written out on the other, however much copying comes with it; or other kernels. One
+  // that is only gone, or moved, is no other way to compute it.
+  bool AttentionChanged() const {
+    const bool fused_a = !only_a_.attention.empty(), fused_b = !only_b_.attention.empty();
+    if (fused_a != fused_b) return (fused_a ? only_b_ : only_a_).attention_parts > 0;
+    return attention_ns_ >= 0.2 * all_ns_ && !Holds(only_a_.attention, only_b_.attention) &&
+           !Holds(only_b_.attention, only_a_.attention);
   }
 
   // Time that the change concerns. A pair that only got other types or kernels keeps its host time.
@@ -215,7 +222,9 @@ class Content {
       return {C::kKernelReplaced, ""};
     }
     if (replaced_ns_ > alone_ns_) return {C::kKernelReplaced, ""};
-    if (layers_changed && (gone_ == 0 || added_ == 0)) return {C::kWorkChanged, ""};
+    // Of the same kernels more or fewer, where there are more or fewer of a model's parts.
+    const bool same = Holds(only_a_.kernels, only_b_.kernels) || Holds(only_b_.kernels, only_a_.kernels);
+    if (layers_changed && same) return {C::kWorkChanged, ""};
     if (added_ > 0 && gone_ > 0 && kernels_a_ != kernels_b_)
       return {kernels_b_ < kernels_a_ ? C::kFusionGained : C::kFusionLost, ""};
     if (added_ > 0 && gone_ > 0) return {C::kKernelReplaced, ""};
@@ -224,16 +233,30 @@ class Content {
     return {copies ? C::kLayoutCopyRemoved : C::kKernelsRemoved, ""};
   }
 
+  // What one side has and the other has not, or has otherwise.
+  struct Only {
+    std::set<uint64_t> kernels, attention;
+    int64_t attention_parts = 0;
+
+    void Add(const CallType& type, const CallFacts& facts) {
+      if (type.kind == CallKind::kKernel) kernels.insert(type.kernel_hash);
+      if (facts.attention) attention.insert(type.kernel_hash);
+      attention_parts += facts.attention_part;
+    }
+  };
+  static bool Holds(const std::set<uint64_t>& all, const std::set<uint64_t>& some) {
+    return std::includes(all.begin(), all.end(), some.begin(), some.end());
+  }
+
   const Trail &a_, &b_;
+  Only only_a_, only_b_;
   bool graphs_in_a_ = false, graphs_in_b_ = false;
-  int64_t attention_parts_ = 0;
   double all_ns_ = 0, upcast_ns_ = 0, cast_ns_ = 0, downcast_ns_ = 0, uncast_ns_ = 0, replaced_ns_ = 0,
          retyped_ns_ = 0, attention_ns_ = 0, copy_ns_ = 0, sync_ns_ = 0, alloc_ns_ = 0, copies_alone_ns_ = 0,
          alone_ns_ = 0, copy_most_ns_ = -1;
   int64_t graph_a_ = 0, graph_b_ = 0, kernels_a_ = 0, kernels_b_ = 0, gone_ = 0, added_ = 0, upcasts_ = 0,
-          retyped_ = 0, attention_a_ = 0, attention_b_ = 0, copies_in_ = 0, copies_out_ = 0,
-          small_copies_ = 0, syncs_in_ = 0, syncs_out_ = 0, allocs_in_ = 0, allocs_out_ = 0, rewritten_ = 0,
-          bytes_ = 0;
+          retyped_ = 0, copies_in_ = 0, copies_out_ = 0, small_copies_ = 0, syncs_in_ = 0, syncs_out_ = 0,
+          allocs_in_ = 0, allocs_out_ = 0, rewritten_ = 0, bytes_ = 0;
   std::string copy_;
 };
 

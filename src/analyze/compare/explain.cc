@@ -55,11 +55,11 @@ std::string Sentence(const Contribution& c, const Trail& a, const Trail& b, cons
       return fmt::format("{}{} runs {} instead of {}: {}", Named(c.op), place, Named(c.kernel_b),
                          Named(c.kernel_a), device);
     case Cause::kKernelsAdded:
-      return fmt::format("{} added{}, most in {}: {}", Counts(c, "calls"), place,
-                         Named(c.op.empty() ? c.kernel_b : c.op), delta);
+      return fmt::format("{} {}{}, most in {}: {}", Counts(c, "calls"), c.count_a == 0 ? "added" : "now",
+                         place, Named(c.op.empty() ? c.kernel_b : c.op), delta);
     case Cause::kKernelsRemoved:
-      return fmt::format("{} gone{}, most in {}: {}", Counts(c, "calls"), place,
-                         Named(c.op.empty() ? c.kernel_a : c.op), delta);
+      return fmt::format("{} {}{}, most in {}: {}", Counts(c, "calls"), c.count_b == 0 ? "gone" : "left",
+                         place, Named(c.op.empty() ? c.kernel_a : c.op), delta);
     case Cause::kShapeChanged:
       return fmt::format("{}{} works on other shapes, {} -> {}: {}", Named(c.op), place, c.shapes_a,
                          c.shapes_b, device);
@@ -118,7 +118,10 @@ std::string Sentence(const Contribution& c, const Trail& a, const Trail& b, cons
       return fmt::format("the work changed ({}): {}",
                          comparable.work_text.empty() ? Counts(c, "calls") : comparable.work_text, delta);
     case Cause::kNoise: {
-      std::string out = fmt::format("unchanged work takes {} -> {}", HumanMs(c.a_ms), HumanMs(c.b_ms));
+      // A change may be given more of the idle time than was there.
+      std::string out = c.a_ms < 0 || c.b_ms < 0
+                            ? fmt::format("unchanged work and what the changes leave unexplained: {}", delta)
+                            : fmt::format("unchanged work takes {} -> {}", HumanMs(c.a_ms), HumanMs(c.b_ms));
       if (drift != 1)
         out += fmt::format("; its operators ran {:.1f} % {} on the host", std::abs(drift - 1) * 100,
                            drift > 1 ? "slower" : "faster");

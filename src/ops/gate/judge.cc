@@ -45,8 +45,9 @@ std::string Percent(double share) { return std::isnan(share) ? "?" : fmt::format
 std::string MoreRunsText(const Judged& j) {
   const int64_t n = *j.decision.more_runs_needed;
   const char* plural = n == 1 ? "" : "s";
-  return std::isnan(j.ci_low) ? fmt::format("at least {} more run{} on each side are needed", n, plural)
-                              : fmt::format("about {} more run{} on each side would settle it", n, plural);
+  return std::isnan(j.ci_low)
+             ? fmt::format("at least {} more run{} on each side {} needed", n, plural, n == 1 ? "is" : "are")
+             : fmt::format("about {} more run{} on each side would settle it", n, plural);
 }
 
 std::string Sentence(const Judged& j, const Limits& limits) {
