@@ -23,13 +23,24 @@ Result<std::string> ImportedRunId(OpContext& context, const std::string& path) {
   return TextAt(runs[0], "run_id");
 }
 
+Result<std::string> RunId(OpContext& context, const std::string& ref) {
+  NL_ASSIGN(const auto store, OpenStore(context, Store::Mode::kReadOnly));
+  NL_ASSIGN(const CatalogRun run, store->catalog().Resolve(ref));
+  return run.run_id;
+}
+
 }  // namespace
 
 Result<std::string> RunOrFileId(OpContext& context, const std::string& target) {
   if (target == "-" || PathExists(target)) return ImportedRunId(context, target);
-  NL_ASSIGN(const auto store, OpenStore(context, Store::Mode::kReadOnly));
-  NL_ASSIGN(const CatalogRun run, store->catalog().Resolve(target));
-  return run.run_id;
+  // No run is named like a path.
+  if (target.find('/') != std::string::npos) return NotFound("there is no such file").At(target);
+  Result<std::string> found = RunId(context, target);
+  if (!found && found.error().code == ErrorCode::kNotFound) {
+    std::string& message = found.error().message;
+    message = fmt::format("there is no file '{}', and {}", target, message);
+  }
+  return found;
 }
 
 Result<OpenAnalysis> OpenRunOrFile(OpContext& context, AnalysisParams params) {

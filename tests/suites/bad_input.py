@@ -163,6 +163,12 @@ def missing_file(place):
 
 
 @case
+def missing_file_to_compare(place):
+    place.expect_error(place.run("compare", "./absent.json", "./other.json"), 2, "absent.json", "no such file")
+    place.expect_error(place.run("compare", "absent.json", "other.json"), 2, "there is no file 'absent.json'", "there is no store")
+
+
+@case
 def truncated_gzip_at_every_byte(place):
     whole = gzip.compress(SMALL.encode() * 1, mtime=0)
 
