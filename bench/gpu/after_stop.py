@@ -12,7 +12,6 @@ import argparse
 import ctypes
 import json
 import os
-import random
 import statistics
 import subprocess
 import sys
@@ -22,6 +21,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+sys.path.insert(0, str(HERE))
+from overhead import spread  # noqa: E402
+
 LAUNCHES, LOOPS = 5_000, 20
 KINDS = ("nothing", "stopped", "finalized")
 
@@ -29,7 +31,6 @@ KINDS = ("nothing", "stopped", "finalized")
 def worker(kind, library):
     import torch
 
-    sys.path.insert(0, str(HERE))
     x = torch.zeros(32, device="cuda")
 
     def loop():
@@ -64,12 +65,6 @@ def worker(kind, library):
     print(json.dumps({"before": before, "recorded": recorded, "after": median()}), flush=True)
 
 
-def spread(values):
-    draw = random.Random(2)
-    medians = sorted(statistics.median(draw.choices(values, k=len(values))) for _ in range(400))
-    return (medians[389] - medians[10]) / 2
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--processes", type=int, default=12, help="of each kind")
@@ -93,8 +88,8 @@ def main():
     for kind, rows in found.items():
         if not rows:
             continue
-        after = [(r["after"] / r["before"] - 1) * 100 for r in rows]
-        line = f"{kind:<10}{len(rows):>3} processes  after {statistics.median(after):+.2f} +- {spread(after):.2f}"
+        after = [r["after"] / r["before"] for r in rows]
+        line = f"{kind:<10}{len(rows):>3} processes  after {(statistics.median(after) - 1) * 100:+.2f} +- {spread(after):.2f}"
         if rows[0]["recorded"]:
             line += f"  while recorded {statistics.median((r['recorded'] / r['before'] - 1) * 100 for r in rows):+.1f}"
         print(line)

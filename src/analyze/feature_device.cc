@@ -17,28 +17,6 @@ int64_t Median(std::vector<int64_t>& v) {
   return *middle;
 }
 
-int64_t Length(const std::vector<Interval>& merged) {
-  int64_t sum = 0;
-  for (const Interval& i : merged) sum += i.end_ns - i.start_ns;
-  return sum;
-}
-
-// Time in `a` that is not in `b`; both merged.
-int64_t Outside(const std::vector<Interval>& a, const std::vector<Interval>& b) {
-  int64_t sum = 0;
-  size_t j = 0;
-  for (const Interval& i : a) {
-    int64_t at = i.start_ns;
-    while (j < b.size() && b[j].end_ns <= at) ++j;
-    for (size_t k = j; k < b.size() && b[k].start_ns < i.end_ns; ++k) {
-      sum += std::max<int64_t>(0, b[k].start_ns - at);
-      at = std::max(at, b[k].end_ns);
-    }
-    sum += std::max<int64_t>(0, i.end_ns - at);
-  }
-  return sum;
-}
-
 class DeviceSide {
  public:
   DeviceSide(const Program& p, const IdleFacts& idle, Features& out)
@@ -79,11 +57,9 @@ class DeviceSide {
 
  private:
   int64_t PausedNs() const {
-    int64_t ns = 0;
-    for (const Interval& pause : p_.data.Pauses())
-      ns += std::max<int64_t>(0, std::min(pause.end_ns, p_.timeline.last_end_ns) -
-                                     std::max(pause.start_ns, p_.timeline.first_start_ns));
-    return ns;
+    const std::vector<Interval> pauses = p_.data.Pauses();
+    const Interval run{p_.timeline.first_start_ns, p_.timeline.last_end_ns};
+    return LengthNs(pauses) - LengthNs(Outside(pauses, {run}));
   }
 
   void Host() {
@@ -202,15 +178,15 @@ class DeviceSide {
     }
     for (Lane& lane : lanes) {
       for (auto* list : {&lane.compute, &lane.communication, &lane.copies}) MergeIntervals(*list);
-      communication_ns_ += Length(lane.communication);
-      communication_exposed_ns_ += Outside(lane.communication, lane.compute);
+      communication_ns_ += LengthNs(lane.communication);
+      communication_exposed_ns_ += LengthNs(Outside(lane.communication, lane.compute));
       std::vector<Interval> all = std::move(lane.compute);
       all.insert(all.end(), lane.communication.begin(), lane.communication.end());
       MergeIntervals(all);
-      copies_exposed_ns_ += Outside(lane.copies, all);
+      copies_exposed_ns_ += LengthNs(Outside(lane.copies, all));
       all.insert(all.end(), lane.copies.begin(), lane.copies.end());
       MergeIntervals(all);
-      busy_ns_ += Length(all);
+      busy_ns_ += LengthNs(all);
     }
   }
 

@@ -11,6 +11,7 @@ namespace nl {
 
 struct Interval {
   int64_t start_ns = 0, end_ns = 0;
+  bool operator==(const Interval&) const = default;
 };
 
 // Sorts by start and merges what touches or overlaps, in place.
@@ -28,12 +29,33 @@ inline void MergeIntervals(std::vector<Interval>& v) {
   v.resize(kept);
 }
 
+// The length of intervals that do not overlap.
+inline int64_t LengthNs(const std::vector<Interval>& merged) {
+  int64_t sum = 0;
+  for (const Interval& i : merged) sum += i.end_ns - i.start_ns;
+  return sum;
+}
+
 // Time covered by at least one interval.
 inline int64_t UnionNs(std::vector<Interval> v) {
   MergeIntervals(v);
-  int64_t sum = 0;
-  for (const Interval& i : v) sum += i.end_ns - i.start_ns;
-  return sum;
+  return LengthNs(v);
+}
+
+// What of `a` is not in `b`; both merged, and so is the answer.
+inline std::vector<Interval> Outside(const std::vector<Interval>& a, const std::vector<Interval>& b) {
+  std::vector<Interval> out;
+  size_t j = 0;
+  for (const Interval& i : a) {
+    int64_t at = i.start_ns;
+    while (j < b.size() && b[j].end_ns <= at) ++j;
+    for (size_t k = j; k < b.size() && b[k].start_ns < i.end_ns; ++k) {
+      if (b[k].start_ns > at) out.push_back({at, b[k].start_ns});
+      at = std::max(at, b[k].end_ns);
+    }
+    if (i.end_ns > at) out.push_back({at, i.end_ns});
+  }
+  return out;
 }
 
 }  // namespace nl

@@ -43,5 +43,34 @@ TEST(UnionNs, AgreesWithCountingEveryNanosecond) {
   }
 }
 
+TEST(Outside, AgreesWithCountingEveryNanosecond) {
+  std::mt19937 random(6);
+  for (int round = 0; round < 500; ++round) {
+    std::vector<Interval> a, b;
+    std::set<int64_t> expected;
+    for (std::vector<Interval>* list : {&a, &b}) {
+      for (size_t i = random() % 8; i > 0; --i) {
+        const int64_t start = random() % 60, end = start + 1 + random() % 15;
+        list->push_back({start, end});
+        for (int64_t t = start; t < end; ++t) {
+          if (list == &a)
+            expected.insert(t);
+          else
+            expected.erase(t);
+        }
+      }
+      MergeIntervals(*list);
+    }
+    const std::vector<Interval> out = Outside(a, b);
+    std::set<int64_t> found;
+    for (const Interval& i : out) {
+      ASSERT_LT(i.start_ns, i.end_ns);
+      for (int64_t t = i.start_ns; t < i.end_ns; ++t) ASSERT_TRUE(found.insert(t).second);
+    }
+    ASSERT_EQ(found, expected);
+    ASSERT_EQ(LengthNs(out), static_cast<int64_t>(expected.size()));
+  }
+}
+
 }  // namespace
 }  // namespace nl

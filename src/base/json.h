@@ -28,6 +28,6 @@ Result<Json> ParseJson(std::string_view text);
 std::string DumpJson(const Json& json, int indent = -1);
 
 // What is not known is null; so is a text that says nothing.
-inline Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
+inline Json TextOrNull(std::string_view text) { return text.empty() ? Json() : Json(text); }
 
 }  // namespace nl

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/report_program.h"
-#include "import/file_name.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -9,6 +8,7 @@
 
 #include "base/run_program.h"
 #include "base/utf8.h"
+#include "import/file_name.h"
 
 namespace nl {
 

@@ -204,7 +204,7 @@ void Describe(Io& io, FieldsOf<Io, ClockFacts> x) {
 }
 
 template <class Io>
-void Describe(Io& io, FieldsOf<Io, Pause> x) {
+void Describe(Io& io, FieldsOf<Io, Interval> x) {
   NL_REQUIRED(start_ns);
   NL_REQUIRED(end_ns);
 }

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/intervals.h"
 #include "base/json.h"
 #include "base/result.h"
 
@@ -182,18 +183,12 @@ struct ClockFacts {
   bool operator==(const ClockFacts&) const = default;
 };
 
-// A time in which nothing was recorded, on the time line of the tables.
-struct Pause {
-  int64_t start_ns = 0, end_ns = 0;
-  bool operator==(const Pause&) const = default;
-};
-
 struct CaptureFacts {
   std::optional<double> overhead_pct;
   std::optional<int64_t> lost_records, dropped_bytes, suspect_records;
   std::optional<std::vector<std::string>> kinds;
   std::optional<double> duty_cycle;
-  std::optional<std::vector<Pause>> pauses;
+  std::optional<std::vector<Interval>> pauses;  // nothing was recorded, on the time line of the tables
   bool operator==(const CaptureFacts&) const = default;
 };
 

@@ -11,7 +11,6 @@ namespace {
 
 Json MsOrNull(const std::optional<int64_t>& ns) { return ns ? Json(Ms(*ns)) : Json(); }
 Json Number(int32_t value) { return IsNull(value) ? Json() : Json(value); }
-Json Text(std::string_view text) { return text.empty() ? Json() : Json(text); }
 
 Json NameOf(const RanksFacts& facts, uint32_t member) {
   const RanksFacts::Member& m = facts.members[member];
@@ -51,7 +50,9 @@ Json MemberJson(const RanksFacts& facts, const RanksFacts::Member& m, const Json
 }
 
 Json GroupJson(const RanksFacts& facts, const RanksFacts::Group& g) {
-  Json out{{"group", Text(g.name)}, {"description", Text(g.description)}, {"ranks", Text(g.ranks)}};
+  Json out{{"group", TextOrNull(g.name)},
+           {"description", TextOrNull(g.description)},
+           {"ranks", TextOrNull(g.ranks)}};
   out["size"] = g.size ? Json(*g.size) : Json();
   out["matched_by"] = g.by_sequence ? "sequence" : "order";
   out["collectives"] = g.collectives;
@@ -72,7 +73,7 @@ Json GroupJson(const RanksFacts& facts, const RanksFacts::Group& g) {
 
 Json CollectiveJson(const RanksFacts& facts, const RanksFacts::Collective& c, int64_t origin_ns,
                     const RunData& data) {
-  Json out{{"group", Text(facts.groups[c.group].name)}, {"sequence", c.sequence}};
+  Json out{{"group", TextOrNull(facts.groups[c.group].name)}, {"sequence", c.sequence}};
   out["name"] = IsNull(c.name) ? Json() : Json(data.Text(c.name));
   out["dtype"] = IsNull(c.dtype) ? Json() : Json(data.Text(c.dtype));
   out["in_elements"] = IsNull(c.in_elements) ? Json() : Json(c.in_elements);
@@ -99,7 +100,7 @@ Json ToJson(const RanksFacts& facts, const TimelineFacts& timeline, const RunDat
   Json out;
   out["members_are"] = facts.by_rank ? "ranks" : "devices";
   out["times_of"] = facts.host_times ? "host calls" : "device kernels";
-  out["not_assessed"] = Text(facts.not_assessed);
+  out["not_assessed"] = TextOrNull(facts.not_assessed);
   out["waited_ms"] = Ms(facts.waited_ns);
   out["transfer_ms"] = Ms(facts.transfer_ns);
   out["collectives_total"] = facts.collectives.size();

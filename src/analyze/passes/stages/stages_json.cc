@@ -8,7 +8,6 @@ namespace nl {
 namespace {
 
 Json OrNull(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
-Json OrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
 Json MsOrNull(const std::optional<double>& ns) { return ns ? Json(*ns / 1e6) : Json(); }
 
 Json InstancesJson(const StagesFacts::Stage& s, int64_t origin_ns) {
@@ -24,7 +23,7 @@ Json InstancesJson(const StagesFacts::Stage& s, int64_t origin_ns) {
 }
 
 Json StageJson(const StagesFacts::Stage& s, const StagesFacts& facts, int64_t origin_ns) {
-  Json out{{"name", s.name}, {"parent", OrNull(s.parent)}, {"inferred", s.inferred}};
+  Json out{{"name", s.name}, {"parent", TextOrNull(s.parent)}, {"inferred", s.inferred}};
   out["count"] = s.instances.size();
   out["total_ms"] = static_cast<double>(s.total_ns) / 1e6;
   out["p50_ms"] = s.p50_ns / 1e6;
@@ -32,15 +31,15 @@ Json StageJson(const StagesFacts::Stage& s, const StagesFacts& facts, int64_t or
   out["p99_ms"] = s.p99_ns / 1e6;
   out["tokens"] = OrNull(s.tokens);
   out["tokens_per_s"] = OrNull(s.tokens_per_s);
-  out["tokens_reason"] = OrNull(s.tokens_reason);
+  out["tokens_reason"] = TextOrNull(s.tokens_reason);
   out["forwards"] = s.forwards;
   out["kernels"] = s.kernels;
   out["launch_share"] = OrNull(s.launch_share);
   out["idle_share"] = OrNull(s.idle_share);
   out["mfu"] = OrNull(s.mfu);
-  out["mfu_reason"] = OrNull(s.mfu_reason);
+  out["mfu_reason"] = TextOrNull(s.mfu_reason);
   out["mbu"] = OrNull(s.mbu);
-  out["mbu_reason"] = OrNull(s.mbu_reason);
+  out["mbu_reason"] = TextOrNull(s.mbu_reason);
   out["flops"] = OrNull(s.flops);
   const bool bytes = s.weight_bytes && s.kv_bytes;
   out["bytes"] = bytes ? Json(*s.weight_bytes + *s.kv_bytes) : Json();
@@ -49,8 +48,8 @@ Json StageJson(const StagesFacts::Stage& s, const StagesFacts& facts, int64_t or
   out["device_s"] = s.device_s;
   out["peak"] = {{"tflops", OrNull(facts.peak_tflops)},
                  {"gbps", facts.peaks ? OrNull(facts.peaks->dram_gbps) : Json()},
-                 {"dtype", OrNull(facts.model.dtype)},
-                 {"source", facts.peaks ? OrNull(facts.peaks->source) : OrNull(facts.peaks_reason)}};
+                 {"dtype", TextOrNull(facts.model.dtype)},
+                 {"source", facts.peaks ? TextOrNull(facts.peaks->source) : TextOrNull(facts.peaks_reason)}};
   out["instances"] = InstancesJson(s, origin_ns);
   return out;
 }
@@ -62,15 +61,15 @@ Json ToJson(const StagesFacts& facts, const RunData&) {
   for (const StagesFacts::Stage& s : facts.stages) {
     if (!s.instances.empty()) origin_ns = std::min(origin_ns, s.instances.front().start_ns);
   }
-  Json out{{"source", OrNull(facts.source)}, {"reason", OrNull(facts.reason)}};
+  Json out{{"source", TextOrNull(facts.source)}, {"reason", TextOrNull(facts.reason)}};
   out["stages"] = Json::array();
   for (const StagesFacts::Stage& s : facts.stages) out["stages"].push_back(StageJson(s, facts, origin_ns));
   out["ttft_ms"] = MsOrNull(facts.ttft_ns);
-  out["ttft_reason"] = OrNull(facts.ttft_reason);
+  out["ttft_reason"] = TextOrNull(facts.ttft_reason);
   out["tpot_ms"] = MsOrNull(facts.tpot_ns);
   out["tpot_p95_ms"] = MsOrNull(facts.tpot_p95_ns);
   out["tpot_p99_ms"] = MsOrNull(facts.tpot_p99_ns);
-  out["tpot_reason"] = OrNull(facts.tpot_reason);
+  out["tpot_reason"] = TextOrNull(facts.tpot_reason);
   out["model"] = ToJson(facts.model);
   out["device"] = facts.peaks ? Json(facts.peaks->device) : Json();
   return out;

@@ -217,27 +217,11 @@ Status ReadWindows(CaptureFile& c, Windows& to) {
   return {};
 }
 
-// What of `paused` no process recorded.
-std::vector<Pause> PausesOf(const Windows& windows) {
-  std::vector<Pause> out;
-  for (Interval pause : windows.paused) {
-    for (const Interval& on : windows.on) {
-      if (on.end_ns <= pause.start_ns || on.start_ns >= pause.end_ns) continue;
-      if (on.start_ns > pause.start_ns) out.push_back({pause.start_ns, on.start_ns});
-      pause.start_ns = std::min(on.end_ns, pause.end_ns);
-    }
-    if (pause.end_ns > pause.start_ns) out.push_back({pause.start_ns, pause.end_ns});
-  }
-  return out;
-}
-
 void DescribeWindows(const Windows& windows, CaptureFacts& to) {
-  int64_t on_ns = 0, paused_ns = 0;
-  for (const Interval& on : windows.on) on_ns += on.end_ns - on.start_ns;
-  std::vector<Pause> pauses = PausesOf(windows);
-  for (const Pause& pause : pauses) paused_ns += pause.end_ns - pause.start_ns;
-  if (on_ns + paused_ns > 0)
-    to.duty_cycle = static_cast<double>(on_ns) / static_cast<double>(on_ns + paused_ns);
+  std::vector<Interval> pauses = Outside(windows.paused, windows.on);
+  const auto on_ns = static_cast<double>(LengthNs(windows.on));
+  const auto all_ns = on_ns + static_cast<double>(LengthNs(pauses));
+  if (all_ns > 0) to.duty_cycle = on_ns / all_ns;
   if (!pauses.empty()) to.pauses = std::move(pauses);
 }
 
