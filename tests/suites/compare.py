@@ -83,6 +83,10 @@ def check_sums(reply):
         effects = c["count_effect_ms"] + c["speed_effect_ms"] + c["idle_effect_ms"]
         must(abs(effects - c["delta_ms"]) < 1e-6, f"{c['cause']}: effects sum to {effects} of {c['delta_ms']}")
         must(abs(c["b_ms"] - c["a_ms"] - c["delta_ms"]) < 1e-6, f"{c['cause']}: {c['a_ms']} to {c['b_ms']} is not {c['delta_ms']}")
+        must(c["cause"] != "noise" or not c["significant"], "unchanged work is called a change")
+        against = {"host_slower": c["delta_ms"] < 0, "host_faster": c["delta_ms"] > 0}
+        must(not against.get(c["cause"], False), f"{c['cause']} of {c['delta_ms']} ms")
+        must(" -> -" not in c["text"], c["text"])
     must([c["rank"] for c in reply["contributions"]] == list(range(1, len(reply["contributions"]) + 1)), "ranks")
 
 

@@ -418,8 +418,11 @@ class Attributor {
     t.b.Add(f.b);
     t.count_a += f.count_a;
     t.count_b += f.count_b;
-    t.significant = t.significant || f.significant;
-    for (const auto& [stage, ms] : f.stages) t.stages[stage] += ms;
+    // Unchanged work has no place, and is never sure.
+    if (to != noise_) {
+      t.significant = t.significant || f.significant;
+      for (const auto& [stage, ms] : f.stages) t.stages[stage] += ms;
+    }
     const auto join = [](const std::vector<uint32_t>& from_list, std::vector<uint32_t>& to_list) {
       to_list.insert(to_list.end(), from_list.begin(), from_list.end());
     };
@@ -462,9 +465,15 @@ class Attributor {
     for (size_t k = 0; k < at.size(); ++k) {
       if (!ms[k]) continue;
       Bucket &bucket = buckets_[at[k]], &noise = buckets_[noise_];
-      // A slow place of the host is told by chance too: never by more than what was measured there.
+      // A slow place of the host is told by chance too: never by more than what was measured there, and not
+      // at all where the wall goes the other way.
       const double measured = Delta(bucket);
       const bool host = bucket.made.empty() && bucket.timed.empty();
+      if (host && *ms[k] * measured < 0) {
+        merged_[at[k]] = noise_;
+        Merge(at[k], noise_);
+        continue;
+      }
       const double price = host ? std::clamp(*ms[k], -std::abs(measured), std::abs(measured)) : *ms[k];
       const double more = price - measured;
       if (IsHidden(bucket, *ms[k])) {

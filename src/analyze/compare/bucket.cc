@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analyze/compare/attribute.h"
+#include "analyze/compare/cause.h"
 
 namespace nl::compare {
 
@@ -157,6 +158,24 @@ class Maker {
       if (out.kernel_a.empty()) out.kernel_a = part.kernel_a;
       if (out.kernel_b.empty()) out.kernel_b = part.kernel_b;
     }
+    if (out.cause == Cause::kAttentionImplChanged) NameAttention(parts, out);
+  }
+
+  // What computes it, not the copies around it, however long they take.
+  void NameAttention(const std::vector<const Bucket::Part*>& parts, Contribution& out) const {
+    const auto is_attention = [](const Trail& trail, uint32_t call) {
+      if (call == kNone) return false;
+      const CallFacts facts = FactsOf(trail, call);
+      return facts.attention || facts.attention_part;
+    };
+    const auto in_a =
+        std::find_if(parts.begin(), parts.end(), [&](const auto* p) { return is_attention(a_, p->a); });
+    const auto in_b =
+        std::find_if(parts.begin(), parts.end(), [&](const auto* p) { return is_attention(b_, p->b); });
+    if (in_a == parts.end() || in_b == parts.end()) return;
+    out.kernel_a = KernelOf(a_, a_.Type((*in_a)->a));
+    out.kernel_b = KernelOf(b_, b_.Type((*in_b)->b));
+    out.op = OpOf(b_, b_.Type((*in_b)->b));
   }
 
   // What the host does on the way to a call: operators and Python functions since the call before it.

@@ -148,12 +148,13 @@ std::string ExplainContribution(const Contribution& c, double hidden_ms, const T
 CompareVerdict JudgePair(const Comparison& c, const std::vector<double>& hidden_ms,
                          const Comparable& comparable) {
   CompareVerdict out;
-  double real = 0, work = 0, host = 0, drift_ms = 0;
+  double real = 0, work = 0, hidden_work = 0, host = 0, drift_ms = 0;
   for (size_t i = 0; i < c.contributions.size(); ++i) {
     const Contribution& x = c.contributions[i];
     if (x.cause == Cause::kNoise) drift_ms += x.delta_ms();
     if (!x.significant) continue;
     drift_ms += hidden_ms[i];
+    if (x.cause == Cause::kWorkChanged) hidden_work += hidden_ms[i];
     const bool host_only = !x.structural && (x.cause == Cause::kHostSlower || x.cause == Cause::kHostFaster);
     (x.cause == Cause::kWorkChanged ? work : host_only ? host : real) += x.delta_ms() - hidden_ms[i];
   }
@@ -170,10 +171,15 @@ CompareVerdict JudgePair(const Comparison& c, const std::vector<double>& hidden_
                            comparable.differences.front().a, comparable.differences.front().b);
     return out;
   }
+  constexpr double kLeastShown = 0.1;  // of what is hidden
   const bool work_changed = comparable.work.work || work != 0;
   if (work_changed && std::abs(share) < kLeastRegression) {
-    out.text = fmt::format("The work changed ({}): {}; the program did not. {}.", comparable.work_text,
-                           Signed(work), drift);
+    const bool unseen = std::abs(work) < kLeastShown * std::abs(hidden_work);
+    out.text = fmt::format(
+        "The work changed ({}): {}; the program did not. {}.", comparable.work_text,
+        unseen ? fmt::format("{} of device time, which the wall does not show", Signed(hidden_work))
+               : Signed(work),
+        drift);
     return out;
   }
   if (std::abs(share) < kLeastRegression) {
