@@ -142,12 +142,14 @@ const char* LeadOf(const std::string& diagnosis) {
   return nullptr;
 }
 
-const char* WaitPhrase(const std::string& what) {
-  if (what == "idle_host") return "it waits for the host";
-  if (what == "idle_launch") return "it waits for launches to arrive";
-  if (what == "idle_sync") return "it waits for synchronisation or other work";
-  if (what == "idle_edges") return "it has not started or is done already";
-  return "it is idle";
+std::string WaitPhrase(const std::string& what, bool several) {
+  const char* const wait = several ? "they wait for" : "it waits for";
+  if (what == "idle_host") return fmt::format("{} the host", wait);
+  if (what == "idle_launch") return fmt::format("{} launches to arrive", wait);
+  if (what == "idle_sync") return fmt::format("{} synchronisation or other work", wait);
+  if (what == "idle_edges")
+    return several ? "they have not started or are done already" : "it has not started or is done already";
+  return several ? "they are idle" : "it is idle";
 }
 
 const char* LeadOfBusy(double busy) {
@@ -204,7 +206,7 @@ std::string VerdictText(const Json& report) {
   if (wait != nullptr && (*wait)["share"].get<double>() >= 0.05) {
     out +=
         fmt::format("; for {} ({}) {}", HumanMs((*wait)["ms"].get<double>() / static_cast<double>(devices)),
-                    Percent((*wait)["share"]), WaitPhrase((*wait)["what"]));
+                    Percent((*wait)["share"]), WaitPhrase((*wait)["what"], devices > 1));
   }
   return out + ".";
 }

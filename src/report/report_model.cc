@@ -10,6 +10,7 @@
 #include "analyze/accounting.h"
 #include "analyze/facts/critical_path.h"
 #include "analyze/flame.h"
+#include "base/human.h"
 #include "base/units.h"
 #include "report/report_breakdown.h"
 #include "report/report_glossary.h"
@@ -151,6 +152,14 @@ std::string OrderVerdict(const Json& report) {
   return out;
 }
 
+std::string SamplesVerdict(size_t count) {
+  return fmt::format(
+      "CPU samples only ({}): no work of a device and no call was recorded; `neurolens flame` shows where "
+      "they "
+      "were taken.",
+      HumanCount(static_cast<int64_t>(count)));
+}
+
 }  // namespace
 
 Result<Json> BuildReport(Analysis& analysis, const std::string& run_id, ReportLists lists) {
@@ -197,7 +206,10 @@ Result<Json> BuildReport(Analysis& analysis, const std::string& run_id, ReportLi
   if (!lists.memory.is_null()) out["memory"] = std::move(lists.memory);
   out["timeline"] = TimelineJson(*timeline, analysis.data());
   out["glossary"] = GlossaryJson(out);
-  out["verdict"] = order_only ? OrderVerdict(out) : VerdictText(out);
+  const size_t samples = analysis.data().cpu_sample.start_ns.size();
+  out["verdict"] = order_only                                ? OrderVerdict(out)
+                   : timeline->wall_ns() == 0 && samples > 0 ? SamplesVerdict(samples)
+                                                             : VerdictText(out);
   return out;
 }
 

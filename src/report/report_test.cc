@@ -93,6 +93,22 @@ TEST(Verdict, NamesTheDiagnosisAndTheLargestWait) {
       verdict,
       "Held back by the host: the GPU works 21.6 ms of 183.2 ms (11.8 %); for 121.0 ms (66.0 %) it waits "
       "for the host.");
+  Json two = FullModel();
+  two["devices"].push_back(two["devices"][0]);
+  EXPECT_NE(VerdictText(two).find("the 2 GPUs work"), std::string::npos) << VerdictText(two);
+  EXPECT_NE(VerdictText(two).find(") they wait for the host."), std::string::npos) << VerdictText(two);
+}
+
+TEST(Verdict, SamplesAloneAreSomething) {
+  RunBuilder run;
+  CpuSampleRow row;
+  row.thread_id = run.Thread("main");
+  row.start_ns = 5;
+  row.stack = run.Name("main;work");
+  run.data().cpu_sample.Add(row);
+  Analysis analysis = run.Finish();
+  const std::string verdict = (*BuildReport(analysis, "run-1", {}))["verdict"];
+  EXPECT_EQ(verdict.rfind("CPU samples only (1)", 0), 0u) << verdict;
 }
 
 TEST(Timeline, EverySpanIsThereWhenFew) {

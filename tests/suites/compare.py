@@ -190,6 +190,20 @@ def nsys(program):
     return None
 
 
+def vendors(program):
+    """One program on two vendors' devices: the same call under another name (cudaDeviceSynchronize, hipDeviceSynchronize) is no change."""
+    folder = SHARED / "data/public/kineto"
+    a, b = folder / "tracelens_h100_qwen.json.gz", folder / "tracelens_mi300_qwen.json.gz"
+    if not a.exists():
+        return f"{folder.name} is not here"
+    reply = program.json("compare", a, b)
+    check_sums(reply)
+    causes = [c["cause"] for c in reply["contributions"]]
+    must(reply["verdict"]["class"] == "undecided", "a verdict across vendors")
+    must(not {"sync_added", "sync_removed"} & set(causes), str(causes))
+    return None
+
+
 def main():
     failed = False
 
@@ -214,6 +228,7 @@ def main():
         report("files.sets", sets, program)
         report("foreign.hta", hta, program)
         report("foreign.nsys", nsys, program)
+        report("foreign.vendors", vendors, program)
     return 1 if failed else 0
 
 

@@ -10,10 +10,20 @@ uint64_t Join(StringId high, StringId low) {
   return Join(static_cast<uint32_t>(high), static_cast<uint32_t>(low));
 }
 
+// cudaDeviceSynchronize and hipDeviceSynchronize are one call.
+std::string_view WithoutVendor(std::string_view name) {
+  for (const std::string_view vendor : {"cuda", "hip"}) {
+    if (name.starts_with(vendor) && name.size() > vendor.size() && name[vendor.size()] >= 'A' &&
+        name[vendor.size()] <= 'Z')
+      return name.substr(vendor.size());
+  }
+  return name;
+}
+
 }  // namespace
 
 uint64_t CallTypes::TextHash(StringId id) {
-  return texts_.Of(id, [&] { return HashText(data_.Text(id)); });
+  return texts_.Of(id, [&] { return HashText(WithoutVendor(data_.Text(id))); });
 }
 
 uint64_t CallTypes::OpHash(StringId op) {

@@ -48,6 +48,7 @@ class Judge {
     Piece(out.back(), Get("run.empty_queue_share"), "run.empty_queue_share", 0.4, 0.95);
 
     out.push_back({"sync_bound"});
+    out.back().possible = !util || idle > 0.1;  // behind a busy device the host may well wait
     Piece(out.back(), Get("run.idle_sync_share"), "run.idle_sync_share", 0.1, 0.5);
     Piece(out.back(), Share({"run.sync_ms"}), "host time in blocking syncs / wall", 0.2, 0.7);
 

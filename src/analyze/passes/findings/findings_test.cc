@@ -127,9 +127,20 @@ TEST(Findings, RepeatedShortLaunchesAreAGraphCandidate) {
   ASSERT_NE(launch, nullptr);
   EXPECT_NEAR(*launch->cost_ms, 240 * 0.006, 0.1) << "5 µs of call and 1 µs behind it each";
   EXPECT_EQ(launch->counted_in, std::vector<std::string>{"graph_candidate"});
-  EXPECT_NE(a.Find("gpu_idle"), nullptr);
+  ASSERT_NE(a.Find("gpu_idle"), nullptr);
+  EXPECT_NE(a.Find("gpu_idle")->suggestions[0].find("launching thread"), std::string::npos);
   EXPECT_NE(a.Find("many_tiny_ops"), nullptr);
   EXPECT_EQ(a.facts.diagnosis.bound, "launch_bound");
+}
+
+TEST(Findings, IdlenessWithoutARecordOfTheHostAsksForOne) {
+  RunBuilder run;
+  for (int i = 0; i < 20; ++i) run.Kernel("k", 7, i * 100 * kUs, 10 * kUs);
+  const Answer a = Ask(run);
+  const Finding* f = a.Find("gpu_idle");
+  ASSERT_NE(f, nullptr);
+  EXPECT_NE(f->message.find("1.7 ms with no cause recorded"), std::string::npos) << f->message;
+  EXPECT_NE(f->suggestions[0].find("Record what the host does"), std::string::npos) << f->suggestions[0];
 }
 
 TEST(Findings, WithoutStepsGraphsAreNotAssessedAndTheLaunchesAreTold) {
