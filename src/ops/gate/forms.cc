@@ -20,8 +20,11 @@ std::string PercentText(const Json& share) {
 
 std::string IntervalText(const Json& m) {
   if (m["ci_low"].is_null()) return "-";
-  return fmt::format("{:+.2f} .. {:+.2f} %", 100 * m["ci_low"].get<double>(),
-                     100 * m["ci_high"].get<double>());
+  // Of two runs a side the interval holds nearly everything.
+  constexpr double kShown = 9.995;
+  const double low = m["ci_low"], high = m["ci_high"];
+  return fmt::format("{:+.2f} .. {}", 100 * low,
+                     high > kShown ? ">+999 %" : fmt::format("{:+.2f} %", 100 * high));
 }
 
 std::string SideText(const Json& side) {

@@ -13,7 +13,8 @@ namespace nl::ops::gate {
 
 namespace {
 
-constexpr double kMostRuns = 100'000;  // beyond it, more runs are not the answer
+constexpr int64_t kFewestForSpread = 3, kEnough = 5;  // runs of a side: for a guess, for most changes
+constexpr double kMostRuns = 100'000;                 // beyond it, more runs are not the answer
 
 double Median(std::vector<double> v) {
   std::sort(v.begin(), v.end());
@@ -41,13 +42,18 @@ double OwnChange(const MetricRuns& m, double cost_change) {
 
 std::string Percent(double share) { return std::isnan(share) ? "?" : fmt::format("{:+.2f} %", 100 * share); }
 
+int64_t RunsOf(const Decision& d) { return std::min(d.count_a, d.count_b); }
+
 // Without a spread there is only the least number that could show one.
 std::string MoreRunsText(const Judged& j) {
+  constexpr int64_t kMany = 100;
   const int64_t n = *j.decision.more_runs_needed;
   const char* plural = n == 1 ? "" : "s";
-  return std::isnan(j.ci_low)
-             ? fmt::format("at least {} more run{} on each side {} needed", n, plural, n == 1 ? "is" : "are")
-             : fmt::format("about {} more run{} on each side would settle it", n, plural);
+  if (std::isnan(j.ci_low) || RunsOf(j.decision) < kFewestForSpread)
+    return fmt::format("at least {} more run{} on each side {} needed", n, plural, n == 1 ? "is" : "are");
+  if (n > kMany)
+    return fmt::format("it would take over {} more runs on each side: make the runs steadier first", kMany);
+  return fmt::format("about {} more run{} on each side would settle it", n, plural);
 }
 
 std::string Sentence(const Judged& j, const Limits& limits) {
@@ -93,12 +99,13 @@ int64_t MoreRuns(const Decision& d, double cost_limit, double alpha) {
   const double change = d.ratio - 1;
   const double half = d.ci_high - change;
   const int64_t known = d.more_runs_needed.value_or(1);
+  if (RunsOf(d) < kFewestForSpread) return kEnough - RunsOf(d);
   if (std::isnan(half) || !(half > 0)) return known;
   const double room = change > cost_limit ? change : cost_limit - change;
   if (!(room > 0)) return known;
   const double z = NormalQuantile(1 - alpha / 2);
   const double stretch = (z + NormalQuantile(0.9)) / z;
-  const double runs = static_cast<double>(std::min(d.count_a, d.count_b));
+  const auto runs = static_cast<double>(RunsOf(d));
   const double needed = std::ceil(runs * std::pow(stretch * half / room, 2));
   return static_cast<int64_t>(std::clamp(needed - runs, 1.0, kMostRuns));
 }

@@ -56,6 +56,15 @@ TEST(GateJudge, OneRunIsUndecidedHoweverLargeTheDifference) {
   EXPECT_TRUE(ToJson(j)["ci_low"].is_null());
 }
 
+TEST(GateJudge, TwoRunsASideGuessNoNumberOfRuns) {
+  const Judged j = One({"wall", "ms", false, {100, 103}, {300, 150}});
+  EXPECT_EQ(j.outcome, Outcome::kUndecided);
+  EXPECT_EQ(j.decision.more_runs_needed, 3);
+  EXPECT_NE(j.text.find("at least 3 more runs"), std::string::npos) << j.text;
+  const Judged wild = One({"wall", "ms", false, {100, 300, 50, 210}, {110, 290, 60, 190}});
+  EXPECT_NE(wild.text.find("make the runs steadier"), std::string::npos) << wild.text;
+}
+
 TEST(GateJudge, CountsAreExact) {
   EXPECT_EQ(One({"memory", "bytes", false, {1000, 1000, 1000}, {1100, 1100, 1100}}).outcome,
             Outcome::kRegressed);
