@@ -65,6 +65,14 @@ TEST(CompareText, BarsStandOnOneAxisAndAreAsLongAsTheirCost) {
   EXPECT_NEAR(static_cast<double>(Blocks(more)) / static_cast<double>(Blocks(less)), 18.0 / 4, 1.0);
 }
 
+TEST(CompareText, OfSeveralRunsTheOneToldAboutIsNamed) {
+  Json json = ToJson(Usual());
+  json["runs"] = {
+      {"a", {{{"run_id", "run-a"}, {"name", "base.json"}}}},
+      {"b", {{{"run_id", "other"}, {"name", "other.json"}}, {{"run_id", "run-b"}, {"name", "slow.json"}}}}};
+  EXPECT_TRUE(Has(CompareText(json, {80, false, "", 20}), "slow.json and 1 more"));
+}
+
 TEST(CompareText, NeverGetsWiderThanTheTerminal) {
   for (const Comparison& c : {Usual(), Hostile(), Hostile(500), Empty(), OneSide()}) {
     for (const int width : {60, 80, 200}) {

@@ -115,13 +115,15 @@ std::string ChangeText(const Json& c) {
 
 std::string SideName(const Json& comparison, const char* side) {
   const Json& runs = ListAt(ChildAt(comparison, "runs"), side);
+  // Of several, the one that is told about.
+  const std::string told = TextAt(comparison, side[0] == 'a' ? "run_a" : "run_b");
   std::string out;
   for (const Json& run : runs) {
     const std::string name = TextAt(run, "name").empty() ? TextAt(run, "run_id") : TextAt(run, "name");
-    if (out.empty()) out = name;
+    if (out.empty() || TextAt(run, "run_id") == told) out = name;
   }
   if (runs.size() > 1) out += fmt::format(" and {} more", runs.size() - 1);
-  return out.empty() ? TextAt(comparison, side[0] == 'a' ? "run_a" : "run_b") : out;
+  return out.empty() ? told : out;
 }
 
 std::string CompareVerdictText(const Json& comparison) {

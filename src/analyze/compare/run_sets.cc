@@ -121,10 +121,10 @@ class RunSets {
         "{} runs against {}: wall {:+.2f} % ({})", walls_.a.size(), walls_.b.size(), (d.ratio - 1) * 100,
         of_use ? fmt::format("99 % interval {:+.2f} to {:+.2f} %", d.ci_low * 100, d.ci_high * 100)
                : "too few runs for an interval that is of use");
+    if (!d.reason.empty()) v.text += "; " + d.reason;
     if (d.verdict == VerdictClass::kUndecided && d.more_runs_needed)
       v.text += fmt::format("; {} more on each side would settle it", *d.more_runs_needed);
     v.text += ".";
-    if (!d.reason.empty()) v.text += " " + d.reason + ".";
   }
 
   const std::vector<Analysis*>&a_, &b_;
