@@ -60,6 +60,12 @@ TorchLabel ParseTorchLabel(std::string_view text) {
   return label;
 }
 
+std::string ShapesOf(const TorchLabel& label) {
+  std::string out(label.sizes);
+  std::erase(out, ' ');
+  return out;
+}
+
 TorchLabel ParseTorchLabel(std::string_view text, int64_t op_id, int64_t sequence) {
   TorchLabel label;
   label.given = true;

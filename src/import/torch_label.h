@@ -9,6 +9,7 @@
 // Thread rule: pure function; the views point into the text.
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "model/ids.h"
@@ -26,5 +27,8 @@ struct TorchLabel {
 TorchLabel ParseTorchLabel(std::string_view text);
 // The same where the numbers were kept apart: `text` is the name, and ", sizes = ..." if there are any.
 TorchLabel ParseTorchLabel(std::string_view text, int64_t op_id, int64_t sequence);
+
+// Sizes as all other sources of shapes write them: without spaces.
+std::string ShapesOf(const TorchLabel& label);
 
 }  // namespace nl

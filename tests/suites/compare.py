@@ -190,6 +190,16 @@ def nsys(program):
     return None
 
 
+def tools(program):
+    """One model recorded by torch.profiler and by NeuroLens: the same calls, however a tool writes shapes and nests labels."""
+    a, b = ROOT / "data/h200/base.json.gz", ROOT / "data/h200/llama.nlc.gz"
+    reply = program.json("compare", a, b)
+    check_sums(reply)
+    must(min(reply["matched_share_a"], reply["matched_share_b"]) > 0.99, f"matched {reply['matched_share_a']} and {reply['matched_share_b']}")
+    causes = {c["cause"] for c in reply["contributions"]}
+    must(not causes & {"work_changed", "shape_changed", "kernel_replaced", "kernels_added", "kernels_removed"}, str(causes))
+
+
 def vendors(program):
     """One program on two vendors' devices: the same call under another name (cudaDeviceSynchronize, hipDeviceSynchronize) is no change."""
     folder = SHARED / "data/public/kineto"
@@ -229,6 +239,7 @@ def main():
         report("foreign.hta", hta, program)
         report("foreign.nsys", nsys, program)
         report("foreign.vendors", vendors, program)
+        report("foreign.tools", tools, program)
     return 1 if failed else 0
 
 

@@ -26,6 +26,19 @@ uint64_t CallTypes::TextHash(StringId id) {
   return texts_.Of(id, [&] { return HashText(WithoutVendor(data_.Text(id))); });
 }
 
+// Some tools write "[8, 512]", others "[8,512]", and of a list of tensors some make a list: brackets that follow
+// their like are left out.
+uint64_t CallTypes::ShapeHash(StringId dims) {
+  return shapes_.Of(dims, [&] {
+    std::string text;
+    for (const char c : data_.Text(dims)) {
+      const bool again = (c == '[' || c == ']') && !text.empty() && text.back() == c;
+      if (c != ' ' && !again) text += c;
+    }
+    return HashText(text);
+  });
+}
+
 uint64_t CallTypes::OpHash(StringId op) {
   const std::string_view type = op_types_.Of(op);
   return type.empty() ? TextHash(op) : HashText(type) | 1;
@@ -155,7 +168,7 @@ void CallTypes::Describe(CallType& type, const CallDraft& d) {
 
 // Operator and the widths that belong to the model, not to the input.
 void CallTypes::NameOp(CallType& type, uint32_t node) {
-  if (!IsNull(type.dims)) type.shape_hash = TextHash(type.dims);
+  if (!IsNull(type.dims)) type.shape_hash = ShapeHash(type.dims);
   type.type_hash = TextHash(type.types);
   const features::OpInputs& inputs = program_.InputsOf(h_.row[node]);
   type.token = type.op_hash;

@@ -49,7 +49,8 @@ class CallTypes {
         op_types_(data_),
         texts_(data_),
         work_names_(data_),
-        kins_(data_) {}
+        kins_(data_),
+        shapes_(data_) {}
 
   uint32_t Of(const CallDraft& draft);
   uint32_t OfHost(uint32_t node);  // of a run without device work: an operator or an API call
@@ -58,6 +59,7 @@ class CallTypes {
 
  private:
   uint64_t TextHash(StringId id);
+  uint64_t ShapeHash(StringId dims);
   uint64_t OpHash(StringId op);  // of its type where its name is of a node of a model's graph
   uint64_t KinOf(uint32_t work);
   uint64_t GridHash(uint32_t work) const;
@@ -73,7 +75,7 @@ class CallTypes {
   const DeviceWork& w_;
   std::vector<CallType>& types_;
   OpTypes op_types_;
-  TextHashes texts_, work_names_, kins_;
+  TextHashes texts_, work_names_, kins_, shapes_;
   FlatMap type_at_;
   // Programs repeat themselves: what followed a type once mostly follows it again.
   std::vector<uint32_t> next_;  // by type

@@ -67,6 +67,8 @@ class LabelCutter {
       if (!IsLabel(i)) continue;
       uint32_t outer = ranges_.empty() ? kNone : static_cast<uint32_t>(ranges_.size() - 1);
       while (outer != kNone && h_.last[ranges_[outer].node] <= i) outer = ranges_[outer].outer;
+      // The program's own label and the recorder's around the same thing are one.
+      if (outer != kNone && h_.name[ranges_[outer].node] == h_.name[i]) continue;
       ranges_.push_back({i, outer});
     }
   }

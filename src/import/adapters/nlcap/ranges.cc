@@ -163,7 +163,7 @@ class RangeReader {
     r.name = strings_.Add(label.name);
     r.record_function_id = label.op_id;
     r.sequence_number = label.sequence;
-    if (!label.sizes.empty()) r.input_dims = strings_.Add(label.sizes);
+    if (!label.sizes.empty()) r.input_dims = strings_.Add(ShapesOf(label));
     if (!label.input_op_ids.empty())
       c_.writer.KeepArg(Table::kOp, row, "input_op_ids", JsonText(label.input_op_ids));
     ops_.Add(r);

@@ -22,6 +22,7 @@ TEST(TorchLabel, TakesTheTextApart) {
   EXPECT_EQ(label.sequence, 45328);
   EXPECT_EQ(label.op_id, 990348);
   EXPECT_EQ(label.sizes, "[[8], [4, 16]]");
+  EXPECT_EQ(ShapesOf(label), "[[8],[4,16]]");
   EXPECT_EQ(label.input_op_ids, "[(990347,0)]");
 }
 

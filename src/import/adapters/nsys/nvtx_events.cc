@@ -189,7 +189,7 @@ class NvtxReader {
     r.name = e_.strings.Add(label.name);
     r.record_function_id = label.op_id;
     r.sequence_number = label.sequence;
-    if (!label.sizes.empty()) r.input_dims = e_.strings.Add(label.sizes);
+    if (!label.sizes.empty()) r.input_dims = e_.strings.Add(ShapesOf(label));
     if (!label.input_op_ids.empty())
       e_.writer.KeepArg(Table::kOp, row, "input_op_ids", DumpJson(Json(std::string(label.input_op_ids))));
     ops.Add(r);
