@@ -107,7 +107,7 @@ class SummaryOp final : public Op {
         "operators": {"type": "array"}, "kernels": {"type": "array"},
         "copies": {"type": "array", "items": {"type": "object", "required": ["kind", "calls", "total_ms", "bytes"]}},
         "idle": {"type": ["object", "null"], "required": ["host_ms", "launch_ms", "sync_ms", "other_ms", "causes"]},
-        "stages": {"type": ["array", "null"]}, "explained_reason": {"type": ["string", "null"], "description": "why idle and stages are null"},
+        "stages": {"type": ["array", "null"]}, "cpu_samples": {"type": "integer"}, "explained_reason": {"type": ["string", "null"], "description": "why idle and stages are null"},
         "counters": {"type": "object", "required": ["lost", "reasons"]}}})");
     return info;
   }
@@ -162,6 +162,8 @@ class SummaryOp final : public Op {
                                {"total_ms", Ms(c.total_ns)},
                                {"bytes", c.bytes}});
     }
+    NL_ASSIGN(const SqlTable samples, snapshot.sql().QueryTable("SELECT count(*) FROM cpu_sample", {}));
+    out["cpu_samples"] = samples.rows.at(0).at(0);
     NL_ASSIGN(out["counters"], CountersJson(snapshot));
     NL_TRY(Explain(context, run.run, out));
     return reply;
@@ -171,6 +173,11 @@ class SummaryOp final : public Op {
     const Json& r = reply.json;
     std::string out = fmt::format("{}  {}\n", r["run_id"].get<std::string>(), r["model"].get<std::string>());
     const bool order_only = r["explained_reason"] == kNoTimeline;
+    if (r["wall_ms"] == 0 && r["cpu_samples"] > 0) {
+      return out +
+             fmt::format("{} CPU samples and nothing else: `neurolens flame` shows where they were taken\n",
+                         HumanCount(r["cpu_samples"]));
+    }
     out += fmt::format("{} {}", order_only ? "kernels, one after the other," : "wall", HumanMs(r["wall_ms"]));
     if (order_only) out += fmt::format("\n{}", kNoTimeline);
     if (r["devices"].empty()) out += ", no device work recorded";
