@@ -46,11 +46,11 @@ class PairCosts {
       row_of_.push_back(it->second);
       if (!added) continue;
       costs_.resize(costs_.size() + b_count);
-      uint8_t* const row = &costs_[costs_.size() - b_count];
+      uint8_t* const row = costs_.data() + costs_.size() - b_count;
       for (uint32_t j = 0; j < b_count; ++j) row[j] = PairCost(a[i], b[j]);
     }
   }
-  const uint8_t* Row(uint32_t a) const { return &costs_[size_t{row_of_[a]} * b_count_]; }
+  const uint8_t* Row(uint32_t a) const { return costs_.data() + size_t{row_of_[a]} * b_count_; }
 
  private:
   uint32_t b_count_;
