@@ -26,8 +26,8 @@ uint64_t CallTypes::TextHash(StringId id) {
   return texts_.Of(id, [&] { return HashText(WithoutVendor(data_.Text(id))); });
 }
 
-// Some tools write "[8, 512]", others "[8,512]", and of a list of tensors some make a list: brackets that follow
-// their like are left out.
+// Some tools write "[8, 512]", others "[8,512]", and of a list of tensors some make a list: brackets that
+// follow their like are left out.
 uint64_t CallTypes::ShapeHash(StringId dims) {
   return shapes_.Of(dims, [&] {
     std::string text;
