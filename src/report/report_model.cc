@@ -154,9 +154,8 @@ std::string OrderVerdict(const Json& report) {
 
 std::string SamplesVerdict(size_t count) {
   return fmt::format(
-      "CPU samples only ({}): no work of a device and no call was recorded; `neurolens flame` shows where "
-      "they "
-      "were taken.",
+      "CPU samples only ({}): no work of a device and no call was recorded; `neurolens flame` shows "
+      "where they were taken.",
       HumanCount(static_cast<int64_t>(count)));
 }
 

@@ -160,14 +160,21 @@ def sets(program):
     must(again["verdict"]["class"] in ("same", "undecided"), f"the same two runs on both sides: {again['verdict']}")
 
 
-def hta(program):
-    """HTA's pair is the same model on two device types: CompiledFunctionBackward and the Volta GEMMs carry the difference."""
-    folder = SHARED / "data/public/kineto"
-    a, b = folder / "hta_trace_diff_control.json.gz", folder / "hta_trace_diff_test.json.gz"
+def foreign(program, folder, a, b):
+    """The comparison of a public pair, and its contributions' causes; None where the data is not here."""
+    a, b = SHARED / "data/public" / folder / a, SHARED / "data/public" / folder / b
     if not a.exists():
-        return f"{folder.name} is not here"
+        return None, []
     reply = program.json("compare", a, b)
     check_sums(reply)
+    return reply, [c["cause"] for c in reply["contributions"]]
+
+
+def hta(program):
+    """HTA's pair is the same model on two device types: CompiledFunctionBackward and the Volta GEMMs carry the difference."""
+    reply, _ = foreign(program, "kineto", "hta_trace_diff_control.json.gz", "hta_trace_diff_test.json.gz")
+    if reply is None:
+        return "kineto is not here"
     must(reply["verdict"]["class"] == "undecided", "a verdict across device types")
     must(any(c["what"] == "device" for c in reply["comparability"]), "the other device is not told")
     must(reply["contributions"][0]["delta_ms"] > 0.5 * reply["delta_ms"], "the largest change is not first")
@@ -176,17 +183,24 @@ def hta(program):
 
 def nsys(program):
     """nsys-ai's pair of two-GPU training runs, before and after a change of the input pipeline."""
-    folder = SHARED / "data/public/nsys"
-    a, b = folder / "mfu_2gpu_before.sqlite.gz", folder / "mfu_2gpu_after.sqlite.gz"
-    if not a.exists():
-        return f"{folder.name} is not here"
-    reply = program.json("compare", a, b)
-    check_sums(reply)
+    reply, causes = foreign(program, "nsys", "mfu_2gpu_before.sqlite.gz", "mfu_2gpu_after.sqlite.gz")
+    if reply is None:
+        return "nsys is not here"
     # Both record 300 ms, and B gets through 30 of its sharded blocks where A got through 34: less work, and no other attention
     # than the flash_fwd of both (what the window cuts at its edges has lost its operator).
-    must(reply["contributions"][0]["cause"] == "work_changed", reply["contributions"][0]["cause"])
+    must(causes[0] == "work_changed", causes[0])
     for c in reply["contributions"]:
         must(c["cause"] not in ("attention_impl_changed", "kernel_replaced") or c["kernel_a"] != c["kernel_b"], c["text"])
+    return None
+
+
+def vendors(program):
+    """One program on two vendors' devices: the same call under another name (cudaDeviceSynchronize, hipDeviceSynchronize) is no change."""
+    reply, causes = foreign(program, "kineto", "tracelens_h100_qwen.json.gz", "tracelens_mi300_qwen.json.gz")
+    if reply is None:
+        return "kineto is not here"
+    must(reply["verdict"]["class"] == "undecided", "a verdict across vendors")
+    must(not {"sync_added", "sync_removed"} & set(causes), str(causes))
     return None
 
 
@@ -198,20 +212,6 @@ def tools(program):
     must(min(reply["matched_share_a"], reply["matched_share_b"]) > 0.99, f"matched {reply['matched_share_a']} and {reply['matched_share_b']}")
     causes = {c["cause"] for c in reply["contributions"]}
     must(not causes & {"work_changed", "shape_changed", "kernel_replaced", "kernels_added", "kernels_removed"}, str(causes))
-
-
-def vendors(program):
-    """One program on two vendors' devices: the same call under another name (cudaDeviceSynchronize, hipDeviceSynchronize) is no change."""
-    folder = SHARED / "data/public/kineto"
-    a, b = folder / "tracelens_h100_qwen.json.gz", folder / "tracelens_mi300_qwen.json.gz"
-    if not a.exists():
-        return f"{folder.name} is not here"
-    reply = program.json("compare", a, b)
-    check_sums(reply)
-    causes = [c["cause"] for c in reply["contributions"]]
-    must(reply["verdict"]["class"] == "undecided", "a verdict across vendors")
-    must(not {"sync_added", "sync_removed"} & set(causes), str(causes))
-    return None
 
 
 def main():

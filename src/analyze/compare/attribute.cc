@@ -447,9 +447,13 @@ class Attributor {
       Bucket& bucket = buckets_[i];
       const double at_stake = std::max(a_.Ms(bucket.a.total_ns()), b_.Ms(bucket.b.total_ns()));
       if (i == noise_ || merged_.count(i) != 0 || at_stake >= least) continue;
-      merged_[i] = noise_;
-      Merge(i, noise_);
+      CountAsUnchanged(i);
     }
+  }
+
+  void CountAsUnchanged(uint32_t bucket) {
+    merged_[bucket] = noise_;
+    Merge(bucket, noise_);
   }
 
   // What each change does to the wall, by replaying the runs without it; what that leaves is unchanged work.
@@ -470,8 +474,7 @@ class Attributor {
       const double measured = Delta(bucket);
       const bool host = bucket.made.empty() && bucket.timed.empty();
       if (host && *ms[k] * measured < 0) {
-        merged_[at[k]] = noise_;
-        Merge(at[k], noise_);
+        CountAsUnchanged(at[k]);
         continue;
       }
       const double price = host ? std::clamp(*ms[k], -std::abs(measured), std::abs(measured)) : *ms[k];

@@ -224,7 +224,7 @@ class Content {
     if (replaced_ns_ > alone_ns_) return {C::kKernelReplaced, ""};
     // Of the same kernels more or fewer, where there are more or fewer of a model's parts.
     const bool same = Holds(only_a_.kernels, only_b_.kernels) || Holds(only_b_.kernels, only_a_.kernels);
-    if (layers_changed && same) return {C::kWorkChanged, ""};
+    if (layers_changed && (gone_ == 0 || added_ == 0 || same)) return {C::kWorkChanged, ""};
     if (added_ > 0 && gone_ > 0 && kernels_a_ != kernels_b_)
       return {kernels_b_ < kernels_a_ ? C::kFusionGained : C::kFusionLost, ""};
     if (added_ > 0 && gone_ > 0) return {C::kKernelReplaced, ""};
