@@ -11,7 +11,8 @@
 
 namespace nl {
 
-DeviceTime AccountDevice(std::vector<WorkInterval> work, int64_t wall_ns) {
+DeviceTime AccountDevice(std::vector<WorkInterval> work, int64_t wall_ns,
+                         const std::vector<Interval>& pauses) {
   DeviceTime out;
   out.wall_ns = wall_ns;
   out.events = static_cast<int64_t>(work.size());
@@ -29,16 +30,12 @@ DeviceTime AccountDevice(std::vector<WorkInterval> work, int64_t wall_ns) {
       edges.emplace_back(i.end_ns, -1);
     }
   }
-  const auto sum = [](const std::vector<Interval>& v) {
-    int64_t ns = 0;
-    for (const Interval& i : v) ns += i.end_ns - i.start_ns;
-    return ns;
-  };
-  out.compute_ns = sum(per_class[0]);
-  out.communication_ns = sum(per_class[1]);
-  out.memory_ns = sum(per_class[2]);
+  out.compute_ns = LengthNs(per_class[0]);
+  out.communication_ns = LengthNs(per_class[1]);
+  out.memory_ns = LengthNs(per_class[2]);
   MergeIntervals(all);
-  out.busy_ns = sum(all);
+  out.busy_ns = LengthNs(all);
+  out.paused_ns = LengthNs(Outside(pauses, all));
   std::sort(edges.begin(), edges.end());
   int depth = 0;
   int64_t since = 0;
@@ -119,16 +116,17 @@ Status LoadWork(Snapshot& snapshot, const std::vector<int32_t>& ranks, WorkByDev
 
 }  // namespace
 
-Result<RunTime> AccountRun(Snapshot& snapshot) {
+Result<RunTime> AccountRun(Snapshot& snapshot, const std::vector<Interval>& pauses) {
   RunTime time;
   NL_TRY(FindBounds(snapshot, time));
+  const std::vector<Interval> paused = Clipped(pauses, {time.first_start_ns, time.last_end_ns});
   NL_ASSIGN(const std::vector<int32_t> ranks, LoadRanks(snapshot));
   WorkByDevice work;
   NL_TRY(LoadWork<KernelColumns>(snapshot, ranks, work));
   NL_TRY(LoadWork<MemcpyColumns>(snapshot, ranks, work));
   NL_TRY(LoadWork<MemsetColumns>(snapshot, ranks, work));
   for (auto& [key, intervals] : work) {
-    time.devices.push_back(AccountDevice(std::move(intervals), time.wall_ns()));
+    time.devices.push_back(AccountDevice(std::move(intervals), time.wall_ns(), paused));
     time.devices.back().device = key.device;
     time.devices.back().rank = key.rank;
   }

@@ -48,6 +48,17 @@ TEST(Accounting, AgreesWithCountingEveryNanosecond) {
   }
 }
 
+TEST(Accounting, APauseIsNeitherBusyNorIdle) {
+  // What ran on into a pause is known to have run.
+  const DeviceTime time =
+      AccountDevice({{0, 30, WorkClass::kCompute}, {80, 90, WorkClass::kMemory}}, 100, {{20, 60}, {95, 100}});
+  EXPECT_EQ(time.busy_ns, 40);
+  EXPECT_EQ(time.paused_ns, 35);
+  EXPECT_EQ(time.idle_ns(), 25);
+  EXPECT_DOUBLE_EQ(time.Utilization().value(), 40.0 / 65);
+  EXPECT_FALSE(AccountDevice({}, 10, {{0, 10}}).Utilization());
+}
+
 TEST(Accounting, ConcurrentKernelsCountOnce) {
   const DeviceTime time = AccountDevice({{0, 10, WorkClass::kCompute}, {5, 12, WorkClass::kCompute}}, 20);
   EXPECT_EQ(time.busy_ns, 12);

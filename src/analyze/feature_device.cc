@@ -42,7 +42,7 @@ class DeviceSide {
     n["run.idle_host_ms"] = Ms(host_ns_ / devices);
     n["run.idle_launch_ms"] = Ms(launch_ns_ / devices);
     n["run.idle_sync_ms"] = Ms(sync_ns_ / devices);
-    n["run.idle_other_ms"] = Ms(std::max<int64_t>(0, other_ns_ / devices - paused));
+    n["run.idle_other_ms"] = Ms(other_ns_ / devices);
     if (!modal_.empty()) n["run.repeat_idle_ms"] = Ms(repeat_idle_ns_ / devices);
     if (wall > 0) {
       n["run.gpu_utilization"] = Ratio(busy_ns_ / devices, wall);

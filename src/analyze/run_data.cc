@@ -12,7 +12,7 @@ bool RunData::OrderOnly() const {
   return source != clock->end() && *source == kClockOfOrder;
 }
 
-std::vector<Interval> RunData::Pauses() const {
+std::vector<Interval> PausesOf(const Json& document) {
   std::vector<Interval> out;
   const Json::json_pointer place("/capture/pauses");
   if (!document.contains(place)) return out;

@@ -17,6 +17,9 @@
 
 namespace nl {
 
+// Times in which recording paused, as a run document has them; in order.
+std::vector<Interval> PausesOf(const Json& document);
+
 struct RunData {
   ProcessColumns process;
   ThreadColumns thread;
@@ -42,8 +45,7 @@ struct RunData {
   std::string_view Text(StringId id) const { return strings->Text(id); }
   // Were its durations measured one by one, so that starts tell the order only?
   bool OrderOnly() const;
-  // Times in which recording paused, in order.
-  std::vector<Interval> Pauses() const;
+  std::vector<Interval> Pauses() const { return PausesOf(document); }
 };
 
 // Loads the columns that passes read, of every table above.

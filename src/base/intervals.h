@@ -42,6 +42,16 @@ inline int64_t UnionNs(std::vector<Interval> v) {
   return LengthNs(v);
 }
 
+// What of merged intervals lies in a window.
+inline std::vector<Interval> Clipped(const std::vector<Interval>& merged, Interval window) {
+  std::vector<Interval> out;
+  auto i = std::lower_bound(merged.begin(), merged.end(), window.start_ns,
+                            [](const Interval& each, int64_t ns) { return each.end_ns <= ns; });
+  for (; i != merged.end() && i->start_ns < window.end_ns; ++i)
+    out.push_back({std::max(i->start_ns, window.start_ns), std::min(i->end_ns, window.end_ns)});
+  return out;
+}
+
 // What of `a` is not in `b`; both merged, and so is the answer.
 inline std::vector<Interval> Outside(const std::vector<Interval>& a, const std::vector<Interval>& b) {
   std::vector<Interval> out;

@@ -236,20 +236,30 @@ class Builder {
     return facts_.last_end_ns() - facts_.first_start_ns();
   }
 
+  // Of what was recorded, the mean of the devices.
+  std::optional<double> BusyShare() const {
+    std::vector<Interval> pauses;
+    if (const auto& capture = about_.front().capture; capture && capture->pauses)
+      pauses = Clipped(*capture->pauses, {facts_.first_start_ns(), facts_.last_end_ns()});
+    double sum = 0;
+    for (const auto& [device, spans] : facts_.device_spans()) {
+      std::vector<Interval> busy = spans.Intervals();
+      MergeIntervals(busy);
+      const int64_t recorded_ns = result_.wall_ns - LengthNs(Outside(pauses, busy));
+      if (recorded_ns <= 0) return std::nullopt;
+      sum += static_cast<double>(LengthNs(busy)) / static_cast<double>(recorded_ns);
+    }
+    const size_t devices = facts_.device_spans().size();
+    return devices == 0 ? std::nullopt : std::optional(sum / static_cast<double>(devices));
+  }
+
   void Summarise() {
     RunSummary& s = doc_.summary;
     s.total_duration_ms = Ms(result_.wall_ns);
     s.total_ops = result_.ops;
     s.total_kernels = result_.kernels;
-    double busy_share = 0;
-    for (const auto& [device, spans] : facts_.device_spans()) {
-      busy_share += result_.wall_ns > 0 ? static_cast<double>(UnionNs(spans.Intervals())) /
-                                              static_cast<double>(result_.wall_ns)
-                                        : 0;
-    }
-    const size_t devices = facts_.device_spans().size();
-    if (devices > 0 && result_.wall_ns > 0 && !order_only_)
-      s.SetMetric("gpu_utilization", std::min(1.0, busy_share / static_cast<double>(devices)));
+    if (const std::optional<double> busy = BusyShare(); busy && !order_only_)
+      s.SetMetric("gpu_utilization", std::min(1.0, *busy));
     if (!order_only_) s.SetMetric("wall_ms", Ms(result_.wall_ns));
     for (const auto& [name, value] : about_.front().metrics) s.SetMetric(name, value);
     int64_t kernel_ns = 0;

@@ -49,17 +49,6 @@ Result<std::map<std::string, double>> ParsePeaks(const std::string& text) {
   return out;
 }
 
-namespace {
-
-Result<Json> ReadJsonFile(const std::string& path) {
-  NL_ASSIGN(const std::string text, ReadWholeFile(path));
-  Result<Json> json = ParseJson(text);
-  if (!json.ok()) return std::move(json).error().At(path);
-  return json;
-}
-
-}  // namespace
-
 Result<OpenAnalysis> Analyze(const OpContext& context, const AnalysisParams& params) {
   AnalysisOptions options;
   options.cancelled = context.cancelled;
@@ -71,8 +60,7 @@ Result<OpenAnalysis> Analyze(const OpContext& context, const AnalysisParams& par
   options.rules_files = params.rules;
   OpenAnalysis out;
   NL_ASSIGN(out.run, OpenSnapshot(context, params.run));
-  NL_ASSIGN(Json document,
-            ReadJsonFile(fmt::format("{}/{}", out.run.store->RunPath(out.run.run.run_id), kRunDocumentFile)));
+  NL_ASSIGN(Json document, ReadDocument(out.run));
   NL_ASSIGN(out.analysis, Analysis::Open(*out.run.snapshot, std::move(document), std::move(options)));
   return out;
 }

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/file_ops.h"
 #include "base/human.h"
 #include "report/text_table.h"
 
@@ -18,6 +19,17 @@ Result<OpenRun> OpenSnapshot(const OpContext& context, const std::string& ref) {
   NL_ASSIGN(std::unique_ptr<SqlSession> session, OpenSql(context, *out.store, {out.run}));
   out.snapshot = std::make_unique<Snapshot>(std::move(session), context.cancelled);
   return out;
+}
+
+Result<Json> ReadJsonFile(const std::string& path) {
+  NL_ASSIGN(const std::string text, ReadWholeFile(path));
+  Result<Json> json = ParseJson(text);
+  if (!json.ok()) return std::move(json).error().At(path);
+  return json;
+}
+
+Result<Json> ReadDocument(const OpenRun& run) {
+  return ReadJsonFile(fmt::format("{}/{}", run.store->RunPath(run.run.run_id), kRunDocumentFile));
 }
 
 void TotalsParams::Bind(ParamBinder& b, const std::vector<std::string>& sorts) {

@@ -20,6 +20,8 @@ struct OpenRun {
   std::unique_ptr<Snapshot> snapshot;
 };
 Result<OpenRun> OpenSnapshot(const OpContext& context, const std::string& ref);
+Result<Json> ReadJsonFile(const std::string& path);
+Result<Json> ReadDocument(const OpenRun& run);
 
 // Parameters, reply and text of `operators` and `kernels`, which differ in their rows only.
 struct TotalsParams {

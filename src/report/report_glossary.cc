@@ -18,7 +18,7 @@ constexpr Term kTerms[] = {
     {"", "wall", "ms", "From the first start to the last end of anything recorded."},
     {"devices", "busy", "ms",
      "Time in which at least one kernel, copy or fill ran on the device. Overlapping work counts once."},
-    {"devices", "utilization", "share", "busy / wall."},
+    {"devices", "utilization", "share", "busy / (wall - paused)."},
     {"devices", "overlap", "ms",
      "Time in which two kinds of work (compute, communication, memory) ran at once."},
     {"operators", "total", "ms", "Host time inside the operator, with the operators it calls."},

@@ -73,21 +73,24 @@ Json DevicesJson(const TimelineFacts& timeline, const RunData& data) {
     work[timeline.work.device[i]].push_back(
         {timeline.work.start_ns[i], timeline.work.end_ns[i], timeline.work.work[i]});
   }
+  const std::vector<Interval> pauses =
+      Clipped(data.Pauses(), {timeline.first_start_ns, timeline.last_end_ns});
   Json out = Json::array();
   for (size_t i = 0; i < work.size(); ++i) {
     const DeviceKey key = timeline.devices[i];
-    const DeviceTime time = AccountDevice(std::move(work[i]), timeline.wall_ns());
+    const DeviceTime time = AccountDevice(std::move(work[i]), timeline.wall_ns(), pauses);
     const std::string name = DeviceName(data, key.device);
     Json device{{"index", IsNull(key.device) ? Json() : Json(key.device)},
                 {"rank", IsNull(key.rank) ? Json() : Json(key.rank)},
                 {"name", name.empty() ? Json() : Json(name)},
                 {"busy_ms", Ms(time.busy_ns)},
                 {"idle_ms", Ms(time.idle_ns())},
+                {"paused_ms", Ms(time.paused_ns)},
                 {"compute_ms", Ms(time.compute_ns)},
                 {"communication_ms", Ms(time.communication_ns)},
                 {"memory_ms", Ms(time.memory_ns)},
                 {"overlap_ms", Ms(time.overlap_ns)}};
-    device["utilization"] = time.wall_ns > 0 ? Json(Ms(time.busy_ns) / Ms(time.wall_ns)) : Json();
+    device["utilization"] = time.Utilization() ? Json(*time.Utilization()) : Json();
     out.push_back(std::move(device));
   }
   return out;

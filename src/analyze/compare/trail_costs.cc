@@ -133,7 +133,7 @@ class Sharer {
         if (on_host > 0) on_host = TakeOwn(thread, synced, synced + gap.parts.host_ns);
       }
       costs.on_host_ns += gap.parts.launch_ns + on_host;
-      costs.waited_ns += gap.parts.other_ns + waited;
+      costs.waited_ns += gap.parts.other_ns + gap.parts.paused_ns + waited;
     }
   }
 

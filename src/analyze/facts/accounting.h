@@ -11,6 +11,7 @@
 
 #include "analyze/api_kind.h"
 #include "analyze/facts/timeline.h"
+#include "base/intervals.h"
 #include "base/json.h"
 
 namespace nl {
@@ -18,11 +19,12 @@ namespace nl {
 struct RunData;
 
 // How long each combination of work classes ran in a window. Index: bit 0 compute,
-// bit 1 communication, bit 2 memory; 0 is idle.
+// bit 1 communication, bit 2 memory; 0 is idle or not recorded.
 struct TimeParts {
   std::array<int64_t, 8> by_mask{};
+  int64_t paused_ns = 0;  // of by_mask[0]: nothing was recorded
   int64_t wall_ns() const;
-  int64_t idle_ns() const { return by_mask[0]; }
+  int64_t idle_ns() const { return by_mask[0] - paused_ns; }
   int64_t busy_ns() const { return wall_ns() - by_mask[0]; }
   // Time in which the class ran, alone or not.
   int64_t Of(WorkClass work) const;
@@ -37,6 +39,7 @@ struct TimeParts {
 struct DeviceSweep {
   std::vector<int64_t> start_ns;
   std::vector<uint8_t> mask;
+  std::vector<Interval> paused;  // nothing ran that is known of, and nothing was recorded
   // The parts of any window, in the time its segments take.
   TimeParts Window(int64_t from_ns, int64_t to_ns) const;
 };

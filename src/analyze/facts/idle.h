@@ -22,12 +22,15 @@ struct RunData;
 
 struct IdleParts {
   int64_t host_ns = 0, launch_ns = 0, sync_ns = 0, other_ns = 0;
-  int64_t total_ns() const { return host_ns + launch_ns + sync_ns + other_ns; }
+  int64_t paused_ns = 0;  // nothing was recorded: not idle for all that is known
+  int64_t idle_ns() const { return host_ns + launch_ns + sync_ns + other_ns; }
+  int64_t total_ns() const { return idle_ns() + paused_ns; }
   void Add(const IdleParts& p) {
     host_ns += p.host_ns;
     launch_ns += p.launch_ns;
     sync_ns += p.sync_ns;
     other_ns += p.other_ns;
+    paused_ns += p.paused_ns;
   }
 };
 

@@ -23,12 +23,12 @@ Json DeviceJson(const DeviceTime& d, const std::string& name) {
            {"name", name.empty() ? Json() : Json(name)}};
   out["busy_ms"] = Ms(d.busy_ns);
   out["idle_ms"] = Ms(d.idle_ns());
+  out["paused_ms"] = Ms(d.paused_ns);
   out["compute_ms"] = Ms(d.compute_ns);
   out["communication_ms"] = Ms(d.communication_ns);
   out["memory_ms"] = Ms(d.memory_ns);
   out["overlap_ms"] = Ms(d.overlap_ns);
-  out["utilization"] =
-      d.wall_ns > 0 ? Json(static_cast<double>(d.busy_ns) / static_cast<double>(d.wall_ns)) : Json();
+  out["utilization"] = d.Utilization() ? Json(*d.Utilization()) : Json();
   out["events"] = d.events;
   return out;
 }
@@ -120,7 +120,8 @@ class SummaryOp final : public Op {
   Result<Reply> Run(OpContext& context) override {
     NL_ASSIGN(const OpenRun run, OpenSnapshot(context, run_));
     Snapshot& snapshot = *run.snapshot;
-    NL_ASSIGN(const RunTime time, AccountRun(snapshot));
+    NL_ASSIGN(const Json document, ReadDocument(run));
+    NL_ASSIGN(const RunTime time, AccountRun(snapshot, PausesOf(document)));
     NL_ASSIGN(const std::vector<NameStats> ops, OperatorTotals(snapshot, {}));
     NL_ASSIGN(const std::vector<NameStats> kernels, KernelTotals(snapshot, {}));
     NL_ASSIGN(const std::vector<CopyStats> copies, CopyTotals(snapshot));
@@ -208,10 +209,11 @@ class SummaryOp final : public Op {
                          d["name"].is_null() ? "" : " " + d["name"].get<std::string>(), ms("compute_ms"));
     }
     std::string out = fmt::format(
-        "device {}{}{}: busy {} ({:.1f} %), idle {}\n", d["index"].is_null() ? "?" : DumpJson(d["index"]),
+        "device {}{}{}: busy {} ({:.1f} %), idle {}{}\n", d["index"].is_null() ? "?" : DumpJson(d["index"]),
         d["rank"].is_null() ? "" : fmt::format(" of rank {}", d["rank"].get<int>()),
         d["name"].is_null() ? "" : " " + d["name"].get<std::string>(), ms("busy_ms"),
-        d["utilization"].is_null() ? 0 : 100 * d["utilization"].get<double>(), ms("idle_ms"));
+        d["utilization"].is_null() ? 0 : 100 * d["utilization"].get<double>(), ms("idle_ms"),
+        d["paused_ms"] == 0 ? "" : fmt::format(", not recorded {}", ms("paused_ms")));
     out += fmt::format("  compute {}, communication {}, memory {}, overlapped {}\n", ms("compute_ms"),
                        ms("communication_ms"), ms("memory_ms"), ms("overlap_ms"));
     return out;

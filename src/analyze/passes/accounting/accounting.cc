@@ -47,6 +47,7 @@ TimeParts DeviceSweep::Window(int64_t from_ns, int64_t to_ns) const {
     }
   }
   parts.by_mask[0] += to_ns - from_ns - covered;  // before the first and behind the last work
+  parts.paused_ns = LengthNs(Clipped(paused, {from_ns, to_ns}));
   return parts;
 }
 
@@ -81,7 +82,14 @@ DeviceSweep Sweep(const std::array<std::vector<Interval>, kWorkClasses>& classes
   return out;
 }
 
-void AccountDevices(const TimelineFacts& t, AccountingFacts& out) {
+std::vector<Interval> Union(const std::array<std::vector<Interval>, kWorkClasses>& classes) {
+  std::vector<Interval> all;
+  for (const std::vector<Interval>& each : classes) all.insert(all.end(), each.begin(), each.end());
+  MergeIntervals(all);
+  return all;
+}
+
+void AccountDevices(const TimelineFacts& t, const std::vector<Interval>& pauses, AccountingFacts& out) {
   std::vector<std::array<std::vector<Interval>, kWorkClasses>> classes(t.devices.size());
   out.items.assign(t.devices.size(), 0);
   for (size_t i = 0; i < t.work.size(); ++i) {
@@ -96,6 +104,7 @@ void AccountDevices(const TimelineFacts& t, AccountingFacts& out) {
   }
   for (const auto& device : classes) {
     out.sweeps.push_back(Sweep(device));
+    if (!pauses.empty()) out.sweeps.back().paused = Outside(pauses, Union(device));
     out.devices.push_back(out.sweeps.back().Window(t.first_start_ns, t.last_end_ns));
   }
 }
@@ -168,7 +177,7 @@ class AccountingPass final : public Pass {
     const auto& t = facts.Get<TimelineFacts>();
     AccountingFacts out;
     out.wall_ns = t.wall_ns();
-    AccountDevices(t, out);
+    AccountDevices(t, data.Pauses(), out);
     for (const TimeParts& parts : out.devices) {
       if (parts.wall_ns() != out.wall_ns) {
         return Internal(fmt::format("the parts of a device sum to {} ns, the wall is {} ns", parts.wall_ns(),
@@ -197,32 +206,34 @@ const Pass& Describe() {
 namespace {
 
 Json PartsJson(const TimeParts& p) {
-  const int64_t wall = p.wall_ns();
+  const int64_t wall = p.wall_ns(), recorded = wall - p.paused_ns;
+  const auto share = [](int64_t part, int64_t whole) {
+    return whole > 0 ? Json(static_cast<double>(part) / static_cast<double>(whole)) : Json();
+  };
   constexpr const char* names[8] = {
       "idle",        "compute only",       "communication only",       "compute and communication",
       "memory only", "compute and memory", "communication and memory", "all three"};
   Json parts = Json::array();
   for (const size_t mask : {1u, 2u, 4u, 3u, 5u, 6u, 7u, 0u}) {
     if (p.by_mask[mask] == 0 && mask != 0) continue;
-    parts.push_back(
-        {{"what", names[mask]},
-         {"ms", Ms(p.by_mask[mask])},
-         {"share",
-          wall > 0 ? Json(static_cast<double>(p.by_mask[mask]) / static_cast<double>(wall)) : Json()}});
+    const int64_t ns = mask == 0 ? p.idle_ns() : p.by_mask[mask];
+    parts.push_back({{"what", names[mask]}, {"ms", Ms(ns)}, {"share", share(ns, wall)}});
   }
-  return {
-      {"wall_ms", Ms(wall)},
-      {"busy_ms", Ms(p.busy_ns())},
-      {"idle_ms", Ms(p.idle_ns())},
-      {"compute_ms", Ms(p.Of(WorkClass::kCompute))},
-      {"communication_ms", Ms(p.Of(WorkClass::kCommunication))},
-      {"memory_ms", Ms(p.Of(WorkClass::kMemory))},
-      {"overlap_ms", Ms(p.overlap_ns())},
-      {"compute_communication_ms", Ms(p.Both(WorkClass::kCompute, WorkClass::kCommunication))},
-      {"compute_memory_ms", Ms(p.Both(WorkClass::kCompute, WorkClass::kMemory))},
-      {"communication_memory_ms", Ms(p.Both(WorkClass::kCommunication, WorkClass::kMemory))},
-      {"utilization", wall > 0 ? Json(static_cast<double>(p.busy_ns()) / static_cast<double>(wall)) : Json()},
-      {"parts", parts}};
+  if (p.paused_ns > 0)
+    parts.push_back({{"what", "not recorded"}, {"ms", Ms(p.paused_ns)}, {"share", share(p.paused_ns, wall)}});
+  return {{"wall_ms", Ms(wall)},
+          {"busy_ms", Ms(p.busy_ns())},
+          {"idle_ms", Ms(p.idle_ns())},
+          {"paused_ms", Ms(p.paused_ns)},
+          {"compute_ms", Ms(p.Of(WorkClass::kCompute))},
+          {"communication_ms", Ms(p.Of(WorkClass::kCommunication))},
+          {"memory_ms", Ms(p.Of(WorkClass::kMemory))},
+          {"overlap_ms", Ms(p.overlap_ns())},
+          {"compute_communication_ms", Ms(p.Both(WorkClass::kCompute, WorkClass::kCommunication))},
+          {"compute_memory_ms", Ms(p.Both(WorkClass::kCompute, WorkClass::kMemory))},
+          {"communication_memory_ms", Ms(p.Both(WorkClass::kCommunication, WorkClass::kMemory))},
+          {"utilization", share(p.busy_ns(), recorded)},
+          {"parts", parts}};
 }
 
 Json NumberOrNull(int32_t v) { return IsNull(v) ? Json() : Json(v); }

@@ -33,6 +33,25 @@ TEST(AccountingPass, OverlapsOfEveryPairAreToldApart) {
   EXPECT_EQ(p.overlap_ns(), 70);
 }
 
+TEST(AccountingPass, PausesAreOfNoWindowsIdleTime) {
+  RunBuilder run;
+  run.Kernel("gemm", 7, 0, 100);
+  run.Kernel("gemm", 7, 900, 100);
+  run.Step("ProfilerStep#1", 1, 0, 250);
+  run.data().document["capture"]["pauses"] = {{{"start_ns", 50}, {"end_ns", 300}},
+                                              {{"start_ns", 600}, {"end_ns", 700}}};
+  Analysis analysis = run.Finish();
+  const AccountingFacts& facts = **analysis.Need<AccountingFacts>();
+  const TimeParts& all = facts.devices.at(0);
+  EXPECT_EQ(all.wall_ns(), 1000);
+  EXPECT_EQ(all.busy_ns(), 200);
+  EXPECT_EQ(all.paused_ns, 300);
+  EXPECT_EQ(all.idle_ns(), 500);
+  const TimeParts& step = facts.steps.at(0).devices.at(0);
+  EXPECT_EQ(step.paused_ns, 150);
+  EXPECT_EQ(step.idle_ns(), 0);
+}
+
 TEST(AccountingPass, RanksKeepTheirDevicesApart) {
   RunBuilder run;
   const ThreadId first = run.Thread("gpu 0", 0), second = run.Thread("gpu 0", 1);

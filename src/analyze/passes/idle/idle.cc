@@ -156,7 +156,7 @@ class Splitter {
               to_ns,
               device,
               to_ns == b ? next : kNone,
-              {0, 0, 0, to_ns - from_ns},
+              {.paused_ns = to_ns - from_ns},
               0,
               IdleCause::kNotRecorded,
               StringId::kNull});
@@ -306,7 +306,7 @@ class IdlePass final : public Pass {
     IdleFacts out;
     Splitter(data, facts.Get<TimelineFacts>(), accounting, out).Run();
     for (size_t i = 0; i < out.devices.size(); ++i) {
-      const int64_t idle_ns = accounting.devices[i].idle_ns();
+      const int64_t idle_ns = accounting.devices[i].by_mask[0];  // with pauses: one of the causes
       if (accounting.items[i] > 0 && out.devices[i].total_ns() != idle_ns &&
           !accounting.sweeps[i].start_ns.empty()) {
         return Internal(fmt::format("the idle parts of a device sum to {} ns, it was idle {} ns",
@@ -336,7 +336,8 @@ Json PartsJson(const IdleParts& p) {
   return {{"host_ms", Ms(p.host_ns)},
           {"launch_ms", Ms(p.launch_ns)},
           {"sync_ms", Ms(p.sync_ns)},
-          {"other_ms", Ms(p.other_ns)}};
+          {"other_ms", Ms(p.other_ns)},
+          {"paused_ms", Ms(p.paused_ns)}};
 }
 
 }  // namespace
@@ -349,7 +350,7 @@ Json ToJson(const IdleFacts& facts, const TimelineFacts& timeline, const RunData
   };
   const double total_ns = static_cast<double>(facts.total.total_ns());
   Json out = PartsJson(facts.total);
-  out["idle_ms"] = Ms(facts.total.total_ns());
+  out["idle_ms"] = Ms(facts.total.idle_ns());
   out["blocked_ms"] = Ms(facts.blocked_ns);
   out["gap_count"] = facts.gaps.size();
   out["floor_us"] = static_cast<double>(facts.floor_ns) / 1e3;
@@ -358,7 +359,7 @@ Json ToJson(const IdleFacts& facts, const TimelineFacts& timeline, const RunData
     Json device = PartsJson(facts.devices[i]);
     device["index"] = IsNull(timeline.devices[i].device) ? Json() : Json(timeline.devices[i].device);
     device["rank"] = IsNull(timeline.devices[i].rank) ? Json() : Json(timeline.devices[i].rank);
-    device["idle_ms"] = Ms(facts.devices[i].total_ns());
+    device["idle_ms"] = Ms(facts.devices[i].idle_ns());
     out["devices"].push_back(std::move(device));
   }
   out["causes"] = Json::array();
