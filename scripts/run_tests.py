@@ -6,7 +6,7 @@
   suite   executables tests/suites/*.sh and *.py, which print "PASS name", "FAIL name: why" or "SKIP name: why"
   check   scripts/check, one case per check
   asan    the unit programs again under AddressSanitizer and UBSan (in the fuzzers' build)
-  tsan    those unit tests with Thread or Parallel in their names under ThreadSanitizer
+  tsan    those unit tests with Thread or Parallel in their names under ThreadSanitizer, and programs that are recorded
   fuzz    every libFuzzer target for a few seconds on top of its corpus
 
 What a suite sees: NEUROLENS_BIN (the program), NEUROLENS_SHARED (the folder of extra real traces, when there is
@@ -30,6 +30,13 @@ LOGS = ROOT / "build" / "test-logs"
 LIMIT_S = 900  # for one program; a hang must fail rather than eat the CI's time
 THREADED = "*Thread*:*Parallel*"
 TSAN_PROGRAMS = ("base_test", "capture_test", "model_test", "ledger_test", "import_test")  # what preset tsan builds
+# Programs that are recorded by the capture library under ThreadSanitizer, on the CUPTI of tests/capture.
+TSAN_RECORDED = {
+    "recording is switched while threads launch": "launch=1 racing_threads=4 sleep=100 recording_off sleep=400 recording_on sleep=200 recording_off leave=1 "
+                                                  "recording_on bursts=1 recording_off leave=1",
+    "threads, forks, graphs and a context that ends": "threads=8 launch=200 stream_sync=7 sync copy=5 graph=2 malloc=2 fork_work destroy bursts=1",
+    "threads at the end": "busy_threads=2 racing_threads=2 sleep=200 exit=0",
+}
 RUNTIME = {  # what the sanitizers read; the rest is their defaults
     # The leak check of clang 14 takes static TLS that happens to lie 16 bytes into a page for a block of glibc 2.19 and
     # reads a wild range: one run in a hundred ends with status 1 after all of its tests passed.
@@ -192,6 +199,28 @@ class Runner:
         if passed or failed or skipped:
             self.tally.group(name, passed, failed, skipped, started, detail)
 
+    def recorded_under_tsan(self):
+        folder = ROOT / "build/tsan"
+        names = [name for name in TSAN_RECORDED if self.wanted in name]
+        files = ("libneurolens_capture.so", "capture_tests/libfake_cupti.so", "capture_tests/libfake_nvml.so", "capture_tests/gpu_program")
+        if not names or not build("tsan", files, self.tally):
+            return
+        started, passed, failed, detail = time.monotonic(), 0, [], ""
+        for number, name in enumerate(names):
+            with tempfile.TemporaryDirectory(prefix="neurolens-tsan-") as out:
+                env = {**self.env, "NEUROLENS_CAPTURE_DIR": out, "CUDA_INJECTION64_PATH": str(folder / files[0]), "NVTX_INJECTION64_PATH": str(folder / files[0]),
+                       "NEUROLENS_CUPTI": str(folder / files[1]), "NEUROLENS_NVML": str(folder / files[2]), "FAKE_CUPTI": "racing"}
+                command = [str(folder / files[3]), *TSAN_RECORDED[name].split()]
+                if shutil.which("setarch"):
+                    command = ["setarch", os.uname().machine, "-R", *command]
+                output, status = run(command, env, f"tsan-recorded-{number}")
+            if status == 0:
+                passed += 1
+            else:
+                failed.append(f"{name} ({ending(status)})")
+                detail += output
+        self.tally.group("tsan recorded programs", passed, failed, [], started, detail)
+
     def tests_of(self, program, patterns="*"):
         """Names of the tests that the release build of a program has, fit `patterns` and were asked for."""
         path = ROOT / "build/release/bin_tests" / program
@@ -307,6 +336,7 @@ class Runner:
         elif build("tsan", [f"bin_tests/{p}" for p in threaded], self.tally):
             for program, names in threaded.items():
                 self.gtest("tsan", "tsan", program, names)
+            self.recorded_under_tsan()
         seconds = int(os.environ.get("NEUROLENS_FUZZ_SECONDS", "5"))
         if seconds == 0:
             self.skip("fuzz", "NEUROLENS_FUZZ_SECONDS=0")

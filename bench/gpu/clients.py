@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is switched on and off around a load, within one process. on() and off() are not timed."""
+"""What is switched on and off around a load, within one process. on(), off() and settle() are not timed. After settle() CUPTI has left the
+process, where the client can make it: otherwise "off" would still pay for its presence. From processes with CUDA graphs it is not sent away."""
 import ctypes
 import glob
 import os
@@ -10,8 +11,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 # As in empty_client.cc.
-KERNELS, RUNTIME, DRIVER, SYNC, MEMORY, EXTERNAL, OVERHEAD = 1, 2, 4, 8, 16, 32, 64
-LIKE_OURS = KERNELS | RUNTIME | DRIVER | SYNC | MEMORY | EXTERNAL | OVERHEAD
+KERNELS, RUNTIME, DRIVER, SYNC, MEMORY, EXTERNAL, OVERHEAD, RUNTIME_CALLBACKS, DRIVER_CALLBACKS = 1, 2, 4, 8, 16, 32, 64, 128, 256
+LIKE_OURS = KERNELS | RUNTIME_CALLBACKS | DRIVER_CALLBACKS | MEMORY | OVERHEAD
+RECORDS = KERNELS | RUNTIME | DRIVER | SYNC | MEMORY | EXTERNAL | OVERHEAD
 
 
 class Nothing:
@@ -23,25 +25,43 @@ class Nothing:
     def off(self):
         pass
 
+    def settle(self):
+        pass
 
-class Empty:
+
+class Empty(Nothing):
     library = None
+    there = False
 
-    def __init__(self, parts):
-        self._parts = parts
+    def __init__(self, parts, leaves=True):
+        self._parts, self._leaves = parts, leaves
         if Empty.library is None:
-            library = ctypes.CDLL(os.environ["NL_EMPTY_CLIENT"])
-            library.nl_empty_kernels.restype = ctypes.c_uint64
-            code = library.nl_empty_open(_cupti().encode(), 1, 1)
-            if code != 0:
-                raise OSError(f"the empty client cannot subscribe to CUPTI: {code}")
-            Empty.library = library
+            Empty.library = ctypes.CDLL(os.environ["NL_EMPTY_CLIENT"])
+            Empty.library.nl_empty_kernels.restype = ctypes.c_uint64
+            self._open()
+            self.settle()
+
+    def _open(self):
+        if Empty.there:
+            return
+        code = Empty.library.nl_empty_open(_cupti().encode(), 1, 1)
+        if code != 0:
+            raise OSError(f"the empty client cannot subscribe to CUPTI: {code}")
+        Empty.there = True
 
     def on(self):
+        self._open()
         Empty.library.nl_empty_start(self._parts)
 
     def off(self):
         Empty.library.nl_empty_stop()
+
+    def settle(self):
+        import torch
+
+        torch.cuda.synchronize()
+        if self._leaves and Empty.there and Empty.library.nl_empty_leave() == 0:
+            Empty.there = False
 
     def kernels(self):
         return int(Empty.library.nl_empty_kernels())
@@ -58,7 +78,7 @@ def _cupti():
     return "libcupti.so"
 
 
-class Neurolens:
+class Neurolens(Nothing):
     """This process runs under neurolens-capture --capture-range api. The launcher hears of a switch within 10 ms."""
 
     def __init__(self):
@@ -74,8 +94,18 @@ class Neurolens:
         self._package.stop()
         time.sleep(0.03)
 
+    def settle(self):
+        """CUPTI leaves a little after a stop, at the end of a CUDA call."""
+        import torch
 
-class TorchProfiler:
+        for _ in range(25):
+            time.sleep(0.02)
+            torch.cuda.synchronize()
+
+
+class TorchProfiler(Nothing):
+    """Sends CUPTI away itself, with TEARDOWN_CUPTI=1 at the end of a CUDA call."""
+
     def __init__(self, activities, shapes=False):
         import torch.profiler as p
 
@@ -91,8 +121,15 @@ class TorchProfiler:
         self._running.stop()
         self._running = None
 
+    def settle(self):
+        import torch
 
-class Proton:
+        for _ in range(10):
+            time.sleep(0.02)
+            torch.cuda.synchronize()
+
+
+class Proton(Nothing):
     def __init__(self):
         import triton.profiler as proton
 
@@ -107,7 +144,7 @@ class Proton:
         self._proton.deactivate(self._session)
 
 
-class Ops:
+class Ops(Nothing):
     """PyTorch's part in the price of operators: its NVTX profiler with nobody who takes NVTX."""
 
     ranges = None
@@ -143,7 +180,7 @@ class _Emitter:
         pass
 
 
-class Modules:
+class Modules(Nothing):
     """The Python part of the price of module calls."""
 
     def __init__(self):
@@ -165,15 +202,15 @@ MAKERS = {
     "ops_shapes_alone": lambda: Ops(True),
     "modules_alone": Modules,
     "empty": lambda: Empty(LIKE_OURS),
+    "empty_graph": lambda: Empty(LIKE_OURS, leaves=False),
     "empty_kernels": lambda: Empty(KERNELS),
-    "empty_runtime": lambda: Empty(KERNELS | RUNTIME),
-    "empty_calls": lambda: Empty(KERNELS | RUNTIME | DRIVER),
-    "empty_no_external": lambda: Empty(LIKE_OURS & ~EXTERNAL),
+    "empty_records": lambda: Empty(RECORDS),
     "torch_cuda": lambda: TorchProfiler(["CUDA"]),
     "torch_cpu_cuda": lambda: TorchProfiler(["CPU", "CUDA"]),
     "torch_shapes": lambda: TorchProfiler(["CPU", "CUDA"], True),
     "proton": Proton,
     "neurolens": Neurolens,
+    "neurolens_graph": Neurolens,
     "neurolens_full": Neurolens,
     "neurolens_cpu": Neurolens,
     "neurolens_cpu_native": Neurolens,

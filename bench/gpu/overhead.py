@@ -6,7 +6,7 @@
   python3 bench/gpu/overhead.py [--quick] [--json FILE]
 
 Each client is switched on and off inside one process, off-on-on-off, and the median of on/off of all pairs is given: the
-machine's own drift is in both halves. Only one client may own CUPTI in a process, so each has a process of its own; all are started
+machine's own drift is in both halves; off is without CUPTI in the process, where a client can send it away (clients.py). Only one client may own CUPTI in a process, so each has a process of its own; all are started
 first and then asked in turns, so that every client meets the same weather. Starting, stopping and reading out are not timed.
 The launches that neurolens must have recorded are counted by the empty client, which runs the same loads."""
 import argparse
@@ -30,20 +30,23 @@ sys.path[:0] = [str(HERE), str(ROOT / "python")]
 # Process: (options of neurolens-capture or None, {client: (loads, pairs, pairs with --quick)}).
 ONLY_GPU = ["--no-ops", "--no-modules", "--no-cpu", "--no-python", "--no-counters"]
 ONLY_CPU = ["--no-ops", "--no-modules", "--no-gpu", "--no-counters"]
-MAIN = ("eager", "tiny", "graph", "prefill")
+MAIN = ("eager", "tiny", "prefill")
 PEER = ("eager", "tiny")
 PLAN = {
     "plain": (None, {"nothing": (PEER, 12, 6), "ops_names_alone": (("eager",), 12, 4), "ops_shapes_alone": (("eager",), 12, 4),
                      "modules_alone": (("eager",), 12, 4)}),
-    "empty": (None, {"empty": (MAIN, 20, 8), "empty_kernels": (("eager",), 10, 4), "empty_runtime": (("eager",), 10, 4),
-                     "empty_calls": (("eager",), 10, 4), "empty_no_external": (("eager",), 10, 4)}),
+    "empty_graph": (None, {"empty_graph": (("graph",), 20, 8)}),
+    "neurolens_graph": (ONLY_GPU, {"neurolens_graph": (("graph",), 20, 8)}),
+    "empty": (None, {"empty": (MAIN, 20, 8)}),
+    "empty_others": (None, {"empty_kernels": (PEER, 12, 4), "empty_records": (PEER, 12, 4)}),
     "neurolens": (ONLY_GPU, {"neurolens": (MAIN, 20, 8)}),
     "neurolens_full": (["--no-cpu", "--no-python", "--no-counters"], {"neurolens_full": (("eager",), 20, 6)}),
     "neurolens_cpu": (ONLY_CPU, {"neurolens_cpu": (PEER, 20, 8)}),
     "neurolens_cpu_native": (ONLY_CPU + ["--no-python"], {"neurolens_cpu_native": (("eager",), 12, 4)}),
     "neurolens_cpu_python": (ONLY_CPU + ["--no-cpu"], {"neurolens_cpu_python": (("eager",), 12, 4)}),
-    "torch": (None, {"torch_cuda": (PEER, 8, 4), "torch_cpu_cuda": (("eager",), 6, 2), "torch_shapes": (("eager",), 6, 2)}),
-    "proton": (None, {"proton": (PEER, 12, 4)}),
+    "torch": (None, {"torch_cuda": (PEER, 20, 4)}),
+    "torch_full": (None, {"torch_cpu_cuda": (("eager",), 6, 2), "torch_shapes": (("eager",), 6, 2)}),
+    "proton": (None, {"proton": (PEER, 20, 4)}),
 }
 
 
@@ -86,6 +89,7 @@ def worker(clients, loads):
         work.run(load)  # what only the first one pays
         on = [timed(), timed()]
         client.off()
+        client.settle()
         counted = kernels() - before
         work.run(load)
         off.append(timed())
@@ -204,10 +208,11 @@ def summary(found):
 
 def records_check(rows, said):
     """Kernels that neurolens reports against what the empty client counted for the same loads."""
-    each = {r["load"]: r["kernels_counted"] / r["runs_on"] for r in rows if r["client"] == "empty" and r["runs_on"]}
-    expected = sum(r["runs_on"] * each.get(r["load"], 0) for r in rows if r["client"] == "neurolens")
-    match = re.search(r"\((\d+) kernels, (\d+) ranges, (\d+) CPU samples, (\d+) lost\)", said)
-    return {"kernels_per_run": each, "expected": round(expected), "recorded": int(match[1]) if match else None, "lost": int(match[4]) if match else None}
+    each = {r["load"]: r["kernels_counted"] / r["runs_on"] for r in rows if r["client"] in ("empty", "empty_graph") and r["runs_on"]}
+    expected = sum(r["runs_on"] * each.get(r["load"], 0) for r in rows if r["client"] in ("neurolens", "neurolens_graph"))
+    found = [re.search(r"\((\d+) kernels, (\d+) ranges, (\d+) CPU samples, (\d+) lost\)", text) for text in said]
+    counts = [(int(match[1]), int(match[4])) for match in found if match]
+    return {"kernels_per_run": each, "expected": round(expected), "recorded": sum(kernels for kernels, _ in counts), "lost": sum(lost for _, lost in counts)}
 
 
 def show(result):
@@ -217,11 +222,11 @@ def show(result):
         print(f"{r['load']:<9}{r['client']:<22}{r['pairs']:>6}{r['off_ms']:>9.1f}{r['on_ms']:>9.1f}{r['overhead_percent']:>9.1f}%"
               f"{r['spread_points']:>6.1f}{r['quietest_percent']:>9.1f}%")
     by = {(r["client"], r["load"]): r["overhead_percent"] for r in result["rows"]}
-    off = {(r["client"], r["load"]): r["off_ms"] for r in result["rows"]}
     print("marks")
     for load in ("eager", "tiny", "graph"):
-        if ("neurolens", load) in by and ("empty", load) in by:
-            print(f"  above an empty client, {load}: {by['neurolens', load] - by['empty', load]:+.1f} points (1.5)")
+        ours, empty = ("neurolens_graph", "empty_graph") if load == "graph" else ("neurolens", "empty")
+        if (ours, load) in by and (empty, load) in by:
+            print(f"  above an empty client, {load}: {by[ours, load] - by[empty, load]:+.1f} points (1.5)")
     if ("neurolens", "prefill") in by:
         print(f"  kernels of 50 us and more: {by['neurolens', 'prefill']:+.1f} % (1)")
     for peer in ("torch_cuda", "proton"):
@@ -232,9 +237,6 @@ def show(result):
     for load in ("eager", "tiny"):
         if ("neurolens_cpu", load) in by:
             print(f"  CPU sampling at 200 Hz, {load}: {by['neurolens_cpu', load]:+.1f} % (1)")
-    for client in ("neurolens", "neurolens_full", "neurolens_cpu"):
-        if (client, "eager") in off and ("nothing", "eager") in off:
-            print(f"  after stop, {client} against a plain process: {(off[client, 'eager'] / off['nothing', 'eager'] - 1) * 100:+.1f} % (0.1; between processes)")
     check = result["records"]
     print(f"  kernels expected {check['expected']}, recorded {check['recorded']}, lost {check['lost']}; per run {check['kernels_per_run']}")
     print(f"  a program's own torch.profiler while recorded: {result['own_profiler']}")
@@ -256,7 +258,7 @@ def main():
     began = time.monotonic()
     limit = args.limit or (90 if args.quick else 240)
     folder = tempfile.mkdtemp(prefix="overhead-")
-    environment = {**os.environ, "NL_BENCH_TMP": folder, "NL_EMPTY_CLIENT": build_empty_client(folder), "PYTHONPATH": str(ROOT / "python")}
+    environment = {**os.environ, "NL_BENCH_TMP": folder, "NL_EMPTY_CLIENT": build_empty_client(folder), "PYTHONPATH": str(ROOT / "python"), "TEARDOWN_CUPTI": "1"}
     processes = [Process(name, folder, args.capture, environment) for name in PLAN if args.only is None or name in args.only]
     for process in processes:
         process.wait(began + limit / 2)
@@ -269,7 +271,7 @@ def main():
     facts = subprocess.run([sys.executable, "-c", "import torch; print(torch.__version__); print(torch.cuda.get_device_name())"],
                            capture_output=True, text=True, check=False, timeout=60).stdout.split("\n")
     result = {"torch": facts[0], "gpu": facts[1] if len(facts) > 1 else "", "quick": args.quick, "seconds": time.monotonic() - began, "rows": rows,
-              "records": records_check(rows, said.get("neurolens", "")), "own_profiler": own,
+              "records": records_check(rows, [said.get(name, "") for name in ("neurolens", "neurolens_graph")]), "own_profiler": own,
               "problems": [f"{p.name}: {text}" for p in processes for text in p.problems]
               + [f"{name} says at its end: {line}" for name, text in said.items() for line in text.splitlines() if "Leaked" in line or "Traceback" in line],
               "said": {name: text[-2000:] for name, text in said.items()},

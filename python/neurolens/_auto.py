@@ -78,13 +78,16 @@ class Ranges:
         from . import _torch
 
         names = wanted()
+        # Half of it is left for the rest: GPU work, ranges.
+        share = _emit.current.budget() / 2
+        spender = _torch.Spender(share, _emit.current.add_cost) if share > 0 else None
         if OPS in names and torch.backends.cuda.is_built():
             try:
-                self.ops = _torch.OpRanges(torch)
+                self.ops = _torch.OpRanges(torch, thrifty=spender is not None)
             except Exception:  # no such profiler in this torch
                 pass
-        if MODULES in names:
-            self.modules = _torch.ModuleRanges(torch, _emit.current, self.ops.forward if self.ops else None)
+        if MODULES in names or (self.ops and spender):
+            self.modules = _torch.ModuleRanges(torch, _emit.current, self.ops, MODULES in names, spender)
             _hide_from_compile(torch, self.modules)
         self.switch()
         _emit.current.on_switch(self.switch)

@@ -26,12 +26,15 @@ class Library:
             getattr(library, function).restype = None
         library.nl_on_switch.argtypes = [ctypes.c_void_p] * 2
         library.nl_on_switch.restype = None
+        library.nl_budget.restype = ctypes.c_double
+        library.nl_add_cost.argtypes, library.nl_add_cost.restype = [ctypes.c_int64], None
         self._library, self._mark = library, library.nl_mark
         # A file is opened and a thread started: not while others may be doing so.
         library.nl_init.restype = ctypes.c_int
         if not library.nl_init():
             raise OSError("this process is not recorded")
         self._enabled = ctypes.c_int.in_dll(library, "nl_enabled")
+        self.budget, self.add_cost = library.nl_budget, library.nl_add_cost
         self.start, self.stop = library.nl_start, library.nl_stop
         self.push_bytes, self.pop = library.nl_range_push_data, library.nl_range_pop
 
@@ -134,6 +137,12 @@ class Nvtx:
 
     def on_switch(self, function):
         """What another tool records is its own affair."""
+
+    def budget(self):
+        return 0.0
+
+    def add_cost(self, ns):
+        """Nobody counts it."""
 
     def mark(self, name, data):
         if self._mark is not None:

@@ -4,6 +4,7 @@
 Both parts can be switched off and on while the program runs, and cost nothing while off. torch is handed in, never
 imported."""
 import threading
+import time
 import weakref
 
 # Shapes cost several times the rest of an operator's range: after this many forwards only every this many has them.
@@ -11,7 +12,10 @@ SHAPES_EVERY = 8
 
 
 class _Local(threading.local):
-    names = None  # of the modules below the one whose call is the outermost on this thread
+    names = None  # of the modules below the one whose call is the outermost on this thread; BARE: nobody's
+
+
+BARE = object()
 
 
 class _Root:
@@ -31,14 +35,14 @@ def _entry(module, path):
 
 
 def _llm_stage(args, kwargs):
-    """("LLM@prefill", data) or ("LLM@decode_step", data) by the new tokens of a language model's forward; else None."""
+    """("LLM@prefill", data, tokens) or ("LLM@decode_step", ...) by the new tokens of a language model's forward; else None."""
     for value in (kwargs.get("input_ids"), *args[:1]):
         shape = getattr(value, "shape", None)
         if shape is None or len(shape) != 2 or getattr(value, "is_floating_point", lambda: True)():
             continue
         batch, tokens = int(shape[0]), int(shape[1])
         stage = "LLM@decode_step" if tokens == 1 else "LLM@prefill"
-        return stage, f'{{"batch": {batch}, "tokens": {tokens}}}'
+        return stage, f'{{"batch": {batch}, "tokens": {tokens}}}', batch * tokens
     return None
 
 
@@ -48,11 +52,12 @@ class ModuleRanges:
     In place of nn.Module.__call__ rather than by hooks: with any hook torch takes a way through its calls that is longer
     than all we do. Given back before torch.compile looks at it."""
 
-    def __init__(self, torch, emitter, on_forward=None):
+    def __init__(self, torch, emitter, ops=None, inner=True, spender=None):
+        """`ops`: OpRanges to tell of forwards. `inner`: also calls inside others. `spender`: which forwards have either."""
         self._class = torch.nn.Module
         self._call = self._class.__call__
         self._emitter = emitter
-        self._on_forward = on_forward
+        self._ops, self._inner, self._spender = ops, inner, spender
         self._local = _Local()
         self._roots = weakref.WeakKeyDictionary()
         self._labelled = self._make()
@@ -85,6 +90,8 @@ class ModuleRanges:
             names = local.names
             if names is None:
                 return outermost(self, args, kwargs)
+            if names is BARE:
+                return call(self, *args, **kwargs)
             entry = names.get(id(self))
             if entry is None or entry[0]() is not self:
                 entry = names[id(self)] = _entry(self, "")
@@ -97,21 +104,25 @@ class ModuleRanges:
         return __call__
 
     def _outermost(self, module, args, kwargs):
-        emitter, opened = self._emitter, 0
+        emitter, opened, key = self._emitter, 0, None
         if not emitter.on():
             return self._call(module, *args, **kwargs)
+        detailed, begun_ns = True, time.perf_counter_ns()
         try:
-            if self._on_forward is not None:
-                self._on_forward()
             root = self._root(module)
             stage = _llm_stage(args, kwargs) if root.is_llm else None
+            if self._spender is not None:
+                key = (id(root), stage and (stage[0], stage[2].bit_length()))
+                detailed = self._spender.choose(key)
+            if self._ops is not None:
+                self._ops.forward(detailed)
             if stage is not None:
-                emitter.push(*stage)
+                emitter.push(*stage[:2])
                 opened = 1
             _, name, data = root.names[id(module)]
             emitter.push_bytes(name, data)
             opened += 1
-            self._local.names = root.names
+            self._local.names = root.names if detailed and self._inner else BARE
         except Exception:  # a module unlike those we know: its program runs unlabelled
             pass
         try:
@@ -120,6 +131,67 @@ class ModuleRanges:
             self._local.names = None
             for _ in range(opened):
                 emitter.pop()
+            if key is not None:
+                if self._ops is not None:
+                    self._ops.forward(False)
+                self._spender.took(key, detailed, time.perf_counter_ns() - begun_ns)
+
+
+class Spender:
+    """Which forwards are looked into, so that operators and module calls cost a share of the forwards' time.
+
+    What they cost is measured: forwards alike with and without, the median of the last few of each. The first ones, in which
+    libraries load, say nothing. Some of either are always made, so that it notices when the cost changes."""
+
+    WARM_UP, LEAST, KEPT, BARE_EVERY = 2, 3, 15, 16
+
+    def __init__(self, share, report):
+        self._share, self._report = share, report
+        self._kinds = {}
+
+    def choose(self, key):
+        """True: the forward that begins now is looked into."""
+        kind = self._kinds.setdefault(key, _ForwardKind())
+        kind.since += 1
+        if kind.warm_up < self.WARM_UP:
+            return False
+        fewest = min(kind.detailed, kind.bare, key=len)
+        if len(fewest) < self.LEAST:
+            return fewest is kind.detailed
+        every = kind.price_ns() / (self._share * kind.bare_ns())
+        if kind.since < every or (every <= 1 and kind.since_bare >= self.BARE_EVERY):
+            return False
+        return True
+
+    def took(self, key, detailed, ns):
+        kind = self._kinds[key]
+        if kind.warm_up < self.WARM_UP:
+            kind.warm_up += 1
+            return
+        times = kind.detailed if detailed else kind.bare
+        times.append(ns)
+        if len(times) > self.KEPT:
+            del times[0]
+        kind.since_bare = kind.since_bare + 1 if detailed else 0
+        if detailed:
+            kind.since = 0
+            if len(kind.bare) >= self.LEAST:
+                self._report(kind.price_ns())
+
+
+class _ForwardKind:
+    def __init__(self):
+        self.detailed, self.bare = [], []  # nanoseconds of the last few
+        self.since = self.since_bare = 0  # forwards since the last of either
+        self.warm_up = 0  # forwards of it
+
+    def bare_ns(self):
+        return sorted(self.bare)[len(self.bare) // 2]
+
+    def price_ns(self):
+        if not self.detailed or not self.bare:
+            return 0
+        return max(0, sorted(self.detailed)[len(self.detailed) // 2] - self.bare_ns())
 
 
 class OpRanges:
@@ -128,8 +200,10 @@ class OpRanges:
     torch.autograd.profiler.emit_nvtx without its torch.cuda.synchronize(), which would make a context in programs that
     use no GPU, or fork before they do. One profiler at a time may run on a thread: the program's own goes first."""
 
-    def __init__(self, torch):
+    def __init__(self, torch, thrifty=False):
+        """`thrifty`: only in the forwards that are looked into, and then with shapes."""
         self._profiler = profiler = torch.autograd.profiler
+        self._thrifty = thrifty
         self._thread = threading.get_ident()
         self._enable, self._disable = profiler._enable_profiler, profiler._disable_profiler
         self._configs = [self._config(shapes) for shapes in (False, True)]
@@ -149,10 +223,13 @@ class OpRanges:
     def set(self, on):
         self._wanted = on
         self._forwards = 0
-        self._run(True if on else None)
+        self._run(True if on and not self._thrifty else None)
 
-    def forward(self):
-        """Another call from outside into a model begins."""
+    def forward(self, detailed):
+        """Another call from outside into a model begins; with a budget, also that it ended (not detailed)."""
+        if self._thrifty:
+            self._run(True if detailed and self._wanted else None)
+            return
         self._forwards += 1
         if self._running is not None:
             self._run(self._forwards <= SHAPES_EVERY or self._forwards % SHAPES_EVERY == 0)
@@ -178,7 +255,7 @@ class OpRanges:
             try:
                 return self._disable(*args, **kwargs)
             finally:
-                if self._wanted:
+                if self._wanted and not self._thrifty:
                     self._run(True)
 
         self._profiler._enable_profiler, self._profiler._disable_profiler = enable, disable

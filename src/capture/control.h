@@ -97,7 +97,7 @@ struct ControlBlock {
   uint64_t buffer_bytes;       // at most this much memory for buffers in a process
   uint32_t clock_interval_ms;  // between clock pairs
   uint32_t counter_interval_us;
-  uint32_t reserved;        // 0
+  uint32_t budget_ppm;      // recording pauses to cost the program no more of its time; 0: no limit
   uint32_t start_off;       // 1: each process is off until it says start (--capture-range api)
   char capture_range[128];  // label of the range to record in; empty: always
   // Commands. `epoch` is raised after `recording` was set, and is what waiters sleep on.

@@ -24,6 +24,9 @@ void RecordParams::Bind(ParamBinder& b) {
   b.Add("delay", delay, "Seconds before the recording begins").Range(0, 1e7);
   b.Add("capture_range", capture_range,
         "Record only inside ranges of this name (nvtx:LABEL), or between start and stop calls (api)");
+  b.Add("budget", budget,
+        "Percentage of its time that recording may cost the program, as 1%; it pauses to hold that. Empty: "
+        "no limit");
   b.Add("counter_interval_us", counter_interval_us,
         "Time between two samples of hardware counters, in microseconds")
       .Range(5, 1000);
@@ -52,6 +55,7 @@ Result<capture::LaunchOptions> RecordParams::Options() const {
   o.sample_rate_hz = static_cast<int>(rate);
   o.version = std::string(kVersion);
   std::string why;
+  if (!budget.empty() && !ParseBudget(budget, o.budget, why)) return InvalidInput(why);
   if (!capture_range.empty() && !CheckCaptureRange(capture_range, why)) return InvalidInput(why);
   const auto drop = [&o](bool wanted, uint64_t bits) { o.wanted = wanted ? o.wanted : o.wanted & ~bits; };
   drop(gpu, kWantKernels | kWantApi | kWantSync | kWantMemory | kWantClocks);

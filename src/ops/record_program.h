@@ -15,7 +15,7 @@ struct RecordParams {
   std::vector<std::string> command, tags;
   bool gpu = true, counters = true, cpu = true, python = true, ops = true, modules = true, nvtx = true;
   bool live = false;
-  std::string capture_range, spill, out;
+  std::string capture_range, budget, spill, out;
   double duration = 0, delay = 0;
   int64_t buffer_mb = 256, rate = 200, counter_interval_us = 100;
 

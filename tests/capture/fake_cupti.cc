@@ -2,6 +2,7 @@
 #include "fake_cupti.h"
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -31,8 +32,9 @@ struct ApiName {
 constexpr ApiName kRuntimeNames[] = {{1, "cudaGetDevice"},         {2, "cudaLaunchKernel_v7000"},
                                      {3, "cudaMemcpyAsync_v3020"}, {4, "cudaDeviceSynchronize_v3020"},
                                      {5, "cudaMalloc_v3020"},      {6, "cudaGraphLaunch_v10000"},
-                                     {7, "cudaMemsetAsync_v3020"}};
+                                     {7, "cudaMemsetAsync_v3020"}, {8, "cudaStreamSynchronize_v3020"}};
 constexpr ApiName kDriverNames[] = {{1, "cuInit"}, {2, "cuLaunchKernel"}, {3, "cuCtxGetCurrent"}};
+constexpr uint32_t kDriverLaunch = 2;
 enum RuntimeId : uint32_t {
   kGetDevice = 1,
   kLaunchKernel,
@@ -40,7 +42,8 @@ enum RuntimeId : uint32_t {
   kDeviceSynchronize,
   kMallocId,
   kGraph,
-  kMemsetAsync
+  kMemsetAsync,
+  kStreamSynchronize
 };
 
 struct Record {
@@ -53,12 +56,14 @@ struct Ran {
 
 struct Fake {
   std::mutex mutex;
+  std::atomic<bool> attached{false}, watched[2]{};  // by the driver's and the runtime's domain
+  std::atomic<int64_t> finalized{0};
   Callback callback = nullptr;
   void* user = nullptr;
   BufferRequested requested = nullptr;
   BufferCompleted completed = nullptr;
   bool enabled[64] = {};
-  bool left_out[2][16] = {};
+  std::atomic<bool> called[2][16]{};  // callbacks by driver, runtime
   std::vector<Record> records;
   std::vector<Ran> ran;
   uint32_t correlation = 0;
@@ -87,6 +92,13 @@ int64_t Option(std::string_view word) {
   }
   return -1;
 }
+
+void Misuse(const char* what) {
+  std::fprintf(stderr, "fake CUPTI: misuse: %s\n", what);
+  std::abort();
+}
+
+bool Attached() { return Get().attached.load(); }
 
 // An hour ahead of the host's clock, and maybe too fast.
 int64_t GpuNs() {
@@ -130,28 +142,37 @@ bool Enabled(uint32_t kind) {
   return fake.enabled[kind];
 }
 
-uint32_t PutApi(uint32_t id, int64_t start_ns, int64_t end_ns) {
-  Fake& fake = Get();
+// A runtime call, as the client sees it: a callback at its beginning and one at its end, where it asked
+// for them. A driver call that it makes inside has the same correlation.
+class Call {
+ public:
+  explicit Call(uint32_t id, void* stream = nullptr) : id_(id), stream_(stream) {
+    const std::lock_guard lock(Get().mutex);
+    correlation = ++Get().correlation;
+  }
+  void Begin() {
+    Tell(kRuntimeApi, id_, 0);
+    if (id_ == kLaunchKernel) Tell(kDriverApi, kDriverLaunch, 0);
+  }
+  ~Call() {
+    if (id_ == kLaunchKernel) Tell(kDriverApi, kDriverLaunch, kApiExit);
+    Tell(kRuntimeApi, id_, kApiExit);
+  }
   uint32_t correlation = 0;
-  bool on = false;
-  {
-    const std::lock_guard lock(fake.mutex);
-    correlation = ++fake.correlation;
-    on = fake.enabled[kRuntime] && !fake.left_out[1][id];
+
+ private:
+  void Tell(int domain, uint32_t id, int32_t site) {
+    Fake& fake = Get();
+    const int at = domain == kRuntimeApi ? 1 : 0;
+    if (!fake.attached.load() || (!fake.watched[at].load() && !fake.called[at][id].load())) return;
+    uint64_t kept = 0;
+    const uint32_t result = Is("call_fails") ? 2 : 0;
+    ApiData data{site, "", &stream_, &result, nullptr, nullptr, 1, &kept, correlation};
+    fake.callback(fake.user, domain, id, &data);
   }
-  if (on) {
-    Api api{kRuntime,
-            id,
-            static_cast<uint64_t>(start_ns),
-            static_cast<uint64_t>(end_ns),
-            static_cast<uint32_t>(getpid()),
-            static_cast<uint32_t>(syscall(SYS_gettid)),
-            correlation,
-            0};
-    Put(api);
-  }
-  return correlation;
-}
+  uint32_t id_;
+  void* stream_;
+};
 
 // When the device gets to work that is given to it now.
 int64_t OnDevice(int64_t ready_ns, int64_t duration_ns) {
@@ -197,6 +218,12 @@ void PutKernel(const char* name, uint32_t stream, int64_t start_ns, int64_t dura
   Put(k, Is("old") ? offsetof(Kernel, graph_node_id) : sizeof k);
 }
 
+// Around every function that needs CUPTI to be in the process: once it has left, the real one
+// would come back by itself, and stay.
+void NeedsCupti(const char* function) {
+  if (!Get().attached.load()) fake::Misuse(function);
+}
+
 // Moves what was recorded into buffers of the client.
 void Deliver() {
   Fake& fake = Get();
@@ -233,9 +260,6 @@ size_t SizeOf(const uint8_t* record) {
     case kConcurrentKernel: return old ? offsetof(Kernel, graph_node_id) : sizeof(Kernel);
     case kMemcpy: return old ? offsetof(Memcpy, graph_node_id) : sizeof(Memcpy);
     case kMemset: return sizeof(Memset);
-    case kRuntime:
-    case kDriver: return sizeof(Api);
-    case kSynchronization: return old ? offsetof(Synchronization, event_sync_id) : sizeof(Synchronization);
     case kMemory2: return sizeof(Memory);
     case kDevice: return sizeof(Device);
     case kContext: return sizeof(Context);
@@ -269,7 +293,7 @@ void PutDevice() {
 #define NL_FAKE extern "C" __attribute__((visibility("default")))
 
 NL_FAKE Result cuptiGetVersion(uint32_t* version) {
-  *version = 130000;
+  *version = Option("version") > 0 ? static_cast<uint32_t>(Option("version")) : 130000;
   return kSuccess;
 }
 NL_FAKE Result cuptiGetResultString(Result result, const char** text) {
@@ -278,18 +302,66 @@ NL_FAKE Result cuptiGetResultString(Result result, const char** text) {
   return kSuccess;
 }
 NL_FAKE Result cuptiGetTimestamp(uint64_t* ns) {
+  NeedsCupti("cuptiGetTimestamp");
   *ns = static_cast<uint64_t>(GpuNs());
   return kSuccess;
 }
 NL_FAKE Result cuptiSubscribe(void** subscriber, Callback callback, void* user) {
-  if (Is("taken")) return kErrorMultipleSubscribers;
+  if (Is("taken") || (Is("taken_later") && Get().finalized.load() > 0)) return kErrorMultipleSubscribers;
   Get().callback = callback;
   Get().user = user;
   *subscriber = &Get();
+  Get().attached.store(true);
   return kSuccess;
 }
 NL_FAKE Result cuptiUnsubscribe(void*) { return kSuccess; }
-NL_FAKE Result cuptiEnableCallback(uint32_t, void*, int, uint32_t) { return kSuccess; }
+NL_FAKE Result cuptiEnableCallback(uint32_t enable, void*, int domain, uint32_t id) {
+  NeedsCupti("cuptiEnableCallback");
+  if (Option("refuse_call") == id && domain == kRuntimeApi) return kErrorInvalidParameter;
+  if (domain != kResource && id < 16) Get().called[domain == kRuntimeApi ? 1 : 0][id].store(enable != 0);
+  return kSuccess;
+}
+NL_FAKE Result cuptiGetStreamIdEx(void*, void* stream, uint8_t, uint32_t* id) {
+  NeedsCupti("cuptiGetStreamIdEx");
+  *id = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(stream));
+  return kSuccess;
+}
+NL_FAKE Result cuptiEnableDomain(uint32_t enable, void*, int domain) {
+  NeedsCupti("cuptiEnableDomain");
+  if (domain != kRuntimeApi && domain != kDriverApi) return kErrorInvalidParameter;
+  const int at = domain == kRuntimeApi ? 1 : 0;
+  Get().watched[at].store(enable != 0);
+  if (enable == 0) {
+    for (auto& called : Get().called[at]) called.store(false);
+  }
+  return kSuccess;
+}
+// Leaves the process: whoever wants it again begins with a subscriber.
+NL_FAKE Result cuptiFinalize() {
+  NeedsCupti("cuptiFinalize");
+  if (Is("stays")) return kErrorInvalidParameter;
+  if (fake::PmObjects() != 0) fake::Misuse("cuptiFinalize with counters in use");
+  Fake& fake = Get();
+  fake.attached.store(false);
+  if (const int64_t ms = Option("slow_finalize"); ms > 0) usleep(static_cast<useconds_t>(ms * 1000));
+  for (const int at : {0, 1}) {
+    fake.watched[at].store(false);
+    for (auto& called : fake.called[at]) called.store(false);
+  }
+  const std::lock_guard lock(fake.mutex);
+  std::memset(fake.enabled, 0, sizeof fake.enabled);
+  if (!fake.records.empty() && !Is("racing")) fake::Misuse("cuptiFinalize before the last flush");
+  fake.records.clear();
+  fake.correlation = 0;
+  // The real one gives back what it holds.
+  uint8_t* buffer = nullptr;
+  size_t bytes = 0, most = 0;
+  fake.requested(&buffer, &bytes, &most);
+  if (buffer != nullptr) fake.completed(nullptr, 0, buffer, bytes, 0);
+  fake.requested = nullptr;
+  fake.finalized.fetch_add(1);
+  return kSuccess;
+}
 NL_FAKE Result cuptiGetCallbackName(int domain, uint32_t id, const char** name) {
   const auto find = [&](const auto& names) {
     for (const ApiName& api : names) {
@@ -304,29 +376,33 @@ NL_FAKE Result cuptiGetCallbackName(int domain, uint32_t id, const char** name) 
   return *name != nullptr ? kSuccess : kErrorInvalidParameter;
 }
 NL_FAKE Result cuptiActivityRegisterCallbacks(BufferRequested requested, BufferCompleted completed) {
+  NeedsCupti("cuptiActivityRegisterCallbacks");
   Get().requested = requested;
   Get().completed = completed;
   return kSuccess;
 }
 NL_FAKE Result cuptiActivityEnable(uint32_t kind) {
+  NeedsCupti("cuptiActivityEnable");
   if (kind >= 64 || Option("refuse") == kind) return kErrorInvalidParameter;
   {
     const std::lock_guard lock(Get().mutex);
     Get().enabled[kind] = true;
-    if (kind == kRuntime) std::memset(Get().left_out, 0, sizeof Get().left_out);
   }
   return kSuccess;
 }
 NL_FAKE Result cuptiActivityDisable(uint32_t kind) {
+  NeedsCupti("cuptiActivityDisable");
   const std::lock_guard lock(Get().mutex);
   if (kind < 64) Get().enabled[kind] = false;
   return kSuccess;
 }
 NL_FAKE Result cuptiActivityFlushAll(uint32_t) {
+  NeedsCupti("cuptiActivityFlushAll");
   Deliver();
   return kSuccess;
 }
 NL_FAKE Result cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid_bytes, void** record) {
+  NeedsCupti("cuptiActivityGetNextRecord");
   uint8_t* at =
       *record == nullptr ? buffer : static_cast<uint8_t*>(*record) + SizeOf(static_cast<uint8_t*>(*record));
   if (Is("stuck") && *record != nullptr) at = buffer + valid_bytes + 4096;
@@ -340,13 +416,6 @@ NL_FAKE Result cuptiActivityGetNumDroppedRecords(void*, uint32_t, size_t* droppe
   return kSuccess;
 }
 NL_FAKE Result cuptiActivitySetAttribute(int, size_t*, void*) { return kSuccess; }
-NL_FAKE Result cuptiActivityEnableRuntimeApi(uint32_t id, uint8_t enable) {
-  if (Is("nofilter")) return kErrorInvalidParameter;
-  const std::lock_guard lock(Get().mutex);
-  if (id < 16) Get().left_out[1][id] = enable == 0;
-  return kSuccess;
-}
-NL_FAKE Result cuptiActivityEnableDriverApi(uint32_t, uint8_t) { return kSuccess; }
 NL_FAKE Result cuptiSetThreadIdType(int) { return kSuccess; }
 
 NL_FAKE void fake_cuda_init() {
@@ -357,22 +426,31 @@ NL_FAKE void fake_cuda_init() {
   Get().callback(Get().user, kResource, kContextCreated, nullptr);
 }
 NL_FAKE void fake_launch(const char* kernel, uint32_t stream, int64_t duration_ns) {
+  Call call(kLaunchKernel);
+  call.Begin();
   const int64_t now_ns = GpuNs();
-  const uint32_t correlation = PutApi(kLaunchKernel, now_ns, now_ns + 4000);
+  const uint32_t correlation = call.correlation;
   const int64_t start_ns = Is("early") ? now_ns - 1'000'000 : OnDevice(now_ns + 5000, duration_ns);
   PutKernel(kernel, stream, start_ns, duration_ns, correlation, 0, 0);
 }
+NL_FAKE void fake_make_graph() {
+  if (Get().attached.load()) Get().callback(Get().user, kResource, kGraphExecCreated, nullptr);
+}
 NL_FAKE void fake_graph_launch(const char* kernel, uint32_t nodes, int64_t duration_ns) {
+  Call call(kGraph);
+  call.Begin();
   const int64_t now_ns = GpuNs();
-  const uint32_t correlation = PutApi(kGraph, now_ns, now_ns + 9000);
+  const uint32_t correlation = call.correlation;
   for (uint32_t i = 0; i < nodes; ++i) {
     const int64_t start_ns = OnDevice(now_ns + 9000, duration_ns);
     PutKernel(kernel, 7, start_ns, duration_ns, correlation, 3, 0x300000000ull + i);
   }
 }
 NL_FAKE void fake_memcpy(int kind, uint64_t bytes, bool pinned) {
+  Call call(kMemcpyAsync);
+  call.Begin();
   const int64_t now_ns = GpuNs();
-  const uint32_t correlation = PutApi(kMemcpyAsync, now_ns, now_ns + 3000);
+  const uint32_t correlation = call.correlation;
   if (!Enabled(kMemcpy)) return;
   Memcpy m{};
   m.kind = kMemcpy;
@@ -389,8 +467,10 @@ NL_FAKE void fake_memcpy(int kind, uint64_t bytes, bool pinned) {
   Put(m, Is("old") ? offsetof(Memcpy, graph_node_id) : sizeof m);
 }
 NL_FAKE void fake_memset(uint64_t bytes) {
+  Call call(kMemsetAsync);
+  call.Begin();
   const int64_t now_ns = GpuNs();
-  const uint32_t correlation = PutApi(kMemsetAsync, now_ns, now_ns + 3000);
+  const uint32_t correlation = call.correlation;
   if (!Enabled(kMemset)) return;
   Memset m{};
   m.kind = kMemset;
@@ -404,8 +484,10 @@ NL_FAKE void fake_memset(uint64_t bytes) {
   Put(m);
 }
 NL_FAKE void fake_malloc(uint64_t bytes) {
+  Call call(kMallocId);
+  call.Begin();
   const int64_t now_ns = GpuNs();
-  const uint32_t correlation = PutApi(kMallocId, now_ns, now_ns + 50'000);
+  const uint32_t correlation = call.correlation;
   if (!Enabled(kMemory2)) return;
   Memory m{};
   m.kind = kMemory2;
@@ -419,21 +501,18 @@ NL_FAKE void fake_malloc(uint64_t bytes) {
   Put(m);
 }
 NL_FAKE void fake_synchronize() {
-  const int64_t now_ns = GpuNs();
-  const int64_t until_ns = OnDevice(now_ns, 0) + 1000;
-  const uint32_t correlation = PutApi(kDeviceSynchronize, now_ns, until_ns);
-  if (!Enabled(kSynchronization)) return;
-  Synchronization s{};
-  s.kind = kSynchronization;
-  s.type = 4;
-  s.start = static_cast<uint64_t>(now_ns);
-  s.end = static_cast<uint64_t>(until_ns);
-  s.correlation = correlation;
-  s.context = 1;
-  s.stream = s.event = 0xffffffff;
-  Put(s, Is("old") ? offsetof(Synchronization, event_sync_id) : sizeof s);
+  Call call(kDeviceSynchronize);
+  call.Begin();
 }
-NL_FAKE void fake_question() { PutApi(kGetDevice, GpuNs(), GpuNs() + 100); }
+NL_FAKE void fake_synchronize_stream(uint32_t stream) {
+  Call call(kStreamSynchronize, reinterpret_cast<void*>(uintptr_t{stream}));
+  call.Begin();
+}
+NL_FAKE void fake_question() {
+  Call call(kGetDevice);
+  call.Begin();
+}
+NL_FAKE int64_t fake_finalized() { return Get().finalized.load(); }
 NL_FAKE void fake_context_destroy() {
   if (Get().callback != nullptr) Get().callback(Get().user, kResource, kContextDestroyStarting, nullptr);
 }

@@ -15,7 +15,13 @@
 //   refuse=KIND    that kind cannot be enabled
 //   drift=PPM      the GPU clock runs that much too fast
 //   slow_context=MS   a first context takes that long after cuInit
-//   nofilter       has no functions to leave out single calls
+//   version=N      of CUPTI
+//   stays          does not leave the process (cuptiFinalize fails)
+//   slow_finalize=MS  takes that long to leave
+//   racing         calls under way may leave records behind when it leaves
+//   taken_later    once it has left, another profiler has the subscriber
+//   refuse_call=ID that runtime call cannot be watched
+//   call_fails     every call returns 2
 // and of PM sampling (fake_pm.cc):
 //   pm_unsupported pm_denied pm_denied_late pm_busy     cannot be had: the device, the rights (asked
 //                  at once, or only when it begins), another tool
@@ -32,12 +38,15 @@
 extern "C" {
 void fake_cuda_init();  // calls the callbacks of cuInit and of a first context
 void fake_launch(const char* kernel, uint32_t stream, int64_t duration_ns);
+void fake_make_graph();  // instantiates one
 void fake_graph_launch(const char* kernel, uint32_t nodes, int64_t duration_ns);
 void fake_memcpy(int kind, uint64_t bytes, bool pinned);
 void fake_memset(uint64_t bytes);
 void fake_malloc(uint64_t bytes);
 void fake_synchronize();
+void fake_synchronize_stream(uint32_t stream);
 void fake_question();  // a call that is not on the list: cudaGetDevice
 void fake_context_destroy();
+int64_t fake_finalized();    // how often CUPTI has left the process
 int64_t fake_bursts_read();  // how often samples of counters were decoded
 }

@@ -12,6 +12,10 @@ namespace fake {
 int64_t Option(std::string_view word);
 inline bool Is(std::string_view word) { return Option(word) >= 0; }
 int64_t GpuNs();
+// Ends the program: the caller did what the real one does not take.
+[[noreturn]] void Misuse(const char* what);
+bool Attached();      // CUPTI is in the process
+int64_t PmObjects();  // made and not given back
 
 // What ran on the device from start to end, in nanoseconds of each of two kinds of kernels.
 struct Busy {

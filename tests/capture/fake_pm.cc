@@ -22,6 +22,7 @@ namespace {
 using namespace nl::capture::cupti;
 namespace pm = nl::capture::cupti::pm;
 using fake::Is;
+using fake::Misuse;
 using fake::Option;
 
 constexpr size_t kMostMetrics = 32;
@@ -48,13 +49,9 @@ struct Sampling {
   int64_t decodes = 0, samples = 0;
 };
 std::atomic<int64_t> g_decodes{0};  // of all objects
+std::atomic<int64_t> g_objects{0};
 std::atomic<int> g_calls{0};
 std::atomic<bool> g_exited{false};
-
-[[noreturn]] void Misuse(const char* what) {
-  std::fprintf(stderr, "fake CUPTI: misuse: %s\n", what);
-  std::abort();
-}
 
 // What a call leaves behind in the library, destroyed by its own exit handler.
 struct Cache {
@@ -67,6 +64,7 @@ class Call {
   Call() {
     static Cache cache;
     if (g_exited.load()) Misuse("called after its exit handlers");
+    if (!fake::Attached()) Misuse("counters without CUPTI");
     if (g_calls.fetch_add(1) != 0) Misuse("two calls at once");
   }
   ~Call() { g_calls.fetch_sub(1); }
@@ -115,6 +113,8 @@ bool Known(const std::string& metric) {
 
 }  // namespace
 
+int64_t fake::PmObjects() { return g_objects.load(); }
+
 #define NL_FAKE extern "C" __attribute__((visibility("default")))
 
 NL_FAKE Result cuptiGetDeviceId(void*, uint32_t* device) {
@@ -122,6 +122,7 @@ NL_FAKE Result cuptiGetDeviceId(void*, uint32_t* device) {
   return kSuccess;
 }
 NL_FAKE Result cuptiProfilerInitialize(pm::ProfilerInitialize*) { return kSuccess; }
+NL_FAKE Result cuptiProfilerDeInitialize(pm::ProfilerInitialize*) { return kSuccess; }
 NL_FAKE Result cuptiProfilerDeviceSupported(pm::DeviceSupported* p) {
   p->is_supported = p->architecture = Is("pm_unsupported") ? pm::kUnsupported : pm::kSupported;
   return p->api == pm::kPmSamplingApi ? kSuccess : kErrorInvalidParameter;
@@ -135,11 +136,13 @@ NL_FAKE Result cuptiProfilerHostInitialize(pm::HostInitialize* p) {
   if (std::strcmp(p->chip, "GH100") != 0 || p->profiler_type != pm::kPmSamplingProfiler)
     return kErrorInvalidParameter;
   p->host = new Host;
+  ++g_objects;
   return kSuccess;
 }
 NL_FAKE Result cuptiProfilerHostDeinitialize(pm::HostDeinitialize* p) {
   const Call call;
   delete static_cast<Host*>(p->host);
+  --g_objects;
   return kSuccess;
 }
 NL_FAKE Result cuptiProfilerHostGetMetricProperties(pm::GetMetricProperties* p) {
@@ -198,6 +201,7 @@ NL_FAKE Result cuptiPmSamplingEnable(pm::Enable* p) {
   if (Is("pm_denied_late")) return kErrorInsufficientPrivileges;
   if (Is("pm_busy")) return kInvalidOperation;  // somebody else samples
   auto* sampling = new Sampling;
+  ++g_objects;
   sampling->enabled_ns = sampling->stop_ns = fake::GpuNs();
   p->sampling = sampling;
   return kSuccess;
@@ -206,6 +210,7 @@ NL_FAKE Result cuptiPmSamplingDisable(pm::OfObject* p) {
   const Call call;
   if (Call::Of(p->sampling).running) Misuse("disabled while it samples");
   delete static_cast<Sampling*>(p->sampling);
+  --g_objects;
   return kSuccess;
 }
 NL_FAKE Result cuptiPmSamplingSetConfig(pm::SetConfig* p) {

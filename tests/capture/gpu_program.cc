@@ -2,12 +2,15 @@
 // A program to be recorded. It loads the injection libraries as the CUDA driver and NVTX
 // would, and does what its arguments say, in order:
 //   long=N             N kernels of 200 us
-//   launch=N graph=N copy=N memset=N malloc=N question=N sync    work, on the fake CUPTI
+//   launch=N graph=N copy=N memset=N malloc=N question=N sync stream_sync=ID    work, on the fake CUPTI
 //   push=LABEL pop start=LABEL end mark=LABEL domain=NAME        NVTX
 //   threads=N          N threads push and pop a range 100 times each
 //   busy_threads=N     N threads that push and pop until the process is gone
 //   flood=N            N pushes and pops as fast as it can
 //   bursts=N           waits until N more bursts of counters were read, a minute at most
+//   leave=N            makes CUDA calls until CUPTI has left N times more, a minute at most
+//   make_graph         instantiates a CUDA graph;  print_left: prints how often CUPTI has left
+//   racing_threads=N   N threads launch kernels until the process ends
 //   sleep=MS           fork, fork_work, exec=..., crash, kill, _exit=N, exit=N, close_stdout,
 //   destroy            the context is destroyed
 //   start stop         as neurolens.start() and stop() do
@@ -95,12 +98,15 @@ void Pop() { Core<int>(nvtx::kRangePop); }
 struct FakeCuda {
   decltype(&fake_cuda_init) init;
   decltype(&fake_bursts_read) bursts_read;
+  decltype(&fake_finalized) finalized;
+  decltype(&fake_make_graph) make_graph;
   decltype(&fake_launch) launch;
   decltype(&fake_graph_launch) graph_launch;
   decltype(&fake_memcpy) memcpy;
   decltype(&fake_memset) memset;
   decltype(&fake_malloc) malloc;
   decltype(&fake_synchronize) synchronize;
+  decltype(&fake_synchronize_stream) synchronize_stream;
   decltype(&fake_question) question;
   decltype(&fake_context_destroy) context_destroy;
 };
@@ -120,12 +126,15 @@ FakeCuda& Cuda() {
     };
     take("fake_cuda_init", made.init);
     take("fake_bursts_read", made.bursts_read);
+    take("fake_finalized", made.finalized);
+    take("fake_make_graph", made.make_graph);
     take("fake_launch", made.launch);
     take("fake_graph_launch", made.graph_launch);
     take("fake_memcpy", made.memcpy);
     take("fake_memset", made.memset);
     take("fake_malloc", made.malloc);
     take("fake_synchronize", made.synchronize);
+    take("fake_synchronize_stream", made.synchronize_stream);
     take("fake_question", made.question);
     take("fake_context_destroy", made.context_destroy);
     made.init();
@@ -170,6 +179,25 @@ void Threads(int count) {
 void AwaitBursts(int64_t count) {
   const int64_t until = Cuda().bursts_read() + count;
   for (int ms = 0; ms < 60'000 && Cuda().bursts_read() < until; ms += 5) usleep(5000);
+}
+
+void AwaitLeaving(int64_t count) {
+  const int64_t until = Cuda().finalized() + count;
+  for (int ms = 0; ms < 60'000 && Cuda().finalized() < until; ms += 5) {
+    Cuda().question();
+    usleep(5000);
+  }
+}
+
+void RacingThreads(int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    std::thread([] {
+      for (;;) {
+        Cuda().launch("_Z4racev", 9, 1'000);
+        usleep(50);
+      }
+    }).detach();
+  }
 }
 
 void ForkAndWork() {
@@ -255,12 +283,21 @@ bool DoWork(std::string_view what, int64_t number) {
 
 void DoOther(const char* self, std::string_view what, const char* value, int64_t number) {
   if (what == "sync") return Cuda().synchronize();
+  if (what == "stream_sync") return Cuda().synchronize_stream(static_cast<uint32_t>(number));
   if (what == "destroy") return Cuda().context_destroy();
   if (what == "sleep") {
     usleep(static_cast<useconds_t>(number * 1000));
     return;
   }
   if (what == "bursts") return AwaitBursts(number);
+  if (what == "leave") return AwaitLeaving(number);
+  if (what == "make_graph") return Cuda().make_graph();
+  if (what == "print_left") {
+    std::printf("left %lld times\n", static_cast<long long>(Cuda().finalized()));
+    std::fflush(stdout);
+    return;
+  }
+  if (what == "racing_threads") return RacingThreads(number);
   if (what == "fork_work") return ForkAndWork();
   if (what == "exec") Exec(self, value);
   if (what == "crash") raise(SIGSEGV);

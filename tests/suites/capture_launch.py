@@ -301,11 +301,23 @@ def case_a_pause_is_not_idleness(place):
     path = place.folder / "paused.nlc"
     path.write_bytes(b"".join(nlcap_writer.files_of("\n".join([*lines, "end time_ns=9000000 records=1"]))))
     env = {**os.environ, "HOME": str(place.folder), "XDG_DATA_HOME": str(place.folder / "data")}
-    for words in (["import", str(path)], ["idle", "--json"]):
+
+    def ask(*words):
         done = subprocess.run([BIN, *words], capture_output=True, timeout=LIMIT_S, check=False, stdin=subprocess.DEVNULL, env=env)
         check(done.returncode == 0, done.stderr[-500:])
-    causes = {c["what"]: c["ms"] for c in json.loads(done.stdout)["causes"]}
+        return done.stdout
+
+    ask("import", str(path))
+    causes = {c["what"]: c["ms"] for c in json.loads(ask("idle", "--json"))["causes"]}
     check(abs(causes.get("not recorded", 0) - 4.0) < 1e-6, f"{causes}")
+    summary = json.loads(ask("summary", "--json"))
+    check(summary["idle"]["other_ms"] < 0.1 and abs(summary["idle"]["paused_ms"] - 4.0) < 1e-6, f"{summary['idle']}")
+    device = summary["devices"][0]
+    check(abs(device["paused_ms"] - 4.0) < 1e-6 and abs(device["busy_ms"] + device["idle_ms"] + device["paused_ms"] - summary["wall_ms"]) < 1e-6, f"{device}")
+    check(abs(device["utilization"] - 0.2 / (summary["wall_ms"] - 4)) < 1e-6, f"{device}")
+    check(b"not recorded 4.0 ms" in ask("summary"), ask("summary"))
+    parts = json.loads(ask("overlap", "--json"))["devices"][0]
+    check(abs(parts["paused_ms"] - 4.0) < 1e-6 and abs(sum(p["ms"] for p in parts["parts"]) - parts["wall_ms"]) < 1e-6, f"{parts}")
 
 
 def case_live_prints_lines_without_a_terminal(place):

@@ -315,6 +315,40 @@ assert all(taken[:8]) and sum(taken[8:]) == 4, taken
     recorded(code, folder, "--no-cpu", env=FAKE)
 
 
+def case_a_budget_thins_operators_by_what_they_cost(folder):
+    code = """
+from neurolens._torch import Spender
+def made(share, bare_ns, price_ns, forwards=2000):
+    spent = []
+    spender, detailed, total = Spender(share, spent.append), 0, 0
+    for _ in range(forwards):
+        looked_into = spender.choose("decode")
+        spender.took("decode", looked_into, bare_ns + price_ns * looked_into)
+        detailed += looked_into
+        total += bare_ns
+    return detailed, sum(spent) / total, detailed * price_ns / total
+for share, price in ((0.01, 0.58), (0.05, 0.58), (0.01, 0.02)):
+    detailed, told, spent = made(share, 1_000_000, int(1_000_000 * price))
+    assert 0.5 * share < spent < 1.3 * share, (share, price, spent)
+    assert abs(told - spent) < 0.1 * spent + 3 * price / 2000, (told, spent)
+assert made(0.01, 1_000_000, 0)[0] > 1800  # what costs nothing is recorded, but for some that are measured
+"""
+    check((result := plain(code, folder)).returncode == 0, result.stderr[-500:])
+
+
+def case_stages_stay_whole_within_a_budget(folder):
+    code = MODEL + """
+from torch.autograd import profiler
+for _ in range(300):
+    model(torch.zeros(2, 1, dtype=torch.long))
+    assert profiler._active is None
+"""
+    capture, _ = recorded(code, folder, "--no-cpu", "--budget", "1%", env=FAKE)
+    names = [e["name"] for e in capture.ranges if e["what"] == PUSH]
+    check(names.count("LLM@decode_step") == 300, f"{names.count('LLM@decode_step')} stages")
+    check(3 <= names.count("nn.Module: lm_head") < 150, f"{names.count('nn.Module: lm_head')} forwards were looked into")
+
+
 def case_compiled_models_are_torchs_own(folder):
     code = MODEL + """
 import torch._dynamo

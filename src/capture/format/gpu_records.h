@@ -71,7 +71,7 @@ struct SyncRecord {
   uint64_t event_sync_id;  // of the event record waited for; 0 when not said
 };
 static_assert(sizeof(SyncRecord) == 48);
-inline constexpr uint32_t kNoStream = 0xffffffff;
+inline constexpr uint32_t kNoStream = 0xffffffff, kNoEvent = 0xffffffff;
 
 struct ApiRecord {
   int64_t start_ns, end_ns;  // gpu clock, measured on the host
@@ -143,8 +143,8 @@ static_assert(sizeof(DeviceRecord) == 96);
 
 struct ContextRecord {
   uint32_t context, device;
-  uint32_t null_stream;
-  uint32_t flags;  // bit 0: green context
+  uint32_t null_stream;  // kNoStream: not known
+  uint32_t flags;        // bit 0: green context
 };
 static_assert(sizeof(ContextRecord) == 16);
 

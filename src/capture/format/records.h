@@ -129,7 +129,7 @@ enum class LossWhat : uint32_t {
   kCuptiDropped = 1,      // records CUPTI says it dropped
   kCuptiUnknown = 2,      // records of a kind or size this library does not know
   kBufferLimit = 3,       // activity buffers that were not given: the memory limit
-  kRingFull = 4,          // host events that found their thread's ring full
+  kRingFull = 4,          // ranges or CUDA calls that found their thread's ring full
   kThreadLimit = 5,       // host events of a thread beyond the most that are kept apart
   kStringLimit = 6,       // texts beyond the memory for texts: the record has no name
   kStringCut = 7,         // texts cut at kMaxStringBytes
@@ -175,7 +175,8 @@ enum class WindowReason : uint32_t {
   kApi = 3,
   kRange = 4,
   kDuration = 5,
-  kEnd = 6
+  kEnd = 6,
+  kBudget = 7
 };
 // Recording went on or off.
 struct WindowRecord {

@@ -61,6 +61,8 @@ bool TakeValue(const std::string& flag, const std::string& value, LaunchOptions&
   } else if (flag == "--capture-range") {
     if (!CheckCaptureRange(value, why)) return false;
     o.capture_range = value;
+  } else if (flag == "--budget") {
+    return ParseBudget(value, o.budget, why);
   } else if (flag == "--tag") {
     const size_t equals = value.find('=');
     if (equals == std::string::npos || equals == 0) {
@@ -96,6 +98,18 @@ bool CheckCaptureRange(const std::string& text, std::string& why) {
     return true;
   why = "--capture-range must be nvtx:LABEL or api, not '" + text + "'";
   return false;
+}
+
+bool ParseBudget(const std::string& text, double& share, std::string& why) {
+  std::string number = text;
+  if (!number.empty() && number.back() == '%') number.pop_back();
+  double pct = 0;
+  if (!ToNumber(number, pct) || pct < 0.1 || pct > 100) {
+    why = "--budget must be a percentage from 0.1% to 100%, not '" + text + "'";
+    return false;
+  }
+  share = pct / 100;
+  return true;
 }
 
 bool ParseCommandLine(const std::vector<std::string>& words, CommandLine& to, std::string& why) {
@@ -159,6 +173,7 @@ std::string CommandLineHelp() {
          "  --duration S            stop recording after S seconds; the command goes on\n"
          "  --capture-range WHAT    nvtx:LABEL: inside ranges of this name; api: between start and stop "
          "calls\n"
+         "  --budget PCT            pause to cost the command at most this much of its time, as 1%\n"
          "How:\n"
          "  --out DIR.nlcap         folder for the capture (default COMMAND-DATE-TIME.nlcap)\n"
          "  --spill DIR             write there while the command runs, move to --out at its end\n"

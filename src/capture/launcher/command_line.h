@@ -19,6 +19,8 @@ struct CommandLine {
 bool ParseCommandLine(const std::vector<std::string>& words, CommandLine& to, std::string& why);
 std::string CommandLineHelp();
 
+// "1%" or "1": 0.01. False: `why` says what it must be; so below.
+bool ParseBudget(const std::string& text, double& share, std::string& why);
 // "nvtx:LABEL" or "api".
 bool CheckCaptureRange(const std::string& text, std::string& why);
 

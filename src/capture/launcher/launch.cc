@@ -153,6 +153,7 @@ bool Recording::Prepare(LaunchError& error) {
   block.wanted = options_.wanted;
   block.buffer_bytes = static_cast<uint64_t>(options_.buffer_mb) << 20;
   block.counter_interval_us = static_cast<uint32_t>(options_.counter_interval_us);
+  block.budget_ppm = static_cast<uint32_t>(options_.budget * 1e6);
   recording_ = delay_done_ = options_.delay_s <= 0;
   sampling_ = recording_ && options_.capture_range.empty();
   block.start_off = options_.capture_range == "api" ? 1 : 0;

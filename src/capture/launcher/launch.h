@@ -27,6 +27,7 @@ struct LaunchOptions {
   std::string capture_range;  // "nvtx:LABEL" or "api"; empty: always
   int64_t buffer_mb = 256;    // at most, in each recorded process
   int64_t counter_interval_us = kCounterIntervalUs;
+  double budget = 0;  // share of the program's time that recording may take; 0: no limit
   std::vector<std::pair<std::string, std::string>> tags;
   std::string library;           // capture library; empty: looked for beside the program
   std::string python_directory;  // of the Python package; empty: looked for

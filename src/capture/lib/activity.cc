@@ -4,6 +4,8 @@
 #include <sys/mman.h>
 #include <cstring>
 
+#include "capture/lib/device_facts.h"
+
 namespace nl::capture {
 
 namespace {
@@ -141,31 +143,19 @@ void ActivityReader::Convert(const void* record, size_t bytes) {
     case cupti::kMemcpy: return AddMemcpy(Copy<cupti::Memcpy>(record, bytes));
     case cupti::kMemcpyPeer: return AddMemcpyPeer(Copy<cupti::MemcpyPeer>(record, bytes));
     case cupti::kMemset: return AddMemset(Copy<cupti::Memset>(record, bytes));
-    case cupti::kRuntime: return AddApi(Copy<cupti::Api>(record, bytes), cupti::kRuntimeApi);
-    case cupti::kDriver: return AddApi(Copy<cupti::Api>(record, bytes), cupti::kDriverApi);
     case cupti::kMemory2: return AddMemory(Copy<cupti::Memory>(record, bytes));
     case cupti::kOverhead: return AddOverhead(Copy<cupti::Overhead>(record, bytes));
     case cupti::kDevice: return AddDevice(Copy<cupti::Device>(record, bytes));
-    case cupti::kSynchronization: {
-      const auto s = Copy<cupti::Synchronization>(record, bytes);
-      ++counts_.other;
-      return writer_.Add(SyncRecord{TimeOf(s.start), TimeOf(s.end), s.type, s.correlation, s.context,
-                                    s.stream, s.event, s.return_value, s.event_sync_id});
-    }
-    case cupti::kExternalCorrelation: {
-      const auto e = Copy<cupti::ExternalCorrelation>(record, bytes);
-      ++counts_.other;
-      return writer_.Add(ExternalRecord{e.external_id, e.external_kind, e.correlation});
-    }
     case cupti::kContext: {
       const auto c = Copy<cupti::Context>(record, bytes);
+      contexts_[context_count_++ % kContexts] = c.context;
       return writer_.Add(ContextRecord{c.context, c.device, c.null_stream, c.is_green != 0 ? 1u : 0u});
     }
     case cupti::kGraphTrace: {
       const auto g = Copy<cupti::GraphTrace>(record, bytes);
       ++counts_.other;
       return writer_.Add(GraphRecord{TimeOf(g.start), TimeOf(g.end), g.device, g.context, g.stream,
-                                     g.correlation, g.graph_id, 0});
+                                     Correlation(g.correlation), g.graph_id, 0});
     }
     default: return writer_.CountLoss(LossWhat::kCuptiUnknown, ChunkKind{}, 1);
   }
@@ -186,7 +176,7 @@ void ActivityReader::AddKernel(const cupti::Kernel& k) {
   r.device = k.device;
   r.context = k.context;
   r.stream = k.stream;
-  r.correlation = k.correlation;
+  r.correlation = Correlation(k.correlation);
   r.name = Text(k.name);
   r.graph_id = k.graph_id;
   for (int i = 0; i < 3; ++i) {
@@ -204,13 +194,17 @@ void ActivityReader::AddKernel(const cupti::Kernel& k) {
   r.channel = k.channel;
   writer_.Add(r);
   ++counts_.kernels;
+  if (r.device < 64) counts_.devices |= uint64_t{1} << r.device;
+  if (r.graph_id != 0) counts_.graphs = true;
+  AddContext(r.context, r.device);
   if (r.start_ns > 0 && r.end_ns > r.start_ns)
     counts_.kernel_time_ns += static_cast<uint64_t>(r.end_ns - r.start_ns);
 }
 
 void ActivityReader::AddMemcpy(const cupti::Memcpy& m) {
-  MemcpyRecord r{TimeOf(m.start), TimeOf(m.end), m.bytes,    m.graph_node_id, m.device,   m.context,
-                 m.stream,        m.correlation, m.graph_id, m.copy_kind,     m.src_kind, m.dst_kind,
+  MemcpyRecord r{TimeOf(m.start), TimeOf(m.end), m.bytes,    m.graph_node_id,
+                 m.device,        m.context,     m.stream,   Correlation(m.correlation),
+                 m.graph_id,      m.copy_kind,   m.src_kind, m.dst_kind,
                  m.flags,         kNoDevice,     kNoDevice,  m.copy_count};
   writer_.Add(r);
   ++counts_.copies;
@@ -218,7 +212,7 @@ void ActivityReader::AddMemcpy(const cupti::Memcpy& m) {
 
 void ActivityReader::AddMemcpyPeer(const cupti::MemcpyPeer& m) {
   MemcpyRecord r{TimeOf(m.start), TimeOf(m.end), m.bytes,      m.graph_node_id,
-                 m.device,        m.context,     m.stream,     m.correlation,
+                 m.device,        m.context,     m.stream,     Correlation(m.correlation),
                  m.graph_id,      m.copy_kind,   m.src_kind,   m.dst_kind,
                  m.flags,         m.src_device,  m.dst_device, 0};
   writer_.Add(r);
@@ -227,7 +221,8 @@ void ActivityReader::AddMemcpyPeer(const cupti::MemcpyPeer& m) {
 
 void ActivityReader::AddMemset(const cupti::Memset& m) {
   writer_.Add(MemsetRecord{TimeOf(m.start), TimeOf(m.end), m.bytes, m.graph_node_id, m.device, m.context,
-                           m.stream, m.correlation, m.graph_id, m.value, m.memory_kind, m.flags, 0});
+                           m.stream, Correlation(m.correlation), m.graph_id, m.value, m.memory_kind, m.flags,
+                           0});
   ++counts_.other;
 }
 
@@ -238,21 +233,20 @@ uint32_t ActivityReader::NameOfApi(int domain, uint32_t callback_id) {
   return known;
 }
 
-void ActivityReader::AddApi(const cupti::Api& a, int domain) {
-  // Where CUPTI cannot leave calls out itself, they end here.
-  if (!apis_.Has(domain, a.callback_id)) return;
-  ApiRecord r{};
-  r.start_ns = TimeOf(a.start);
-  r.end_ns = TimeOf(a.end);
-  r.callback_id = a.callback_id;
-  r.domain = static_cast<uint16_t>(domain);
-  r.tid = system_thread_ids_ ? a.thread : 0;
-  r.cupti_tid = a.thread;
-  r.correlation = a.correlation;
-  r.return_value = a.return_value;
-  r.name = NameOfApi(domain, a.callback_id);
-  writer_.Add(r);
-  ++counts_.api_calls;
+void ActivityReader::AddCall(const GpuCall& call, bool with_api, bool with_sync) {
+  const ApiRecord& a = call.api;
+  if (with_api) {
+    ApiRecord r = a;
+    r.name = NameOfApi(a.domain, a.callback_id);
+    r.correlation = Correlation(a.correlation);
+    writer_.Add(r);
+    ++counts_.api_calls;
+  }
+  const cupti::Wait wait = apis_.WaitOf(a.domain, a.callback_id);
+  if (!with_sync || wait == cupti::Wait::kNothing) return;
+  writer_.Add(SyncRecord{a.start_ns, a.end_ns, static_cast<uint32_t>(wait), Correlation(a.correlation),
+                         call.context, call.stream, kNoEvent, a.return_value, 0});
+  ++counts_.other;
 }
 
 void ActivityReader::AddMemory(const cupti::Memory& m) {
@@ -264,7 +258,7 @@ void ActivityReader::AddMemory(const cupti::Memory& m) {
   r.pool = m.pool_address;
   r.operation = m.operation;
   r.memory = m.memory_kind;
-  r.correlation = m.correlation;
+  r.correlation = Correlation(m.correlation);
   r.device = m.device;
   r.context = m.context;
   r.stream = m.stream;
@@ -278,7 +272,8 @@ void ActivityReader::AddOverhead(const cupti::Overhead& o) {
   constexpr uint32_t kProcess = 1, kThread = 2;
   const bool of_thread = o.object_kind == kProcess || o.object_kind == kThread;
   writer_.Add(OverheadRecord{TimeOf(o.start), TimeOf(o.end), o.overhead_kind, o.object_kind,
-                             of_thread ? o.object[0] : 0, of_thread ? o.object[1] : 0, o.correlation, 0});
+                             of_thread ? o.object[0] : 0, of_thread ? o.object[1] : 0,
+                             Correlation(o.correlation), 0});
   ++counts_.other;
 }
 
@@ -301,8 +296,31 @@ void ActivityReader::AddDevice(const cupti::Device& d) {
   r.max_threads_per_block = d.max_threads_per_block;
   r.memcpy_engines = d.memcpy_engines;
   std::memcpy(r.uuid, d.uuid, sizeof r.uuid);
+  if (d.id < 64) devices_told_ |= uint64_t{1} << d.id;
   r.flags = (d.is_mig == 1 ? 1u : 0u) | (d.ecc_enabled != 0 ? 2u : 0u);
   writer_.Add(r);
+}
+
+// Of a context that was made while CUPTI was away.
+void ActivityReader::AddContext(uint32_t context, uint32_t device) {
+  const size_t count = context_count_ < kContexts ? context_count_ : kContexts;
+  for (size_t i = count; i-- > 0;) {
+    if (contexts_[i] == context) return;
+  }
+  contexts_[context_count_++ % kContexts] = context;
+  writer_.Add(ContextRecord{context, device, kNoStream, 0});
+}
+
+void ActivityReader::AddMissingDevices() {
+  const uint64_t missing = counts_.devices & ~devices_told_;
+  devices_told_ |= missing;
+  for (uint32_t device = 0; device < 64; ++device) {
+    DeviceRecord r{};
+    char name[256] = {};
+    if ((missing >> device & 1) == 0 || !ReadDeviceFacts(device, r, name, sizeof name)) continue;
+    r.name = Text(name);
+    writer_.Add(r);
+  }
 }
 
 }  // namespace nl::capture

@@ -16,6 +16,7 @@
 #include "capture/format/chunk_writer.h"
 #include "capture/lib/api_list.h"
 #include "capture/lib/cupti_library.h"
+#include "capture/lib/gpu_calls.h"
 #include "capture/lib/system.h"
 
 namespace nl::capture {
@@ -74,6 +75,8 @@ class ActivityBuffers {
 struct ActivityCounts {
   uint64_t kernels = 0, copies = 0, api_calls = 0, other = 0;
   uint64_t kernel_time_ns = 0;
+  uint64_t devices = 0;  // bits of those that ran kernels
+  bool graphs = false;   // some of them from CUDA graphs
 };
 
 class ActivityReader {
@@ -83,9 +86,16 @@ class ActivityReader {
 
   // Reads the records of one buffer; false: it ended in something that is no record.
   bool Read(uint8_t* buffer, size_t valid_bytes);
-  // Thread ids are the system's own only when CUPTI agreed to it.
-  void SetSystemThreadIds(bool are) { system_thread_ids_ = are; }
+  // `with_api`, `with_sync`: the call itself, and that it waited.
+  void AddCall(const GpuCall& call, bool with_api, bool with_sync);
   const ActivityCounts& counts() const { return counts_; }
+  // CUPTI was taken up anew and counts correlations from 1 again: what comes is numbered behind what came.
+  void BeginAttachment() {
+    correlation_base_ += correlation_most_;
+    correlation_most_ = 0;
+  }
+  // Writes the facts of devices that ran kernels and that CUPTI has told nothing of.
+  void AddMissingDevices();
 
  private:
   void Convert(const void* record, size_t bytes);
@@ -93,10 +103,10 @@ class ActivityReader {
   void AddMemcpy(const cupti::Memcpy& m);
   void AddMemcpyPeer(const cupti::MemcpyPeer& m);
   void AddMemset(const cupti::Memset& m);
-  void AddApi(const cupti::Api& a, int domain);
   void AddMemory(const cupti::Memory& m);
   void AddOverhead(const cupti::Overhead& o);
   void AddDevice(const cupti::Device& d);
+  void AddContext(uint32_t context, uint32_t device);
   uint32_t Text(const char* text);
   uint32_t NameOfApi(int domain, uint32_t callback_id);
 
@@ -104,7 +114,16 @@ class ActivityReader {
   const ApiList& apis_;
   ChunkWriter& writer_;
   ActivityCounts counts_;
-  bool system_thread_ids_ = false;
+  uint32_t Correlation(uint32_t number) {
+    if (number == 0) return 0;
+    if (number > correlation_most_) correlation_most_ = number;
+    return correlation_base_ + number;
+  }
+  uint32_t correlation_base_ = 0, correlation_most_ = 0;
+  uint64_t devices_told_ = 0;  // bits
+  static constexpr size_t kContexts = 64;
+  uint32_t contexts_[kContexts] = {};  // told, or the latest of them
+  size_t context_count_ = 0;
   uint32_t api_names_[2][ApiList::kMostIds] = {};  // string ids by driver, runtime
 };
 

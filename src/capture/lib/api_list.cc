@@ -56,6 +56,15 @@ constexpr std::string_view kListed[] = {
 // What begins like one of those and is only a question.
 constexpr std::string_view kNotListed[] = {"MemcpyGetInfo", "LaunchKernelExGetInfo"};
 
+cupti::Wait WaitOfName(std::string_view name) {
+  const auto has = [name](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  if (has("StreamSynchronize")) return cupti::Wait::kStream;
+  if (has("EventSynchronize")) return cupti::Wait::kEvent;
+  if (has("StreamWaitEvent")) return cupti::Wait::kStreamForEvent;
+  if (has("DeviceSynchronize") || has("CtxSynchronize")) return cupti::Wait::kContext;
+  return cupti::Wait::kNothing;
+}
+
 }  // namespace
 
 bool IsListedApi(std::string_view name) {
@@ -88,6 +97,8 @@ void ApiList::Learn(const cupti::Functions& call, bool all) {
       missing = 0;
       domain.name[id] = name;
       domain.listed[id] = all || IsListedApi(name);
+      domain.wait[id] = WaitOfName(name);
+      domain.threads_stream[id] = std::string_view(name).find("_ptsz") != std::string_view::npos;
       domain.last = id;
     }
   }

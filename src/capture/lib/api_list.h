@@ -29,6 +29,13 @@ class ApiList {
   const char* Name(int domain, uint32_t callback_id) const {
     return callback_id < kMostIds ? of(domain).name[callback_id] : nullptr;
   }
+  cupti::Wait WaitOf(int domain, uint32_t callback_id) const {
+    return callback_id < kMostIds ? of(domain).wait[callback_id] : cupti::Wait::kNothing;
+  }
+  // Does it mean the calling thread's own default stream where it is given none?
+  bool IsOfThreadsStream(int domain, uint32_t callback_id) const {
+    return callback_id < kMostIds && of(domain).threads_stream[callback_id];
+  }
   // Calls are numbered 1 to this.
   uint32_t last(int domain) const { return of(domain).last; }
 
@@ -36,6 +43,8 @@ class ApiList {
   struct Domain {
     const char* name[kMostIds] = {};
     bool listed[kMostIds] = {};
+    cupti::Wait wait[kMostIds] = {};
+    bool threads_stream[kMostIds] = {};
     uint32_t last = 0;
   };
   const Domain& of(int domain) const { return domain == cupti::kRuntimeApi ? runtime_ : driver_; }

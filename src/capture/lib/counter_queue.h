@@ -65,7 +65,10 @@ class CounterQueue {
     refused_ = 0;
   }
 
-  size_t memory_bytes() const { return readings_ == nullptr ? 0 : kMost * sizeof(CounterReading); }
+  size_t memory_bytes() {
+    const Locked lock(mutex_);
+    return readings_ == nullptr ? 0 : kMost * sizeof(CounterReading);
+  }
 
  private:
   bool TakeSet(CounterSet& to) {

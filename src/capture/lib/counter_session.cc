@@ -9,17 +9,18 @@ namespace nl::capture {
 
 namespace {
 
-constexpr int64_t kClocksNs = 100'000'000, kWaitNs = 1'000'000'000;
+constexpr int64_t kClocksNs = 100'000'000, kWaitNs = 1'000'000'000, kLetGoNs = 200'000'000;
 // Of one core, for all that a burst takes.
 constexpr double kMostCpuShare = 0.1;
 
 }  // namespace
 
 void CounterSession::Start(const CuptiLibrary& cupti, bool counters, bool clocks, uint32_t interval_us,
-                           void (*guard_exit)()) {
+                           double most_cpu_share, void (*guard_exit)()) {
   want_counters_ = counters;
   want_clocks_ = clocks;
   interval_us_ = interval_us;
+  most_cpu_share_ = most_cpu_share > 0 && most_cpu_share < kMostCpuShare ? most_cpu_share : kMostCpuShare;
   if (counters) {
     char problem[256];
     library_.GetResultString = cupti.call.GetResultString;
@@ -47,7 +48,14 @@ void CounterSession::Wake() {
 }
 
 void CounterSession::SetOn(bool on) {
-  if (on_.exchange(on, std::memory_order_acq_rel) != on) Wake();
+  if (on_.exchange(on, std::memory_order_acq_rel) == on) return;
+  if (!on) offs_.fetch_add(1, std::memory_order_acq_rel);
+  Wake();
+}
+
+bool CounterSession::HasLetGo() const {
+  return !started_.load(std::memory_order_acquire) ||
+         let_go_.load(std::memory_order_acquire) == offs_.load(std::memory_order_acquire);
 }
 
 void CounterSession::DeviceUsed(uint32_t device) {
@@ -105,9 +113,35 @@ void CounterSession::OpenDevices() {
   }
 }
 
+void CounterSession::WakeDevices() {
+  off_since_ns_ = 0;
+  if (!resting_) return;
+  resting_ = false;
+  for (uint32_t i = 0; i < device_count_; ++i) devices_[i]->Wake();
+}
+
+int64_t CounterSession::LetGo(int64_t now_ns, uint32_t offs) {
+  if (let_go_.load(std::memory_order_relaxed) == offs) return now_ns + kWaitNs;
+  if (off_since_ns_ == 0) off_since_ns_ = now_ns;
+  if (now_ns < off_since_ns_ + kLetGoNs) return off_since_ns_ + kLetGoNs;
+  for (uint32_t i = 0; i < device_count_; ++i) devices_[i]->Rest();
+  if (device_count_ > 0 && library_.call.ProfilerDeInitialize != nullptr) {
+    auto end = cupti::pm::Make<cupti::pm::ProfilerInitialize>();
+    library_.call.ProfilerDeInitialize(&end);
+  }
+  resting_ = true;
+  let_go_.store(offs, std::memory_order_release);
+  return now_ns + kWaitNs;
+}
+
 int64_t CounterSession::Turn(int64_t now_ns) {
+  // Read first: an answer to an earlier switch is none to a later one.
+  const uint32_t offs = offs_.load(std::memory_order_acquire);
   const bool on = on_.load(std::memory_order_acquire);
-  if (on) OpenDevices();
+  if (on) {
+    WakeDevices();
+    OpenDevices();
+  }
   int64_t next_ns = now_ns + kWaitNs;
   const auto by = [&](int64_t time_ns) { next_ns = time_ns < next_ns ? time_ns : next_ns; };
   if (on && want_clocks_ && opened_ != 0) {
@@ -118,6 +152,7 @@ int64_t CounterSession::Turn(int64_t now_ns) {
     by(clocks_read_ns_ + kClocksNs);
   }
   if (sampled_ != nullptr && (!on || now_ns >= sampled_->burst_end_ns())) FinishBurst();
+  if (!on) by(LetGo(now_ns, offs));
   const bool may_sample = on && device_count_ > 0;
   if (may_sample && sampled_ == nullptr && now_ns >= next_burst_ns_) StartBurst(now_ns);
   if (sampled_ != nullptr)
@@ -145,7 +180,7 @@ void CounterSession::FinishBurst() {
   random_ = random_ * 1664525 + 1013904223;
   const double spread = 0.75 + 0.5 * static_cast<double>(random_ >> 8) / static_cast<double>(1u << 24);
   const auto cpu_ns = static_cast<double>(ThreadCpuNs() - burst_cpu_ns_);
-  next_burst_ns_ = burst_ns_ + static_cast<int64_t>(cpu_ns / kMostCpuShare * spread);
+  next_burst_ns_ = burst_ns_ + static_cast<int64_t>(cpu_ns / most_cpu_share_ * spread);
 }
 
 }  // namespace nl::capture

@@ -59,18 +59,6 @@ NL_SAME(Memset, memory_kind, CUpti_ActivityMemset4, memoryKind);
 NL_SAME(Memset, graph_node_id, CUpti_ActivityMemset4, graphNodeId);
 NL_SAME(Memset, graph_id, CUpti_ActivityMemset4, graphId);
 
-NL_SAME(Api, callback_id, CUpti_ActivityAPI, cbid);
-NL_SAME(Api, start, CUpti_ActivityAPI, start);
-NL_SAME(Api, thread, CUpti_ActivityAPI, threadId);
-NL_SAME(Api, correlation, CUpti_ActivityAPI, correlationId);
-NL_SAME(Api, return_value, CUpti_ActivityAPI, returnValue);
-NL_SAME(Synchronization, type, CUpti_ActivitySynchronization, type);
-NL_SAME(Synchronization, start, CUpti_ActivitySynchronization, start);
-NL_SAME(Synchronization, stream, CUpti_ActivitySynchronization, streamId);
-NL_SAME(Synchronization, event, CUpti_ActivitySynchronization, cudaEventId);
-static_assert(sizeof(CUpti_ActivitySynchronization) == offsetof(Synchronization, event_sync_id));
-NL_SAME(ExternalCorrelation, external_id, CUpti_ActivityExternalCorrelation, externalId);
-NL_SAME(ExternalCorrelation, correlation, CUpti_ActivityExternalCorrelation, correlationId);
 NL_SAME(Memory, operation, CUpti_ActivityMemory3, memoryOperationType);
 NL_SAME(Memory, address, CUpti_ActivityMemory3, address);
 NL_SAME(Memory, timestamp, CUpti_ActivityMemory3, timestamp);
@@ -96,6 +84,12 @@ NL_SAME(Context, is_green, CUpti_ActivityContext2, isGreenContext);
 NL_SAME(GraphTrace, start, CUpti_ActivityGraphTrace, start);
 NL_SAME(GraphTrace, graph_id, CUpti_ActivityGraphTrace, graphId);
 NL_SAME(ResourceData, context, CUpti_ResourceData, context);
+NL_SAME(ApiData, site, CUpti_CallbackData, callbackSite);
+NL_SAME(ApiData, arguments, CUpti_CallbackData, functionParams);
+NL_SAME(ApiData, return_value, CUpti_CallbackData, functionReturnValue);
+NL_SAME(ApiData, context, CUpti_CallbackData, context);
+NL_SAME(ApiData, context_id, CUpti_CallbackData, contextUid);
+NL_SAME(ApiData, correlation, CUpti_CallbackData, correlationId);
 NL_SAME(GraphTrace, stream, CUpti_ActivityGraphTrace, streamId);
 #undef NL_SAME
 
@@ -120,7 +114,14 @@ static_assert(int{kDriverApi} == CUPTI_CB_DOMAIN_DRIVER_API &&
               int{kRuntimeApi} == CUPTI_CB_DOMAIN_RUNTIME_API && int{kResource} == CUPTI_CB_DOMAIN_RESOURCE);
 static_assert(uint32_t{kContextCreated} == CUPTI_CBID_RESOURCE_CONTEXT_CREATED &&
               uint32_t{kContextDestroyStarting} == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING &&
-              uint32_t{kInitFinished} == CUPTI_CBID_RESOURCE_CU_INIT_FINISHED);
+              uint32_t{kInitFinished} == CUPTI_CBID_RESOURCE_CU_INIT_FINISHED &&
+              uint32_t{kGraphExecCreated} == CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED);
+static_assert(kApiExit == CUPTI_API_EXIT);
+static_assert(
+    int{static_cast<int>(Wait::kEvent)} == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE &&
+    int{static_cast<int>(Wait::kStreamForEvent)} == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT &&
+    int{static_cast<int>(Wait::kStream)} == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE &&
+    int{static_cast<int>(Wait::kContext)} == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE);
 static_assert(kFlushForced == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 static_assert(int{kZeroedOutBuffer} == CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER &&
               int{kPerThreadBuffer} == CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER);

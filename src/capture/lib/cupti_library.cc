@@ -74,10 +74,11 @@ bool LoadCupti(CuptiLibrary& to) {
   need("cuptiActivityGetNextRecord", f.ActivityGetNextRecord);
   need("cuptiActivityGetNumDroppedRecords", f.ActivityGetNumDroppedRecords);
   TakeSymbol(library, "cuptiActivitySetAttribute", f.ActivitySetAttribute);
-  TakeSymbol(library, "cuptiActivityEnableRuntimeApi", f.ActivityEnableRuntimeApi);
-  TakeSymbol(library, "cuptiActivityEnableDriverApi", f.ActivityEnableDriverApi);
+  TakeSymbol(library, "cuptiGetStreamIdEx", f.GetStreamIdEx);
   TakeSymbol(library, "cuptiSetThreadIdType", f.SetThreadIdType);
   TakeSymbol(library, "cuptiGetDeviceId", f.GetDeviceId);
+  TakeSymbol(library, "cuptiEnableDomain", f.EnableDomain);
+  TakeSymbol(library, "cuptiFinalize", f.Finalize);
   if (missing != nullptr) {
     std::snprintf(to.problem, sizeof to.problem, "%.200s has no function %s", to.path, missing);
     return false;
@@ -113,6 +114,7 @@ bool LoadPmSampling(const CuptiLibrary& library, cupti::pm::Functions& to, char*
   need("cuptiPmSamplingCounterDataImageInitialize", to.PmSamplingCounterDataImageInitialize);
   need("cuptiPmSamplingGetCounterDataInfo", to.PmSamplingGetCounterDataInfo);
   need("cuptiPmSamplingCounterDataGetSampleInfo", to.PmSamplingCounterDataGetSampleInfo);
+  TakeSymbol(library.handle, "cuptiProfilerDeInitialize", to.ProfilerDeInitialize);
   TakeSymbol(library.handle, "cuptiProfilerDeviceSupported", to.ProfilerDeviceSupported);
   if (missing == nullptr) return true;
   std::snprintf(

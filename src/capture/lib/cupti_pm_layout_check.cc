@@ -22,6 +22,7 @@ namespace nl::capture::cupti::pm {
 #define NL_SIZE(ours, theirs) static_assert(ours::kBytes <= theirs##_STRUCT_SIZE)
 
 NL_SIZE(ProfilerInitialize, CUpti_Profiler_Initialize_Params);
+NL_SIZE(ProfilerInitialize, CUpti_Profiler_DeInitialize_Params);
 NL_SIZE(DeviceSupported, CUpti_Profiler_DeviceSupported_Params);
 NL_SAME(DeviceSupported, device, CUpti_Profiler_DeviceSupported_Params, cuDevice);
 NL_SAME(DeviceSupported, is_supported, CUpti_Profiler_DeviceSupported_Params, isSupported);

@@ -199,7 +199,8 @@ struct GetSampleInfo {
 // By the names they have in the library; there since CUDA 12.6. Those marked may be missing.
 struct Functions {
   Result (*ProfilerInitialize)(pm::ProfilerInitialize*);
-  Result (*ProfilerDeviceSupported)(DeviceSupported*);  // may be missing
+  Result (*ProfilerDeInitialize)(pm::ProfilerInitialize*);  // may be missing
+  Result (*ProfilerDeviceSupported)(DeviceSupported*);      // may be missing
   Result (*DeviceGetChipName)(GetChipName*);
   Result (*ProfilerHostInitialize)(HostInitialize*);
   Result (*ProfilerHostDeinitialize)(HostDeinitialize*);

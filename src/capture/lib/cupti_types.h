@@ -42,7 +42,12 @@ enum Kind : uint32_t {
 };
 
 enum Domain : int { kDriverApi = 1, kRuntimeApi = 2, kResource = 3 };
-enum ResourceCallback : uint32_t { kContextCreated = 1, kContextDestroyStarting = 2, kInitFinished = 5 };
+enum ResourceCallback : uint32_t {
+  kContextCreated = 1,
+  kContextDestroyStarting = 2,
+  kInitFinished = 5,
+  kGraphExecCreated = 18,
+};
 enum Attribute : int { kZeroedOutBuffer = 5, kPerThreadBuffer = 9 };
 inline constexpr uint32_t kFlushForced = 1;
 inline constexpr int kThreadIdSystem = 1;
@@ -109,29 +114,6 @@ struct Memset {
 };
 static_assert(sizeof(Memset) == 80);
 
-struct Api {
-  uint32_t kind, callback_id;
-  uint64_t start, end;
-  uint32_t process, thread, correlation, return_value;
-};
-static_assert(sizeof(Api) == 40);
-
-struct Synchronization {
-  uint32_t kind, type;
-  uint64_t start, end;
-  uint32_t correlation, context, stream, event;
-  uint64_t event_sync_id;  // Synchronization2
-  uint32_t return_value, pad;
-};
-static_assert(sizeof(Synchronization) == 56);
-
-struct ExternalCorrelation {
-  uint32_t kind, external_kind;
-  uint64_t external_id;
-  uint32_t correlation, reserved;
-};
-static_assert(sizeof(ExternalCorrelation) == 24);
-
 struct Memory {
   uint32_t kind, operation, memory_kind, correlation;
   uint64_t address, bytes, timestamp, program_counter;
@@ -190,6 +172,24 @@ struct ResourceData {
   void* descriptor;
 };
 
+// What a callback of the runtime or driver domain is given.
+struct ApiData {
+  int32_t site;
+  const char* name;
+  const void* arguments;     // a struct of them, in order
+  const void* return_value;  // at the exit
+  const char* symbol;
+  void* context;
+  uint32_t context_id;
+  uint64_t* kept;
+  uint32_t correlation;
+};
+// What a call waits for; CUpti_ActivitySynchronizationType.
+enum class Wait : uint8_t { kNothing = 0, kEvent = 1, kStreamForEvent = 2, kStream = 3, kContext = 4 };
+constexpr int32_t kApiExit = 1;
+// It is let go of from this version on (CUDA 12.6): before, it was seen to break programs.
+constexpr uint32_t kVersionThatLeaves = 24;
+
 using BufferRequested = void (*)(uint8_t** buffer, size_t* bytes, size_t* max_records);
 using BufferCompleted = void (*)(void* context, uint32_t stream, uint8_t* buffer, size_t bytes,
                                  size_t valid_bytes);
@@ -210,11 +210,12 @@ struct Functions {
   Result (*ActivityFlushAll)(uint32_t flags);
   Result (*ActivityGetNextRecord)(uint8_t* buffer, size_t valid_bytes, void** record);
   Result (*ActivityGetNumDroppedRecords)(void* context, uint32_t stream, size_t* dropped);
-  Result (*ActivitySetAttribute)(int attribute, size_t* value_bytes, void* value);  // may be missing
-  Result (*ActivityEnableRuntimeApi)(uint32_t callback_id, uint8_t enable);         // may be missing
-  Result (*ActivityEnableDriverApi)(uint32_t callback_id, uint8_t enable);          // may be missing
-  Result (*SetThreadIdType)(int type);                                              // may be missing
-  Result (*GetDeviceId)(void* context, uint32_t* device);                           // may be missing
+  Result (*ActivitySetAttribute)(int attribute, size_t* value_bytes, void* value);        // may be missing
+  Result (*GetStreamIdEx)(void* context, void* stream, uint8_t of_thread, uint32_t* id);  // may be missing
+  Result (*SetThreadIdType)(int type);                                                    // may be missing
+  Result (*GetDeviceId)(void* context, uint32_t* device);                                 // may be missing
+  Result (*EnableDomain)(uint32_t enable, void* subscriber, int domain);                  // may be missing
+  Result (*Finalize)();                                                                   // may be missing
 };
 
 }  // namespace nl::capture::cupti

@@ -36,6 +36,15 @@ NL_EXPORT void nl_mark(const char* name, const char* json) {
 NL_EXPORT void nl_on_switch(int (*add_pending)(int (*)(void*), void*), int (*call)(void*)) {
   Recorder::TellSwitches(add_pending, call);
 }
+// Share of the program's time that recording may take; 0: no limit. What the package itself takes of it is
+// added.
+NL_EXPORT double nl_budget() {
+  const Recorder* recorder = Recorder::Get();
+  return recorder != nullptr ? recorder->budget_share() : 0;
+}
+NL_EXPORT void nl_add_cost(int64_t ns) {
+  if (Recorder* recorder = Recorder::Get()) recorder->AddCost(ns);
+}
 NL_EXPORT void nl_start() {
   if (Recorder* recorder = Recorder::Start()) recorder->SetByProgram(true);
 }

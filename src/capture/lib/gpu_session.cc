@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capture/lib/gpu_session.h"
 
+#include <unistd.h>
+#include <cstring>
+
 #include "capture/control.h"
 
 namespace nl::capture {
@@ -22,7 +25,8 @@ bool GpuSession::Ok(cupti::Result result, const char* what) {
   return false;
 }
 
-bool GpuSession::Start(uint64_t wanted, size_t buffer_limit_bytes, OnCudaReady on_cuda_ready) {
+bool GpuSession::Start(uint64_t wanted, size_t buffer_limit_bytes, OnCudaReady on_cuda_ready,
+                       std::atomic<uint32_t>& wake) {
   wanted_ = wanted;
   on_cuda_ready_ = on_cuda_ready;
   buffers_.SetLimit(buffer_limit_bytes);
@@ -30,7 +34,18 @@ bool GpuSession::Start(uint64_t wanted, size_t buffer_limit_bytes, OnCudaReady o
     notes_.Say(MessageLevel::kWarning, library_.problem);
     return false;
   }
+  const cupti::Functions& call = library_.call;
+  may_leave_.store(call.Finalize != nullptr && call.EnableDomain != nullptr &&
+                   library_.version >= cupti::kVersionThatLeaves);
   g_session.store(this, std::memory_order_release);
+  if (!Attach()) return false;
+  apis_.Learn(call, (wanted & kWantAllApi) != 0);
+  if (!calls_.Start(library_, apis_, buffer_limit_bytes, wake)) return false;
+  started_.store(true, std::memory_order_release);
+  return true;
+}
+
+bool GpuSession::Attach() {
   const cupti::Functions& call = library_.call;
   const cupti::Result subscribed = call.Subscribe(&subscriber_, OnCallback, this);
   if (subscribed == cupti::kErrorMultipleSubscribers) {
@@ -41,7 +56,7 @@ bool GpuSession::Start(uint64_t wanted, size_t buffer_limit_bytes, OnCudaReady o
   }
   if (!Ok(subscribed, "a subscriber")) return false;
   if (call.SetThreadIdType != nullptr)
-    system_thread_ids_ = Ok(call.SetThreadIdType(cupti::kThreadIdSystem), "thread numbers of the system");
+    Ok(call.SetThreadIdType(cupti::kThreadIdSystem), "thread numbers of the system");
   if (call.ActivitySetAttribute != nullptr) {
     uint8_t yes = 1;
     size_t bytes = sizeof yes;
@@ -50,16 +65,70 @@ bool GpuSession::Start(uint64_t wanted, size_t buffer_limit_bytes, OnCudaReady o
     bytes = sizeof yes;
     call.ActivitySetAttribute(cupti::kZeroedOutBuffer, &bytes, &yes);
   }
-  for (const uint32_t id : {cupti::kContextCreated, cupti::kContextDestroyStarting, cupti::kInitFinished})
+  for (const uint32_t id : {cupti::kContextCreated, cupti::kContextDestroyStarting, cupti::kInitFinished,
+                            cupti::kGraphExecCreated})
     Ok(call.EnableCallback(1, subscriber_, cupti::kResource, id), "callbacks for contexts");
-  if (!Ok(call.ActivityRegisterCallbacks(OnBufferRequested, OnBufferCompleted), "activity buffers"))
+  if (!Ok(call.ActivityRegisterCallbacks(OnBufferRequested, OnBufferCompleted), "activity buffers")) {
+    call.Unsubscribe(subscriber_);
     return false;
-  apis_.Learn(call, (wanted & kWantAllApi) != 0);
+  }
   // Told once, when a context is made: whatever the window, and for good.
   Set(cupti::kDevice, "device facts", true);
   Set(cupti::kContext, "context facts", true);
-  started_.store(true, std::memory_order_release);
+  attachments_.fetch_add(1, std::memory_order_acq_rel);
+  hold_.store(Hold::kHeld);
   return true;
+}
+
+// Every call's end is a chance to leave; on only until the next one.
+bool GpuSession::WatchCalls(bool on) {
+  for (const int domain : {cupti::kRuntimeApi, cupti::kDriverApi}) {
+    if (library_.call.EnableDomain(on ? 1 : 0, subscriber_, domain) != cupti::kSuccess) return false;
+  }
+  return true;
+}
+
+bool GpuSession::MayLetGo() const { return started() && may_leave_.load() && hold_.load() == Hold::kHeld; }
+
+void GpuSession::LetGo() {
+  if (!MayLetGo()) return;
+  const Inside inside(*this);
+  hold_.store(Hold::kLeaving);
+  if (!WatchCalls(true)) may_leave_.store(false);
+}
+
+bool GpuSession::Keep() {
+  Hold hold = Hold::kLeaving;
+  if (hold_.compare_exchange_strong(hold, Hold::kHeld)) return WatchCalls(false), true;
+  // A thread of the program is at it: it takes milliseconds.
+  for (int i = 0; i < 20'000 && hold_.load() == Hold::kFinalizing; ++i) usleep(100);
+  return hold_.load() == Hold::kHeld;
+}
+
+void GpuSession::OnCall(int domain, uint32_t callback_id, const cupti::ApiData* data) {
+  if (data == nullptr) return;
+  calls_.OnCallback(domain, callback_id, *data);
+  if (hold_.load() != Hold::kLeaving) return;
+  // A graph that was made while CUPTI was away.
+  const char* name = apis_.Name(domain, callback_id);
+  if (name != nullptr && std::strstr(name, "GraphLaunch") != nullptr) GraphsUsed();
+  if (data->site == cupti::kApiExit) TakeOut();
+}
+
+// At the end of a CUDA call, on the program's thread.
+void GpuSession::TakeOut() {
+  Hold leaving = Hold::kLeaving;
+  if (!hold_.compare_exchange_strong(leaving, Hold::kFinalizing)) return;
+  // One of our threads is in CUPTI: the next call will do.
+  if (inside_.load() != 0 || !may_leave_.load()) return hold_.store(Hold::kLeaving);
+  const int64_t from_ns = MonotonicNs();
+  const cupti::Result result = library_.call.Finalize();
+  callback_ns.fetch_add(MonotonicNs() - from_ns, std::memory_order_relaxed);
+  callbacks.fetch_add(1, std::memory_order_relaxed);
+  if (result == cupti::kSuccess) return hold_.store(Hold::kAway);
+  may_leave_.store(false);
+  Ok(result, "to leave; it stays and costs the program's CUDA calls a little");
+  hold_.store(Hold::kHeld);
 }
 
 void GpuSession::Set(uint32_t kind, const char* name, bool on) {
@@ -67,27 +136,11 @@ void GpuSession::Set(uint32_t kind, const char* name, bool on) {
   Ok(on ? call.ActivityEnable(kind) : call.ActivityDisable(kind), name);
 }
 
-// All calls first, then without those that are not listed: switched on one by one after
-// CUDA's start, CUPTI 13.0 says yes and records nothing.
-void GpuSession::EnableApi(int domain, uint32_t kind) {
-  const bool runtime = domain == cupti::kRuntimeApi;
-  Set(kind, runtime ? "runtime calls" : "driver calls", true);
-  const auto filter =
-      runtime ? library_.call.ActivityEnableRuntimeApi : library_.call.ActivityEnableDriverApi;
-  if (filter == nullptr || (wanted_ & kWantAllApi) != 0) return;
-  for (uint32_t id = 1; id <= apis_.last(domain); ++id) {
-    // A call it cannot leave out is left out when its records are read.
-    if (apis_.Name(domain, id) != nullptr && !apis_.Has(domain, id)) filter(id, 0);
-  }
-}
-
-void GpuSession::Enable() {
-  if (!started()) return;
-  if ((wanted_ & kWantApi) != 0) {
-    EnableApi(cupti::kRuntimeApi, cupti::kRuntime);
-    EnableApi(cupti::kDriverApi, cupti::kDriver);
-    Set(cupti::kExternalCorrelation, "external ids", true);
-  }
+bool GpuSession::Enable() {
+  if (!started() || (!Keep() && !Attach())) return false;
+  // First, and last off: a kernel that is recorded has its call.
+  if ((wanted_ & (kWantApi | kWantSync)) != 0 && !calls_.SetOn(subscriber_, true))
+    notes_.Say(MessageLevel::kWarning, "CUPTI refused callbacks for some CUDA calls: these are missing");
   if ((wanted_ & kWantKernels) != 0) {
     Set(cupti::kConcurrentKernel, "kernels", true);
     Set(cupti::kMemcpy, "copies", true);
@@ -95,24 +148,27 @@ void GpuSession::Enable() {
     Set(cupti::kMemset, "memsets", true);
     Set(cupti::kOverhead, "its own overhead", true);
   }
-  if ((wanted_ & kWantSync) != 0) Set(cupti::kSynchronization, "synchronisation", true);
   if ((wanted_ & kWantMemory) != 0) Set(cupti::kMemory2, "memory", true);
+  return true;
 }
 
 void GpuSession::Disable() {
-  if (!started()) return;
+  if (!started() || hold_.load() != Hold::kHeld) return;
   for (const uint32_t kind : {cupti::kConcurrentKernel, cupti::kMemcpy, cupti::kMemcpyPeer, cupti::kMemset,
-                              cupti::kRuntime, cupti::kDriver, cupti::kExternalCorrelation,
-                              cupti::kSynchronization, cupti::kMemory2, cupti::kOverhead})
+                              cupti::kMemory2, cupti::kOverhead})
     library_.call.ActivityDisable(kind);  // not all were on
+  if ((wanted_ & (kWantApi | kWantSync)) != 0) calls_.SetOn(subscriber_, false);
 }
 
 void GpuSession::Flush(bool forced) {
-  if (started()) library_.call.ActivityFlushAll(forced ? cupti::kFlushForced : 0);
+  if (!started()) return;
+  if (const Inside inside(*this); inside.ok) library_.call.ActivityFlushAll(forced ? cupti::kFlushForced : 0);
 }
 
 bool GpuSession::ReadClock(ClockRecord& to) {
   if (!started()) return false;
+  const Inside inside(*this);
+  if (!inside.ok) return false;
   int64_t best_ns = INT64_MAX;
   for (int i = 0; i < 5; ++i) {
     ClockRecord pair{};
@@ -166,8 +222,13 @@ int GpuSession::DeviceOf(const void* resource) const {
 
 void GpuSession::OnCallback(void* user, int domain, uint32_t callback_id, const void* data) {
   auto* session = static_cast<GpuSession*>(user);
-  if (session == nullptr || domain != cupti::kResource) return;
+  if (session == nullptr) return;
+  if (domain == cupti::kRuntimeApi || domain == cupti::kDriverApi) {
+    return session->OnCall(domain, callback_id, static_cast<const cupti::ApiData*>(data));
+  }
+  if (domain != cupti::kResource) return;
   if (callback_id == cupti::kContextDestroyStarting) session->Flush(true);
+  if (callback_id == cupti::kGraphExecCreated) session->GraphsUsed();
   if (callback_id == cupti::kInitFinished) session->on_cuda_ready_(-1);
   if (callback_id == cupti::kContextCreated) session->on_cuda_ready_(session->DeviceOf(data));
 }

@@ -160,6 +160,7 @@ bool PmDevice::Open(uint32_t device, uint32_t set_id, uint32_t interval_us) {
   if (!TakeAvailability() || !Choose()) return false;
   library_.guard_exit();
   if (!MakeSampling()) return false;
+  if (set_.entry.id == set_id) return true;  // woken
   set_.entry = {set_id,
                 device,
                 CounterClock::kGpu,
@@ -364,10 +365,29 @@ void PmDevice::Tell() {
   Say(MessageLevel::kInfo, text);
 }
 
+void PmDevice::Rest() {
+  if (running_) Finish();
+  resting_ = opened();
+  Free();
+}
+
+bool PmDevice::Wake() {
+  if (!resting_) return false;
+  resting_ = false;
+  const bool woken = Open(device_, set_.entry.id, interval_us_);
+  if (!woken) Close();
+  return woken;
+}
+
 void PmDevice::Close() {
   if (running_) Finish();
   if (bursts_ > 0) Tell();
   bursts_ = 0;
+  resting_ = false;
+  Free();
+}
+
+void PmDevice::Free() {
   EndSampling();
   config_.Close();
   std::free(availability_);

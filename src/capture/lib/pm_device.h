@@ -48,6 +48,9 @@ class PmDevice {
   int64_t burst_end_ns() const { return burst_end_ns_; }
   // Ends the burst and takes its samples.
   void Finish();
+  // Gives back all it has of CUPTI, and takes it again; what it counted stays.
+  void Rest();
+  bool Wake();
   void Close();
   // Samples missed since the last call: where a burst has a gap or was not readable.
   uint64_t TakeMissed();
@@ -60,6 +63,7 @@ class PmDevice {
   bool Choose();
   bool MakeSampling();
   void EndSampling();
+  void Free();
   bool Configure();
   bool MakeImage();
   bool ClearImage();
@@ -83,7 +87,7 @@ class PmDevice {
   void* sampling_ = nullptr;
   uint8_t* image_ = nullptr;
   size_t image_bytes_ = 0;
-  bool running_ = false;
+  bool running_ = false, resting_ = false;
   int64_t burst_end_ns_ = 0, first_start_ns_ = 0, last_stop_ns_ = 0;
   CounterSet set_;
   CounterReading idle_;  // of samples in a row in which the device did nothing

@@ -29,6 +29,7 @@ thread_local HostRing* t_ring = nullptr;
 thread_local bool t_refused = false;  // no ring for this thread
 
 constexpr size_t kRingMemoryBytes = 64u << 20;
+constexpr int64_t kRestNs = 200'000'000;
 constexpr int kCloseTimeoutMs = 10'000, kCountersTimeoutMs = 3'000;
 
 }  // namespace
@@ -105,13 +106,12 @@ bool Recorder::Open(const char* directory) {
 
 void Recorder::StartGpu() {
   if ((wanted_ & (kWantKernels | kWantApi | kWantSync | kWantMemory)) == 0) return;
-  if (gpu_.started() || !gpu_.Start(wanted_, buffer_limit_bytes_, OnCudaReady)) return;
+  if (gpu_.started() || !gpu_.Start(wanted_, buffer_limit_bytes_, OnCudaReady, wake_)) return;
   if (slot_ != nullptr) slot_->has_gpu.store(1, std::memory_order_relaxed);
   counters_.Start(gpu_.library(), (wanted_ & kWantCounters) != 0, (wanted_ & kWantClocks) != 0,
-                  counter_interval_us_, [] { atexit(OnExit); });
+                  counter_interval_us_, budget_share(), [] { atexit(OnExit); });
   if (!on_.load(std::memory_order_acquire)) return;
-  gpu_.Enable();
-  counters_.SetOn(true);
+  counters_.SetOn(gpu_.Enable());
 }
 
 // CUDA registers its own handlers while it starts; ours must run before them, so it is
@@ -126,7 +126,7 @@ bool Recorder::Wanted() const {
   if (closing_.load(std::memory_order_acquire)) return false;
   if (page_ && page_->recording.load(std::memory_order_acquire) == 0) return false;
   if (capture_range_[0] != '\0' && in_range_.load(std::memory_order_acquire) <= 0) return false;
-  return program_on_.load(std::memory_order_acquire);
+  return program_on_.load(std::memory_order_acquire) && budget_allows_.load(std::memory_order_acquire);
 }
 
 // Only one thread switches; another that comes along leaves it to the writer thread, which
@@ -136,24 +136,51 @@ void Recorder::Apply(WindowReason reason) {
     return;
   const bool on = Wanted();
   if (on != on_.load(std::memory_order_acquire)) {
-    if (on) gpu_.Enable();
-    counters_.SetOn(on);
+    const bool with_gpu = on && gpu_.Enable();
+    counters_.SetOn(with_gpu);
     on_.store(on, std::memory_order_release);
     // At once, not with the writer's next turn: the launcher samples while a process records.
     if (slot_ != nullptr && !closing_.load(std::memory_order_relaxed))
       slot_->state.store(on ? SlotState::kRecording : SlotState::kPaused, std::memory_order_release);
-    if (on) window_.fetch_add(1, std::memory_order_relaxed);
+    if (on) {
+      window_.fetch_add(1, std::memory_order_relaxed);
+      clock_due_.store(true, std::memory_order_release);
+      wake_.fetch_add(1, std::memory_order_release);
+      WakeAll(wake_);
+    }
     nl_enabled.store(EnabledNow(), std::memory_order_release);
     if (!on) {
       gpu_.Flush(false);
       gpu_.Disable();
-      gpu_.Flush(true);
+      gpu_.Flush(closing_.load(std::memory_order_acquire));
     }
     notes_.Window(on, ever_on_ ? reason : WindowReason::kBegin);
     ever_on_ = ever_on_ || on;
     const AddPendingCall add_pending = g_add_pending.load(std::memory_order_acquire);
     const PendingCall call = g_pending_call.load(std::memory_order_acquire);
     if (add_pending != nullptr && call != nullptr) add_pending(call, nullptr);
+  }
+  switching_.store(false, std::memory_order_release);
+}
+
+// Of the writer thread. Kernels that ran when recording stopped have had time to end: what CUPTI
+// still holds is taken, and it may leave.
+void Recorder::RestWhileOff(int64_t now_ns) {
+  const uint32_t window = window_.load(std::memory_order_acquire);
+  if (on_.load(std::memory_order_acquire) || window != off_window_) {
+    off_window_ = window;
+    off_since_ns_ = now_ns;
+    off_flushed_ = false;
+  }
+  const bool leaves = gpu_.MayLetGo() && counters_.HasLetGo();
+  if (now_ns - off_since_ns_ < kRestNs || (off_flushed_ && !leaves) ||
+      switching_.exchange(true, std::memory_order_acq_rel))
+    return;
+  if (!on_.load(std::memory_order_acquire) && !closing_.load(std::memory_order_acquire)) {
+    gpu_.Flush(true);
+    off_flushed_ = true;
+    Drain();
+    if (leaves) gpu_.LetGo();
   }
   switching_.store(false, std::memory_order_release);
 }
@@ -257,6 +284,8 @@ void Recorder::Close() {
   Apply(WindowReason::kEnd);
   while (switching_.load(std::memory_order_acquire) && MonotonicNs() < give_up_ns) usleep(200);
   Apply(WindowReason::kEnd);
+  gpu_.Keep();  // it is not to leave while the program ends
+  gpu_.Flush(true);
   finish_.store(true, std::memory_order_release);
   wake_.fetch_add(1, std::memory_order_release);
   WakeAll(wake_);

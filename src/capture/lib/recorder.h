@@ -12,6 +12,7 @@
 
 #include "capture/control.h"
 #include "capture/format/chunk_writer.h"
+#include "capture/lib/budget.h"
 #include "capture/lib/category_names.h"
 #include "capture/lib/counter_session.h"
 #include "capture/lib/gpu_session.h"
@@ -40,6 +41,9 @@ class Recorder {
 
   // The program's own switch (neurolens.start and stop).
   void SetByProgram(bool on);
+  // Time the program's threads spent for the recording outside of this library.
+  void AddCost(int64_t ns) { added_cost_ns_.fetch_add(ns, std::memory_order_relaxed); }
+  double budget_share() const { return page_ ? page_->budget_ppm / 1e6 : 0; }
   // After each switch `add_pending(call, null)` is called, on whichever thread switched.
   using PendingCall = int (*)(void*);
   using AddPendingCall = int (*)(PendingCall, void*);
@@ -52,6 +56,8 @@ class Recorder {
   void WriterLoop();
   void Drain();
   void DrainRing(HostRing& ring);
+  bool MakeReader();
+  void DrainGpu();
   void WriteHostEvent(const HostRing& ring, const HostEvent& event, std::string_view text,
                       std::string_view payload_text);
   void WriteFacts();
@@ -59,10 +65,13 @@ class Recorder {
   void WriteClock();
   void WriteCost();
   int64_t ProgramCostNs() const;
+  int64_t CuptiCostNs() const;
+  void KeepBudget(int64_t now_ns);
   void UpdateSlot(SlotState state);
   void FinishFile();
 
   void Apply(WindowReason reason);
+  void RestWhileOff(int64_t now_ns);
   bool Wanted() const;
   int EnabledNow() const;
   void WatchRange(const HostEvent& event, std::string_view text);
@@ -92,6 +101,9 @@ class Recorder {
   uint64_t ranges_ = 0, peak_buffer_bytes_ = 0;
   int64_t cost_measured_ns_ = 0;
   uint64_t costs_measured_ = 0, ring_puts_ = 0;
+  std::atomic<int64_t> added_cost_ns_{0};
+  Budget budget_;  // the writer thread's
+  std::atomic<bool> budget_allows_{true};
   uint32_t pid_ = 0;
 
   std::atomic<bool> on_{false};         // records are taken
@@ -102,7 +114,14 @@ class Recorder {
   bool ever_on_ = false;              // of whoever is switching
   std::atomic<bool> closing_{false};  // nothing more is recorded
   std::atomic<bool> finish_{false};   // and everything there is has been handed over
+  std::atomic<bool> clock_due_{false};
   std::atomic<uint32_t> wake_{0}, closed_{0};
+  // The writer's, while recording is off: since when, after which window, are CUPTI's last records in.
+  int64_t off_since_ns_ = 0;
+  uint32_t off_window_ = UINT32_MAX;
+  bool off_flushed_ = false;
+  uint64_t devices_told_ = 0;      // likewise, bits
+  uint32_t attachments_read_ = 0;  // likewise
   uint32_t epoch_seen_ = 0;
 };
 

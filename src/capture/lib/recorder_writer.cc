@@ -18,6 +18,9 @@ namespace nl::capture {
 namespace {
 
 constexpr int kTurnMs = 20, kIdleTurnMs = 100;
+// What CUPTI takes of the program's time for a call and for work on the device, as measured with a client
+// that does nothing else (docs/performance.md): it does not say so itself.
+constexpr int64_t kCuptiCallNs = 3'000, kCuptiWorkNs = 1'000;
 constexpr int64_t kFlushFileNs = 100'000'000, kFlushCuptiNs = 1'000'000'000, kCostNs = 1'000'000'000;
 
 size_t ReadFile(const char* path, char* to, size_t size) {
@@ -74,6 +77,7 @@ void* Recorder::WriterMain(void* self) {
 
 void Recorder::WriterLoop() {
   WriteFacts();
+  budget_.Set(budget_share(), MonotonicNs());
   int64_t flushed_file_ns = 0, flushed_cupti_ns = MonotonicNs(), clock_ns = 0, cost_ns = 0;
   uint64_t seen_records = 0;
   for (;;) {
@@ -83,9 +87,11 @@ void Recorder::WriterLoop() {
       epoch_seen_ = page_->epoch.load(std::memory_order_acquire);
       if (page_->closing.load(std::memory_order_acquire) != 0) Store(program_on_, false);
     }
-    Apply(last ? WindowReason::kEnd : WindowReason::kControl);
     const int64_t now_ns = MonotonicNs();
-    if (now_ns - clock_ns >= int64_t{clock_interval_ms_} * 1'000'000 || last) {
+    Apply(last ? WindowReason::kEnd : WindowReason::kControl);
+    KeepBudget(now_ns);
+    const bool clock_due = clock_due_.exchange(false, std::memory_order_acq_rel);
+    if (now_ns - clock_ns >= int64_t{clock_interval_ms_} * 1'000'000 || last || clock_due) {
       WriteClock();
       clock_ns = now_ns;
     }
@@ -94,8 +100,10 @@ void Recorder::WriterLoop() {
       flushed_cupti_ns = now_ns;
     }
     Drain();
+    RestWhileOff(now_ns);
     if (now_ns - cost_ns >= kCostNs || last) {
       WriteCost();
+      if (reader_ != nullptr) reader_->AddMissingDevices();
       cost_ns = now_ns;
     }
     if (last) return FinishFile();
@@ -120,30 +128,58 @@ void Recorder::Drain() {
                     rings_.refused.exchange(0, std::memory_order_relaxed));
   counters_.queue().TakeInto(writer_);
   writer_.CountLoss(LossWhat::kCountersMissed, ChunkKind::kCounterValues, counters_.TakeMissed());
-  if (!gpu_.started()) return;
-  if (reader_ == nullptr) {
-    reader_ = new (std::nothrow) ActivityReader(gpu_.library(), gpu_.apis(), writer_);
-    if (reader_ == nullptr) return;
-    reader_->SetSystemThreadIds(gpu_.system_thread_ids());
-    char version[32];
-    std::snprintf(version, sizeof version, "%u", gpu_.library().version);
-    writer_.AddFact("cupti.version", version);
-    writer_.AddFact("cupti.path", gpu_.library().path);
-    using DriverVersion = int (*)(int*);
-    int number = 0;
-    if (const auto ask = reinterpret_cast<DriverVersion>(dlsym(RTLD_DEFAULT, "cuDriverGetVersion"));
-        ask != nullptr && ask(&number) == 0) {
-      std::snprintf(version, sizeof version, "%d", number);
-      writer_.AddFact("cuda.driver_version", version);
-    }
+  if (gpu_.started() && (reader_ != nullptr || MakeReader())) DrainGpu();
+}
+
+bool Recorder::MakeReader() {
+  reader_ = new (std::nothrow) ActivityReader(gpu_.library(), gpu_.apis(), writer_);
+  if (reader_ == nullptr) return false;
+  char version[32];
+  std::snprintf(version, sizeof version, "%u", gpu_.library().version);
+  writer_.AddFact("cupti.version", version);
+  writer_.AddFact("cupti.path", gpu_.library().path);
+  using DriverVersion = int (*)(int*);
+  int number = 0;
+  if (const auto ask = reinterpret_cast<DriverVersion>(dlsym(RTLD_DEFAULT, "cuDriverGetVersion"));
+      ask != nullptr && ask(&number) == 0) {
+    std::snprintf(version, sizeof version, "%d", number);
+    writer_.AddFact("cuda.driver_version", version);
   }
+  return true;
+}
+
+void Recorder::DrainGpu() {
   ActivityBuffers& buffers = gpu_.buffers();
-  for (ActivityBuffers::Returned buffer; buffers.TakeReturned(buffer);) {
-    if (!reader_->Read(buffer.data, buffer.valid_bytes))
-      writer_.CountLoss(LossWhat::kCuptiUnknown, ChunkKind{}, 1);
-    buffers.Recycle(buffer.data);
-  }
+  // Asked for each: all of an attachment was read before CUPTI left, what comes now is of this one.
+  const auto number_anew = [this] {
+    const uint32_t attachments = gpu_.attachments();
+    if (attachments == attachments_read_) return;
+    if (attachments_read_ != 0) reader_->BeginAttachment();
+    attachments_read_ = attachments;
+  };
+  const auto read = [&] {
+    for (ActivityBuffers::Returned buffer; buffers.TakeReturned(buffer);) {
+      number_anew();
+      if (buffer.valid_bytes > 0 && !reader_->Read(buffer.data, buffer.valid_bytes))
+        writer_.CountLoss(LossWhat::kCuptiUnknown, ChunkKind{}, 1);
+      buffers.Recycle(buffer.data);
+    }
+  };
+  // Asked for a record while it is away, CUPTI would come back. It gives empty buffers back when it leaves.
+  if (!gpu_.Within(read) && finish_.load(std::memory_order_acquire)) read();
   buffers.Prepare();
+  gpu_.calls().Take([&](const GpuCall& call) {
+    number_anew();
+    reader_->AddCall(call, (wanted_ & kWantApi) != 0, (wanted_ & kWantSync) != 0);
+  });
+  writer_.CountLoss(LossWhat::kRingFull, ChunkKind::kApi, gpu_.calls().TakeRefused());
+  // Contexts that were made while CUPTI was away were not told.
+  if (reader_->counts().graphs) gpu_.GraphsUsed();
+  const uint64_t fresh = reader_->counts().devices & ~devices_told_;
+  devices_told_ |= fresh;
+  for (uint32_t device = 0; fresh >> device != 0 && device < 64; ++device) {
+    if ((fresh >> device & 1) != 0) counters_.DeviceUsed(device);
+  }
   writer_.CountLoss(LossWhat::kCuptiDropped, ChunkKind{},
                     buffers.dropped.exchange(0, std::memory_order_relaxed));
   writer_.CountLoss(LossWhat::kBufferLimit, ChunkKind{},
@@ -228,6 +264,10 @@ void Recorder::WriteFacts() {
   }
   std::snprintf(text, sizeof text, "%llu", static_cast<unsigned long long>(wanted_));
   writer_.AddFact("capture.wanted", text);
+  if (budget_share() > 0) {
+    std::snprintf(text, sizeof text, "%g", 100 * budget_share());
+    writer_.AddFact("capture.budget_pct", text);
+  }
   writer_.Flush();
 }
 
@@ -261,16 +301,33 @@ int64_t Recorder::ProgramCostNs() const {
   const double mean_ns =
       costs_measured_ > 0 ? static_cast<double>(cost_measured_ns_) / static_cast<double>(costs_measured_) : 0;
   return static_cast<int64_t>(mean_ns * static_cast<double>(ring_puts_)) +
-         gpu_.callback_ns.load(std::memory_order_relaxed);
+         gpu_.callback_ns.load(std::memory_order_relaxed) + gpu_.calls().cost_ns() +
+         added_cost_ns_.load(std::memory_order_relaxed);
+}
+
+int64_t Recorder::CuptiCostNs() const {
+  if (reader_ == nullptr) return 0;
+  const ActivityCounts& counts = reader_->counts();
+  return static_cast<int64_t>(counts.api_calls) * kCuptiCallNs +
+         static_cast<int64_t>(counts.kernels + counts.copies) * kCuptiWorkNs;
+}
+
+void Recorder::KeepBudget(int64_t now_ns) {
+  if (!budget_.limited()) return;
+  // While something else keeps it from recording, the purse fills all the same.
+  const bool allows = budget_.Update(now_ns, ProgramCostNs() + CuptiCostNs());
+  if (allows == budget_allows_.load(std::memory_order_relaxed)) return;
+  budget_allows_.store(allows, std::memory_order_release);
+  Apply(WindowReason::kBudget);
 }
 
 void Recorder::WriteCost() {
-  const uint64_t buffers =
-      gpu_.buffers().peak_bytes() + rings_.memory_bytes() + counters_.queue().memory_bytes();
+  const uint64_t buffers = gpu_.buffers().peak_bytes() + gpu_.calls().memory_bytes() + rings_.memory_bytes() +
+                           counters_.queue().memory_bytes();
   if (buffers > peak_buffer_bytes_) peak_buffer_bytes_ = buffers;
   writer_.Add(CostRecord{MonotonicNs(), ProgramCostNs(), ThreadCpuNs() + counters_.cpu_ns(),
-                         ring_puts_ + gpu_.callbacks.load(std::memory_order_relaxed), writer_.bytes_written(),
-                         peak_buffer_bytes_});
+                         ring_puts_ + gpu_.callbacks.load(std::memory_order_relaxed) + gpu_.calls().calls(),
+                         writer_.bytes_written(), peak_buffer_bytes_});
 }
 
 void Recorder::UpdateSlot(SlotState state) {

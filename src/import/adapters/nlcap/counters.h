@@ -56,6 +56,10 @@ inline constexpr CounterInfo kLost{"records_lost", Severity::kDataLoss,
 inline constexpr CounterInfo kThinned{"records_thinned", Severity::kNotice,
                                       "Records left out on purpose to hold the cost to the budget",
                                       "Raise --budget to record them"};
+inline constexpr CounterInfo kPausedForBudget{
+    "paused_for_budget", Severity::kNotice,
+    "Times the recording paused to hold its cost to the budget; what happened then is not in the run",
+    "Raise --budget, or record fewer kinds (--no-ops, --no-modules)"};
 inline constexpr CounterInfo kTextCut{"text_cut", Severity::kNotice, "Text longer than 8,192 bytes",
                                       "Its beginning is kept"};
 inline constexpr CounterInfo kNotSampled{

@@ -158,7 +158,8 @@ const char* ReasonOf(LossWhat what) {
     case LossWhat::kCuptiDropped: return "dropped by CUPTI";
     case LossWhat::kCuptiUnknown: return "of a kind or layout the recorder does not know";
     case LossWhat::kBufferLimit: return "no buffer left: the memory limit was reached";
-    case LossWhat::kRingFull: return "a thread's ring was full: more ranges than the writer could take";
+    case LossWhat::kRingFull:
+      return "a thread's ring was full: more ranges or CUDA calls than the writer could take";
     case LossWhat::kThreadLimit: return "a thread beyond the most that have rings";
     case LossWhat::kStringLimit: return "names beyond the memory for names";
     case LossWhat::kStringCut: return "texts cut at 8,192 bytes";
@@ -188,11 +189,13 @@ void TakeLoss(CaptureFile& c, const capture::LossRecord& loss, int64_t place) {
 // When recording was on and when it paused, over all processes.
 struct Windows {
   std::vector<Interval> on, paused;
+  int64_t pauses_for_budget = 0;
 
   void Add(Interval i, bool was_on, WindowReason why_off) {
     if (was_on) on.push_back(i);
     // A process that closed its file is no pause.
     if (!was_on && why_off != WindowReason::kEnd) paused.push_back(i);
+    if (!was_on && why_off == WindowReason::kBudget) ++pauses_for_budget;
   }
 };
 
@@ -217,12 +220,13 @@ Status ReadWindows(CaptureFile& c, Windows& to) {
   return {};
 }
 
-void DescribeWindows(const Windows& windows, CaptureFacts& to) {
+void DescribeWindows(CaptureFile& c, const Windows& windows, CaptureFacts& to) {
   std::vector<Interval> pauses = Outside(windows.paused, windows.on);
   const auto on_ns = static_cast<double>(LengthNs(windows.on));
   const auto all_ns = on_ns + static_cast<double>(LengthNs(pauses));
   if (all_ns > 0) to.duty_cycle = on_ns / all_ns;
   if (!pauses.empty()) to.pauses = std::move(pauses);
+  for (int64_t i = 0; i < windows.pauses_for_budget; ++i) c.file.counters.Add(kPausedForBudget);
 }
 
 void DescribeClock(CaptureFile& c) {
@@ -285,7 +289,7 @@ Status ReadRecording(CaptureFile& c) {
   CaptureFacts capture;
   Windows windows;
   NL_TRY(ReadWindows(c, windows));
-  DescribeWindows(windows, capture);
+  DescribeWindows(c, windows, capture);
   capture.lost_records = c.lost_records;
   capture.suspect_records = c.causality_violations;
   const RunFacts& facts = c.file.facts;

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capture/lib/gpu_calls.h"
+
+#include <pthread.h>
+#include <cstdlib>
+#include <new>
+
+#include "capture/format/chunk_writer.h"
+
+namespace nl::capture {
+
+namespace {
+
+// The call that this thread is in, the outermost of those that are recorded.
+struct Open {
+  uint32_t window = 0;
+  bool is = false;
+  int domain = 0;
+  uint32_t id = 0, correlation = 0;
+  uint64_t start_ns = 0;
+  int64_t cost_ns = -1;  // of the beginning, where this call is timed
+};
+thread_local Open t_open;
+thread_local void* t_ring = nullptr;
+thread_local uint32_t t_owner = 0;  // whose ring that is: a forked child has another
+std::atomic<uint32_t> g_owners{0};
+thread_local uint32_t t_count = 0;
+
+constexpr uint32_t kTimedEvery = 64;
+
+}  // namespace
+
+GpuCalls::~GpuCalls() {
+  for (uint32_t i = 0; i < count_.load(std::memory_order_relaxed); ++i) {
+    std::free(rings_[i]->calls);
+    delete rings_[i];
+  }
+}
+
+bool GpuCalls::Start(const CuptiLibrary& library, const ApiList& apis, size_t memory_limit_bytes,
+                     std::atomic<uint32_t>& wake) {
+  cupti_ = &library.call;
+  apis_ = &apis;
+  memory_limit_bytes_ = memory_limit_bytes;
+  wake_ = &wake;
+  number_ = g_owners.fetch_add(1, std::memory_order_relaxed) + 1;
+  return pthread_key_create(&key_, OnThreadEnd) == 0;
+}
+
+bool GpuCalls::SetOn(void* subscriber, bool on) {
+  bool fine = true;
+  if (on) window_.fetch_add(1, std::memory_order_acq_rel);
+  on_.store(on, std::memory_order_release);
+  for (const int domain : {cupti::kRuntimeApi, cupti::kDriverApi}) {
+    for (uint32_t id = 1; id <= apis_->last(domain); ++id) {
+      if (apis_->Has(domain, id) &&
+          cupti_->EnableCallback(on ? 1 : 0, subscriber, domain, id) != cupti::kSuccess)
+        fine = false;
+    }
+  }
+  return fine;
+}
+
+void GpuCalls::OnThreadEnd(void* ring) {
+  t_ring = nullptr;  // destructors of other keys may still call CUDA; they have no ring any more
+  static_cast<Ring*>(ring)->thread_ended.store(true, std::memory_order_release);
+}
+
+GpuCalls::Ring* GpuCalls::Acquire() {
+  const Locked lock(mutex_);
+  const uint32_t count = count_.load(std::memory_order_relaxed), tid = CurrentTid();
+  for (uint32_t i = 0; i < count; ++i) {
+    uint32_t none = 0;
+    if (rings_[i]->tid.compare_exchange_strong(none, tid, std::memory_order_acq_rel)) return rings_[i];
+  }
+  if (count == kMostRings || memory_bytes() + kRingCalls * sizeof(GpuCall) > memory_limit_bytes_)
+    return nullptr;
+  auto* ring = new (std::nothrow) Ring;
+  if (ring == nullptr) return nullptr;
+  ring->calls = static_cast<GpuCall*>(std::malloc(kRingCalls * sizeof(GpuCall)));
+  if (ring->calls == nullptr) {
+    delete ring;
+    return nullptr;
+  }
+  ring->tid.store(tid, std::memory_order_relaxed);
+  rings_[count] = ring;
+  count_.store(count + 1, std::memory_order_release);
+  return ring;
+}
+
+GpuCalls::Ring* GpuCalls::RingOfThread() {
+  if (t_owner == number_) return static_cast<Ring*>(t_ring);
+  t_owner = number_;
+  Ring* ring = Acquire();
+  t_ring = ring;
+  if (ring != nullptr) pthread_setspecific(key_, ring);
+  return ring;
+}
+
+void GpuCalls::Put(GpuCall call) {
+  Ring* ring = RingOfThread();
+  if (ring == nullptr) {
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  const uint64_t head = ring->head.load(std::memory_order_relaxed);
+  const uint64_t waiting = head - ring->tail.load(std::memory_order_acquire);
+  if (waiting >= kRingCalls) {
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  call.api.tid = call.api.cupti_tid = ring->tid.load(std::memory_order_relaxed);
+  ring->calls[head % kRingCalls] = call;
+  ring->head.store(head + 1, std::memory_order_release);
+  if (waiting != kRingCalls / 2) return;
+  wake_->fetch_add(1, std::memory_order_release);
+  WakeAll(*wake_);
+}
+
+// The first argument of those calls that wait for a stream, or have one wait.
+uint32_t GpuCalls::StreamWaitedFor(int domain, uint32_t callback_id, const cupti::ApiData& data) const {
+  const cupti::Wait wait = apis_->WaitOf(domain, callback_id);
+  uint32_t stream = kNoStream;
+  if ((wait != cupti::Wait::kStream && wait != cupti::Wait::kStreamForEvent) ||
+      cupti_->GetStreamIdEx == nullptr || data.arguments == nullptr)
+    return kNoStream;
+  void* handle = *static_cast<void* const*>(data.arguments);
+  const bool of_thread = apis_->IsOfThreadsStream(domain, callback_id);
+  return cupti_->GetStreamIdEx(data.context, handle, of_thread ? 1 : 0, &stream) == cupti::kSuccess
+             ? stream
+             : kNoStream;
+}
+
+void GpuCalls::OnCallback(int domain, uint32_t callback_id, const cupti::ApiData& data) {
+  if (!on_.load(std::memory_order_acquire)) return;
+  const uint32_t window = window_.load(std::memory_order_relaxed);
+  Open& open = t_open;
+  if (data.site != cupti::kApiExit) {
+    if (open.is && open.window == window) return;
+    const int64_t from_ns = ++t_count % kTimedEvery == 0 ? MonotonicNs() : 0;
+    open = {window, true, domain, callback_id, data.correlation, 0, -1};
+    if (from_ns != 0) open.cost_ns = MonotonicNs() - from_ns;
+    if (cupti_->GetTimestamp(&open.start_ns) != cupti::kSuccess) open.start_ns = 0;
+    return;
+  }
+  if (!open.is || open.window != window || open.domain != domain || open.id != callback_id ||
+      open.correlation != data.correlation)
+    return;
+  uint64_t end_ns = 0;
+  if (cupti_->GetTimestamp(&end_ns) != cupti::kSuccess) end_ns = 0;
+  const int64_t from_ns = open.cost_ns >= 0 ? MonotonicNs() : 0;
+  open.is = false;
+  if (!apis_->Has(domain, callback_id)) return;  // of all calls, while CUPTI is about to leave
+  GpuCall call{};
+  call.api.start_ns = static_cast<int64_t>(open.start_ns);
+  call.api.end_ns = static_cast<int64_t>(end_ns);
+  call.api.callback_id = callback_id;
+  call.api.domain = static_cast<uint16_t>(domain);
+  call.api.correlation = data.correlation;
+  if (data.return_value != nullptr) call.api.return_value = *static_cast<const uint32_t*>(data.return_value);
+  call.context = data.context_id;
+  call.stream = StreamWaitedFor(domain, callback_id, data);
+  Put(call);
+  calls_.fetch_add(1, std::memory_order_relaxed);
+  if (from_ns == 0) return;
+  timed_ns_.fetch_add(open.cost_ns + MonotonicNs() - from_ns, std::memory_order_relaxed);
+  timed_.fetch_add(1, std::memory_order_relaxed);
+}
+
+int64_t GpuCalls::cost_ns() const {
+  const auto timed = static_cast<double>(timed_.load(std::memory_order_relaxed));
+  if (timed == 0) return 0;
+  return static_cast<int64_t>(static_cast<double>(timed_ns_.load(std::memory_order_relaxed)) / timed *
+                              static_cast<double>(calls()));
+}
+
+}  // namespace nl::capture

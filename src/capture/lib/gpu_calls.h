@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// GpuCalls: the program's CUDA calls, taken by callbacks for the calls on the list. CUPTI's own
+// records of calls (the kinds RUNTIME and DRIVER) would have every call of the program go through
+// CUPTI, also those that only ask, and SYNCHRONIZATION likewise: twice the cost of a launch.
+// A driver call that a runtime call makes is part of that one. Times are CUPTI's, as kernels have them.
+// Each thread has a ring of its own; one puts, the writer thread takes. A full ring refuses and counts.
+// Thread rule: Start once; SetOn by one thread at a time; OnCallback from any thread; Take by the
+// writer thread. No lock is held over a call of CUPTI. Ownership: rings live as long as this.
+
+#include <atomic>
+#include <cstdint>
+
+#include "capture/format/gpu_records.h"
+#include "capture/lib/api_list.h"
+#include "capture/lib/cupti_library.h"
+#include "capture/lib/system.h"
+
+namespace nl::capture {
+
+struct GpuCall {
+  ApiRecord api;  // without its name
+  uint32_t context;
+  uint32_t stream;  // that it waits for; kNoStream
+};
+
+class GpuCalls {
+ public:
+  static constexpr uint32_t kRingCalls = 1u << 16;
+  static constexpr uint32_t kMostRings = 256;
+
+  GpuCalls() = default;
+  ~GpuCalls();
+  GpuCalls(const GpuCalls&) = delete;
+  GpuCalls& operator=(const GpuCalls&) = delete;
+
+  // `wake` is raised, and its sleepers woken, when a ring is half full.
+  bool Start(const CuptiLibrary& library, const ApiList& apis, size_t memory_limit_bytes,
+             std::atomic<uint32_t>& wake);
+  // False: CUPTI refused a callback.
+  bool SetOn(void* subscriber, bool on);
+  void OnCallback(int domain, uint32_t callback_id, const cupti::ApiData& data);
+
+  // Calls each(call) for what is there.
+  template <class Each>
+  void Take(Each&& each);
+  size_t memory_bytes() const {
+    return count_.load(std::memory_order_relaxed) * kRingCalls * sizeof(GpuCall);
+  }
+  // Of calls that did not fit or whose thread has no ring, since the last time.
+  uint64_t TakeRefused() { return refused_.exchange(0, std::memory_order_relaxed); }
+  // Time in our callbacks: one call in 64 is timed, and stands for the others.
+  int64_t cost_ns() const;
+  uint64_t calls() const { return calls_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Ring {
+    std::atomic<uint64_t> head{0}, tail{0};  // calls ever put, taken
+    std::atomic<uint32_t> tid{0};            // 0: free
+    std::atomic<bool> thread_ended{false};
+    GpuCall* calls = nullptr;
+  };
+  Ring* RingOfThread();
+  Ring* Acquire();
+  static void OnThreadEnd(void* ring);
+  void Put(GpuCall call);
+  uint32_t StreamWaitedFor(int domain, uint32_t callback_id, const cupti::ApiData& data) const;
+
+  const cupti::Functions* cupti_ = nullptr;
+  const ApiList* apis_ = nullptr;
+  std::atomic<uint32_t>* wake_ = nullptr;
+  size_t memory_limit_bytes_ = 0;
+  uint32_t number_ = 0;  // 1, 2, ... in the process and those it was forked from
+  pthread_key_t key_ = 0;
+  Mutex mutex_;
+  Ring* rings_[kMostRings] = {};
+  std::atomic<uint32_t> count_{0};
+  std::atomic<uint32_t> window_{0};  // times it went on; 0 is never
+  std::atomic<bool> on_{false};
+  std::atomic<uint64_t> refused_{0}, calls_{0}, timed_{0};
+  std::atomic<int64_t> timed_ns_{0};
+};
+
+template <class Each>
+void GpuCalls::Take(Each&& each) {
+  const uint32_t count = count_.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < count; ++i) {
+    Ring& ring = *rings_[i];
+    // Read before the calls: a thread that ended has put its last one.
+    const bool ended = ring.thread_ended.load(std::memory_order_acquire);
+    const uint64_t head = ring.head.load(std::memory_order_acquire);
+    uint64_t tail = ring.tail.load(std::memory_order_relaxed);
+    for (; tail < head; ++tail) {
+      each(ring.calls[tail % kRingCalls]);
+      if (tail % 1024 == 0) ring.tail.store(tail + 1, std::memory_order_release);
+    }
+    ring.tail.store(tail, std::memory_order_release);
+    if (!ended) continue;
+    ring.thread_ended.store(false, std::memory_order_relaxed);
+    ring.tid.store(0, std::memory_order_release);  // for the next thread
+  }
+}
+
+}  // namespace nl::capture
