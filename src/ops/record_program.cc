@@ -103,6 +103,7 @@ Json CaptureJson(const capture::LaunchResult& r) {
               {"ranges", r.ranges},
               {"lost_records", r.records_lost + r.samples_lost},
               {"left_running", r.left_running},
+              {"duty_cycle", Json()},
               {"bytes", r.bytes},
               {"messages", r.messages}};
 }
@@ -114,7 +115,9 @@ std::string CaptureSchema() {
         "wall_ms": {"type": "number"}, "launcher_cpu_ms": {"type": "number", "description": "CPU time the recorder took beside the program"},
         "processes": {"type": "integer"}, "threads": {"type": "integer"}, "cpu_samples": {"type": "integer"},
         "kernels": {"type": "integer"}, "ranges": {"type": "integer"}, "lost_records": {"type": "integer"},
-        "left_running": {"type": "integer"}, "bytes": {"type": "integer"},
+        "left_running": {"type": "integer"},
+        "duty_cycle": {"type": ["number", "null"], "description": "share of the time in which recording was on; null where nothing was imported"},
+        "bytes": {"type": "integer"},
         "messages": {"type": "array", "items": {"type": "string"}}}})";
 }
 
@@ -123,6 +126,10 @@ std::string CaptureText(const Json& c, const TextStyle& style) {
       "recorded {} of {} process{}: {} kernels, {} ranges, {} CPU samples, {} lost\n", HumanMs(c["wall_ms"]),
       HumanCount(c["processes"]), c["processes"] == 1 ? "" : "es", HumanCount(c["kernels"]),
       HumanCount(c["ranges"]), HumanCount(c["cpu_samples"]), HumanCount(c["lost_records"]));
+  if (!c["duty_cycle"].is_null() && c["duty_cycle"] < 0.9995) {
+    out += fmt::format("recording was on for {:.1f} % of its time, paused for the rest\n",
+                       100 * c["duty_cycle"].get<double>());
+  }
   for (const Json& message : c["messages"])
     out += Wrap("note: " + PrintableText(message.get<std::string>()), style.width, 6) + "\n";
   const int status = c["exit_status"];

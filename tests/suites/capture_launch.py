@@ -320,6 +320,26 @@ def case_a_pause_is_not_idleness(place):
     check(abs(parts["paused_ms"] - 4.0) < 1e-6 and abs(sum(p["ms"] for p in parts["parts"]) - parts["wall_ms"]) < 1e-6, f"{parts}")
 
 
+def case_a_budget_is_held_by_pauses_and_told(place):
+    tests = Path(BIN).parent / "capture_tests"
+    env = {**os.environ, "HOME": str(place.folder), "XDG_DATA_HOME": str(place.folder / "data"), "NEUROLENS_CUPTI": str(tests / "libfake_cupti.so")}
+
+    def run(*options):
+        words = [BIN, "run", *options, "--no-cpu", "--no-python", "--", str(tests / "gpu_program"), "racing_threads=2", "sleep=3000", "exit=0"]
+        done = subprocess.run(words, capture_output=True, timeout=LIMIT_S, check=False, stdin=subprocess.DEVNULL, env=env, text=True)
+        check(done.returncode == 0, done.stderr[-500:])
+        return done
+
+    # Some 2.6 % of two threads' time, and 0.1 % may be spent: one window of a second, then a pause to the end.
+    capture = json.loads(run("--budget", "0.1%", "--json").stdout)["capture"]
+    check(capture["kernels"] > 1000 and 0.2 < capture["duty_cycle"] < 0.8, f"{capture}")
+    check("% of its time, paused for the rest" in run("--budget", "0.1%").stderr, "the pause is not told")
+    for options in (["--budget", "100%"], []):
+        check(json.loads(run(*options, "--json").stdout)["capture"]["duty_cycle"] == 1, f"{options}")
+    done = subprocess.run([BIN, "run", "--budget", "much", "--", "true"], capture_output=True, timeout=LIMIT_S, check=False, env=env, text=True)
+    check(done.returncode == 125 and "--budget must be a percentage" in done.stderr, done.stderr)
+
+
 def case_live_prints_lines_without_a_terminal(place):
     result = place.run(["sleep", "2.5"], "--live")
     check(result.returncode == 0 and b"recording" in result.stderr, f"{result.returncode} {result.stderr}")

@@ -404,7 +404,7 @@ def test_threads_may_call_cuda_while_cupti_leaves_and_comes_back():
     c = record("launch=1", "racing_threads=4", "sleep=30", *times, "recording_off", "leave=1", fake="racing,slow_finalize=5")
     windows = [(w["on"], w["time_ns"]) for w in c.of("window")]
     shift = next(p["gpu_ns"] - p["after_ns"] for p in c.of("clock") if p["gpu_ns"])
-    assert len(windows) == 18 and c.whole
+    assert len(windows) == 19 and c.whole
     for (_, on), (_, off) in zip(windows[::2], windows[1::2]):
         assert any(on - 1_000_000 <= k["start_ns"] - shift <= off + 1_000_000 for k in c.of("kernel")), "a window without kernels"
 

@@ -43,6 +43,9 @@ bool GpuCalls::Start(const CuptiLibrary& library, const ApiList& apis, size_t me
   apis_ = &apis;
   memory_limit_bytes_ = memory_limit_bytes;
   wake_ = &wake;
+  constexpr size_t kRingsAtLeast = 32;
+  while (ring_calls_ > kLeastRingCalls && kRingsAtLeast * ring_calls_ * sizeof(GpuCall) > memory_limit_bytes)
+    ring_calls_ /= 2;
   number_ = g_owners.fetch_add(1, std::memory_order_relaxed) + 1;
   return pthread_key_create(&key_, OnThreadEnd) == 0;
 }
@@ -73,11 +76,11 @@ GpuCalls::Ring* GpuCalls::Acquire() {
     uint32_t none = 0;
     if (rings_[i]->tid.compare_exchange_strong(none, tid, std::memory_order_acq_rel)) return rings_[i];
   }
-  if (count == kMostRings || memory_bytes() + kRingCalls * sizeof(GpuCall) > memory_limit_bytes_)
-    return nullptr;
+  const size_t bytes = ring_calls_ * sizeof(GpuCall);
+  if (count == kMostRings || memory_bytes() + bytes > memory_limit_bytes_) return nullptr;
   auto* ring = new (std::nothrow) Ring;
   if (ring == nullptr) return nullptr;
-  ring->calls = static_cast<GpuCall*>(std::malloc(kRingCalls * sizeof(GpuCall)));
+  ring->calls = static_cast<GpuCall*>(std::malloc(bytes));
   if (ring->calls == nullptr) {
     delete ring;
     return nullptr;
@@ -105,14 +108,14 @@ void GpuCalls::Put(GpuCall call) {
   }
   const uint64_t head = ring->head.load(std::memory_order_relaxed);
   const uint64_t waiting = head - ring->tail.load(std::memory_order_acquire);
-  if (waiting >= kRingCalls) {
+  if (waiting >= ring_calls_) {
     refused_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   call.api.tid = call.api.cupti_tid = ring->tid.load(std::memory_order_relaxed);
-  ring->calls[head % kRingCalls] = call;
+  ring->calls[head & (ring_calls_ - 1)] = call;
   ring->head.store(head + 1, std::memory_order_release);
-  if (waiting != kRingCalls / 2) return;
+  if (waiting != ring_calls_ / 2) return;
   wake_->fetch_add(1, std::memory_order_release);
   WakeAll(*wake_);
 }

@@ -26,7 +26,7 @@ struct GpuCall {
 
 class GpuCalls {
  public:
-  static constexpr uint32_t kRingCalls = 1u << 16;
+  static constexpr uint32_t kMostRingCalls = 1u << 15, kLeastRingCalls = 1u << 8;
   static constexpr uint32_t kMostRings = 256;
 
   GpuCalls() = default;
@@ -34,7 +34,8 @@ class GpuCalls {
   GpuCalls(const GpuCalls&) = delete;
   GpuCalls& operator=(const GpuCalls&) = delete;
 
-  // `wake` is raised, and its sleepers woken, when a ring is half full.
+  // Rings are made smaller where the limit is low, so that a few dozen threads have one. `wake` is raised,
+  // and its sleepers woken, when a ring is half full.
   bool Start(const CuptiLibrary& library, const ApiList& apis, size_t memory_limit_bytes,
              std::atomic<uint32_t>& wake);
   // False: CUPTI refused a callback.
@@ -45,7 +46,7 @@ class GpuCalls {
   template <class Each>
   void Take(Each&& each);
   size_t memory_bytes() const {
-    return count_.load(std::memory_order_relaxed) * kRingCalls * sizeof(GpuCall);
+    return count_.load(std::memory_order_relaxed) * ring_calls_ * sizeof(GpuCall);
   }
   // Of calls that did not fit or whose thread has no ring, since the last time.
   uint64_t TakeRefused() { return refused_.exchange(0, std::memory_order_relaxed); }
@@ -70,7 +71,8 @@ class GpuCalls {
   const ApiList* apis_ = nullptr;
   std::atomic<uint32_t>* wake_ = nullptr;
   size_t memory_limit_bytes_ = 0;
-  uint32_t number_ = 0;  // 1, 2, ... in the process and those it was forked from
+  size_t ring_calls_ = kMostRingCalls;  // a power of two
+  uint32_t number_ = 0;                 // 1, 2, ... in the process and those it was forked from
   pthread_key_t key_ = 0;
   Mutex mutex_;
   Ring* rings_[kMostRings] = {};
@@ -91,7 +93,7 @@ void GpuCalls::Take(Each&& each) {
     const uint64_t head = ring.head.load(std::memory_order_acquire);
     uint64_t tail = ring.tail.load(std::memory_order_relaxed);
     for (; tail < head; ++tail) {
-      each(ring.calls[tail % kRingCalls]);
+      each(ring.calls[tail & (ring_calls_ - 1)]);
       if (tail % 1024 == 0) ring.tail.store(tail + 1, std::memory_order_release);
     }
     ring.tail.store(tail, std::memory_order_release);

@@ -139,14 +139,37 @@ TEST_F(GpuCallsTest, ThreadsPassEveryCallOrItIsCounted) {
   EXPECT_EQ(last.size(), kThreads);
 }
 
+TEST_F(GpuCallsTest, ALowMemoryLimitIsKept) {
+  GpuCalls calls;
+  ASSERT_TRUE(calls.Start(library_, *apis_, 64u << 10, wake_));
+  calls.SetOn(nullptr, true);
+  std::atomic<int> there{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 20; ++i) {
+    threads.emplace_back([&calls, &there] {
+      cupti::ApiData data{};
+      calls.OnCallback(cupti::kRuntimeApi, kLaunch, data);
+      data.site = cupti::kApiExit;
+      calls.OnCallback(cupti::kRuntimeApi, kLaunch, data);
+      for (++there; there.load() < 20;) std::this_thread::yield();  // none takes another's ring
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  size_t taken = 0;
+  calls.Take([&](const GpuCall&) { ++taken; });
+  EXPECT_LE(calls.memory_bytes(), size_t{64} << 10);
+  EXPECT_EQ(taken, 4u);
+  EXPECT_EQ(calls.TakeRefused(), 16u);
+}
+
 TEST_F(GpuCallsTest, AFullRingRefusesAndCounts) {
-  for (uint32_t i = 1; i <= GpuCalls::kRingCalls + 10; ++i) {
+  for (uint32_t i = 1; i <= GpuCalls::kMostRingCalls + 10; ++i) {
     Tell(cupti::kRuntimeApi, kLaunch, i, false);
     Tell(cupti::kRuntimeApi, kLaunch, i, true);
   }
   EXPECT_EQ(calls_.TakeRefused(), 10u);
   EXPECT_EQ(wake_.load(), 1u);
-  EXPECT_EQ(Take().size(), GpuCalls::kRingCalls);
+  EXPECT_EQ(Take().size(), GpuCalls::kMostRingCalls);
   EXPECT_GT(calls_.cost_ns(), 0);
 }
 

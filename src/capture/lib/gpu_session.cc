@@ -40,7 +40,7 @@ bool GpuSession::Start(uint64_t wanted, size_t buffer_limit_bytes, OnCudaReady o
   g_session.store(this, std::memory_order_release);
   if (!Attach()) return false;
   apis_.Learn(call, (wanted & kWantAllApi) != 0);
-  if (!calls_.Start(library_, apis_, buffer_limit_bytes, wake)) return false;
+  if (!calls_.Start(library_, apis_, buffer_limit_bytes / 4, wake)) return false;
   started_.store(true, std::memory_order_release);
   return true;
 }

@@ -275,6 +275,7 @@ void Recorder::OnExit() {
 }
 
 void Recorder::Close() {
+  const bool on_at_end = on_.load(std::memory_order_acquire);
   if (closing_.exchange(true, std::memory_order_acq_rel)) return;
   const int64_t give_up_ns = MonotonicNs() + int64_t{kCloseTimeoutMs} * 1'000'000;
   // First of all: while they are read, nothing else goes on in CUPTI.
@@ -283,6 +284,8 @@ void Recorder::Close() {
   // file would be closed before CUPTI's last buffers are in it.
   Apply(WindowReason::kEnd);
   while (switching_.load(std::memory_order_acquire) && MonotonicNs() < give_up_ns) usleep(200);
+  // A pause lasts to the end, and that is when it was.
+  if (!on_at_end) notes_.Window(false, WindowReason::kEnd);
   Apply(WindowReason::kEnd);
   gpu_.Keep();  // it is not to leave while the program ends
   gpu_.Flush(true);

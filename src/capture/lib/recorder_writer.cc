@@ -343,7 +343,8 @@ void Recorder::UpdateSlot(SlotState state) {
   Store(slot_->ranges, ranges_);
   Store(slot_->lost_records, writer_.records_lost());
   Store(slot_->bytes_written, writer_.bytes_written());
-  Store(slot_->buffer_bytes, gpu_.buffers().memory_bytes() + rings_.memory_bytes());
+  Store(slot_->buffer_bytes,
+        gpu_.buffers().memory_bytes() + gpu_.calls().memory_bytes() + rings_.memory_bytes());
   Store(slot_->cost_program_ns, ProgramCostNs());
   Store(slot_->cost_writer_ns, ThreadCpuNs() + counters_.cpu_ns());
   Store(slot_->updated_ns, MonotonicNs());

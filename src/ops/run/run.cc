@@ -8,6 +8,7 @@
 #include "base/file_ops.h"
 #include "base/terminal.h"
 #include "capture/launcher/capture_directory.h"
+#include "ops/open_snapshot.h"
 #include "ops/open_store.h"
 #include "ops/record_program.h"
 #include "ops/write_report.h"
@@ -100,6 +101,10 @@ class RunProgramOp final : public Op {
     const Json& runs = ListAt(imported.json, "runs");
     if (runs.empty()) return InvalidInput("the capture holds no run");
     out["run_id"] = TextAt(runs[0], "run_id");
+    NL_ASSIGN(const OpenRun run, OpenSnapshot(context, TextAt(out, "run_id")));
+    NL_ASSIGN(const Json document, ReadDocument(run));
+    const Json::json_pointer duty_cycle("/capture/duty_cycle");
+    if (document.contains(duty_cycle)) out["capture"]["duty_cycle"] = document[duty_cycle];
     const std::unique_ptr<Op> explain = MakeOp(report_ ? "report" : "analyze");
     NL_ASSIGN(const Reply explained,
               RunOp(*explain, Json{{report_ ? "run" : "target", out["run_id"]}}, context));
