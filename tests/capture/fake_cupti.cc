@@ -513,6 +513,7 @@ NL_FAKE void fake_question() {
   call.Begin();
 }
 NL_FAKE int64_t fake_finalized() { return Get().finalized.load(); }
+NL_FAKE bool fake_watched() { return Get().watched[0].load() || Get().watched[1].load(); }
 NL_FAKE void fake_context_destroy() {
   if (Get().callback != nullptr) Get().callback(Get().user, kResource, kContextDestroyStarting, nullptr);
 }

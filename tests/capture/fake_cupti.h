@@ -47,6 +47,7 @@ void fake_synchronize();
 void fake_synchronize_stream(uint32_t stream);
 void fake_question();  // a call that is not on the list: cudaGetDevice
 void fake_context_destroy();
+bool fake_watched();         // every CUDA call has callbacks
 int64_t fake_finalized();    // how often CUPTI has left the process
 int64_t fake_bursts_read();  // how often samples of counters were decoded
 }

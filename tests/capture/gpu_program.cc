@@ -100,6 +100,7 @@ struct FakeCuda {
   decltype(&fake_bursts_read) bursts_read;
   decltype(&fake_finalized) finalized;
   decltype(&fake_make_graph) make_graph;
+  decltype(&fake_watched) watched;
   decltype(&fake_launch) launch;
   decltype(&fake_graph_launch) graph_launch;
   decltype(&fake_memcpy) memcpy;
@@ -128,6 +129,7 @@ FakeCuda& Cuda() {
     take("fake_bursts_read", made.bursts_read);
     take("fake_finalized", made.finalized);
     take("fake_make_graph", made.make_graph);
+    take("fake_watched", made.watched);
     take("fake_launch", made.launch);
     take("fake_graph_launch", made.graph_launch);
     take("fake_memcpy", made.memcpy);
@@ -293,7 +295,8 @@ void DoOther(const char* self, std::string_view what, const char* value, int64_t
   if (what == "leave") return AwaitLeaving(number);
   if (what == "make_graph") return Cuda().make_graph();
   if (what == "print_left") {
-    std::printf("left %lld times\n", static_cast<long long>(Cuda().finalized()));
+    std::printf("left %lld times, %s\n", static_cast<long long>(Cuda().finalized()),
+                Cuda().watched() ? "watched" : "not watched");
     std::fflush(stdout);
     return;
   }

@@ -381,7 +381,8 @@ def test_leaving_is_taken_back_when_recording_goes_on_before_the_next_call():
 
 def test_cupti_that_cannot_leave_stays():
     for fake, told in (("stays", True), ("version=23", False)):
-        c = record("launch=1", "recording_off", "sleep=500", "question=5", "sleep=500", "question=5", "recording_on", "launch=2", fake=fake)
+        c = record("launch=1", "recording_off", "sleep=500", "question=5", "sleep=500", "question=5", "print_left", "recording_on", "launch=2", fake=fake,
+                   out="left 0 times, not watched\n")
         assert len(c.of("kernel")) == 3 and c.whole, fake
         assert len([m for m in messages(c) if "to leave" in m]) == (1 if told else 0), messages(c)
 
@@ -389,7 +390,7 @@ def test_cupti_that_cannot_leave_stays():
 def test_cupti_stays_with_cuda_graphs():
     # Recorded; launched only when it is about to leave; made while nothing was recorded.
     for words in (["graph=1", "recording_off"], ["recording_off", "sleep=700", "graph=1"], ["recording_off", "make_graph"]):
-        c = record("launch=1", *words, "sleep=500", "question=5", "print_left", "recording_on", "launch=2", out="left 0 times\n")
+        c = record("launch=1", *words, "sleep=500", "question=5", "print_left", "recording_on", "launch=2", out="left 0 times, not watched\n")
         assert len(c.of("kernel")) == 3 + 4 * (words[0] == "graph=1") and c.whole, words
 
 

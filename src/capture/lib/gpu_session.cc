@@ -128,6 +128,7 @@ void GpuSession::TakeOut() {
   if (result == cupti::kSuccess) return hold_.store(Hold::kAway);
   may_leave_.store(false);
   Ok(result, "to leave; it stays and costs the program's CUDA calls a little");
+  WatchCalls(false);
   hold_.store(Hold::kHeld);
 }
 

@@ -43,6 +43,8 @@ class GpuSession {
   // cannot (CUDA before 12.6), it stays.
   void LetGo();
   bool MayLetGo() const;
+  // It was let go of, and turned out meanwhile to be one that may not leave: Keep it.
+  bool MustStay() const { return hold_.load() == Hold::kLeaving && !may_leave_.load(); }
   // There are CUDA graphs that CUPTI knows of.
   void GraphsUsed() { may_leave_.store(false); }
   // Takes that back, if it has not left yet. False: it has.

@@ -172,8 +172,8 @@ void Recorder::RestWhileOff(int64_t now_ns) {
     off_since_ns_ = now_ns;
     off_flushed_ = false;
   }
-  const bool leaves = gpu_.MayLetGo() && counters_.HasLetGo();
-  if (now_ns - off_since_ns_ < kRestNs || (off_flushed_ && !leaves) ||
+  const bool leaves = gpu_.MayLetGo() && counters_.HasLetGo(), must_stay = gpu_.MustStay();
+  if (now_ns - off_since_ns_ < kRestNs || (off_flushed_ && !leaves && !must_stay) ||
       switching_.exchange(true, std::memory_order_acq_rel))
     return;
   if (!on_.load(std::memory_order_acquire) && !closing_.load(std::memory_order_acquire)) {
@@ -181,6 +181,7 @@ void Recorder::RestWhileOff(int64_t now_ns) {
     off_flushed_ = true;
     Drain();
     if (leaves) gpu_.LetGo();
+    if (must_stay) gpu_.Keep();
   }
   switching_.store(false, std::memory_order_release);
 }
