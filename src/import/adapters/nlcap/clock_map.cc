@@ -51,14 +51,40 @@ void ClockMap::Fit(int64_t fallback_offset_ns) {
     kept.push_back(p);
   }
   points_ = std::move(kept);
+  gap_ns_ = LongGapNs();
   int64_t half_ns = 0, stray_ns = 0;
   for (size_t i = 0; i < points_.size(); ++i) {
     half_ns = std::max(half_ns, points_[i].half_ns);
-    if (i == 0 || i + 1 == points_.size()) continue;
-    const int64_t expected_ns = Between(points_[i - 1], points_[i + 1], points_[i].gpu_ns);
-    stray_ns = std::max(stray_ns, std::abs(expected_ns - points_[i].host_ns));
+    stray_ns = std::max(stray_ns, StrayNs(i));
   }
   error_bound_ns_ = half_ns + stray_ns;
+}
+
+// Ten times what lies between two pairs as a rule.
+int64_t ClockMap::LongGapNs() const {
+  std::vector<int64_t> between;
+  for (size_t i = 1; i < points_.size(); ++i) between.push_back(points_[i].host_ns - points_[i - 1].host_ns);
+  if (between.empty()) return 0;
+  const auto middle = between.begin() + static_cast<std::ptrdiff_t>(between.size() / 2);
+  std::nth_element(between.begin(), middle, between.end());
+  return *middle * 10;
+}
+
+// How far a pair is off the line through those on both sides of it, or through two behind a gap.
+int64_t ClockMap::StrayNs(size_t i) const {
+  const auto off = [&](size_t a, size_t b) {
+    return std::abs(Between(points_[a], points_[b], points_[i].gpu_ns) - points_[i].host_ns);
+  };
+  const auto near = [&](size_t a) {
+    return a + 1 < points_.size() && points_[a + 1].host_ns - points_[a].host_ns <= gap_ns_;
+  };
+  const bool before = i > 0 && near(i - 1), behind = near(i);
+  if (before && behind) return off(i - 1, i + 1);
+  const bool at_gap = (i > 0 && !before) || (i + 1 < points_.size() && !behind);
+  if (!at_gap) return 0;
+  if (behind && near(i + 1)) return off(i + 1, i + 2);
+  if (before && i > 1 && near(i - 2)) return off(i - 2, i - 1);
+  return 0;
 }
 
 std::optional<int64_t> ClockMap::ToHost(int64_t gpu_ns) const {
@@ -70,7 +96,16 @@ std::optional<int64_t> ClockMap::ToHost(int64_t gpu_ns) const {
   } else {
     auto behind = std::upper_bound(points_.begin() + 1, points_.end() - 1, gpu_ns,
                                    [](int64_t t, const Point& p) { return t < p.gpu_ns; });
-    host_ns = Between(*(behind - 1), *behind, gpu_ns);
+    auto before = behind - 1;
+    // In a long gap the rate of the stretch that is nearer counts.
+    if (behind->host_ns - before->host_ns > gap_ns_) {
+      const bool nearer_before = gpu_ns - before->gpu_ns < behind->gpu_ns - gpu_ns;
+      if (nearer_before && before > points_.begin())
+        behind = before--;
+      else if (!nearer_before && behind + 1 < points_.end())
+        before = behind++;
+    }
+    host_ns = Between(*before, *behind, gpu_ns);
   }
   return Usable(host_ns) ? std::optional(host_ns) : std::nullopt;
 }

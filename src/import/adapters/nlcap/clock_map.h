@@ -2,10 +2,11 @@
 #pragma once
 // ClockMap: from the GPU clock of one process to the host's monotonic clock, by pairs that
 // were read inside one another. Piecewise linear between the pairs that are narrow; before
-// the first and behind the last, at the rate of the nearest stretch. The error bound is
+// the first and behind the last, and in a long gap, at the rate of the nearest stretch. The error bound is
 // half the width of a pair plus how far the pairs stray from a line through their
-// neighbours (what the clock did between two pairs nobody saw).
-// Thread rule: one thread while adding, then const.
+// neighbours (what the clock did between two pairs nobody saw). Across a long gap, in which the recorder had
+// no GPU clock to read and no work was recorded, there are no neighbours. Thread rule: one thread while
+// adding, then const.
 
 #include <cstdint>
 #include <optional>
@@ -35,9 +36,11 @@ class ClockMap {
     int64_t gpu_ns, host_ns, half_ns;
   };
   static int64_t Between(const Point& a, const Point& b, int64_t gpu_ns);
+  int64_t LongGapNs() const;
+  int64_t StrayNs(size_t i) const;
 
   std::vector<Point> points_;
-  int64_t fallback_offset_ns_ = 0, error_bound_ns_ = 0;
+  int64_t fallback_offset_ns_ = 0, error_bound_ns_ = 0, gap_ns_ = 0;
 };
 
 }  // namespace nl::adapters::nlcap
