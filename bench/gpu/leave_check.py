@@ -67,17 +67,20 @@ def windows():
     away(torch, x)
 
 
+def launch_until(over):
+    import torch
+
+    with torch.cuda.stream(torch.cuda.Stream()):
+        x = torch.zeros(1024, device="cuda")
+        while not over.is_set():
+            x.add_(1)
+
+
 def threads():
     import neurolens
     import torch
 
     over = threading.Event()
-
-    def launch():
-        with torch.cuda.stream(torch.cuda.Stream()):
-            x = torch.zeros(1024, device="cuda")
-            while not over.is_set():
-                x.add_(1)
 
     def replay():
         x = torch.zeros(1024, device="cuda")
@@ -92,7 +95,7 @@ def threads():
     running = [threading.Thread(target=replay)]
     running[0].start()
     ready.wait()
-    running += [threading.Thread(target=launch) for _ in range(3)]
+    running += [threading.Thread(target=launch_until, args=(over,)) for _ in range(3)]
     for thread in running[1:]:
         thread.start()
     for _ in range(10):
@@ -169,13 +172,7 @@ def plain_threads():
 
     over = threading.Event()
 
-    def launch():
-        with torch.cuda.stream(torch.cuda.Stream()):
-            x = torch.zeros(1024, device="cuda")
-            while not over.is_set():
-                x.add_(1)
-
-    running = [threading.Thread(target=launch) for _ in range(3)]
+    running = [threading.Thread(target=launch_until, args=(over,)) for _ in range(3)]
     for thread in running:
         thread.start()
     toggle(lambda: time.sleep(0.01))
