@@ -496,8 +496,10 @@ Decision Decide(std::span<const double> a_in, std::span<const double> b_in, cons
   } else {
     const int64_t smaller = static_cast<int64_t>(std::min(a.size(), b.size()));
     const double variance = e.se * e.se * static_cast<double>(smaller);
-    const int64_t needed = RunsNeeded(e.difference, margin, variance, options.alpha);
-    out.more_runs_needed = std::max<int64_t>(1, std::max<int64_t>(needed, kLeastRuns) - smaller);
+    // The spread of two runs is no reason to ask for dozens.
+    const int64_t needed = std::clamp<int64_t>(RunsNeeded(e.difference, margin, variance, options.alpha),
+                                               kLeastRuns, enough ? kMostRuns : kRunsWithoutSpread);
+    out.more_runs_needed = std::max<int64_t>(1, needed - smaller);
     if (!enough && out.reason.empty()) out.reason = "two runs on a side are too few to know their spread";
   }
   return out;

@@ -140,6 +140,7 @@ TEST(Decide, TwoRunsOfAMachineWithTwoSpeedsAreTooFew) {
   const Decision d = Decide(Values{100, 100.01}, Values{120, 120.01});
   EXPECT_EQ(d.verdict, VerdictClass::kUndecided);
   EXPECT_EQ(d.more_runs_needed, 1);
+  EXPECT_EQ(Decide(Values{100, 140}, Values{101, 139}).more_runs_needed, 3);
 }
 
 TEST(Decide, ExactNumbersAreDecidedExactly) {
