@@ -98,11 +98,14 @@ void GpuSession::LetGo() {
 }
 
 bool GpuSession::Keep() {
-  Hold hold = Hold::kLeaving;
-  if (hold_.compare_exchange_strong(hold, Hold::kHeld)) return WatchCalls(false), true;
-  // A thread of the program is at it: it takes milliseconds.
-  for (int i = 0; i < 20'000 && hold_.load() == Hold::kFinalizing; ++i) usleep(100);
-  return hold_.load() == Hold::kHeld;
+  // A thread of the program may be at it, which takes milliseconds, or about to see that it may not.
+  for (int i = 0; i < 20'000; ++i) {
+    Hold hold = Hold::kLeaving;
+    if (hold_.compare_exchange_strong(hold, Hold::kHeld)) return WatchCalls(false), true;
+    if (hold != Hold::kFinalizing) return hold == Hold::kHeld;
+    usleep(100);
+  }
+  return false;
 }
 
 void GpuSession::OnCall(int domain, uint32_t callback_id, const cupti::ApiData* data) {
