@@ -88,7 +88,9 @@ bool GpuSession::WatchCalls(bool on) {
   return true;
 }
 
-bool GpuSession::MayLetGo() const { return started() && may_leave_.load() && hold_.load() == Hold::kHeld; }
+bool GpuSession::MayLetGo() const {
+  return started() && cuda_ready_.load() && may_leave_.load() && hold_.load() == Hold::kHeld;
+}
 
 void GpuSession::LetGo() {
   if (!MayLetGo()) return;
@@ -233,6 +235,7 @@ void GpuSession::OnCallback(void* user, int domain, uint32_t callback_id, const 
   if (domain != cupti::kResource) return;
   if (callback_id == cupti::kContextDestroyStarting) session->Flush(true);
   if (callback_id == cupti::kGraphExecCreated) session->GraphsUsed();
+  if (callback_id == cupti::kInitFinished || callback_id == cupti::kContextCreated) session->CudaReady();
   if (callback_id == cupti::kInitFinished) session->on_cuda_ready_(-1);
   if (callback_id == cupti::kContextCreated) session->on_cuda_ready_(session->DeviceOf(data));
 }

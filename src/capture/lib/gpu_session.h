@@ -45,6 +45,8 @@ class GpuSession {
   bool MayLetGo() const;
   // It was let go of, and turned out meanwhile to be one that may not leave: Keep it.
   bool MustStay() const { return hold_.load() == Hold::kLeaving && !may_leave_.load(); }
+  // CUDA has been started: before, it does not leave.
+  void CudaReady() { cuda_ready_.store(true); }
   // There are CUDA graphs that CUPTI knows of.
   void GraphsUsed() { may_leave_.store(false); }
   // Takes that back, if it has not left yet. False: it has.
@@ -104,7 +106,7 @@ class GpuSession {
   uint64_t wanted_ = 0;
   void* subscriber_ = nullptr;
   OnCudaReady on_cuda_ready_ = nullptr;
-  std::atomic<bool> started_{false}, may_leave_{false};
+  std::atomic<bool> started_{false}, may_leave_{false}, cuda_ready_{false};
   std::atomic<Hold> hold_{Hold::kAway};
   std::atomic<uint32_t> inside_{0};  // of our own threads
   std::atomic<uint32_t> attachments_{0};

@@ -173,7 +173,8 @@ void Recorder::DrainGpu() {
     reader_->AddCall(call, (wanted_ & kWantApi) != 0, (wanted_ & kWantSync) != 0);
   });
   writer_.CountLoss(LossWhat::kRingFull, ChunkKind::kApi, gpu_.calls().TakeRefused());
-  // Contexts that were made while CUPTI was away were not told.
+  // What callbacks did not tell, because CUPTI was away or came late.
+  if (reader_->counts().kernels > 0) gpu_.CudaReady();
   if (reader_->counts().graphs) gpu_.GraphsUsed();
   const uint64_t fresh = reader_->counts().devices & ~devices_told_;
   devices_told_ |= fresh;
