@@ -49,9 +49,11 @@ bool GpuSession::Attach() {
   const cupti::Functions& call = library_.call;
   const cupti::Result subscribed = call.Subscribe(&subscriber_, OnCallback, this);
   if (subscribed == cupti::kErrorMultipleSubscribers) {
-    notes_.Say(MessageLevel::kError,
-               "another profiler owns CUPTI in this process (torch.profiler, nsys, ncu?): "
-               "GPU work is not recorded, everything else is");
+    if (!told_taken_)  // once, not for every window
+      notes_.Say(MessageLevel::kError,
+                 "another profiler owns CUPTI in this process (torch.profiler, nsys, ncu?): "
+                 "GPU work is not recorded, everything else is");
+    told_taken_ = true;
     return false;
   }
   if (!Ok(subscribed, "a subscriber")) return false;

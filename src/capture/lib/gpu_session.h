@@ -105,6 +105,7 @@ class GpuSession {
   GpuCalls calls_;
   uint64_t wanted_ = 0;
   void* subscriber_ = nullptr;
+  bool told_taken_ = false;
   OnCudaReady on_cuda_ready_ = nullptr;
   std::atomic<bool> started_{false}, may_leave_{false}, cuda_ready_{false};
   std::atomic<Hold> hold_{Hold::kAway};
