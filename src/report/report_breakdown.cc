@@ -17,6 +17,9 @@ namespace nl {
 
 namespace {
 
+// What was not recorded is neither busy nor idle; told among what is not busy.
+constexpr char kPaused[] = "paused";
+
 class PartList {
  public:
   explicit PartList(int64_t whole_ns) : whole_ns_(whole_ns) {}
@@ -58,11 +61,13 @@ std::array<int64_t, 8> Combinations(std::vector<Edge>& edges) {
   return time;
 }
 
+int64_t NsAt(const Json& section, const char* key) {
+  return static_cast<int64_t>(std::llround(NumberAt(section, key).value_or(0) * 1e6));
+}
+
 void AddIdle(PartList& parts, int64_t idle_ns, const Json& section) {
-  const auto ns = [&section](const char* key) {
-    return static_cast<int64_t>(std::llround(NumberAt(section, key).value_or(0) * 1e6));
-  };
-  const int64_t host = ns("host_ms"), launch = ns("launch_ms"), sync = ns("sync_ms"), other = ns("other_ms");
+  const int64_t host = NsAt(section, "host_ms"), launch = NsAt(section, "launch_ms");
+  const int64_t sync = NsAt(section, "sync_ms"), other = NsAt(section, "other_ms");
   const int64_t explained = host + launch + sync + other;
   // A rounding of 1 ns a part is not a contradiction.
   if (explained <= 0 || explained > idle_ns + 4) {
@@ -97,7 +102,9 @@ Json DeviceBreakdown(const TimelineFacts& timeline, const Json& idle_section) {
   parts.Add("communication", "Communication", sum[2], false);
   parts.Add("memory", "Copies and fills", sum[4], false);
   parts.Add("overlap", "Several of these at once", sum[3] + sum[5] + sum[6] + sum[7], false);
-  AddIdle(parts, whole_ns - busy_ns, idle_section);
+  const int64_t paused_ns = std::min(NsAt(idle_section, "paused_ms"), whole_ns - busy_ns);
+  AddIdle(parts, whole_ns - busy_ns - paused_ns, idle_section);
+  parts.Add(kPaused, "Not recorded: recording paused", paused_ns, true);
   return parts.Take();
 }
 
@@ -163,7 +170,7 @@ std::string Percent(double share) { return fmt::format("{:.1f} %", 100 * share);
 const Json* Largest(const Json& breakdown, bool idle) {
   const Json* best = nullptr;
   for (const Json& part : breakdown) {
-    if (part["idle"].get<bool>() != idle) continue;
+    if (part["idle"].get<bool>() != idle || part["what"] == kPaused) continue;
     if (best == nullptr || part["ms"].get<double>() > (*best)["ms"].get<double>()) best = &part;
   }
   return best;
@@ -192,21 +199,24 @@ std::string VerdictText(const Json& report) {
     }
     return out + ".";
   }
-  double busy = 0;
+  double busy = 0, recorded = 1;
   for (const Json& part : breakdown) {
     if (!part["idle"].get<bool>()) busy += part["share"].get<double>();
+    if (part["what"] == kPaused) recorded -= part["share"].get<double>();
   }
+  busy = recorded > 0 ? busy / recorded : 0;
+  const std::string whole = HumanMs(wall_ms * recorded) + (recorded < 1 ? " recorded" : "");
   const char* known = LeadOf(TextAt(ChildAt(report, "diagnosis"), "class"));
   const char* lead = known != nullptr ? known : LeadOfBusy(busy);
   std::string out = devices == 1 ? fmt::format("{}: the GPU works {} of {} ({})", lead,
-                                               HumanMs(busy * wall_ms), HumanMs(wall_ms), Percent(busy))
+                                               HumanMs(busy * recorded * wall_ms), whole, Percent(busy))
                                  : fmt::format("{}: the {} GPUs work {} of {} of wall time", lead, devices,
-                                               Percent(busy), HumanMs(wall_ms));
+                                               Percent(busy), whole);
   const Json* wait = Largest(breakdown, true);
-  if (wait != nullptr && (*wait)["share"].get<double>() >= 0.05) {
-    out +=
-        fmt::format("; for {} ({}) {}", HumanMs((*wait)["ms"].get<double>() / static_cast<double>(devices)),
-                    Percent((*wait)["share"]), WaitPhrase((*wait)["what"], devices > 1));
+  if (wait != nullptr && recorded > 0 && (*wait)["share"].get<double>() / recorded >= 0.05) {
+    out += fmt::format(
+        "; for {} ({}) {}", HumanMs((*wait)["ms"].get<double>() / static_cast<double>(devices)),
+        Percent((*wait)["share"].get<double>() / recorded), WaitPhrase((*wait)["what"], devices > 1));
   }
   return out + ".";
 }

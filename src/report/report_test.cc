@@ -65,6 +65,22 @@ TEST(Breakdown, IdleIsSplitByTheIdleSectionAndTheRestIsTheEdges) {
   EXPECT_DOUBLE_EQ(Sum(parts, "ms"), 100);
 }
 
+TEST(Breakdown, APauseIsItsOwnPartAndTheVerdictIsOfWhatWasRecorded) {
+  RunBuilder run;
+  Analysis analysis = TwoKinds(run);
+  const Json idle{
+      {"host_ms", 9.0}, {"launch_ms", 1.0}, {"sync_ms", 0.0}, {"other_ms", 0.0}, {"paused_ms", 25.0}};
+  const Json parts = BreakdownJson(**analysis.Need<TimelineFacts>(), idle);
+  EXPECT_DOUBLE_EQ(PartMs(parts, "paused"), 25);
+  EXPECT_DOUBLE_EQ(PartMs(parts, "idle_host"), 9);
+  EXPECT_DOUBLE_EQ(PartMs(parts, "idle_edges"), 5);
+  EXPECT_DOUBLE_EQ(Sum(parts, "ms"), 100);
+  const Json report{{"breakdown", parts}, {"wall_ms", 100.0}, {"devices", Json::array({Json::object()})}};
+  EXPECT_EQ(
+      VerdictText(report),
+      "Busy: the GPU works 60.0 ms of 75.0 ms recorded (80.0 %); for 9.0 ms (12.0 %) it waits for the host.");
+}
+
 TEST(Breakdown, AnIdleSectionThatContradictsTheDeviceIsNotUsed) {
   RunBuilder run;
   Analysis analysis = TwoKinds(run);

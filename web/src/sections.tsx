@@ -9,7 +9,7 @@ import { SortTable } from "./table";
 
 const PART_COLOR: Record<string, string> = {
   compute: "--cat-compute", communication: "--cat-communication", memory: "--cat-memory", overlap: "--cat-overlap", idle: "--idle-1",
-  idle_host: "--idle-1", idle_launch: "--idle-2", idle_sync: "--idle-3", idle_other: "--idle-4", idle_edges: "--idle-5",
+  idle_host: "--idle-1", idle_launch: "--idle-2", idle_sync: "--idle-3", idle_other: "--idle-4", idle_edges: "--idle-5", paused: "--idle-5",
   op: "--cat-op", python: "--cat-python", range: "--cat-range", api: "--cat-api", nothing: "--idle-4",
 };
 const partColor = (what: string) => `var(${PART_COLOR[what] ?? "--idle-4"})`;
