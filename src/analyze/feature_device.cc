@@ -56,10 +56,11 @@ class DeviceSide {
   }
 
  private:
+  // Of a device: what ran on into a pause is known.
   int64_t PausedNs() const {
-    const std::vector<Interval> pauses = p_.data.Pauses();
-    const Interval run{p_.timeline.first_start_ns, p_.timeline.last_end_ns};
-    return LengthNs(pauses) - LengthNs(Outside(pauses, {run}));
+    if (!idle_.devices.empty()) return idle_.total.paused_ns / static_cast<int64_t>(idle_.devices.size());
+    const Interval wall{p_.timeline.first_start_ns, p_.timeline.last_end_ns};
+    return LengthNs(Clipped(p_.data.Pauses(), wall));
   }
 
   void Host() {

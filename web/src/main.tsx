@@ -61,13 +61,16 @@ function Losses({ report }: { report: Report }) {
 }
 
 function App({ report: r }: { report: Report }) {
-  const busy = r.breakdown.filter((p) => !p.idle).reduce((s, p) => s + p.share, 0);
+  const shareOf = (choose: (p: Report["breakdown"][number]) => boolean) => r.breakdown.filter(choose).reduce((s, p) => s + p.share, 0);
+  const recorded = 1 - shareOf((p) => p.what === "paused");
+  const busy = recorded > 0 ? shareOf((p) => !p.idle) / recorded : 0;
   const hero = (
     <>
       <p class="what">{titleOf(r)}</p>
       <h1 id="verdict">{cut(r.verdict, 800)}</h1>
       <dl class="tiles">
         <div><dt>wall time</dt><dd>{ms(r.wall_ms)}</dd></div>
+        {recorded < 0.9995 && <div><dt>of it recorded</dt><dd>{pct(recorded)}</dd></div>}
         {r.devices.length > 0 && <div><dt>{r.devices.length > 1 ? `${r.devices.length} GPUs busy` : "GPU busy"}</dt><dd>{pct(busy)}</dd></div>}
         <div><dt>operators</dt><dd>{count(r.operators_total)}</dd></div>
         <div><dt>kernels</dt><dd>{count(r.kernels_total)}</dd></div>

@@ -571,5 +571,17 @@ TEST(Findings, EveryValueHasAName) {
   }
 }
 
+TEST(Features, WorkThatRanOnIntoAPauseIsBusyAndNotPaused) {
+  testing_analyze::RunBuilder run;
+  run.Kernel("gemm", 7, 0, 400);
+  run.Kernel("gemm", 7, 900, 100);
+  run.data().document["capture"]["pauses"] = {{{"start_ns", 100}, {"end_ns", 800}}};
+  Analysis analysis = run.Finish();
+  const Features f =
+      ComputeFeatures(analysis.data(), **analysis.Need<TimelineFacts>(), **analysis.Need<IdleFacts>());
+  EXPECT_NEAR(f.run.numbers.at("run.paused_ms"), 400e-6, 1e-12);
+  EXPECT_NEAR(f.run.numbers.at("run.gpu_utilization"), 500.0 / 600, 1e-9);
+}
+
 }  // namespace
 }  // namespace nl
