@@ -310,6 +310,8 @@ def case_a_pause_is_not_idleness(place):
     ask("import", str(path))
     causes = {c["what"]: c["ms"] for c in json.loads(ask("idle", "--json"))["causes"]}
     check(abs(causes.get("not recorded", 0) - 4.0) < 1e-6, f"{causes}")
+    text = ask("idle")
+    check(b"not recorded 4.0 ms" in text and b"(recording went on)" in text and b"(recording paused)" in text, text)
     summary = json.loads(ask("summary", "--json"))
     check(summary["idle"]["other_ms"] < 0.1 and abs(summary["idle"]["paused_ms"] - 4.0) < 1e-6, f"{summary['idle']}")
     device = summary["devices"][0]

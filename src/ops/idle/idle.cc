@@ -80,26 +80,35 @@ class IdleOp final : public Op {
     if (r["causes_total"] > r["causes"].size())
       out += fmt::format("{} more causes; --limit 0 lists all\n",
                          r["causes_total"].get<size_t>() - r["causes"].size());
-    if (!r["largest"].empty()) out += "\n" + GapsText(r["largest"], style);
+    if (!r["largest"].empty()) out += "\n" + GapsText(r["largest"], r["wall_ms"], style);
     return out;
   }
 
  private:
   static std::string DeviceText(const Json& d, double wall_ms) {
-    const double idle = d["idle_ms"];
+    const double idle = d["idle_ms"], paused = d["paused_ms"], recorded = wall_ms - paused;
     const auto part = [&](const char* key) {
       const double ms = d[key];
       return fmt::format("{} {} ({:.0f} %)", std::string(key).substr(0, std::string(key).size() - 3),
                          HumanMs(ms), idle > 0 ? 100 * ms / idle : 0.0);
     };
-    return fmt::format("device {}{}: idle {} of {} ({:.1f} %)\n  {}, {}, {}, {}\n",
+    return fmt::format("device {}{}: idle {} of {} ({:.1f} %){}\n  {}, {}, {}, {}\n",
                        d["index"].is_null() ? "?" : DumpJson(d["index"]),
                        d["rank"].is_null() ? "" : fmt::format(" of rank {}", d["rank"].get<int>()),
-                       HumanMs(idle), HumanMs(wall_ms), wall_ms > 0 ? 100 * idle / wall_ms : 0.0,
-                       part("host_ms"), part("launch_ms"), part("sync_ms"), part("other_ms"));
+                       HumanMs(idle), HumanMs(recorded), recorded > 0 ? 100 * idle / recorded : 0.0,
+                       paused > 0 ? fmt::format(", not recorded {}", HumanMs(paused)) : "", part("host_ms"),
+                       part("launch_ms"), part("sync_ms"), part("other_ms"));
   }
 
-  static std::string GapsText(const Json& gaps, const TextStyle& style) {
+  // What ended a gap; where it is no work, the run's end or a switch of the recording.
+  static std::string EndText(const Json& gap, double wall_ms) {
+    if (!gap["next"].is_null()) return gap["next"].get<std::string>();
+    if (gap["cause"] == IdleCauseName(IdleCause::kNotRecorded)) return "(recording went on)";
+    const double end_ms = gap["start_ms"].get<double>() + gap["dur_ms"].get<double>();
+    return end_ms < wall_ms - 1e-6 ? "(recording paused)" : "(end of the run)";
+  }
+
+  static std::string GapsText(const Json& gaps, double wall_ms, const TextStyle& style) {
     TextTable table({{"AT", Align::kRight, false, 0},
                      {"GAP", Align::kRight, false, 0},
                      {"MOSTLY", Align::kLeft, false, 0},
@@ -107,8 +116,7 @@ class IdleOp final : public Op {
                      {"ENDED BY", Align::kLeft, true, 12}});
     for (const Json& g : gaps) {
       table.AddRow({HumanMs(g["start_ms"]), HumanMs(g["dur_ms"]), g["cause"],
-                    g["name"].is_null() ? "" : g["name"].get<std::string>(),
-                    g["next"].is_null() ? "(end of the run)" : g["next"].get<std::string>()});
+                    g["name"].is_null() ? "" : g["name"].get<std::string>(), EndText(g, wall_ms)});
     }
     return table.Render(style.width, style.color);
   }
