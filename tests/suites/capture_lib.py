@@ -172,7 +172,11 @@ def test_a_call_has_its_times_thread_and_result_and_what_it_waited_for():
 
 def test_a_flood_of_calls_from_many_threads_loses_none():
     c = record("racing_threads=6", "launch=60000", "sync", "exit=0", fake="racing")
-    assert names(c, "api").count("cudaLaunchKernel_v7000") == len(c.of("kernel")) >= 60_000 and c.lost() == 0, (len(c.of("api")), len(c.of("kernel")), c.of("loss"))
+    launches = {a["correlation"]: a["tid"] for a in c.of("api") if c.text(a) == "cudaLaunchKernel_v7000"}
+    assert list(launches.values()).count(c.of("file")[0]["pid"]) == 60_000 <= len(c.of("kernel")) and c.lost() == 0, (len(launches), len(c.of("kernel")), c.of("loss"))
+    # But for those that the other threads were in when it ended.
+    alone = [k for k in c.of("kernel") if k["correlation"] not in launches]
+    assert len(alone) <= 6 and len({a["correlation"] for a in c.of("api")}) == len(c.of("api")), len(alone)
 
 
 def test_a_call_that_cannot_be_watched_is_said():
@@ -356,8 +360,8 @@ def test_cupti_leaves_while_nothing_is_recorded_and_comes_back():
     for w in on[:2]:
         assert any(r["start_ns"] - shift > w["time_ns"] for r in c.readings(PM_SAMPLING))
     gone = [w["time_ns"] for w in c.of("window") if not w["on"]]
-    for w in on:
-        assert any(p["gpu_ns"] and 0 < p["after_ns"] - w["time_ns"] < 100_000_000 for p in c.of("clock")), c.of("clock")
+    for w, off in zip(on, [*gone, on[-1]["time_ns"] + 1_000_000_000]):
+        assert any(p["gpu_ns"] and w["time_ns"] - 100_000_000 < p["after_ns"] < off + 20_000_000 for p in c.of("clock")), (w, c.of("clock"))
     assert not [p for p in c.of("clock") if p["gpu_ns"] and gone[0] + 2_000_000_000 < p["after_ns"] < on[1]["time_ns"]]
     assert c.lost() == missed_of_late_bursts(c) and not [m for m in messages(c) if "refused" in m], (c.of("loss"), messages(c))
 
@@ -428,7 +432,9 @@ def test_recording_pauses_to_hold_a_budget():
         (on, begin, begun), (off, budget, paused) = [(w["on"], w["reason"], w["time_ns"]) for w in c.of("window")[:2]]
         assert (on, begin, off, budget) == (1, 1, 0, 7), c.of("window")
         assert paused - begun >= 1_000_000_000, "a window shorter than a second"
-        assert 1000 < len(c.of("kernel")) <= names(c, "api").count("cudaLaunchKernel_v7000") == calls, (len(c.of("kernel")), calls)
+        # Each thread may have been in a launch when it stopped.
+        launches = names(c, "api").count("cudaLaunchKernel_v7000")
+        assert 1000 < len(c.of("kernel")) <= launches + 2 and launches == calls, (len(c.of("kernel")), launches, calls)
 
 
 def test_what_is_cheap_is_recorded_whole_within_a_budget():

@@ -13,6 +13,8 @@ namespace {
 // CUPTI's buffer callbacks carry no pointer of ours; there is one session in a process.
 std::atomic<GpuSession*> g_session{nullptr};
 
+constexpr useconds_t kLaunchUs = 200;
+
 }  // namespace
 
 bool GpuSession::Ok(cupti::Result result, const char* what) {
@@ -165,7 +167,9 @@ void GpuSession::Disable() {
   for (const uint32_t kind : {cupti::kConcurrentKernel, cupti::kMemcpy, cupti::kMemcpyPeer, cupti::kMemset,
                               cupti::kMemory2, cupti::kOverhead})
     library_.call.ActivityDisable(kind);  // not all were on
-  if ((wanted_ & (kWantApi | kWantSync)) != 0) calls_.SetOn(subscriber_, false);
+  if ((wanted_ & (kWantApi | kWantSync)) == 0) return;
+  usleep(kLaunchUs);  // a launch that has given its kernel already comes to its end
+  calls_.SetOn(subscriber_, false);
 }
 
 void GpuSession::Flush(bool forced) {
