@@ -12,7 +12,7 @@ namespace nl::capture {
 namespace {
 
 // The call that this thread is in, the outermost of those that are recorded.
-struct Open {
+struct OpenCall {
   uint32_t window = 0;
   bool is = false;
   int domain = 0;
@@ -20,13 +20,13 @@ struct Open {
   uint64_t start_ns = 0;
   int64_t cost_ns = -1;  // of the beginning, where this call is timed
 };
-thread_local Open t_open;
-thread_local void* t_ring = nullptr;
-thread_local uint32_t t_owner = 0;  // whose ring that is: a forked child has another
-std::atomic<uint32_t> g_owners{0};
-thread_local uint32_t t_count = 0;
+thread_local OpenCall t_open_call;
+thread_local void* t_call_ring = nullptr;
+thread_local uint32_t t_call_owner = 0;  // whose ring that is: a forked child has another
+std::atomic<uint32_t> g_call_owners{0};
+thread_local uint32_t t_call_count = 0;
 
-constexpr uint32_t kTimedEvery = 64;
+constexpr uint32_t kCallsTimedEvery = 64;
 
 }  // namespace
 
@@ -46,7 +46,7 @@ bool GpuCalls::Start(const CuptiLibrary& library, const ApiList& apis, size_t me
   constexpr size_t kRingsAtLeast = 32;
   while (ring_calls_ > kLeastRingCalls && kRingsAtLeast * ring_calls_ * sizeof(GpuCall) > memory_limit_bytes)
     ring_calls_ /= 2;
-  number_ = g_owners.fetch_add(1, std::memory_order_relaxed) + 1;
+  number_ = g_call_owners.fetch_add(1, std::memory_order_relaxed) + 1;
   return pthread_key_create(&key_, OnThreadEnd) == 0;
 }
 
@@ -65,7 +65,7 @@ bool GpuCalls::SetOn(void* subscriber, bool on) {
 }
 
 void GpuCalls::OnThreadEnd(void* ring) {
-  t_ring = nullptr;  // destructors of other keys may still call CUDA; they have no ring any more
+  t_call_ring = nullptr;  // destructors of other keys may still call CUDA; they have no ring any more
   static_cast<Ring*>(ring)->thread_ended.store(true, std::memory_order_release);
 }
 
@@ -92,10 +92,10 @@ GpuCalls::Ring* GpuCalls::Acquire() {
 }
 
 GpuCalls::Ring* GpuCalls::RingOfThread() {
-  if (t_owner == number_) return static_cast<Ring*>(t_ring);
-  t_owner = number_;
+  if (t_call_owner == number_) return static_cast<Ring*>(t_call_ring);
+  t_call_owner = number_;
   Ring* ring = Acquire();
-  t_ring = ring;
+  t_call_ring = ring;
   if (ring != nullptr) pthread_setspecific(key_, ring);
   return ring;
 }
@@ -137,10 +137,10 @@ uint32_t GpuCalls::StreamWaitedFor(int domain, uint32_t callback_id, const cupti
 void GpuCalls::OnCallback(int domain, uint32_t callback_id, const cupti::ApiData& data) {
   if (!on_.load(std::memory_order_acquire)) return;
   const uint32_t window = window_.load(std::memory_order_relaxed);
-  Open& open = t_open;
+  OpenCall& open = t_open_call;
   if (data.site != cupti::kApiExit) {
     if (open.is && open.window == window) return;
-    const int64_t from_ns = ++t_count % kTimedEvery == 0 ? MonotonicNs() : 0;
+    const int64_t from_ns = ++t_call_count % kCallsTimedEvery == 0 ? MonotonicNs() : 0;
     open = {window, true, domain, callback_id, data.correlation, 0, -1};
     if (from_ns != 0) open.cost_ns = MonotonicNs() - from_ns;
     if (cupti_->GetTimestamp(&open.start_ns) != cupti::kSuccess) open.start_ns = 0;
