@@ -58,10 +58,10 @@ struct Fake {
   std::mutex mutex;
   std::atomic<bool> attached{false}, watched[2]{};  // by the driver's and the runtime's domain
   std::atomic<int64_t> finalized{0};
-  Callback callback = nullptr;
-  void* user = nullptr;
-  BufferRequested requested = nullptr;
-  BufferCompleted completed = nullptr;
+  std::atomic<Callback> callback{nullptr};
+  std::atomic<void*> user{nullptr};
+  std::atomic<BufferRequested> requested{nullptr};
+  std::atomic<BufferCompleted> completed{nullptr};
   bool enabled[64] = {};
   std::atomic<bool> called[2][16]{};  // callbacks by driver, runtime
   std::vector<Record> records;
@@ -168,7 +168,7 @@ class Call {
     uint64_t kept = 0;
     const uint32_t result = Is("call_fails") ? 2 : 0;
     ApiData data{site, "", &stream_, &result, nullptr, nullptr, 1, &kept, correlation};
-    fake.callback(fake.user, domain, id, &data);
+    fake.callback.load()(fake.user.load(), domain, id, &data);
   }
   uint32_t id_;
   void* stream_;
@@ -356,8 +356,8 @@ NL_FAKE Result cuptiFinalize() {
   // The real one gives back what it holds.
   uint8_t* buffer = nullptr;
   size_t bytes = 0, most = 0;
-  fake.requested(&buffer, &bytes, &most);
-  if (buffer != nullptr) fake.completed(nullptr, 0, buffer, bytes, 0);
+  fake.requested.load()(&buffer, &bytes, &most);
+  if (buffer != nullptr) fake.completed.load()(nullptr, 0, buffer, bytes, 0);
   fake.requested = nullptr;
   fake.finalized.fetch_add(1);
   return kSuccess;
@@ -420,10 +420,10 @@ NL_FAKE Result cuptiSetThreadIdType(int) { return kSuccess; }
 
 NL_FAKE void fake_cuda_init() {
   if (Get().callback == nullptr) return;
-  Get().callback(Get().user, kResource, kInitFinished, nullptr);
+  Get().callback.load()(Get().user.load(), kResource, kInitFinished, nullptr);
   if (Get().enabled[kDevice]) PutDevice();  // as the real one: only now
   if (const int64_t ms = Option("slow_context"); ms > 0) usleep(static_cast<useconds_t>(ms * 1000));
-  Get().callback(Get().user, kResource, kContextCreated, nullptr);
+  Get().callback.load()(Get().user.load(), kResource, kContextCreated, nullptr);
 }
 NL_FAKE void fake_launch(const char* kernel, uint32_t stream, int64_t duration_ns) {
   Call call(kLaunchKernel);
@@ -434,7 +434,7 @@ NL_FAKE void fake_launch(const char* kernel, uint32_t stream, int64_t duration_n
   PutKernel(kernel, stream, start_ns, duration_ns, correlation, 0, 0);
 }
 NL_FAKE void fake_make_graph() {
-  if (Get().attached.load()) Get().callback(Get().user, kResource, kGraphExecCreated, nullptr);
+  if (Get().attached.load()) Get().callback.load()(Get().user.load(), kResource, kGraphExecCreated, nullptr);
 }
 NL_FAKE void fake_graph_launch(const char* kernel, uint32_t nodes, int64_t duration_ns) {
   Call call(kGraph);
@@ -515,5 +515,6 @@ NL_FAKE void fake_question() {
 NL_FAKE int64_t fake_finalized() { return Get().finalized.load(); }
 NL_FAKE bool fake_watched() { return Get().watched[0].load() || Get().watched[1].load(); }
 NL_FAKE void fake_context_destroy() {
-  if (Get().callback != nullptr) Get().callback(Get().user, kResource, kContextDestroyStarting, nullptr);
+  if (Get().callback != nullptr)
+    Get().callback.load()(Get().user.load(), kResource, kContextDestroyStarting, nullptr);
 }
