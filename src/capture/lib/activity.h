@@ -109,16 +109,16 @@ class ActivityReader {
   void AddContext(uint32_t context, uint32_t device);
   uint32_t Text(const char* text);
   uint32_t NameOfApi(int domain, uint32_t callback_id);
-
-  const cupti::Functions& cupti_;
-  const ApiList& apis_;
-  ChunkWriter& writer_;
-  ActivityCounts counts_;
   uint32_t Correlation(uint32_t number) {
     if (number == 0) return 0;
     if (number > correlation_most_) correlation_most_ = number;
     return correlation_base_ + number;
   }
+
+  const cupti::Functions& cupti_;
+  const ApiList& apis_;
+  ChunkWriter& writer_;
+  ActivityCounts counts_;
   uint32_t correlation_base_ = 0, correlation_most_ = 0;
   uint64_t devices_told_ = 0;  // bits
   static constexpr size_t kContexts = 64;

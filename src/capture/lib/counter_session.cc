@@ -9,7 +9,7 @@ namespace nl::capture {
 
 namespace {
 
-constexpr int64_t kClocksNs = 100'000'000, kWaitNs = 1'000'000'000, kLetGoNs = 200'000'000;
+constexpr int64_t kClocksNs = 100'000'000, kWaitNs = 1'000'000'000;
 // Of one core, for all that a burst takes.
 constexpr double kMostCpuShare = 0.1;
 
@@ -58,10 +58,10 @@ bool CounterSession::HasLetGo() const {
          let_go_.load(std::memory_order_acquire) == offs_.load(std::memory_order_acquire);
 }
 
-void CounterSession::DeviceUsed(uint32_t device) {
-  if (device >= kMostDevices) return;
-  const uint64_t bit = uint64_t{1} << device;
-  if ((used_.fetch_or(bit, std::memory_order_acq_rel) & bit) == 0) Wake();
+void CounterSession::DevicesUsed(uint64_t bits) {
+  if ((bits & ~used_.load(std::memory_order_relaxed)) == 0) return;
+  used_.fetch_or(bits, std::memory_order_acq_rel);
+  Wake();
 }
 
 void CounterSession::End(int64_t give_up_ns) {
@@ -115,21 +115,18 @@ void CounterSession::OpenDevices() {
 
 void CounterSession::WakeDevices() {
   off_since_ns_ = 0;
-  if (!resting_) return;
-  resting_ = false;
   for (uint32_t i = 0; i < device_count_; ++i) devices_[i]->Wake();
 }
 
 int64_t CounterSession::LetGo(int64_t now_ns, uint32_t offs) {
   if (let_go_.load(std::memory_order_relaxed) == offs) return now_ns + kWaitNs;
   if (off_since_ns_ == 0) off_since_ns_ = now_ns;
-  if (now_ns < off_since_ns_ + kLetGoNs) return off_since_ns_ + kLetGoNs;
+  if (now_ns < off_since_ns_ + kRestNs) return off_since_ns_ + kRestNs;
   for (uint32_t i = 0; i < device_count_; ++i) devices_[i]->Rest();
   if (device_count_ > 0 && library_.call.ProfilerDeInitialize != nullptr) {
     auto end = cupti::pm::Make<cupti::pm::ProfilerInitialize>();
     library_.call.ProfilerDeInitialize(&end);
   }
-  resting_ = true;
   let_go_.store(offs, std::memory_order_release);
   return now_ns + kWaitNs;
 }

@@ -7,7 +7,7 @@
 // program is not met at the same place again and again.
 // While recording is off for longer it has nothing of CUPTI, which may then leave.
 // Whatever cannot be had is said once, and the rest goes on.
-// Thread rule: Start once; SetOn by one thread at a time; DeviceUsed, HasLetGo and End from any thread;
+// Thread rule: Start once; SetOn by one thread at a time; DevicesUsed, HasLetGo and End from any thread;
 // queue().TakeInto and TakeMissed by the writer thread. The thread is its own and ends with End.
 
 #include <atomic>
@@ -23,6 +23,8 @@ namespace nl::capture {
 class CounterSession {
  public:
   static constexpr uint32_t kMostDevices = 64;
+  // Recording is off for this long before CUPTI is let go of.
+  static constexpr int64_t kRestNs = 200'000'000;
 
   explicit CounterSession(Notes& notes) : notes_(notes), clocks_(notes, queue_) {}
 
@@ -31,7 +33,7 @@ class CounterSession {
   void Start(const CuptiLibrary& cupti, bool counters, bool clocks, uint32_t interval_us,
              double most_cpu_share, void (*guard_exit)());
   void SetOn(bool on);
-  void DeviceUsed(uint32_t device);
+  void DevicesUsed(uint64_t bits);
   // Recording is off, and the thread has nothing of CUPTI until it is on again.
   bool HasLetGo() const;
   // Stops sampling and reads what is left; gives up at that time.
@@ -64,8 +66,7 @@ class CounterSession {
   double most_cpu_share_ = 0;
   PmDevice* devices_[kMostDevices] = {};
   uint32_t device_count_ = 0, next_set_ = 1;
-  uint64_t opened_ = 0;   // bits of devices
-  bool resting_ = false;  // devices_ are
+  uint64_t opened_ = 0;  // bits of devices
   int64_t off_since_ns_ = 0;
   PmDevice* sampled_ = nullptr;  // in a burst
   uint32_t next_device_ = 0, random_ = 1;

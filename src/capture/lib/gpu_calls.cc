@@ -164,10 +164,16 @@ void GpuCalls::OnCallback(int domain, uint32_t callback_id, const cupti::ApiData
   call.context = data.context_id;
   call.stream = StreamWaitedFor(domain, callback_id, data);
   Put(call);
-  calls_.fetch_add(1, std::memory_order_relaxed);
   if (from_ns == 0) return;
   timed_ns_.fetch_add(open.cost_ns + MonotonicNs() - from_ns, std::memory_order_relaxed);
   timed_.fetch_add(1, std::memory_order_relaxed);
+}
+
+uint64_t GpuCalls::calls() const {
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < count_.load(std::memory_order_acquire); ++i)
+    sum += rings_[i]->head.load(std::memory_order_relaxed);
+  return sum;
 }
 
 int64_t GpuCalls::cost_ns() const {

@@ -52,7 +52,7 @@ class GpuCalls {
   uint64_t TakeRefused() { return refused_.exchange(0, std::memory_order_relaxed); }
   // Time in our callbacks: one call in 64 is timed, and stands for the others.
   int64_t cost_ns() const;
-  uint64_t calls() const { return calls_.load(std::memory_order_relaxed); }
+  uint64_t calls() const;
 
  private:
   struct Ring {
@@ -79,7 +79,7 @@ class GpuCalls {
   std::atomic<uint32_t> count_{0};
   std::atomic<uint32_t> window_{0};  // times it went on; 0 is never
   std::atomic<bool> on_{false};
-  std::atomic<uint64_t> refused_{0}, calls_{0}, timed_{0};
+  std::atomic<uint64_t> refused_{0}, timed_{0};
   std::atomic<int64_t> timed_ns_{0};
 };
 

@@ -29,7 +29,6 @@ thread_local HostRing* t_ring = nullptr;
 thread_local bool t_refused = false;  // no ring for this thread
 
 constexpr size_t kRingMemoryBytes = 64u << 20;
-constexpr int64_t kRestNs = 200'000'000;
 constexpr int kCloseTimeoutMs = 10'000, kCountersTimeoutMs = 3'000;
 
 }  // namespace
@@ -119,7 +118,8 @@ void Recorder::StartGpu() {
 void Recorder::OnCudaReady(int device) {
   if (!g_late_hook_set.exchange(true)) atexit(OnExit);
   Recorder* recorder = Get();
-  if (device >= 0 && recorder != nullptr) recorder->counters_.DeviceUsed(static_cast<uint32_t>(device));
+  if (device >= 0 && device < static_cast<int>(CounterSession::kMostDevices) && recorder != nullptr)
+    recorder->counters_.DevicesUsed(uint64_t{1} << device);
 }
 
 bool Recorder::Wanted() const {
@@ -173,7 +173,7 @@ void Recorder::RestWhileOff(int64_t now_ns) {
     off_flushed_ = false;
   }
   const bool leaves = gpu_.MayLetGo() && counters_.HasLetGo(), must_stay = gpu_.MustStay();
-  if (now_ns - off_since_ns_ < kRestNs || (off_flushed_ && !leaves && !must_stay) ||
+  if (now_ns - off_since_ns_ < CounterSession::kRestNs || (off_flushed_ && !leaves && !must_stay) ||
       switching_.exchange(true, std::memory_order_acq_rel))
     return;
   if (!on_.load(std::memory_order_acquire) && !closing_.load(std::memory_order_acquire)) {

@@ -120,7 +120,6 @@ class Recorder {
   int64_t off_since_ns_ = 0;
   uint32_t off_window_ = UINT32_MAX;
   bool off_flushed_ = false;
-  uint64_t devices_told_ = 0;      // likewise, bits
   uint32_t attachments_read_ = 0;  // likewise
   uint32_t epoch_seen_ = 0;
 };

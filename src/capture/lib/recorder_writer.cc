@@ -176,11 +176,7 @@ void Recorder::DrainGpu() {
   // What callbacks did not tell, because CUPTI was away or came late.
   if (reader_->counts().kernels > 0) gpu_.CudaReady();
   if (reader_->counts().graphs) gpu_.GraphsUsed();
-  const uint64_t fresh = reader_->counts().devices & ~devices_told_;
-  devices_told_ |= fresh;
-  for (uint32_t device = 0; fresh >> device != 0 && device < 64; ++device) {
-    if ((fresh >> device & 1) != 0) counters_.DeviceUsed(device);
-  }
+  counters_.DevicesUsed(reader_->counts().devices);
   writer_.CountLoss(LossWhat::kCuptiDropped, ChunkKind{},
                     buffers.dropped.exchange(0, std::memory_order_relaxed));
   writer_.CountLoss(LossWhat::kBufferLimit, ChunkKind{},
