@@ -35,6 +35,8 @@ function(nl_embed target symbol file)
   get_filename_component(input "${file}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_SOURCE_DIR}")
   set(output "${CMAKE_CURRENT_BINARY_DIR}/embedded/${target}_${symbol}.cc")
   file(MAKE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/embedded")
+  file(RELATIVE_PATH input_in_tree "${PROJECT_SOURCE_DIR}" "${input}")
+  set_property(GLOBAL APPEND PROPERTY NL_INPUTS "${input_in_tree}")
   add_custom_command(
     OUTPUT "${output}"
     COMMAND "${CMAKE_COMMAND}" "-DINPUT=${input}" "-DOUTPUT=${output}" "-DSYMBOL=${symbol}" -P
@@ -42,5 +44,6 @@ function(nl_embed target symbol file)
     DEPENDS "${input}" "${CMAKE_CURRENT_FUNCTION_LIST_FILE}"
     COMMENT "Embedding ${file}"
     VERBATIM)
+  set_source_files_properties("${output}" PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
   target_sources(${target} PRIVATE "${output}")
 endfunction()

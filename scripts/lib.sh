@@ -17,14 +17,15 @@ nl_setup() {
   bash "$NL_ROOT/scripts/fetch_duckdb.sh" || return
 }
 
-# True when nothing the program is made of changed since its last good build (a folder's own time covers
-# files that were removed or added).
+# True when nothing the program is made of changed since its last good build: CMake leaves that list, and every
+# file and folder of it (a folder's own time covers files that were removed or added) must be older.
 nl_current() {
-  local dir=$NL_ROOT/build/release parts=() part
-  [[ -x $dir/neurolens && -f $dir/.built ]] || return 1
-  for part in CMakeLists.txt CMakePresets.json cmake schemas src web/src web/index.html web/package-lock.json; do
-    [[ -e $NL_ROOT/$part ]] && parts+=("$NL_ROOT/$part")
-  done
+  local dir=$NL_ROOT/build/release part parts=()
+  [[ -x $dir/neurolens && -f $dir/.built && -f $dir/inputs.txt ]] || return 1
+  while IFS= read -r part; do
+    [[ -e $NL_ROOT/$part ]] || return 1
+    parts+=("$NL_ROOT/$part")
+  done <"$dir/inputs.txt"
   [[ -z $(find "${parts[@]}" -newer "$dir/.built" -print -quit) ]]
 }
 
@@ -85,6 +86,6 @@ nl_build() {
       exit 1
     fi
     # Only a build that surely brought the program up to date counts for nl_current.
-    if (($# == 0)) || [[ " $* " == *' neurolens '* ]]; then mv "$dir/.building" "$dir/.built"; fi
+    if (($# == 0)) || [[ " $* " == *' product '* ]]; then mv "$dir/.building" "$dir/.built"; fi
   ) 9>"$NL_ROOT/build/.lock-$preset"
 }

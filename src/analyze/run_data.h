@@ -20,25 +20,8 @@ namespace nl {
 // Times in which recording paused, as a run document has them; in order.
 std::vector<Interval> PausesOf(const Json& document);
 
-struct RunData {
-  ProcessColumns process;
-  ThreadColumns thread;
-  DeviceColumns device;
-  KernelColumns kernel;
-  MemcpyColumns memcpy;
-  MemsetColumns memset;
-  SyncColumns sync;
-  ApiCallColumns api_call;
-  OpColumns op;
-  PythonCallColumns python_call;
-  RangeColumns range;
-  StepColumns step;
-  CollectiveColumns collective;
-  CpuSampleColumns cpu_sample;
-  MemoryEventColumns memory_event;
-  KernelCounterColumns kernel_counter;
-  ToolFindingColumns tool_finding;
-  ImportLogColumns import_log;
+// Its tables are those of EventBatch; the ones no pass reads stay empty.
+struct RunData : EventBatch {
   Json document = Json::object();  // run.json
   const StringPool* strings = nullptr;
 

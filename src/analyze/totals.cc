@@ -108,7 +108,7 @@ Status AddKernelTime(Snapshot& snapshot, const TotalsFilter& filter, OpTimes& ti
 
 // What importers say of the type of an op whose name is of a node (args, key op_type); JSON text.
 Status NameByType(Snapshot& snapshot, OpColumns& ops) {
-  ArgColumns args;
+  ArgsColumns args;
   NL_TRY(snapshot.Load(args, {"owner", "owner_id", "key", "value"}));
   for (size_t i = 0; i < args.key.size(); ++i) {
     const auto row = static_cast<size_t>(args.owner_id[i]);

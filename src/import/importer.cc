@@ -140,7 +140,7 @@ int64_t HideSecrets(Json& json) {
 void PutHeader(const Json& header, const std::string& file, EventSink& sink, EventBatch& batch) {
   StringPool& strings = sink.strings();
   for (const auto& [key, value] : header.items()) {
-    ArgRow arg;
+    ArgsRow arg;
     arg.owner = strings.Add("run");
     arg.owner_id = static_cast<RowId>(0);
     arg.key = strings.Add(file.empty() ? key : file + ":" + key);

@@ -23,7 +23,7 @@ RowWriter::~RowWriter() {
 }
 
 void RowWriter::KeepArg(Table table, RowId row, std::string_view key, std::string_view value) {
-  ArgRow arg;
+  ArgsRow arg;
   arg.owner = strings().Add(kAllTables[static_cast<size_t>(table)]->name);
   arg.owner_id = row;
   arg.key = strings().Add(key);

@@ -98,35 +98,65 @@ ColumnSpan SpanOf(const ColumnInfo* info, std::vector<T>& v) {
   }                                                         \
   ++index;
 
-// Generates <Type>Row (one record, every field null at first) and <Type>Columns.
+// Generates <Type>Row (one record, every field null at first) and <Type>Columns. What is not on
+// the path of an event is compiled once, in model/tables.cc: a source that merely holds a set of
+// columns would otherwise compile every table again.
 // clang-format off
-#define NL_TABLE(Type, sql_name, first_column, doc, COLUMNS)                  \
+#define NL_TABLE_DECLARE(Type, sql_name, COLUMNS)                             \
   struct Type##Row {                                                          \
     COLUMNS(NL_COLUMN_ROW)                                                    \
   };                                                                          \
   class Type##Columns final : public ::nl::ColumnSet {                        \
    public:                                                                    \
-    static constexpr ::nl::ColumnInfo kColumns[] = {COLUMNS(NL_COLUMN_INFO)}; \
-    static constexpr ::nl::TableInfo kInfo{sql_name, doc, kColumns};          \
+    static const ::nl::ColumnInfo kColumns[];                                 \
+    static const ::nl::TableInfo kInfo;                                       \
     COLUMNS(NL_COLUMN_VECTOR)                                                 \
+    Type##Columns();                                                          \
+    Type##Columns(const Type##Columns&);                                      \
+    Type##Columns(Type##Columns&&) noexcept;                                  \
+    Type##Columns& operator=(const Type##Columns&);                           \
+    Type##Columns& operator=(Type##Columns&&) noexcept;                       \
+    ~Type##Columns() override;                                                \
     const ::nl::TableInfo& info() const override { return kInfo; }            \
-    size_t size() const override { return first_column.size(); }              \
-    void Clear() override { COLUMNS(NL_COLUMN_CLEAR) }                        \
+    size_t size() const override;                                             \
+    void Clear() override;                                                    \
+    void* VectorOf(size_t column) override;                                   \
+    void Spans(std::vector<::nl::ColumnSpan>& out) override;                  \
     void Add(const Type##Row& row) { COLUMNS(NL_COLUMN_PUSH) }                \
     Type##Row Row(size_t i) const {                                           \
       Type##Row row;                                                          \
       COLUMNS(NL_COLUMN_GET)                                                  \
       return row;                                                             \
     }                                                                         \
-    void* VectorOf(size_t column) override {                                  \
-      size_t index = 0;                                                       \
-      COLUMNS(NL_COLUMN_VECTOR_OF)                                            \
-      return nullptr;                                                         \
-    }                                                                         \
-    void Spans(std::vector<::nl::ColumnSpan>& out) override {                 \
-      size_t index = 0;                                                       \
-      COLUMNS(NL_COLUMN_SPAN)                                                 \
-      (void)index;                                                            \
-    }                                                                         \
   };
+
+#define NL_TABLE_DEFINE(Type, sql_name, first_column, doc, COLUMNS)                   \
+  constinit const ::nl::ColumnInfo Type##Columns::kColumns[] = {COLUMNS(NL_COLUMN_INFO)}; \
+  constinit const ::nl::TableInfo Type##Columns::kInfo{sql_name, doc, Type##Columns::kColumns}; \
+  Type##Columns::Type##Columns() = default;                                           \
+  Type##Columns::Type##Columns(const Type##Columns&) = default;                       \
+  Type##Columns::Type##Columns(Type##Columns&&) noexcept = default;                   \
+  Type##Columns& Type##Columns::operator=(const Type##Columns&) = default;            \
+  Type##Columns& Type##Columns::operator=(Type##Columns&&) noexcept = default;        \
+  Type##Columns::~Type##Columns() = default;                                          \
+  size_t Type##Columns::size() const { return first_column.size(); }                  \
+  void Type##Columns::Clear() { COLUMNS(NL_COLUMN_CLEAR) }                            \
+  void* Type##Columns::VectorOf(size_t column) {                                      \
+    size_t index = 0;                                                                 \
+    COLUMNS(NL_COLUMN_VECTOR_OF)                                                      \
+    return nullptr;                                                                   \
+  }                                                                                   \
+  void Type##Columns::Spans(std::vector<::nl::ColumnSpan>& out) {                     \
+    size_t index = 0;                                                                 \
+    COLUMNS(NL_COLUMN_SPAN)                                                           \
+    (void)index;                                                                      \
+  }
+
+#ifdef NL_DEFINE_TABLES  // model/tables.cc alone
+#define NL_TABLE(Type, sql_name, first_column, doc, COLUMNS) \
+  NL_TABLE_DECLARE(Type, sql_name, COLUMNS)                  \
+  NL_TABLE_DEFINE(Type, sql_name, first_column, doc, COLUMNS)
+#else
+#define NL_TABLE(Type, sql_name, first_column, doc, COLUMNS) NL_TABLE_DECLARE(Type, sql_name, COLUMNS)
+#endif
 // clang-format on

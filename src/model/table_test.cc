@@ -70,9 +70,9 @@ TEST(Tables, ColumnsGiveBackTheRowsButTheLateOnes) {
   std::vector<ColumnSpan> spans;
   columns.Spans(spans);
   size_t late = 0;
-  for (const ColumnInfo& column : KernelColumns::kColumns) late += column.encoding == Encoding::kLate;
+  for (const ColumnInfo& column : KernelColumns::kInfo.columns) late += column.encoding == Encoding::kLate;
   EXPECT_EQ(late, 2u);
-  EXPECT_EQ(spans.size(), std::size(KernelColumns::kColumns) - late);
+  EXPECT_EQ(spans.size(), KernelColumns::kInfo.columns.size() - late);
   for (const ColumnSpan& span : spans) {
     EXPECT_EQ(span.rows, 2u);
     EXPECT_EQ(span.remap_string, span.info->type == ColumnType::kString) << span.info->name;

@@ -12,7 +12,7 @@ std::string_view TableName(Table table) { return kAllTables[static_cast<size_t>(
 }  // namespace
 
 void EventMapper::KeepArg(Worker& w, Table table, size_t row, const JsonValue& key, const JsonValue& value) {
-  ArgRow arg;
+  ArgsRow arg;
   StringId& owner = w.table_names[static_cast<size_t>(table)];
   if (owner == StringId::kNull) owner = w.strings.Text(TableName(table));
   arg.owner = owner;

@@ -86,7 +86,7 @@ void OrderedStage::FixOwners(Worker& worker) {
 void OrderedStage::PutArgs(EventBatch& batch, RowId row,
                            const std::vector<std::pair<StringId, StringId>>& args) {
   for (const auto& [key, value] : args) {
-    ArgRow arg;
+    ArgsRow arg;
     arg.owner = sink_.strings().Add("range");
     arg.owner_id = row;
     arg.key = key;
@@ -120,7 +120,7 @@ void OrderedStage::ApplyMetadata(const OrderedEvent& e) {
                ParseInt64(json, process.sort_index)) {
     } else if (name == "thread_sort_index" && about == "sort_index" && ParseInt64(json, lane.sort_index)) {
     } else {  // metadata we have no column for: kept, owned by the lane it speaks of
-      ArgRow arg;
+      ArgsRow arg;
       arg.owner = strings.Add("thread");
       arg.owner_id = static_cast<RowId>(static_cast<int64_t>(e.lane));
       arg.key = strings.Add(std::string(name) + "." + std::string(about));

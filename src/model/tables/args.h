@@ -13,6 +13,6 @@
 // clang-format on
 
 namespace nl {
-NL_TABLE(Arg, "args", owner, "Whatever the source said of an event that has no column of its own",
+NL_TABLE(Args, "args", owner, "Whatever the source said of an event that has no column of its own",
          NL_ARGS_COLUMNS)
 }  // namespace nl

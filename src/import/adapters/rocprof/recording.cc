@@ -169,7 +169,7 @@ Result<RowId> Recording::AddKernel(const Dispatch& d, int64_t place, std::string
     *threads[i] = Small(d.workgroup[i]);
   }
   if (const StringId resources = ResourceText(d.resources); !IsNull(resources)) {
-    ArgRow arg;
+    ArgsRow arg;
     arg.owner = kernel_table_;
     arg.owner_id = row;
     arg.key = resources_key_;

@@ -238,7 +238,7 @@ const KernelDetails& Decoder::DetailsOf(const StatValue& stat) {
 }
 
 void Decoder::KeepArg(Table table, size_t row, StringId key, StringId value) {
-  ArgRow arg;
+  ArgsRow arg;
   StringId& owner = table_names_[static_cast<size_t>(table)];
   if (owner == StringId::kNull) owner = strings.Text(kAllTables[static_cast<size_t>(table)]->name);
   arg.owner = owner;

@@ -159,7 +159,7 @@ StringId Ordered::NumberText(int64_t number) {
 }
 
 void Ordered::KeepArg(EventBatch& batch, StringId table, RowId row, StringId key, StringId json) {
-  ArgRow arg;
+  ArgsRow arg;
   arg.owner = table;
   arg.owner_id = row;
   arg.key = key;

@@ -152,7 +152,7 @@ class FactsReader {
       if (name.stats.empty() && name.full.empty()) continue;
       const StringId owner = strings.Add(ValidUtf8(name.text));
       const auto keep = [&](std::string_view key, const Json& value) {
-        ArgRow arg;
+        ArgsRow arg;
         arg.owner = strings.Add("string");
         arg.owner_id = static_cast<RowId>(static_cast<uint32_t>(owner));
         arg.key = strings.Add(key);
