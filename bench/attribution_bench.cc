@@ -7,8 +7,8 @@
 #include <cstdlib>
 
 #include "analyze/facts/attribution.h"
-#include "analyze/flame.h"
-#include "analyze/run_builder.h"
+#include "analyze/program/flame.h"
+#include "testing/run_builder.h"
 
 namespace {
 

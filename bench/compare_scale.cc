@@ -18,9 +18,9 @@
 #include <string_view>
 #include <vector>
 
-#include "analyze/compare/comparable.h"
-#include "analyze/compare/segments.h"
-#include "analyze/compare/synthetic/run_plants.h"
+#include "analyze/compare/verdict/comparable.h"
+#include "analyze/compare/sequence/segments.h"
+#include "testing/synthetic/run_plants.h"
 #include "analyze/facts/fingerprint.h"
 #include "analyze/facts/stages.h"
 
@@ -179,10 +179,10 @@ Status NeedFacts(Analysis& run) {
 Status TimeSteps(Analysis& run_a, Analysis& run_b) {
   using namespace compare;
   Clock clock;
-  NL_ASSIGN(Trail a, BuildTrail(run_a));
-  const double trail_a_s = clock.Take().cpu_s;
-  NL_ASSIGN(Trail b, BuildTrail(run_b));
-  fmt::print("    trails {:.2f} and {:.2f} s", trail_a_s, clock.Take().cpu_s);
+  NL_ASSIGN(CallSequence a, BuildCallSequence(run_a));
+  const double sequence_a_s = clock.Take().cpu_s;
+  NL_ASSIGN(CallSequence b, BuildCallSequence(run_b));
+  fmt::print("    sequences {:.2f} and {:.2f} s", sequence_a_s, clock.Take().cpu_s);
   CutPeriods(a, b);
   fmt::print(", periods {:.2f} s", clock.Take().cpu_s);
   Alignment alignment = Align(a, b);

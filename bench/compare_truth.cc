@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analyze/compare/synthetic/cases.h"
+#include "testing/synthetic/cases.h"
 
 namespace {
 

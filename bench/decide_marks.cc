@@ -19,14 +19,14 @@
 
 #include <fmt/format.h>
 
-#include "analyze/compare/seeded_random.h"
-#include "analyze/compare/stats.h"
+#include "analyze/statistics/seeded_random.h"
+#include "analyze/statistics/stats.h"
 
 namespace {
 
-using nl::Decide;
-using nl::DecideOptions;
-using nl::Decision;
+using nl::TestSignificance;
+using nl::SignificanceOptions;
+using nl::Significance;
 using nl::SeededRandom;
 using nl::VerdictClass;
 using Values = std::vector<double>;
@@ -139,11 +139,11 @@ bool FalseVerdicts(const StepNoise& noise, int pairs) {
         Tally tally;
         for (int i = 0; i < pairs; ++i) {
           const Pair pair = MakePair(random, noise, runs, 200, drift, in_turns);
-          DecideOptions options;
+          SignificanceOptions options;
           options.equivalence_margin = 0.02;
           options.paired = in_turns;
           options.seed = static_cast<uint64_t>(i);
-          tally.Add(Decide(pair.a, pair.b, options).verdict);
+          tally.Add(TestSignificance(pair.a, pair.b, options).verdict);
         }
         const double share = static_cast<double>(tally.changed) / pairs;
         // Three standard errors of the count above 1 %: what chance alone may show.
@@ -163,10 +163,10 @@ double Power(const std::vector<Pair>& pairs, double change) {
   for (size_t i = 0; i < pairs.size(); ++i) {
     Values b = pairs[i].b;
     for (double& v : b) v *= 1 + change;
-    DecideOptions options;
+    SignificanceOptions options;
     options.equivalence_margin = 0.001;
     options.seed = i;
-    found += Decide(pairs[i].a, b, options).verdict == VerdictClass::kRegressed ? 1 : 0;
+    found += TestSignificance(pairs[i].a, b, options).verdict == VerdictClass::kRegressed ? 1 : 0;
   }
   return static_cast<double>(found) / static_cast<double>(pairs.size());
 }
@@ -195,10 +195,10 @@ Found FindSmallest(const StepNoise& noise, int rounds, int steps, Metric metric)
   out.spread = std::sqrt(squares / (20.0 * rounds) - mean * mean) / mean;
   int false_verdicts = 0;
   for (size_t i = 0; i < pairs.size(); ++i) {
-    DecideOptions options;
+    SignificanceOptions options;
     options.equivalence_margin = 0.001;
     options.seed = i;
-    const VerdictClass verdict = Decide(pairs[i].a, pairs[i].b, options).verdict;
+    const VerdictClass verdict = TestSignificance(pairs[i].a, pairs[i].b, options).verdict;
     false_verdicts += verdict == VerdictClass::kRegressed || verdict == VerdictClass::kImproved ? 1 : 0;
   }
   out.false_share = static_cast<double>(false_verdicts) / rounds;
@@ -290,7 +290,7 @@ void Speed(const StepNoise& noise) {
   const auto start = std::chrono::steady_clock::now();
   constexpr int kRounds = 50;
   double keep = 0;
-  for (int i = 0; i < kRounds; ++i) keep += Decide(pair.a, pair.b).p_value;
+  for (int i = 0; i < kRounds; ++i) keep += TestSignificance(pair.a, pair.b).p_value;
   const double ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count() / kRounds;
   const auto groups_start = std::chrono::steady_clock::now();

@@ -80,7 +80,7 @@ nl_build() {
     flock 9
     nl_configure "$preset" || exit 1
     touch "$dir/.building"
-    if ! NINJA_STATUS='[%f/%t] ' ninja -C "$dir" "$@" 2>&1 </dev/null 9>&- | tee "$log" | nl_progress "$preset"; then
+    if ! NINJA_STATUS='[%f/%t] ' ninja -j "$(nproc)" -C "$dir" "$@" 2>&1 </dev/null 9>&- | tee "$log" | nl_progress "$preset"; then
       nl_build_errors "$log" | head -n 60 >&2
       nl_say "building $preset failed; everything it said: build/$preset/build.log"
       exit 1

@@ -14,9 +14,9 @@
 
 #include "base/counter.h"
 #include "base/result.h"
-#include "import/byte_source.h"
-#include "import/run_facts.h"
-#include "import/source_facts.h"
+#include "import/read/byte_source.h"
+#include "import/rows/run_facts.h"
+#include "import/rows/source_facts.h"
 #include "ledger/event_sink.h"
 
 namespace nl {

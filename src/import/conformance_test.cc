@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/sha256.h"
-#include "import/import_fixture.h"
+#include "testing/import_fixture.h"
 
 namespace nl {
 namespace {

@@ -13,7 +13,7 @@
 #include "base/sha256.h"
 #include "base/utf8.h"
 #include "import/document_builder.h"
-#include "import/file_name.h"
+#include "import/read/file_name.h"
 
 namespace nl {
 

@@ -3,8 +3,8 @@
 
 #include <thread>
 
-#include "import/import_fixture.h"
 #include "model/schema.h"
+#include "testing/import_fixture.h"
 
 namespace nl {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "ledger/run_fixture.h"
 #include "ledger/sql_session.h"
+#include "testing/run_fixture.h"
 
 namespace nl {
 namespace {

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "ledger/run_fixture.h"
+#include "testing/run_fixture.h"
 
 namespace nl {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/file_ops.h"
 #include "ledger/catalog_sqlite.h"
-#include "ledger/run_fixture.h"
+#include "testing/run_fixture.h"
 
 namespace nl {
 namespace {

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ledger/run_fixture.h"
 #include "ledger/store.h"
+#include "testing/run_fixture.h"
 
 namespace nl {
 namespace {

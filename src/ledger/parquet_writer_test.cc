@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "base/file_ops.h"
-#include "ledger/run_fixture.h"
 #include "ledger/sql_session.h"
+#include "testing/run_fixture.h"
 
 namespace nl {
 namespace {

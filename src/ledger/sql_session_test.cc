@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "base/file_ops.h"
-#include "ledger/run_fixture.h"
+#include "testing/run_fixture.h"
 
 namespace nl {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "base/uuid.h"
 #include "ledger/doctor.h"
-#include "ledger/run_fixture.h"
+#include "testing/run_fixture.h"
 
 namespace nl {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "model/document_fixture.h"
 #include "model/json_fields.h"
+#include "testing/document_fixture.h"
 
 namespace nl {
 namespace {

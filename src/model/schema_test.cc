@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "model/document_fixture.h"
+#include "testing/document_fixture.h"
 
 namespace nl {
 namespace {

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <regex>
 
-#include "analyze/compare/compare_fixture.h"
 #include "base/terminal.h"
 #include "base/utf8.h"
 #include "report/compare_forms.h"
 #include "report/compare_value.h"
+#include "testing/compare_fixture.h"
 
 namespace nl {
 namespace {

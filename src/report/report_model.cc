@@ -9,7 +9,7 @@
 
 #include "analyze/accounting.h"
 #include "analyze/facts/critical_path.h"
-#include "analyze/flame.h"
+#include "analyze/program/flame.h"
 #include "base/human.h"
 #include "base/units.h"
 #include "report/report_breakdown.h"

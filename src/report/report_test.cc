@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <numeric>
 
-#include "analyze/run_builder.h"
 #include "base/file_ops.h"
 #include "report/report_breakdown.h"
 #include "report/report_forms.h"
 #include "report/report_model.h"
 #include "report/report_timeline.h"
 #include "report/report_value.h"
+#include "testing/run_builder.h"
 
 namespace nl {
 namespace {

@@ -10,11 +10,11 @@
 
 #include <fmt/format.h>
 
+#include "analyze/compare/attribute/counters.h"
 #include "analyze/compare/beside.h"
-#include "analyze/compare/comparable.h"
-#include "analyze/compare/counters.h"
-#include "analyze/compare/explain.h"
-#include "analyze/compare/segments.h"
+#include "analyze/compare/sequence/segments.h"
+#include "analyze/compare/verdict/comparable.h"
+#include "analyze/compare/verdict/explain.h"
 
 namespace nl {
 
@@ -22,11 +22,11 @@ namespace compare {
 namespace {
 
 struct Sides {
-  Trail a, b;
+  CallSequence a, b;
   Alignment alignment;
 };
 
-// The graphs of both runs' waits, made while the trails are aligned.
+// The graphs of both runs' waits, made while the sequences are aligned.
 struct Graphs {
   Graphs(const Analysis& run_a, const Analysis& run_b) : a(Make(run_a)), b(Make(run_b)) {}
   static GraphToCome Make(const Analysis& run) {
@@ -38,8 +38,8 @@ struct Graphs {
 };
 
 // Labels that only one of the runs has tell nothing of the other: then both go without.
-void DropForeignLabels(Trail& a, Trail& b) {
-  const auto known = [](const Trail& mine, const Trail& other) {
+void DropForeignLabels(CallSequence& a, CallSequence& b) {
+  const auto known = [](const CallSequence& mine, const CallSequence& other) {
     std::unordered_set<uint64_t> labels;
     for (const Segment& s : other.segments) labels.insert(s.label);
     size_t in = 0, all = 0;
@@ -50,9 +50,9 @@ void DropForeignLabels(Trail& a, Trail& b) {
     return 2 * in >= all;
   };
   if (known(a, b) && known(b, a)) return;
-  for (Trail* trail : {&a, &b}) {
+  for (CallSequence* sequence : {&a, &b}) {
     std::vector<Segment> lanes;
-    for (const Segment& s : trail->segments) {
+    for (const Segment& s : sequence->segments) {
       if (lanes.empty() || lanes.back().lane != s.lane) {
         lanes.push_back(s);
         lanes.back().label = 0;
@@ -61,25 +61,25 @@ void DropForeignLabels(Trail& a, Trail& b) {
       }
       lanes.back().last = s.last;
       for (uint32_t i = s.first; i < s.last; ++i) {
-        trail->calls[i].segment = static_cast<uint32_t>(lanes.size() - 1);
-        lanes.back().token_hash = HashPair(lanes.back().token_hash, trail->Token(i));
+        sequence->calls[i].segment = static_cast<uint32_t>(lanes.size() - 1);
+        lanes.back().token_hash = HashPair(lanes.back().token_hash, sequence->Token(i));
       }
     }
-    trail->segments = std::move(lanes);
+    sequence->segments = std::move(lanes);
   }
 }
 
 // Threads that launch work of which nothing has a partner: other work on the same device.
-std::vector<ThreadId> FindBackground(const Trail& trail, const std::vector<uint32_t>& partner) {
+std::vector<ThreadId> FindBackground(const CallSequence& sequence, const std::vector<uint32_t>& partner) {
   struct Sum {
     int64_t work = 0, matched = 0;
   };
   std::map<ThreadId, Sum> threads;
-  const HostTree& host = trail.run->facts().Find<TimelineFacts>()->host;
+  const HostTree& host = sequence.run->facts().Find<TimelineFacts>()->host;
   ThreadId open = ThreadId::kNull;
   Sum* sum = nullptr;
-  for (uint32_t i = 0; i < trail.calls.size(); ++i) {
-    const uint32_t node = trail.calls[i].node, kernels = trail.Type(i).kernels;
+  for (uint32_t i = 0; i < sequence.calls.size(); ++i) {
+    const uint32_t node = sequence.calls[i].node, kernels = sequence.Type(i).kernels;
     if (node == kNone || kernels == 0) continue;
     if (sum == nullptr || host.thread[node] != open) sum = &threads[open = host.thread[node]];
     sum->work += kernels;
@@ -96,14 +96,14 @@ std::vector<ThreadId> FindBackground(const Trail& trail, const std::vector<uint3
 
 Status AlignSides(Analysis& run_a, Analysis& run_b, bool priced, Sides& sides,
                   std::optional<Graphs>& graphs) {
-  TrailOptions options_a, options_b;
+  CallSequenceOptions options_a, options_b;
   for (int round = 0; round < 2; ++round) {
-    auto other = std::async(kBeside, [&] { return BuildTrail(run_b, options_b); });
-    Result<Trail> trail_a = BuildTrail(run_a, options_a), trail_b = other.get();
-    if (!trail_a.ok()) return trail_a.error();
-    if (!trail_b.ok()) return trail_b.error();
-    sides.a = std::move(*trail_a);
-    sides.b = std::move(*trail_b);
+    auto other = std::async(kBeside, [&] { return BuildCallSequence(run_b, options_b); });
+    Result<CallSequence> sequence_a = BuildCallSequence(run_a, options_a), sequence_b = other.get();
+    if (!sequence_a.ok()) return sequence_a.error();
+    if (!sequence_b.ok()) return sequence_b.error();
+    sides.a = std::move(*sequence_a);
+    sides.b = std::move(*sequence_b);
     if (priced && !graphs && !sides.a.on_host && !sides.b.on_host) graphs.emplace(run_a, run_b);
     PairLanes(sides.a, sides.b);
     DropForeignLabels(sides.a, sides.b);
@@ -175,33 +175,33 @@ class Tables {
 
  private:
   // Summed by type first: names are looked up once for each.
-  void AddSide(const Trail& trail, bool in_b) {
+  void AddSide(const CallSequence& sequence, bool in_b) {
     struct Sum {
       int64_t count = 0, busy_ns = 0, all_ns = 0;
     };
-    std::vector<Sum> of_type(trail.types.size());
+    std::vector<Sum> of_type(sequence.types.size());
     const Alignment& al = sides_.alignment;
     for (uint32_t i = 0; i < al.calls.size(); ++i) {
       const uint32_t at = in_b ? al.calls[i].b : al.calls[i].a;
       if (at == kNone || (!only_.empty() && !only_[i])) continue;
-      Sum& sum = of_type[trail.calls[at].type];
-      const Costs& costs = trail.costs[at];
+      Sum& sum = of_type[sequence.calls[at].type];
+      const Costs& costs = sequence.costs[at];
       ++sum.count;
       sum.busy_ns += costs.busy_ns();
       sum.all_ns += device_time_ ? costs.busy_ns() : costs.total_ns();
     }
     for (size_t i = 0; i < of_type.size(); ++i) {
       if (of_type[i].count == 0) continue;
-      const CallType& type = trail.types[i];
+      const CallType& type = sequence.types[i];
       const Sum& sum = of_type[i];
       const bool end = type.kind == CallKind::kEnd;
-      const std::string kernel = KernelOf(trail, type), op = OpOf(trail, type);
+      const std::string kernel = KernelOf(sequence, type), op = OpOf(sequence, type);
       const std::string by_kernel = end ? "end of the run" : !kernel.empty() ? kernel : op;
       const std::string by_op = end ? "end of the run" : !op.empty() ? op : kernel;
-      for (CompareRow* row : {&kernels_[by_kernel], &ops_[by_op], &modules_[ModuleOf(trail, type)],
-                              &stages_[StageOf(trail, type)]}) {
-        (in_b ? row->b_ms : row->a_ms) += trail.Ms(sum.all_ns);
-        (in_b ? row->busy_b_ms : row->busy_a_ms) += trail.Ms(sum.busy_ns);
+      for (CompareRow* row : {&kernels_[by_kernel], &ops_[by_op], &modules_[ModuleOf(sequence, type)],
+                              &stages_[StageOf(sequence, type)]}) {
+        (in_b ? row->b_ms : row->a_ms) += sequence.Ms(sum.all_ns);
+        (in_b ? row->busy_b_ms : row->busy_a_ms) += sequence.Ms(sum.busy_ns);
         (in_b ? row->count_b : row->count_a) += sum.count;
       }
     }
@@ -225,12 +225,12 @@ class Tables {
 };
 
 // The matched share of a side's time.
-double MatchedShare(const Trail& trail, const std::vector<Match>& calls, bool in_b) {
+double MatchedShare(const CallSequence& sequence, const std::vector<Match>& calls, bool in_b) {
   double matched = 0, all = 0;
   for (const Match& m : calls) {
     const uint32_t at = in_b ? m.b : m.a;
     if (at == kNone) continue;
-    const auto ns = static_cast<double>(trail.costs[at].total_ns());
+    const auto ns = static_cast<double>(sequence.costs[at].total_ns());
     all += ns;
     if (m.a != kNone && m.b != kNone) matched += ns;
   }
@@ -285,17 +285,17 @@ class TrackMaker {
   }
 
  private:
-  void Add(const Trail& trail, const std::vector<uint32_t>& of_call, std::vector<CompareTrack::Item>& to,
-           std::vector<int32_t>& item_of) {
-    item_of.assign(trail.calls.size(), -1);
-    const int64_t zero = trail.run->facts().Find<TimelineFacts>()->first_start_ns;
+  void Add(const CallSequence& sequence, const std::vector<uint32_t>& of_call,
+           std::vector<CompareTrack::Item>& to, std::vector<int32_t>& item_of) {
+    item_of.assign(sequence.calls.size(), -1);
+    const int64_t zero = sequence.run->facts().Find<TimelineFacts>()->first_start_ns;
     std::vector<uint32_t> order;
-    order.reserve(trail.calls.size());
-    for (uint32_t i = 0; i < trail.calls.size(); ++i) {
-      if (trail.end_ns[i] > trail.start_ns[i]) order.push_back(i);
+    order.reserve(sequence.calls.size());
+    for (uint32_t i = 0; i < sequence.calls.size(); ++i) {
+      if (sequence.end_ns[i] > sequence.start_ns[i]) order.push_back(i);
     }
     const auto earlier = [&](uint32_t x, uint32_t y) {
-      return std::pair(trail.start_ns[x], x) < std::pair(trail.start_ns[y], y);
+      return std::pair(sequence.start_ns[x], x) < std::pair(sequence.start_ns[y], y);
     };
     if (order.size() > CompareTrack::kMost) {
       std::nth_element(order.begin(), order.begin() + CompareTrack::kMost, order.end(), earlier);
@@ -304,13 +304,13 @@ class TrackMaker {
     }
     std::sort(order.begin(), order.end(), earlier);
     for (const uint32_t i : order) {
-      const CallType& c = trail.Type(i);
+      const CallType& c = sequence.Type(i);
       item_of[i] = static_cast<int32_t>(to.size());
       const uint32_t place = rank_[of_call[i]];
       const bool noise = all_[place].cause == Cause::kNoise;
-      to.push_back({static_cast<double>(trail.start_ns[i] - zero) / 1e6,
-                    static_cast<double>(trail.end_ns[i] - trail.start_ns[i]) / 1e6,
-                    NameOf(c.kernels > 0 ? KernelOf(trail, c) : OpOf(trail, c)),
+      to.push_back({static_cast<double>(sequence.start_ns[i] - zero) / 1e6,
+                    static_cast<double>(sequence.end_ns[i] - sequence.start_ns[i]) / 1e6,
+                    NameOf(c.kernels > 0 ? KernelOf(sequence, c) : OpOf(sequence, c)),
                     noise ? -1 : static_cast<int32_t>(place), -1});
     }
   }
@@ -361,9 +361,9 @@ Result<Comparison> CompareRuns(Analysis& run_a, Analysis& run_b, const CompareOp
 
   Comparison out;
   out.on_host = sides.a.on_host || sides.b.on_host;
-  Prices prices;
+  ReplayCosts prices;
   // On another device everything takes another time: there is no one run to take a change out of.
-  if (graphs && !comparable.no_verdict) prices = Prices(sides.a, sides.b, graphs->a, graphs->b);
+  if (graphs && !comparable.no_verdict) prices = ReplayCosts(sides.a, sides.b, graphs->a, graphs->b);
   Attribution attribution =
       Attribute(sides.a, sides.b, sides.alignment, changes, comparable.work, options, only, prices);
   out.contributions = std::move(attribution.contributions);

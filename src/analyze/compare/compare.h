@@ -3,7 +3,7 @@
 // Comparing two runs: what changed, how much of the difference of their walls each change
 // explains, and whether it is real. The deltas of all contributions sum to wall B - wall A;
 // what does not is the residual, which is printed.
-// Steps: trail.h (a run as calls with costs), align.h (which call is which), changes.h
+// Steps: sequence.h (a run as calls with costs), align.h (which call is which), changes.h
 // (what differs, what is drift), cause.h (why), this (the whole, ranked).
 // Thread rule: one thread per comparison. Ownership: plain values; refers to nothing.
 
@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "analyze/analysis.h"
-#include "analyze/compare/similarity.h"
-#include "analyze/features.h"
+#include "analyze/compare/align/similarity.h"
+#include "analyze/features/features.h"
 #include "base/json.h"
 
 namespace nl {

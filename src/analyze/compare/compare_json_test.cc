@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "analyze/compare/compare_fixture.h"
 #include "analyze/compare/compare_timeline.h"
+#include "testing/compare_fixture.h"
 
 namespace nl {
 namespace {

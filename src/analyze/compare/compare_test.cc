@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "analyze/run_builder.h"
+#include "testing/run_builder.h"
 
 namespace nl {
 namespace {

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyze/flame.h"
+#include "analyze/program/flame.h"
 #include "base/terminal.h"
 
 namespace nl {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "analyze/run_builder.h"
+#include "testing/run_builder.h"
 
 namespace nl {
 namespace {

@@ -2,7 +2,7 @@
 // Simulated runs with planted causes: a part of what bench/compare_truth measures, with the same marks.
 #include <gtest/gtest.h>
 
-#include "analyze/compare/synthetic/cases.h"
+#include "testing/synthetic/cases.h"
 
 namespace nl::synthetic {
 namespace {

@@ -9,10 +9,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "analyze/api_kind.h"
 #include "analyze/facts/timeline.h"
 #include "base/intervals.h"
 #include "base/json.h"
+#include "model/api_kind.h"
 
 namespace nl {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/features.h"
+#include "analyze/features/features.h"
 #include "analyze/rules/rule.h"
 #include "base/json.h"
 

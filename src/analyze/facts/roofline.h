@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analyze/peaks.h"
+#include "analyze/cost_model/peaks.h"
 #include "analyze/run_data.h"
 #include "base/json.h"
 

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "analyze/cost_model/model_dims.h"
+#include "analyze/cost_model/peaks.h"
 #include "analyze/facts/timeline.h"
-#include "analyze/model_dims.h"
-#include "analyze/peaks.h"
 
 namespace nl {
 

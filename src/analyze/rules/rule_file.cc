@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
-#include "analyze/features.h"
+#include "analyze/features/features.h"
 #include "analyze/rules/rule.h"
 #include "analyze/rules/rule_names.h"
 #include "base/file_ops.h"

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "analyze/features.h"
+#include "analyze/features/features.h"
 
 namespace nl {
 

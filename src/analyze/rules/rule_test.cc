@@ -7,7 +7,7 @@
 #include <fstream>
 #include <set>
 
-#include "analyze/features.h"
+#include "analyze/features/features.h"
 #include "analyze/rules/engine.h"
 
 namespace nl {

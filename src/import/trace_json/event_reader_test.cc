@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "import/import_fixture.h"
+#include "testing/import_fixture.h"
 
 namespace nl::trace_json {
 namespace {

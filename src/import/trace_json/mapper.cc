@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/trace_json/mapper.h"
 
-#include "import/step_label.h"
+#include "model/labels/step_label.h"
 
 namespace nl::trace_json {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "import/step_label.h"
 #include "import/trace_json/counters.h"
+#include "model/labels/step_label.h"
 
 namespace nl::trace_json {
 

@@ -12,7 +12,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "import/run_facts.h"
+#include "import/rows/run_facts.h"
 #include "import/trace_json/worker.h"
 #include "ledger/event_sink.h"
 

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "analyze/compare/metric.h"
+#include "analyze/metric/metric.h"
 #include "base/file_ops.h"
 #include "base/time_text.h"
 #include "ops/gate/explain.h"

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "analyze/compare/student_t.h"
+#include "analyze/statistics/student_t.h"
 
 namespace nl::ops::gate {
 
@@ -42,7 +42,7 @@ double OwnChange(const MetricRuns& m, double cost_change) {
 
 std::string Percent(double share) { return std::isnan(share) ? "?" : fmt::format("{:+.2f} %", 100 * share); }
 
-int64_t RunsOf(const Decision& d) { return std::min(d.count_a, d.count_b); }
+int64_t RunsOf(const Significance& d) { return std::min(d.count_a, d.count_b); }
 
 // Without a spread there is only the least number that could show one.
 std::string MoreRunsText(const Judged& j) {
@@ -82,7 +82,7 @@ std::string Sentence(const Judged& j, const Limits& limits) {
 // The gate's question is one-sided: how far is the interval's upper end from the limit, or the change
 // from zero when it lies beyond it?
 Outcome OutcomeOf(const Judged& j, double cost_limit, double alpha) {
-  const Decision& d = j.decision;
+  const Significance& d = j.decision;
   const bool shown = d.verdict != VerdictClass::kUndecided;
   const bool worse = d.verdict == VerdictClass::kRegressed && j.q_value <= alpha;
   if (worse && (std::isnan(d.ratio) || d.ratio - 1 > cost_limit)) return Outcome::kRegressed;
@@ -95,7 +95,7 @@ Outcome OutcomeOf(const Judged& j, double cost_limit, double alpha) {
 
 // Runs to add on each side until the gate's question would be answered nine times in ten, if the change
 // stays what it is: the interval shrinks with the square root of the runs.
-int64_t MoreRuns(const Decision& d, double cost_limit, double alpha) {
+int64_t MoreRuns(const Significance& d, double cost_limit, double alpha) {
   const double change = d.ratio - 1;
   const double half = d.ci_high - change;
   const int64_t known = d.more_runs_needed.value_or(1);
@@ -126,11 +126,11 @@ std::vector<Judged> Judge(std::vector<MetricRuns> metrics, const Limits& limits)
   std::vector<double> p;
   for (MetricRuns& m : metrics) {
     Judged j;
-    DecideOptions options;
+    SignificanceOptions options;
     options.equivalence_margin = CostLimit(m, limits.max_regression);
     options.alpha = limits.alpha;
     options.paired = limits.paired;
-    j.decision = Decide(Costs(m, m.baseline), Costs(m, m.candidate), options);
+    j.decision = TestSignificance(Costs(m, m.baseline), Costs(m, m.candidate), options);
     j.baseline_median = Median(m.baseline);
     j.candidate_median = Median(m.candidate);
     j.change = OwnChange(m, j.decision.ratio - 1);

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/compare/stats.h"
+#include "analyze/statistics/stats.h"
 #include "base/json.h"
 #include "base/result.h"
 
@@ -38,7 +38,7 @@ struct Judged {
   double baseline_median = 0, candidate_median = 0;
   double change = 0, ci_low = 0, ci_high = 0;  // relative; NaN when not known
   double q_value = 1;
-  Decision decision;  // of the costs: for a metric that is better larger, of its reciprocal
+  Significance decision;  // of the costs: for a metric that is better larger, of its reciprocal
   Outcome outcome = Outcome::kUndecided;
   std::string text;  // one sentence
 };

@@ -78,7 +78,7 @@ TEST(GateJudge, ManyMetricsShareTheFalseAlarms) {
   const Values a = {100, 101, 99, 100.5, 99.5, 100.2, 99.8};
   Values b = a;
   double shift = 0.5;
-  while (Decide(a, b).p_value > 0.009) {
+  while (TestSignificance(a, b).p_value > 0.009) {
     shift += 0.02;
     for (size_t i = 0; i < b.size(); ++i) b[i] = a[i] + shift;
   }

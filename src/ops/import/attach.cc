@@ -8,7 +8,7 @@
 #include "base/human.h"
 #include "base/terminal.h"
 #include "base/time_text.h"
-#include "import/join_kernels.h"
+#include "import/rows/join_kernels.h"
 #include "ledger/attachments.h"
 #include "ledger/run_tables.h"
 #include "ledger/snapshot.h"

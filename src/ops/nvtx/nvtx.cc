@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "analyze/nvtx_label.h"
 #include "base/human.h"
+#include "model/labels/nvtx_label.h"
 #include "ops/open_snapshot.h"
 #include "report/text_table.h"
 

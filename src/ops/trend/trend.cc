@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "analyze/compare/change_points.h"
-#include "analyze/compare/metric.h"
+#include "analyze/metric/metric.h"
+#include "analyze/statistics/change_points.h"
 #include "base/human.h"
 #include "base/terminal.h"
 #include "base/time_text.h"

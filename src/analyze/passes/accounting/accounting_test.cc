@@ -4,7 +4,7 @@
 #include <random>
 
 #include "analyze/facts/accounting.h"
-#include "analyze/run_builder.h"
+#include "testing/run_builder.h"
 
 namespace nl {
 namespace {

@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-#include "analyze/run_builder.h"
+#include "testing/run_builder.h"
 
 namespace nl {
 namespace {

@@ -5,8 +5,8 @@
 #include <random>
 
 #include "analyze/facts/critical_path.h"
-#include "analyze/path_graph.h"
-#include "analyze/run_builder.h"
+#include "analyze/waits/path_graph.h"
+#include "testing/run_builder.h"
 
 namespace nl {
 namespace {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "analyze/facts/critical_path.h"
-#include "analyze/path_graph.h"
+#include "analyze/waits/path_graph.h"
 
 namespace nl {
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "analyze/rules/engine.h"
-#include "analyze/run_builder.h"
+#include "testing/run_builder.h"
 
 namespace nl {
 namespace {

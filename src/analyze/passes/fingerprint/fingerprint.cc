@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "analyze/cost_model/kernel_counters.h"
 #include "analyze/facts/roofline.h"
-#include "analyze/kernel_counters.h"
 #include "analyze/pass.h"
 #include "base/sha256.h"
 

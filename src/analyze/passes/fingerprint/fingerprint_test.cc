@@ -4,7 +4,7 @@
 #include <set>
 
 #include "analyze/facts/fingerprint.h"
-#include "analyze/run_builder.h"
+#include "testing/run_builder.h"
 
 namespace nl {
 namespace {

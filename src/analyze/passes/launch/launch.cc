@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "analyze/api_kind.h"
 #include "analyze/facts/launch.h"
 #include "analyze/pass.h"
 #include "analyze/totals.h"
+#include "model/api_kind.h"
 
 namespace nl {
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "analyze/facts/launch.h"
-#include "analyze/run_builder.h"
+#include "testing/run_builder.h"
 
 namespace nl {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <random>
 
-#include "analyze/run_builder.h"
+#include "testing/run_builder.h"
 
 namespace nl {
 namespace {

@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "analyze/cost_model/flops.h"
+#include "analyze/cost_model/kernel_counters.h"
 #include "analyze/facts/timeline.h"
-#include "analyze/flops.h"
-#include "analyze/kernel_counters.h"
 #include "analyze/pass.h"
 
 namespace nl {

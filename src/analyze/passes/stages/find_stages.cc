@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "analyze/facts/attribution.h"
-#include "analyze/nvtx_label.h"
+#include "model/labels/nvtx_label.h"
 
 namespace nl::passes::stages {
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "analyze/cost_model/model_dims.h"
 #include "analyze/facts/timeline.h"
-#include "analyze/model_dims.h"
 
 namespace nl::passes::stages {
 

@@ -12,11 +12,11 @@
 #include <fmt/format.h>
 
 #include "analyze/facts/attribution.h"
-#include "analyze/nvtx_label.h"
 #include "analyze/passes/stages/find_stages.h"
 #include "analyze/passes/stages/forwards.h"
 #include "analyze/totals.h"
 #include "base/intervals.h"
+#include "model/labels/nvtx_label.h"
 
 namespace nl {
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "analyze/run_builder.h"
+#include "testing/run_builder.h"
 
 namespace nl {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/utf8.h"
 #include "import/adapter.h"
-#include "import/row_writer.h"
+#include "import/rows/row_writer.h"
 #include "import/trace_json/json_text.h"
 
 namespace nl::adapters::collapsed {

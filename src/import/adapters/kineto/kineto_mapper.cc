@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/adapters/kineto/kineto_mapper.h"
 
-#include "import/copy_name.h"
+#include "import/names/copy_name.h"
 #include "import/trace_json/trace_reader.h"
 
 namespace nl::adapters::kineto {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "import/import_fixture.h"
+#include "testing/import_fixture.h"
 
 namespace nl {
 namespace {

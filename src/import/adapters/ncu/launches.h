@@ -12,7 +12,7 @@
 
 #include "import/adapters/ncu/counter_map.h"
 #include "import/adapters/ncu/page.h"
-#include "import/row_writer.h"
+#include "import/rows/row_writer.h"
 
 namespace nl::adapters::ncu {
 

@@ -9,7 +9,7 @@
 #include "import/adapters/ncu/page.h"
 #include "import/adapters/ncu/report_file.h"
 #include "import/adapters/ncu/report_reader.h"
-#include "import/whole_file.h"
+#include "import/read/whole_file.h"
 
 namespace nl::adapters::ncu {
 

@@ -4,7 +4,7 @@
 #include "import/adapters/ncu/counter_map.h"
 #include "import/adapters/ncu/metric_value.h"
 #include "import/adapters/ncu/page.h"
-#include "import/import_fixture.h"
+#include "testing/import_fixture.h"
 
 namespace nl::adapters::ncu {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/utf8.h"
-#include "import/csv_records.h"
+#include "import/read/csv_records.h"
 
 namespace nl::adapters::ncu {
 

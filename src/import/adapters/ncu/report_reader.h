@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "import/adapters/ncu/launches.h"
-#include "import/csv_records.h"
+#include "import/read/csv_records.h"
 
 namespace nl::adapters::ncu {
 

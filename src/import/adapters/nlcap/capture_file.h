@@ -16,8 +16,8 @@
 #include "import/adapters/nlcap/clock_map.h"
 #include "import/adapters/nlcap/counters.h"
 #include "import/adapters/nlcap/lanes.h"
-#include "import/launches.h"
-#include "import/row_writer.h"
+#include "import/rows/launches.h"
+#include "import/rows/row_writer.h"
 
 namespace nl::adapters::nlcap {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "import/row_writer.h"
+#include "import/rows/row_writer.h"
 
 namespace nl::adapters::nlcap {
 

@@ -10,7 +10,7 @@
 #include "base/file_ops.h"
 #include "import/adapter.h"
 #include "import/adapters/nlcap/capture_file.h"
-#include "import/whole_file.h"
+#include "import/read/whole_file.h"
 
 namespace nl::adapters::nlcap {
 

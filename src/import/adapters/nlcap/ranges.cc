@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "import/adapters/nlcap/capture_file.h"
-#include "import/step_label.h"
-#include "import/step_rows.h"
-#include "import/torch_label.h"
+#include "import/rows/step_rows.h"
+#include "model/labels/step_label.h"
+#include "model/labels/torch_label.h"
 
 namespace nl::adapters::nlcap {
 

@@ -10,7 +10,7 @@
 
 #include "import/adapters/nsys/export_file.h"
 
-#include "import/cuda_calls.h"
+#include "import/names/cuda_calls.h"
 
 namespace nl::adapters::nsys {
 

@@ -14,9 +14,9 @@
 #include "import/adapters/nsys/counters.h"
 #include "import/adapters/nsys/lanes.h"
 #include "import/adapters/nsys/string_table.h"
-#include "import/launches.h"
-#include "import/row_writer.h"
-#include "import/sqlite_reader.h"
+#include "import/read/sqlite_reader.h"
+#include "import/rows/launches.h"
+#include "import/rows/row_writer.h"
 
 namespace nl::adapters::nsys {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/counter.h"
-#include "import/row_writer.h"
+#include "import/rows/row_writer.h"
 
 namespace nl::adapters::nsys {
 

@@ -10,7 +10,7 @@
 #include "import/adapters/nsys/export_file.h"
 #include "import/adapters/nsys/report_file.h"
 #include "import/adapters/nsys/stats_csv.h"
-#include "import/whole_file.h"
+#include "import/read/whole_file.h"
 
 namespace nl::adapters::nsys {
 

@@ -2,9 +2,9 @@
 #include <random>
 
 #include "import/adapters/nsys/lanes.h"
-#include "import/import_fixture.h"
-#include "import/launches.h"
-#include "import/torch_label.h"
+#include "import/rows/launches.h"
+#include "model/labels/torch_label.h"
+#include "testing/import_fixture.h"
 
 namespace nl::adapters::nsys {
 namespace {

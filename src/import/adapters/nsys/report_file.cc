@@ -2,7 +2,7 @@
 #include "import/adapters/nsys/report_file.h"
 
 #include "base/run_program.h"
-#include "import/report_program.h"
+#include "import/read/report_program.h"
 
 namespace nl::adapters::nsys {
 

@@ -13,10 +13,10 @@
 
 #include "base/utf8.h"
 #include "import/adapters/nsys/counters.h"
-#include "import/copy_name.h"
-#include "import/csv_records.h"
-#include "import/drawn_totals.h"
-#include "import/file_name.h"
+#include "import/names/copy_name.h"
+#include "import/read/csv_records.h"
+#include "import/read/file_name.h"
+#include "import/rows/synthesized_spans.h"
 
 namespace nl::adapters::nsys {
 
@@ -183,7 +183,7 @@ std::string_view DomainOf(std::string_view call) {
   return call.starts_with("cu") && IsUpper(call, 2) ? "cuda_driver" : "osrt";
 }
 
-Status Put(DrawnTotals& out, std::string_view part, const NamedTotal& row) {
+Status Put(SynthesizedSpans& out, std::string_view part, const NamedTotal& row) {
   if (part == "kernels") return out.Kernels(row);
   if (part == "calls") return out.Calls(row, DomainOf(row.name));
   if (part == "ranges") return out.Ranges(row, "nvtx");
@@ -224,7 +224,7 @@ Status ImportStats(std::vector<ImportFile>& files) {
     for (const NamedTotal& row : table.rows()) executions += static_cast<double>(row.calls);
   }
   ImportFile& first = files.front();
-  DrawnTotals out(first, "nsys stats", static_cast<int64_t>(std::min(executions, 9e17)));
+  SynthesizedSpans out(first, "nsys stats", static_cast<int64_t>(std::min(executions, 9e17)));
   for (const StatsTable& table : tables) {
     for (const NamedTotal& row : table.rows()) NL_TRY(Put(out, table.part(), row));
   }

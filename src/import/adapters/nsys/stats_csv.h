@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Tables that `nsys stats --format csv` prints: sums per name, without the events. One or
-// several tables of one recording become a run without a timeline (import/drawn_totals.h).
+// several tables of one recording become a run without a timeline (import/rows/synthesized_spans.h).
 // Thread rule: pure functions.
 
 #include <string>

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/counter.h"
-#include "import/sqlite_reader.h"
+#include "import/read/sqlite_reader.h"
 #include "model/string_pool.h"
 
 namespace nl::adapters::nsys {

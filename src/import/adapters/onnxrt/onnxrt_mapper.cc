@@ -3,8 +3,8 @@
 
 #include "import/adapters/onnxrt/counters.h"
 #include "import/adapters/onnxrt/type_shapes.h"
-#include "import/copy_name.h"
-#include "import/run_facts.h"
+#include "import/names/copy_name.h"
+#include "import/rows/run_facts.h"
 
 namespace nl::adapters::onnxrt {
 

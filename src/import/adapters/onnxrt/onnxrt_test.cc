@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/adapter.h"
 #include "import/adapters/onnxrt/type_shapes.h"
-#include "import/import_fixture.h"
+#include "testing/import_fixture.h"
 
 namespace nl {
 namespace {

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "import/protobuf_wire.h"
+#include "import/read/protobuf_wire.h"
 #include "model/ids.h"
 
 namespace nl::adapters::perfetto {

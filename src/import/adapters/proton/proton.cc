@@ -13,7 +13,7 @@
 
 #include "import/adapters/proton/counters.h"
 #include "import/adapters/proton/hatchet_tree.h"
-#include "import/row_writer.h"
+#include "import/rows/row_writer.h"
 
 namespace nl::adapters::proton {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "import/adapter.h"
-#include "import/row_writer.h"
+#include "import/rows/row_writer.h"
 
 namespace nl::adapters::rocprof {
 

@@ -16,7 +16,7 @@
 #include "base/utf8.h"
 #include "import/adapters/rocprof/csv_table.h"
 #include "import/adapters/rocprof/recording.h"
-#include "import/file_name.h"
+#include "import/read/file_name.h"
 
 namespace nl::adapters::rocprof {
 

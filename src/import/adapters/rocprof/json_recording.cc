@@ -19,7 +19,7 @@
 #include "import/adapters/rocprof/field_tree.h"
 #include "import/adapters/rocprof/record_walk.h"
 #include "import/adapters/rocprof/recording.h"
-#include "import/json_cursor.h"
+#include "import/read/json_cursor.h"
 
 namespace nl::adapters::rocprof {
 

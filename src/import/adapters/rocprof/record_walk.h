@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "import/adapters/rocprof/field_tree.h"
-#include "import/json_cursor.h"
+#include "import/read/json_cursor.h"
 
 namespace nl::adapters::rocprof {
 

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "base/utf8.h"
-#include "import/copy_name.h"
-#include "import/step_label.h"
+#include "import/names/copy_name.h"
+#include "model/labels/step_label.h"
 
 namespace nl::adapters::rocprof {
 

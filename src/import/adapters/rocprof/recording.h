@@ -12,8 +12,8 @@
 
 #include "import/adapters/rocprof/agents.h"
 #include "import/adapters/rocprof/counters.h"
-#include "import/row_writer.h"
-#include "import/step_rows.h"
+#include "import/rows/row_writer.h"
+#include "import/rows/step_rows.h"
 
 namespace nl::adapters::rocprof {
 

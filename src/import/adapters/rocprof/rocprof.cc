@@ -9,7 +9,7 @@
 #include "import/adapters/rocprof/csv_table.h"
 #include "import/adapters/rocprof/json_recording.h"
 #include "import/adapters/rocprof/totals.h"
-#include "import/whole_file.h"
+#include "import/read/whole_file.h"
 
 namespace nl::adapters::rocprof {
 

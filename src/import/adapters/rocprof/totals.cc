@@ -10,9 +10,9 @@
 #include "base/utf8.h"
 #include "import/adapters/rocprof/counters.h"
 #include "import/adapters/rocprof/csv_table.h"
-#include "import/copy_name.h"
-#include "import/drawn_totals.h"
-#include "import/file_name.h"
+#include "import/names/copy_name.h"
+#include "import/read/file_name.h"
+#include "import/rows/synthesized_spans.h"
 
 namespace nl::adapters::rocprof {
 
@@ -48,7 +48,7 @@ Status ReadTotals(ImportFile& file, std::vector<NamedTotal>& to) {
   }
 }
 
-Status Put(DrawnTotals& out, Summed summed, const NamedTotal& row) {
+Status Put(SynthesizedSpans& out, Summed summed, const NamedTotal& row) {
   switch (summed) {
     case Summed::kKernels: return out.Kernels(row);
     case Summed::kCopies: return out.Copies(row, ParseCopyName(row.name).kind);
@@ -96,7 +96,7 @@ Status ImportTotals(std::vector<ImportFile>& files) {
   }
   if (executions == 0) return Refused(files.front().path);
   ImportFile& first = files.front();
-  DrawnTotals out(first, "rocprofv3 --stats", static_cast<int64_t>(std::min(executions, 9e17)));
+  SynthesizedSpans out(first, "rocprofv3 --stats", static_cast<int64_t>(std::min(executions, 9e17)));
   for (const Table& table : tables) {
     for (const NamedTotal& row : table.rows) NL_TRY(Put(out, table.summed, row));
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The tables of sums that rocprofv3 --stats writes, where they are all there is of a recording:
-// a run without a timeline (import/drawn_totals.h). What a table sums up is told by its file's name.
-// Thread rule: pure functions.
+// a run without a timeline (import/rows/synthesized_spans.h). What a table sums up is told by its file's
+// name. Thread rule: pure functions.
 
 #include <string_view>
 #include <vector>

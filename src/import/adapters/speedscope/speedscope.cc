@@ -14,9 +14,9 @@
 
 #include "import/adapters/speedscope/counters.h"
 #include "import/adapters/speedscope/stacks.h"
-#include "import/json_cursor.h"
-#include "import/row_writer.h"
-#include "import/whole_file.h"
+#include "import/read/json_cursor.h"
+#include "import/read/whole_file.h"
+#include "import/rows/row_writer.h"
 
 namespace nl::adapters::speedscope {
 

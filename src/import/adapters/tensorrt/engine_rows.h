@@ -6,7 +6,7 @@
 // Thread rule: one thread. Ownership: writes through the first file's sink.
 
 #include "import/adapters/tensorrt/export_files.h"
-#include "import/row_writer.h"
+#include "import/rows/row_writer.h"
 
 namespace nl::adapters::tensorrt {
 

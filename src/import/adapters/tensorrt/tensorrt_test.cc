@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/adapters/tensorrt/export_files.h"
-#include "import/import_fixture.h"
+#include "testing/import_fixture.h"
 
 namespace nl {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "import/adapters/xplane/counters.h"
 #include "import/adapters/xplane/decoder.h"
-#include "import/step_label.h"
+#include "model/labels/step_label.h"
 
 namespace nl::adapters::xplane {
 

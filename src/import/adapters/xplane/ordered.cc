@@ -7,7 +7,7 @@
 
 #include "base/utf8.h"
 #include "import/adapters/xplane/counters.h"
-#include "import/step_label.h"
+#include "model/labels/step_label.h"
 
 namespace nl::adapters::xplane {
 

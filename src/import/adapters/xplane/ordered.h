@@ -16,7 +16,7 @@
 
 #include "base/packed_column.h"
 #include "import/adapters/xplane/decoder.h"
-#include "import/run_facts.h"
+#include "import/rows/run_facts.h"
 
 namespace nl::adapters::xplane {
 

@@ -13,7 +13,7 @@
 
 #include "import/adapter.h"
 #include "import/adapters/xplane/stat_kind.h"
-#include "import/protobuf_wire.h"
+#include "import/read/protobuf_wire.h"
 
 namespace nl::adapters::xplane {
 

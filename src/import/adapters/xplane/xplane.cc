@@ -17,7 +17,7 @@
 #include "import/adapters/xplane/ordered.h"
 #include "import/adapters/xplane/plane_facts.h"
 #include "import/adapters/xplane/xspace_format.h"
-#include "import/whole_file.h"
+#include "import/read/whole_file.h"
 
 namespace nl::adapters::xplane {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/adapter.h"
 #include "import/adapters/xplane/details.h"
-#include "import/import_fixture.h"
-#include "import/protobuf_wire.h"
+#include "import/read/protobuf_wire.h"
+#include "testing/import_fixture.h"
 
 namespace nl::adapters::xplane {
 namespace {

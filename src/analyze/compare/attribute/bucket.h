@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Bucket: one contribution while attribution sums it up, and what it becomes.
+// Thread rule: one thread. Ownership: plain values; positions refer to the two sequences.
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analyze/compare/compare.h"
+#include "analyze/compare/sequence/call_sequence.h"
+#include "base/flat_map.h"
+
+namespace nl::compare {
+
+struct Bucket {
+  Cause cause = Cause::kNoise;
+  std::string detail, module;
+  bool structural = false, significant = false;
+  Costs a, b;
+  int64_t count_a = 0, count_b = 0;
+  std::map<std::string, double> stages;  // time at stake in each, ms
+  double p_value = NAN;
+  double hidden_ms = 0;  // of the difference, what the wall does not show
+  struct Part {
+    uint32_t a = kNone, b = kNone;  // calls that show it best
+    uint8_t change = 0;
+    uint64_t key = 0;  // of the change and the calls' tokens: equal for what is told as one
+    std::string stage;
+    double at_stake_ms = 0;
+    Costs costs_a, costs_b;
+    int64_t count_a = 0, count_b = 0;
+  };
+  std::vector<Part> pieces;  // by pair of types, while calls are added
+  FlatMap piece_at;
+  std::map<uint64_t, Part> parts;  // by key
+  // Positions in Alignment::calls: what only one of the runs does, or each does in its own way; what takes
+  // another time on the device; what the host takes another time for.
+  std::vector<uint32_t> made, timed, hosted;
+
+  // Pieces become parts and stages.
+  void Join(const CallSequence& sequence_a, const CallSequence& sequence_b);
+};
+
+Contribution MakeContribution(const CallSequence& a, const CallSequence& b, const Bucket& bucket);
+
+}  // namespace nl::compare

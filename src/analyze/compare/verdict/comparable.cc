@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/compare/verdict/comparable.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "analyze/facts/stages.h"
+
+namespace nl::compare {
+
+namespace {
+
+std::string DevicesText(const RunData& data) {
+  std::map<std::string, int> names;
+  for (const StringId id : data.device.name) ++names[std::string(data.Text(id))];
+  std::string out;
+  for (const auto& [name, count] : names) {
+    if (name.empty()) continue;
+    out += (out.empty() ? "" : ", ") + (count > 1 ? fmt::format("{} x {}", count, name) : name);
+  }
+  return out;
+}
+
+// A value of the run document by path ("environment.cuda"); "" when absent.
+std::string DocumentText(const Json& document, std::string_view pointer) {
+  const Json* at = &document;
+  while (!pointer.empty()) {
+    const size_t dot = pointer.find('.');
+    const std::string key(pointer.substr(0, dot));
+    pointer = dot == std::string_view::npos ? std::string_view() : pointer.substr(dot + 1);
+    if (!at->is_object() || !at->contains(key)) return "";
+    at = &(*at)[key];
+  }
+  if (at->is_string()) return at->get<std::string>();
+  return at->is_number() ? DumpJson(*at) : "";
+}
+
+std::string DriverText(const Json& document) {
+  const Json devices = document.value("/hardware/devices"_json_pointer, Json::array());
+  return devices.empty() ? "" : DocumentText(devices[0], "driver_version");
+}
+
+class Finder {
+ public:
+  Finder(Analysis& run_a, Analysis& run_b, const CallSequence& a, const CallSequence& b, const Alignment& al,
+         const Changes& changes)
+      : run_a_(run_a), run_b_(run_b), a_(a), b_(b), al_(al), changes_(changes) {}
+
+  Result<Comparable> Run() {
+    Environment();
+    NL_ASSIGN(const StagesFacts* sa, run_a_.Need<StagesFacts>());
+    NL_ASSIGN(const StagesFacts* sb, run_b_.Need<StagesFacts>());
+    Model(sa->model, sb->model);
+    for (const StagesFacts::Stage& stage : sa->stages) {
+      if (const StagesFacts::Stage* other = sb->Find(stage.name); other != nullptr) Input(stage, *other);
+    }
+    Steps();
+    Shapes();
+    if (!out_.work_text.empty()) out_.work.work = true;
+    return std::move(out_);
+  }
+
+ private:
+  void Differ(const std::string& what, const std::string& a, const std::string& b,
+              const std::string& consequence) {
+    if (a == b || a.empty() || b.empty()) return;
+    out_.differences.push_back({what, a, b, consequence});
+  }
+
+  void Environment() {
+    const RunData &a = run_a_.data(), &b = run_b_.data();
+    const std::string device_a = DevicesText(a), device_b = DevicesText(b);
+    Differ("device", device_a, device_b, "another device: no verdict about the program");
+    out_.no_verdict = !device_a.empty() && !device_b.empty() && device_a != device_b;
+    for (const char* path : {"software.backend", "software.version", "software.cuda_version", "source.tool",
+                             "source.tool_version", "hardware.host.cpu_model"}) {
+      Differ(path, DocumentText(a.document, path), DocumentText(b.document, path),
+             "may change kernels and host time");
+    }
+    Differ("driver", DriverText(a.document), DriverText(b.document), "may change kernels and host time");
+    if (a_.on_host != b_.on_host) {
+      out_.no_verdict = true;
+      Differ("device work", a_.on_host ? "none recorded" : "recorded",
+             b_.on_host ? "none recorded" : "recorded", "one side has host time only: no verdict");
+    }
+  }
+
+  void Model(const ModelShape& a, const ModelShape& b) {
+    const auto dim = [this](const char* name, const Dim& x, const Dim& y) {
+      if (!x.value || !y.value || *x.value == *y.value) return;
+      Work(fmt::format("{} {} -> {}", name, *x.value, *y.value));
+      Differ(name, std::to_string(*x.value), std::to_string(*y.value),
+             "another model: the work is different");
+      out_.work.layers = out_.work.layers || std::string_view(name) == "layers";
+    };
+    dim("layers", a.layers, b.layers);
+    dim("d_model", a.d_model, b.d_model);
+    dim("d_ff", a.d_ff, b.d_ff);
+    dim("heads", a.heads, b.heads);
+    dim("kv_heads", a.kv_heads, b.kv_heads);
+    dim("vocab", a.vocab, b.vocab);
+    Differ("dtype", a.dtype, b.dtype, "other element types: see dtype_changed, precision_upcast");
+  }
+
+  void Input(const StagesFacts::Stage& a, const StagesFacts::Stage& b) {
+    if (!a.tokens || !b.tokens || a.instances.empty() || b.instances.empty()) return;
+    if (a.name != "prefill" && a.name != "decode_step") return;
+    const double per_a = *a.tokens / static_cast<double>(a.instances.size()),
+                 per_b = *b.tokens / static_cast<double>(b.instances.size());
+    // Tokens are read off few calls: they count when most of the stage's calls have other shapes.
+    if (per_a <= 0 || std::abs(per_a - per_b) < 0.005 * per_a || ReshapedShare(a.name) < 0.5) return;
+    Differ("tokens per " + a.name, fmt::format("{:.0f}", per_a), fmt::format("{:.0f}", per_b),
+           "the work changed: the wall is also given per token");
+    Work(fmt::format("{} tokens {:.0f} -> {:.0f}", a.name, per_a, per_b));
+    tokens_a_ += *a.tokens;
+    tokens_b_ += *b.tokens;
+    out_.normalised_by = "token";
+    out_.units_a = tokens_a_;
+    out_.units_b = tokens_b_;
+  }
+
+  double ReshapedShare(const std::string& stage) const {
+    int64_t pairs = 0, reshaped = 0;
+    std::vector<bool> asked(a_.types.size());
+    for (size_t type = 0; type < asked.size(); ++type) {
+      const CallType& t = a_.types[type];
+      asked[type] = t.stage != kNone && !IsNull(t.dims) && a_.stages[t.stage] == stage;
+    }
+    for (uint32_t i = 0; i < al_.calls.size(); ++i) {
+      const Match& m = al_.calls[i];
+      if (m.a == kNone || m.b == kNone || !asked[a_.calls[m.a].type]) continue;
+      ++pairs;
+      reshaped += (changes_.change[i] & kShapeChanged) != 0;
+    }
+    return pairs == 0 ? 1 : static_cast<double>(reshaped) / static_cast<double>(pairs);
+  }
+
+  // Instances of a label that both runs have, more in one than in the other.
+  void Steps() {
+    std::map<std::string, std::pair<int64_t, int64_t>> counts;
+    std::map<std::string, bool> both;
+    for (const Match& m : al_.segments) {
+      const std::string& name = m.a != kNone ? a_.segments[m.a].name : b_.segments[m.b].name;
+      if (name.empty()) continue;
+      counts[name].first += m.a != kNone;
+      counts[name].second += m.b != kNone;
+      both[name] = both[name] || (m.a != kNone && m.b != kNone);
+    }
+    for (const auto& [name, n] : counts) {
+      if (!both[name] || n.first == n.second) continue;
+      // A label that other labels cut into pieces has more pieces when they have.
+      if (n.first < 2 && n.second < 2) continue;
+      Differ("instances of " + name, std::to_string(n.first), std::to_string(n.second),
+             "the work changed: the wall is also given per step");
+      Work(fmt::format("{} {} -> {} times", name, n.first, n.second));
+      if (!out_.normalised_by.empty()) continue;
+      out_.normalised_by = "step";
+      out_.units_a = static_cast<double>(n.first);
+      out_.units_b = static_cast<double>(n.second);
+    }
+  }
+
+  // Half of the calls of a label with other shapes: the input is another one.
+  void Shapes() {
+    if (!out_.work_text.empty()) return;
+    struct Sum {
+      int64_t pairs = 0, changed = 0;
+      uint32_t first = kNone;
+    };
+    std::map<uint64_t, Sum> labels;
+    uint32_t segment = kNone;
+    Sum* sum = nullptr;
+    for (uint32_t i = 0; i < al_.calls.size(); ++i) {
+      const Match& m = al_.calls[i];
+      if (m.a == kNone || m.b == kNone || a_.Type(m.a).kind != CallKind::kKernel) continue;
+      if (sum == nullptr || a_.calls[m.a].segment != segment) {
+        segment = a_.calls[m.a].segment;
+        sum = &labels[a_.segments[segment].label];
+      }
+      ++sum->pairs;
+      if ((changes_.change[i] & kShapeChanged) == 0 || IsNull(a_.Type(m.a).dims)) continue;
+      ++sum->changed;
+      if (sum->first == kNone) sum->first = i;
+    }
+    for (const auto& [label, found] : labels) {
+      if (found.pairs < 10 || 2 * found.changed < found.pairs) continue;
+      const Match& m = al_.calls[found.first];
+      const std::string a(a_.Text(a_.Type(m.a).dims).substr(0, 60)),
+          b(b_.Text(b_.Type(m.b).dims).substr(0, 60)), stage = StageOf(b_, b_.Type(m.b));
+      Work(fmt::format("inputs of {} {} -> {}", OpOf(b_, b_.Type(m.b)), a, b));
+      Differ("shapes of " + (stage.empty() ? "the run" : stage), a, b,
+             "the work changed: most calls have other shapes");
+      return;
+    }
+  }
+
+  void Work(const std::string& text) { out_.work_text += (out_.work_text.empty() ? "" : "; ") + text; }
+
+  Analysis &run_a_, &run_b_;
+  const CallSequence &a_, &b_;
+  const Alignment& al_;
+  const Changes& changes_;
+  Comparable out_;
+  double tokens_a_ = 0, tokens_b_ = 0;
+};
+
+}  // namespace
+
+Result<Comparable> FindComparable(Analysis& run_a, Analysis& run_b, const CallSequence& a,
+                                  const CallSequence& b, const Alignment& al, const Changes& changes) {
+  return Finder(run_a, run_b, a, b, al, changes).Run();
+}
+
+}  // namespace nl::compare

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The formulas behind flops.h: one call of an op as its inputs, and what each kind of op
+// computes and moves. flops.cc says which op takes which formula.
+// Thread rule: pure functions. Ownership: a Call points into the texts it was read from.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyze/cost_model/flops.h"
+
+namespace nl::flops {
+
+using Shape = std::vector<int64_t>;
+
+struct Input {
+  std::vector<Shape> tensors;  // one, several of a list, or none
+  std::string_view type, scalar;
+  bool is_tensor = false;  // a single tensor, perhaps of no dimension
+};
+
+struct Call {
+  std::vector<Input> inputs;
+
+  const Shape* Tensor(size_t i) const {
+    return i < inputs.size() && inputs[i].is_tensor ? &inputs[i].tensors[0] : nullptr;
+  }
+  std::string_view Scalar(size_t i) const {
+    return i < inputs.size() ? inputs[i].scalar : std::string_view();
+  }
+  std::optional<double> Size(size_t i) const;   // bytes of one element
+  std::optional<double> Bytes(size_t i) const;  // of a whole tensor
+};
+
+Call ReadCall(std::string_view dims, std::string_view types, std::string_view concrete);
+OpCost Unknown(std::string reason);
+double Numel(const Shape& shape);
+// Bytes of an element by its number in c10::ScalarType, as concrete inputs give an output dtype.
+std::optional<double> ScalarTypeBytes(std::string_view number);
+
+// Products; `a` is the place of the left operand.
+OpCost Mm(const Call& call, size_t a);
+OpCost Bmm(const Call& call, size_t a);
+OpCost Mv(const Call& call, size_t a);
+OpCost Dot(const Call& call);
+OpCost Linear(const Call& call);
+OpCost Matmul(const Call& call);
+OpCost ScaledMm(const Call& call);
+
+constexpr size_t kNoPlace = SIZE_MAX;
+struct ConvPlaces {  // of the arguments; kNoPlace: the op has none
+  size_t stride, padding, dilation, transposed, output_padding, groups;
+};
+OpCost Convolution(const Call& call, const ConvPlaces& at);
+OpCost ConvolutionBackward(const Call& call);
+
+struct Attention {
+  size_t query;     // place of q; k and v follow
+  size_t causal;    // place of is_causal
+  bool heads_last;  // [B, N, H, d] instead of [B, H, N, d]
+  bool backward;
+};
+OpCost AttentionCost(const Call& call, const Attention& at);
+
+struct Traffic {
+  double per_element = 1;                         // FLOPs
+  std::optional<double> out_size = std::nullopt;  // bytes of an output element; empty: as the widest input
+  bool in_place = false;                          // writes its first input
+  bool reads_first = true;
+  bool by_input = false;  // FLOPs per element read, not written
+  double outputs = 1;
+};
+OpCost Pointwise(const Call& call, const Traffic& traffic);
+// Normalisation and softmax: the input read, as much written, parameters read.
+OpCost Norm(const Call& call, size_t input);
+OpCost Reduction(const Call& call);
+// Elements, or whole rows, of a table picked by an index: read and written.
+OpCost Pick(const Call& call, size_t table, size_t index, bool whole_rows);
+OpCost IndexSelect(const Call& call);
+
+}  // namespace nl::flops

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/cost_model/peaks.h"
+
+#include <gtest/gtest.h>
+
+#include "base/file_ops.h"
+#include "testing/run_builder.h"
+
+namespace nl {
+namespace {
+
+std::optional<Peaks> Find(std::string_view name, const AnalysisOptions& options = {}) {
+  const auto found = FindPeaks(name, options);
+  EXPECT_TRUE(found.ok()) << found.error().ToString();
+  return found.ok() ? *found : std::nullopt;
+}
+
+TEST(Peaks, TheShippedTableIsWholeAndEveryRowHasASource) {
+  ASSERT_GE(AllPeaks().size(), 8u);
+  for (const Peaks& p : AllPeaks()) {
+    EXPECT_FALSE(p.source.empty()) << p.device;
+    EXPECT_TRUE(p.dram_gbps && p.fp16_tflops && p.fp32_tflops && p.fp64_tflops && p.sm_count) << p.device;
+  }
+}
+
+TEST(Peaks, DevicesAreFoundUnderTheNamesDriversUse) {
+  struct Row {
+    const char *name, *device;
+    double bf16, dram;
+  };
+  for (const Row& r :
+       {Row{"NVIDIA H200", "H200 SXM", 989, 4800}, Row{"NVIDIA H100 80GB HBM3", "H100 SXM", 989, 3350},
+        Row{"NVIDIA H100 PCIe", "H100 PCIe", 756, 2000},
+        Row{"NVIDIA A100-SXM4-80GB", "A100 SXM 80GB", 312, 2039}, Row{"NVIDIA L40S", "L40S", 362, 864},
+        Row{"NVIDIA B200", "B200", 2250, 8000}, Row{"NVIDIA GeForce RTX 4090", "RTX 4090", 165, 1008},
+        Row{"AMD Instinct MI300X", "MI300X", 1307, 5300}}) {
+    const auto p = Find(r.name);
+    ASSERT_TRUE(p) << r.name;
+    EXPECT_EQ(p->device, r.device);
+    EXPECT_EQ(p->bf16_tflops, r.bf16);
+    EXPECT_EQ(p->dram_gbps, r.dram);
+  }
+}
+
+TEST(Peaks, AnUnknownDeviceHasNone) {
+  for (const char* name :
+       {"", "NVIDIA", "NVIDIA H", "NVIDIA H100 NVL", "NVIDIA GeForce RTX 4090 Laptop GPU", "H2000"})
+    EXPECT_FALSE(Find(name)) << name;
+}
+
+TEST(Peaks, DtypesGoBySeveralSpellings) {
+  const auto p = Find("NVIDIA H200");
+  EXPECT_EQ(p->TflopsFor("c10::BFloat16"), 989);
+  EXPECT_EQ(p->TflopsFor("float"), 67);
+  EXPECT_EQ(p->TflopsFor("tf32"), 495);
+  EXPECT_EQ(p->TflopsFor("torch.float8_e4m3fn"), 1979);
+  EXPECT_EQ(p->TflopsFor("double"), 34);
+  EXPECT_EQ(p->TflopsFor("mixed"), std::nullopt);
+  EXPECT_EQ(p->TflopsFor("int64"), std::nullopt);
+  EXPECT_EQ(DtypeBytes("c10::Half"), 2);
+  EXPECT_EQ(DtypeBytes("unknown"), std::nullopt);
+}
+
+TEST(Peaks, TheCommandLineWinsAndSaysSo) {
+  AnalysisOptions options;
+  options.peaks = {{"peak_dram_gbps", 4000}, {"peak_tflops", 800}, {"fp32_tflops", 60}};
+  const auto known = Find("NVIDIA H200", options);
+  EXPECT_EQ(known->dram_gbps, 4000);
+  EXPECT_EQ(known->bf16_tflops, 800);
+  EXPECT_EQ(known->fp32_tflops, 60);
+  EXPECT_EQ(known->sm_count, 132);
+  EXPECT_EQ(known->source.rfind("--peaks; else NVIDIA H200 datasheet", 0), 0u) << known->source;
+  const auto unknown = Find("Thing 1", options);
+  ASSERT_TRUE(unknown);
+  EXPECT_EQ(unknown->source, "--peaks");
+  EXPECT_EQ(unknown->sm_count, std::nullopt);
+  options.peaks = {{"peak_gflops", 1}};
+  EXPECT_FALSE(FindPeaks("NVIDIA H200", options).ok());
+}
+
+TEST(Peaks, AUsersFileComesBeforeTheTableAndIsReadStrictly) {
+  auto dir = TempDir::Make("peaks");
+  ASSERT_TRUE(dir.ok());
+  AnalysisOptions options;
+  options.peaks_file = dir->path() + "/p.yaml";
+  ASSERT_TRUE(
+      WriteFileAtomically(options.peaks_file,
+                          "devices:\n- {device: NVIDIA H200, source: measured here, dram_gbps: 4200}\n")
+          .ok());
+  const auto p = Find("NVIDIA H200", options);
+  EXPECT_EQ(p->dram_gbps, 4200);
+  EXPECT_EQ(p->bf16_tflops, std::nullopt) << "a device is taken whole, not mixed";
+  EXPECT_EQ(p->source, "measured here");
+  const auto refused = [](const char* text) { return ParsePeaksTable(text, "f.yaml"); };
+  EXPECT_EQ(refused("devices:\n- {device: X, source: s, dram_gbps: -1}").error().message,
+            "f.yaml:2: 'dram_gbps' must be a number above 0");
+  EXPECT_EQ(refused("devices:\n- {device: X, source: s, tops: 1}").error().message,
+            "f.yaml:2: 'tops' is not a peak");
+  EXPECT_FALSE(refused("devices:\n- {device: X, dram_gbps: 1}").ok()) << "without a source";
+  EXPECT_FALSE(refused("[1, 2").ok());
+  EXPECT_FALSE(refused("").ok());
+}
+
+TEST(Peaks, AMeasuredCeilingInTheRunDocumentIsPreferred) {
+  testing_analyze::RunBuilder run;
+  run.Device(0, "NVIDIA H200");
+  run.document() = {
+      {"hardware",
+       {{"devices", Json::array({{{"index", 0},
+                                  {"peaks", {{"source", "micro-benchmark"}, {"peak_dram_gbps", 4300}}}}})}}}};
+  Analysis analysis = run.Finish();
+  const auto p = PeaksOfDevice(analysis.data(), 0, {});
+  ASSERT_TRUE(p.ok() && *p);
+  EXPECT_EQ((*p)->dram_gbps, 4300);
+  EXPECT_EQ((*p)->bf16_tflops, 989);
+  EXPECT_EQ((*p)->source.rfind("run document: micro-benchmark; else ", 0), 0u);
+  EXPECT_EQ(DeviceNameOf(analysis.data(), 3), "NVIDIA H200") << "all listed devices are that";
+}
+
+TEST(Peaks, ADeviceThatIsNotListedHasANameOnlyWhenAllListedAreAlike) {
+  testing_analyze::RunBuilder run;
+  run.Device(0, "NVIDIA H200");
+  run.Device(1, "NVIDIA L40S");
+  Analysis analysis = run.Finish();
+  EXPECT_EQ(DeviceNameOf(analysis.data(), 1), "NVIDIA L40S");
+  EXPECT_EQ(DeviceNameOf(analysis.data(), 2), "");
+  EXPECT_FALSE(*PeaksOfDevice(analysis.data(), 2, {}));
+}
+
+}  // namespace
+}  // namespace nl

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/features/features.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "analyze/features/parts.h"
+
+namespace nl {
+
+namespace features {
+
+namespace {
+
+constexpr size_t kMostKernels = 400;
+
+// What a GEMM's or convolution's name says of tensor instructions; nullopt when it says nothing.
+std::optional<bool> TensorCore(std::string_view raw) {
+  if (HasAny(raw, {"simt", "sgemm", "gemmSN", "f32f32_f32f32_f32", "scudnn", "dgemm", "fp32_ffma"}))
+    return false;
+  if (HasAny(raw, {"tensorop", "16816", "1688", "884", "wgmma", "gmma", "nvjet", "tf32", "mfma", "bf16bf16",
+                   "f16f16", "hmma", "MFMA", "_MI", "i8816"})) {
+    return true;
+  }
+  return std::nullopt;
+}
+std::optional<bool> NameSaysFp32(std::string_view raw) {
+  if (HasAny(raw, {"sgemm", "f32f32_f32f32_f32", "gemmSN_TN_kernel<float", "gemmSN_NN_kernel<float"}))
+    return true;
+  return HasAny(raw, {"bf16", "f16", "half", "BFloat16", "Half"}) ? std::optional(false) : std::nullopt;
+}
+
+struct KernelTotal {
+  int64_t calls = 0, ns = 0, longest_ns = -1;
+  uint32_t longest = kNone;  // in the device work
+  double occupancy_weighted = 0, occupancy_ns = 0;
+};
+
+void AddKernelCounters(const CounterSum* sum, std::map<std::string, double, std::less<>>& numbers) {
+  static constexpr std::pair<const char*, Counter> kFeatures[] = {
+      {"kernel.sm_pct", Counter::kSmThroughput},
+      {"kernel.dram_pct", Counter::kDramThroughput},
+      {"kernel.local_sectors", Counter::kLocalSectors},
+      {"kernel.bank_conflicts", Counter::kBankConflicts},
+      {"kernel.coalescing", Counter::kCoalescing},
+      {"kernel.stall_memory", Counter::kStallMemory},
+      {"kernel.stall_sync", Counter::kStallSync},
+      {"kernel.stall_dependency", Counter::kStallDependency},
+      {"kernel.stall_contention", Counter::kStallContention}};
+  for (const auto& [name, counter] : kFeatures) {
+    const auto mean = sum == nullptr ? std::nullopt : sum->Mean(counter);
+    if (mean) numbers[name] = *mean;
+  }
+}
+
+FeatureSubject KernelSubject(const Program& p, const KernelTotal& total) {
+  const DeviceWork& w = p.timeline.work;
+  const KernelName& name = p.timeline.KernelNameOf(w.name[total.longest]);
+  const std::string_view raw = p.data.Text(w.name[total.longest]);
+  const uint32_t op = w.op[total.longest], row = w.row[total.longest];
+  FeatureSubject out;
+  out.texts["kernel.name"] = name.short_name;
+  out.texts["kernel.raw_name"] = std::string(raw.substr(0, 2000));
+  out.texts["kernel.family"] = std::string(KernelFamilyName(name.family));
+  const std::string_view op_name = op == kNone ? "" : p.data.Text(p.timeline.host.name[op]);
+  uint32_t module = op == kNone ? kNone : p.module_of[op];
+  if (op != kNone && module == kNone) {
+    const auto leaf = std::lower_bound(p.leaves.begin(), p.leaves.end(), op,
+                                       [](const LeafOp& l, uint32_t node) { return l.node < node; });
+    if (leaf != p.leaves.end() && leaf->node == op) module = leaf->block;
+  }
+  const uint32_t stage = op == kNone ? kNone : p.stage_of[op];
+  out.texts["kernel.op"] = std::string(op_name);
+  out.texts["kernel.module"] = p.modules.Text(module);
+  out.texts["kernel.stage"] = p.stages.Text(stage);
+  out.texts["kernel.place"] = p.Place(op_name.empty() ? "no operator recorded" : op_name, module, stage);
+  auto& n = out.numbers;
+  n["kernel.calls"] = static_cast<double>(total.calls);
+  n["kernel.total_ms"] = Ms(total.ns);
+  n["kernel.mean_us"] = static_cast<double>(total.ns) / 1e3 / static_cast<double>(total.calls);
+  if (p.device_ns > 0) n["kernel.share"] = Ratio(total.ns, p.device_ns);
+  if (total.occupancy_ns > 0)
+    n["kernel.occupancy_estimate"] = total.occupancy_weighted / total.occupancy_ns / 100;
+  using F = KernelFamily;
+  n["kernel.is_gemm"] = name.family == F::kGemm;
+  n["kernel.is_conv"] = name.family == F::kConv;
+  n["kernel.is_attention"] = name.family == F::kAttention;
+  n["kernel.is_elementwise"] =
+      name.family == F::kElementwise || name.family == F::kCopy || name.family == F::kIndex;
+  n["kernel.is_reduction"] =
+      name.family == F::kReduction || name.family == F::kNorm || name.family == F::kSoftmax;
+  n["kernel.is_communication"] = name.family == F::kCommunication;
+  if (name.family == F::kGemm || name.family == F::kConv) {
+    if (const auto tensor = TensorCore(raw)) n["kernel.tensor_core"] = *tensor;
+    if (const auto fp32 = NameSaysFp32(raw)) n["kernel.is_fp32"] = *fp32;
+  } else {
+    n["kernel.tensor_core"] = 1;  // the question is not asked of other families
+  }
+  const CounterSum* counters = p.counters.OfName(w.name[total.longest]);
+  n["kernel.has_counters"] = counters != nullptr;
+  AddKernelCounters(counters, n);
+  const KernelColumns& k = p.data.kernel;
+  if (row < k.registers_per_thread.size() && !IsNull(k.registers_per_thread[row]))
+    n["kernel.registers"] = k.registers_per_thread[row];
+  if (row < k.grid_x.size() && !IsNull(k.grid_x[row]) && !p.data.device.sm_count.empty() &&
+      !IsNull(p.data.device.sm_count[0]) && p.data.device.sm_count[0] > 0) {
+    n["kernel.blocks_per_sm"] =
+        static_cast<double>(k.grid_x[row]) * k.grid_y[row] * k.grid_z[row] / p.data.device.sm_count[0];
+  }
+  out.rows.push_back({"kernel", row, "longest call", Ms(total.longest_ns), "ms"});
+  return out;
+}
+
+void AddDocumentFacts(const Program& p, Features& out) {
+  auto& n = out.run.numbers;
+  const Json& document = p.data.document;
+  if (document.contains("model") && document["model"].is_object()) {
+    const Json& model = document["model"];
+    if (model.contains("name") && model["name"].is_string())
+      out.run.texts["run.model"] = model["name"].get<std::string>();
+  }
+  out.run.texts["run.device"] =
+      p.data.device.name.empty() ? "" : std::string(p.data.Text(p.data.device.name[0]));
+  double lost = 0, suspect = 0;
+  for (size_t i = 0; i < p.data.import_log.reason.size(); ++i) {
+    if (p.data.Text(p.data.import_log.severity[i]) != "data_loss") continue;
+    lost += static_cast<double>(p.data.import_log.count[i]);
+    if (out.run.rows.size() < 3)
+      out.run.rows.push_back({"import_log", static_cast<int64_t>(i),
+                              std::string(p.data.Text(p.data.import_log.reason[i])),
+                              static_cast<double>(p.data.import_log.count[i]), "count"});
+  }
+  int64_t overhead_ns = 0;
+  bool told = false;
+  const RangeColumns& r = p.data.range;
+  std::vector<Interval> spans;
+  for (size_t i = 0; i < r.start_ns.size(); ++i) {
+    if (p.data.Text(r.category[i]) != "overhead") continue;
+    told = true;
+    if (!IsNull(r.start_ns[i]) && !IsNull(r.dur_ns[i]))
+      spans.push_back({r.start_ns[i], r.start_ns[i] + r.dur_ns[i]});
+  }
+  overhead_ns = UnionNs(std::move(spans));
+  double share = p.timeline.wall_ns() > 0 ? Ratio(overhead_ns, p.timeline.wall_ns()) : 0;
+  if (document.contains("capture") && document["capture"].is_object()) {
+    const Json& capture = document["capture"];
+    const auto number = [&](const char* key) {
+      return capture.contains(key) && capture[key].is_number() ? std::optional(capture[key].get<double>())
+                                                               : std::nullopt;
+    };
+    if (const auto pct = number("overhead_pct")) {
+      told = true;
+      share = std::max(share, *pct / 100);
+    }
+    // The document's figure holds what the import log counts, and what a recorder lost besides.
+    lost = std::max(lost, number("lost_records").value_or(0));
+    suspect += number("suspect_records").value_or(0);
+  }
+  n["run.lost_records"] = lost;
+  n["run.suspect_records"] = suspect;
+  if (!told) return;
+  n["run.profiler_overhead_share"] = share;
+  n["run.profiler_overhead_ms"] = share * Ms(p.timeline.wall_ns());
+}
+
+void AddLaunchOp(const Program& p, Features& out) {
+  std::unordered_map<uint32_t, int64_t> launches;
+  for (const LeafOp& leaf : p.leaves)
+    launches[static_cast<uint32_t>(p.timeline.host.name[leaf.node])] += leaf.kernels;
+  std::pair<int64_t, uint32_t> most{0, 0};
+  for (const auto& [name, count] : launches) most = std::max(most, {count, name});
+  if (most.first > 0)
+    out.run.texts["run.launch_op"] = std::string(p.data.Text(static_cast<StringId>(most.second)));
+}
+
+std::vector<std::string> Available(const Program& p, const Features& f) {
+  std::vector<std::string> out;
+  const auto add = [&](bool there, const char* kind) {
+    if (there) out.push_back(kind);
+  };
+  add(p.timeline.work.size() > 0, "device_work");
+  add(!p.leaves.empty(), "ops");
+  add(f.run.Number("run.launch_share").has_value(), "launches");
+  add(p.has_shapes, "shapes");
+  add(p.has_types, "dtypes");
+  add(!p.steps.empty(), "steps");
+  add(f.run.Number("run.profiler_overhead_share").has_value(), "profiler_cost");
+  add(!p.counters.empty(), "kernel_counters");
+  add(p.counters.Any({Counter::kLocalSectors, Counter::kBankConflicts, Counter::kCoalescing,
+                      Counter::kStallMemory, Counter::kStallSync, Counter::kStallDependency,
+                      Counter::kStallContention}),
+      "ncu_metrics");
+  return out;
+}
+
+}  // namespace
+
+void AddKernels(const Program& p, Features& out) {
+  const DeviceWork& w = p.timeline.work;
+  std::unordered_map<uint32_t, KernelTotal> totals;
+  const std::vector<double>& occupancy = p.data.kernel.estimated_occupancy_pct;
+  for (uint32_t i = 0; i < w.size(); ++i) {
+    if (w.kind[i] != WorkKind::kKernel) continue;
+    KernelTotal& t = totals[static_cast<uint32_t>(w.name[i])];
+    const int64_t ns = w.end_ns[i] - w.start_ns[i];
+    ++t.calls;
+    t.ns += ns;
+    if (ns > t.longest_ns) {
+      t.longest_ns = ns;
+      t.longest = i;
+    }
+    if (w.row[i] < occupancy.size() && !IsNull(occupancy[w.row[i]])) {
+      t.occupancy_weighted += occupancy[w.row[i]] * static_cast<double>(ns);
+      t.occupancy_ns += static_cast<double>(ns);
+    }
+  }
+  std::vector<const KernelTotal*> order;
+  for (const auto& [name, total] : totals) order.push_back(&total);
+  std::sort(order.begin(), order.end(), [](const KernelTotal* a, const KernelTotal* b) {
+    return std::tie(b->ns, a->longest) < std::tie(a->ns, b->longest);
+  });
+  if (order.size() > kMostKernels) order.resize(kMostKernels);
+  for (const KernelTotal* total : order) out.kernels.push_back(KernelSubject(p, *total));
+}
+
+void AddStages(const Program& p, Features& out) {
+  struct Total {
+    int64_t count = 0, host_ns = 0, device_ns = 0, kernels = 0;
+    uint32_t row = 0;
+  };
+  std::map<uint32_t, Total> totals;
+  const HostTree& h = p.timeline.host;
+  for (uint32_t i = 0; i < h.size(); ++i) {
+    if (h.kind[i] != HostKind::kRange || p.stage_of[i] == kNone) continue;
+    // The label itself, not a range inside of it.
+    if (p.data.Text(h.name[i]) != "LLM@" + p.stages.Text(p.stage_of[i])) continue;
+    Total& t = totals[p.stage_of[i]];
+    if (t.count++ == 0) t.row = h.row[i];
+    t.host_ns += h.end_ns[i] - h.start_ns[i];
+  }
+  const DeviceWork& w = p.timeline.work;
+  for (size_t i = 0; i < w.size(); ++i) {
+    const uint32_t from = w.launch[i] != kNone ? w.launch[i] : w.op[i];
+    if (from == kNone || p.stage_of[from] == kNone) continue;
+    Total& t = totals[p.stage_of[from]];
+    t.device_ns += w.end_ns[i] - w.start_ns[i];
+    t.kernels += w.kind[i] == WorkKind::kKernel;
+  }
+  for (const auto& [stage, t] : totals) {
+    FeatureSubject s;
+    s.texts["stage.name"] = p.stages.Text(stage);
+    s.numbers["stage.count"] = static_cast<double>(t.count);
+    s.numbers["stage.total_ms"] = Ms(t.host_ns);
+    if (p.timeline.wall_ns() > 0) s.numbers["stage.share"] = Ratio(t.host_ns, p.timeline.wall_ns());
+    s.numbers["stage.device_ms"] = Ms(t.device_ns);
+    s.numbers["stage.kernels"] = static_cast<double>(t.kernels);
+    if (t.host_ns > 0) s.numbers["stage.busy_share"] = Ratio(t.device_ns, t.host_ns);
+    s.rows.push_back({"range", t.row, "first span of the stage", static_cast<double>(t.count), "count"});
+    out.stages.push_back(std::move(s));
+  }
+}
+
+}  // namespace features
+
+bool Features::Has(std::string_view kind) const {
+  return std::find(available.begin(), available.end(), kind) != available.end();
+}
+
+Features ComputeFeatures(const RunData& data, const TimelineFacts& timeline, const IdleFacts& idle) {
+  features::Program program(data, timeline);
+  program.Build();
+  Features out;
+  features::AddDocumentFacts(program, out);
+  // Without a timeline there is no busy, idle or wall time to speak of.
+  if (!data.OrderOnly()) features::AddDevice(program, idle, out);
+  std::vector<const char*> zero = features::AddPatterns(program, out);
+  features::AddSites(program, out);
+  features::AddLaunchOp(program, out);
+  features::AddKernels(program, out);
+  features::AddStages(program, out);
+  // Looked for by caller and by module, and not found at the others.
+  if (!data.api_call.start_ns.empty()) {
+    for (const char* name : {"op.sync_calls", "op.alloc_calls", "op.pageable_copies", "op.pageable_share"})
+      zero.push_back(name);
+    if (!program.steps.empty()) zero.push_back("op.sync_steps_share");
+  }
+  for (FeatureSubject& subject : out.ops) {
+    for (const char* name : zero) subject.numbers.try_emplace(name, 0);
+  }
+  out.available = features::Available(program, out);
+  return out;
+}
+
+}  // namespace nl

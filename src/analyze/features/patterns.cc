@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0
+// Patterns in the order of operators: attention written out, fp32 islands in a 16-bit
+// model, chains of pointwise kernels, copies that only move data, steps that repeat.
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "analyze/features/parts.h"
+#include "base/flat_map.h"
+
+namespace nl::features {
+
+namespace {
+
+using F = KernelFamily;
+
+enum class Role : uint8_t { kNone, kGemm, kActivation, kSoftmax, kCopy, kPointwise };
+
+struct Item {  // a leaf, with what patterns ask of it
+  uint32_t leaf;
+  Role role;
+  GemmShape gemm;
+  ElementType type = ElementType::kUnknown;
+};
+
+// Costs of one pattern, grouped by module, with the call that shows it best.
+struct Group {
+  int64_t count = 0, ns = 0, extra_ns = 0, extra_count = 0, members = 0, shown_ns = -1;
+  uint32_t shown = kNone;
+  std::map<uint32_t, int64_t> stages;
+  void Show(uint32_t leaf, int64_t leaf_ns, uint32_t stage) {
+    stages[stage] += leaf_ns;
+    if (leaf_ns > shown_ns) {
+      shown_ns = leaf_ns;
+      shown = leaf;
+    }
+  }
+  uint32_t Stage() const {
+    uint32_t best = kNone;
+    int64_t most = -1;
+    for (const auto& [stage, ns] : stages) {
+      if (ns > most) {
+        best = stage;
+        most = ns;
+      }
+    }
+    return best;
+  }
+};
+
+class Patterns {
+ public:
+  Patterns(Program& p, Features& out) : p_(p), out_(out) {}
+
+  // Blocks are known by their products, activations and softmaxes: nothing else is looked at.
+  void Blocks() {
+    Collect(
+        [](Role role) { return role == Role::kGemm || role == Role::kActivation || role == Role::kSoftmax; });
+    if (p_.leaves.empty()) return;
+    InferMlp();
+    FindAttention();
+  }
+
+  std::vector<const char*> Run() {
+    Collect([](Role) { return true; });
+    if (p_.leaves.empty()) return {};
+    InferMlp();
+    if (p_.has_types) FindFp32();
+    FindAttention();
+    if (p_.has_shapes) FindChains();
+    FindLayoutCopies();
+    SumGemms();
+    return zeroed_;
+  }
+
+ private:
+  std::string_view Name(const Item& item) const { return p_.OpName(p_.leaves[item.leaf]); }
+  const OpInputs& Inputs(const Item& item) const {
+    return p_.InputsOf(p_.timeline.host.row[p_.leaves[item.leaf].node]);
+  }
+  int64_t Ns(const Item& item) const { return p_.leaves[item.leaf].device_ns; }
+  bool SameThread(const Item& a, const Item& b) const {
+    const HostTree& h = p_.timeline.host;
+    return h.thread[p_.leaves[a.leaf].node] == h.thread[p_.leaves[b.leaf].node];
+  }
+
+  // Roles depend on the operator's name and the kernel's family, products on name and inputs: worked out once
+  // for each.
+  template <class Wanted>
+  void Collect(const Wanted& wanted) {
+    FlatMap role_at, product_at;
+    std::vector<Role> roles;
+    std::vector<Item> products;
+    items_.reserve(p_.leaves.size() / 4);
+    for (uint32_t i = 0; i < p_.leaves.size(); ++i) {
+      const LeafOp& leaf = p_.leaves[i];
+      const auto name = static_cast<uint64_t>(p_.timeline.host.name[leaf.node]);
+      const uint32_t at = role_at.FindOrPut(MixedPair(name, static_cast<uint64_t>(leaf.family)), Next(roles));
+      if (at == roles.size()) roles.push_back(RoleOf(p_.OpName(leaf), leaf.family));
+      if (!wanted(roles[at])) continue;
+      Item item{i, roles[at], {}};
+      if (item.role == Role::kGemm) {
+        const uint32_t product = product_at.FindOrPut(MixedPair(name, InputsKey(item)), Next(products));
+        if (product == products.size()) products.push_back(Product(item));
+        item = products[product];
+        item.leaf = i;
+      }
+      items_.push_back(item);
+    }
+  }
+
+  template <class T>
+  static uint32_t Next(const std::vector<T>& list) {
+    return static_cast<uint32_t>(list.size());
+  }
+  uint64_t InputsKey(const Item& item) const {
+    return p_.InputsKeyOf(p_.timeline.host.row[p_.leaves[item.leaf].node]);
+  }
+  Item Product(Item item) const {
+    const OpInputs& inputs = Inputs(item);
+    item.gemm = GemmShapeOf(Name(item), inputs);
+    for (const ElementType type : inputs.types) {
+      if (type != ElementType::kUnknown) item.type = type;
+      if (type == ElementType::kFp32 || type == ElementType::kHalf) break;
+    }
+    return item;
+  }
+
+  static Role RoleOf(std::string_view name, F family) {
+    if (family == F::kGemm) return Role::kGemm;
+    if (family == F::kSoftmax || HasAny(name, {"softmax"})) return Role::kSoftmax;
+    if (HasAny(name, {"silu", "gelu", "::relu", "hardswish", "mish"}) && !HasAny(name, {"backward"}))
+      return Role::kActivation;
+    if (HasAny(name, {"::copy_"})) return Role::kCopy;
+    if (family == F::kElementwise) return Role::kPointwise;
+    return Role::kNone;
+  }
+
+  // A GEMM to the width of an activation and one back from it are an MLP. For traces without module names.
+  void InferMlp() {
+    std::vector<size_t> gemms;  // items so far, GEMMs alone
+    std::vector<size_t> widths;
+    for (size_t i = 0; i < items_.size(); ++i) {
+      if (items_[i].role == Role::kGemm) gemms.push_back(i);
+      if (items_[i].role == Role::kActivation) widths.push_back(i);
+    }
+    for (const size_t act : widths) {
+      const int64_t width = Inputs(items_[act]).LastDim(0);
+      if (width <= 1) continue;
+      const auto after = std::upper_bound(gemms.begin(), gemms.end(), act);
+      if (after == gemms.begin()) continue;
+      // Gate and up projection may both come before the activation; a fused one is twice as wide.
+      size_t first = SIZE_MAX;
+      for (auto it = after; it != gemms.begin() && after - it < 2;) {
+        const GemmShape& g = items_[*--it].gemm;
+        if ((g.n != width && g.n != 2 * width) || !SameThread(items_[*it], items_[act])) break;
+        first = *it;
+      }
+      if (first == SIZE_MAX) continue;
+      size_t last = first;
+      bool closed = false;
+      for (auto it = after; it != gemms.end() && it - after < 3 && !closed; ++it) {
+        const GemmShape& g = items_[*it].gemm;
+        if (!SameThread(items_[*it], items_[act])) break;
+        closed = g.k == width;
+        last = *it;
+        if (!closed && g.n != width) break;
+      }
+      if (!closed) continue;
+      const uint32_t block = p_.modules.Add("MLP (inferred)");
+      for (uint32_t leaf = items_[first].leaf; leaf <= items_[last].leaf; ++leaf)
+        p_.leaves[leaf].block = block;
+    }
+  }
+
+  void FindFp32() {
+    int64_t half_ns = 0, fp32_ns = 0;
+    std::map<uint32_t, Group> groups;
+    std::vector<size_t> casts;  // to fp32, since the last GEMM
+    for (size_t i = 0; i < items_.size(); ++i) {
+      const Item& item = items_[i];
+      if (item.role == Role::kCopy) {
+        const std::vector<ElementType>& types = Inputs(item).types;
+        if (types.size() > 1 && types[0] == ElementType::kFp32 && types[1] == ElementType::kHalf)
+          casts.push_back(i);
+      }
+      if (item.role != Role::kGemm) continue;
+      if (item.type == ElementType::kHalf) half_ns += Ns(item);
+      if (item.type == ElementType::kFp32) {
+        fp32_ns += Ns(item);
+        const LeafOp& leaf = p_.leaves[item.leaf];
+        Group& group = groups[p_.ModuleOf(leaf)];
+        ++group.count;
+        group.ns += Ns(item);
+        group.Show(item.leaf, Ns(item), p_.stage_of[leaf.node]);
+        TakeCasts(item, casts, group);
+      }
+      casts.clear();
+    }
+    out_.run.numbers["run.half_gemm_ms"] = Ms(half_ns);
+    out_.run.numbers["run.fp32_gemm_ms"] = Ms(fp32_ns);
+    for (const auto& [module, group] : groups) {
+      FeatureSubject subject = SubjectOf(module, group);
+      auto& n = subject.numbers;
+      n["op.fp32_gemm_ms"] = Ms(group.ns);
+      n["op.fp32_gemm_share"] = Ratio(group.ns, p_.device_ns);
+      n["op.upcast_calls"] = static_cast<double>(group.extra_count);
+      n["op.upcast_ms"] = Ms(group.extra_ns);
+      out_.ops.push_back(std::move(subject));
+    }
+    SetZero("op.fp32_gemm_share");
+  }
+
+  // The latest cast of each operand's size feeds the product.
+  void TakeCasts(const Item& gemm, const std::vector<size_t>& casts, Group& group) {
+    const OpInputs& inputs = Inputs(gemm);
+    std::vector<int64_t> wanted;
+    for (size_t input = 0; input < inputs.dims.size(); ++input) {
+      if (inputs.Elements(input) > 1) wanted.push_back(inputs.Elements(input));
+    }
+    for (auto it = casts.rbegin(); it != casts.rend(); ++it) {
+      const auto match = std::find(wanted.begin(), wanted.end(), Inputs(items_[*it]).Elements(0));
+      if (match == wanted.end()) continue;
+      wanted.erase(match);
+      ++group.extra_count;
+      group.extra_ns += Ns(items_[*it]);
+    }
+  }
+
+  // Batched GEMM, then a softmax over its columns, then a batched GEMM that takes them.
+  void FindAttention() {
+    constexpr uint32_t kReach = 12;  // leaves
+    const auto apart = [this](size_t from, size_t to) { return items_[to].leaf - items_[from].leaf; };
+    std::map<uint32_t, Group> groups;
+    size_t first = SIZE_MAX, soft = SIZE_MAX;
+    for (size_t i = 0; i < items_.size(); ++i) {
+      const Item& item = items_[i];
+      if (first != SIZE_MAX && (apart(first, i) > 2 * kReach || !SameThread(items_[first], item)))
+        first = soft = SIZE_MAX;
+      if (item.role == Role::kSoftmax && first != SIZE_MAX && apart(first, i) <= kReach) soft = i;
+      if (item.role != Role::kGemm) continue;
+      if (soft != SIZE_MAX && apart(soft, i) <= kReach && Feeds(items_[first], items_[soft], item)) {
+        AddAttention(first, i, groups);
+        first = soft = SIZE_MAX;
+        continue;
+      }
+      first = item.gemm.batch > 1 || item.gemm.n == 0 ? i : SIZE_MAX;
+      soft = SIZE_MAX;
+    }
+    for (const auto& [module, group] : groups) {
+      FeatureSubject subject = SubjectOf(module, group);
+      auto& n = subject.numbers;
+      n["op.attention_calls"] = static_cast<double>(group.count);
+      n["op.attention_ms"] = Ms(group.ns);
+      n["op.attention_share"] = Ratio(group.ns, p_.device_ns);
+      out_.ops.push_back(std::move(subject));
+    }
+    SetZero("op.attention_share");
+  }
+
+  // Without shapes any GEMM, softmax, GEMM within reach counts; classifier heads have one GEMM only.
+  bool Feeds(const Item& a, const Item& soft, const Item& b) const {
+    if (!p_.has_shapes) return true;
+    if (a.gemm.n == 0 || b.gemm.n == 0) return false;
+    return b.gemm.k == a.gemm.n && b.gemm.m == a.gemm.m && Inputs(soft).LastDim(0) == a.gemm.n;
+  }
+
+  void AddAttention(size_t first, size_t last, std::map<uint32_t, Group>& groups) {
+    const uint32_t block = p_.modules.Add("attention (inferred)");
+    int64_t ns = 0;
+    for (uint32_t at = items_[first].leaf; at <= items_[last].leaf; ++at) {
+      ns += p_.leaves[at].device_ns;
+      p_.leaves[at].block = block;
+    }
+    const LeafOp& leaf = p_.leaves[items_[first].leaf];
+    Group& group = groups[p_.ModuleOf(leaf)];
+    ++group.count;
+    group.ns += ns;
+    group.members += static_cast<int64_t>(items_[last].leaf - items_[first].leaf + 1);
+    group.Show(items_[first].leaf, ns, p_.stage_of[leaf.node]);
+  }
+
+  // Three or more pointwise kernels in a row on one size: each reads and writes what one could keep.
+  void FindChains() {
+    std::map<uint32_t, Group> groups;
+    size_t from = 0;
+    int64_t size = 0;
+    const auto close = [&](size_t to) {
+      if (to - from >= 3) AddChain(from, to, groups);
+    };
+    for (size_t i = 0; i < items_.size(); ++i) {
+      const Item& item = items_[i];
+      const bool pointwise =
+          item.role == Role::kPointwise || item.role == Role::kActivation || item.role == Role::kCopy;
+      int64_t elements = 0;
+      if (pointwise) {
+        const OpInputs& inputs = Inputs(item);
+        for (size_t input = 0; input < inputs.dims.size() && input < 3; ++input)
+          elements = std::max(elements, inputs.Elements(input));
+      }
+      const bool continues =
+          pointwise && elements == size && size > 1 && i > from && SameThread(items_[from], item);
+      if (continues) continue;
+      close(i);
+      from = pointwise ? i : i + 1;
+      size = elements;
+    }
+    close(items_.size());
+    for (const auto& [module, group] : groups) {
+      FeatureSubject subject = SubjectOf(module, group);
+      auto& n = subject.numbers;
+      n["op.chains"] = static_cast<double>(group.count);
+      n["op.chain_length"] = Ratio(group.members, group.count);
+      n["op.chain_ms"] = Ms(group.ns);
+      n["op.chain_saved_ms"] = Ms(group.extra_ns);
+      n["op.chain_share"] = Ratio(group.ns, p_.device_ns);
+      out_.ops.push_back(std::move(subject));
+    }
+    SetZero("op.chain_share");
+  }
+
+  void AddChain(size_t from, size_t to, std::map<uint32_t, Group>& groups) {
+    int64_t ns = 0, longest = 0;
+    for (size_t i = from; i < to; ++i) {
+      ns += Ns(items_[i]);
+      longest = std::max(longest, Ns(items_[i]));
+    }
+    const LeafOp& leaf = p_.leaves[items_[from].leaf];
+    Group& group = groups[p_.ModuleOf(leaf)];
+    ++group.count;
+    group.ns += ns;
+    group.extra_ns += ns - longest;
+    group.members += static_cast<int64_t>(to - from);
+    group.Show(items_[from].leaf, ns, p_.stage_of[leaf.node]);
+  }
+
+  void FindLayoutCopies() {
+    int64_t ns = 0;
+    for (const Item& item : items_) {
+      if (p_.leaves[item.leaf].family != F::kCopy) continue;
+      const std::vector<ElementType>& types = Inputs(item).types;
+      const bool cast = item.role == Role::kCopy && types.size() > 1 && types[0] != types[1];
+      const WorkKind kind = p_.timeline.work.kind[p_.leaves[item.leaf].work];
+      const bool host =
+          kind == WorkKind::kMemcpy &&
+          p_.data.Text(p_.data.memcpy.kind[p_.timeline.work.row[p_.leaves[item.leaf].work]]) != "DtoD";
+      if (!cast && !host && kind != WorkKind::kMemset) ns += Ns(item);
+    }
+    out_.run.numbers["run.layout_copy_ms"] = Ms(ns);
+    if (p_.device_ns > 0) out_.run.numbers["run.layout_copy_share"] = Ratio(ns, p_.device_ns);
+  }
+
+  // FLOP per byte of a product by its shape alone, for 16-bit types whose ridge is 150 or more everywhere.
+  void SumGemms() {
+    int64_t gemm = 0, low = 0, high = 0, shaped = 0;
+    for (const Item& item : items_) {
+      if (item.role != Role::kGemm) continue;
+      gemm += Ns(item);
+      const GemmShape& g = item.gemm;
+      if (g.n == 0 || item.type == ElementType::kUnknown) continue;
+      const double m = static_cast<double>(g.m), n = static_cast<double>(g.n), k = static_cast<double>(g.k);
+      const double bytes = (item.type == ElementType::kFp32 ? 4 : 2) * (m * k + k * n + m * n);
+      const double ai = 2 * m * n * k / bytes;
+      shaped += Ns(item);
+      if (ai < 100) low += Ns(item);
+      if (ai > 400) high += Ns(item);
+    }
+    if (p_.device_ns <= 0) return;
+    out_.run.numbers["run.gemm_share"] = Ratio(gemm, p_.device_ns);
+    if (shaped == 0) return;
+    out_.run.numbers["run.low_ai_share"] = Ratio(low, p_.device_ns);
+    out_.run.numbers["run.high_ai_share"] = Ratio(high, p_.device_ns);
+  }
+
+  FeatureSubject SubjectOf(uint32_t module, const Group& group) const {
+    const LeafOp& leaf = p_.leaves[group.shown];
+    const DeviceWork& w = p_.timeline.work;
+    const uint32_t row = p_.timeline.host.row[leaf.node];
+    const uint32_t stage = group.Stage();
+    FeatureSubject out;
+    out.texts["op.name"] = std::string(p_.OpName(leaf).substr(0, 200));
+    out.texts["op.module"] = p_.modules.Text(module);
+    out.texts["op.stage"] = p_.stages.Text(stage);
+    out.texts["op.place"] = p_.Place(p_.OpName(leaf), module, stage);
+    out.texts["op.caller"] = p_.PythonAround(leaf.node);
+    if (row < p_.data.op.input_dims.size())
+      out.texts["op.shapes"] = std::string(p_.data.Text(p_.data.op.input_dims[row]).substr(0, 120));
+    out.texts["op.kernel"] = w.kind[leaf.work] == WorkKind::kKernel
+                                 ? p_.timeline.KernelNameOf(w.name[leaf.work]).short_name
+                                 : std::string(p_.data.Text(w.name[leaf.work]));
+    out.numbers["op.calls"] = static_cast<double>(group.count);
+    out.rows.push_back({"op", row, "longest case", Ms(group.shown_ns), "ms"});
+    return out;
+  }
+  // The pattern was looked for everywhere; where it was not found, its share is 0.
+  void SetZero(const char* name) { zeroed_.push_back(name); }
+
+  Program& p_;
+  Features& out_;
+  std::vector<Item> items_;
+  std::vector<const char*> zeroed_;
+};
+
+}  // namespace
+
+std::vector<const char*> AddPatterns(Program& program, Features& out) { return Patterns(program, out).Run(); }
+
+void InferBlocks(Program& program) {
+  Features unused;
+  Patterns(program, unused).Blocks();
+}
+
+}  // namespace nl::features

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where each host span sits (module, stage, step), and the operators with device work.
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "analyze/program/program.h"
+
+namespace nl::program {
+
+namespace {
+
+constexpr std::string_view kModulePrefix = "nn.Module: ";
+// Layers that say nothing of where in the model they are; the module around them does.
+constexpr std::string_view kPlainLayers[] = {"Linear",         "Conv1d",
+                                             "Conv2d",         "Conv3d",
+                                             "ReLU",           "ReLU6",
+                                             "GELU",           "SiLU",
+                                             "SiLUActivation", "GELUActivation",
+                                             "Sigmoid",        "Tanh",
+                                             "Softmax",        "Dropout",
+                                             "Identity",       "Embedding",
+                                             "LayerNorm",      "RMSNorm",
+                                             "BatchNorm1d",    "BatchNorm2d",
+                                             "GroupNorm",      "MaxPool2d",
+                                             "AvgPool2d",      "AdaptiveAvgPool2d",
+                                             "Flatten",        "NewGELUActivation"};
+
+bool Contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+bool StartsWith(std::string_view text, std::string_view start) {
+  return text.substr(0, start.size()) == start;
+}
+
+// "LlamaMLP_3" is instance 3 of LlamaMLP.
+std::string ModuleClass(std::string_view name) {
+  size_t end = name.size();
+  while (end > 0 && name[end - 1] >= '0' && name[end - 1] <= '9') --end;
+  if (end > 1 && end < name.size() && name[end - 1] == '_') name = name.substr(0, end - 1);
+  return std::string(name.substr(0, 200));
+}
+
+ElementType TypeOf(std::string_view name) {
+  if (name.empty() || name == "Scalar" || name == "ScalarList") return ElementType::kUnknown;
+  if (name == "float") return ElementType::kFp32;
+  if (name == "c10::BFloat16" || name == "c10::Half") return ElementType::kHalf;
+  return ElementType::kOther;
+}
+
+OpInputs ParseInputs(std::string_view dims, std::string_view types) {
+  constexpr size_t kMostInputs = 8;
+  OpInputs out;
+  if (const Result<Json> json = ParseJson(dims.empty() ? "[]" : dims); json.ok() && json->is_array()) {
+    for (const Json& tensor : *json) {
+      std::vector<int64_t>& to = out.dims.emplace_back();
+      if (!tensor.is_array()) continue;
+      for (const Json& extent : tensor) {
+        if (extent.is_number_integer()) to.push_back(extent.get<int64_t>());
+      }
+      if (out.dims.size() == kMostInputs) break;
+    }
+  }
+  if (const Result<Json> json = ParseJson(types.empty() ? "[]" : types); json.ok() && json->is_array()) {
+    for (const Json& type : *json) {
+      out.types.push_back(type.is_string() ? TypeOf(type.get_ref<const std::string&>())
+                                           : ElementType::kUnknown);
+      if (out.types.size() == kMostInputs) break;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+int64_t OpInputs::Elements(size_t input) const {
+  if (input >= dims.size() || dims[input].empty()) return 0;
+  double product = 1;
+  for (const int64_t extent : dims[input]) product *= static_cast<double>(extent);
+  return product > 0 && product < 1e18 ? static_cast<int64_t>(product) : 0;
+}
+
+int64_t OpInputs::LastDim(size_t input) const {
+  return input < dims.size() && !dims[input].empty() ? dims[input].back() : 0;
+}
+
+GemmShape GemmShapeOf(std::string_view op, const OpInputs& in) {
+  const bool biased = Contains(op, "addmm") || Contains(op, "baddbmm");
+  const size_t a = biased ? 1 : 0;
+  if (in.dims.size() < a + 2) return {};
+  const auto& left = in.dims[a];
+  const auto& right = in.dims[a + 1];
+  if (left.size() < 2 || right.size() < 2) return {};
+  GemmShape out;
+  out.k = left.back();
+  const int64_t rows = left[left.size() - 2];
+  const bool transposed = Contains(op, "linear");  // the weight is [n, k]
+  out.n = transposed ? right[0] : right.back();
+  const int64_t k_right = transposed ? right.back() : right[right.size() - 2];
+  if (out.k != k_right || out.k <= 0 || out.n <= 0) return {};
+  out.m = rows;
+  out.batch = std::max<int64_t>(1, in.Elements(a) / std::max<int64_t>(1, rows * out.k));
+  return out;
+}
+
+uint32_t NameTable::Add(const std::string& name) {
+  const auto [it, added] = index_.try_emplace(name, static_cast<uint32_t>(names_.size()));
+  if (added) names_.push_back(name);
+  return it->second;
+}
+const std::string& NameTable::Text(uint32_t index) const {
+  static const std::string none;
+  return index == kNone ? none : names_[index];
+}
+
+void Program::Build() {
+  BuildOrder();
+  BuildBusy();
+}
+
+void Program::BuildOrder() {
+  BuildPlaces();
+  BuildLeaves();
+  BuildSteps();
+  const auto told = [this](StringId id) { return !data.Text(id).empty(); };
+  has_shapes = std::any_of(data.op.input_dims.begin(), data.op.input_dims.end(), told);
+  has_types = std::any_of(data.op.input_types.begin(), data.op.input_types.end(), told);
+}
+
+// Parents come before children: one walk, each node asks its parent.
+void Program::BuildPlaces() {
+  struct Meaning {
+    bool known = false, plain = false;
+    uint32_t module = kNone, stage = kNone;
+  };
+  std::vector<Meaning> of_name(data.strings->size());
+  const HostTree& h = timeline.host;
+  module_of.reserve(h.size());
+  stage_of.reserve(h.size());
+  for (size_t i = 0; i < h.size(); ++i) {
+    const uint32_t parent = h.parent[i];
+    module_of.push_back(parent == kNone ? kNone : module_of[parent]);
+    stage_of.push_back(parent == kNone ? kNone : stage_of[parent]);
+    if (h.kind[i] != HostKind::kPython && h.kind[i] != HostKind::kRange) continue;
+    if (IsNull(h.name[i])) continue;
+    Meaning& m = of_name[static_cast<size_t>(h.name[i])];
+    if (!m.known) {
+      m.known = true;
+      const std::string_view name = data.Text(h.name[i]);
+      if (StartsWith(name, kModulePrefix)) {
+        const std::string type = ModuleClass(name.substr(kModulePrefix.size()));
+        m.module = modules.Add(type);
+        m.plain = std::find(std::begin(kPlainLayers), std::end(kPlainLayers), type) != std::end(kPlainLayers);
+      } else if (h.kind[i] == HostKind::kRange && StartsWith(name, "LLM@")) {
+        m.stage = stages.Add(std::string(name.substr(4)));
+      }
+    }
+    if (m.module != kNone && !(m.plain && module_of[i] != kNone)) module_of[i] = m.module;
+    if (m.stage != kNone) stage_of[i] = m.stage;
+  }
+}
+
+void Program::BuildLeaves() {
+  const DeviceWork& w = timeline.work;
+  std::vector<uint32_t> order;
+  order.reserve(w.size());
+  for (uint32_t i = 0; i < w.size(); ++i) {
+    device_ns += w.end_ns[i] - w.start_ns[i];
+    if (w.op[i] != kNone) order.push_back(i);
+  }
+  const auto earlier = [&](uint32_t a, uint32_t b) { return w.op[a] < w.op[b]; };
+  if (!std::is_sorted(order.begin(), order.end(), earlier))
+    std::stable_sort(order.begin(), order.end(), earlier);
+  leaves.reserve(order.size());
+  for (const uint32_t i : order) {
+    if (leaves.empty() || leaves.back().node != w.op[i]) leaves.push_back({w.op[i], i});
+    LeafOp& leaf = leaves.back();
+    const int64_t ns = w.end_ns[i] - w.start_ns[i];
+    leaf.device_ns += ns;
+    ++leaf.kernels;
+    if (ns > w.end_ns[leaf.work] - w.start_ns[leaf.work]) leaf.work = i;
+  }
+  std::vector<uint16_t> known(data.strings->size(), 0);  // 1 + the family of a kernel's name
+  for (LeafOp& leaf : leaves) {
+    leaf.family = KernelFamily::kCopy;
+    if (w.kind[leaf.work] != WorkKind::kKernel) continue;
+    uint16_t& family = known[static_cast<size_t>(w.name[leaf.work])];
+    if (family == 0) family = 1 + static_cast<uint16_t>(timeline.KernelNameOf(w.name[leaf.work]).family);
+    leaf.family = static_cast<KernelFamily>(family - 1);
+  }
+}
+
+// Labels nest (ProfilerStep around decode steps): the one with the most spans is the loop.
+void Program::BuildSteps() {
+  std::map<StringId, std::vector<Step>> by_label;
+  for (size_t i = 0; i < data.step.start_ns.size(); ++i) {
+    const int64_t start = data.step.start_ns[i], dur = data.step.dur_ns[i];
+    if (IsNull(start) || IsNull(dur) || dur <= 0) continue;
+    // "ProfilerStep#3" carries its number in its name.
+    const std::string_view name = data.Text(data.step.name[i]);
+    const size_t hash = name.find('#');
+    const StringId label = hash == std::string_view::npos ? data.step.name[i] : StringId::kNull;
+    by_label[label].push_back({start, start + dur});
+  }
+  for (auto& [label, list] : by_label) {
+    std::sort(list.begin(), list.end(), [](const Step& a, const Step& b) { return a.start_ns < b.start_ns; });
+    bool apart = true;
+    for (size_t i = 1; i < list.size(); ++i) apart = apart && list[i].start_ns >= list[i - 1].end_ns;
+    if (!apart || list.size() <= steps.size()) continue;
+    steps = std::move(list);
+    step_label = IsNull(label) ? "ProfilerStep" : std::string(data.Text(label));
+  }
+}
+
+void Program::BuildBusy() {
+  const DeviceWork& w = timeline.work;
+  busy.reserve(w.size());
+  for (size_t i = 0; i < w.size(); ++i) busy.push_back({w.start_ns[i], w.end_ns[i]});
+  MergeIntervals(busy);
+  int64_t sum = 0;
+  busy_before_ns.reserve(busy.size());
+  for (const Interval& i : busy) {
+    busy_before_ns.push_back(sum);
+    sum += i.end_ns - i.start_ns;
+  }
+}
+
+int64_t Program::IdleNs(int64_t from_ns, int64_t to_ns) const {
+  const auto busy_until = [this](int64_t time) -> int64_t {
+    const auto after = std::upper_bound(busy.begin(), busy.end(), time,
+                                        [](int64_t t, const Interval& i) { return t < i.start_ns; });
+    if (after == busy.begin()) return 0;
+    const auto at = static_cast<size_t>(after - busy.begin()) - 1;
+    return busy_before_ns[at] + std::min(time, busy[at].end_ns) - busy[at].start_ns;
+  };
+  return to_ns <= from_ns ? 0 : to_ns - from_ns - (busy_until(to_ns) - busy_until(from_ns));
+}
+
+int64_t Program::NextBusyNs(int64_t from_ns) const {
+  const auto after = std::lower_bound(busy.begin(), busy.end(), from_ns,
+                                      [](const Interval& i, int64_t t) { return i.end_ns <= t; });
+  return after == busy.end() ? INT64_MAX : std::max(after->start_ns, from_ns);
+}
+
+uint32_t Program::StepAt(int64_t time_ns) const {
+  const auto after = std::upper_bound(steps.begin(), steps.end(), time_ns,
+                                      [](int64_t t, const Step& s) { return t < s.start_ns; });
+  if (after == steps.begin()) return kNone;
+  const auto at = static_cast<size_t>(after - steps.begin()) - 1;
+  return time_ns < steps[at].end_ns ? static_cast<uint32_t>(at) : kNone;
+}
+
+uint64_t Program::InputsKeyOf(uint32_t op_row) const {
+  const auto id = [op_row](const std::vector<StringId>& column) {
+    return static_cast<uint32_t>(op_row < column.size() ? column[op_row] : StringId::kNull);
+  };
+  return static_cast<uint64_t>(id(data.op.input_dims)) << 32 | id(data.op.input_types);
+}
+
+const OpInputs& Program::InputsOf(uint32_t op_row) const {
+  const uint64_t key = InputsKeyOf(op_row);
+  const auto [it, added] = inputs_.try_emplace(key);
+  if (added) {
+    const auto text = [this](uint64_t id) { return data.Text(static_cast<StringId>(id)); };
+    it->second = ParseInputs(text(key >> 32), text(key & 0xffffffffu));
+  }
+  return it->second;
+}
+
+uint32_t Program::CallerOf(uint32_t node) const {
+  const HostTree& h = timeline.host;
+  uint32_t found = node;
+  for (uint32_t up = node; up != kNone; up = h.parent[up]) {
+    if (h.kind[up] == HostKind::kOp) {
+      found = up;
+    } else if (h.kind[up] != HostKind::kApi) {
+      break;
+    }
+  }
+  return found;
+}
+
+std::string Program::PythonAround(uint32_t node) const {
+  const HostTree& h = timeline.host;
+  for (uint32_t up = node; up != kNone; up = h.parent[up]) {
+    if (h.kind[up] != HostKind::kPython) continue;
+    const std::string_view name = data.Text(h.name[up]);
+    if (StartsWith(name, "nn.Module") || StartsWith(name, "<built-in") || Contains(name, "torch/")) continue;
+    return std::string(name.substr(0, 200));
+  }
+  return "";
+}
+
+std::string Program::Place(std::string_view op, uint32_t module, uint32_t stage) const {
+  std::string out(op.substr(0, 200));
+  if (module != kNone) out += fmt::format(" in {}", modules.Text(module));
+  if (stage != kNone) out += fmt::format(", stage {}", stages.Text(stage));
+  return out;
+}
+
+}  // namespace nl::program

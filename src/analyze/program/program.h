@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Program: where in the program each host span sits, the operators that ran device work in
+// program order, and steps. Features and the comparison of runs build on it.
+// Thread rule: built once by one thread, then read. Ownership: refers to the run.
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "analyze/cost_model/kernel_counters.h"
+#include "analyze/facts/timeline.h"
+#include "analyze/run_data.h"
+#include "base/intervals.h"
+#include "base/units.h"
+#include "model/api_kind.h"
+#include "model/kernel_name.h"
+
+namespace nl::program {
+
+enum class ElementType : uint8_t { kUnknown, kOther, kFp32, kHalf };
+
+// Shapes and types of an operator's inputs; only what patterns ask for.
+struct OpInputs {
+  std::vector<std::vector<int64_t>> dims;  // of tensors; scalars are empty
+  std::vector<ElementType> types;
+  int64_t Elements(size_t input) const;
+  int64_t LastDim(size_t input) const;
+};
+struct GemmShape {
+  int64_t batch = 0, m = 0, n = 0, k = 0;  // n = 0: not known
+};
+GemmShape GemmShapeOf(std::string_view op, const OpInputs& inputs);
+
+// An operator call with device work of its own, in program order.
+struct LeafOp {
+  uint32_t node;  // in the host tree
+  uint32_t work;  // its longest kernel or copy
+  uint32_t kernels = 0;
+  int64_t device_ns = 0;
+  KernelFamily family = KernelFamily::kOther;  // of the longest
+  uint32_t block = kNone;                      // module names: inferred MLP or attention
+};
+
+struct Step {
+  int64_t start_ns, end_ns;
+};
+
+// Keeps local numbers for names made here (module classes, stages).
+class NameTable {
+ public:
+  uint32_t Add(const std::string& name);
+  const std::string& Text(uint32_t index) const;  // "" for kNone
+
+ private:
+  std::vector<std::string> names_;
+  std::unordered_map<std::string, uint32_t> index_;
+};
+
+struct Program {
+  Program(const RunData& d, const TimelineFacts& t) : data(d), timeline(t), counters(d), api_kinds_(d) {}
+  const RunData& data;
+  const TimelineFacts& timeline;
+  const KernelCounters counters;
+  NameTable modules, stages;
+  std::vector<uint32_t> module_of, stage_of;  // by host node
+  std::vector<LeafOp> leaves;
+  std::vector<Step> steps;  // by time, one label, not overlapping; else empty
+  std::string step_label;
+  int64_t device_ns = 0;                // sum over all work
+  std::vector<Interval> busy;           // any device working, merged
+  std::vector<int64_t> busy_before_ns;  // busy time before busy[i]
+  bool has_shapes = false, has_types = false;
+
+  void Build();
+  void BuildOrder();  // without when the devices were busy
+  // Device-idle time in [from, to).
+  int64_t IdleNs(int64_t from_ns, int64_t to_ns) const;
+  // Start of the first busy stretch at or after the time; INT64_MAX when none.
+  int64_t NextBusyNs(int64_t from_ns) const;
+  uint32_t StepAt(int64_t time_ns) const;  // kNone outside
+  ApiKind KindOf(StringId api) const { return api_kinds_.Of(api); }
+  const OpInputs& InputsOf(uint32_t op_row) const;
+  uint64_t InputsKeyOf(uint32_t op_row) const;  // equal for the same shapes and types
+  // Outermost op of the unbroken chain of ops around a node; the node itself without one.
+  uint32_t CallerOf(uint32_t node) const;
+  // Nearest Python function of the user around a node, "" when not sampled.
+  std::string PythonAround(uint32_t node) const;
+  // Module of a leaf: recorded, else inferred.
+  uint32_t ModuleOf(const LeafOp& leaf) const {
+    return module_of[leaf.node] != kNone ? module_of[leaf.node] : leaf.block;
+  }
+  std::string_view OpName(const LeafOp& leaf) const { return data.Text(timeline.host.name[leaf.node]); }
+  std::string Place(std::string_view op, uint32_t module, uint32_t stage) const;
+
+ private:
+  void BuildPlaces();
+  void BuildLeaves();
+  void BuildSteps();
+  void BuildBusy();
+
+  mutable ApiKinds api_kinds_;
+  mutable std::unordered_map<uint64_t, OpInputs> inputs_;
+};
+
+// Whether a name has any of the parts in it.
+inline bool HasAny(std::string_view text, std::initializer_list<std::string_view> parts) {
+  for (const std::string_view part : parts) {
+    if (text.find(part) != std::string_view::npos) return true;
+  }
+  return false;
+}
+inline double Ratio(int64_t part, int64_t whole) {
+  return static_cast<double>(part) / static_cast<double>(whole);
+}
+
+}  // namespace nl::program

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "import/rows/run_facts.h"
+
+#include <random>
+
+#include "testing/import_fixture.h"
+
+namespace nl {
+namespace {
+
+using testing_import::TextSink;
+
+constexpr int64_t kNull = NullOf<int64_t>::value;
+
+PackedColumn Column(const std::vector<int64_t>& values) {
+  PackedColumn column;
+  for (const int64_t v : values) column.Add(v);
+  return column;
+}
+
+void ExpectHolds(const std::vector<int64_t>& values) {
+  const PackedColumn column = Column(values);
+  ASSERT_EQ(column.size(), values.size());
+  for (size_t i = 0; i < values.size(); ++i) EXPECT_EQ(column.At(i), values[i]) << "row " << i;
+}
+
+TEST(PackedColumn, HoldsEveryValue) {
+  ExpectHolds({});
+  ExpectHolds({0});
+  ExpectHolds({kNull});
+  ExpectHolds({kNull, 5, kNull, 6});
+  ExpectHolds({INT64_MAX, INT64_MAX - 1, 0, -1, INT64_MIN + 1, kNull});
+  ExpectHolds({INT64_MIN + 1, kNull, INT64_MAX, INT64_MIN + 2});
+  ExpectHolds({1'000'000'000'000, 1, 1'000'000'000'000 + 0xfffffffeLL, 1'000'000'000'000 - (1 << 20) - 1});
+  ExpectHolds({0, 0xfffffffdLL - (1 << 20), 0xfffffffeLL - (1 << 20), 0xffffffffLL - (1 << 20),
+               0x100000000LL - (1 << 20)});
+  std::mt19937_64 random(3);
+  std::vector<int64_t> values;
+  for (int i = 0; i < 5000; ++i) values.push_back(static_cast<int64_t>(random() >> (random() % 64)));
+  ExpectHolds(values);
+}
+
+TEST(PackedColumn, ClearedItStartsAnew) {
+  PackedColumn column = Column({1'000'000'000'000'000, 2});
+  column.Clear();
+  EXPECT_EQ(column.size(), 0u);
+  column.Add(-7);
+  EXPECT_EQ(column.At(0), -7);
+}
+
+// Against the obvious: the first row with the id.
+void ExpectFinds(const std::vector<int64_t>& ids, int64_t first_row) {
+  const PackedColumn column = Column(ids);
+  const IdIndex index(column, first_row);
+  std::map<int64_t, int64_t> first;
+  int64_t duplicates = 0;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] != kNull) duplicates += !first.emplace(ids[i], first_row + static_cast<int64_t>(i)).second;
+  }
+  EXPECT_EQ(index.duplicates(), duplicates);
+  for (const int64_t id : ids) {
+    for (const int64_t near : {id, id == INT64_MAX ? id : id + 1, id == INT64_MIN ? id : id - 1}) {
+      const auto it = near == kNull ? first.end() : first.find(near);
+      ASSERT_EQ(index.Find(near), it == first.end() ? kNull : it->second) << near;
+    }
+  }
+  EXPECT_EQ(index.Find(kNull), kNull);
+}
+
+TEST(IdIndex, FindsTheFirstRowOfEachIdWhereverIdsLie) {
+  ExpectFinds({}, 0);
+  ExpectFinds({kNull, kNull}, 5);
+  ExpectFinds({7}, 0);
+  ExpectFinds({1, 2, 3, 4, 5}, 100);
+  ExpectFinds({5, 4, 3, 3, kNull, 5, 9}, 2);
+  ExpectFinds({INT64_MAX, INT64_MIN + 1, 0, INT64_MAX}, 0);
+  ExpectFinds({1, 1'000'000'000'000, 3, 1, 1'000'000'000'000, -50}, 10);
+  std::mt19937_64 random(11);
+  std::vector<int64_t> dense, sparse;
+  for (int i = 0; i < 3000; ++i) {
+    dense.push_back(static_cast<int64_t>(random() % 6000));
+    sparse.push_back(static_cast<int64_t>(random() % 3000) * 1'000'003);
+  }
+  ExpectFinds(dense, 1);
+  ExpectFinds(sparse, 1);
+}
+
+TEST(IdIndex, LookUpsInAnyOrderFindTheSame) {
+  std::vector<int64_t> ids;
+  for (int64_t i = 0; i < 500; ++i) ids.push_back(i * 100'000);
+  const PackedColumn column = Column(ids);
+  const IdIndex index(column, 0);
+  std::mt19937 random(1);
+  for (int i = 0; i < 5000; ++i) {
+    const int64_t row = random() % 500;
+    ASSERT_EQ(index.Find(row * 100'000), row);
+    ASSERT_EQ(index.Find(row * 100'000 + 1), kNull);
+  }
+}
+
+class LinkTest : public ::testing::Test {
+ protected:
+  void AddOp(int64_t external, const char* name) {
+    OpRow r;
+    r.thread_id = static_cast<ThreadId>(0);
+    r.start_ns = 0;
+    r.dur_ns = 10;
+    r.name = sink_.strings().Add(name);
+    r.external_id = external;
+    batch_.op.Add(r);
+  }
+  void AddCall(int64_t correlation, int64_t external) {
+    ApiCallRow r;
+    r.thread_id = static_cast<ThreadId>(0);
+    r.start_ns = 1;
+    r.dur_ns = 2;
+    r.name = sink_.strings().Add("cudaLaunchKernel");
+    r.correlation = correlation;
+    r.external_id = external;
+    batch_.api_call.Add(r);
+  }
+  void AddKernel(int64_t correlation, int64_t external, int64_t dur_ns = 5) {
+    KernelRow r;
+    r.thread_id = static_cast<ThreadId>(1);
+    r.start_ns = 3;
+    r.dur_ns = dur_ns;
+    r.device = 0;
+    r.stream = 7;
+    r.name = sink_.strings().Add("gemm");
+    r.correlation = correlation;
+    r.external_id = external;
+    batch_.kernel.Add(r);
+  }
+  void Take() {
+    facts_.Observe(batch_, sink_);
+    sink_.Append(batch_);
+    batch_.Clear();
+  }
+  std::string Row(Table table, size_t i) { return sink_.RowsOf(table).at(i); }
+  static bool Has(const std::string& row, const std::string& part) {
+    return row.find(part) != std::string::npos;
+  }
+
+  TextSink sink_;
+  RunFacts facts_;
+  EventBatch batch_;
+  CounterSet counters_;
+};
+
+TEST_F(LinkTest, KernelsFindTheirLaunchAndOpAcrossBatches) {
+  AddKernel(70, 2);  // before its launch in the file
+  Take();
+  AddOp(1, "aten::linear");
+  AddOp(2, "aten::mm");
+  AddCall(71, 1);
+  AddCall(70, 2);
+  Take();
+  facts_.ResolveLinks(counters_);
+  ASSERT_TRUE(facts_.WriteLinks(sink_).ok());
+  EXPECT_TRUE(Has(Row(Table::kKernel, 0), "api_call_id=1 op_id=1 ")) << Row(Table::kKernel, 0);
+  EXPECT_TRUE(Has(Row(Table::kApiCall, 0), "op_id=0 "));
+  EXPECT_TRUE(counters_.empty());
+}
+
+TEST_F(LinkTest, WhatIsNotRecordedIsNullAndCounted) {
+  AddKernel(99, 98);
+  AddKernel(kNull, kNull);
+  Take();
+  facts_.ResolveLinks(counters_);
+  ASSERT_TRUE(facts_.WriteLinks(sink_).ok());
+  EXPECT_FALSE(Has(Row(Table::kKernel, 0), "api_call_id="));
+  EXPECT_EQ(counters_.Count("launch_not_recorded"), 1) << "a kernel without a correlation misses nothing";
+}
+
+TEST_F(LinkTest, TheFirstOfTwoEqualIdsIsMeantAndTheSecondCounted) {
+  AddOp(5, "first");
+  AddOp(5, "second");
+  AddKernel(1, 5);
+  Take();
+  facts_.ResolveLinks(counters_);
+  ASSERT_TRUE(facts_.WriteLinks(sink_).ok());
+  EXPECT_TRUE(Has(Row(Table::kKernel, 0), "op_id=0 "));
+  EXPECT_EQ(counters_.Count("duplicate_id"), 1);
+}
+
+TEST_F(LinkTest, IdsDoNotReachFromOneFileIntoAnother) {
+  AddOp(5, "of rank 0");
+  AddCall(1, 5);
+  AddKernel(1, 5);
+  Take();
+  facts_.ResolveLinks(counters_);
+  AddOp(5, "of rank 1");
+  AddCall(1, 5);
+  AddKernel(1, 5);
+  Take();
+  facts_.ResolveLinks(counters_);
+  ASSERT_TRUE(facts_.WriteLinks(sink_).ok());
+  EXPECT_TRUE(Has(Row(Table::kKernel, 0), "api_call_id=0 op_id=0 "));
+  EXPECT_TRUE(Has(Row(Table::kKernel, 1), "api_call_id=1 op_id=1 "));
+  EXPECT_EQ(counters_.Count("duplicate_id"), 0);
+}
+
+TEST_F(LinkTest, DeviceTimeGoesToTheCallSiteOfTheOp) {
+  AddOp(1, "aten::mm");
+  AddOp(2, "aten::mm");
+  AddKernel(1, 1, 5);
+  AddKernel(2, 2, 7);
+  AddKernel(3, 2, kNull);
+  Take();
+  facts_.ResolveLinks(counters_);
+  ASSERT_EQ(facts_.op_sites().size(), 1u);
+  EXPECT_EQ(facts_.op_sites()[0].calls, 2);
+  EXPECT_EQ(facts_.op_sites()[0].device_ns, 12);
+  EXPECT_EQ(facts_.op_sites()[0].kernels, 3);
+  EXPECT_EQ(facts_.gpu_rows(), 3);
+}
+
+TEST_F(LinkTest, TotalsOfAbsurdDurationsStayInRange) {
+  constexpr int64_t kYearNs = int64_t{366} * 24 * 3600 * 1'000'000'000;
+  for (int i = 0; i < 400; ++i) AddKernel(i, 1, kYearNs);
+  AddOp(1, "aten::mm");
+  Take();
+  facts_.ResolveLinks(counters_);
+  for (const auto& [name, total] : facts_.kernel_totals()) EXPECT_GT(total.total_ns, 0);
+  EXPECT_GT(facts_.op_sites()[0].device_ns, 0);
+}
+
+// An adapter that knows its links gives them; correlation 7 of two processes stays apart.
+TEST(RunFacts, TakesLinksTheAdapterKnows) {
+  TextSink sink;
+  RunFacts facts;
+  EventBatch batch;
+  const auto put = [&](auto& columns, auto row, RowId op) {
+    row.start_ns = 10;
+    row.dur_ns = 5;
+    row.correlation = 7;
+    columns.Add(row);
+    columns.op_id.push_back(op);
+  };
+  OpRow op;
+  op.start_ns = 1;
+  op.dur_ns = 20;
+  op.name = sink.strings().Add("aten::mm");
+  batch.op.Add(op);
+  put(batch.api_call, ApiCallRow(), RowId::kNull);
+  put(batch.api_call, ApiCallRow(), static_cast<RowId>(0));
+  for (const RowId api : {static_cast<RowId>(1), static_cast<RowId>(0), RowId::kNull}) {
+    put(batch.kernel, KernelRow(), api == static_cast<RowId>(1) ? static_cast<RowId>(0) : RowId::kNull);
+    batch.kernel.api_call_id.push_back(api);
+  }
+  facts.Observe(batch, sink);
+  sink.Append(batch);
+  facts.NoteDuplicateIds(2);
+  CounterSet counters;
+  facts.ResolveLinks(counters);
+  ASSERT_TRUE(facts.WriteLinks(sink).ok());
+  EXPECT_EQ(counters.Count("launch_not_recorded"), 1);
+  EXPECT_EQ(counters.Count("duplicate_id"), 2);
+  EXPECT_NE(sink.RowsOf(Table::kKernel)[0].find("api_call_id=1 op_id=0 "), std::string::npos);
+  EXPECT_NE(sink.RowsOf(Table::kKernel)[1].find("api_call_id=0 "), std::string::npos);
+  EXPECT_EQ(sink.RowsOf(Table::kKernel)[2].find("api_call_id"), std::string::npos);
+  EXPECT_NE(sink.RowsOf(Table::kApiCall)[1].find("op_id=0 "), std::string::npos);
+  ASSERT_EQ(facts.op_sites().size(), 1u);
+  EXPECT_EQ(facts.op_sites()[0].kernels, 1);
+  EXPECT_EQ(facts.op_sites()[0].device_ns, 5);
+}
+
+}  // namespace
+}  // namespace nl

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/api_kind.h"
+
+namespace nl {
+
+ApiKind ClassifyApi(std::string_view name) {
+  const auto has = [name](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  if (has("Synchronize")) return ApiKind::kSync;
+  if (has("GraphLaunch")) return ApiKind::kGraphLaunch;
+  // cudaLaunchKernelExC, cuLaunchKernel, hipExtModuleLaunchKernel, cudaLaunchHostFunc
+  if (has("Launch")) return ApiKind::kLaunch;
+  if (has("EventRecord")) return ApiKind::kEventRecord;
+  if (has("StreamWaitEvent")) return ApiKind::kStreamWait;
+  if (has("Memset")) return ApiKind::kMemset;
+  // hipMemcpyWithStream waits although it takes a stream.
+  if (has("Memcpy")) return has("Async") ? ApiKind::kCopy : ApiKind::kBlockingCopy;
+  const bool memory = has("Malloc") || has("Free") || has("MemAlloc") || has("HostAlloc") ||
+                      has("HostRegister") || has("MemCreate") || has("MemRelease") || has("MemMap") ||
+                      has("MemAddressReserve");
+  if (!memory || has("FreeArray")) return ApiKind::kOther;
+  if (has("Async")) return ApiKind::kPoolAlloc;
+  for (const std::string_view waits : {"cudaFree", "hipFree", "cuMemFree", "cuMemFree_v2"}) {
+    if (name == waits) return ApiKind::kBlockingFree;
+  }
+  return ApiKind::kAlloc;
+}
+
+std::string_view ApiGroup(ApiKind kind) {
+  switch (kind) {
+    case ApiKind::kLaunch: return "launch";
+    case ApiKind::kGraphLaunch: return "graph launch";
+    case ApiKind::kSync: return "sync";
+    case ApiKind::kMemset:
+    case ApiKind::kCopy:
+    case ApiKind::kBlockingCopy: return "copy";
+    case ApiKind::kAlloc:
+    case ApiKind::kBlockingFree:
+    case ApiKind::kPoolAlloc: return "alloc";
+    case ApiKind::kEventRecord:
+    case ApiKind::kStreamWait:
+    case ApiKind::kOther: break;
+  }
+  return "other";
+}
+
+}  // namespace nl

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// For tests: a trace given as text becomes a stored run with a snapshot.
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "base/file_ops.h"
+#include "import/importer.h"
+#include "ledger/run_tables.h"
+#include "ledger/snapshot.h"
+
+namespace nl {
+
+class TestRun {
+ public:
+  explicit TestRun(const std::string& trace_json) : folder_(*TempDir::Make("nl-test-run")) {
+    const std::string file = folder_.path() + "/trace.json";
+    EXPECT_TRUE(WriteFileAtomically(file, trace_json).ok());
+    EXPECT_TRUE(MakeDirectories(folder_.path() + "/run").ok());
+    RunTables tables(folder_.path() + "/run");
+    ImportRequest request;
+    request.paths = {file};
+    Result<ImportResult> imported = ImportFiles(request, tables);
+    EXPECT_TRUE(imported.ok()) << imported.error().ToString();
+    if (imported.ok()) result = *std::move(imported);
+    SqlSessionOptions options;
+    for (const TableInfo* info : kAllTables) {
+      TableSchemaLite table{info->name, {{"id", "BIGINT"}}};
+      for (const ColumnInfo& column : info->columns)
+        table.columns.emplace_back(column.name, SqlType(column.type));
+      options.known_tables.push_back(std::move(table));
+    }
+    Result<std::unique_ptr<SqlSession>> session =
+        SqlSession::Open({{"test", folder_.path() + "/run", {}}}, options);
+    EXPECT_TRUE(session.ok()) << session.error().ToString();
+    if (session.ok()) snapshot = std::make_unique<Snapshot>(*std::move(session), nullptr);
+  }
+
+  ImportResult result;
+  std::unique_ptr<Snapshot> snapshot;
+
+ private:
+  TempDir folder_;
+};
+
+}  // namespace nl
