@@ -5,7 +5,14 @@
 
 #include <fmt/format.h>
 
+#include "base/record_json.h"
+
 namespace nl {
+
+Json Pass::FactsJson(const RunData& data, const FactBoard& facts) const {
+  const Described section = Section(data, facts);
+  return section.empty() ? Json() : ToDocument(section.data(), section.info());
+}
 
 namespace {
 constexpr int kMaxPassDepth = 32;  // a circle of passes is our own mistake; a test finds it

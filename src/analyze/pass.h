@@ -15,6 +15,7 @@
 
 #include "analyze/run_data.h"
 #include "base/json.h"
+#include "base/record.h"
 #include "base/result.h"
 
 namespace nl {
@@ -66,8 +67,10 @@ class Pass {
   // Must put the facts named like the pass. What cannot be assessed is null with a
   // reason inside the facts, not an error.
   virtual Status Run(const RunData& data, const AnalysisOptions& options, FactBoard& facts) const = 0;
-  // Its facts as a section of reports; null when there is nothing to show.
-  virtual Json FactsJson(const RunData&, const FactBoard&) const { return Json(); }
+  // Its facts as a section of reports, a described struct; empty when there is nothing to show.
+  virtual Described Section(const RunData&, const FactBoard&) const { return {}; }
+  // The same of a pass whose section is not described yet.
+  virtual Json FactsJson(const RunData& data, const FactBoard& facts) const;
 };
 
 // Every pass (generated from the folders of passes/).

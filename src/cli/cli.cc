@@ -181,7 +181,7 @@ class Session {
     // A file or a pipe gets exact bytes; a terminal gets nothing that could command it.
     const bool terminal = IsTerminal(fd);
     if (options_.json) {
-      const std::string text = DumpJson(reply.json, 2) + "\n";
+      const std::string text = reply.JsonText(2) + "\n";
       return terminal ? PrintableText(text, Keep::kLines) : text;
     }
     if (!reply.raw.empty()) return terminal ? PrintableText(reply.raw, Keep::kLines) : reply.raw;
@@ -206,9 +206,11 @@ class Session {
     OpContext context;
     context.settings = &*settings_;
     const Result<Reply> reply = RunOp(*list, Json::object(), context);
-    if (!reply.ok() || !reply->json.contains("runs") || !reply->json["runs"].is_array()) return kOk;
+    if (!reply.ok()) return kOk;
+    const Json document = reply->Document();
+    if (!document.contains("runs") || !document["runs"].is_array()) return kOk;
     std::string text;
-    for (const Json& run : reply->json["runs"]) {
+    for (const Json& run : document["runs"]) {
       if (!run.is_object() || !run.contains("run_id") || !run["run_id"].is_string()) continue;
       if (text.empty()) text = "@latest\n";
       text += run["run_id"].get<std::string>() + "\n";

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <type_traits>
 
 namespace nl {
@@ -55,6 +56,12 @@ bool IsNull(T v) {
   } else {
     return v == NullOf<T>::value;
   }
+}
+
+// The value where it is known, as described structs (base/record.h) hold it.
+template <class T>
+std::optional<T> Known(T v) {
+  return IsNull(v) ? std::nullopt : std::optional<T>(v);
 }
 
 }  // namespace nl

@@ -4,9 +4,9 @@
 
 #include "base/file_ops.h"
 #include "base/terminal.h"
-#include "ledger/run_fixture.h"
 #include "ops/open_store.h"
 #include "ops/settings.h"
+#include "testing/run_fixture.h"
 
 namespace nl {
 namespace {

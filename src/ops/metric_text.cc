@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "analyze/compare/metric.h"
+#include "analyze/metric/metric.h"
 #include "base/human.h"
 
 namespace nl {

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/record_json.h"
+
 namespace nl {
 
 namespace {
@@ -116,6 +118,19 @@ Status ParamBinder::Fill(const Json& args) {
     }
   }
   return {};
+}
+
+std::string Reply::JsonText(int indent) const {
+  if (value.empty()) return DumpJson(json, indent);
+  std::string out;
+  WriteJson(out, value.data(), value.info(), indent);
+  return out;
+}
+
+Json Reply::Document() const { return value.empty() ? json : ToDocument(value.data(), value.info()); }
+
+Json ReplySchema(const OpInfo& info) {
+  return info.reply != nullptr ? JsonSchema(info.reply()) : info.reply_schema;
 }
 
 std::unique_ptr<Op> MakeOp(std::string_view name) {

@@ -16,7 +16,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/check.h"
 #include "base/json.h"
+#include "base/record.h"
 #include "base/result.h"
 
 namespace nl {
@@ -127,7 +129,8 @@ struct OpInfo {
   // Exit status of bad usage and bad input: 2, unless the command's own answers use it (gate).
   int bad_input_status = 2;
   std::string exit_status;  // what its exit status says, where that is not as everywhere; one line
-  Json reply_schema;        // JSON Schema (draft-07) of the reply
+  const RecordInfo& (*reply)() = nullptr;  // description of the reply: ReplyOf<IdleReply>()
+  Json reply_schema;                       // of an operation whose reply is not described yet
 };
 
 // Progress of long work; `total` 0 means unknown. Called from any thread.
@@ -144,15 +147,39 @@ struct OpContext {
 };
 
 struct Reply {
-  Json json;
+  Described value;            // the reply, a struct that OpInfo::reply describes
+  Json json;                  // of an operation whose reply is not described yet
   bool answer_is_no = false;  // exit status 1: the question was answered, with "no"
   // Exit status of an answer that is neither yes nor no (gate: 2, undecided); 0: by answer_is_no.
   int answer_status = 0;
   // Parts of the request that failed while others succeeded; the exit status is the first
-  // one\'s. The JSON tells them too.
+  // one's. The JSON has them too.
   std::vector<Error> problems;
   std::string raw;  // when not empty: the exact bytes for stdout instead of text (csv, scripts)
+
+  template <class T>
+  static Reply Of(T value) {
+    Reply reply;
+    reply.value = Described::Of(std::move(value));
+    return reply;
+  }
+  // The struct itself; another type is our own bug.
+  template <class T>
+  const T& As() const {
+    const T* typed = value.As<T>();
+    NL_CHECK(typed != nullptr);
+    return *typed;
+  }
+  std::string JsonText(int indent = -1) const;
+  Json Document() const;
 };
+
+template <class T>
+constexpr auto ReplyOf() {
+  return &RecordOf<T>;
+}
+// JSON Schema (draft-07) of an operation's reply.
+Json ReplySchema(const OpInfo& info);
 
 // How text should look on this terminal.
 struct TextStyle {

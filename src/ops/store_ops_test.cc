@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "ledger/run_fixture.h"
 #include "ops/open_store.h"
 #include "ops/settings.h"
+#include "testing/run_fixture.h"
 
 namespace nl {
 namespace {

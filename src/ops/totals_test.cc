@@ -2,7 +2,7 @@
 #include "analyze/totals.h"
 
 #include "analyze/accounting.h"
-#include "ops/test_run.h"
+#include "testing/test_run.h"
 
 namespace nl {
 namespace {

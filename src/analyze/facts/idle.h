@@ -11,10 +11,12 @@
 // Made by passes/idle.
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "analyze/facts/timeline.h"
-#include "base/json.h"
+#include "base/record.h"
 
 namespace nl {
 
@@ -77,6 +79,41 @@ struct IdleFacts {
   static constexpr size_t kMaxListed = 50;
 };
 
-Json ToJson(const IdleFacts& facts, const TimelineFacts& timeline, const RunData& data);
+// The facts as reports and `neurolens idle` give them.
+struct IdlePartsMs {
+  double host_ms = 0, launch_ms = 0, sync_ms = 0, other_ms = 0, paused_ms = 0;
+};
+struct IdleDevice : IdlePartsMs {
+  std::optional<int32_t> index, rank;
+  double idle_ms = 0;
+};
+struct IdleReason {
+  std::string what;
+  std::optional<std::string> name;
+  double ms = 0;
+  std::optional<double> share;
+  int64_t gaps = 0;
+};
+struct IdleGap : IdlePartsMs {
+  std::optional<int32_t> device;
+  double start_ms = 0, dur_ms = 0;
+  std::string cause;
+  std::optional<std::string> name, next, next_raw_name;
+};
+struct IdleSection : IdlePartsMs {
+  double idle_ms = 0, blocked_ms = 0;
+  int64_t gap_count = 0;
+  double floor_us = 0;
+  std::vector<IdleDevice> devices;
+  std::vector<IdleReason> causes;
+  std::vector<IdleGap> largest;
+};
+void Describe(Record<IdlePartsMs>& r);
+void Describe(Record<IdleDevice>& r);
+void Describe(Record<IdleReason>& r);
+void Describe(Record<IdleGap>& r);
+void Describe(Record<IdleSection>& r);
+
+IdleSection SectionOf(const IdleFacts& facts, const TimelineFacts& timeline, const RunData& data);
 
 }  // namespace nl

@@ -19,7 +19,7 @@ Json OperationList() {
                    {"example", info.example},
                    {"writes", info.writes},
                    {"parameters", ParamSchema(binder.params())},
-                   {"reply", info.reply_schema}});
+                   {"reply", ReplySchema(info)}});
   }
   return out;
 }

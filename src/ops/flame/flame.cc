@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `neurolens flame`: the merged call tree of a run, as text or for a flame graph viewer.
 
-#include "analyze/flame.h"
+#include "analyze/program/flame.h"
 
 #include <algorithm>
 

@@ -15,6 +15,19 @@ namespace nl::ops::idle {
 
 namespace {
 
+struct IdleReply : IdleSection {
+  std::string run_id;
+  double wall_ms = 0;
+  int64_t causes_total = 0;
+};
+void Describe(Record<IdleReply>& r) {
+  r.Name("IdleReply", "Reply of `neurolens idle`");
+  r.Field("run_id", &IdleReply::run_id, "The run");
+  r.Field("wall_ms", &IdleReply::wall_ms, Unit::kMs, "Time from the first to the last event of the run");
+  r.Base<IdleSection>();
+  r.Field("causes_total", &IdleReply::causes_total, "Reasons before --limit");
+}
+
 class IdleOp final : public Op {
  public:
   OpInfo Info() const override {
@@ -22,17 +35,10 @@ class IdleOp final : public Op {
     info.name = "idle";
     info.summary = "Why the devices were idle: host, launch, sync or other, and what the host was doing";
     info.choose_when =
-        "Choose it when `summary` shows a low utilization; `launch` tells the cost of launching itself.";
+        "Choose it when `summary` shows low utilization; `launch` gives the cost of launching itself.";
     info.example = "neurolens idle @latest";
     info.cost = Cost::kSeconds;
-    info.reply_schema = SchemaFromText(R"({"type": "object",
-      "required": ["run_id", "wall_ms", "idle_ms", "host_ms", "launch_ms", "sync_ms", "other_ms", "gap_count", "devices", "causes", "largest"],
-      "properties": {"run_id": {"type": "string"}, "wall_ms": {"type": "number"}, "idle_ms": {"type": "number"},
-        "host_ms": {"type": "number"}, "launch_ms": {"type": "number"}, "sync_ms": {"type": "number"}, "other_ms": {"type": "number"},
-        "gap_count": {"type": "integer"}, "floor_us": {"type": "number", "description": "launch latency floor of this trace"},
-        "devices": {"type": "array"}, "causes_total": {"type": "integer"},
-        "causes": {"type": "array", "items": {"type": "object", "required": ["what", "name", "ms", "share", "gaps"]}},
-        "largest": {"type": "array", "items": {"type": "object", "required": ["device", "start_ms", "dur_ms", "cause", "name", "next"]}}}})");
+    info.reply = ReplyOf<IdleReply>();
     return info;
   }
 
@@ -47,76 +53,73 @@ class IdleOp final : public Op {
     NL_TRY(NeedTimeline(open));
     NL_ASSIGN(const IdleFacts* facts, open.analysis->Need<IdleFacts>());
     const auto& timeline = open.analysis->facts().Get<TimelineFacts>();
-    Reply reply;
-    reply.json = ToJson(*facts, timeline, open.analysis->data());
-    reply.json["run_id"] = open.run.run.run_id;
-    reply.json["wall_ms"] = static_cast<double>(timeline.wall_ns()) / 1e6;
-    Json& causes = reply.json["causes"];
-    reply.json["causes_total"] = causes.size();
-    if (limit_ > 0 && causes.size() > static_cast<size_t>(limit_))
-      causes.erase(causes.begin() + static_cast<ptrdiff_t>(limit_), causes.end());
-    Json& largest = reply.json["largest"];
-    if (largest.size() > static_cast<size_t>(gaps_))
-      largest.erase(largest.begin() + static_cast<ptrdiff_t>(gaps_), largest.end());
-    return reply;
+    IdleReply reply;
+    static_cast<IdleSection&>(reply) = SectionOf(*facts, timeline, open.analysis->data());
+    reply.run_id = open.run.run.run_id;
+    reply.wall_ms = static_cast<double>(timeline.wall_ns()) / 1e6;
+    reply.causes_total = static_cast<int64_t>(reply.causes.size());
+    if (limit_ > 0) reply.causes.resize(std::min(reply.causes.size(), static_cast<size_t>(limit_)));
+    reply.largest.resize(std::min(reply.largest.size(), static_cast<size_t>(gaps_)));
+    return Reply::Of(std::move(reply));
   }
 
-  std::string Text(const Reply& reply, const TextStyle& style) const override {
-    const Json& r = reply.json;
-    if (r["devices"].empty()) return "no device work recorded, so no idle time to explain\n";
+  std::string Text(const Reply& any, const TextStyle& style) const override {
+    const auto& reply = any.As<IdleReply>();
+    if (reply.devices.empty()) return "no device work recorded, so there is no idle time to explain\n";
     std::string out;
-    for (const Json& d : r["devices"]) out += DeviceText(d, r["wall_ms"]);
-    TextTable causes({{"IDLE BECAUSE", Align::kLeft, false, 0},
-                      {"NAME", Align::kLeft, true, 20},
-                      {"TIME", Align::kRight, false, 0},
-                      {"SHARE", Align::kRight, false, 0},
-                      {"GAPS", Align::kRight, false, 0}});
-    for (const Json& c : r["causes"]) {
-      causes.AddRow({c["what"], c["name"].is_null() ? "" : c["name"].get<std::string>(), HumanMs(c["ms"]),
-                     c["share"].is_null() ? "" : fmt::format("{:.1f} %", 100 * c["share"].get<double>()),
-                     HumanCount(c["gaps"])});
-    }
-    if (!r["causes"].empty()) out += "\n" + causes.Render(style.width, style.color);
-    if (r["causes_total"] > r["causes"].size())
-      out += fmt::format("{} more causes; --limit 0 lists all\n",
-                         r["causes_total"].get<size_t>() - r["causes"].size());
-    if (!r["largest"].empty()) out += "\n" + GapsText(r["largest"], r["wall_ms"], style);
+    for (const IdleDevice& d : reply.devices) out += DeviceText(d, reply.wall_ms);
+    if (!reply.causes.empty()) out += "\n" + CausesText(reply, style);
+    if (!reply.largest.empty()) out += "\n" + GapsText(reply, style);
     return out;
   }
 
  private:
-  static std::string DeviceText(const Json& d, double wall_ms) {
-    const double idle = d["idle_ms"], paused = d["paused_ms"], recorded = wall_ms - paused;
-    const auto part = [&](const char* key) {
-      const double ms = d[key];
-      return fmt::format("{} {} ({:.0f} %)", std::string(key).substr(0, std::string(key).size() - 3),
-                         HumanMs(ms), idle > 0 ? 100 * ms / idle : 0.0);
+  static std::string DeviceText(const IdleDevice& d, double wall_ms) {
+    const double recorded_ms = wall_ms - d.paused_ms;
+    const auto part = [&d](const char* name, double ms) {
+      return fmt::format("{} {} ({:.0f} %)", name, HumanMs(ms), d.idle_ms > 0 ? 100 * ms / d.idle_ms : 0.0);
     };
     return fmt::format("device {}{}: idle {} of {} ({:.1f} %){}\n  {}, {}, {}, {}\n",
-                       d["index"].is_null() ? "?" : DumpJson(d["index"]),
-                       d["rank"].is_null() ? "" : fmt::format(" of rank {}", d["rank"].get<int>()),
-                       HumanMs(idle), HumanMs(recorded), recorded > 0 ? 100 * idle / recorded : 0.0,
-                       paused > 0 ? fmt::format(", not recorded {}", HumanMs(paused)) : "", part("host_ms"),
-                       part("launch_ms"), part("sync_ms"), part("other_ms"));
+                       d.index ? std::to_string(*d.index) : "?",
+                       d.rank ? fmt::format(" of rank {}", *d.rank) : "", HumanMs(d.idle_ms),
+                       HumanMs(recorded_ms), recorded_ms > 0 ? 100 * d.idle_ms / recorded_ms : 0.0,
+                       d.paused_ms > 0 ? fmt::format(", not recorded {}", HumanMs(d.paused_ms)) : "",
+                       part("host", d.host_ms), part("launch", d.launch_ms), part("sync", d.sync_ms),
+                       part("other", d.other_ms));
   }
 
-  // What ended a gap; where it is no work, the run's end or a switch of the recording.
-  static std::string EndText(const Json& gap, double wall_ms) {
-    if (!gap["next"].is_null()) return gap["next"].get<std::string>();
-    if (gap["cause"] == IdleCauseName(IdleCause::kNotRecorded)) return "(recording went on)";
-    const double end_ms = gap["start_ms"].get<double>() + gap["dur_ms"].get<double>();
-    return end_ms < wall_ms - 1e-6 ? "(recording paused)" : "(end of the run)";
+  static std::string CausesText(const IdleReply& reply, const TextStyle& style) {
+    TextTable table({{"REASON", Align::kLeft, false, 0},
+                     {"NAME", Align::kLeft, true, 20},
+                     {"TIME", Align::kRight, false, 0},
+                     {"SHARE", Align::kRight, false, 0},
+                     {"GAPS", Align::kRight, false, 0}});
+    for (const IdleReason& c : reply.causes) {
+      table.AddRow({c.what, c.name.value_or(""), HumanMs(c.ms),
+                    c.share ? fmt::format("{:.1f} %", 100 * *c.share) : "", HumanCount(c.gaps)});
+    }
+    std::string out = table.Render(style.width, style.color);
+    const int64_t more = reply.causes_total - static_cast<int64_t>(reply.causes.size());
+    if (more > 0) out += fmt::format("{} more reasons; --limit 0 lists all\n", more);
+    return out;
   }
 
-  static std::string GapsText(const Json& gaps, double wall_ms, const TextStyle& style) {
+  // What ended a gap: work, the end of the run, or a switch of the recording.
+  static std::string EndText(const IdleGap& gap, double wall_ms) {
+    if (gap.next) return *gap.next;
+    if (gap.cause == IdleCauseName(IdleCause::kNotRecorded)) return "(recording resumed)";
+    return gap.start_ms + gap.dur_ms < wall_ms - 1e-6 ? "(recording paused)" : "(end of the run)";
+  }
+
+  static std::string GapsText(const IdleReply& reply, const TextStyle& style) {
     TextTable table({{"AT", Align::kRight, false, 0},
                      {"GAP", Align::kRight, false, 0},
-                     {"MOSTLY", Align::kLeft, false, 0},
+                     {"MAIN REASON", Align::kLeft, false, 0},
                      {"NAME", Align::kLeft, true, 12},
                      {"ENDED BY", Align::kLeft, true, 12}});
-    for (const Json& g : gaps) {
-      table.AddRow({HumanMs(g["start_ms"]), HumanMs(g["dur_ms"]), g["cause"],
-                    g["name"].is_null() ? "" : g["name"].get<std::string>(), EndText(g, wall_ms)});
+    for (const IdleGap& g : reply.largest) {
+      table.AddRow(
+          {HumanMs(g.start_ms), HumanMs(g.dur_ms), g.cause, g.name.value_or(""), EndText(g, reply.wall_ms)});
     }
     return table.Render(style.width, style.color);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `neurolens peaks`: what devices can do at best, and who says so.
 
-#include "analyze/peaks.h"
+#include "analyze/cost_model/peaks.h"
 
 #include <fmt/format.h>
 

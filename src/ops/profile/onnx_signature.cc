@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 
 #include "base/file_ops.h"
-#include "import/protobuf_wire.h"
+#include "import/read/protobuf_wire.h"
 
 namespace nl::ops::profile {
 

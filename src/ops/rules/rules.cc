@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "analyze/features.h"
+#include "analyze/features/features.h"
 #include "analyze/rules/rule.h"
 #include "base/terminal.h"
 #include "ops/op.h"

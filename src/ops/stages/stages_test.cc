@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "base/file_ops.h"
-#include "ledger/run_fixture.h"
 #include "ops/open_store.h"
 #include "ops/settings.h"
+#include "testing/run_fixture.h"
 
 namespace nl {
 namespace {

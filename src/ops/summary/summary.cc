@@ -9,6 +9,7 @@
 #include "analyze/facts/idle.h"
 #include "analyze/facts/stages.h"
 #include "base/human.h"
+#include "base/record_json.h"
 #include "base/units.h"
 #include "ops/open_analysis.h"
 #include "report/text_table.h"
@@ -79,7 +80,8 @@ Status Explain(const OpContext& context, const CatalogRun& run, Json& out) {
     return {};
   }
   NL_ASSIGN(const IdleFacts* idle, open.analysis->Need<IdleFacts>());
-  Json idle_json = ToJson(*idle, open.analysis->facts().Get<TimelineFacts>(), open.analysis->data());
+  Json idle_json =
+      ToDocument(SectionOf(*idle, open.analysis->facts().Get<TimelineFacts>(), open.analysis->data()));
   Json& causes = idle_json["causes"];
   if (causes.size() > 10) causes.erase(causes.begin() + 10, causes.end());
   idle_json.erase("largest");

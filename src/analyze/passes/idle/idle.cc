@@ -8,9 +8,9 @@
 
 #include "analyze/facts/accounting.h"
 #include "analyze/facts/idle.h"
-#include "analyze/host_segments.h"
 #include "analyze/pass.h"
 #include "analyze/passes/idle/sampled_host.h"
+#include "analyze/waits/host_segments.h"
 #include "base/units.h"
 
 namespace nl {
@@ -316,8 +316,8 @@ class IdlePass final : public Pass {
     facts.Put(std::move(out));
     return {};
   }
-  Json FactsJson(const RunData& data, const FactBoard& facts) const override {
-    return ToJson(facts.Get<IdleFacts>(), facts.Get<TimelineFacts>(), data);
+  Described Section(const RunData& data, const FactBoard& facts) const override {
+    return Described::Of(SectionOf(facts.Get<IdleFacts>(), facts.Get<TimelineFacts>(), data));
   }
 };
 
@@ -329,67 +329,5 @@ const Pass& Describe() {
 }
 
 }  // namespace passes::idle
-
-namespace {
-
-Json PartsJson(const IdleParts& p) {
-  return {{"host_ms", Ms(p.host_ns)},
-          {"launch_ms", Ms(p.launch_ns)},
-          {"sync_ms", Ms(p.sync_ns)},
-          {"other_ms", Ms(p.other_ns)},
-          {"paused_ms", Ms(p.paused_ns)}};
-}
-
-}  // namespace
-
-Json ToJson(const IdleFacts& facts, const TimelineFacts& timeline, const RunData& data) {
-  const auto text = [&data](IdleCause cause, StringId id) {
-    if (IsNull(id)) return Json();
-    return cause == IdleCause::kSampled ? Json(passes::idle::SampledFunction(data.Text(id)))
-                                        : Json(data.Text(id));
-  };
-  const double total_ns = static_cast<double>(facts.total.total_ns());
-  Json out = PartsJson(facts.total);
-  out["idle_ms"] = Ms(facts.total.idle_ns());
-  out["blocked_ms"] = Ms(facts.blocked_ns);
-  out["gap_count"] = facts.gaps.size();
-  out["floor_us"] = static_cast<double>(facts.floor_ns) / 1e3;
-  out["devices"] = Json::array();
-  for (size_t i = 0; i < facts.devices.size(); ++i) {
-    Json device = PartsJson(facts.devices[i]);
-    device["index"] = IsNull(timeline.devices[i].device) ? Json() : Json(timeline.devices[i].device);
-    device["rank"] = IsNull(timeline.devices[i].rank) ? Json() : Json(timeline.devices[i].rank);
-    device["idle_ms"] = Ms(facts.devices[i].idle_ns());
-    out["devices"].push_back(std::move(device));
-  }
-  out["causes"] = Json::array();
-  for (const IdleFacts::Cause& c : facts.causes) {
-    out["causes"].push_back({{"what", IdleCauseName(c.what)},
-                             {"name", text(c.what, c.name)},
-                             {"ms", Ms(c.ns)},
-                             {"share", total_ns > 0 ? Json(static_cast<double>(c.ns) / total_ns) : Json()},
-                             {"gaps", c.gaps}});
-  }
-  out["largest"] = Json::array();
-  for (const uint32_t place : facts.largest) {
-    const IdleFacts::Gap& g = facts.gaps[place];
-    Json gap = PartsJson(g.parts);
-    gap["device"] =
-        IsNull(timeline.devices[g.device].device) ? Json() : Json(timeline.devices[g.device].device);
-    gap["start_ms"] = Ms(g.start_ns - timeline.first_start_ns);
-    gap["dur_ms"] = Ms(g.end_ns - g.start_ns);
-    gap["cause"] = IdleCauseName(g.cause);
-    gap["name"] = text(g.cause, g.name);
-    gap["next"] = gap["next_raw_name"] = Json();
-    if (g.next != kNone) {
-      const StringId name = timeline.work.name[g.next];
-      const bool kernel = timeline.work.kind[g.next] == WorkKind::kKernel;
-      gap["next"] = kernel ? timeline.KernelNameOf(name).short_name : std::string(data.Text(name));
-      gap["next_raw_name"] = data.Text(name);
-    }
-    out["largest"].push_back(std::move(gap));
-  }
-  return out;
-}
 
 }  // namespace nl

@@ -7,7 +7,7 @@
 
 #include "analyze/facts/accounting.h"
 #include "analyze/facts/idle.h"
-#include "analyze/run_builder.h"
+#include "testing/run_builder.h"
 
 namespace nl {
 namespace {
