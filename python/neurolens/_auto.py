@@ -95,7 +95,7 @@ class Ranges:
         atexit.register(self.end)
 
     def switch(self, on=None):
-        """Recording went on or off: what is off costs nothing. A range that begins a recording may be a module's."""
+        """Recording was switched on or off; what is off costs nothing. A range that begins a recording may be a module's."""
         for part, now in ((self.ops, _emit.current.recording()), (self.modules, _emit.current.on())):
             if part is not None:
                 try:

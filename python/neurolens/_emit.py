@@ -49,7 +49,7 @@ class Library:
         self.push_bytes(_bytes(name), None if data is None else _bytes(data))
 
     def on_switch(self, function):
-        """Has `function()` called, on the main thread, after recording went on or off; None: no longer."""
+        """Has `function()` called, on the main thread, after recording was switched on or off; None: no longer."""
         import ctypes
 
         if function is None:

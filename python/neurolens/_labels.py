@@ -84,7 +84,7 @@ class _Paused(tuple):
 
 
 class _Nothing:
-    """Every range of a program that nobody records."""
+    """Every range of a program that is not recorded."""
 
     __slots__ = ()
     __enter__, __exit__ = _enter_nothing, _leave_nothing

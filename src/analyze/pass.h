@@ -20,7 +20,7 @@
 
 namespace nl {
 
-// What a person may tell the analysis beyond the run itself.
+// Options of the analysis that the run itself does not hold.
 struct AnalysisOptions {
   std::map<std::string, double>
       peaks;               // --peaks k=v: peak_dram_gbps, peak_tflops, sm_count, bf16_tflops, ...

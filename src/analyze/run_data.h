@@ -26,7 +26,7 @@ struct RunData : EventBatch {
   const StringPool* strings = nullptr;
 
   std::string_view Text(StringId id) const { return strings->Text(id); }
-  // Were its durations measured one by one, so that starts tell the order only?
+  // True when durations were measured one by one, so that starts give only the order.
   bool OrderOnly() const;
   std::vector<Interval> Pauses() const { return PausesOf(document); }
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // ByteSink: where an output streams to (a file, standard output, memory), so that its
-// writer need not know. Thread rule: that of the function behind it.
+// writer need not know. Thread rule: that of the function after it.
 
 #include <functional>
 #include <string_view>

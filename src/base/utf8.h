@@ -9,7 +9,7 @@
 namespace nl {
 
 bool IsUtf8(std::string_view text);
-// Each byte that is no part of a valid sequence becomes U+FFFD.
+// Each byte that is not a part of a valid sequence becomes U+FFFD.
 std::string ValidUtf8(std::string_view text);
 
 }  // namespace nl

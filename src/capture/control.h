@@ -104,7 +104,7 @@ struct ControlBlock {
   std::atomic<uint32_t> epoch;
   std::atomic<uint32_t> recording;      // 1 on, 0 off
   std::atomic<uint32_t> closing;        // 1: the launcher is gone or wants everybody to close
-  std::atomic<uint32_t> slots_refused;  // processes that found no slot; they record all the same
+  std::atomic<uint32_t> slots_refused;  // processes that found no slot; they still record
   ProcessSlot process[kProcessSlots];
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<uint32_t>::is_always_lock_free);

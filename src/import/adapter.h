@@ -24,7 +24,7 @@ namespace nl {
 struct ImportOptions {
   int threads = 0;                // 0: one per core
   size_t chunk_bytes = 1u << 20;  // of text handed to a parsing thread
-  bool allow_truncated = false;   // keep what is whole of a file that ends in the middle
+  bool allow_truncated = false;   // keep the complete part of a truncated file
   const std::atomic<bool>* cancelled = nullptr;
   std::function<void(int64_t done_bytes, int64_t total_bytes)> progress;
 
@@ -58,7 +58,7 @@ struct RankHint {
 
 // Some tools spread one run over several files. Which part of it a file is ("profile"; empty:
 // it is a run of its own), by its first bytes, and the name that the parts share, by its name:
-// "bert" of bert.profile.json, kFolder of profile.json, empty where the name tells nothing.
+// "bert" of bert.profile.json, kFolder of profile.json, empty where the name gives no information.
 struct FileRole {
   static constexpr const char* kFolder = ".";
   std::string part, set;
@@ -72,7 +72,7 @@ class Adapter {
   // How sure it is that `head` (the first decompressed bytes) is its format: 0 no,
   // 1..100. The file name may only break ties.
   virtual int Score(std::string_view head, std::string_view file_name) const = 0;
-  // What the first bytes tell of the rank; empty when they do not.
+  // The rank that the first bytes name; empty when they do not.
   virtual RankHint PeekRank(std::string_view) const { return {}; }
   virtual FileRole Role(std::string_view, std::string_view) const { return {}; }  // head, file name
   virtual Status Import(ImportFile& file) const = 0;

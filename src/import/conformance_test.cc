@@ -90,8 +90,8 @@ ptrdiff_t Events(const Outcome& outcome) {
                        [](const std::string& row) { return !row.starts_with("import_log["); });
 }
 
-// A cut file is an error that says so, or (a bare array may end anywhere behind an
-// event, lines behind any line) a run with a counter; with --allow-truncated what is whole is kept and
+// A cut file is an error that says so, or (a bare array may end anywhere after an
+// event, lines after any line) a run with a counter; with --allow-truncated the complete part is kept and
 // counted.
 TEST_P(Conformance, CutFileIsAnErrorOrCountedNeverSilent) {
   const Outcome whole = ImportPath(TraceFile(text_).path());

@@ -19,7 +19,7 @@ std::string Describe(std::string_view head) {
 }  // namespace
 
 Status Adapter::ImportParts(std::vector<ImportFile>&) const {
-  return Internal(fmt::format("files of {} are no parts of one run", Info().name));
+  return Internal(fmt::format("files of {} are not parts of one run", Info().name));
 }
 
 const Adapter* FindAdapter(std::string_view name) {

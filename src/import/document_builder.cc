@@ -351,7 +351,7 @@ class Builder {
 
   void PutSite(const RunFacts::OpSite& site, std::vector<const RunFacts::SiteKernel*>& kernels) {
     TimelineOp op = Entry(site.name, site.first_start_ns, site.total_ns);
-    op.end_ms = std::nullopt;  // a call site is no single span
+    op.end_ms = std::nullopt;  // a call site is not a single span
     PutShapes(op, site.input_dims, site.input_types);
     op.metrics = OpMetrics{};
     op.metrics->calls = site.calls;

@@ -151,7 +151,7 @@ void PutHeader(const Json& header, const std::string& file, EventSink& sink, Eve
 
 void PutLog(const CounterSet& counters, const std::string& file, EventSink& sink, EventBatch& batch) {
   StringPool& strings = sink.strings();
-  // By name, then by place: the order in which threads met them is no fact of the file.
+  // By name, then by place: the order in which threads met them is not a fact of the file.
   std::vector<CounterSet::Total> totals = counters.totals();
   std::sort(totals.begin(), totals.end(),
             [](const auto& a, const auto& b) { return std::strcmp(a.info->name, b.info->name) < 0; });
@@ -345,7 +345,7 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) 
                                sink.rows(Table::kKernelMetric) + sink.rows(Table::kCpuSample) +
                                sink.rows(Table::kMemoryEvent);
   if (facts.empty() && without_span == 0) {
-    return InvalidInput("there are no events in it").At(request.paths[0]);
+    return InvalidInput("the file has no events").At(request.paths[0]);
   }
   PutFactTables(facts, tail);
   sink.Append(tail);
@@ -424,7 +424,7 @@ struct PartGroup {
   FileRole role;
   std::string folder;
   std::vector<std::string> paths;
-  std::set<std::string> parts;  // empty: a file that is no part
+  std::set<std::string> parts;  // empty: a file that is not a part
 
   bool Fits(const PartGroup& other) const {
     if (parts.empty() || other.parts.empty() || role.adapter != other.role.adapter) return false;
@@ -456,7 +456,7 @@ std::vector<std::vector<std::string>> GroupParts(const std::vector<std::string>&
       groups.push_back(std::move(mine));
     }
   }
-  // A name that tells nothing contradicts none: such files are one run when no two are the same part.
+  // A name that gives no information contradicts none: such files are one run when no two are the same part.
   for (size_t i = 0; i < groups.size(); ++i) {
     for (size_t k = i + 1; k < groups.size(); ++k) {
       const bool open = groups[i].role.set.empty() || groups[k].role.set.empty() ||

@@ -15,10 +15,10 @@ namespace nl {
 
 struct ImportRequest {
   std::vector<std::string> paths;  // "-" is standard input
-  // Ranks of the files as their names tell them, one a path; they count where a file says none
-  // itself. Empty: the names tell nothing.
+  // Ranks of the files taken from their names, one a path; they count where a file says none
+  // itself. Empty: the names gives no information.
   std::vector<int64_t> name_ranks;
-  std::string format;      // adapter name; empty: told by content
+  std::string format;      // adapter name; empty: detected from the content
   std::string model_name;  // empty: from the file name, with a note
   ImportOptions options;
 };

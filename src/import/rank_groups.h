@@ -31,11 +31,11 @@ struct RankedFile {
   std::vector<std::string> more = {};  // the other files of the same rank, where it is a set
 };
 
-// The path below the folder by which a set of files is told from those of other ranks: `set` is the name
-// they share. A number is most often of the process, which says nothing where the folder says the rank.
+// The path below the folder by which a set of files is distinguished from those of other ranks: `set` is the
+// name they share. A number is most often of the process, which says nothing where the folder says the rank.
 std::string BelowOfSet(std::string_view folder, std::string_view set);
 
-// Files that become one run. `ranks` is as long as `paths` where the names told the ranks, else empty; files
+// Files that become one run. `ranks` is as long as `paths` where the names give the ranks, else empty; files
 // of one rank are neighbours.
 struct FileGroup {
   std::vector<std::string> paths;

@@ -42,7 +42,7 @@ RankedFile File(const std::string& name, const std::string& adapter,
 }
 
 TEST(RankGroups, TheContentCountsBeforeTheName) {
-  // Names that contradict the content: the content wins, and the names tell nothing.
+  // Names that contradict the content: the content wins, and the names gives no information.
   const auto groups = GroupRanks({File("rank0.json", "kineto", 1, 2), File("rank1.json", "kineto", 0, 2)});
   ASSERT_EQ(groups.size(), 1u);
   EXPECT_EQ(groups[0].paths, (std::vector<std::string>{"in/rank1.json", "in/rank0.json"}));

@@ -5,7 +5,7 @@
 // is a folder of its own, files/attached/<id>/ below the run's, which holds its tables and
 // attachment.json (what it was made of). It is staged, synced and renamed into place, so a
 // reader sees the whole of it or nothing. Ids are UUIDv7: sorted, they are in order of time.
-// SQL views and snapshots show the rows of a run and behind them those of its attachments.
+// SQL views and snapshots show the rows of a run and after them those of its attachments.
 // Thread rule: free functions; any number of processes on one store.
 
 #include <string>

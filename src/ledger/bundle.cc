@@ -312,11 +312,11 @@ class Restore {
   }
 
   static Error Differs(const BundleFile& file, const char* how) {
-    return InvalidInput(fmt::format("{} in the bundle {} its manifest says", file.name, how))
+    return InvalidInput(fmt::format("{} in the bundle {} its manifest states", file.name, how))
         .Hint("the file was damaged or changed: fetch it again");
   }
 
-  // The catalog row stays in memory: Commit writes it anew.
+  // The catalog row stays in memory: Commit writes it again.
   Status TakeEntry(const BundleFile& file, Progress& progress) {
     NL_ASSIGN(const std::string text, ReadText(file.name, std::min(file.bytes, kMaxEntryBytes)));
     NL_TRY(progress.Advance(text.size()));

@@ -94,7 +94,7 @@ Result<CatalogRun> ResolveLatest(Catalog& catalog, std::string_view ref) {
   NL_ASSIGN(auto found, catalog.Latest(back));
   if (found) return *std::move(found);
   NL_ASSIGN(int64_t count, catalog.Count());
-  return NotFound(fmt::format("there is no run {}: the store holds {}", ref, count))
+  return NotFound(fmt::format("no such run: {}: the store holds {}", ref, count))
       .Hint("neurolens import FILE adds one");
 }
 

@@ -328,7 +328,7 @@ Status SqliteCatalog::Migrate() {
 
 Status SqliteCatalog::Open(CatalogMode mode) {
   if (mode == CatalogMode::kReadOnly) {
-    if (::access(path_.c_str(), F_OK) != 0) return NotFound(fmt::format("there is no catalog {}", path_));
+    if (::access(path_.c_str(), F_OK) != 0) return NotFound(fmt::format("no catalog at {}", path_));
     if (::access(path_.c_str(), R_OK) != 0) return IoError(fmt::format("cannot read the catalog {}", path_));
     NL_TRY(OpenForReading());
   } else {
@@ -471,7 +471,7 @@ Result<std::optional<CatalogRun>> SqliteCatalog::Latest(int64_t back) {
 Status SqliteCatalog::SetTag(std::string_view run_id, std::string_view key, std::string_view value) {
   return Transaction([&]() -> Status {
     NL_ASSIGN(auto run, Find(run_id));
-    if (!run) return NotFound(fmt::format("there is no run {}", run_id));
+    if (!run) return NotFound(fmt::format("no such run: {}", run_id));
     Statement s = Prepare("INSERT OR REPLACE INTO tag (run_id, key, value) VALUES (?,?,?)");
     s.Bind(run_id).Bind(key).Bind(value);
     return s.Run();
@@ -493,7 +493,7 @@ Status SqliteCatalog::Remove(std::string_view run_id) {
     Statement s = Prepare("DELETE FROM run WHERE run_id = ?");
     s.Bind(run_id);
     NL_TRY(s.Run());
-    if (sqlite3_changes(db_) == 0) return NotFound(fmt::format("there is no run {}", run_id));
+    if (sqlite3_changes(db_) == 0) return NotFound(fmt::format("no such run: {}", run_id));
     return {};
   });
 }
@@ -503,7 +503,7 @@ Status SqliteCatalog::SetBaseline(const Baseline& baseline) {
   return Transaction([&]() -> Status {
     for (const std::string& run_id : baseline.run_ids) {
       NL_ASSIGN(const auto run, Find(run_id));
-      if (!run) return NotFound(fmt::format("there is no run {}", run_id));
+      if (!run) return NotFound(fmt::format("no such run: {}", run_id));
     }
     Statement clear = Prepare("DELETE FROM baseline WHERE name = ?");
     clear.Bind(baseline.name);
@@ -550,7 +550,7 @@ Status SqliteCatalog::RemoveBaseline(std::string_view name) {
     Statement s = Prepare("DELETE FROM baseline WHERE name = ?");
     s.Bind(name);
     NL_TRY(s.Run());
-    if (sqlite3_changes(db_) == 0) return NotFound(fmt::format("there is no baseline '{}'", name));
+    if (sqlite3_changes(db_) == 0) return NotFound(fmt::format("no such baseline: '{}'", name));
     return {};
   });
 }

@@ -309,7 +309,7 @@ void Examination::CheckOrphan(const std::string& run_id) {
   if (defect.empty()) defect = RunFolderDefect(folder);
   Result<CatalogRun> run = ReadRunFolder(folder);
   if (defect.empty() && !run.ok()) defect = run.error().message;
-  if (defect.empty() && run->run_id != run_id) defect = fmt::format("it says it is run {}", run->run_id);
+  if (defect.empty() && run->run_id != run_id) defect = fmt::format("its document names run {}", run->run_id);
   if (!defect.empty()) {
     Problem("run",
             fmt::format("{} is not in the catalog and not whole: {}; remove {} by hand if it is not needed",

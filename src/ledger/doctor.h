@@ -39,7 +39,7 @@ struct DoctorReport {
 DoctorReport RunDoctor(const DoctorOptions& options);
 
 // The catalog row of a run folder: from catalog_entry.json, or, when that is
-// missing, as much of it as run.json tells.
+// missing, as much of it as run.json holds.
 Result<CatalogRun> ReadRunFolder(const std::string& folder);
 
 // Parquet's marks at both ends and a footer that fits the file; empty: fine.

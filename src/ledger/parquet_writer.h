@@ -3,7 +3,7 @@
 // ParquetWriter: one event table of a run, written as one Parquet file.
 // Row groups are encoded by whichever thread filled them and appended in order, so
 // the same input gives the same bytes whatever the number of threads. Link columns
-// (Encoding::kLate) are written behind the row groups once all rows are known: the
+// (Encoding::kLate) are written after the row groups once all rows are known: the
 // footer may point anywhere, which spares a second pass over the rows.
 // Thread rule: Encode and Append from any thread; WriteLate and Finish by one.
 
@@ -41,7 +41,7 @@ class ParquetWriter {
   struct Encoded {
     int64_t sequence = 0;
     size_t rows = 0;
-    std::string bytes;          // all column chunks, one behind the other
+    std::string bytes;          // all column chunks, one after the other
     std::vector<Chunk> chunks;  // offsets relative to `bytes`
   };
 

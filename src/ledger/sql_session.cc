@@ -215,7 +215,7 @@ void SqlSession::CreateView(const std::string& name) {
   for (const Part& part : tables_[name]) {
     if (!body.empty()) body += " UNION ALL BY NAME ";
     std::string id;
-    for (const std::string& file : part.behind)
+    for (const std::string& file : part.after)
       id += fmt::format(" + (SELECT count(*) FROM read_parquet({}))", SqlQuote(file));
     const std::string columns = id.empty() ? "*" : fmt::format("* REPLACE (id{} AS id)", id);
     body += fmt::format("SELECT {} AS run, {} FROM read_parquet({})", SqlQuote(part.label), columns,
@@ -232,7 +232,7 @@ void SqlSession::CreateView(const std::string& name) {
   if (!status.ok()) broken_[name] = status.error().message;
 }
 
-// A view costs reading the footer of every file behind it, so only the tables a
+// A view costs reading the footer of every file after it, so only the tables a
 // statement names are made; one that names none, or asks what exists, gets all.
 void SqlSession::EnsureViews(const std::vector<std::string>& names) {
   std::vector<std::string> wanted;

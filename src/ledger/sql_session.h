@@ -125,8 +125,8 @@ class SqlSession {
   struct Part {
     std::string label;
     std::string file;
-    // Files of the same run in front of it: its rows are numbered behind theirs.
-    std::vector<std::string> behind;
+    // Files of the same run before it: its rows are numbered after theirs.
+    std::vector<std::string> after;
   };
   void AddParts(const RunSource& run, const std::string& folder);
   const DuckDbApi& api_;

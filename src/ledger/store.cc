@@ -118,7 +118,7 @@ Result<std::unique_ptr<Store>> Store::Open(const std::string& given_path, Mode m
         return IoError(fmt::format("the store {} has runs but no catalog", path), 0)
             .Hint(kDamagedCatalogHint);
       }
-      return NotFound(fmt::format("there is no store at {}", path)).Hint("neurolens import FILE makes one");
+      return NotFound(fmt::format("no store at {}", path)).Hint("`neurolens import FILE` creates one");
     }
   } else {
     for (const std::string& folder : {path, RunsPath(path), StagingPath(path)}) {
@@ -217,7 +217,7 @@ Status Store::Place(StagedRun&& staged_in, const std::string& path) {
 Result<int64_t> Store::Remove(const std::string& run_id) {
   NL_TRY(CheckRunId(run_id));
   NL_ASSIGN(auto run, catalog_->Find(run_id));
-  if (!run) return NotFound(fmt::format("there is no run {}", run_id));
+  if (!run) return NotFound(fmt::format("no such run: {}", run_id));
   const std::string folder = RunPath(run_id);
   int64_t freed_bytes = 0;
   // Out of sight first: were the catalog row removed before the folder, a crash in

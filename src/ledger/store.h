@@ -68,7 +68,7 @@ class Store {
   // removed and that run is named.
   Result<CommitOutcome> Commit(StagedRun&& staged, CatalogRun run);
 
-  // Makes a staged folder the folder `path` inside of the store, which must not exist: whole
+  // Makes a staged folder the folder `path` inside the store, which must not exist: whole
   // or not there. Its parent exists.
   Status Place(StagedRun&& staged, const std::string& path);
 

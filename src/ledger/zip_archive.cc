@@ -37,7 +37,7 @@ Result<std::unique_ptr<ZipWriter>> ZipWriter::Open(const ByteSink& sink) {
 
 ZipWriter::~ZipWriter() {
   if (archive_ == nullptr) return;
-  archive_write_fail(archive_);  // not to write an end behind half a file
+  archive_write_fail(archive_);  // not to write an end after half a file
   archive_write_free(archive_);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Zip files, streamed both ways: our face in front of libarchive, no other file knows it.
+// Zip files, streamed both ways: our interface to libarchive, no other file knows it.
 // What is written depends on names and bytes only: no times, no owners, stored without
 // compression. What is read is untrusted: names come back as they stand in the file, to
 // be judged by the caller before anything is done with them.
@@ -33,7 +33,7 @@ class ZipWriter {
   // A file of exactly `bytes`, given by the following calls of Append.
   Status Begin(const std::string& name, int64_t bytes);
   Status Append(std::string_view bytes);
-  // Writes the directory at the end; without it the file is no zip.
+  // Writes the directory at the end; without it the file is not a zip.
   Status Finish();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a runtime or driver API call is for, told by its name (CUDA and HIP spellings). The
+// What a runtime or driver API call is for, from its name (CUDA and HIP spellings). The
 // one place that reads these names.
 // Thread rule: ClassifyApi is pure; an ApiKinds belongs to one thread.
 

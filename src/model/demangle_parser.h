@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The parser behind DemangleItanium: names in demangle.cc, types and expressions in demangle_type.cc.
+// The parser after DemangleItanium: names in demangle.cc, types and expressions in demangle_type.cc.
 // Every Parse function returns a node index, or kFail and then the symbol is given up. Nesting is bounded;
 // each input byte is read a bounded number of times. One instance per symbol, not shared.
 
@@ -52,7 +52,7 @@ class Demangler {
   int Remember(int node);
   bool TooDeep() const { return depth_ > kMaxParseDepth; }
 
-  // What the name of an encoding tells about its type.
+  // What the name of an encoding gives about its type.
   struct NameTraits {
     bool ends_with_template = false;
     bool no_result = false;  // constructor, destructor, conversion

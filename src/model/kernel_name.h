@@ -55,8 +55,8 @@ inline constexpr size_t kMaxScannedNameBytes = 4096;
 // Never fails and takes any bytes; what is not a C++ name is kept as it is, trimmed.
 KernelName ParseKernelName(std::string_view raw);
 
-// The steps of ParseKernelName. NormalizeKernelName drops what differs between tools and cannot tell two
-// kernels of one program apart in practice: result type, parameter lists, namespaces (ncu hides them by
+// The steps of ParseKernelName. NormalizeKernelName drops what differs between tools and cannot distinguish
+// two kernels of one program apart in practice: result type, parameter lists, namespaces (ncu hides them by
 // rules that change with its version), literal casts and suffixes (bool becomes 0 or 1), lambda and const
 // spelling, clones.
 std::string NormalizeKernelName(std::string_view demangled);

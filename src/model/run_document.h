@@ -171,7 +171,7 @@ struct DeviceClock {
   bool operator==(const DeviceClock&) const = default;
 };
 
-// ClockFacts::source of a run whose durations were measured one by one: its starts tell the
+// ClockFacts::source of a run whose durations were measured one by one: its starts give the
 // order only, so nothing about gaps, overlap or utilisation can be said.
 inline constexpr char kClockOfOrder[] = "order";
 

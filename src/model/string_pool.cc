@@ -15,7 +15,7 @@ constexpr size_t kMaxBlocks = size_t{1} << 18;  // times 2^14 entries: all 32-bi
 std::string_view TextArena::Copy(std::string_view text) {
   if (text.empty()) return {};
   bytes_ += text.size();
-  if (text.size() > kBlockBytes / 4) {  // large texts get a block of their own, behind the current one
+  if (text.size() > kBlockBytes / 4) {  // large texts get a block of their own, after the current one
     blocks_.push_back(std::make_unique<char[]>(text.size() + kSlackBytes));
     char* at = blocks_.back().get();
     std::memcpy(at, text.data(), text.size());

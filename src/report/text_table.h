@@ -15,7 +15,7 @@ enum class Align { kLeft, kRight };
 struct TextColumn {
   std::string header;
   Align align = Align::kLeft;
-  bool shrink = false;  // cells may be cut in the middle to make the table fit
+  bool shrink = false;  // cells may be shortened in their middle part to make the table fit
   int min_width = 8;    // a shrinking column never gets narrower than this
 };
 

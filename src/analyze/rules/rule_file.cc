@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <span>
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
@@ -16,9 +17,7 @@
 namespace nl {
 
 namespace embedded {
-extern const std::string_view kRulesRun;
-extern const std::string_view kRulesOps;
-extern const std::string_view kRulesKernels;
+std::span<const std::string_view> RuleFiles();  // rules/*.yaml
 }  // namespace embedded
 
 namespace {
@@ -449,8 +448,7 @@ Status RuleSet::AddFile(const std::string& path) {
 
 Result<RuleSet> RuleSet::Shipped() {
   RuleSet out;
-  for (const std::string_view text : {embedded::kRulesRun, embedded::kRulesOps, embedded::kRulesKernels})
-    NL_TRY(out.AddText(text, "shipped"));
+  for (const std::string_view text : embedded::RuleFiles()) NL_TRY(out.AddText(text, "shipped"));
   return out;
 }
 

@@ -18,7 +18,7 @@ struct HostSegments {
 
   // The piece at `at_ns`: the last that starts no later, else the first.
   size_t Find(int64_t at_ns) const;
-  // Calls fn(owner, ns) for every piece of [from_ns, to_ns), also those before the first and behind the last.
+  // Calls fn(owner, ns) for every piece of [from_ns, to_ns), also those before the first and after the last.
   template <class Fn>
   void Visit(int64_t from_ns, int64_t to_ns, const Fn& fn) const {
     if (to_ns <= from_ns) return;

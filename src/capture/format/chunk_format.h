@@ -2,7 +2,7 @@
 #pragma once
 // How records stand in a capture file: as chunks, one after the other, each with a header
 // that says all that is needed to read or to skip it. A file is readable up to its last
-// whole chunk, whatever ended the writer; files may be put behind one another, in any
+// whole chunk, whatever ended the writer; files may be put after one another, in any
 // order, and are still one capture (every chunk says which process it is of).
 //
 //   header 40 bytes | payload | zeros up to a multiple of 8
@@ -16,13 +16,13 @@
 
 namespace nl::capture {
 
-inline constexpr uint32_t kChunkMagic = 0xc14e4c43;  // bytes 43 4c 4e c1: "CLN" and one that is no text
+inline constexpr uint32_t kChunkMagic = 0xc14e4c43;  // bytes 43 4c 4e c1: "CLN" and one that is not text
 
 struct ChunkHeader {
   uint32_t magic;
   uint16_t version;  // kFormatVersion of the writer
   ChunkKind kind;
-  uint32_t payload_bytes;  // without the zeros behind it; at most kMaxPayloadBytes
+  uint32_t payload_bytes;  // without the zeros after it; at most kMaxPayloadBytes
   uint32_t records;
   uint16_t record_bytes;  // 0: records of variable size
   uint16_t flags;         // 0

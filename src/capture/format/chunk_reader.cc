@@ -23,7 +23,7 @@ ChunkReader::Step ChunkReader::Next(Chunk& to) {
       return Step::kChunk;
     }
   }
-  // Not a whole chunk: another one behind it (the next file's, for instance), or the end?
+  // Not a whole chunk: another one after it (the next file's, for instance), or the end?
   const size_t from = at_;
   const bool had_header = left >= sizeof header && HeaderAt(from, header);
   const char magic[4] = {0x43, 0x4c, 0x4e, static_cast<char>(0xc1)};

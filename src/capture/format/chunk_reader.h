@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// ChunkReader: the chunks of a capture in memory (one file, several behind one another, or
+// ChunkReader: the chunks of a capture in memory (one file, several after one another, or
 // a file that is still being written). Damage costs the chunks it touches: the reader looks
 // for the next header that checks out and says how much it passed over.
 // Thread rule: one thread at a time. Ownership: views into the caller's bytes.
@@ -26,7 +26,7 @@ class ChunkReader {
   enum class Step {
     kChunk,    // `to` holds a whole, checked chunk
     kDamaged,  // a header was whole, its payload does not match: passed over
-    kSkipped,  // bytes that are no chunk were passed over
+    kSkipped,  // bytes that are not a chunk were skipped
     kTorn,     // the bytes end inside a chunk: of a writer that was killed, or still writes
     kEnd,
   };
@@ -105,7 +105,7 @@ bool ForEachStack(const Chunk& chunk, Each&& each) {
   return rest.empty();
 }
 
-// Counter sets and readings: an entry and `count` words of four bytes behind it.
+// Counter sets and readings: an entry and `count` words of four bytes after it.
 template <class Entry, class Word, class Each>  // each(const Entry&, const Word* words)
 bool ForEachCounterEntry(const Chunk& chunk, Each&& each) {
   std::string_view rest = chunk.payload;

@@ -212,7 +212,7 @@ bool ChunkWriter::WriteAll(const void* header, const void* payload, size_t paylo
 
 void ChunkWriter::WriteChunk(ChunkKind kind, Buffer& buffer) {
   if (buffer.used == 0) return;
-  // Whatever refers to a text comes behind it, also when the file ends in between.
+  // Whatever refers to a text comes after it, also when the file ends in between.
   if (kind != ChunkKind::kString)
     WriteChunk(ChunkKind::kString, buffers_[static_cast<size_t>(ChunkKind::kString)]);
   ChunkHeader header{};

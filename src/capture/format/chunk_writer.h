@@ -79,7 +79,7 @@ class ChunkWriter {
   int fd_ = -1;
   uint64_t stream_ = 0;
   uint32_t sequence_ = 0;
-  int64_t file_end_ = 0;  // behind the last whole chunk
+  int64_t file_end_ = 0;  // after the last whole chunk
   bool disk_failed_ = false;
   Buffer buffers_[kLastChunkKind + 1];
   struct Loss {

@@ -2,7 +2,7 @@
 #pragma once
 // StringTable: numbers for texts, the same text the same number, within a memory limit.
 // Hands out numbers only; the texts themselves go to the file and are kept here as far as
-// needed to tell them apart.
+// needed to distinguish them.
 // Thread rule: one thread at a time. No exceptions: memory that is not given is refused.
 
 #include <cstddef>

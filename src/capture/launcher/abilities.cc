@@ -102,7 +102,7 @@ Ability Cupti() {
   return {"cupti", false,
           "libcupti is not where programs usually find it; a program that brings its own (pip installs one "
           "with torch) "
-          "is recorded all the same, else set NEUROLENS_CUPTI to its path"};
+          "is still recorded, else set NEUROLENS_CUPTI to its path"};
 }
 
 Ability Counters() {
@@ -171,8 +171,9 @@ Ability Interpreters() {
 Ability Library() {
   const std::string library = FindLibrary();
   if (library.empty())
-    return {"library", false,
-            std::string(kLibraryName) + " is not beside this program: GPU work and ranges are not recorded"};
+    return {
+        "library", false,
+        std::string(kLibraryName) + " not found next to this program: GPU work and ranges are not recorded"};
   return {"library", true, library};
 }
 

@@ -170,7 +170,7 @@ std::string CommandLineHelp() {
   return out +
          "When:\n"
          "  --delay S               begin after S seconds\n"
-         "  --duration S            stop recording after S seconds; the command goes on\n"
+         "  --duration S            stop recording after S seconds; the command continues\n"
          "  --capture-range WHAT    nvtx:LABEL: inside ranges of this name; api: between start and stop "
          "calls\n"
          "  --budget PCT            pause to cost the command at most this much of its time, as 1%\n"

@@ -80,7 +80,7 @@ ChildEnvironment MakeEnvironment(const LaunchOptions& options, const std::string
   const bool in_process = (options.wanted & ~(kWantCpu | kWantPython)) != 0;
   if (in_process && library.empty()) {
     out.messages.push_back(std::string("GPU work and ranges are not recorded: ") + kLibraryName +
-                           " is not beside this program");
+                           " not found next to this program");
   } else if (in_process) {
     set.emplace_back(kLibraryVariable, library);
     for (const char* name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"}) {

@@ -14,7 +14,7 @@ namespace nl::capture {
 
 namespace {
 
-// The value behind "key: value" or KEY=value in a text of lines.
+// The value after "key: value" or KEY=value in a text of lines.
 std::string LineValue(const std::string& text, const std::string& key, char separator) {
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());

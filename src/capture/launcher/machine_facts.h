@@ -13,7 +13,7 @@ namespace nl::capture {
 using Facts = std::vector<std::pair<std::string, std::string>>;
 Facts MachineFacts();
 
-// "8a1f..." of a host name: tells machines apart without naming them.
+// "8a1f..." of a host name: distinguishes machines without naming them.
 std::string HashText(const std::string& text);
 // "docker", "kubernetes", "podman", ... or empty.
 std::string ContainerKind();

@@ -116,9 +116,9 @@ bool ActivityReader::Read(uint8_t* buffer, size_t valid_bytes) {
   void* next = nullptr;
   cupti::Result result = cupti_.ActivityGetNextRecord(buffer, valid_bytes, &next);
   const uint8_t* end = buffer + valid_bytes;
-  const auto inside = [&](const void* at, const void* behind) {
+  const auto inside = [&](const void* at, const void* after) {
     const auto* byte = static_cast<const uint8_t*>(at);
-    return byte > static_cast<const uint8_t*>(behind) && byte < end;
+    return byte > static_cast<const uint8_t*>(after) && byte < end;
   };
   if (result == cupti::kSuccess && next != buffer && !inside(next, buffer)) return false;
   while (result == cupti::kSuccess) {
@@ -127,8 +127,8 @@ bool ActivityReader::Read(uint8_t* buffer, size_t valid_bytes) {
     result = cupti_.ActivityGetNextRecord(buffer, valid_bytes, &next);
     const bool more = result == cupti::kSuccess;
     if (more && !inside(next, record)) return false;
-    const uint8_t* behind = more ? static_cast<const uint8_t*>(next) : end;
-    Convert(record, static_cast<size_t>(behind - static_cast<const uint8_t*>(record)));
+    const uint8_t* after = more ? static_cast<const uint8_t*>(next) : end;
+    Convert(record, static_cast<size_t>(after - static_cast<const uint8_t*>(record)));
   }
   return result == cupti::kErrorMaxLimitReached;
 }

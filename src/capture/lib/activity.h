@@ -84,17 +84,17 @@ class ActivityReader {
   ActivityReader(const CuptiLibrary& library, const ApiList& apis, ChunkWriter& writer)
       : cupti_(library.call), apis_(apis), writer_(writer) {}
 
-  // Reads the records of one buffer; false: it ended in something that is no record.
+  // Reads the records of one buffer; false: it ended in something that is not a record.
   bool Read(uint8_t* buffer, size_t valid_bytes);
   // `with_api`, `with_sync`: the call itself, and that it waited.
   void AddCall(const GpuCall& call, bool with_api, bool with_sync);
   const ActivityCounts& counts() const { return counts_; }
-  // CUPTI was taken up anew and counts correlations from 1 again: what comes is numbered behind what came.
+  // CUPTI was taken up again and counts correlations from 1 again: new ids continue after the existing ones.
   void BeginAttachment() {
     correlation_base_ += correlation_most_;
     correlation_most_ = 0;
   }
-  // Writes the facts of devices that ran kernels and that CUPTI has told nothing of.
+  // Writes the facts of devices that ran kernels and that CUPTI has not described.
   void AddMissingDevices();
 
  private:
@@ -122,7 +122,7 @@ class ActivityReader {
   uint32_t correlation_base_ = 0, correlation_most_ = 0;
   uint64_t devices_told_ = 0;  // bits
   static constexpr size_t kContexts = 64;
-  uint32_t contexts_[kContexts] = {};  // told, or the latest of them
+  uint32_t contexts_[kContexts] = {};  // written, or the latest of them
   size_t context_count_ = 0;
   uint32_t api_names_[2][ApiList::kMostIds] = {};  // string ids by driver, runtime
 };

@@ -5,7 +5,7 @@ namespace nl::capture {
 
 namespace {
 
-// Beginnings of the part behind "cuda" or "cu".
+// Beginnings of the part after "cuda" or "cu".
 constexpr std::string_view kListed[] = {
     "Launch",
     "GraphLaunch",

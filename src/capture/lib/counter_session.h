@@ -23,7 +23,7 @@ namespace nl::capture {
 class CounterSession {
  public:
   static constexpr uint32_t kMostDevices = 64;
-  // Recording is off for this long before CUPTI is let go of.
+  // Recording is off for this long before CUPTI is released.
   static constexpr int64_t kRestNs = 200'000'000;
 
   explicit CounterSession(Notes& notes) : notes_(notes), clocks_(notes, queue_) {}

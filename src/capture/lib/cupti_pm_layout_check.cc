@@ -18,7 +18,7 @@ namespace nl::capture::cupti::pm {
 #define NL_SAME(ours, our_field, theirs, their_field)                         \
   static_assert(offsetof(ours, our_field) == offsetof(theirs, their_field) && \
                 sizeof(ours::our_field) == sizeof(theirs::their_field))
-// Later versions may have added fields behind ours.
+// Later versions may have added fields after ours.
 #define NL_SIZE(ours, theirs) static_assert(ours::kBytes <= theirs##_STRUCT_SIZE)
 
 NL_SIZE(ProfilerInitialize, CUpti_Profiler_Initialize_Params);

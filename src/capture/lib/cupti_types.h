@@ -187,7 +187,7 @@ struct ApiData {
 // What a call waits for; CUpti_ActivitySynchronizationType.
 enum class Wait : uint8_t { kNothing = 0, kEvent = 1, kStreamForEvent = 2, kStream = 3, kContext = 4 };
 constexpr int32_t kApiExit = 1;
-// It is let go of from this version on (CUDA 12.6): before, it was seen to break programs.
+// It is released from this version on (CUDA 12.6): before, it was seen to break programs.
 constexpr uint32_t kVersionThatLeaves = 24;
 
 using BufferRequested = void (*)(uint8_t** buffer, size_t* bytes, size_t* max_records);

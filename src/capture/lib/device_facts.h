@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// ReadDeviceFacts: what CUPTI tells of a device when its first context is made, asked of the
+// ReadDeviceFacts: what CUPTI reports about a device when its first context is made, asked of the
 // driver: for devices whose context was made while CUPTI was not in the process.
 // Thread rule: any thread.
 

@@ -95,7 +95,7 @@ TEST_F(GpuCallsTest, ADriverCallInsideARuntimeCallIsPartOfIt) {
 }
 
 TEST_F(GpuCallsTest, CallsCutByASwitchAreNotRecordedAndCutNoOthers) {
-  Tell(cupti::kRuntimeApi, kLaunch, 1, true);  // begun before
+  Tell(cupti::kRuntimeApi, kLaunch, 1, true);  // started before
   Tell(cupti::kRuntimeApi, kLaunch, 2, false);
   calls_.SetOn(nullptr, false);
   Tell(cupti::kRuntimeApi, kLaunch, 2, true);

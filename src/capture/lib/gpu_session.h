@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// GpuSession: CUPTI in this process: loaded, subscribed to, told what to record, flushed, and
-// let go of while nothing is recorded: attached, it costs every CUDA call a few microseconds
+// GpuSession: CUPTI in this process: loaded, subscribed to, configured, flushed, and
+// released while nothing is recorded: attached, it costs every CUDA call a few microseconds
 // even with all kinds off. It may leave only at the end of a CUDA call (cuptiFinalize), so the
 // program's next call takes it out; the next Enable takes it up again. From a program that uses CUDA
-// graphs it is not let go of: graphs that run meanwhile fail (CUPTI 13.0, unspecified launch failure).
+// graphs it is not released: graphs that run meanwhile fail (CUPTI 13.0, unspecified launch failure).
 // Whatever CUPTI refuses is said (Notes) and the rest goes on; if it refuses to be used at
 // all, because another profiler owns it, the session stays off.
 // Thread rule: Start once; Enable, Disable, LetGo and Keep by one thread at a time (Recorder
@@ -36,14 +36,14 @@ class GpuSession {
              std::atomic<uint32_t>& wake);
   bool started() const { return started_.load(std::memory_order_acquire); }
 
-  // Takes CUPTI up again if it was let go of. False: another profiler has it by now.
+  // Takes CUPTI up again if it was released. False: another profiler has it by now.
   bool Enable();
   void Disable();
   // Asks CUPTI to leave, once nothing is recorded and all its buffers have been read. Where it
   // cannot (CUDA before 12.6), it stays.
   void LetGo();
   bool MayLetGo() const;
-  // It was let go of, and turned out meanwhile to be one that may not leave: Keep it.
+  // It was released, and turned out meanwhile to be one that may not leave: Keep it.
   bool MustStay() const { return hold_.load() == Hold::kLeaving && !may_leave_.load(); }
   // CUDA has been started: before, it does not leave.
   void CudaReady() { cuda_ready_.store(true); }
@@ -59,7 +59,7 @@ class GpuSession {
     if (inside.ok) what();
     return inside.ok;
   }
-  // Times it was taken up: it numbers calls and kernels anew each time.
+  // Times it was taken up: it numbers calls and kernels again each time.
   uint32_t attachments() const { return attachments_.load(std::memory_order_acquire); }
   // The GPU clock between two readings of the host's, the narrowest of a few.
   bool ReadClock(ClockRecord& to);

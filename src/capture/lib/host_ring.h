@@ -38,11 +38,11 @@ struct HostEvent {
   uint64_t id = 0;
   uint64_t payload = 0;
   const KeptName* domain = nullptr;
-  const KeptName* name = nullptr;  // null: the text behind the event
+  const KeptName* name = nullptr;  // null: the text after the event
   uint32_t category = 0;
   uint32_t color = 0;
   uint32_t text_bytes = 0;
-  uint32_t payload_bytes = 0;  // of a text payload, behind the text
+  uint32_t payload_bytes = 0;  // of a text payload, after the text
   uint32_t depth = 0;
   HostWhat what = HostWhat::kMark;
   PayloadType payload_type = PayloadType::kNone;

@@ -243,14 +243,14 @@ bool PmDevice::Decode() {
   const int64_t decoded_ns = MonotonicNs();
   decode_ns_ += decoded_ns - from_ns;
   if (decode.overflow != 0 || result == cupti::kErrorOutOfMemory) {
-    Say(MessageLevel::kInfo, "the device's buffer overflowed: begun anew");
+    Say(MessageLevel::kInfo, "the device's buffer overflowed; sampling restarted");
     return false;
   }
   if (!Ok(result, "cuptiPmSamplingDecodeData")) return false;
   TakeSamples();
   evaluate_ns_ += MonotonicNs() - decoded_ns;
   if (decode.stop_reason != pm::kImageFull) return true;
-  Say(MessageLevel::kInfo, "more samples than a burst has room for: begun anew");
+  Say(MessageLevel::kInfo, "more samples than a burst can hold; sampling restarted");
   return false;
 }
 
@@ -354,7 +354,7 @@ void PmDevice::Tell() {
   std::snprintf(
       text, sizeof text,
       "chip %s, %zu metrics every %u us, %zu bytes each; %llu samples in %llu bursts cover %.1f %% of "
-      "%.2f s; %llu missed, %llu left out, %llu not evaluated, begun anew %llu times; start and stop took "
+      "%.2f s; %llu missed, %llu left out, %llu not evaluated, restarted %llu times; start and stop took "
       "%lld us, decoding %lld us, evaluating %lld us",
       chip_, metrics_.count, interval_us_, image_bytes_ / kImageSamples,
       static_cast<unsigned long long>(samples_), static_cast<unsigned long long>(bursts_),

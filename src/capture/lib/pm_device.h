@@ -7,7 +7,7 @@
 //   - decoding and evaluating a sample takes some 70 us of a core,
 //   - samples beyond a full image are lost, and those after them may be,
 //   - a second SetConfig is accepted and ignored, a third made Start fail.
-// Where a buffer overflows all the same, the object is made anew.
+// Where a buffer still overflows, the object is made again.
 // Thread rule: one thread (CounterSession's). Ownership: owns CUPTI's object and the image.
 
 #include <cstdint>

@@ -298,7 +298,7 @@ void Recorder::Close() {
 }
 
 // Only the thread that forked lives on, and the parent's writer may have been anywhere: its
-// memory is left as it is, its file is let go, and the child begins with nothing.
+// memory is left as it is, its file is released, and the child begins with nothing.
 void Recorder::OnForkChild() {
   Recorder* parents = g_recorder.load(std::memory_order_relaxed);
   if (parents != nullptr) parents->writer_.Abandon();

@@ -3,7 +3,7 @@
 // Recorder: the recording of this process. Made by whichever entry point is called first,
 // ended by exit; a forked child starts afresh with a file of its own when it has something
 // to say. Nothing here writes to the program's outputs, ends it, throws into it or takes
-// memory without bound; what goes wrong is told in the capture file and the control page.
+// memory without bound; what goes wrong is reported in the capture file and the control page.
 // Thread rule: the static functions and Emit from any thread; the writer thread is its own.
 // Ownership: one per process, never freed (threads may still be about to look at it).
 

@@ -311,7 +311,7 @@ int64_t Recorder::CuptiCostNs() const {
 
 void Recorder::KeepBudget(int64_t now_ns) {
   if (!budget_.limited()) return;
-  // While something else keeps it from recording, the purse fills all the same.
+  // While something else keeps it from recording, the purse still fills.
   const bool allows = budget_.Update(now_ns, ProgramCostNs() + CuptiCostNs());
   if (allows == budget_allows_.load(std::memory_order_relaxed)) return;
   budget_allows_.store(allows, std::memory_order_release);

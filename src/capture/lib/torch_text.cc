@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kOpId = ", op_id = ", kSequence = ", seq = ", kSizes = ", sizes = ",
                            kInputs = ", input_op_ids = ";
 
-// The digits `text` begins with; what is behind them, or null when there are none.
+// The digits `text` begins with; what is after them, or null when there are none.
 // (std::from_chars would make symbols of its own visible.)
 const char* Parse(std::string_view text, uint64_t& to) {
   size_t at = 0;
@@ -26,10 +26,10 @@ TorchText TakeTorchText(std::string_view text, char* buffer) {
   TorchText out;
   const size_t at = text.find(kOpId);
   if (at == std::string_view::npos) return out;
-  const char* behind = Parse(text.substr(at + kOpId.size()), out.op_id);
-  if (behind == nullptr) return {};
+  const char* after = Parse(text.substr(at + kOpId.size()), out.op_id);
+  if (after == nullptr) return {};
   std::string_view name = text.substr(0, at);
-  std::string_view sizes = text.substr(static_cast<size_t>(behind - text.data()));
+  std::string_view sizes = text.substr(static_cast<size_t>(after - text.data()));
   sizes = sizes.substr(0, sizes.find(kInputs));
   if (!sizes.empty() && !sizes.starts_with(kSizes)) return {};  // somebody's own words
   if (const size_t sequence = name.rfind(kSequence); sequence != std::string_view::npos) {

@@ -278,7 +278,7 @@ GilState CpuSampler::PythonFrames(Process& process, pid_t tid, int64_t now_ns,
                                   std::vector<uint32_t>& frames) {
   if (process.python == nullptr || !process.python->ready()) return GilState::kNotPython;
   PythonReader& python = *process.python;
-  // Who holds the lock changes all the time: list the threads anew for every look, but once.
+  // Who holds the lock changes all the time: list the threads again for every look, but once.
   if (process.python_listed_ns != now_ns) {
     process.python_listed_ns = now_ns;
     if (!python.ReadThreads(process.python_threads)) process.python_threads.clear();
@@ -382,7 +382,7 @@ void CpuSampler::Tick(int64_t now_ns) {
 void CpuSampler::TickProcess(Process& process, int64_t now_ns) {
   for (auto at = process.threads.begin(); at != process.threads.end();) {
     auto& [tid, thread] = *at;
-    // A thread that has not run for long is asked less often; its wait grows all the same.
+    // A thread that has not run for long is asked less often; its wait still grows.
     const int64_t idle_ns = now_ns - thread.ran_at_ns;
     const int64_t every = idle_ns > 10'000 * kNsPerMs ? 320 * kNsPerMs
                           : idle_ns > 1000 * kNsPerMs ? 40 * kNsPerMs
@@ -496,7 +496,7 @@ void CpuSampler::SetRecording(bool on, int64_t now_ns) {
   last_tick_ns_ = 0;
   perf_.SetEnabled(on);
   for (auto& [pid, process] : processes_) {
-    // What was mapped meanwhile was not told.
+    // What was mapped meanwhile was not given.
     if (on) process->ranges.clear();
     process->maps_read_ns = 0;
     process->new_mappings = true;

@@ -58,7 +58,7 @@ class Fields {
   size_t left_;
 };
 
-// What sample_id_all puts behind every record that is no sample: pid and tid, time, cpu.
+// What sample_id_all puts after every record that is not a sample: pid and tid, time, cpu.
 constexpr size_t kTrailerBytes = 24;
 
 perf_event_attr Attributes(int rate_hz, bool on_exec, bool at_once, bool with_kernel) {

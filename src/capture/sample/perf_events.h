@@ -53,7 +53,7 @@ class PerfEvents {
   void Take(std::vector<PerfEvent>& events);
   // Samples the kernel could not put into a full ring, so far.
   uint64_t lost() const { return lost_; }
-  // Off: no timer runs in the sampled program; forks, execs and mappings are not told either.
+  // Off: no timer runs in the sampled program; forks, execs and mappings are not given either.
   void SetEnabled(bool on);
 
  private:

@@ -22,7 +22,7 @@ struct PythonLayout {
 
   uint64_t runtime_interpreters = 0;  // _PyRuntime.interpreters.head
   uint64_t interp_next = 0, interp_threads = 0;
-  // The lock: in the runtime until 3.11, behind a pointer in the interpreter since.
+  // The lock: in the runtime until 3.11, after a pointer in the interpreter since.
   bool gil_in_runtime = false;
   uint64_t gil = 0;  // of the lock in the runtime, or of the pointer in the interpreter
   uint64_t gil_holder = 0, gil_locked = 0;
@@ -30,7 +30,7 @@ struct PythonLayout {
 
   uint64_t thread_next = 0, thread_id = 0;
   uint64_t thread_native_id = 0;  // 0: there is none (3.9, 3.10)
-  // 3.11 and 3.12 keep the frame behind one more pointer.
+  // 3.11 and 3.12 keep the frame after one more pointer.
   uint64_t thread_frame = 0;
   std::optional<uint64_t> cframe_frame;
 
@@ -38,7 +38,7 @@ struct PythonLayout {
   bool instruction_is_index = false;  // 3.9, 3.10: a 32-bit index instead of a pointer
   int instruction_scale = 1;          // bytes per step of that index
   uint64_t frame_owner = 0;           // 0: there is none
-  uint64_t code_tag_mask = 0;         // bits of the code pointer that are no address (3.14)
+  uint64_t code_tag_mask = 0;         // bits of the code pointer that are not part of the address (3.14)
 
   uint64_t code_file = 0, code_name = 0, code_qualname = 0, code_first_line = 0, code_lines = 0;
   uint64_t code_bytes = 0;  // first instruction; unused with instruction_is_index

@@ -303,7 +303,7 @@ bool PythonReader::ReadCode(uint64_t, Code& code) {
   return true;
 }
 
-// The state word holds kind (bytes per character), compact and ascii as bit fields, behind "interned":
+// The state word holds kind (bytes per character), compact and ascii as bit fields, after "interned":
 // two bits, or in free-threaded builds a field of 8 or 16.
 bool PythonReader::ReadText(uint64_t address, std::string& text) {
   if (address == 0) return false;

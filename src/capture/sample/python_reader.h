@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // PythonReader: the Python stacks of another process, read from outside while it runs. The interpreter
-// is neither stopped nor told. A stack read while it changes is given up (the caller counts it) rather
+// is neither stopped nor notified. A stack read while it changes is given up (the caller counts it) rather
 // than guessed at: every pointer and length is checked, every loop has an end.
 // CPython 3.9 to 3.14; one reader per process image (make a new one after exec).
 // Thread rule: one thread. Owns its caches.
@@ -33,7 +33,7 @@ struct PythonFunction {
 
 struct PythonThread {
   uint64_t state = 0;  // address of its PyThreadState
-  pid_t tid = 0;       // 0: could not be told
+  pid_t tid = 0;       // 0: unknown
   bool holds_gil = false;
 };
 

@@ -12,7 +12,7 @@
 namespace nl::capture {
 
 std::string Demangled(std::string_view symbol) {
-  // A version is no part of the name ("memcpy@@GLIBC_2.14"), nor is a clone's ending of a mangled one
+  // A version is not a part of the name ("memcpy@@GLIBC_2.14"), nor is a clone's ending of a mangled one
   // ("_Z1fv.cold").
   const std::string name(symbol.substr(0, symbol.find('@')));
   if (name.rfind("_Z", 0) != 0) return name;

@@ -174,7 +174,7 @@ class GzipSource final : public SourceBase {
         return {};
       }
     }
-    if (*state_.next_in != 0x1f) return Broken("gzip", "followed by bytes that are no gzip member");
+    if (*state_.next_in != 0x1f) return Broken("gzip", "followed by bytes that are not a gzip member");
     StartMember();
     return {};
   }

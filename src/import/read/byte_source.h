@@ -2,7 +2,7 @@
 #pragma once
 // ByteSource: the bytes of an input, decompressed on the way (gzip with any number of
 // members, zstd with any number of frames, or plain), from a file or standard input.
-// The compression is told by the first bytes, never by the name. The SHA-256 and size
+// The compression is detected from the first bytes, never from the name. The SHA-256 and size
 // are those of the bytes as stored.
 // Thread rule: one thread reads; bytes_read() may be polled from others.
 
@@ -31,7 +31,7 @@ class ByteSource {
   virtual bool is_plain_file() const = 0;
 };
 
-// A folder that `neurolens record` made: files ending in .nlc, which read one behind the
+// A folder that `neurolens record` made: files ending in .nlc, which read one after the
 // other are one capture.
 bool IsCaptureFolder(const std::string& path);
 

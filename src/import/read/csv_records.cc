@@ -47,7 +47,7 @@ CsvRecords::CsvRecords(ByteSource& source, const ImportOptions& options, IsStart
 
 Status CsvRecords::Fill() {
   if (options_.Cancelled()) return Cancelled();
-  // What was read is let go when it is most of the buffer, so that each byte is moved once or twice.
+  // What was read is released when it is most of the buffer, so that each byte is moved once or twice.
   if (begin_ > buffer_.size() / 2) {
     buffer_.erase(0, begin_);
     base_offset_ += static_cast<int64_t>(begin_);

@@ -48,7 +48,7 @@ class CsvRecords {
   std::unique_ptr<ReadAhead> ahead_;  // null: read here, small pieces
   std::string buffer_, piece_;
   size_t begin_ = 0;         // of the record; positions are relative to it
-  size_t next_ = 0;          // of the record behind it
+  size_t next_ = 0;          // of the record after it
   int64_t base_offset_ = 0;  // of buffer_[0]
   bool at_end_ = false;
 };
@@ -58,9 +58,9 @@ struct CsvField {
   bool escaped = false;   // has doubled quotes: see Unescaped
 };
 
-// Takes the field at `at` and moves behind its comma, or to end + 1 behind the last field:
+// Takes the field at `at` and moves after its comma, or to end + 1 after the last field:
 //   for (const char* at = text.data(); at <= end;) ...
-// False: a quote is not closed, or something stands behind the closing one.
+// False: a quote is not closed, or something stands after the closing one.
 inline bool NextCsvField(const char*& at, const char* end, CsvField& to) {
   to.escaped = false;
   const char* start = at;

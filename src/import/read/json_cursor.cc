@@ -79,7 +79,7 @@ Error JsonCursor::Broken(std::string_view expected) {
     truncated_ = true;
     return InvalidInput(fmt::format("the file is truncated: it ends where {} should be", expected))
         .At(file_->path, offset())
-        .Hint("import --allow-truncated keeps what is in front of the cut");
+        .Hint("import --allow-truncated keeps the events before the cut");
   }
   std::string found;
   for (const char c : std::string_view(begin(), std::min<size_t>(window_bytes(), 16)))

@@ -28,12 +28,12 @@ class JsonCursor {
   char Peek();
   // p at '{' or '['; afterwards NextKey or NextElement.
   Status Enter(char bracket);
-  // False behind the last one, with the bracket taken.
+  // False after the last one, with the bracket taken.
   Result<bool> NextKey(std::string& key);
   Result<bool> NextElement();
   // Leaves one value out, however long.
   Status Skip();
-  // The text of one value in one piece, and behind it.
+  // The text of one value in one piece, and after it.
   Result<std::string_view> Value();
   // The value as a tree. Bytes that are no UTF-8 are replaced, and the value is counted.
   Result<Json> Parsed();
@@ -61,7 +61,7 @@ class JsonCursor {
 
   const ImportFile* file_;
   UniqueFd fd_;
-  std::vector<char> bytes_;   // with padding behind size_
+  std::vector<char> bytes_;   // with padding after size_
   size_t at_ = 0, size_ = 0;  // of bytes_
   int64_t base_ = 0;          // offset of bytes_[0] in the file
   bool ended_ = false, truncated_ = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // WireReader: the fields of one protobuf message, one after the other, in place. Knows the wire
-// format only (varint, 64 bit, bytes, 32 bit), no schema. Bytes that are no message end it with
+// format only (varint, 64 bit, bytes, 32 bit), no schema. Bytes that are not a message end it with
 // `ok()` false; nothing is read outside of what was given.
 // Thread rule: one thread. Ownership: views into the caller's bytes.
 
@@ -49,7 +49,7 @@ class WireReader {
  public:
   explicit WireReader(std::string_view message) : p_(message.data()), end_(message.data() + message.size()) {}
 
-  // The next field; false at the end, or where the bytes are no field.
+  // The next field; false at the end, or where the bytes are not a field.
   bool Next(WireField& field) {
     if (p_ >= end_ || !ok_) return false;
     start_ = p_;

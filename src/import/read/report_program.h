@@ -17,7 +17,7 @@ namespace nl {
 bool LooksLikeReportFile(std::string_view head, std::string_view file_name,
                          std::span<const std::string_view> endings);
 
-// A name for the report inside of `folder`: profilers tell reports by their ending, which an
+// A name for the report inside `folder`: profilers recognise reports by their ending, which an
 // unpacked copy does not have.
 Result<std::string> LinkReport(const std::string& report, const std::string& folder, std::string_view name);
 

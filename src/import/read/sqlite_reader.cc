@@ -24,7 +24,7 @@ uint32_t BigEndian32(const char* p) {
 // What the first 100 bytes say (https://www.sqlite.org/fileformat.html).
 struct Header {
   int64_t page_bytes = 0;
-  int64_t pages = 0;  // 0: not told
+  int64_t pages = 0;  // 0: not given
 };
 
 Result<Header> ReadHeader(const std::string& path, const std::string& shown) {
@@ -105,7 +105,7 @@ Result<std::unique_ptr<SqliteReader>> SqliteReader::Open(const std::string& path
   std::error_code code;
   for (const char* beside : {"-journal", "-wal"}) {
     if (std::filesystem::file_size(path + beside, code) == 0 || code) continue;
-    return InvalidInput(fmt::format("{}{} is beside it: the database is still being written, or its writer "
+    return InvalidInput(fmt::format("{}{} exists: the database is still being written, or its writer "
                                     "was interrupted",
                                     std::filesystem::path(path).filename().string(), beside))
         .At(shown)
@@ -130,7 +130,7 @@ Result<std::unique_ptr<SqliteReader>> SqliteReader::Open(const std::string& path
 
 Status SqliteReader::Configure() {
   // SQLite opens a file that lacks pages only for somebody who may write the schema; the file is
-  // open for reading all the same.
+  // still open for reading.
   sqlite3_db_config(db_, SQLITE_DBCONFIG_DEFENSIVE, cut_ ? 0 : 1, nullptr);
   if (cut_) sqlite3_db_config(db_, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, nullptr);
   sqlite3_db_config(db_, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
@@ -222,7 +222,7 @@ SqliteRows::~SqliteRows() { sqlite3_finalize(statement_); }
 
 Status SqliteRows::status() const {
   if (code_ == SQLITE_DONE || code_ == SQLITE_ROW || code_ == SQLITE_OK) return {};
-  return reader_->Failed(code_, fmt::format("table {} cannot be read behind row {}", table_, rows_));
+  return reader_->Failed(code_, fmt::format("table {} cannot be read after row {}", table_, rows_));
 }
 
 double SqliteRows::Double(int column) const {

@@ -34,7 +34,7 @@ class SqliteReader {
 
   // `path` is opened, `shown` named in errors. A file that is cut, still being written or
   // whose header was never written is InvalidInput that says so; with
-  // options.allow_truncated a cut one is opened all the same.
+  // options.allow_truncated a truncated one is still opened.
   static Result<std::unique_ptr<SqliteReader>> Open(const std::string& path, const std::string& shown,
                                                     const ImportOptions& options);
   ~SqliteReader();
@@ -49,7 +49,7 @@ class SqliteReader {
                           std::string_view clause = "");
   Result<int64_t> CountRows(std::string_view table);
   // The highest row number, found without reading the table: the count of rows where none
-  // was removed; 0 when there is none or it cannot be told.
+  // was removed; 0 when there is none or it is unknown.
   int64_t LastRow(std::string_view table);
 
  private:
@@ -73,7 +73,7 @@ class SqliteRows {
   SqliteRows& operator=(SqliteRows&&) = delete;
   ~SqliteRows();
 
-  // False behind the last row and on failure; status() tells which.
+  // False after the last row and on failure; status() distinguishes them.
   bool Next() {
     code_ = sqlite3_step(statement_);
     rows_ += code_ == SQLITE_ROW;
@@ -85,13 +85,13 @@ class SqliteRows {
   const std::string& table() const { return table_; }
 
   bool IsNull(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
-  // Null when the value is no integer.
+  // Null when the value is not an integer.
   int64_t Int(int column) const {
     return sqlite3_column_type(statement_, column) == SQLITE_INTEGER
                ? sqlite3_column_int64(statement_, column)
                : NullOf<int64_t>::value;
   }
-  // Null when it is no integer or does not fit.
+  // Null when it is not an integer or does not fit.
   int32_t Int32(int column) const {
     const int64_t wide = Int(column);
     return wide > INT32_MIN && wide <= INT32_MAX ? static_cast<int32_t>(wide) : NullOf<int32_t>::value;

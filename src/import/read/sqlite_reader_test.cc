@@ -113,7 +113,7 @@ TEST_F(SqliteReaderTest, DamageInATableEndsItWithItsRow) {
   ASSERT_FALSE(rows->status().ok());
   EXPECT_EQ(rows->status().error().code, ErrorCode::kInvalidInput);
   EXPECT_GT(rows->rows(), 100);
-  EXPECT_NE(rows->status().error().message.find(fmt::format("behind row {}", rows->rows())),
+  EXPECT_NE(rows->status().error().message.find(fmt::format("after row {}", rows->rows())),
             std::string::npos);
 }
 

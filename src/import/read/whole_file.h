@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // WholeFile: an input as a file that can be opened by its name and read in any order, for
-// formats that are no stream (databases, archives, what another program must read).
+// formats that are not streams (databases, archives, what another program must read).
 // A plain file is used where it stands, its bytes hashed meanwhile by a thread of its own;
 // what is compressed or comes through a pipe is unpacked into a temporary folder first.
 // Thread rule: one thread. Ownership: removes the unpacked copy; uses the ImportFile's

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Who caused what, told while the tables are read: ops enclose API calls on their thread,
+// What caused what, found while the tables are read: ops enclose API calls on their thread,
 // API calls share a correlation id with the device work they caused. Correlation ids are
 // unique within one process only.
 // Read order: ops, then API calls, then device work.
@@ -15,7 +15,7 @@
 
 namespace nl {
 
-// What a call says about the wait that goes with it; frozen, 0 is no wait.
+// What a call says about the wait that goes with it; frozen; 0 means no wait.
 enum class WaitKind : uint8_t { kNone, kEvent, kStreamWait, kStream, kContext };
 
 class OpNesting {

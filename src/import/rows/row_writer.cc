@@ -43,14 +43,14 @@ Status RowWriter::Flush() {
   sink_.Append(batch);
   batch.Clear();
   if (encoders_.empty()) return EncodeHere();
-  bool behind = false;
+  bool after = false;
   {
     std::lock_guard lock(mutex_);
     if (failure_) return *failure_;
-    behind = ++waiting_ > kMaxBehind;
+    after = ++waiting_ > kMaxBehind;
   }
   changed_.notify_one();
-  return behind ? EncodeHere() : Status();
+  return after ? EncodeHere() : Status();
 }
 
 Status RowWriter::EncodeHere() {

@@ -41,7 +41,7 @@ class RowWriter {
 
  private:
   static constexpr size_t kBatchRows = 4096;
-  static constexpr int kMaxBehind = 64;  // batches the encoders may be behind: twice a row group
+  static constexpr int kMaxBehind = 64;  // batches the encoders may be after: twice a row group
   void EncodeLoop();
   Status EncodeHere();
 

@@ -53,7 +53,7 @@ class RunFacts {
  public:
   // The rows of a batch that is about to be appended (ids already the run's). An adapter
   // that reads its file in any order may know the links itself (ids that are unique per
-  // process only, ops told by nesting): it fills the late columns of the batch, for every
+  // process only, ops found by nesting): it fills the late columns of the batch, for every
   // row of that table in the file, and they are taken as they are.
   void Observe(EventBatch& batch, const EventSink& sink);
   // An adapter whose ops are named by the nodes of a model's graph keeps their types in args;
@@ -63,7 +63,7 @@ class RunFacts {
     type_key_ = strings.Add(kOpTypeKey);
     type_owner_ = strings.Add(OpColumns::kInfo.name);
   }
-  // JSON text of the type of the ops of this name; null: the name tells it.
+  // JSON text of the type of the ops of this name; null: the name gives it.
   StringId OpType(StringId name) const {
     const auto it = op_types_.find(static_cast<uint32_t>(name));
     return it == op_types_.end() ? StringId::kNull : it->second;
@@ -157,7 +157,7 @@ class RunFacts {
   Links kernel_, memcpy_, memset_, sync_, api_;
   std::vector<OpSite> sites_;
   std::unordered_map<uint64_t, uint32_t> site_of_;
-  std::array<std::pair<uint64_t, uint32_t>, 1024> recent_sites_{};  // in front of it; key 0 is empty
+  std::array<std::pair<uint64_t, uint32_t>, 1024> recent_sites_{};  // before it; key 0 is empty
   std::unordered_map<uint32_t, NameTotal> kernels_, memcpys_, spans_;
   std::unordered_map<uint64_t, SiteKernel> site_kernels_;
   std::vector<OpRow> listed_ops_;

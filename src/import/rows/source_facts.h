@@ -17,7 +17,7 @@ namespace nl {
 struct SourceFacts {
   std::string backend = "other";
   std::string tool, tool_version;
-  std::string vendor;  // nvidia, amd, intel, cpu; empty when not told
+  std::string vendor;  // nvidia, amd, intel, cpu; empty when not given
   std::optional<std::string> framework_version, cuda_version, python_version, cupti_version;
   struct Device {
     int32_t index = 0;
@@ -30,12 +30,12 @@ struct SourceFacts {
     std::optional<int64_t> cores, memory_bytes;
   };
   Host host;
-  std::optional<std::string> precision;   // as run documents name it; empty: told by the types of the ops
+  std::optional<std::string> precision;   // as run documents name it; empty: taken from the types of the ops
   std::map<std::string, double> metrics;  // of the whole run, for the document's summary, by glossary name
   std::vector<std::string> notes;         // what a reader of the run must know of the source
   std::optional<int64_t> rank, world_size;
   std::optional<int64_t> base_time_ns;  // unix time of time zero
-  // The source measured durations one by one and has no common clock: starts tell the order only.
+  // The source measured durations one by one and has no common clock: starts give only the order.
   bool order_only = false;
   // Of a recording that says how good it is; else nothing is claimed.
   std::optional<ClockFacts> clock;

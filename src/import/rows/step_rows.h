@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Collects the spans of step labels (step_label.h) and puts them into table step, by time. A span
-// inside of one of the same label on its lane is no step of its own: the program's label and a
+// inside one of the same label on its lane is not a step of its own: the program's label and a
 // recorder's are the same step.
 // Thread rule: one thread. Ownership: plain values.
 

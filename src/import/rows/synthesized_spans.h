@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// SynthesizedSpans: rows of a source that kept sums per name and no events. The executions behind
-// a sum are drawn end to end on their lane, each as long as their mean, so that calls and
+// SynthesizedSpans: rows of a source that kept sums per name and no events. The executions that
+// a sum stands for are drawn end to end on their lane, each as long as their mean, so that calls and
 // sums are those of the source; order, idle time and percentiles are not known, which the
 // clock of the run says (order_only) and totals_only counts.
 // Thread rule: one thread. Ownership: lives for one import.

@@ -7,7 +7,7 @@
 namespace nl::trace_json {
 
 inline constexpr CounterInfo kBadEvent{"bad_event", Severity::kDataLoss,
-                                       "Text in the event array that is no readable event",
+                                       "Text in the event array that is not a readable event",
                                        "The writer broke its own JSON here; the text is kept in import_log"};
 inline constexpr CounterInfo kMendedEvent{
     "mended_event", Severity::kNotice,
@@ -30,22 +30,22 @@ inline constexpr CounterInfo kUnknownPhase{"unknown_phase", Severity::kNotice,
                                            "Kept as an instant in table range, with its phase in args"};
 inline constexpr CounterInfo kEndWithoutBegin{
     "end_without_begin", Severity::kNotice, "End event without its begin",
-    "Usual when recording started in the middle; kept with a null duration"};
+    "Normal for an event that was open when recording started; kept with a null duration"};
 inline constexpr CounterInfo kBeginWithoutEnd{
     "begin_without_end", Severity::kNotice, "Begin event without its end",
-    "Usual when recording stopped in the middle; kept with a null duration"};
+    "Normal for an event that was open when recording stopped; kept with a null duration"};
 inline constexpr CounterInfo kTrailingComma{"trailing_comma", Severity::kInfo,
                                             "Comma before the end of the event array", "Nothing is lost"};
 inline constexpr CounterInfo kMissingArrayEnd{
     "missing_array_end", Severity::kInfo, "Event array without its closing bracket, which the format allows",
     "Nothing is known to be lost"};
-inline constexpr CounterInfo kTruncated{"truncated", Severity::kDataLoss, "The file ends in the middle",
+inline constexpr CounterInfo kTruncated{"truncated", Severity::kDataLoss, "The file is truncated",
                                         "Everything before the cut is here; what came after is not"};
 inline constexpr CounterInfo kBadTrailer{"bad_trailer", Severity::kNotice,
-                                         "Text behind the event array that is no JSON",
-                                         "Header facts written behind the events are missing"};
-inline constexpr CounterInfo kSecondArray{"second_event_array", Severity::kDataLoss,
-                                          "More than one traceEvents array; only the first was read",
-                                          "Split the file, or tell the writer: duplicate keys are not JSON"};
+                                         "Text after the event array that is not JSON",
+                                         "Header facts written after the events are missing"};
+inline constexpr CounterInfo kSecondArray{
+    "second_event_array", Severity::kDataLoss, "More than one traceEvents array; only the first was read",
+    "Split the file, or report it to the writer: duplicate keys are not valid JSON"};
 
 }  // namespace nl::trace_json

@@ -148,7 +148,7 @@ bool EventReader::Match(Shape& shape, const char*& p, const char* end) {
       if (!MatchNumber(q, end, *slot.value)) return false;
       const uint32_t size = slot.value->size;
       slot.last = Load64(slot.value->data);
-      slot.last_mask = size < 8 ? ~uint64_t{0} >> (56 - 8 * size) : 0;  // with the character behind it
+      slot.last_mask = size < 8 ? ~uint64_t{0} >> (56 - 8 * size) : 0;  // with the character after it
     } else {
       // A nested value must be one: the scanner decides between kinds by the first character.
       if (slot.kind == JsonKind::kNested && *q != '[' && *q != '{') return false;
@@ -205,7 +205,7 @@ void EventReader::Learn(const TraceEvent& event) {
   const bool fixed = shape->slots.empty();
   const size_t head_size = fixed ? shape->tail_size : shape->slots.front().before_size;
   if (head_size < 8) return;                              // "{}" and the like: not worth a shape
-  shape->probe_at = std::min<size_t>(24, head_size - 8);  // behind `"ph": "X", "cat": "`
+  shape->probe_at = std::min<size_t>(24, head_size - 8);  // after `"ph": "X", "cat": "`
   shape->probe = Load64((fixed ? shape->tail : shape->slots.front().before) + shape->probe_at);
   // Constant values and keys must not point into the input, which goes away.
   const auto keep = [this](JsonValue& v) {

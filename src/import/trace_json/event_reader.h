@@ -23,7 +23,7 @@ class EventReader {
  public:
   EventReader(const KeyTable& arg_keys, LocalStrings& strings) : scanner_(arg_keys), strings_(strings) {}
 
-  // p at the event's opening brace; on success p is behind its closing brace.
+  // p at the event's opening brace; on success p is after its closing brace.
   Scan Next(const char*& p, const char* end, const TraceEvent*& out);
 
   // Forgets string numbers (the LocalStrings were cleared).
@@ -43,7 +43,7 @@ class EventReader {
     static constexpr size_t kSets = 128, kWays = 8;
     std::vector<KnownText> entries = std::vector<KnownText>(kSets * kWays);
   };
-  // One value and the fixed text in front of it (an opening quote included). Plain and
+  // One value and the fixed text before it (an opening quote included). Plain and
   // small: matching walks an array of these.
   struct Slot {
     const char* before = nullptr;  // readable 8 bytes past its end
@@ -52,15 +52,15 @@ class EventReader {
     bool as_json = false;              // known as JSON text (args without a column) or as content
     JsonValue* value = nullptr;        // where it goes in the shape's event
     TextCache* known = nullptr;        // owned by the shape; null for numbers
-    uint64_t last = 0, last_mask = 0;  // the number read last and the character behind it; mask 0: too long
+    uint64_t last = 0, last_mask = 0;  // the number read last and the character after it; mask 0: too long
   };
   struct Shape {
     TraceEvent event;
     std::vector<Slot> slots;
-    const char* tail = nullptr;  // from behind the last value to the closing brace
+    const char* tail = nullptr;  // from after the last value to the closing brace
     uint32_t tail_size = 0;
     std::vector<std::unique_ptr<TextCache>> caches;
-    // A word of the fixed text in front of the first value, to refuse other kinds early.
+    // A word of the fixed text before the first value, to refuse other kinds early.
     size_t probe_at = 0;
     uint64_t probe = 0;
     // What came next the last times, newest first.
@@ -81,7 +81,7 @@ class EventReader {
   bool MatchText(Slot& slot, const char*& p, const char* end);
   void Remember(const NewText& found);
   void Learn(const TraceEvent& event);
-  // A copy that stays, with room behind it for comparing in whole words.
+  // A copy that stays, with room after it for comparing in whole words.
   const char* Keep(const char* begin, const char* end);
 
   static constexpr size_t kMaxShapes = 64;

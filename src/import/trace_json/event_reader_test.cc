@@ -44,7 +44,7 @@ std::string Describe(const TraceEvent& e, LocalStrings& strings) {
   return out;
 }
 
-// Reads events one behind the other, each followed by a comma.
+// Reads events one after the other, each followed by a comma.
 std::vector<std::string> ReadAll(const std::vector<std::string>& events, bool learning) {
   std::string buffer;
   for (const std::string& event : events) buffer += event + ",\n";

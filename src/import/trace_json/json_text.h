@@ -32,7 +32,7 @@ struct JsonValue {
   uint32_t size = 0;
   JsonKind kind = JsonKind::kWord;
   bool escaped = false;                         // a string with a backslash in it
-  uint8_t decimals = kNotParsed;                // of a plain decimal number: digits behind the point
+  uint8_t decimals = kNotParsed;                // of a plain decimal number: digits after the point
   int64_t digits = 0;                           // its digits without the point, sign included
   mutable StringId known_id = StringId::kNull;  // local string id, when the text was seen before
   bool known_as_json = false;                   // that id is of the JSON text, not of the content
@@ -52,7 +52,7 @@ inline const char* SkipSpace(const char* p, const char* end) {
   return p;
 }
 
-// First quote or backslash at or behind p; `end` when there is none.
+// First quote or backslash at or after p; `end` when there is none.
 inline const char* FindQuoteOrBackslash(const char* p, const char* end) {
 #if defined(__aarch64__)
   for (; p < end; p += 16) {
@@ -89,7 +89,7 @@ enum class Scan : uint8_t {
   kBad,       // not JSON, not even tolerated JSON
 };
 
-// Scans a string whose opening quote is at p[-1]; on success p is behind the closing quote.
+// Scans a string whose opening quote is at p[-1]; on success p is after the closing quote.
 inline Scan ScanString(const char*& p, const char* end, JsonValue& out) {
   const char* begin = p;
   bool escaped = false;
@@ -135,10 +135,10 @@ inline Scan ScanValue(const char*& p, const char* end, JsonValue& out) {
 
 // Integer without fraction or exponent that fits; false otherwise.
 bool ParseInt64(std::string_view text, int64_t& out);
-// Any JSON number, correctly rounded; false for NaN, Infinity and what is no number.
+// Any JSON number, correctly rounded; false for NaN, Infinity and what is not a number.
 bool ParseDouble(std::string_view text, double& out);
 // Decimal microseconds to whole nanoseconds, exact (half a nanosecond rounds up);
-// false when it is no number or does not fit.
+// false when it is not a number or does not fit.
 bool ParseMicrosToNs(std::string_view text, int64_t& out_ns);
 
 // The same from a value, using its digits where the scanner has them.

@@ -28,8 +28,8 @@ struct Scanned {
   std::string text;  // of the value, kept alive
   size_t used = 0;
 };
-Scanned ScanOne(std::string_view text, std::string_view behind = ",") {
-  std::string buffer = std::string(text) + std::string(behind);
+Scanned ScanOne(std::string_view text, std::string_view after = ",") {
+  std::string buffer = std::string(text) + std::string(after);
   const size_t size = buffer.size();
   buffer.append(kPadding, '\0');
   Scanned out{};

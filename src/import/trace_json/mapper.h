@@ -14,7 +14,7 @@ namespace nl::trace_json {
 // What stands around the event array.
 struct TraceText {
   std::string header;   // text before the event array: `{"schemaVersion": 1, ...`, or empty
-  std::string trailer;  // text behind it: `, "traceName": ... }`, or empty
+  std::string trailer;  // text after it: `, "traceName": ... }`, or empty
   bool bare_array = false;
   int64_t events = 0;
 };
@@ -25,7 +25,7 @@ class EventMapper {
   // Names of the args that MapComplete and MapInstant recognise, by key id.
   virtual const KeyTable& arg_keys() const = 0;
 
-  // The rank this file is of, as its header tells; null when it does not.
+  // The rank this file is of, as its header states; null when it does not.
   virtual int32_t Rank(const TraceText&) const { return NullOf<int32_t>::value; }
 
   // Adds the event's rows to the worker's batch.
@@ -48,7 +48,7 @@ class EventMapper {
   static void KeepArg(Worker& worker, Table table, size_t row, const JsonValue& key, const JsonValue& value);
   static void KeepArg(Worker& worker, Table table, size_t row, std::string_view key, const JsonValue& value);
   // Keeps all top-level keys without a field or a column in the table, and an args value
-  // that is no object. `scope_taken`: the row has the event's scope ("s").
+  // that is not an object. `scope_taken`: the row has the event's scope ("s").
   static void KeepExtra(const TraceEvent& event, Worker& worker, Table table, size_t row, bool scope_taken);
 
   static StringId NameOf(const TraceEvent& event, Worker& worker) {

@@ -41,7 +41,7 @@ ThreadId OrderedStage::LaneOf(const std::string& pid, const std::string& tid) {
 }
 
 void OrderedStage::UpdateMaps(Worker& worker, WorkerMaps& maps) {
-  if (maps.generation != worker.strings.generation()) {  // the worker started its numbers anew
+  if (maps.generation != worker.strings.generation()) {  // the worker started its numbers again
     maps.strings.clear();
     maps.generation = worker.strings.generation();
   }

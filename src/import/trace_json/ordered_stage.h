@@ -20,7 +20,7 @@ namespace nl::trace_json {
 
 class OrderedStage {
  public:
-  // One per file: its lanes and processes are numbered behind those already in the sink.
+  // One per file: its lanes and processes are numbered after those already in the sink.
   OrderedStage(EventSink& sink, RunFacts& facts)
       : sink_(sink),
         facts_(facts),
@@ -31,7 +31,7 @@ class OrderedStage {
   void Take(Worker& worker);
 
   // At the end of one file: unfinished pairs, processes, threads and steps become rows.
-  // `rank` is null when the file is no part of a distributed run.
+  // `rank` is null when the file is not a part of a distributed run.
   void FinishFile(int32_t rank);
 
   CounterSet& counters() { return counters_; }

@@ -66,7 +66,7 @@ class EventScanner {
  public:
   explicit EventScanner(const KeyTable& arg_keys) : arg_keys_(arg_keys) {}
 
-  // p at the event's opening brace; on success p is behind its closing brace.
+  // p at the event's opening brace; on success p is after its closing brace.
   Scan Next(const char*& p, const char* end, TraceEvent& event);
 
  private:
@@ -74,7 +74,7 @@ class EventScanner {
   const KeyTable& arg_keys_;
 };
 
-// Start of the next thing that looks like an event behind p: an opening brace after a
+// Start of the next thing that looks like an event after p: an opening brace after a
 // closing one and a comma, with a key in it. Null when there is none before `end`.
 const char* FindEventStart(const char* p, const char* end);
 // The last such place in [begin, end); null when there is none.
@@ -82,7 +82,7 @@ const char* FindLastEventStart(const char* begin, const char* end);
 
 // A guess at what the writer meant, for an event it wrote with unescaped quotes or a
 // comma before a closing bracket. Empty when there is nothing to mend. `size` becomes the
-// length of the event within `text`, as far as its brackets tell.
+// length of the event within `text`, as far as its brackets show.
 std::string MendEvent(std::string_view text, size_t& size);
 
 }  // namespace nl::trace_json

@@ -19,9 +19,9 @@ constexpr size_t kMaxHeaderBytes = 64 << 20;
 constexpr size_t kMaxTrailerBytes = 64 << 20;
 constexpr size_t kMaxMendBytes = 2 << 20;    // of broken text that is worth a guess
 constexpr size_t kMaxEventBytes = 16 << 20;  // a longer event is broken text
-constexpr size_t kMaxLocalBytes = 48 << 20;  // of one worker's strings, before it starts anew
+constexpr size_t kMaxLocalBytes = 48 << 20;  // of one worker's strings, before it starts again
 
-// A piece of the event array, with padding behind it.
+// A piece of the event array, with padding after it.
 struct Piece {
   int64_t index = 0;
   int64_t offset = 0;  // in the decompressed file
@@ -32,14 +32,14 @@ struct Piece {
 
 struct ParseOutcome {
   const char* stopped = nullptr;  // first byte not consumed
-  bool array_end = false;         // stopped behind the closing bracket
+  bool array_end = false;         // stopped after the closing bracket
   bool after_comma = false;       // the last thing consumed was a comma
   bool any_event = false;
 };
 
 // Where the event array starts in the text read so far.
 struct ArrayStart {
-  size_t at = 0;  // behind the bracket
+  size_t at = 0;  // after the bracket
   bool found = false, bare = false;
   const char* error = nullptr;
 };
@@ -73,7 +73,7 @@ ArrayStart FindArrayStart(std::string_view text, bool at_end) {
       return out;
     }
     if (*p != '"') {
-      out.error = "broken JSON in front of traceEvents";
+      out.error = "broken JSON before traceEvents";
       return out;
     }
     JsonValue key, value;
@@ -82,7 +82,7 @@ ArrayStart FindArrayStart(std::string_view text, bool at_end) {
     p = SkipSpace(p, end);
     if (p >= end) break;
     if (*p != ':') {
-      out.error = "broken JSON in front of traceEvents";
+      out.error = "broken JSON before traceEvents";
       return out;
     }
     p = SkipSpace(p + 1, end);
@@ -97,7 +97,7 @@ ArrayStart FindArrayStart(std::string_view text, bool at_end) {
     }
     const Scan scan = ScanValue(p, end, value);
     if (scan == Scan::kBad) {
-      out.error = "broken JSON in front of traceEvents";
+      out.error = "broken JSON before traceEvents";
       return out;
     }
     if (scan == Scan::kNeedMore) break;
@@ -253,7 +253,7 @@ class Pipeline {
     ParseOutcome out;
     const char* p = begin;
     const char* end = begin + size;
-    const char* next = nullptr;  // event start behind the last bad one; searched once, not for each bad one
+    const char* next = nullptr;  // event start after the last bad one; searched once, not for each bad one
     bool next_known = false;
     for (;;) {
       while (p < end && (IsSpace(*p) || *p == ',')) out.after_comma |= *p++ == ',';
@@ -286,7 +286,7 @@ class Pipeline {
     }
   }
 
-  // Text at p is no event: mends it if it can, else counts it; returns where to go on.
+  // Text at p is not an event: mends it if it can, else counts it; returns where to go on.
   // `next` is where the next event starts, if one does.
   const char* Recover(Worker& worker, const char* p, const char* end, const char* next, int64_t offset) {
     std::string_view text(p, static_cast<size_t>((next != nullptr ? next : end) - p));
@@ -367,7 +367,7 @@ class Pipeline {
     return {};
   }
 
-  // A file whose first megabytes hold no event at all is no trace, however long it is.
+  // A file whose first megabytes hold no event at all is not a trace, however long it is.
   Status CheckFirst(const Worker& worker, int64_t read_bytes) {
     good_events_ += worker.events;
     if (good_events_ > 0) return {};
@@ -384,7 +384,7 @@ class Pipeline {
 
   Status KeepTrailer(std::string_view text, int64_t offset) {
     if (text_.trailer.size() + text.size() > kMaxTrailerBytes) {
-      return InvalidInput("over 64 MB of text behind the event array").At(file_.path, offset);
+      return InvalidInput("over 64 MB of text after the event array").At(file_.path, offset);
     }
     text_.trailer.append(text);
     return {};
@@ -414,7 +414,7 @@ class Pipeline {
     return InvalidInput(fmt::format("the file is truncated: it ends where {} should be", expected))
         .At(file_.path, offset)
         .Hint(good_events_ > 0 ? "import --allow-truncated keeps the events before the cut"
-                               : "there is no whole event in it");
+                               : "the file has no complete event");
   }
 
   bool Stopped() {
@@ -432,7 +432,7 @@ class Pipeline {
 
   ImportFile& file_;
   const EventMapper& mapper_;
-  OrderedStage ordered_;  // behind the gate
+  OrderedStage ordered_;  // after the gate
   const size_t threads_;
   TraceText text_;
 

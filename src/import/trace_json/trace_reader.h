@@ -14,7 +14,7 @@
 
 namespace nl::trace_json {
 
-// Reads every event into file.sink and tells what stood around the array.
+// Reads every event into file.sink and returns what surrounds the array.
 Result<TraceText> ReadTrace(ImportFile& file, const EventMapper& mapper);
 
 // Header and trailer as one JSON object (without the events).

@@ -56,7 +56,7 @@ struct Worker {
   void ClearRows();
   std::array<StringId, EventBatch::kTables> table_names = NoNames();  // local ids, when known
 
-  // Starts the string numbers anew.
+  // Starts the string numbers again.
   void ForgetStrings();
   // Forgets the rows and every number the ordered stage has not seen: the text was not what it seemed.
   void Discard();

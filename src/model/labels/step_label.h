@@ -10,7 +10,7 @@
 namespace nl {
 
 bool IsStepLabel(std::string_view name);
-// The number the label carries behind '#', else `otherwise`.
+// The number the label carries after '#', else `otherwise`.
 int64_t StepNumber(std::string_view name, int64_t otherwise);
 
 }  // namespace nl

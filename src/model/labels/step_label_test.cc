@@ -25,7 +25,7 @@ TEST(StepRows, AStepInsideTheSameLabelIsTheSameStep) {
   const auto thread = static_cast<ThreadId>(0), other = static_cast<ThreadId>(1);
   const auto row = [](int64_t id) { return static_cast<RowId>(id); };
   StepRows steps;
-  steps.Add(thread, step, 110, 80, row(1));  // inside of the next
+  steps.Add(thread, step, 110, 80, row(1));  // inside the next
   steps.Add(thread, step, 100, 100, row(0));
   steps.Add(thread, step, 200, 100, row(2));
   steps.Add(other, step, 120, 10, row(3));

@@ -10,7 +10,7 @@
   X(int64_t, start_ns, kDelta, "ns", "Start on the run clock; null in sums that have no timeline") \
   X(StringId, stack, kDict, "", "Frames, outermost first, separated by ;") \
   X(int64_t, weight_ns, kDict, "ns", "Time the sample stands for") \
-  X(int64_t, weight, kDict, "", "What it stands for where that is no time, in unit") \
+  X(int64_t, weight, kDict, "", "What it stands for where that is not a time, in unit") \
   X(StringId, unit, kDict, "", "Unit of weight: samples or bytes")
 // clang-format on
 

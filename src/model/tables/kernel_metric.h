@@ -11,7 +11,7 @@
   X(StringId, name, kDict, "", "Name as the tool spells it") \
   X(StringId, unit, kDict, "", "Unit of value: ns, byte, Hz and what is built on them are without prefix; others as written") \
   X(double, value, kDict, "", "Value in that unit; null: not measured, or text") \
-  X(StringId, text, kDict, "", "What the tool wrote where it is no number")
+  X(StringId, text, kDict, "", "What the tool wrote where it is not a number")
 // clang-format on
 
 namespace nl {

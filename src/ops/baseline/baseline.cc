@@ -33,7 +33,7 @@ Result<Json> BaselineJson(Catalog& catalog, const Baseline& baseline) {
 Error NoBaseline(const std::string& name, const std::vector<Baseline>& all) {
   std::string names;
   for (const Baseline& b : all) names += (names.empty() ? "" : ", ") + b.name;
-  return NotFound(fmt::format("there is no baseline '{}'", name))
+  return NotFound(fmt::format("no such baseline: '{}'", name))
       .Hint(names.empty() ? "neurolens baseline set NAME RUN... makes one" : "there are: " + names);
 }
 

@@ -24,8 +24,8 @@ struct Truth {
 
 struct Told {  // what became of one planted cause
   bool first = false, placed = false;
-  int rank = -1;        // of the right cause; -1: not told
-  int pieces = 0;       // contributions that it was told in
+  int rank = -1;        // of the right cause; -1: not given
+  int pieces = 0;       // contributions that it was reported in
   double delta_ms = 0;  // that it was given
   double off_ms = 0;    // beyond the truth
   double truth_ms = 0;  // the end of the truth that is nearer
@@ -86,8 +86,8 @@ inline bool Placed(const Contribution& c, const Plant& plant, const Scenario& sc
   return false;
 }
 
-// A cause may be told in pieces (the kernels of two stages are two): they count together when each has the
-// right place.
+// A cause may be reported in pieces (the kernels of two stages are two): they count together when each has
+// the right place.
 inline Told Judge(const Comparison& c, const Truth& truth, const PairCase& pair) {
   Told out;
   for (size_t i = 0; i < c.contributions.size(); ++i) {

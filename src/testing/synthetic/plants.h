@@ -76,9 +76,9 @@ inline Plant KernelReplaced(const Where& where, const std::string& kernel, doubl
           })})};
 }
 
-// `count` pointwise kernels of `us` behind the site.
+// `count` pointwise kernels of `us` after the site.
 inline Plant KernelsAdded(const Where& where, int count, double us, const std::string& module) {
-  return {fmt::format("{} kernels of {} us behind {}", count, us, where.site),
+  return {fmt::format("{} kernels of {} us after {}", count, us, where.site),
           Cause::kKernelsAdded,
           Cause::kKernelsRemoved,
           {},
@@ -211,7 +211,7 @@ inline Plant Allocation(const Where& where, double us, const std::string& module
 }
 
 inline Plant SyncAdded(const Where& where, const std::string& module) {
-  return {fmt::format("cudaStreamSynchronize behind {}", where.site),
+  return {fmt::format("cudaStreamSynchronize after {}", where.site),
           Cause::kSyncAdded,
           Cause::kSyncRemoved,
           {},
@@ -223,7 +223,7 @@ inline Plant SyncAdded(const Where& where, const std::string& module) {
 }
 
 inline Plant ItemAdded(const Where& where, int count, const std::string& module) {
-  return {fmt::format("{} x item() behind {}", count, where.site),
+  return {fmt::format("{} x item() after {}", count, where.site),
           Cause::kSyncAdded,
           Cause::kSyncRemoved,
           {},
@@ -237,7 +237,7 @@ inline Plant ItemAdded(const Where& where, int count, const std::string& module)
 
 inline Plant CopyAdded(const Where& where, const std::string& kind, bool pageable, double megabytes,
                        const std::string& module) {
-  return {fmt::format("{} MB {} {} behind {}", megabytes, kind, pageable ? "pageable" : "pinned", where.site),
+  return {fmt::format("{} MB {} {} after {}", megabytes, kind, pageable ? "pageable" : "pinned", where.site),
           Cause::kCopyAdded,
           Cause::kCopyRemoved,
           {},
@@ -289,7 +289,7 @@ inline Plant ActivationFused(const std::string& stage) {
 
 inline Plant LayoutCopy(const Where& where, const Shape& shape, double us, const std::string& module) {
   return {
-      fmt::format("contiguous of {} us behind {}", us, where.site),
+      fmt::format("contiguous of {} us after {}", us, where.site),
       Cause::kLayoutCopyAdded,
       Cause::kLayoutCopyRemoved,
       {},

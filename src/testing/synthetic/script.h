@@ -81,11 +81,11 @@ struct Call {
   std::string site;                 // where in the model: "mlp.gate"
   std::string op;                   // "aten::mm"; "" when no framework made the call
   std::vector<std::string> around;  // operators around it, outermost first
-  std::vector<std::string> quiet;   // operators inside of it that launch nothing
+  std::vector<std::string> quiet;   // operators inside it that launch nothing
   std::string dims, types;          // as Kineto writes them, JSON
   std::vector<Work> work;
   double python_us = 7;  // before it
-  double op_us = 9;      // inside of it, before the first launch
+  double op_us = 9;      // inside it, before the first launch
   double launch_us = 6;  // each launch
   std::string launch = "cudaLaunchKernel";
   Waits waits = Waits::kNo;
@@ -121,7 +121,7 @@ class Writer {
   double host_scale = 1;
   int64_t stream = 7;
   uint32_t signals = 0;  // added to the numbers of signals
-  uint64_t salt = 0;     // tells the same call of two ranks apart
+  uint64_t salt = 0;     // distinguishes the same call of two ranks
   // Calls written outside of edits, for who wants to go back over them (backward passes).
   std::vector<Call>* record = nullptr;
   // Set while the calls become the nodes of one graph: no host work of their own.

@@ -17,12 +17,12 @@ namespace nl::adapters::collapsed {
 namespace {
 
 constexpr CounterInfo kBadLine{"bad_line", Severity::kDataLoss,
-                               "Line that is no stack with a number behind it",
+                               "Line that is not a stack with a number after it",
                                "The line is kept in import_log; the others were read"};
 constexpr CounterInfo kBadUtf8{"bad_utf8", Severity::kNotice, "Text that is not UTF-8",
                                "Each bad byte was replaced by U+FFFD"};
 constexpr CounterInfo kNoTimeline{
-    "no_timeline", Severity::kInfo, "Stacks are sums over the whole recording: there are no times in it",
+    "no_timeline", Severity::kInfo, "Stacks are sums over the whole recording; the file has no times",
     "Use `neurolens flame`; for a timeline, record with a tool that keeps times"};
 constexpr CounterInfo kMissingLineEnd{"missing_line_end", Severity::kNotice,
                                       "Last line without its end: the file may be cut",

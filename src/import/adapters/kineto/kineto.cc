@@ -121,7 +121,7 @@ class KinetoAdapter final : public Adapter {
     return std::min(score, 95);
   }
 
-  // The rank stands in the header, in front of the events.
+  // The rank stands in the header, before the events.
   RankHint PeekRank(std::string_view head) const override {
     const size_t info = head.find("\"distributedInfo\"");
     if (info == std::string_view::npos) return {};

@@ -67,7 +67,7 @@ struct Reason {
   std::string_view name;
   Input input;
 };
-// Reasons a warp waits for; what it does instead (selected, not_selected) is no stall.
+// Reasons a warp waits for; what it does instead (selected, not_selected) is not a stall.
 constexpr Reason kReasons[] = {{"long_scoreboard", Input::kStallMemory},
                                {"lg_throttle", Input::kStallMemory},
                                {"tex_throttle", Input::kStallMemory},

@@ -69,7 +69,7 @@ class KernelInputs {
   void Put(const InputOf& to, double value);
   double Get(Input input) const { return values_[static_cast<size_t>(input)]; }
 
-  // Columns of the kernel that are told by metrics.
+  // Columns of the kernel that are given by metrics.
   void Fill(KernelRow& row) const;
   // The counters; false when none was measured.
   bool Fill(KernelCounterRow& row) const;

@@ -8,8 +8,8 @@ namespace nl::adapters::ncu {
 
 inline constexpr CounterInfo kBadRecord{
     "bad_record", Severity::kDataLoss,
-    "Line that is no whole record: a quote is not closed, columns are missing, or its ID is no number",
-    "What it says up to there is kept, the line is in import_log; print the page again: ncu --import FILE "
+    "Line that is not a whole record: a quote is not closed, columns are missing, or its ID is not a number",
+    "The readable part is kept and the line is in import_log; print the page again: ncu --import FILE "
     "--csv"};
 inline constexpr CounterInfo kOtherLine{
     "line_that_is_no_record", Severity::kInfo,
@@ -35,8 +35,7 @@ inline constexpr CounterInfo kBadUtf8{"bad_utf8", Severity::kNotice, "Text that 
                                       "Each bad byte was replaced by U+FFFD"};
 inline constexpr CounterInfo kMissingLineEnd{
     "missing_line_end", Severity::kInfo, "The last record has no line end", "It is whole; nothing is lost"};
-inline constexpr CounterInfo kTruncated{"truncated", Severity::kDataLoss,
-                                        "The file ends in the middle of a record",
+inline constexpr CounterInfo kTruncated{"truncated", Severity::kDataLoss, "The file ends inside a record",
                                         "The records before it are here; print the page again for the rest"};
 inline constexpr CounterInfo kDeviceDiffers{
     "device_described_twice", Severity::kInfo, "Attribute of a device that differs between kernels",

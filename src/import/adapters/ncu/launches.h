@@ -2,7 +2,7 @@
 #pragma once
 // Launches: the kernels of a report as rows: process, lane, device, kernel, and the counters
 // made of its metrics. Nsight Compute runs kernels one at a time and several times over, so
-// there is no timeline: each begins where the one before ended, which tells the order.
+// there is no timeline: each begins where the one before ended, which gives the order.
 // Thread rule: one thread. Ownership: uses the caller's writer.
 
 #include <map>
@@ -21,19 +21,19 @@ class Launches {
   Launches(RowWriter& writer, ImportFile& file);
 
   // The columns of the launch, as written (quotes resolved), in the order of the page.
-  // False: the ID is no number. The kernel before is finished first.
+  // False: the ID is not a number. The kernel before is finished first.
   bool Begin(const Page& page, const std::vector<std::string>& fields, int64_t offset);
   // Writes the rows of the present kernel.
   void Finish();
   // IDs begin again: another page in the same file. `known`: its kernels are those of the
   // page before (the second page of one report).
   void NextPage(bool known);
-  // Rows of processes, lanes and devices, behind the last kernel.
+  // Rows of processes, lanes and devices, after the last kernel.
   void PutLanes();
 
   RowId kernel_id() const { return kernel_id_; }
   bool open() const { return open_; }
-  bool again() const { return again_; }  // the present kernel was begun before
+  bool again() const { return again_; }  // the present kernel was started before
   int32_t device() const { return row_.device; }
   int64_t kernels() const { return kernels_; }
   KernelInputs& inputs() { return inputs_; }

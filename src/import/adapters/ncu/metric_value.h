@@ -18,7 +18,7 @@ struct Unit {
 
 Unit ParseUnit(std::string_view written);
 
-// The number times 10^exponent; nothing when the text is no number. Commas must stand where
+// The number times 10^exponent; nothing when the text is not a number. Commas must stand where
 // thousands do.
 std::optional<double> ParseNumber(std::string_view text, int exponent = 0);
 

@@ -22,7 +22,7 @@ void DescribeSource(SourceFacts& about) {
   about.order_only = true;
   about.notes.push_back(
       "each kernel was run alone and repeatedly by the profiler: durations and counters are measured, starts "
-      "tell the order only, gaps and overlap are not known");
+      "give only the order, gaps and overlap are not known");
 }
 
 Status ImportPages(ImportFile& file) {
@@ -71,7 +71,7 @@ class NcuAdapter final : public Adapter {
 
   int Score(std::string_view head, std::string_view file_name) const override {
     if (LooksLikeReport(head, file_name)) return 30;
-    // Lines of the profiler and of the program may stand in front of the header.
+    // Lines of the profiler and of the program may precedes the header.
     for (std::string_view rest = head; !rest.empty();) {
       const size_t end = std::min(rest.find('\n'), rest.size());
       if (LooksLikeHeader(rest.substr(0, end))) return 90;

@@ -129,7 +129,7 @@ TEST(CounterMap, MakesCountersOfMetrics) {
   EXPECT_EQ(row.flops, 1000 + 100 * (8 * 2 + 4));
   inputs.Clear();
   put("gpu__time_duration.sum", "ns", 10000);
-  EXPECT_FALSE(inputs.Fill(row)) << "a duration is no counter";
+  EXPECT_FALSE(inputs.Fill(row)) << "a duration is not a counter";
 }
 
 TEST(Page, TellsTheColumnsApart) {

@@ -68,7 +68,7 @@ bool ParseHeader(std::string_view line, Page& to) {
     return std::find(to.columns.begin(), to.columns.end(), name) != to.columns.end();
   };
   to.details = has("Metric Name") && has("Metric Value");
-  // Metrics of the raw page stand behind the last column of the launch.
+  // Metrics of the raw page stand after the last column of the launch.
   size_t launch = 0;
   for (size_t i = 0; i < to.columns.size(); ++i) {
     const bool details = to.details && Find(kDetails, to.columns[i], Role::kOther) != Role::kOther;

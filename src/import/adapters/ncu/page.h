@@ -2,7 +2,7 @@
 #pragma once
 // Page: what the header line of a CSV page says. The details page has one row per metric or
 // rule of a kernel, the raw page one row per kernel and one column per metric, with units in
-// the row behind the header. NVTX columns, and whatever a version adds, may stand between.
+// the row after the header. NVTX columns, and whatever a version adds, may stand between.
 // Thread rule: plain values.
 
 #include <cstdint>
@@ -45,7 +45,7 @@ struct Page {
   bool quoted = true;                // do records begin with a quote?
   std::vector<std::string> columns;  // names
   std::vector<Role> roles;
-  size_t launch_columns = 0;  // those in front, which tell the launch
+  size_t launch_columns = 0;  // the leading ones, which describe the launch
   int at[kRoles];             // column of a role, -1: none
 
   int At(Role role) const { return at[static_cast<size_t>(role)]; }

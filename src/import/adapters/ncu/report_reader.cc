@@ -51,7 +51,7 @@ Status ReportReader::Read(ByteSource& source, bool findings_only) {
   launches_.Finish();
   CompareLastKernels();
   if (saw_page_) return {};
-  return InvalidInput("there is no header line of an Nsight Compute page (\"ID\",\"Process ID\",...) in it")
+  return InvalidInput("no header line of an Nsight Compute page (\"ID\",\"Process ID\",...) found")
       .At(file_.path)
       .Hint("print one with: ncu --import FILE.ncu-rep --csv --page raw");
 }
@@ -92,13 +92,13 @@ Status ReportReader::TakeLine(const CsvRecord& record) {
   return status;
 }
 
-// The file ends inside of a record.
+// The file ends inside a record.
 Status ReportReader::Cut(const CsvRecord& record) {
   if (file_.options.allow_truncated && launches_.kernels() + launches_.open() > 0) {
     file_.counters.Add(kTruncated, record.offset, record.text);
     return {};
   }
-  return InvalidInput("the file is truncated: it ends in the middle of a record")
+  return InvalidInput("the file is truncated: it ends inside a record")
       .At(file_.path, record.offset)
       .Hint(launches_.kernels() > 0 ? "import --allow-truncated keeps the records before the cut"
                                     : "print the page again: ncu --import FILE.ncu-rep --csv --page raw");
@@ -244,7 +244,7 @@ bool ReportReader::TakeDetails(const CsvRecord& record, const char* at, Status& 
     fields_.push_back(field);
   }
   const size_t value_at = static_cast<size_t>(page_.At(Role::kMetricValue)) - page_.launch_columns;
-  // Rows of metrics end in a comma behind the value; rows of rules have every column.
+  // Rows of metrics end in a comma after the value; rows of rules have every column.
   const bool whole = fields_.size() + page_.launch_columns == page_.columns.size() ||
                      (fields_.size() == value_at + 2 && fields_.back().text.empty());
   if (!whole) return false;

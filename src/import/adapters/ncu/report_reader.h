@@ -82,13 +82,13 @@ class ReportReader {
   bool has_page_ = false, units_due_ = false, findings_only_ = false, saw_page_ = false;
   std::string launch_text_;          // of the present kernel, as written
   std::vector<std::string> launch_;  // its fields
-  std::vector<CsvField> fields_;     // of a record of the details page, behind the launch
+  std::vector<CsvField> fields_;     // of a record of the details page, after the launch
   std::vector<Metric> columns_;      // of the raw page
   std::vector<Cell> cells_;          // of each of them
   struct Row {                       // cells of the present kernel, until PutCells
     std::vector<StringId> name, unit;
     std::vector<double> value;
-    std::vector<std::pair<size_t, StringId>> texts;  // place of those that are no number
+    std::vector<std::pair<size_t, StringId>> texts;  // place of those that are not numbers
     size_t size = 0;
   } row_;
   std::vector<std::string> units_;

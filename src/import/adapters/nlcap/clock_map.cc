@@ -70,7 +70,7 @@ int64_t ClockMap::LongGapNs() const {
   return *middle * 10;
 }
 
-// How far a pair is off the line through those on both sides of it, or through two behind a gap.
+// How far a pair is off the line through those on both sides of it, or through two after a gap.
 int64_t ClockMap::StrayNs(size_t i) const {
   const auto off = [&](size_t a, size_t b) {
     return std::abs(Between(points_[a], points_[b], points_[i].gpu_ns) - points_[i].host_ns);
@@ -78,11 +78,11 @@ int64_t ClockMap::StrayNs(size_t i) const {
   const auto near = [&](size_t a) {
     return a + 1 < points_.size() && points_[a + 1].host_ns - points_[a].host_ns <= gap_ns_;
   };
-  const bool before = i > 0 && near(i - 1), behind = near(i);
-  if (before && behind) return off(i - 1, i + 1);
-  const bool at_gap = (i > 0 && !before) || (i + 1 < points_.size() && !behind);
+  const bool before = i > 0 && near(i - 1), after = near(i);
+  if (before && after) return off(i - 1, i + 1);
+  const bool at_gap = (i > 0 && !before) || (i + 1 < points_.size() && !after);
   if (!at_gap) return 0;
-  if (behind && near(i + 1)) return off(i + 1, i + 2);
+  if (after && near(i + 1)) return off(i + 1, i + 2);
   if (before && i > 1 && near(i - 2)) return off(i - 2, i - 1);
   return 0;
 }
@@ -94,18 +94,18 @@ std::optional<int64_t> ClockMap::ToHost(int64_t gpu_ns) const {
     const int64_t offset_ns = points_.empty() ? fallback_offset_ns_ : points_[0].host_ns - points_[0].gpu_ns;
     host_ns = gpu_ns + offset_ns;
   } else {
-    auto behind = std::upper_bound(points_.begin() + 1, points_.end() - 1, gpu_ns,
-                                   [](int64_t t, const Point& p) { return t < p.gpu_ns; });
-    auto before = behind - 1;
+    auto after = std::upper_bound(points_.begin() + 1, points_.end() - 1, gpu_ns,
+                                  [](int64_t t, const Point& p) { return t < p.gpu_ns; });
+    auto before = after - 1;
     // In a long gap the rate of the stretch that is nearer counts.
-    if (behind->host_ns - before->host_ns > gap_ns_) {
-      const bool nearer_before = gpu_ns - before->gpu_ns < behind->gpu_ns - gpu_ns;
+    if (after->host_ns - before->host_ns > gap_ns_) {
+      const bool nearer_before = gpu_ns - before->gpu_ns < after->gpu_ns - gpu_ns;
       if (nearer_before && before > points_.begin())
-        behind = before--;
-      else if (!nearer_before && behind + 1 < points_.end())
-        before = behind++;
+        after = before--;
+      else if (!nearer_before && after + 1 < points_.end())
+        before = after++;
     }
-    host_ns = Between(*before, *behind, gpu_ns);
+    host_ns = Between(*before, *after, gpu_ns);
   }
   return Usable(host_ns) ? std::optional(host_ns) : std::nullopt;
 }

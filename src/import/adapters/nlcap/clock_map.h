@@ -2,7 +2,7 @@
 #pragma once
 // ClockMap: from the GPU clock of one process to the host's monotonic clock, by pairs that
 // were read inside one another. Piecewise linear between the pairs that are narrow; before
-// the first and behind the last, and in a long gap, at the rate of the nearest stretch. The error bound is
+// the first and after the last, and in a long gap, at the rate of the nearest stretch. The error bound is
 // half the width of a pair plus how far the pairs stray from a line through their
 // neighbours (what the clock did between two pairs nobody saw). Across a long gap, in which the recorder had
 // no GPU clock to read and no work was recorded, there are no neighbours. Thread rule: one thread while
@@ -14,12 +14,12 @@
 
 namespace nl::adapters::nlcap {
 
-// Times beyond are no times: 146 years.
+// Times beyond are not times: 146 years.
 inline constexpr int64_t kMostNs = int64_t{1} << 62;
 
 class ClockMap {
  public:
-  // False: the pair is no pair.
+  // False: the pair is not a pair.
   bool Add(int64_t gpu_ns, int64_t before_ns, int64_t after_ns);
   // Chooses the pairs; after the last Add. Without pairs `fallback_offset_ns` is added.
   void Fit(int64_t fallback_offset_ns);

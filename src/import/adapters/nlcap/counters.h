@@ -34,7 +34,7 @@ inline constexpr CounterInfo kBeginWithoutEnd{"begin_without_end", Severity::kNo
                                               "Range that was still open when recording stopped",
                                               "Kept with a null duration"};
 inline constexpr CounterInfo kEndWithoutBegin{
-    "end_without_begin", Severity::kInfo, "Range that ended but had begun before recording was switched on",
+    "end_without_begin", Severity::kInfo, "Range that ended but had started before recording was switched on",
     "Not kept: its name is not known"};
 inline constexpr CounterInfo kCausality{
     "kernel_before_its_launch", Severity::kNotice,
@@ -52,7 +52,7 @@ inline constexpr CounterInfo kRecorderMessage{"recorder_message", Severity::kNot
                                               "Its text is in import_log; events may be missing"};
 inline constexpr CounterInfo kLost{"records_lost", Severity::kDataLoss,
                                    "Records that the recorder or CUPTI had to drop",
-                                   "import_log says why; a larger --buffer-mb or fewer kinds may help"};
+                                   "import_log has the reason; a larger --buffer-mb or fewer kinds may help"};
 inline constexpr CounterInfo kThinned{"records_thinned", Severity::kNotice,
                                       "Records left out on purpose to hold the cost to the budget",
                                       "Raise --budget to record them"};

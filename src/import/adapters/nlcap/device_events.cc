@@ -197,7 +197,7 @@ class DeviceReader {
     c_.writer.KeepArg(table, row, "suspect", "\"starts before the call that launched it\"");
   }
 
-  // What readings of counters are given to; number 0 is work that is no single kernel.
+  // What readings of counters are given to; number 0 is work that is not a single kernel.
   template <class Record>
   void KeepExecution(const Stream& stream, const Record& record, RowId row, uint32_t kernel) {
     c_.executions[{StreamKey(c_, stream), record.device}].push_back(

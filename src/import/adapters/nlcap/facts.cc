@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a capture says of processes, machines and itself: read before the events (names,
-// devices, clocks) and behind them (losses, costs, messages).
+// devices, clocks) and after them (losses, costs, messages).
 
 #include <charconv>
 
@@ -193,7 +193,7 @@ struct Windows {
 
   void Add(Interval i, bool was_on, WindowReason why_off) {
     if (was_on) on.push_back(i);
-    // A process that closed its file is no pause.
+    // A process that closed its file is not a pause.
     if (!was_on && why_off != WindowReason::kEnd) paused.push_back(i);
     if (!was_on && why_off == WindowReason::kBudget) ++pauses_for_budget;
   }

@@ -2,7 +2,7 @@
 #pragma once
 // Lanes: lanes (thread.id) and processes of the run for what a capture records: host threads
 // under their process, streams under one more row per process and device. Only lanes with
-// events become rows. The same process may be told of by several files: its own, and the
+// events become rows. The same process may appear in several files: its own, and the
 // launcher's.
 // Thread rule: one thread.
 

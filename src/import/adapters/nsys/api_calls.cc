@@ -5,7 +5,7 @@
 //   nameId 48 -> "cudaLaunchKernel_v7000", returnValue 0
 // Runtime names carry the version of the entry point they were built against; other
 // profilers leave it out, so do we (the spelling of the export is kept in the header).
-// Calls of the operating system stand on a lane beside their thread: most happen inside of
+// Calls of the operating system stand on a lane beside their thread: most happen inside
 // CUDA calls, and would hide from every reader of the thread what it was waiting in.
 
 #include "import/adapters/nsys/export_file.h"

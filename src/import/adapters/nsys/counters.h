@@ -35,7 +35,7 @@ inline constexpr CounterInfo kDeviceOfContext{
     "Exports write device 0 for all of them; nothing is lost"};
 inline constexpr CounterInfo kOverheadOutside{
     "overhead_outside_the_events", Severity::kInfo,
-    "Time the profiler took before the first or behind the last event of the program",
+    "Time the profiler took before the first or after the last event of the program",
     "Not stored: it would count as time of the run"};
 inline constexpr CounterInfo kProfilerWarning{"profiler_warning", Severity::kNotice,
                                               "Warning or error the profiler itself wrote into the recording",
@@ -54,12 +54,12 @@ inline constexpr CounterInfo kMissingColumn{
     "Not an export of Nsight Systems as we know it, or a trimmed one; the table was left out"};
 inline constexpr CounterInfo kDamagedTable{
     "damaged_table", Severity::kDataLoss, "Table that could be read in part only: the file is cut or damaged",
-    "The rows before the damage are here, those behind it are not; export again"};
+    "The rows before the damage are here, those after it are not; export again"};
 inline constexpr CounterInfo kBadStatsRow{
     "bad_stats_row", Severity::kDataLoss,
-    "Row of a table of sums without every column, or whose calls or total time are no numbers",
+    "Row of a table of sums without every column, or whose calls or total time are not numbers",
     "Left out; its text is in import_log: print the table again"};
-inline constexpr CounterInfo kStatsTruncated{"truncated", Severity::kDataLoss, "The file ends in the middle",
+inline constexpr CounterInfo kStatsTruncated{"truncated", Severity::kDataLoss, "The file is truncated",
                                              "Everything before the cut is here; what came after is not"};
 inline constexpr CounterInfo kStatsLineEnd{"missing_line_end", Severity::kNotice,
                                            "Last line without its end: the file may be cut",

@@ -54,7 +54,7 @@ class ExportFile {
   // The same for a table of a few rows, without progress.
   Status ForFew(const char* table, std::span<const char* const> columns,
                 const std::function<void(const SqliteRows&)>& row);
-  // Columns of a table that are told elsewhere or say nothing; not counted as left out.
+  // Columns of a table that are stored elsewhere or carry no information; not counted as left out.
   void Expect(const char* table, std::span<const char* const> columns);
 
   // Start and duration of a row; false: it has no usable time and was counted. A bad
@@ -70,7 +70,7 @@ class ExportFile {
   // A name given by its number. When the export lacks it, the number goes to args.
   StringId NameOf(int64_t id, Table table, RowId row, std::string_view column);
 
-  // Tables and columns nobody read, counted.
+  // Counts tables and columns that were not read.
   Status CountLeftOut();
   EnumNames Enum(const char* table, EnumNames known);
   void PlanProgress(std::span<const char* const> tables);

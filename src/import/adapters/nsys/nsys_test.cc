@@ -66,7 +66,7 @@ TEST(OpNesting, FindsTheInnermostOpInAnyOrder) {
   };
   for (int round = 0; round < 20; ++round) {
     std::vector<Op> ops;
-    // Properly nested: each op is cut out of a gap of the one before or stands behind it.
+    // Properly nested: each op is cut out of a gap of the one before or stands after it.
     for (int32_t lane = 0; lane < 3; ++lane) {
       std::vector<std::pair<int64_t, int64_t>> room{{0, 100'000}};
       for (int i = 0; i < 60; ++i) {

@@ -69,7 +69,7 @@ class NvtxReader {
     unfinished_ = strings_.Add("unfinished");
   }
 
-  // Domains and categories are named by events, which may stand behind those that use them.
+  // Domains and categories are named by events, which may stand after those that use them.
   Status ReadNames() {
     const SqliteReader::Table* table = e_.reader.Find(kTable);
     if (table == nullptr || !table->Has("eventType")) return {};

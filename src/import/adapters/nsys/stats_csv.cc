@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One real row (an RTX 5090, version not told):
+// One real row (an RTX 5090, version not given):
 //   Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name
 //   12.9,81824088,7164,11421.6,5344.0,4896,208667,32795.4,"void gemvx::kernel<...>(...)"
 
@@ -135,7 +135,7 @@ class StatsTable {
   Status TakeRow(const CsvRecord& record) {
     const bool whole = !record.open_quote && Split(record) && fields_.size() == columns_.size();
     if (!whole && !record.ended && !file_.options.allow_truncated) {
-      return InvalidInput("the file is truncated: it ends in the middle of a row")
+      return InvalidInput("the file is truncated: it ends inside a row")
           .At(file_.path, record.offset)
           .Hint("import --allow-truncated keeps the rows before the cut");
     }
@@ -154,7 +154,7 @@ class StatsTable {
     return {};
   }
 
-  // Calls and total time; false: they are no numbers in range.
+  // Calls and total time; false: they are not numbers in range.
   bool TakeSums(NamedTotal& row) const {
     const std::optional<double> calls = NumberOf(fields_[calls_]), total = NumberOf(fields_[total_]);
     constexpr double kMost = 9e15;  // whole numbers of a double

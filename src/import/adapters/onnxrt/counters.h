@@ -7,7 +7,7 @@
 namespace nl::adapters::onnxrt {
 
 inline constexpr CounterInfo kBadTypeShape{"bad_type_shape", Severity::kNotice,
-                                           "Node whose input_type_shape is no list of {type: [extents]}",
+                                           "Node whose input_type_shape is not a list of {type: [extents]}",
                                            "Its input shapes and types are null; the text is kept in args"};
 inline constexpr CounterInfo kDeviceProfileFailed{
     "device_profile_failed", Severity::kDataLoss, "ONNX Runtime could not record what ran on the device",
@@ -15,7 +15,7 @@ inline constexpr CounterInfo kDeviceProfileFailed{
 inline constexpr CounterInfo kDeviceWorkMissing{
     "device_work_missing", Severity::kNotice,
     "Nodes ran on a device provider, but the profile has no device work: node times are of the host, which "
-    "launches and goes on",
+    "launches and continues",
     "Take an ONNX Runtime built with profiling of its provider, or record the program with nsys"};
 
 inline constexpr CounterInfo kNodeOnNvidia{

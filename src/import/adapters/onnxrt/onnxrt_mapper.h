@@ -9,7 +9,7 @@
 //    "output_size" : "3211264","thread_scheduling_stats" : {...}}}
 // Times are whole microseconds; 0 is a node that took less than one. Numbers in args are
 // text. The session and each run of the model are events of category Session, written
-// when they end, behind the nodes they enclose.
+// when they end, after the nodes they enclose.
 // Thread rule: as EventMapper.
 
 #include "import/trace_json/mapper.h"

@@ -7,7 +7,7 @@
 namespace nl::adapters::perfetto {
 
 inline constexpr CounterInfo kBadPacket{"bad_packet", Severity::kDataLoss,
-                                        "Packet whose bytes are no message",
+                                        "Packet whose bytes are not a message",
                                         "It was left out as far as it cannot be read"};
 inline constexpr CounterInfo kPacketNotRead{
     "packet_not_read", Severity::kInfo, "Packet of a kind this version does not read (all but track events)",
@@ -18,16 +18,16 @@ inline constexpr CounterInfo kBadDuration{
 inline constexpr CounterInfo kBadTimestamp{"bad_timestamp", Severity::kDataLoss,
                                            "Event without a usable time",
                                            "It cannot be placed and was left out"};
-inline constexpr CounterInfo kEndWithoutBegin{"end_without_begin", Severity::kNotice,
-                                              "Slice end without its begin",
-                                              "Usual when recording started in the middle; it was left out"};
+inline constexpr CounterInfo kEndWithoutBegin{
+    "end_without_begin", Severity::kNotice, "Slice end without its begin",
+    "Normal for an event that was open when recording started; it was left out"};
 inline constexpr CounterInfo kBeginWithoutEnd{
     "begin_without_end", Severity::kNotice, "Slice begin without its end",
-    "Usual when recording stopped in the middle; kept with a null duration"};
+    "Normal for an event that was open when recording stopped; kept with a null duration"};
 inline constexpr CounterInfo kMissingInterned{
     "missing_interned_text", Severity::kDataLoss,
-    "Name or value whose number was not told before on its sequence",
-    "Packets were lost, or recording began in the middle; the number as written is in args"};
+    "Name or value whose number was not given before on its sequence",
+    "Packets were lost, or recording began later; the number as written is in args"};
 inline constexpr CounterInfo kUnknownClock{
     "unknown_clock", Severity::kNotice, "Event on a clock that no snapshot relates to the trace's",
     "Its time was taken as it is; spans on different clocks may not line up"};
@@ -38,7 +38,7 @@ inline constexpr CounterInfo kAnnotationNotRead{"annotation_not_read", Severity:
                                                 "Nested annotation of an event", "Its name is in import_log"};
 inline constexpr CounterInfo kBadUtf8{"bad_utf8", Severity::kNotice, "Text that is not UTF-8",
                                       "Each bad byte was replaced by U+FFFD"};
-inline constexpr CounterInfo kTruncated{"truncated", Severity::kDataLoss, "The file ends in the middle",
+inline constexpr CounterInfo kTruncated{"truncated", Severity::kDataLoss, "The file is truncated",
                                         "Everything before the cut is here; what came after is not"};
 
 }  // namespace nl::adapters::perfetto

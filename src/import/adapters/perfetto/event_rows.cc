@@ -203,7 +203,7 @@ void EventRows::PutRange(uint64_t track, Event& e, int64_t dur_ns, std::string_v
   ranges.Add(r);
   KeepNotes(Table::kRange, row, e);
   if (IsNull(r.name) || IsNull(dur_ns) || !IsStepLabel(writer.strings().Text(r.name))) return;
-  // The device's copy of a label is no step of its own.
+  // The device's copy of a label is not a step of its own.
   if (!IsNull(r.category) && writer.strings().Text(r.category).starts_with("gpu_")) return;
   steps_.Add(r.thread_id, r.name, r.start_ns, r.dur_ns, row);
 }

@@ -45,7 +45,7 @@ class EventRows {
   Status End(uint64_t track, int64_t at_ns, std::vector<Note> notes);
   Status Instant(uint64_t track, Event event);
   Status Counter(uint64_t track, int64_t at_ns, double value, StringId name);
-  // Open slices, lanes and processes, behind the last packet.
+  // Open slices, lanes and processes, after the last packet.
   Status Finish();
 
  private:

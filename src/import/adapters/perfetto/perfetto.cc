@@ -100,9 +100,9 @@ class TraceReader {
 
   Status Cut(int64_t offset) {
     if (!file_.options.allow_truncated || packets_ == 0) {
-      return InvalidInput("the file is truncated: it ends in the middle of a packet")
+      return InvalidInput("the file is truncated: it ends inside a packet")
           .At(file_.path, offset)
-          .Hint("import --allow-truncated keeps what is in front of the cut");
+          .Hint("import --allow-truncated keeps the events before the cut");
     }
     file_.counters.Add(kTruncated, offset);
     return {};
@@ -225,7 +225,7 @@ class TraceReader {
     return r.ok();
   }
 
-  // Packets inside of a packet, packed: a message like the file's.
+  // Packets inside a packet, packed: a message like the file's.
   Status Packed(std::string_view bytes, int64_t place, int depth) {
     std::string unpacked;
     if (depth > 0 || !Unzip(bytes, unpacked)) {

@@ -22,7 +22,7 @@ struct Sequence {
   std::unordered_map<uint64_t, std::string> categories, names, note_names, note_texts;
   uint64_t default_track = 0;
   bool has_default_track = false;
-  uint32_t default_clock = 0;                      // 0: not told
+  uint32_t default_clock = 0;                      // 0: not given
   int64_t thread_pid = kNone, thread_tid = kNone;  // of a thread descriptor in a packet of its own
   std::map<uint32_t, int64_t> incremental;         // last value of clocks that count on, in ns
   void ForgetTexts() {
@@ -75,7 +75,7 @@ class Tracks {
   const std::vector<uint64_t>& order() const { return order_; }  // of first sight
   // The outermost track above one, or itself; the process track of its pid where there is one.
   const Track& RootOf(const Track& track) const;
-  // The number behind `word` ("stream 7", "GPU 0") in the name of a track or one above it.
+  // The number after `word` ("stream 7", "GPU 0") in the name of a track or one above it.
   int64_t NumberAbove(const Track& track, std::string_view word) const;
   // Slices that cross others of their lane are exported to tracks of their own below it
   // ("stream 7, overlapping 1"): they belong to that lane.

@@ -21,10 +21,10 @@ inline constexpr CounterInfo kNodeWithoutTime{
     "Leaf of the tree without a time in nanoseconds (a sampling or instrumentation mode, or a custom metric)",
     "Kept in table range without a duration, its metrics in args"};
 inline constexpr CounterInfo kBadMetric{"bad_metric", Severity::kDataLoss,
-                                        "Count, time or device that is no number or out of range",
+                                        "Count, time or device that is not a number or out of range",
                                         "Treated as not given, the value as written is in args"};
 inline constexpr CounterInfo kBadNode{"bad_node", Severity::kDataLoss,
-                                      "Element of the tree that is no node with a frame and its metrics",
+                                      "Element of the tree that is not a node with a frame and its metrics",
                                       "Left out with what is below it; its text is in import_log"};
 
 }  // namespace nl::adapters::proton

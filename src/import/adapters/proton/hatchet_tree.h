@@ -17,7 +17,7 @@ namespace nl::adapters::proton {
 struct TreeNode {
   std::string_view name;
   const Json* metrics = nullptr;  // an object
-  uint32_t last = 0;              // one behind the last node below it
+  uint32_t last = 0;              // one after the last node below it
   bool root = false;              // Proton's own node around all others
   bool has_children = false;
   bool launches = false;  // work stands directly below it, or it is work itself
@@ -43,7 +43,7 @@ class HatchetTree {
   int64_t executions() const { return executions_; }  // of all work
 
  private:
-  // False when it is no node.
+  // False when it is not a node.
   bool AddNode(const Json& json, bool top);
   void ReadMetrics(TreeNode& node);
 

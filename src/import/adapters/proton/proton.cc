@@ -4,7 +4,7 @@
 //   {"children": [], "frame": {"name": "_ZN2at6native13reduce_kernel...", "type": "function"},
 //    "metrics": {"count": 5, "device_id": "0", "device_type": "CUDA", "time (ns)": 52351}}
 // A run holds events, so the executions of a leaf are drawn end to end, each as long as
-// their mean (sums stay exact), inside of the scopes they ran in: counted as totals_only.
+// their mean (sums stay exact), inside the scopes they ran in: counted as totals_only.
 
 #include <algorithm>
 #include <map>
@@ -251,7 +251,7 @@ class ProtonAdapter final : public Adapter {
       const int64_t offset = json.error().byte_offset;
       const bool cut = offset >= static_cast<int64_t>(text.size());
       if (offset < 0) return std::move(json.error()).At(file.path);
-      return InvalidInput(cut ? "the tree ends in the middle" : "the tree is no valid JSON here")
+      return InvalidInput(cut ? "the tree is truncated" : "the tree is not valid JSON here")
           .At(file.path, std::min(offset, static_cast<int64_t>(text.size())))
           .Hint("the file is cut or was edited: record again");
     }

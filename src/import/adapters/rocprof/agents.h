@@ -30,7 +30,7 @@ class Agents {
   // As the CSV files spell it; an id without a description is taken as the device's number.
   AgentPlace ByText(std::string_view text) const;
 
-  // Rows of the GPUs, and what is told of machine and devices.
+  // Rows of the GPUs, and the facts about machine and devices.
   void Put(EventBatch& batch, StringPool& strings, SourceFacts& about) const;
 
  private:

@@ -7,7 +7,7 @@
 namespace nl::adapters::rocprof {
 
 inline constexpr CounterInfo kBadRecord{"bad_record", Severity::kDataLoss,
-                                        "Text in a table of records that is no readable record",
+                                        "Text in a table of records that is not a readable record",
                                         "The file is damaged here; the text is kept in import_log"};
 inline constexpr CounterInfo kBadTimestamp{
     "bad_timestamp", Severity::kDataLoss,
@@ -31,7 +31,7 @@ inline constexpr CounterInfo kSectionNotImported{"section_not_imported", Severit
 inline constexpr CounterInfo kFieldNotImported{"field_not_imported", Severity::kInfo,
                                                "Field of records that were read, which has no place in a run",
                                                "Its name is in import_log; the recording itself has it"};
-inline constexpr CounterInfo kTruncated{"truncated", Severity::kDataLoss, "The file ends in the middle",
+inline constexpr CounterInfo kTruncated{"truncated", Severity::kDataLoss, "The file is truncated",
                                         "Everything before the cut is here; what came after is not"};
 inline constexpr CounterInfo kMissingLineEnd{
     "missing_line_end", Severity::kNotice, "Last line without its end: the file may be cut",

@@ -283,7 +283,7 @@ class CsvRecording {
     });
   }
 
-  // rocprof v1 and v2: what is no column of theirs is a counter.
+  // rocprof v1 and v2: what is not a column of theirs is a counter.
   Status ReadDispatches() {
     static constexpr std::string_view kOwn[] = {"Index",
                                                 "KernelName",
@@ -350,7 +350,7 @@ class CsvRecording {
   int64_t pid_ = kNone;
 };
 
-// Agents in front of what refers to them, threads in front of devices, counters behind their kernels.
+// Agents before what refers to them, threads before devices, counters after their kernels.
 int OrderOf(const std::string& part) {
   static constexpr std::string_view kOrder[] = {"agent_info", "hip_api", "hsa_api",     "marker_api",
                                                 "rccl_api",   "api",     "kernel_trace"};

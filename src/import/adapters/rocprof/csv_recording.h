@@ -17,7 +17,7 @@ namespace nl::adapters::rocprof {
 // tables of sums; "dispatches" for v1 and v2; empty: none of ours.
 std::string CsvPart(std::string_view head);
 // The name that the files of one recording share: "908" of 908_kernel_trace.csv, "." of
-// kernel_trace.csv; empty when the name tells nothing.
+// kernel_trace.csv; empty when the name gives no information.
 std::string CsvSet(std::string_view file_name);
 
 // One file, or the files of one recording, in any order, each with its part. The run's facts

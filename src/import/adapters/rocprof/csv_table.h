@@ -30,7 +30,7 @@ class CsvTable {
   // Place of a column by any of its names (versions spell them differently); -1: not there.
   int Find(std::initializer_list<std::string_view> names) const;
 
-  // False behind the last row. Rows that do not have every column are counted and left out.
+  // False after the last row. Rows that do not have every column are counted and left out.
   Result<bool> Next();
   std::string_view Text(int column) const;
   int64_t Int(int column) const;

@@ -44,7 +44,7 @@ const FieldTree::Child* FieldTree::Find(Node& node, std::string_view key) {
   return nullptr;
 }
 
-// The key at p, whose quote p stands at, when it is the one that is expected; p is then behind its closing
+// The key at p, whose quote p stands at, when it is the one that is expected; p is then after its closing
 // quote.
 const FieldTree::Child* FieldTree::TakeExpected(const char*& p, const char* end, Node& node) {
   if (node.children.empty()) return nullptr;

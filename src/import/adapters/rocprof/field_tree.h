@@ -24,7 +24,7 @@ class FieldTree {
     std::string_view key;
     trace_json::JsonValue value;
   };
-  // p at the opening brace; on success p is behind the closing one.
+  // p at the opening brace; on success p is after the closing one.
   trace_json::Scan Read(const char*& p, const char* end);
 
   const trace_json::JsonValue& At(size_t slot) const { return values_[slot]; }

@@ -9,7 +9,7 @@
 //    "stream_id":{"handle":0}}
 // kind and operation are places in strings.buffer_records; kernel_id is one in
 // kernel_symbols. The tables come first as the tool writes them, but need not: records met
-// before them are read once they are known. Counters are read behind the kernels they are of.
+// before them are read once they are known. Counters are read after the kernels they are of.
 
 #include "import/adapters/rocprof/json_recording.h"
 
@@ -107,7 +107,7 @@ class JsonRecording : private RecordWalk {
     if (key == "counters") return ReadCounterNames();
     if (key == "strings") return ReadStrings();
     if (key == "kernel_symbols") return ReadSymbols();
-    if (key == "callback_records") {  // behind the kernels
+    if (key == "callback_records") {  // after the kernels
       if (cursor_.Peek() != 0) late_callbacks_.push_back(cursor_.offset());
       return cursor_.Skip();
     }

@@ -78,7 +78,7 @@ class RecordWalk {
   JsonCursor cursor_;
 
  private:
-  // What stands here is no record: goes to the next one, or gives up.
+  // What stands here is not a record: goes to the next one, or gives up.
   Status Recover(int64_t place);
 
   CounterSet& counters_of_file_;

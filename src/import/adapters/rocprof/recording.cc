@@ -104,7 +104,7 @@ ThreadId Recording::LaneOf(const LaneKey& key, int64_t tid, std::string_view nam
 }
 
 ThreadId Recording::Host(int64_t pid, int64_t tid, bool beside) {
-  // Calls of HSA are made inside of HIP's: on the same lane they would hide which call waited.
+  // Calls of HSA are made inside HIP's: on the same lane they would hide which call waited.
   if (beside) {
     const LaneKey lane{pid, kNone, kBesideLane, tid};
     if (lane == last_key_) return last_lane_;

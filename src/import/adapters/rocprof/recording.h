@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Recording: from what the files of rocprof tell (JSON, CSV sets, v1 tables) to rows. The
+// Recording: from the records of rocprof (JSON, CSV sets, v1 tables) to rows. The
 // readers fill these structs; here they get their lanes, names and times, whatever the file.
 // Thread rule: one thread. Ownership: lives for one import.
 
@@ -76,7 +76,7 @@ class Recording {
   StringId Text(std::string_view text);
   void NameProcess(int64_t pid, std::string_view name) { process_names_[pid] = Text(name); }
 
-  // `place` and `text` tell where a bad record stands. Gives the row, null when it was left out.
+  // `place` and `text` locate a bad record. Gives the row, null when it was left out.
   Result<RowId> AddKernel(const Dispatch& dispatch, int64_t place, std::string_view text);
   Status AddCopy(const Copy& copy, int64_t place, std::string_view text);
   Status AddCall(const Call& call, int64_t place, std::string_view text);
@@ -93,7 +93,7 @@ class Recording {
 
   // What was left out, said once each.
   void LeaveOut(const CounterInfo& counter, std::string_view what);
-  // Lanes, devices and header, behind the last record.
+  // Lanes, devices and header, after the last record.
   Status Finish();
 
  private:

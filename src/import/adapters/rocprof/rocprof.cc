@@ -49,7 +49,7 @@ class RocprofAdapter final : public Adapter {
     role.part = CsvPart(head);
     if (role.part == "dispatches") role.part.clear();
     role.set = CsvSet(file_name);
-    // A set has several files of sums, and of calls in some versions: told apart by their names.
+    // A set has several files of sums, and of calls in some versions: distinguished by their names.
     const bool totals = role.part == "totals";
     if (totals || (role.part.ends_with("api") && !role.set.empty()))
       role.part += " in " + std::string(file_name);

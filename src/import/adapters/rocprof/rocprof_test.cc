@@ -92,7 +92,7 @@ TEST(FieldTree, NumbersOfDigitsAreReadLikeAllOthers) {
   ASSERT_EQ(read(R"({"a":12x,"b":"1"})"), trace_json::Scan::kOk);
   EXPECT_TRUE(IsNull(tree.Int(0)));
   EXPECT_EQ(tree.Raw(1), "1");
-  // Text that ends inside of a number or of a key that is expected is not taken for the whole.
+  // Text that ends inside a number or inside a key that is expected is not taken for the whole.
   EXPECT_EQ(read(R"({"a":12,"b":34})", 2), trace_json::Scan::kNeedMore);
   EXPECT_EQ(read(R"({"a":12,"b":34})", 6), trace_json::Scan::kNeedMore);
   ASSERT_EQ(read(R"({"a":1,"bc":2})"), trace_json::Scan::kOk);

@@ -61,11 +61,10 @@ Status Put(SynthesizedSpans& out, Summed summed, const NamedTotal& row) {
 }
 
 Error Refused(const std::string& path) {
-  return Unsupported(
-             "a table of sums that rocprofv3 printed, of domains or under a name that does not tell of what")
+  return Unsupported("a summary table of rocprofv3 whose file name does not show what it sums up")
       .At(path)
       .Hint(
-          "import the recording itself: its results.json, or its kernel_trace.csv with what stands beside "
+          "import the recording itself: its results.json, or its kernel_trace.csv with the files next to "
           "it; or name "
           "it as rocprofv3 does, like 908_kernel_stats.csv");
 }

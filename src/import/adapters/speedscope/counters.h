@@ -7,7 +7,7 @@
 namespace nl::adapters::speedscope {
 
 inline constexpr CounterInfo kBadSample{"bad_sample", Severity::kDataLoss,
-                                        "Sample, weight or event that is not as the format says",
+                                        "Sample, weight or event that does not follow the format",
                                         "It was left out; its text is in import_log"};
 inline constexpr CounterInfo kBadDuration{"bad_duration", Severity::kDataLoss,
                                           "Frame that closes before it opens", "Kept with a null duration"};
@@ -32,7 +32,7 @@ inline constexpr CounterInfo kNoTimeline{"no_timeline", Severity::kInfo,
                                          "Samples of a profile that counts something else than time",
                                          "They have weights and no start; use `neurolens flame`"};
 inline constexpr CounterInfo kTruncated{
-    "truncated", Severity::kDataLoss, "The file ends in the middle",
+    "truncated", Severity::kDataLoss, "The file is truncated",
     "Profiles before the cut are here; the one it is in may lack samples"};
 
 }  // namespace nl::adapters::speedscope

@@ -4,8 +4,8 @@
 //   {"shared":{"frames":[{"name":"main","file":"train.py","line":10},{"name":"step"}]},
 //    "profiles":[{"type":"sampled","name":"Thread 1","unit":"seconds","startValue":0,
 //      "endValue":0.02,"samples":[[0,1],[0]],"weights":[0.01,0.01]}]}
-// A sampled profile becomes samples, an evented one spans. Frames may come behind the
-// profiles, and the kind of a profile behind its samples: arrays are found first, then read.
+// A sampled profile becomes samples, an evented one spans. Frames may come after the
+// profiles, and the kind of a profile after its samples: arrays are found first, then read.
 
 #include <algorithm>
 #include <map>
@@ -123,9 +123,9 @@ class FileReader {
       if (!more) return {};
       Profile profile;
       NL_TRY(FindParts(profile));
-      const int64_t behind = cursor_.offset();
+      const int64_t after = cursor_.offset();
       NL_TRY(ReadProfile(profile));
-      cursor_.Seek(behind);
+      cursor_.Seek(after);
     }
   }
 
@@ -304,7 +304,7 @@ class FileReader {
     return frame && (to.opens || type == "C") && Scaled(at, unit, to.at);
   }
 
-  // The innermost frame of that number is closed; those inside of it never were.
+  // The innermost frame of that number is closed; those inside it never were.
   Status Close(const Profile& p, ThreadId lane, std::vector<Open>& open, const Event& event, int64_t place) {
     const auto it =
         std::find_if(open.rbegin(), open.rend(), [&](const Open& o) { return o.frame == event.frame; });

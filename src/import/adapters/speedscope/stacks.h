@@ -19,7 +19,7 @@ Unit UnitOf(std::string_view name);
 inline bool IsTime(Unit unit) { return unit >= Unit::kNanoseconds; }
 
 // A number as written, in nanoseconds where it is a time; exact for decimals without exponent.
-// False when it is no number.
+// False when it is not a number.
 bool Scaled(std::string_view text, Unit unit, int64_t& out);
 
 // Keys and values of a flat object, values as JSON text.

@@ -54,7 +54,7 @@ Status ForEachObject(ImportFile& file, const std::string& text, std::string_view
   const auto at = [begin](const char* p) { return p - begin; };
   const auto cut = [&](const char* p) -> Status {
     if (!file.options.allow_truncated) {
-      return InvalidInput(fmt::format("the file ends in the middle of the {}", what))
+      return InvalidInput(fmt::format("the file ends inside the {}", what))
           .At(file.path, at(p))
           .Hint("--allow-truncated keeps what is whole");
     }

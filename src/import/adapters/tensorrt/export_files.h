@@ -3,7 +3,7 @@
 // What trtexec and the TensorRT engine explorer write, file by file, as plain values.
 // One real entry of each (TensorRT 8.4, A100):
 //   --exportProfile    { "name" : "MaxPool_2", "timeMs" : 0.062464, "averageMs" : 0.062464,
-//                        "medianMs" : 0.062464, "percentage" : 6.143 }     behind { "count" : 1 }
+//                        "medianMs" : 0.062464, "percentage" : 6.143 }     after { "count" : 1 }
 //   --exportTimes      { "startEnqMs" : 2.71417, "endEnqMs" : 2.72443, "startH2dMs" : 3.45702, ...
 //                        "h2dMs" : 0, "computeMs" : 0.8448, "d2hMs" : 0, "latencyMs" : 0.8448 }
 //   --exportLayerInfo  {"Layers": [{"Name": "MaxPool_2", "LayerType": "CudaPooling", "Inputs": [...],
@@ -53,8 +53,8 @@ struct Query {
 
 struct LayerInfo {
   std::string name, type;   // type: as LayerTypeOf; empty: names only
-  std::string dims, types;  // JSON lists as table op holds them; empty: not told
-  std::string kernel;       // tactic, else the kind of layer; empty: not told
+  std::string dims, types;  // JSON lists as table op holds them; empty: not given
+  std::string kernel;       // tactic, else the kind of layer; empty: not given
   Fields fields;            // everything of the layer but its name
 };
 struct Layers {
@@ -68,7 +68,7 @@ Result<std::string> ReadText(ImportFile& file);
 // For a file that does not parse; `offset` is where.
 Error BrokenJson(const ImportFile& file, std::string_view what, int64_t offset);
 
-// Bad entries are counted in the file's counters; a file that ends in the middle is an error,
+// Bad entries are counted in the file's counters; a truncated file is an error,
 // or counted where that is allowed.
 Result<Profile> ReadProfile(ImportFile& file, const std::string& text);
 Result<std::vector<Query>> ReadTimes(ImportFile& file, const std::string& text);

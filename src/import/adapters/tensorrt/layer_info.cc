@@ -138,7 +138,7 @@ std::string SetName(std::string_view name) {
 }
 
 Error BrokenJson(const ImportFile& file, std::string_view what, int64_t offset) {
-  return InvalidInput(fmt::format("the {} is no whole JSON: it is damaged or ends in the middle", what))
+  return InvalidInput(fmt::format("the {} is not complete JSON: it is damaged or truncated", what))
       .At(file.path, offset);
 }
 

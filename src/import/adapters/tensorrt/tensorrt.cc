@@ -124,7 +124,9 @@ Status ReadPart(ImportFile& file, Engine& engine, SourceFacts& about) {
     }
     case Kind::kNone: break;
   }
-  return InvalidInput("this is no export of trtexec").At(file.path, 0).Hint("see docs/formats/tensorrt.md");
+  return InvalidInput("this is not an export of trtexec")
+      .At(file.path, 0)
+      .Hint("see docs/formats/tensorrt.md");
 }
 
 Status PutRows(Engine& engine, ImportFile& first, SourceFacts& about) {
@@ -189,7 +191,7 @@ class TensorrtAdapter final : public Adapter {
     SourceFacts& about = files.front().about;
     for (ImportFile& file : files) NL_TRY(ReadPart(file, engine, about));
     if (engine.profile.layers.empty() && engine.queries.empty()) {
-      return InvalidInput("there are no times in it: a run needs a layer profile or query times")
+      return InvalidInput("the file has no times: a run needs a layer profile or query times")
           .At(files.front().path)
           .Hint("run trtexec with --exportProfile or --exportTimes and give that file too");
     }

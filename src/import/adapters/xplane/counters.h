@@ -7,10 +7,10 @@
 namespace nl::adapters::xplane {
 
 inline constexpr CounterInfo kBadEvent{"bad_event", Severity::kDataLoss,
-                                       "Event whose bytes are no readable message",
+                                       "Event whose bytes are not a readable message",
                                        "Left out: the file is damaged here; record again"};
 inline constexpr CounterInfo kBadMetadata{
-    "bad_metadata", Severity::kDataLoss, "Name or stat of a plane whose bytes are no readable message",
+    "bad_metadata", Severity::kDataLoss, "Name or stat of a plane whose bytes are not a readable message",
     "Left out: the file is damaged here; events that use the name count as missing_metadata"};
 inline constexpr CounterInfo kBadTimestamp{"bad_timestamp", Severity::kDataLoss,
                                            "Event whose time is out of range",
@@ -41,7 +41,7 @@ inline constexpr CounterInfo kProfilerWarning{"profiler_warning", Severity::kNot
                                               "Its text is in import_log; events may be missing"};
 inline constexpr CounterInfo kBadUtf8{"bad_utf8", Severity::kNotice, "Text that is not UTF-8",
                                       "Each bad byte was replaced by U+FFFD"};
-inline constexpr CounterInfo kTruncated{"truncated", Severity::kDataLoss, "The file ends in the middle",
+inline constexpr CounterInfo kTruncated{"truncated", Severity::kDataLoss, "The file is truncated",
                                         "Everything before the cut is here; what came after is not"};
 
 }  // namespace nl::adapters::xplane

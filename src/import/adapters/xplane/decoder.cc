@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kYearNs = int64_t{366} * 24 * 3600 * 1'000'000'000;
 constexpr int64_t kMaxNs = int64_t{1} << 62;
-constexpr size_t kMaxLocalBytes = 48 << 20;  // of strings, before the numbers start anew
+constexpr size_t kMaxLocalBytes = 48 << 20;  // of strings, before the numbers start again
 
 int64_t FloorNs(int64_t ps) { return ps >= 0 ? ps / 1000 : -((-(ps + 1)) / 1000) - 1; }
 

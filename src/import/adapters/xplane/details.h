@@ -25,8 +25,8 @@ struct KernelDetails {
 KernelDetails ParseKernelDetails(std::string_view text);
 
 struct CopyDetails {
-  std::string kind;                    // HtoD, ...; empty when neither name nor sides tell
-  std::string src_memory, dst_memory;  // Pageable, Pinned, Device; empty when not told
+  std::string kind;                    // HtoD, ...; empty when neither name nor sides show it
+  std::string src_memory, dst_memory;  // Pageable, Pinned, Device; empty when not given
   int64_t bytes = NullOf<int64_t>::value;
 };
 // `name` is that of the event: "MemcpyH2D".

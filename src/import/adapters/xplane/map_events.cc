@@ -301,7 +301,7 @@ void Decoder::MapRange(const Event& event, StringId category, bool step) {
   KeepOdd(Table::kRange, at, event);
 }
 
-// A flow is told by its type and number together; the type becomes the category.
+// A flow is given by its type and number together; the type becomes the category.
 void Decoder::PutFlow(const Event& event, const StatValue& id, const StatValue& type,
                       std::string_view phase) {
   FlowRow row;

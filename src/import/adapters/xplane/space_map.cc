@@ -155,7 +155,7 @@ class Mapper {
     std::stable_partition(map_.pieces.begin(), map_.pieces.end(), [this](const Piece& piece) {
       return map_.planes[map_.lines[piece.line].plane].kind == PlaneKind::kHost;
     });
-    if (map_.planes.empty()) return InvalidInput("not an XSpace: there are no planes in it").At(path_, 0);
+    if (map_.planes.empty()) return InvalidInput("not an XSpace: it has no planes").At(path_, 0);
     return std::move(map_);
   }
 
@@ -172,8 +172,7 @@ class Mapper {
     }
     const auto left = static_cast<uint64_t>(bytes_.data() + bytes_.size() - reader.position());
     if (reader.cut() && reader.wanted() > left) {
-      return InvalidInput(
-                 fmt::format("{} ends in the middle: {} bytes are missing", what, reader.wanted() - left))
+      return InvalidInput(fmt::format("{} is truncated: {} bytes are missing", what, reader.wanted() - left))
           .At(path_, offset)
           .Hint("--allow-truncated keeps what is whole");
     }
@@ -290,7 +289,7 @@ class Mapper {
     return true;
   }
 
-  // Cuts the line into pieces at event boundaries; its name and time may stand behind the events.
+  // Cuts the line into pieces at event boundaries; its name and time may stand after the events.
   Status MapLine(uint32_t plane_index, std::string_view bytes) {
     Plane& plane = map_.planes[plane_index];
     Line line;

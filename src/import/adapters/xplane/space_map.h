@@ -88,7 +88,7 @@ struct Plane {
   bool has_op_line = false;  // XLA's own line of ops is here
   bool cut = false;          // names are missing because the file ends before them
 
-  // False when the bytes are no stat. `unknown` counts fields without a meaning.
+  // False when the bytes are not a stat. `unknown` counts fields without a meaning.
   bool ReadStat(std::string_view bytes, StatValue& out, int64_t& unknown) const;
   bool ReadQuickly(std::string_view bytes, StatValue& out) const;
   // Text of a str or ref value; false for another type or a ref without its name.

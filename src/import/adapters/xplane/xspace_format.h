@@ -10,7 +10,7 @@
 //           ref 7 (the text is the name of that stat_metadata)
 //   XEventMetadata  id 1, name 2, metadata 3, display_name 4, stats 5, child_id 6
 //   XStatMetadata   id 1, name 2, description 3
-// Writers put fields in the order of their numbers: names come behind the events they belong to.
+// Writers put fields in the order of their numbers: names come after the events they belong to.
 
 #include <cstdint>
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// `neurolens @name@`: the id of the run that a name stands for.
+
 #include <fmt/format.h>
 
 #include "ops/open_store.h"
@@ -7,16 +9,23 @@ namespace nl::ops::@name@ {
 
 namespace {
 
+struct @Name@Reply {
+  std::string run_id;
+};
+void Describe(Record<@Name@Reply>& r) {
+  r.Name("@Name@Reply", "Reply of `neurolens @name@`");
+  r.Field("run_id", &@Name@Reply::run_id, "The run");
+}
+
 class @Name@Op final : public Op {
  public:
   OpInfo Info() const override {
     OpInfo info;
     info.name = "@name@";
-    info.summary = "Say which run a name stands for";
-    info.choose_when = "when a prefix or a tag should be turned into a run id";
+    info.summary = "Print the id of the run that a name stands for";
+    info.choose_when = "Choose it to turn a prefix or a tag into a run id.";
     info.example = "neurolens @name@ @latest";
-    info.reply_schema = SchemaFromText(R"({"type": "object", "required": ["run_id"],
-      "properties": {"run_id": {"type": "string"}}})");
+    info.reply = ReplyOf<@Name@Reply>();
     return info;
   }
 
@@ -27,13 +36,11 @@ class @Name@Op final : public Op {
   Result<Reply> Run(OpContext& context) override {
     NL_ASSIGN(auto store, OpenStore(context, Store::Mode::kReadOnly));
     NL_ASSIGN(std::vector<CatalogRun> runs, ResolveRuns(*store, {run_}));
-    Reply reply;
-    reply.json = {{"run_id", runs.front().run_id}};
-    return reply;
+    return Reply::Of(@Name@Reply{runs.front().run_id});
   }
 
   std::string Text(const Reply& reply, const TextStyle&) const override {
-    return fmt::format("{}\n", reply.json["run_id"].get<std::string>());
+    return fmt::format("{}\n", reply.As<@Name@Reply>().run_id);
   }
 
  private:
