@@ -29,12 +29,13 @@ function(nl_web_pages target)
     return()
   endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${web}/src/*")
+  list(FILTER sources EXCLUDE REGEX "\\.test\\.ts$")
   file(GLOB entries CONFIGURE_DEPENDS "${web}/*.html")
   add_custom_command(
     OUTPUT ${pages}
     COMMAND bash "${web}/build.sh" "${out}"
-    DEPENDS ${sources} ${entries} "${web}/build.sh" "${web}/package.json" "${web}/package-lock.json"
-            "${web}/tsconfig.json" "${web}/vite.config.ts"
+    DEPENDS ${sources} ${entries} "${web}/build.sh" "${web}/tools.sh" "${web}/package.json" "${web}/package-lock.json"
+            "${web}/tsconfig.json" "${web}/tsconfig.product.json" "${web}/vite.config.ts"
     COMMENT "Building the pages"
     VERBATIM)
   foreach(symbol page IN ZIP_LISTS symbols pages)

@@ -10,7 +10,8 @@ function oneFile(name: string): Plugin {
     name: "one-file",
     enforce: "post",
     generateBundle(_, bundle) {
-      let script = "", style = "";
+      let script = "",
+        style = "";
       for (const [key, file] of Object.entries(bundle)) {
         if (file.type === "chunk") script += file.code;
         else if (key.endsWith(".css")) style += file.source;

@@ -5,20 +5,38 @@ import { chromium } from "playwright-core";
 export const [executablePath, folder] = process.argv.slice(2);
 export const browser = await chromium.launch({
   executablePath,
-  args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+  args: [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+  ],
 });
 
 export async function open(name, options = {}) {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, ...options });
   page.problems = [];
   // The one that is left out is about this test's own reading of the canvas.
-  page.on("console", (m) => { if ((m.type() === "error" || m.type() === "warning") && !m.text().includes("willReadFrequently")) page.problems.push(m.text()); });
+  page.on("console", (m) => {
+    if ((m.type() === "error" || m.type() === "warning") && !m.text().includes("willReadFrequently"))
+      page.problems.push(m.text());
+  });
   page.on("pageerror", (e) => page.problems.push(e.message));
-  page.on("request", (r) => { if (!r.url().startsWith("file://") && !r.url().startsWith("data:")) page.problems.push(`asks for ${r.url()}`); });
-  page.on("dialog", (d) => { page.problems.push("a dialog opened"); d.dismiss(); });
+  page.on("request", (r) => {
+    if (!r.url().startsWith("file://") && !r.url().startsWith("data:")) page.problems.push(`asks for ${r.url()}`);
+  });
+  page.on("dialog", (d) => {
+    page.problems.push("a dialog opened");
+    d.dismiss();
+  });
   await page.goto(`file://${folder}/${name}.html`);
   await page.waitForSelector("#verdict");
-  await page.waitForFunction(() => document.querySelectorAll("canvas").length === 0 || document.querySelector("canvas").width > 300);
+  await page.waitForFunction(
+    () => document.querySelectorAll("canvas").length === 0 || document.querySelector("canvas").width > 300,
+  );
   return page;
 }
 
@@ -36,12 +54,14 @@ export async function test(name, body) {
 }
 
 // How many pixels of a canvas are painted, and a number that changes with its picture.
-export const picture = (locator) => locator.evaluate((c) => {
-  const data = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
-  let painted = 0, hash = 0;
-  for (let i = 0; i < data.length; i += 4) {
-    if (data[i + 3] > 0) ++painted;
-    hash = (Math.imul(hash, 31) + data[i] + data[i + 1] * 3 + data[i + 2] * 7 + data[i + 3]) | 0;
-  }
-  return { painted, hash };
-});
+export const picture = (locator) =>
+  locator.evaluate((c) => {
+    const data = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+    let painted = 0,
+      hash = 0;
+    for (let i = 0; i < data.length; i += 4) {
+      if (data[i + 3] > 0) ++painted;
+      hash = (Math.imul(hash, 31) + data[i] + data[i + 1] * 3 + data[i + 2] * 7 + data[i + 3]) | 0;
+    }
+    return { painted, hash };
+  });

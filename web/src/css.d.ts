@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vite puts imported styles into the page.
+declare module "*.css";

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// What bounds the run, what the rules found, what the profiler itself suggests, and what could not be assessed.
+import type { Diagnosis, Finding, FindingsSection, ToolFinding } from "../data/replies";
+import { EvidenceList } from "../widgets/evidence";
+import { focusRow } from "../widgets/focus";
+import { capitalised, cut, ms, pct, plain, plural } from "../widgets/format";
+import "./findings.css";
+
+const TOOL_FINDINGS_SHOWN = 50;
+
+function RowLink({ table, name }: { table: "operators" | "kernels"; name: string }) {
+  const onClick = (event: MouseEvent) => {
+    event.preventDefault();
+    focusRow({ table, name });
+  };
+  return (
+    <a href={`#${table}`} class="rowlink" onClick={onClick}>
+      {cut(name, 90)}
+    </a>
+  );
+}
+
+function Gain({ finding: f }: { finding: Finding }) {
+  if (f.impact_ms === null) return null;
+  if (f.impact_ms > 0)
+    return (
+      <span>
+        could save up to <b>{ms(f.impact_ms)}</b>
+      </span>
+    );
+  return f.counted_in.length > 0 ? <span>cost included in {cut(f.counted_in.join(", "), 120)}</span> : null;
+}
+
+function Reference({ text }: { text: string }) {
+  return (
+    <p class="note">
+      {text.startsWith("https://") ? (
+        <a href={text} rel="noreferrer noopener">
+          {cut(text, 120)}
+        </a>
+      ) : (
+        cut(text, 200)
+      )}
+    </p>
+  );
+}
+
+function FindingCard({ finding: f, number }: { finding: Finding; number: number }) {
+  return (
+    <article class={`finding ${f.severity}`} id={`finding-${number}`}>
+      <h3>
+        <span class="badge">{f.severity}</span>
+        {cut(capitalised(f.title || f.message), 600)}
+      </h3>
+      {f.title && <p class="message">{cut(f.message, 800)}</p>}
+      <p class="facts">
+        <Gain finding={f} />
+        <span>confidence {pct(f.confidence, 0)}</span>
+        {f.stage && <span>stage {cut(f.stage, 60)}</span>}
+        {f.module && <span>module {cut(f.module, 90)}</span>}
+        {f.op && (
+          <span>
+            operator <RowLink table="operators" name={f.op} />
+          </span>
+        )}
+        {f.kernel && (
+          <span>
+            kernel <RowLink table="kernels" name={f.kernel} />
+          </span>
+        )}
+        <span class="muted">rule {cut(f.rule, 80)}</span>
+      </p>
+      {f.suggestions.length > 0 && (
+        <ol>
+          {f.suggestions.map((s) => (
+            <li key={s}>{cut(s, 800)}</li>
+          ))}
+        </ol>
+      )}
+      {f.refs.map((ref) => (
+        <Reference key={ref} text={ref} />
+      ))}
+      {f.evidence.length > 0 && (
+        <details>
+          <summary>Evidence ({f.evidence.length})</summary>
+          <EvidenceList evidence={f.evidence} />
+        </details>
+      )}
+    </article>
+  );
+}
+
+function DiagnosisView({ diagnosis: d }: { diagnosis: Diagnosis }) {
+  return (
+    <div class="diagnosis">
+      <p>
+        Diagnosis: <b>{plain(cut(d.class, 60))}</b>
+        {d.confidence > 0 && `, confidence ${pct(d.confidence, 0)}`}
+        {d.nearest && `; closest match: ${plain(cut(d.nearest, 60))}`}
+      </p>
+      {d.settle.length > 0 && <p class="note">To decide, record: {cut(d.settle.join("; "), 500)}</p>}
+      {d.evidence.length > 0 && <EvidenceList evidence={d.evidence} />}
+    </div>
+  );
+}
+
+function toolEstimate(f: ToolFinding): string {
+  if (f.estimated_ms !== null) return `, estimated saving ${ms(f.estimated_ms)}`;
+  if (f.speedup_pct === null) return "";
+  return `, estimated speedup up to ${f.speedup_pct.toFixed(0)} %${f.scope ? ` (${cut(f.scope, 40)})` : ""}`;
+}
+
+function ToolFindings({ findings }: { findings: ToolFinding[] }) {
+  return (
+    <details>
+      <summary>
+        {plural(findings.length, "suggestion")} from {cut(findings[0].tool, 60)}, not verified by NeuroLens
+      </summary>
+      <ul>
+        {findings.slice(0, TOOL_FINDINGS_SHOWN).map((f, i) => (
+          <li key={i}>
+            <b>{cut(f.kernel, 80)}</b> [{cut(f.rule, 60)}], {ms(f.kernel_ms)}
+            {toolEstimate(f)}. <span class="muted">{cut(f.message, 400)}</span>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function NotAssessed({ rules }: { rules: FindingsSection["not_assessed"] }) {
+  return (
+    <details>
+      <summary>{plural(rules.length, "rule")} not assessed</summary>
+      <ul>
+        {rules.map((r) => (
+          <li key={r.rule}>
+            {cut(r.rule, 80)}: needs {cut(r.needs.join(", "), 200)}
+            {r.advice && <span class="muted">. {cut(r.advice, 300)}</span>}
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+export function Findings({ section }: { section: FindingsSection }) {
+  return (
+    <div>
+      <DiagnosisView diagnosis={section.diagnosis} />
+      {section.findings.length === 0 && <p class="note">No rule reported a problem.</p>}
+      {section.findings.map((f, i) => (
+        <FindingCard key={i} finding={f} number={i + 1} />
+      ))}
+      {section.tool_findings.length > 0 && <ToolFindings findings={section.tool_findings} />}
+      {section.not_assessed.length > 0 && <NotAssessed rules={section.not_assessed} />}
+    </div>
+  );
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sections of the report page, in order. A section that the run has nothing for is left out.
+import type { ComponentChildren } from "preact";
+import type { GlossaryTerm, ReportDocument } from "../data/replies";
+import { TimelineSection } from "../timeline/timeline";
+import { RooflineSection } from "../widgets/roofline";
+import type { SectionInfo } from "../widgets/shell";
+import { Breakdown, Devices } from "./breakdown";
+import { CriticalPathView } from "./critical_path";
+import { Environment } from "./environment";
+import { Findings } from "./findings";
+import { FlameSection } from "./flame";
+import { IdleView, Launches } from "./idle";
+import { MemoryView } from "./memory";
+import { CallTotalsTable, Copies, Kernels, Operators } from "./name_tables";
+import { Stages } from "./stages";
+import "./glossary.css";
+
+function Glossary({ terms }: { terms: GlossaryTerm[] }) {
+  return (
+    <dl class="glossary">
+      {terms.map((g) => (
+        <div key={g.name}>
+          <dt>
+            {g.name} <span class="muted">{g.unit}</span>
+          </dt>
+          <dd>{g.meaning}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function Time({ report: r }: { report: ReportDocument }) {
+  return (
+    <>
+      <Breakdown parts={r.breakdown} />
+      {r.devices.length > 0 && <Devices devices={r.devices} />}
+    </>
+  );
+}
+
+export function sectionsOf(r: ReportDocument): SectionInfo[] {
+  const {
+    roofline,
+    attribution: { modules, ranges },
+  } = r;
+  const idle = r.devices.length > 0 ? r.idle : undefined;
+  const path = r.critical_path?.shares.some((s) => s.ms > 0) ? r.critical_path : undefined;
+  const launch = r.launch && r.launch.launches > 0 ? r.launch : undefined;
+  const all: [id: string, title: string, body: ComponentChildren][] = [
+    ["time", "Where the time went", r.breakdown.length > 0 && <Time report={r} />],
+    ["findings", "Findings", <Findings key="findings" section={r.findings} />],
+    ["timeline", "Timeline", r.timeline.lanes.length > 0 && <TimelineSection timeline={r.timeline} />],
+    ["stages", "Stages", r.stages.stages.length > 0 && <Stages section={r.stages} />],
+    ["operators", "Operators", r.operators.length > 0 && <Operators rows={r.operators} total={r.operators_total} />],
+    ["kernels", "Kernels", r.kernels.length > 0 && <Kernels rows={r.kernels} total={r.kernels_total} />],
+    ["flame", "Flame graph", r.flame && <FlameSection nodes={r.flame.nodes} />],
+    [
+      "roofline",
+      "Roofline",
+      roofline.points.length > 0 && (
+        <RooflineSection points={roofline.points} peaks={roofline.peaks} reason={roofline.peaks_reason} />
+      ),
+    ],
+    ["path", "Critical path", path && <CriticalPathView path={path} />],
+    ["idle", "Device idle time", idle && <IdleView idle={idle} />],
+    ["launches", "Launches", launch && <Launches launch={launch} />],
+    ["modules", "Modules", modules.length > 0 && <CallTotalsTable id="modules" label="Module" rows={modules} />],
+    ["ranges", "Labelled ranges", ranges.length > 0 && <CallTotalsTable id="ranges" label="Range" rows={ranges} />],
+    ["copies", "Copies", r.copies.length > 0 && <Copies copies={r.copies} />],
+    ["memory", "Memory", r.memory && <MemoryView memory={r.memory} />],
+    ["run", "Environment", <Environment key="run" report={r} />],
+    ["glossary", "Glossary", r.glossary.length > 0 && <Glossary terms={r.glossary} />],
+  ];
+  return all.filter(([, , body]) => body).map(([id, title, body]) => ({ id, title, body }));
+}
