@@ -65,3 +65,27 @@ export const picture = (locator) =>
     }
     return { painted, hash };
   });
+
+// The picture once it is as wanted: pages redraw after the event.
+export async function untilPicture(locator, isWanted, why) {
+  const deadline = Date.now() + 10_000;
+  for (;;) {
+    const now = await picture(locator);
+    if (isWanted(now)) return now;
+    if (Date.now() > deadline) throw new Error(why);
+  }
+}
+export const unlike = (before) => (now) => now.hash !== before.hash;
+export const like = (before) => (now) => now.hash === before.hash;
+
+// The names of pages that are wider than the window.
+export async function tooWide(names, width) {
+  const out = [];
+  for (const name of names) {
+    const page = await open(name, { viewport: { width, height: 900 } });
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    if (wide > width) out.push(`${name} is ${wide} pixels wide in ${width}`);
+    await page.close();
+  }
+  return out;
+}

@@ -4,7 +4,7 @@ import type { CompareEvidence, Contribution, ContributionPart } from "../data/re
 import { EvidenceList } from "../widgets/evidence";
 import { cut, ms } from "../widgets/format";
 import { SortTable } from "../widgets/table";
-import { callsText, pairText, significanceText } from "./contribution_text";
+import { callsText, confidenceText, pairText, significanceText } from "./contribution_text";
 import { signedMs } from "./delta";
 
 function Parts({ id, parts }: { id: string; parts: ContributionPart[] }) {
@@ -51,6 +51,7 @@ function Facts({ c }: { c: Contribution }) {
         device time {ms(c.busy_a_ms)} → {ms(c.busy_b_ms)}
       </span>
       <span>{callsText(c)} calls</span>
+      {c.confidence !== null && c.merged === 0 && <span>confidence {confidenceText(c)}</span>}
       {c.p_value !== null && <span>p {c.p_value < 1e-4 ? "< 0.0001" : c.p_value.toPrecision(2)}</span>}
       <span class="muted">{significanceText(c)}</span>
     </p>

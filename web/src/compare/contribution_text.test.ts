@@ -16,9 +16,9 @@ describe("confidenceText", () => {
   const of = (confidence: number | null, cause = "kernel_slower", merged = 0) =>
     confidenceText({ cause, confidence, merged });
   test("is never rounded up to certainty", () => {
-    expect(of(0.9951)).toBe(">99 %");
-    expect(of(0.9949)).toBe("99 %");
-    expect(of(1)).toBe("100 %");
+    expect(of(0.9951)).toBe(">99\u00a0%");
+    expect(of(0.9949)).toBe("99\u00a0%");
+    expect(of(1)).toBe("100\u00a0%");
   });
   test("is unknown for noise, empty for several changes", () => {
     expect(of(0.9, "noise")).toBe("–");

@@ -3,13 +3,13 @@ import { describe, expect, test } from "vitest";
 import { channels, deltaScale, kindOf, relativeChange, shareText, signedMs, signedPct } from "./delta";
 
 test("an increase has a plus, a decrease its minus, no change neither", () => {
-  expect(signedMs(1.5)).toBe("+1.50 ms");
-  expect(signedMs(-1.5)).toBe("-1.50 ms");
+  expect(signedMs(1.5)).toBe("+1.50\u00a0ms");
+  expect(signedMs(-1.5)).toBe("-1.50\u00a0ms");
   expect(signedMs(0)).toBe("0");
   expect(signedMs(null)).toBe("–");
-  expect(signedPct(0.1)).toBe("+10.0 %");
-  expect(signedPct(-0.1)).toBe("-10.0 %");
-  expect(signedPct(0)).toBe("0.0 %");
+  expect(signedPct(0.1)).toBe("+10.0\u00a0%");
+  expect(signedPct(-0.1)).toBe("-10.0\u00a0%");
+  expect(signedPct(0)).toBe("0.0\u00a0%");
   expect(signedPct(null)).toBe("–");
 });
 
@@ -30,12 +30,12 @@ describe("relativeChange", () => {
 
 describe("shareText", () => {
   test.each([
-    [0.123, "12.3 %"],
-    [-0.5, "-50.0 %"],
-    [-0.0001, "0.0 %"],
-    [9.99, "999.0 %"],
-    [10, ">999 %"],
-    [-10, "<−999 %"],
+    [0.123, "12.3\u00a0%"],
+    [-0.5, "-50.0\u00a0%"],
+    [-0.0001, "0.0\u00a0%"],
+    [9.99, "999.0\u00a0%"],
+    [10, ">999\u00a0%"],
+    [-10, "<−999\u00a0%"],
     [null, "–"],
     [Number.NaN, "–"],
     [Number.POSITIVE_INFINITY, "–"],

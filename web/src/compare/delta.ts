@@ -15,8 +15,8 @@ export const signedPct = (v: number | null): string => (v !== null && v > 0 ? `+
 // A share of a difference. Of a difference near 0 any share is huge and means nothing.
 export function shareText(v: Maybe): string {
   if (typeof v !== "number" || !Number.isFinite(v)) return "–";
-  if (Math.abs(v) > 9.995) return v > 0 ? ">999 %" : "<−999 %";
-  return Math.abs(v) < 0.0005 ? "0.0 %" : pct(v);
+  if (Math.abs(v) > 9.995) return v > 0 ? ">999\u00a0%" : "<−999\u00a0%";
+  return Math.abs(v) < 0.0005 ? pct(0) : pct(v);
 }
 
 export const kindOf = (delta: Maybe): "slower" | "faster" => ((delta ?? 0) > 0 ? "slower" : "faster");

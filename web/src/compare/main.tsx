@@ -46,7 +46,9 @@ function sectionsOf(c: CompareDocument): SectionInfo[] {
     ["similarity", "Similarity", c.fingerprint.divergent.length > 0 && <SimilarityView similarity={c.fingerprint} />],
     ["runs", "Runs", <Runs key="runs" comparison={c} />],
   ];
-  return all.filter(([, , body]) => body).map(([id, title, body]) => ({ id, title, body }));
+  return all
+    .filter(([, , body]) => body)
+    .map(([id, title, body]) => ({ id, title, link: id === "flame" ? "Flame" : undefined, body }));
 }
 
 function Comparison({ comparison: c }: { comparison: CompareDocument }) {

@@ -73,7 +73,7 @@ export function drawPairLane(
   context.font = "11px system-ui, sans-serif";
   context.fillStyle = paint.ink;
   for (const { i, x, y, width: room } of boxes)
-    if (room > LABEL_FROM_PX) drawLabel(context, names[track.name[i]] ?? "", x, y + ROW_PX / 2 - 1, room, 6.2);
+    if (room > LABEL_FROM_PX) drawLabel(context, names[track.name[i]] ?? "", x, y + ROW_PX / 2 - 1, room);
 }
 
 export interface PairFrame {

@@ -47,6 +47,8 @@ describe("rangeOf", () => {
     expect(low).toBeCloseTo(997.5, 9);
     expect(high).toBeGreaterThan(1010);
   });
+  test("starts at 0 when the walls are equal", () =>
+    expect(rangeOf([1000, 1000, 1000])).toEqual({ low: 0, high: 1000 }));
   test("goes below 0 with the steps", () => expect(rangeOf([10, -5]).low).toBe(-5));
 });
 

@@ -20,12 +20,13 @@ export interface Range {
   high: number;
 }
 
-// Zero is on the axis unless the steps would be too small to see beside it.
+// Zero is on the axis unless the steps would be too small to see beside it. Without any step it is.
 export function rangeOf(levels: number[]): Range {
   const low = Math.min(...levels);
   const high = Math.max(...levels);
   const room = (high - low) * 0.06;
-  if (low <= 0 || high - low > 0.45 * high) return { low: Math.min(0, low), high: high + room };
+  const isFlat = high - low <= 1e-6 * high;
+  if (low <= 0 || isFlat || high - low > 0.45 * high) return { low: Math.min(0, low), high: high + room };
   return { low: low - (high - low) * 0.25, high: high + room };
 }
 

@@ -15,6 +15,9 @@ function deviceText(d: HardwareDevice): string {
   return facts.join(", ");
 }
 
+// "2026-11-16T16:10:51.008115868Z" without the fraction.
+const timeText = (rfc3339: string): string => rfc3339.replace("T", " ").replace(/(\.\d+)?Z$/, " UTC");
+
 const fileText = (f: SourceFile): string => `${f.name} (${bytes(f.bytes)}, sha256 ${f.sha256.slice(0, 12)})`;
 
 function factsOf(report: ReportDocument): Fact[] {
@@ -37,7 +40,7 @@ function factsOf(report: ReportDocument): Fact[] {
     ["Profiler", joined(source.tool, source.tool_version)],
     ["Adapter", joined(source.adapter, source.adapter_version)],
     ["Command", source.command?.join(" ")],
-    ["Imported", created_at],
+    ["Imported", timeText(created_at)],
     ["Profiling overhead", overhead === null ? "not recorded" : `${short3(overhead)} %`],
     ["Lost records", count(report.run.counters.lost)],
     ...Object.entries(tags).map(([k, v]): Fact => [`Tag ${cut(k, 40)}`, v]),

@@ -98,7 +98,7 @@ function DiagnosisView({ diagnosis: d }: { diagnosis: Diagnosis }) {
         {d.confidence > 0 && `, confidence ${pct(d.confidence, 0)}`}
         {d.nearest && `; closest match: ${plain(cut(d.nearest, 60))}`}
       </p>
-      {d.settle.length > 0 && <p class="note">To decide, record: {cut(d.settle.join("; "), 500)}</p>}
+      {d.settle.length > 0 && <p class="note">Needed for a diagnosis: {cut(d.settle.join("; "), 500)}</p>}
       {d.evidence.length > 0 && <EvidenceList evidence={d.evidence} />}
     </div>
   );

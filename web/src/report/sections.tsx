@@ -16,6 +16,9 @@ import { CallTotalsTable, Copies, Kernels, Operators } from "./name_tables";
 import { Stages } from "./stages";
 import "./glossary.css";
 
+// Titles that are too long for the header.
+const LINKS: Record<string, string> = { time: "Time", flame: "Flame", path: "Path", idle: "Idle", ranges: "Ranges" };
+
 function Glossary({ terms }: { terms: GlossaryTerm[] }) {
   return (
     <dl class="glossary">
@@ -73,5 +76,5 @@ export function sectionsOf(r: ReportDocument): SectionInfo[] {
     ["run", "Environment", <Environment key="run" report={r} />],
     ["glossary", "Glossary", r.glossary.length > 0 && <Glossary terms={r.glossary} />],
   ];
-  return all.filter(([, , body]) => body).map(([id, title, body]) => ({ id, title, body }));
+  return all.filter(([, , body]) => body).map(([id, title, body]) => ({ id, title, link: LINKS[id], body }));
 }

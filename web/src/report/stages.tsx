@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stages of a workload, such as prefill and decode.
 import type { Stage, StagesSection } from "../data/replies";
-import { count, cut, ms, pct, short3 } from "../widgets/format";
+import { count, cut, ms, pct } from "../widgets/format";
 import { SortTable } from "../widgets/table";
 
 const REASONS_SHOWN = 4;
@@ -42,7 +42,12 @@ export function Stages({ section }: { section: StagesSection }) {
           { key: "p50", label: "p50", value: (s) => s.p50_ms, show: (s) => ms(s.p50_ms) },
           { key: "p95", label: "p95", value: (s) => s.p95_ms, show: (s) => ms(s.p95_ms) },
           { key: "p99", label: "p99", value: (s) => s.p99_ms, show: (s) => ms(s.p99_ms) },
-          { key: "tps", label: "Tokens/s", value: (s) => s.tokens_per_s, show: (s) => short3(s.tokens_per_s) },
+          {
+            key: "tps",
+            label: "Tokens/s",
+            value: (s) => s.tokens_per_s,
+            show: (s) => count(s.tokens_per_s && Number(s.tokens_per_s.toPrecision(3))),
+          },
           { key: "kernels", label: "Kernels", value: (s) => s.kernels, show: (s) => count(s.kernels) },
           { key: "launch", label: "Launch", value: (s) => s.launch_share, show: (s) => pct(s.launch_share) },
           { key: "idle", label: "Idle", value: (s) => s.idle_share, show: (s) => pct(s.idle_share) },

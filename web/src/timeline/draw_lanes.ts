@@ -49,7 +49,7 @@ export function drawLane(
   context.globalAlpha = 1;
   context.font = "10.5px system-ui, sans-serif";
   context.fillStyle = ink;
-  for (const { i, x, y, room } of labels) drawLabel(context, names[lane.name_id[i]], x, y + ROW_PX / 2 - 0.5, room, 6);
+  for (const { i, x, y, room } of labels) drawLabel(context, names[lane.name_id[i]], x, y + ROW_PX / 2 - 0.5, room);
 }
 
 export function drawHead(context: CanvasRenderingContext2D, { lane, top, rows }: PlacedLane, width: number): void {

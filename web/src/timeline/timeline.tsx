@@ -28,7 +28,7 @@ function SpanTip({ hover, timeline, width }: { hover: Hover; timeline: Timeline;
   return (
     <Tip x={hover.x} y={hover.y} room={width} title={cut(timeline.names[lane.name_id[index]], 300)}>
       <span>
-        {timeline.categories[lane.category[index]]}, {cut(lane.name, 80)}
+        {categoryLabel(timeline.categories[lane.category[index]])}, {cut(lane.name, 80)}
       </span>
       <span>
         {us(lane.dur_us[index])}, starts at {us(lane.start_us[index])}
@@ -51,6 +51,14 @@ function Note({ timeline }: { timeline: Timeline }) {
   );
 }
 
+const CATEGORY_LABEL: Record<string, string> = {
+  op: "operator",
+  api: "API call",
+  range: "labelled range",
+  python: "Python",
+};
+const categoryLabel = (name: string): string => CATEGORY_LABEL[name] ?? name;
+
 function Legend({ timeline }: { timeline: Timeline }) {
   const used = useMemo(() => usedCategories(timeline), [timeline]);
   return (
@@ -58,7 +66,7 @@ function Legend({ timeline }: { timeline: Timeline }) {
       {used.map((name) => (
         <span key={name}>
           <i style={{ background: `var(--cat-${name})` }} />
-          {name}
+          {categoryLabel(name)}
         </span>
       ))}
     </span>

@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 const MAX_CANVAS_PX = 16000; // browsers refuse larger ones
+const NARROW_PX = 3.5; // the narrowest letters of a label
 
 export function useWidth(): [{ current: HTMLDivElement | null }, number] {
   const box = useRef<HTMLDivElement>(null);
@@ -42,22 +43,22 @@ export function prepareCanvas(
   return context;
 }
 
-// As much of a text as fits into a box; "" when less than three characters do.
-export function fittingText(text: string, room: number, characterPx: number): string {
-  const fits = Math.floor((room - 6) / characterPx);
+// As much of a text as fits into a box; "" when less than three characters do. Measures once or twice.
+export function fittingText(text: string, room: number, measure: (text: string) => number): string {
+  const free = room - 6;
+  if (free < 3 * NARROW_PX) return "";
+  let shown = text.slice(0, Math.floor(free / NARROW_PX));
+  const width = measure(shown);
+  if (width <= free && shown.length === text.length) return text;
+  const fits = Math.floor((shown.length * free) / Math.max(1, width)) - 1;
   if (fits < 3) return "";
-  return text.length <= fits ? text : `${text.slice(0, fits - 1)}…`;
+  shown = `${text.slice(0, fits)}…`;
+  const second = measure(shown);
+  return second <= free ? shown : `${text.slice(0, Math.floor((fits * free) / second) - 1)}…`;
 }
 
-export function drawLabel(
-  context: CanvasRenderingContext2D,
-  text: string,
-  x: number,
-  y: number,
-  room: number,
-  characterPx: number,
-): void {
-  const shown = fittingText(text, room, characterPx);
+export function drawLabel(context: CanvasRenderingContext2D, text: string, x: number, y: number, room: number): void {
+  const shown = fittingText(text, room, (part) => context.measureText(part).width);
   if (shown) context.fillText(shown, x + 3, y);
 }
 

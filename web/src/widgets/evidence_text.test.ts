@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { evidenceName, evidencePlace, evidenceValue } from "./evidence_text";
 
 test("a value is written by its unit", () => {
-  expect(evidenceValue({ value: 0.25, unit: "ratio" })).toBe("25.0 %");
-  expect(evidenceValue({ value: 0.25, unit: "ms" })).toBe("250.0 µs");
+  expect(evidenceValue({ value: 0.25, unit: "ratio" })).toBe("25.0\u00a0%");
+  expect(evidenceValue({ value: 0.25, unit: "ms" })).toBe("250.0\u00a0µs");
   expect(evidenceValue({ value: 1234567, unit: "count" })).toBe("1,234,570");
   expect(evidenceValue({ value: 12.3456, unit: "GB/s" })).toBe("12.3 GB/s");
   expect(evidenceValue({ value: 0, unit: null })).toBe("0");

@@ -36,7 +36,7 @@ function drawFlame(
     context.fillStyle = matches ? shade(b.node) : faded;
     context.fillRect(b.x, b.depth * ROW_PX, Math.max(0.4, b.width - (b.width > 2 ? 1 : 0)), ROW_PX - 1);
     context.fillStyle = matches ? ink : quiet;
-    drawLabel(context, name, b.x, b.depth * ROW_PX + ROW_PX / 2, b.width, 6.2);
+    drawLabel(context, name, b.x, b.depth * ROW_PX + ROW_PX / 2, b.width);
   }
 }
 

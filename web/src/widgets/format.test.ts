@@ -6,17 +6,17 @@ describe("ms", () => {
   test.each([
     [0, "0"],
     [-0, "0"],
-    [0.0000005, "1 ns"],
-    [0.00025, "250 ns"],
-    [0.001, "1.0 µs"],
-    [0.9999, "999.9 µs"],
-    [1, "1.00 ms"],
-    [9.99, "9.99 ms"],
-    [10, "10.0 ms"],
-    [999.94, "999.9 ms"],
-    [1000, "1.00 s"],
-    [-0.5, "-500.0 µs"],
-    [-2000, "-2.00 s"],
+    [0.0000005, "1\u00a0ns"],
+    [0.00025, "250\u00a0ns"],
+    [0.001, "1.0\u00a0µs"],
+    [0.9999, "999.9\u00a0µs"],
+    [1, "1.00\u00a0ms"],
+    [9.99, "9.99\u00a0ms"],
+    [10, "10.0\u00a0ms"],
+    [999.94, "999.9\u00a0ms"],
+    [1000, "1.00\u00a0s"],
+    [-0.5, "-500.0\u00a0µs"],
+    [-2000, "-2.00\u00a0s"],
   ])("%d is %s", (value, text) => expect(ms(value)).toBe(text));
 });
 
@@ -26,16 +26,16 @@ test("a missing value is a dash in every format", () => {
 });
 
 test("microseconds take the unit that fits", () => {
-  expect(us(0.25)).toBe("250 ns");
-  expect(us(12)).toBe("12.0 µs");
-  expect(us(2_500_000)).toBe("2.50 s");
+  expect(us(0.25)).toBe("250\u00a0ns");
+  expect(us(12)).toBe("12.0\u00a0µs");
+  expect(us(2_500_000)).toBe("2.50\u00a0s");
 });
 
 test("a share is a percentage", () => {
-  expect(pct(0)).toBe("0.0 %");
-  expect(pct(1)).toBe("100.0 %");
-  expect(pct(0.0734, 0)).toBe("7 %");
-  expect(pct(-0.5)).toBe("-50.0 %");
+  expect(pct(0)).toBe("0.0\u00a0%");
+  expect(pct(1)).toBe("100.0\u00a0%");
+  expect(pct(0.0734, 0)).toBe("7\u00a0%");
+  expect(pct(-0.5)).toBe("-50.0\u00a0%");
 });
 
 test("counts have separators, nouns their plural", () => {
@@ -46,12 +46,12 @@ test("counts have separators, nouns their plural", () => {
 });
 
 test("bytes never show four digits before the point", () => {
-  expect(bytes(0)).toBe("0 B");
-  expect(bytes(999)).toBe("999 B");
-  expect(bytes(1000)).toBe("1.0 kB");
-  expect(bytes(999_499)).toBe("999.5 kB");
-  expect(bytes(999_500)).toBe("1.0 MB");
-  expect(bytes(2e18)).toBe("2000.0 PB");
+  expect(bytes(0)).toBe("0\u00a0B");
+  expect(bytes(999)).toBe("999\u00a0B");
+  expect(bytes(1000)).toBe("1.0\u00a0kB");
+  expect(bytes(999_499)).toBe("999.5\u00a0kB");
+  expect(bytes(999_500)).toBe("1.0\u00a0MB");
+  expect(bytes(2e18)).toBe("2000.0\u00a0PB");
 });
 
 test("three digits", () => {

@@ -4,19 +4,20 @@
 type Maybe = number | null | undefined;
 
 const NONE = "–";
+const NBSP = "\u00a0"; // a number and its unit stay on one line
 const has = (v: Maybe): v is number => typeof v === "number" && Number.isFinite(v);
 
 export function ms(v: Maybe): string {
   if (!has(v)) return NONE;
   const size = Math.abs(v);
   if (size === 0) return "0";
-  if (size < 0.001) return `${(v * 1e6).toFixed(0)} ns`;
-  if (size < 1) return `${(v * 1e3).toFixed(1)} µs`;
-  if (size < 1000) return `${v.toFixed(size < 10 ? 2 : 1)} ms`;
-  return `${(v / 1e3).toFixed(2)} s`;
+  if (size < 0.001) return `${(v * 1e6).toFixed(0)}${NBSP}ns`;
+  if (size < 1) return `${(v * 1e3).toFixed(1)}${NBSP}µs`;
+  if (size < 1000) return `${v.toFixed(size < 10 ? 2 : 1)}${NBSP}ms`;
+  return `${(v / 1e3).toFixed(2)}${NBSP}s`;
 }
 export const us = (v: Maybe): string => (has(v) ? ms(v / 1e3) : NONE);
-export const pct = (v: Maybe, digits = 1): string => (has(v) ? `${(100 * v).toFixed(digits)} %` : NONE);
+export const pct = (v: Maybe, digits = 1): string => (has(v) ? `${(100 * v).toFixed(digits)}${NBSP}%` : NONE);
 export const count = (v: Maybe): string => (has(v) ? v.toLocaleString("en-US") : NONE);
 // "1 run", "1,000 runs".
 export const plural = (v: number, noun: string): string => `${count(v)} ${noun}${v === 1 ? "" : "s"}`;
@@ -30,7 +31,7 @@ export function bytes(v: Maybe): string {
     size /= 1000;
     ++at;
   }
-  return `${at === 0 ? size : size.toFixed(1)} ${units[at]}`;
+  return `${at === 0 ? size : size.toFixed(1)}${NBSP}${units[at]}`;
 }
 
 export const short3 = (v: Maybe): string => (has(v) ? Number(v.toPrecision(3)).toString() : NONE);

@@ -9,6 +9,7 @@ import { isDark, startTheme, toggleTheme } from "./theme";
 export interface SectionInfo {
   id: string;
   title: string;
+  link?: string; // shorter than the title, for the header
   body: ComponentChildren;
 }
 
@@ -40,7 +41,7 @@ export function Shell({ sections, hero, footer }: Props) {
           <nav aria-label="Sections">
             {sections.map((s) => (
               <a key={s.id} href={`#${s.id}`}>
-                {s.title}
+                {s.link ?? s.title}
               </a>
             ))}
           </nav>
