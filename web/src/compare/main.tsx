@@ -18,7 +18,7 @@ import { sideName } from "./run_rows";
 import { Runs } from "./runs";
 import { SimilarityView } from "./similarity";
 import { hasTables, Tables } from "./tables";
-import { WaterfallSection } from "./waterfall";
+import { WaterfallView } from "./waterfall";
 
 function Shifts({ shifts }: { shifts: CostShift[] }) {
   return (
@@ -37,7 +37,7 @@ function sectionsOf(c: CompareDocument): SectionInfo[] {
   const names = { a: sideName(c, "a"), b: sideName(c, "b") };
   const hasItems = c.timeline.a.start_ms.length + c.timeline.b.start_ms.length > 0;
   const all: [id: string, title: string, body: ComponentChildren][] = [
-    ["waterfall", "Changes", <WaterfallSection key="waterfall" comparison={c} names={names} />],
+    ["waterfall", "Changes", <WaterfallView key="waterfall" comparison={c} names={names} />],
     ["timelines", "Timelines", hasItems && <PairTimeline comparison={c} names={names} />],
     ["flame", "Differential flame graph", (c.flame.device || c.flame.host) && <FlameDiff flame={c.flame} />],
     ["tables", "Tables", hasTables(c) && <Tables comparison={c} />],

@@ -111,13 +111,7 @@ function Change({ contribution: c, step, range, isOpen, onToggle }: ChangeProps)
   );
 }
 
-export function WaterfallSection({
-  comparison: c,
-  names,
-}: {
-  comparison: CompareFacts;
-  names: { a: string; b: string };
-}) {
+export function WaterfallView({ comparison: c, names }: { comparison: CompareFacts; names: { a: string; b: string } }) {
   const [all, setAll] = useState(false);
   const [open, setOpen] = useState<number | null>(null);
   const total = c.contributions.length;

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report as `neurolens report` writes it (docs/report.md). Times are milliseconds, shares 0..1.
-import type { Diagnosis, FindingsSection, Ranks, Roofline, StagesSection } from "./report_findings";
-import type { Accounting, Attribution, CriticalPath, DeviceTime, Idle, Launch } from "./report_time";
+import type { Diagnosis, FindingsSection, RanksSection, RooflineSection, StagesSection } from "./report_findings";
+import type {
+  AccountingSection,
+  AttributionSection,
+  CriticalPathSection,
+  DeviceTime,
+  IdleSection,
+  LaunchSection,
+} from "./report_time";
 import type { Capture, Clock, Hardware, Model, Rank, Software, Source } from "./run_document";
 
 // One slice of the wall time. The slices sum to the wall time times the number of devices.
@@ -130,15 +137,15 @@ export interface ReportDocument {
   glossary: GlossaryTerm[];
   flame?: Flame;
   memory?: Memory;
-  attribution: Attribution;
+  attribution: AttributionSection;
   findings: FindingsSection;
-  roofline: Roofline;
+  roofline: RooflineSection;
   stages: StagesSection;
   // Absent when the source recorded durations without start times.
-  accounting?: Accounting;
-  idle?: Idle;
-  launch?: Launch;
-  critical_path?: CriticalPath;
+  accounting?: AccountingSection;
+  idle?: IdleSection;
+  launch?: LaunchSection;
+  critical_path?: CriticalPathSection;
   // Absent when there are no collectives.
-  ranks?: Ranks;
+  ranks?: RanksSection;
 }

@@ -152,7 +152,7 @@ export interface DevicePeaks {
   source: string;
 }
 
-export interface Roofline {
+export interface RooflineSection {
   points: RooflinePoint[];
   points_total: number;
   kernels: RooflinePoint[];
@@ -219,7 +219,7 @@ export interface Collective {
   arrivals: { who: number; table: "op" | "kernel"; row: number; late_ms: number; dur_ms: number }[];
 }
 
-export interface Ranks {
+export interface RanksSection {
   members_are: "ranks" | "devices";
   times_of: "host calls" | "device kernels";
   not_assessed: string | null;

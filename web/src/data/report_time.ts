@@ -42,7 +42,7 @@ export interface ThreadTime {
   api: Record<string, { ms: number; calls: number }>;
 }
 
-export interface Accounting {
+export interface AccountingSection {
   wall_ms: number;
   devices: DeviceTime[];
   steps: { name: string; number: number | null; wall_ms: number; devices: TimeParts[] }[];
@@ -57,7 +57,13 @@ export interface IdleParts {
   paused_ms: number;
 }
 
-export interface IdleCause {
+export interface IdleDevice extends IdleParts {
+  index: number | null;
+  rank: number | null;
+  idle_ms: number;
+}
+
+export interface IdleReason {
   what: string;
   name: string | null;
   ms: number;
@@ -75,13 +81,13 @@ export interface IdleGap extends IdleParts {
   next_raw_name: string | null;
 }
 
-export interface Idle extends IdleParts {
+export interface IdleSection extends IdleParts {
   idle_ms: number;
   blocked_ms: number;
   gap_count: number;
   floor_us: number;
-  devices: (IdleParts & { index: number | null; rank: number | null; idle_ms: number })[];
-  causes: IdleCause[];
+  devices: IdleDevice[];
+  causes: IdleReason[];
   largest: IdleGap[];
 }
 
@@ -94,7 +100,7 @@ export interface LaunchQueue {
   length: number[];
 }
 
-export interface Launch {
+export interface LaunchSection {
   launches: number;
   graph_launches: number;
   work_items: number;
@@ -129,7 +135,7 @@ export interface WorkAmount {
   gpu_ms: number;
 }
 
-export interface Attribution {
+export interface AttributionSection {
   ops: CallTotals[];
   modules: CallTotals[];
   ranges: CallTotals[];
@@ -183,7 +189,7 @@ export interface PathStrip {
   classes: { class: string; share: number[] }[];
 }
 
-export interface CriticalPath {
+export interface CriticalPathSection {
   wall_ms: number;
   reason: string | null;
   bound_by: { bound: string; ms: number; share: number | null }[];

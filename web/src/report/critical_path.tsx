@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The chain of work that decided the wall time.
-import type { CriticalPath, PathStrip } from "../data/replies";
+import type { CriticalPathSection, PathStrip } from "../data/replies";
 import { useWidth } from "../widgets/canvas";
 import { ms, pct, plain } from "../widgets/format";
 import { StackedBar } from "../widgets/stacked_bar";
@@ -29,7 +29,7 @@ function Strip({ strip, shade }: { strip: PathStrip; shade: (name: string) => st
   );
 }
 
-export function CriticalPathView({ path }: { path: CriticalPath }) {
+export function CriticalPathView({ path }: { path: CriticalPathSection }) {
   const shares = path.shares.filter((s) => s.ms > 0);
   const shade = (name: string) =>
     `var(--hue-${

@@ -10,7 +10,7 @@ import { Toggle } from "../widgets/toggle";
 import type { Metric } from "./flame_tree";
 import { buildTree, rootTotal } from "./flame_tree";
 
-export function FlameSection({ nodes }: { nodes: FlameNode[] }) {
+export function FlameView({ nodes }: { nodes: FlameNode[] }) {
   const tree = useMemo(() => buildTree(nodes), [nodes]);
   const sums = { device: rootTotal(tree, "device"), host: rootTotal(tree, "host") };
   const [metric, setMetric] = useState<Metric>(sums.device > 0 ? "device" : "host");

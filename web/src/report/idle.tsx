@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why the device was idle, and what launching cost.
-import type { Idle, Launch } from "../data/replies";
+import type { IdleSection, LaunchSection } from "../data/replies";
 import { count, ms, pct, plain, plural, us } from "../widgets/format";
 import { SortTable } from "../widgets/table";
 
-export function IdleView({ idle }: { idle: Idle }) {
+export function IdleView({ idle }: { idle: IdleSection }) {
   const parts: [string, number][] = [
     ["waiting for the host", idle.host_ms],
     ["launch latency", idle.launch_ms],
@@ -40,7 +40,7 @@ export function IdleView({ idle }: { idle: Idle }) {
   );
 }
 
-export function Launches({ launch }: { launch: Launch }) {
+export function Launches({ launch }: { launch: LaunchSection }) {
   const cells: [string, string][] = [
     ["launches", count(launch.launches)],
     ["launch call, median", us(launch.api_p50_us)],

@@ -2,14 +2,14 @@
 // The sections of the report page, in order. A section that the run has nothing for is left out.
 import type { ComponentChildren } from "preact";
 import type { GlossaryTerm, ReportDocument } from "../data/replies";
-import { TimelineSection } from "../timeline/timeline";
-import { RooflineSection } from "../widgets/roofline";
+import { TimelineView } from "../timeline/timeline";
+import { RooflineView } from "../widgets/roofline";
 import type { SectionInfo } from "../widgets/shell";
 import { Breakdown, Devices } from "./breakdown";
 import { CriticalPathView } from "./critical_path";
 import { Environment } from "./environment";
 import { Findings } from "./findings";
-import { FlameSection } from "./flame";
+import { FlameView } from "./flame";
 import { IdleView, Launches } from "./idle";
 import { MemoryView } from "./memory";
 import { CallTotalsTable, Copies, Kernels, Operators } from "./name_tables";
@@ -54,16 +54,16 @@ export function sectionsOf(r: ReportDocument): SectionInfo[] {
   const all: [id: string, title: string, body: ComponentChildren][] = [
     ["time", "Where the time went", r.breakdown.length > 0 && <Time report={r} />],
     ["findings", "Findings", <Findings key="findings" section={r.findings} />],
-    ["timeline", "Timeline", r.timeline.lanes.length > 0 && <TimelineSection timeline={r.timeline} />],
+    ["timeline", "Timeline", r.timeline.lanes.length > 0 && <TimelineView timeline={r.timeline} />],
     ["stages", "Stages", r.stages.stages.length > 0 && <Stages section={r.stages} />],
     ["operators", "Operators", r.operators.length > 0 && <Operators rows={r.operators} total={r.operators_total} />],
     ["kernels", "Kernels", r.kernels.length > 0 && <Kernels rows={r.kernels} total={r.kernels_total} />],
-    ["flame", "Flame graph", r.flame && <FlameSection nodes={r.flame.nodes} />],
+    ["flame", "Flame graph", r.flame && <FlameView nodes={r.flame.nodes} />],
     [
       "roofline",
       "Roofline",
       roofline.points.length > 0 && (
-        <RooflineSection points={roofline.points} peaks={roofline.peaks} reason={roofline.peaks_reason} />
+        <RooflineView points={roofline.points} peaks={roofline.peaks} reason={roofline.peaks_reason} />
       ),
     ],
     ["path", "Critical path", path && <CriticalPathView path={path} />],

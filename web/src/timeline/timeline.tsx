@@ -80,7 +80,7 @@ function toggled(lanes: Set<TimelineLane>, lane: TimelineLane): Set<TimelineLane
   return next;
 }
 
-export function TimelineSection({ timeline }: { timeline: Timeline }) {
+export function TimelineView({ timeline }: { timeline: Timeline }) {
   const [box, width] = useWidth();
   const canvas = useRef<HTMLCanvasElement>(null);
   const overview = useRef<HTMLCanvasElement>(null);

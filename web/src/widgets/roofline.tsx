@@ -133,7 +133,7 @@ interface Hover {
   point: RooflinePoint;
 }
 
-export function RooflineSection({ points, peaks: devices, reason }: Props) {
+export function RooflineView({ points, peaks: devices, reason }: Props) {
   const [box, width] = useWidth();
   const [hover, setHover] = useState<Hover | null>(null);
   const drawn = useMemo(() => plottedPoints(points), [points]);
