@@ -10,7 +10,7 @@ const has = (v: Maybe): v is number => typeof v === "number" && Number.isFinite(
 export function ms(v: Maybe): string {
   if (!has(v)) return NONE;
   const size = Math.abs(v);
-  if (size === 0) return "0";
+  if (size < 0.5e-6) return "0"; // less than half a nanosecond
   if (size < 0.001) return `${(v * 1e6).toFixed(0)}${NBSP}ns`;
   if (size < 1) return `${(v * 1e3).toFixed(1)}${NBSP}µs`;
   if (size < 1000) return `${v.toFixed(size < 10 ? 2 : 1)}${NBSP}ms`;
