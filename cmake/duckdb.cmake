@@ -7,8 +7,12 @@ set(NL_DUCKDB_LIBRARY "" CACHE FILEPATH "libduckdb.so of DuckDB 1.4")
 set(NL_DUCKDB_INCLUDE_DIR "" CACHE PATH "folder of duckdb.h")
 
 if(NOT EXISTS "${NL_DUCKDB_LIBRARY}" OR NOT EXISTS "${NL_DUCKDB_INCLUDE_DIR}/duckdb.h")
+  set(nl_duckdb_which --locate)
+  if(NL_PACKAGE)
+    set(nl_duckdb_which --pinned ${NL_PACKAGE_ARCH})
+  endif()
   execute_process(
-    COMMAND bash "${CMAKE_CURRENT_LIST_DIR}/../scripts/fetch_duckdb.sh" --locate
+    COMMAND bash "${CMAKE_CURRENT_LIST_DIR}/../scripts/fetch_duckdb.sh" ${nl_duckdb_which}
     OUTPUT_VARIABLE nl_duckdb_found
     ERROR_VARIABLE nl_duckdb_error
     RESULT_VARIABLE nl_duckdb_status

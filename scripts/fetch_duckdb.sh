@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # fetch_duckdb.sh            makes sure a DuckDB 1.4 library and header are at hand
 # fetch_duckdb.sh --locate   prints the library, then the folder of duckdb.h; never downloads
+# fetch_duckdb.sh --pinned x86_64|aarch64   for packages: the pinned build of that architecture, whatever is
+#                            installed; prints the library, then the folder of duckdb.h
 # An installed 1.4.x wins (DUCKDB_ROOT, then pkg-config, then the usual prefixes); else the pinned build that the
 # npm registry carries goes to .deps/duckdb, checked against scripts/duckdb.sha256. To fill .deps without a
 # network, put the two .tgz files named there into .deps/ first.
@@ -18,6 +20,12 @@ say() { printf 'duckdb: %s\n' "$*" >&2; }
 die() { say "$*"; exit 3; }
 
 machine=$(uname -m)
+pinned=
+if [[ ${1:-} == --pinned ]]; then
+  pinned=${2:-}
+  [[ $pinned == "$machine" ]] || own=$own-$pinned
+  machine=$pinned
+fi
 case $machine in
   x86_64) arch=x64 ;;
   aarch64) arch=arm64 ;;
@@ -44,6 +52,10 @@ try() { # LIBRARY INCLUDE_DIR
 
 locate() {
   local prefix triplet
+  if [[ -n $pinned ]]; then
+    own_build
+    return
+  fi
   if [[ -n ${DUCKDB_ROOT:-} ]]; then
     for prefix in lib . lib64; do
       try "$DUCKDB_ROOT/$prefix/libduckdb.so" "$DUCKDB_ROOT/include" && return
@@ -59,12 +71,20 @@ locate() {
     try "$prefix/lib/libduckdb.so" "$prefix/include" && return
     try "$prefix/lib/$triplet/libduckdb.so" "$prefix/include" && return
   done
+  own_build
+}
+
+own_build() {
   [[ -f $own/VERSION && $(<"$own/VERSION") == "$version $machine" ]] || return 1
   found_lib=$own/lib/libduckdb.so
   found_include=$own/include
 }
 
 remember() {
+  if [[ -n $pinned ]]; then
+    printf '%s\n%s\n' "$found_lib" "$found_include"
+    return
+  fi
   mkdir -p build
   printf '%s\n%s\n%s\n' "$found_lib" "$found_include" "$machine ${DUCKDB_ROOT:-}" >"$stamp.$$"
   mv "$stamp.$$" "$stamp"
@@ -76,7 +96,7 @@ if [[ ${1:-} == --locate ]]; then
   exit 0
 fi
 
-if [[ -f $stamp ]]; then
+if [[ -z $pinned && -f $stamp ]]; then
   { IFS= read -r lib && IFS= read -r include && IFS= read -r asked; } <"$stamp" || lib=
   if [[ -f $lib && -f $include/duckdb.h && $asked == "$machine ${DUCKDB_ROOT:-}" ]]; then exit 0; fi
 fi
@@ -131,7 +151,7 @@ tar -xzmf "$got" -C "$work/duckdb/lib" --strip-components=1 --no-same-owner pack
 mv "$work/duckdb/lib/LICENSE" "$work/duckdb/LICENSE"
 get "duckdb@$version" "duckdb-$version.tgz"
 tar -xzmf "$got" -C "$work/duckdb/include" --strip-components=5 --no-same-owner package/src/duckdb/src/include/duckdb.h
-is_1_4 "$root/$work/duckdb/lib/libduckdb.so" || die "the fetched library does not load here"
+[[ $machine != "$(uname -m)" ]] || is_1_4 "$root/$work/duckdb/lib/libduckdb.so" || die "the fetched library does not load here"
 printf '%s %s\n' "$version" "$machine" >"$work/duckdb/VERSION"
 rm -rf "$own"
 mv "$work/duckdb" "$own"

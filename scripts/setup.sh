@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# setup.sh [build|test]: installs what scripts/packages.txt lists and the machine lacks. "test" adds the tools of
-# the test suite. A stamp newer than dpkg's own record makes every later call a matter of milliseconds.
+# setup.sh [build|test|package]: installs what scripts/packages.txt lists and the machine lacks. "test" adds the tools
+# of the test suite, "package" those of scripts/package. A stamp newer than dpkg's own record makes every later call a matter of milliseconds.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 
 kind=${1:-build}
 sections=build
-[[ $kind == test ]] && sections='build test'
+[[ $kind == build ]] || sections="build $kind"
 mkdir -p build
 stamp=build/setup-$kind.stamp
 log=build/setup.log

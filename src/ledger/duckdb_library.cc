@@ -27,12 +27,15 @@ struct Candidate {
   bool named_by_user = false;
 };
 
-std::string BesideExecutable() {
+// Where packages have it, relative to the program: tarball and .deb, wheel, a plain prefix.
+constexpr const char* kPackageFolders[] = {"../lib/neurolens", "../share/neurolens/lib", "../lib"};
+
+std::string FolderOfExecutable() {
   std::string buffer(4096, '\0');
   const ssize_t size = ::readlink("/proc/self/exe", buffer.data(), buffer.size());
   if (size <= 0) return {};
   const std::string_view exe(buffer.data(), static_cast<size_t>(size));
-  return fmt::format("{}/../lib/libduckdb.so", exe.substr(0, exe.rfind('/')));
+  return std::string(exe.substr(0, exe.rfind('/')));
 }
 
 std::vector<Candidate> Candidates(const std::string& configured_path) {
@@ -40,7 +43,11 @@ std::vector<Candidate> Candidates(const std::string& configured_path) {
   const char* environment = std::getenv("NEUROLENS_DUCKDB");
   if (environment != nullptr && *environment != '\0') out.push_back({environment, true});
   if (!configured_path.empty()) out.push_back({configured_path, true});
-  if (std::string path = BesideExecutable(); PathExists(path)) out.push_back({std::move(path), false});
+  const std::string folder = FolderOfExecutable();
+  for (const char* place : kPackageFolders) {
+    std::string path = fmt::format("{}/{}/libduckdb.so", folder, place);
+    if (PathExists(path)) out.push_back({std::move(path), false});
+  }
 #ifdef NL_DUCKDB_LIBRARY_PATH
   if (PathExists(NL_DUCKDB_LIBRARY_PATH)) out.push_back({NL_DUCKDB_LIBRARY_PATH, false});
 #endif
@@ -59,9 +66,22 @@ bool VersionIsUsable(std::string_view version) {
   return major == kMajor && minor >= kMinMinor;
 }
 
+// Never unloaded: DuckDB starts threads and keeps thread-local state.
+void* OpenLibrary(const std::string& path) { return ::dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL); }
+
+// DuckDB needs the C++ runtime library. A system without one takes that of the package: a library that is loaded
+// already serves every later one that names it.
+void* OpenWithPackagedRuntime(const std::string& path) {
+  const std::string folder = path.substr(0, path.rfind('/') + 1);
+  if (folder.empty() || !PathExists(folder + "libstdc++.so.6")) return nullptr;
+  OpenLibrary(folder + "libgcc_s.so.1");
+  OpenLibrary(folder + "libstdc++.so.6");
+  return OpenLibrary(path);
+}
+
 Result<std::unique_ptr<DuckDbApi>> LoadFrom(const std::string& path) {
-  // Never unloaded: DuckDB starts threads and keeps thread-local state.
-  void* handle = ::dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  void* handle = OpenLibrary(path);
+  if (handle == nullptr) handle = OpenWithPackagedRuntime(path);
   if (handle == nullptr) {
     const char* reason = ::dlerror();
     return Unsupported(fmt::format("cannot load DuckDB: {}", reason != nullptr ? reason : path));

@@ -43,8 +43,8 @@ struct DuckDbApi {
   std::string path;     // the library that was loaded
 };
 
-// Looks in: $NEUROLENS_DUCKDB, `configured_path`, ../lib beside this executable, the
-// path known at build time, the system's library path. A path that is named
+// Looks in: $NEUROLENS_DUCKDB, `configured_path`, where packages have it relative to this
+// executable, the path known at build time (not in packages), the system's library path. A path that is named
 // explicitly and does not load is an error, not a reason to look further.
 // The first success is kept for the process.
 Result<const DuckDbApi*> LoadDuckDb(const std::string& configured_path = "");

@@ -49,7 +49,8 @@ std::string FindLibrary() {
   const std::string named = Variable(kLibraryVariable);
   if (!named.empty()) return IsFile(named) ? named : "";
   const std::string folder = ProgramFolder();
-  for (const char* place : {"/", "/../lib/", "/../lib/neurolens/"}) {
+  // Beside the program as built; as a prefix, a tarball or a .deb has it; as a wheel does.
+  for (const char* place : {"/", "/../lib/", "/../lib/neurolens/", "/../share/neurolens/lib/"}) {
     const std::string path = folder + place + kLibraryName;
     if (IsFile(path)) return path;
   }

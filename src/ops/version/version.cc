@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "base/version.h"
 #include "import/adapter.h"
 #include "ops/op.h"
+
+namespace nl::embedded {
+extern const std::string_view kNotice;  // NOTICE
+}
 
 namespace nl::ops::version {
 
@@ -48,11 +53,15 @@ class VersionOp final : public Op {
           {"compiler", text},
           {"architecture", text},
           {"adapters", {{"type", "integer"}, {"description", "formats this build imports"}}},
-          {"duckdb", {{"type", "string"}, {"description", "pinned release"}}}}}};
+          {"duckdb", {{"type", "string"}, {"description", "pinned release"}}},
+          {"licences",
+           {{"type", "string"}, {"description", "third-party software inside, with its licences"}}}}}};
     return info;
   }
 
-  void Bind(ParamBinder&) override {}
+  void Bind(ParamBinder& binder) override {
+    binder.Add("licences", licences_, "Print the licences of the software inside.");
+  }
 
   Result<Reply> Run(OpContext&) override {
     Reply reply;
@@ -63,11 +72,13 @@ class VersionOp final : public Op {
                       {"architecture", Architecture()},
                       {"adapters", AllAdapters().size()},
                       {"duckdb", kDuckDbVersion}};
+    if (licences_) reply.json["licences"] = embedded::kNotice;
     return reply;
   }
 
   std::string Text(const Reply& reply, const TextStyle&) const override {
     const Json& j = reply.json;
+    if (j.contains("licences")) return j["licences"].get<std::string>();
     const auto text = [&](const char* key) { return j[key].is_string() ? j[key].get<std::string>() : ""; };
     std::string out = "neurolens " + text("version");
     if (!text("commit").empty()) out += fmt::format(" ({})", text("commit"));
@@ -77,6 +88,9 @@ class VersionOp final : public Op {
                        text("duckdb"));
     return out;
   }
+
+ private:
+  bool licences_ = false;
 };
 
 }  // namespace
