@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libarchive's zip calls for encrypted entries, in place of nettle and of a function that glibc has since 2.36 only.
-// libarchive asks for a passphrase before it calls any of these (3.6.2, init_WinZip_AES_decryption), and this program
-// never gives one: such an entry is an error of libarchive's, "Passphrase required". So no code under the LGPL is inside
-// a package, and packages run with older systems.
+// What libarchive's zip calls for encrypted entries, in place of nettle and of a function that glibc has
+// since 2.36 only. libarchive asks for a passphrase before it calls any of these (3.6.2,
+// init_WinZip_AES_decryption), and this program never gives one: such an entry is an error of libarchive's,
+// "Passphrase required". So no code under the LGPL is inside a package, and packages run with older systems.
 extern "C" {
 #define NL_NEVER_CALLED(name) \
   [[noreturn]] void name() { __builtin_trap(); }

@@ -69,8 +69,8 @@ bool VersionIsUsable(std::string_view version) {
 // Never unloaded: DuckDB starts threads and keeps thread-local state.
 void* OpenLibrary(const std::string& path) { return ::dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL); }
 
-// DuckDB needs the C++ runtime library. A system without one takes that of the package: a library that is loaded
-// already serves every later one that names it.
+// DuckDB needs the C++ runtime library. A system without one takes that of the package: a library that is
+// loaded already serves every later one that names it.
 void* OpenWithPackagedRuntime(const std::string& path) {
   const std::string folder = path.substr(0, path.rfind('/') + 1);
   if (folder.empty() || !PathExists(folder + "libstdc++.so.6")) return nullptr;
