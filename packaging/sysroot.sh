@@ -77,6 +77,7 @@ if ! (apt update && cd "$work/debs" && apt download "${packages[@]}" && apt sour
 fi
 for deb in "$work"/debs/*.deb; do
   dpkg -x "$deb" "$work/new"
+  # shellcheck disable=SC2016 # dpkg-deb's own variables
   dpkg-deb -W --showformat='${Package} ${Version} ${Architecture}\n' "$deb"
 done >"$work/versions.txt"
 
