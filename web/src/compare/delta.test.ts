@@ -7,6 +7,9 @@ test("an increase has a plus, a decrease its minus, no change neither", () => {
   expect(signedMs(-1.5)).toBe("-1.50\u00a0ms");
   expect(signedMs(0)).toBe("0");
   expect(signedMs(null)).toBe("–");
+  expect(signedMs(1e-9)).toBe("0");
+  expect(signedPct(0.0001)).toBe("0.0\u00a0%");
+  expect(signedPct(-0.0001)).toBe("0.0\u00a0%");
   expect(signedPct(0.1)).toBe("+10.0\u00a0%");
   expect(signedPct(-0.1)).toBe("-10.0\u00a0%");
   expect(signedPct(0)).toBe("0.0\u00a0%");

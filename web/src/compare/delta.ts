@@ -4,19 +4,23 @@ import { ms, pct } from "../widgets/format";
 
 type Maybe = number | null | undefined;
 
-export const signedMs = (v: Maybe): string => (typeof v === "number" && v > 0 ? `+${ms(v)}` : ms(v));
+// A plus for an increase, unless it rounds to 0.
+const signed = (v: Maybe, text: string): string =>
+  typeof v === "number" && v > 0 && /[1-9]/.test(text) ? `+${text}` : text;
+
+export const signedMs = (v: Maybe): string => signed(v, ms(v));
 
 // From a to b as a part of a; null when a is 0 or either is unknown.
 export const relativeChange = (a: number | null, b: number | null): number | null =>
   a !== null && b !== null && a > 0 ? b / a - 1 : null;
 
-export const signedPct = (v: number | null): string => (v !== null && v > 0 ? `+${pct(v)}` : pct(v));
+export const signedPct = (v: number | null): string => signed(v, pct(v));
 
 // A share of a difference. Of a difference near 0 any share is huge and means nothing.
 export function shareText(v: Maybe): string {
   if (typeof v !== "number" || !Number.isFinite(v)) return "–";
   if (Math.abs(v) > 9.995) return v > 0 ? ">999\u00a0%" : "<−999\u00a0%";
-  return Math.abs(v) < 0.0005 ? pct(0) : pct(v);
+  return pct(v);
 }
 
 export const kindOf = (delta: Maybe): "slower" | "faster" => ((delta ?? 0) > 0 ? "slower" : "faster");

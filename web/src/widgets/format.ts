@@ -17,7 +17,11 @@ export function ms(v: Maybe): string {
   return `${(v / 1e3).toFixed(2)}${NBSP}s`;
 }
 export const us = (v: Maybe): string => (has(v) ? ms(v / 1e3) : NONE);
-export const pct = (v: Maybe, digits = 1): string => (has(v) ? `${(100 * v).toFixed(digits)}${NBSP}%` : NONE);
+export function pct(v: Maybe, digits = 1): string {
+  if (!has(v)) return NONE;
+  const text = (100 * v).toFixed(digits);
+  return `${Number(text) === 0 ? text.replace("-", "") : text}${NBSP}%`;
+}
 export const count = (v: Maybe): string => (has(v) ? v.toLocaleString("en-US") : NONE);
 // "1 run", "1,000 runs".
 export const plural = (v: number, noun: string): string => `${count(v)} ${noun}${v === 1 ? "" : "s"}`;
