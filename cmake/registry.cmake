@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-# nl_registry(<target> <folder> <namespace> <element type> <header> <list function>)
+# nl_registry(<target> <folder> <namespace> <element type> <header> <list function> [<entry type>])
 # Lists the sub-folders of <folder> and generates one source that calls each
 # folder's <namespace>::<sub-folder>::Describe(). A folder without it fails at
 # link; adding a thing is adding a folder. (Static self-registration inside
 # static libraries is dropped by the linker, so it is not used.)
+# With <entry type>, the list holds entries {"name", Describe}: the name comes from the
+# folder, `_` becomes `-`, and a trailing `_run` is dropped (the folder names a namespace,
+# so `export`, a C++ keyword, is in export_run). A name finds its entry without a call.
 function(nl_registry target folder namespace type header list)
   file(GLOB children CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/${folder}
        ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*)
+  set(entry "${type} (*)()")
+  if(ARGC GREATER 6)
+    set(entry ${ARGV6})
+  endif()
   set(declarations "")
   set(entries "")
   foreach(child ${children})
@@ -17,7 +24,13 @@ function(nl_registry target folder namespace type header list)
     list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
     target_sources(${target} PRIVATE ${sources})
     string(APPEND declarations "namespace ${namespace}::${child} { ${type} Describe(); }\n")
-    string(APPEND entries "    ${namespace}::${child}::Describe,\n")
+    set(describe "${namespace}::${child}::Describe")
+    if(ARGC GREATER 6)
+      string(REGEX REPLACE "_run$" "" name ${child})
+      string(REPLACE "_" "-" name ${name})
+      set(describe "{\"${name}\", ${describe}}")
+    endif()
+    string(APPEND entries "    ${describe},\n")
   endforeach()
   set(out ${CMAKE_CURRENT_BINARY_DIR}/${list}_registry.cc)
   file(GENERATE OUTPUT ${out} CONTENT
@@ -25,8 +38,8 @@ function(nl_registry target folder namespace type header list)
 #include \"${header}\"
 ${declarations}
 namespace nl {
-const std::vector<${type} (*)()>& ${list}() {
-  static const std::vector<${type} (*)()> all = {
+const std::vector<${entry}>& ${list}() {
+  static const std::vector<${entry}> all = {
 ${entries}  };
   return all;
 }

@@ -17,6 +17,7 @@
 #include "cli/help.h"
 #include "cli/parse.h"
 #include "cli/progress.h"
+#include "ops/ls/reply.h"
 
 namespace nl {
 
@@ -97,16 +98,8 @@ class Session {
   }
 
  private:
-  std::unique_ptr<Op> Find(std::string_view name) const {
-    for (const OpFactory make : *host_.ops) {
-      std::unique_ptr<Op> op = make();
-      if (op->Info().name == name) return op;
-    }
-    return nullptr;
-  }
-
   int RunCommand(const std::string& name, const std::vector<std::string>& rest) {
-    const std::unique_ptr<Op> op = Find(name);
+    const std::unique_ptr<Op> op = MakeOp(*host_.ops, name);
     if (op == nullptr) return Fail(UnknownCommand(name));
     const CommandInfo command = DescribeCommand(*op);
     bad_input_status_ = command.op.bad_input_status;
@@ -172,7 +165,7 @@ class Session {
     }
     const int status = Print(WholeText(op, reply, host_.out_fd), answer);
     if (status != answer || reply.problems.empty()) return status;
-    options_.json = false;  // the reply holds the problems; stderr says them for people
+    options_.json = false;  // the reply has the problems already; stderr repeats them for people
     for (size_t i = 1; i < reply.problems.size(); ++i) Fail(reply.problems[i]);
     return Fail(reply.problems[0]);
   }
@@ -192,28 +185,25 @@ class Session {
 
   int Print(std::string_view text, int status) {
     const int error = WriteAll(host_.out_fd, text);
-    // The reader has seen enough ("| head"): that is its right and no failure of ours.
+    // The reader has seen enough ("| head"): not a failure.
     if (error == 0 || error == EPIPE) return status;
     options_.json = false;  // stdout is what failed
     return Fail(IoError("cannot write the output", error));
   }
 
-  // Candidates for the completion scripts, one a line; silent when anything is amiss.
+  // Candidates for the completion scripts, one per line; nothing when anything fails.
   int Complete(const std::vector<std::string>& rest) {
     if (rest.empty() || rest[0] != "runs") return kOk;
-    const std::unique_ptr<Op> list = Find("ls");
+    const std::unique_ptr<Op> list = MakeOp(*host_.ops, "ls");
     if (list == nullptr || !LoadSettings().ok()) return kOk;
     OpContext context;
     context.settings = &*settings_;
     const Result<Reply> reply = RunOp(*list, Json::object(), context);
     if (!reply.ok()) return kOk;
-    const Json document = reply->Document();
-    if (!document.contains("runs") || !document["runs"].is_array()) return kOk;
     std::string text;
-    for (const Json& run : document["runs"]) {
-      if (!run.is_object() || !run.contains("run_id") || !run["run_id"].is_string()) continue;
+    for (const ListedRun& run : reply->As<LsReply>().runs) {
       if (text.empty()) text = "@latest\n";
-      text += run["run_id"].get<std::string>() + "\n";
+      text += run.run_id + "\n";
     }
     return Print(text, kOk);
   }
@@ -222,7 +212,7 @@ class Session {
   const CliHost& host_;
   GlobalOptions options_;
   bool guessed_json_ = false;  // --json is somewhere among the words
-  bool parsed_ = false;        // the words are understood: options_ says it
+  bool parsed_ = false;        // the words are parsed into options_
   int bad_input_status_ = kBadUsage;
   std::optional<Settings> settings_;
   std::optional<ProgressLine> progress_;

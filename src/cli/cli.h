@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The command line face: words in, one operation run, text or JSON out, exit status
-// back. Knows operations in general, none in particular, save for the three ways in
-// that people expect: --version, --help and completion of run names.
+// back. Knows operations in general; the exceptions are --version, --help and the
+// completion of run names.
 // Thread rule: one call at a time; progress may arrive from any thread.
 
 #include <atomic>
@@ -14,9 +14,9 @@
 
 namespace nl {
 
-// What the command line stands on. main() gives the process; tests give their own.
+// What the command line runs with: the process itself in main(), replacements in tests.
 struct CliHost {
-  const std::vector<OpFactory>* ops = nullptr;
+  const std::vector<OpEntry>* ops = nullptr;
   int out_fd = 1;
   int err_fd = 2;
   const std::atomic<bool>* cancelled = nullptr;

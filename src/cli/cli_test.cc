@@ -69,7 +69,7 @@ TEST(Cli, EscapeSequencesInAReplyAreNotPrinted) {
   EXPECT_EQ(Cli({"echo", "a", "\x1b[2J"}).out, "text:\\u001b[2J\n");
 }
 
-TEST(Cli, ExitStatusSaysHowItEnded) {
+TEST(Cli, ExitStatusGivesTheOutcome) {
   EXPECT_EQ(Cli({"echo", "a", "q", "--end", "no"}).status, 1);
   EXPECT_EQ(Cli({"echo", "a"}).status, 2);
   EXPECT_EQ(Cli({"echo", "a", "q", "--row-limit", "0"}).status, 2);
@@ -81,15 +81,16 @@ TEST(Cli, ExitStatusSaysHowItEnded) {
   EXPECT_EQ(Cli({"echo", "a", "q", "--end", "cancel"}).status, 130);
 }
 
-TEST(Cli, AnOperationMayAnswerWithAStatusOfItsOwn) {
+TEST(Cli, AnOperationMayDefineItsOwnExitStatus) {
   EXPECT_EQ(Cli({"judge", "--left", "a"}).status, 0);
   EXPECT_EQ(Cli({"judge", "--left", "a", "--right", "b", "c"}).status, 1);
   EXPECT_EQ(Cli({"judge", "--left", "a", "--right", "b"}).status, 2);
   EXPECT_EQ(Cli({"judge", "--left", "a", "--right", "b", "--json"}).status, 2);
-  EXPECT_EQ(Cli({"judge"}).status, 3) << "bad usage moves away from its answers";
+  EXPECT_EQ(Cli({"judge"}).status, 3) << "bad usage has a status that is not one of its answers";
   EXPECT_EQ(Cli({"judge", "--left", "a", "--nothing"}).status, 3);
   EXPECT_EQ(Cli({"judge", "--left", "bad"}).status, 3);
-  EXPECT_NE(CommandHelp(DescribeCommand(*FakeOps()[2]()), {}).find("Exit status: 0 yes"), std::string::npos);
+  EXPECT_NE(CommandHelp(DescribeCommand(*FakeOps()[2].make()), {}).find("Exit status: 0 yes"),
+            std::string::npos);
 }
 
 TEST(Cli, ErrorsNameThePlaceAndTheHint) {
@@ -110,7 +111,7 @@ TEST(Cli, ErrorsAreJsonToo) {
   EXPECT_EQ(error["byte_offset"], 42);
   EXPECT_EQ(error["hint"], "look at the disk");
   const Outcome usage = Cli({"--bogus", "echo", "--json"});
-  ASSERT_TRUE(ParseJson(usage.out).ok()) << "also when the words themselves are wrong";
+  ASSERT_TRUE(ParseJson(usage.out).ok()) << "also when the arguments are wrong";
 }
 
 TEST(Cli, UnknownCommandsGetTheNearestKnownOne) {
@@ -118,7 +119,7 @@ TEST(Cli, UnknownCommandsGetTheNearestKnownOne) {
   EXPECT_NE(Cli({"qqqqq"}).err.find("neurolens --help"), std::string::npos);
 }
 
-TEST(Cli, HelpIsReachedInEveryUsualWay) {
+TEST(Cli, HelpWorksInEveryUsualForm) {
   const std::string help = Cli({"echo", "--help"}).out;
   EXPECT_EQ(Cli({"help", "echo"}).out, help);
   EXPECT_EQ(Cli({"--help", "echo"}).out, help);
@@ -139,7 +140,7 @@ TEST(Cli, OutputThatCannotBeWrittenIsAnIoError) {
   close(full);
 }
 
-TEST(Cli, AReaderThatLeftIsNoFailure) {
+TEST(Cli, AClosedPipeIsNotAFailure) {
   const auto before = signal(SIGPIPE, SIG_IGN);
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Operations for the tests of the command line: every kind of parameter, and every
-// way a request can end. Test code only.
+// outcome of a request. Test code only.
 
 #include <cstdint>
 #include <memory>
@@ -12,6 +12,24 @@
 
 namespace nl {
 
+struct EchoReply {
+  std::vector<std::string> run, tag;
+  std::string sql;
+  int64_t row_limit = 20;
+  double scale = 1.5;
+  bool header = true, deep = false;
+};
+inline void Describe(Record<EchoReply>& r) {
+  r.Name("EchoReply", "The parameters as given");
+  r.Field("run", &EchoReply::run, "Runs");
+  r.Field("sql", &EchoReply::sql, "Last word");
+  r.Field("row_limit", &EchoReply::row_limit, "Most rows");
+  r.Field("scale", &EchoReply::scale, "Factor");
+  r.Field("tag", &EchoReply::tag, "Tags");
+  r.Field("header", &EchoReply::header, "Whether to print the header");
+  r.Field("deep", &EchoReply::deep, "Whether to look deeper");
+}
+
 // Repeats its parameters; `end` chooses how it ends.
 class EchoOp final : public Op {
  public:
@@ -21,31 +39,29 @@ class EchoOp final : public Op {
     info.summary = "Repeat what it was given.";
     info.choose_when = "In tests.";
     info.example = "neurolens echo @latest 'SELECT 1'";
+    info.reply = ReplyOf<EchoReply>();
     return info;
   }
 
   void Bind(ParamBinder& binder) override {
-    binder.Add("run", run_, "Runs to repeat.").Run().Positional().Required();
-    binder.Add("sql", sql_, "Last word.").Positional().Required();
-    binder.Add("row_limit", row_limit_, "Most rows.").Range(1, 1000);
-    binder.Add("scale", scale_, "Factor.");
-    binder.Add("header", header_, "Print the header.");
-    binder.Add("deep", deep_, "Look deeper.");
-    binder.Add("tag", tag_, "A tag.").KeyValue();
+    binder.Add("run", given_.run, "Runs to repeat.").Run().Positional().Required();
+    binder.Add("sql", given_.sql, "Last word.").Positional().Required();
+    binder.Add("row_limit", given_.row_limit, "Most rows.").Range(1, 1000);
+    binder.Add("scale", given_.scale, "Factor.");
+    binder.Add("header", given_.header, "Print the header.");
+    binder.Add("deep", given_.deep, "Look deeper.");
+    binder.Add("tag", given_.tag, "A tag.").KeyValue();
     binder.Add("end", end_, "How to end.").Choices({"text", "raw", "no", "io", "cancel", "throw"});
   }
 
   Result<Reply> Run(OpContext& context) override;
   std::string Text(const Reply& reply, const TextStyle&) const override {
-    return "text:" + reply.json["sql"].get<std::string>();
+    return "text:" + reply.As<EchoReply>().sql;
   }
 
  private:
-  std::vector<std::string> run_, tag_;
-  std::string sql_, end_ = "text";
-  int64_t row_limit_ = 20;
-  double scale_ = 1.5;
-  bool header_ = true, deep_ = false;
+  EchoReply given_;
+  std::string end_ = "text";
 };
 
 inline Result<Reply> EchoOp::Run(OpContext&) {
@@ -53,13 +69,18 @@ inline Result<Reply> EchoOp::Run(OpContext&) {
   if (end_ == "cancel") return Cancelled();
   // Stands for third-party code whose exception slipped past its wrapper.
   if (end_ == "throw") static_cast<void>(std::string().at(1));
-  Reply reply;
-  reply.json =
-      Json{{"run", run_},       {"sql", sql_},  {"row_limit", row_limit_}, {"scale", scale_}, {"tag", tag_},
-           {"header", header_}, {"deep", deep_}};
+  Reply reply = Reply::Of(given_);
   if (end_ == "raw") reply.raw = "a,b\r\n";
   reply.answer_is_no = end_ == "no";
   return reply;
+}
+
+struct LookReply {
+  std::string file;
+};
+inline void Describe(Record<LookReply>& r) {
+  r.Name("LookReply", "The file as given");
+  r.Field("file", &LookReply::file, "Path");
 }
 
 // Takes one path or none.
@@ -70,15 +91,12 @@ class LookOp final : public Op {
     info.name = "look";
     info.summary = "Look at a file.";
     info.example = "neurolens look trace.json";
+    info.reply = ReplyOf<LookReply>();
     return info;
   }
   void Bind(ParamBinder& binder) override { binder.Add("file", file_, "A file.").Path().Positional(); }
-  Result<Reply> Run(OpContext&) override {
-    Reply reply;
-    reply.json = Json{{"file", file_}};
-    return reply;
-  }
-  std::string Text(const Reply& reply, const TextStyle&) const override { return DumpJson(reply.json); }
+  Result<Reply> Run(OpContext&) override { return Reply::Of(LookReply{file_}); }
+  std::string Text(const Reply& reply, const TextStyle&) const override { return reply.JsonText(); }
 
  private:
   std::string file_;
@@ -107,7 +125,18 @@ class PairOp final : public Op {
   bool deep_ = false;
 };
 
-// Has answers of its own beside yes and no, and lists behind flags.
+struct JudgeReply {
+  std::vector<std::string> left, right;
+  bool loud = false;
+};
+inline void Describe(Record<JudgeReply>& r) {
+  r.Name("JudgeReply", "The two sides as given");
+  r.Field("left", &JudgeReply::left, "One side");
+  r.Field("right", &JudgeReply::right, "The other side");
+  r.Field("loud", &JudgeReply::loud, "Whether to say it twice");
+}
+
+// Answers with statuses other than yes and no; flags that take lists.
 class JudgeOp final : public Op {
  public:
   OpInfo Info() const override {
@@ -116,34 +145,33 @@ class JudgeOp final : public Op {
     info.summary = "Judge two lists.";
     info.example = "neurolens judge --left a b --right c";
     info.bad_input_status = 3;
+    info.reply = ReplyOf<JudgeReply>();
     info.exit_status = "0 yes, 1 no, 2 perhaps, 3 bad input.";
     return info;
   }
   void Bind(ParamBinder& binder) override {
-    binder.Add("left", left_, "One side.").Required();
-    binder.Add("right", right_, "The other side.");
-    binder.Add("loud", loud_, "Say it twice.");
+    binder.Add("left", given_.left, "One side.").Required();
+    binder.Add("right", given_.right, "The other side.");
+    binder.Add("loud", given_.loud, "Say it twice.");
   }
   Result<Reply> Run(OpContext&) override {
-    if (left_.front() == "bad") return NotFound("nobody is called 'bad'");
-    Reply reply;
-    reply.json = Json{{"left", left_}, {"right", right_}, {"loud", loud_}};
-    reply.answer_status = left_.size() == right_.size() ? 2 : 0;
-    reply.answer_is_no = left_.size() < right_.size();
+    if (given_.left.front() == "bad") return NotFound("nobody is called 'bad'");
+    Reply reply = Reply::Of(given_);
+    reply.answer_status = given_.left.size() == given_.right.size() ? 2 : 0;
+    reply.answer_is_no = given_.left.size() < given_.right.size();
     return reply;
   }
-  std::string Text(const Reply& reply, const TextStyle&) const override { return DumpJson(reply.json); }
+  std::string Text(const Reply& reply, const TextStyle&) const override { return reply.JsonText(); }
 
  private:
-  std::vector<std::string> left_, right_;
-  bool loud_ = false;
+  JudgeReply given_;
 };
 
-inline const std::vector<OpFactory>& FakeOps() {
-  static const std::vector<OpFactory> ops = {
-      []() -> std::unique_ptr<Op> { return std::make_unique<EchoOp>(); },
-      []() -> std::unique_ptr<Op> { return std::make_unique<LookOp>(); },
-      []() -> std::unique_ptr<Op> { return std::make_unique<JudgeOp>(); },
+inline const std::vector<OpEntry>& FakeOps() {
+  static const std::vector<OpEntry> ops = {
+      {"echo", []() -> std::unique_ptr<Op> { return std::make_unique<EchoOp>(); }},
+      {"look", []() -> std::unique_ptr<Op> { return std::make_unique<LookOp>(); }},
+      {"judge", []() -> std::unique_ptr<Op> { return std::make_unique<JudgeOp>(); }},
   };
   return ops;
 }

@@ -87,11 +87,10 @@ std::string OverviewHelp(const std::vector<CommandInfo>& commands, const TextSty
   }
   out += "\n" + Heading("Flags of every command", style) + DefinitionList(GlobalDefinitions(), style);
   out += "\n" + Heading("More", style);
-  out +=
-      DefinitionList({{"neurolens COMMAND --help", "what a command answers, its parameters and an example"},
-                      {"neurolens config show", "every setting and where its value came from"}},
-                     style);
-  out += "\nA run is named by its id, a unique beginning of it, @latest, @latest~2, or a tag.\n";
+  out += DefinitionList({{"neurolens COMMAND --help", "what a command does, its parameters and an example"},
+                         {"neurolens config show", "every setting and where its value came from"}},
+                        style);
+  out += "\nA run is named by its id, a unique prefix of it, @latest, @latest~2, or a tag.\n";
   out += "Exit status: 0 ok, 1 the answer is \"no\", 2 bad usage or input, 3 I/O, 4 internal error.\n";
   return out;
 }

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/record_json.h"
+
 namespace nl {
 
 namespace {
@@ -14,62 +16,37 @@ constexpr size_t kMinPrefix = 4;
 constexpr size_t kShortId = 8;
 constexpr int64_t kCandidates = 8;
 
-// Visits every plain field once, so that writing and reading cannot disagree.
-template <class Run, class Visitor>
-void VisitFields(Run& run, Visitor&& visit) {
-  visit("run_id", run.run_id);
-  visit("created_at_ns", run.created_at_ns);
-  visit("backend", run.backend);
-  visit("model", run.model);
-  visit("device", run.device);
-  visit("device_count", run.device_count);
-  visit("precision", run.precision);
-  visit("adapter", run.adapter);
-  visit("tool", run.tool);
-  visit("source_name", run.source_name);
-  visit("source_bytes", run.source_bytes);
-  visit("content_sha256", run.content_sha256);
-  visit("wall_ns", run.wall_ns);
-  visit("event_count", run.event_count);
-  visit("op_count", run.op_count);
-  visit("kernel_count", run.kernel_count);
-  visit("lost_records", run.lost_records);
-  visit("stored_bytes", run.stored_bytes);
-  visit("schema_version", run.schema_version);
+// Fills one field from its member of `json`, when there is one. False: it has the wrong type.
+bool ReadField(const FieldInfo& field, const Json& json, CatalogRun& run) {
+  const auto it = json.find(field.name);
+  if (it == json.end()) return true;
+  char* const at = reinterpret_cast<char*>(&run) + field.offset;
+  switch (field.type->kind) {
+    case TypeInfo::Kind::kString:
+      if (!it->is_string()) return false;
+      *reinterpret_cast<std::string*>(at) = it->get<std::string>();
+      return true;
+    case TypeInfo::Kind::kInt:
+      if (!it->is_number_integer()) return false;
+      *reinterpret_cast<int64_t*>(at) = it->get<int64_t>();
+      return true;
+    default:  // tags
+      if (!it->is_object()) return false;
+      for (const auto& [key, value] : it->items()) {
+        if (value.is_string()) run.tags[key] = value.get<std::string>();
+      }
+      return true;
+  }
 }
 
-struct FieldReader {
-  const Json& json;
-  std::string bad;
-
-  void operator()(const char* name, std::string& field) {
-    const auto it = json.find(name);
-    if (it == json.end()) return;
-    if (it->is_string()) {
-      field = it->get<std::string>();
-    } else {
-      bad = name;
-    }
-  }
-  void operator()(const char* name, int64_t& field) {
-    const auto it = json.find(name);
-    if (it == json.end()) return;
-    if (it->is_number_integer()) {
-      field = it->get<int64_t>();
-    } else {
-      bad = name;
-    }
-  }
-};
-
-std::string Describe(const CatalogRun& run) {
+std::string NameOf(const CatalogRun& run) {
   return fmt::format("{} ({}{}{})", run.run_id, run.model, run.model.empty() ? "" : ", ", run.source_name);
 }
 
 Error Ambiguous(std::string_view ref, const std::vector<CatalogRun>& runs) {
   std::string list;
   const size_t shown = std::min(runs.size(), static_cast<size_t>(kCandidates));
-  for (size_t i = 0; i < shown; ++i) list += (i == 0 ? "" : ", ") + Describe(runs[i]);
+  for (size_t i = 0; i < shown; ++i) list += (i == 0 ? "" : ", ") + NameOf(runs[i]);
   if (runs.size() > shown) list += ", ...";
   return InvalidInput(fmt::format("'{}' names more than one run: {}", ref, list))
       .Hint("give more characters of the id");
@@ -121,28 +98,39 @@ Result<std::vector<CatalogRun>> FindByTag(Catalog& catalog, std::string_view ref
 
 }  // namespace
 
-Json CatalogRunToJson(const CatalogRun& run) {
-  Json out = Json::object();
-  VisitFields(run, [&](const char* name, const auto& field) { out[name] = field; });
-  Json tags = Json::object();
-  for (const auto& [key, value] : run.tags) tags[key] = value;
-  out["tags"] = std::move(tags);
-  return out;
+void Describe(Record<CatalogRun>& r) {
+  r.Name("CatalogRun", "A run as the catalog of the store lists it");
+  r.Field("run_id", &CatalogRun::run_id, "Identifier (UUIDv7), also the name of the run's folder");
+  r.Field("created_at_ns", &CatalogRun::created_at_ns, Unit::kNs, "Unix time of the import");
+  r.Field("backend", &CatalogRun::backend, "Framework that ran the model; empty: not known");
+  r.Field("model", &CatalogRun::model, "Name of the model; empty: not known");
+  r.Field("device", &CatalogRun::device, "Name of the first device; empty: none, or not known");
+  r.Field("device_count", &CatalogRun::device_count, "Devices of the run");
+  r.Field("precision", &CatalogRun::precision, "Data type of the model; empty: not known");
+  r.Field("adapter", &CatalogRun::adapter, "Adapter that read the source");
+  r.Field("tool", &CatalogRun::tool, "Profiler that wrote the source; empty: not known");
+  r.Field("source_name", &CatalogRun::source_name, "Name of the first source file");
+  r.Field("source_bytes", &CatalogRun::source_bytes, Unit::kBytes, "Size of all source files");
+  r.Field("content_sha256", &CatalogRun::content_sha256,
+          "Identity of the imported bytes; empty: never a duplicate");
+  r.Field("wall_ns", &CatalogRun::wall_ns, Unit::kNs, "Time from the first to the last event");
+  r.Field("event_count", &CatalogRun::event_count, "Events of the run");
+  r.Field("op_count", &CatalogRun::op_count, "Operators of the run");
+  r.Field("kernel_count", &CatalogRun::kernel_count, "Kernels of the run");
+  r.Field("lost_records", &CatalogRun::lost_records, "Records of the source that could not be kept");
+  r.Field("stored_bytes", &CatalogRun::stored_bytes, Unit::kBytes, "Size of the run in the store");
+  r.Field("schema_version", &CatalogRun::schema_version, "Version of the run document's schema");
+  r.Field("tags", &CatalogRun::tags, "Tags by key");
 }
+
+Json CatalogRunToJson(const CatalogRun& run) { return ToDocument(run); }
 
 Result<CatalogRun> CatalogRunFromJson(const Json& json) {
   if (!json.is_object()) return InvalidInput("a catalog entry must be a JSON object");
   CatalogRun run;
-  FieldReader reader{json, {}};
-  VisitFields(run, reader);
-  if (const auto tags = json.find("tags"); tags != json.end()) {
-    if (!tags->is_object()) reader.bad = "tags";
-    for (const auto& [key, value] : tags->items()) {
-      if (value.is_string()) run.tags[key] = value.get<std::string>();
-    }
-  }
-  if (!reader.bad.empty()) {
-    return InvalidInput(fmt::format("catalog entry: '{}' has the wrong type", reader.bad));
+  for (const FieldInfo& field : RecordOf<CatalogRun>().fields) {
+    if (!ReadField(field, json, run))
+      return InvalidInput(fmt::format("catalog entry: '{}' has the wrong type", field.name));
   }
   if (run.run_id.empty()) return InvalidInput("catalog entry: 'run_id' is missing");
   return run;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/record.h"
 #include "base/result.h"
 
 namespace nl {
@@ -42,6 +43,8 @@ struct CatalogRun {
   int64_t schema_version = 0;  // of the run document
   std::map<std::string, std::string> tags;
 };
+
+void Describe(Record<CatalogRun>& r);
 
 // The record as a JSON object, as in replies of `ls` and in the entry file beside each run.
 Json CatalogRunToJson(const CatalogRun& run);

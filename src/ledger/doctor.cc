@@ -369,13 +369,17 @@ void Examination::CheckMachine() {
 
 }  // namespace
 
-std::string_view CheckStatusName(CheckStatus status) {
-  switch (status) {
-    case CheckStatus::kOk: return "ok";
-    case CheckStatus::kWarning: return "warning";
-    case CheckStatus::kProblem: return "problem";
-  }
-  return "problem";
+std::span<const std::string_view> NamesOf(CheckStatus) {
+  static constexpr std::string_view kNames[] = {"ok", "warning", "problem"};
+  return kNames;
+}
+
+void Describe(Record<DoctorCheck>& r) {
+  r.Name("DoctorCheck", "Result of one check");
+  r.Field("name", &DoctorCheck::name, "Topic: store, disk, staging, catalog, run, duckdb, machine");
+  r.Field("status", &DoctorCheck::status, "Result");
+  r.Field("detail", &DoctorCheck::detail, "What was found and, if it was repaired, what was done");
+  r.Field("repaired", &DoctorCheck::repaired, "It was a problem and has been repaired");
 }
 
 bool DoctorReport::Healthy() const {

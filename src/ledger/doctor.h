@@ -6,17 +6,20 @@
 // folder is gone, rebuilds a damaged catalog from the run folders.
 // Thread rule: one call at a time per store; other processes may import meanwhile.
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/record.h"
 #include "base/result.h"
 #include "ledger/catalog.h"
 
 namespace nl {
 
-enum class CheckStatus { kOk, kWarning, kProblem };
-std::string_view CheckStatusName(CheckStatus status);  // "ok", "warning", "problem"
+enum class CheckStatus : uint8_t { kOk, kWarning, kProblem };
+std::span<const std::string_view> NamesOf(CheckStatus status);  // "ok", "warning", "problem"
 
 struct DoctorCheck {
   std::string name;  // topic, stable: store, disk, staging, catalog, run, duckdb, machine
@@ -24,6 +27,7 @@ struct DoctorCheck {
   std::string detail;     // what was found and, when it was repaired, what was done
   bool repaired = false;  // it was a problem and is none any more
 };
+void Describe(Record<DoctorCheck>& r);
 
 struct DoctorOptions {
   std::string store_path;

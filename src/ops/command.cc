@@ -62,10 +62,10 @@ CommandInfo DescribeCommand(Op& op) {
   return {op.Info(), binder.params()};
 }
 
-std::vector<CommandInfo> DescribeCommands(const std::vector<OpFactory>& ops) {
+std::vector<CommandInfo> DescribeCommands(const std::vector<OpEntry>& ops) {
   std::vector<CommandInfo> commands;
-  for (const OpFactory make : ops) {
-    CommandInfo command = DescribeCommand(*make());
+  for (const OpEntry& entry : ops) {
+    CommandInfo command = DescribeCommand(*entry.make());
     if (!command.op.hidden) commands.push_back(std::move(command));
   }
   return commands;
@@ -157,9 +157,9 @@ CommandGroup GroupOf(const CommandInfo& command) {
 
 std::string_view GroupTitle(CommandGroup group) {
   switch (group) {
-    case CommandGroup::kRuns: return "Ask about runs";
-    case CommandGroup::kStore: return "Fill and tend the store";
-    case CommandGroup::kProgram: return "Find your way";
+    case CommandGroup::kRuns: return "Analyze runs";
+    case CommandGroup::kStore: return "Manage the store";
+    case CommandGroup::kProgram: return "Information and settings";
   }
   return "";
 }

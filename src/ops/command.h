@@ -20,7 +20,7 @@ struct CommandInfo {
 
 CommandInfo DescribeCommand(Op& op);
 // Every operation that is not hidden, in the order given.
-std::vector<CommandInfo> DescribeCommands(const std::vector<OpFactory>& ops);
+std::vector<CommandInfo> DescribeCommands(const std::vector<OpEntry>& ops);
 
 // A flag every command takes, before or after the command's name.
 struct GlobalFlag {

@@ -133,12 +133,10 @@ Json ReplySchema(const OpInfo& info) {
   return info.reply != nullptr ? JsonSchema(info.reply()) : info.reply_schema;
 }
 
-std::unique_ptr<Op> MakeOp(std::string_view name) {
-  for (const OpFactory make : AllOps()) {
-    std::unique_ptr<Op> op = make();
-    if (op->Info().name == name) return op;
-  }
-  return nullptr;
+std::unique_ptr<Op> MakeOp(const std::vector<OpEntry>& ops, std::string_view name) {
+  const auto it =
+      std::find_if(ops.begin(), ops.end(), [&](const OpEntry& entry) { return entry.name == name; });
+  return it == ops.end() ? nullptr : it->make();
 }
 
 Json ParamSchema(const std::vector<ParamInfo>& params) {

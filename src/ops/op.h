@@ -197,12 +197,17 @@ class Op {
   virtual std::string Text(const Reply& reply, const TextStyle& style) const = 0;
 };
 
-using OpFactory = std::unique_ptr<Op> (*)();
+// An operation and the name that OpInfo gives it, which is known before the operation is made.
+struct OpEntry {
+  std::string_view name;
+  std::unique_ptr<Op> (*make)();
+};
 
 // Every operation, sorted by name (generated from the folders of ops/).
-const std::vector<OpFactory>& AllOps();
-// A fresh Op by name, or null.
-std::unique_ptr<Op> MakeOp(std::string_view name);
+const std::vector<OpEntry>& AllOps();
+// A fresh Op of this list by name, or null.
+std::unique_ptr<Op> MakeOp(const std::vector<OpEntry>& ops, std::string_view name);
+inline std::unique_ptr<Op> MakeOp(std::string_view name) { return MakeOp(AllOps(), name); }
 
 // JSON Schema (draft-07) of an operation's parameters.
 Json ParamSchema(const std::vector<ParamInfo>& params);

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
+
+#include "base/record_json.h"
 
 namespace nl {
 namespace {
@@ -93,14 +96,15 @@ TEST(ParamSchema, AcceptsWhatFillAcceptsAndRefusesWhatItRefuses) {
 
 TEST(AllOps, AreDescribedFully) {
   std::set<std::string> names;
-  for (const OpFactory make : AllOps()) {
-    const std::unique_ptr<Op> op = make();
+  for (const OpEntry& entry : AllOps()) {
+    const std::unique_ptr<Op> op = entry.make();
     const OpInfo info = op->Info();
+    EXPECT_EQ(entry.name, info.name) << "the folder gives the name of the command, see cmake/registry.cmake";
     EXPECT_TRUE(names.insert(info.name).second) << info.name;
     EXPECT_FALSE(info.summary.empty()) << info.name;
     EXPECT_EQ(info.summary.find('\n'), std::string::npos) << info.name;
     EXPECT_EQ(info.example.rfind("neurolens " + info.name, 0), 0u) << info.name << ": " << info.example;
-    EXPECT_TRUE(info.reply_schema.is_object()) << info.name;
+    EXPECT_TRUE(ReplySchema(info).is_object()) << info.name;
     ParamBinder binder;
     op->Bind(binder);
     std::set<std::string> params;
@@ -113,6 +117,25 @@ TEST(AllOps, AreDescribedFully) {
     EXPECT_NE(MakeOp(info.name), nullptr);
   }
   EXPECT_EQ(MakeOp("no such op"), nullptr);
+}
+
+// Records become TypeScript interfaces and schema definitions: one name, one record.
+TEST(AllOps, RecordsOfRepliesHaveUniqueNamesAndEveryFieldIsDocumented) {
+  std::map<std::string, const RecordInfo*> by_name;
+  for (const OpEntry& entry : AllOps()) {
+    const OpInfo info = entry.make()->Info();
+    if (info.reply == nullptr) continue;
+    for (const RecordInfo* record : RecordsOf(info.reply())) {
+      const auto [it, added] = by_name.emplace(record->name, record);
+      EXPECT_EQ(it->second, record) << entry.name << ": two records are called " << record->name;
+      EXPECT_STRNE(record->doc, "") << record->name;
+      std::set<std::string> fields;
+      for (const FieldInfo& field : record->fields) {
+        EXPECT_TRUE(fields.insert(field.name).second) << record->name << "." << field.name;
+        EXPECT_STRNE(field.doc, "") << record->name << "." << field.name;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `neurolens baseline`: named lists of runs that `gate` holds candidates against.
+// `neurolens baseline`: named lists of runs that `gate` compares candidates with.
 
 #include <algorithm>
 
@@ -8,6 +8,7 @@
 #include "base/human.h"
 #include "base/terminal.h"
 #include "base/time_text.h"
+#include "ops/ls/reply.h"
 #include "ops/open_run_or_file.h"
 #include "report/text_table.h"
 
@@ -15,17 +16,46 @@ namespace nl::ops::baseline {
 
 namespace {
 
-Result<Json> BaselineJson(Catalog& catalog, const Baseline& baseline) {
-  Json out{{"name", baseline.name},
-           {"created_at", Rfc3339Utc(baseline.created_at_ns)},
-           {"note", baseline.note.empty() ? Json() : Json(baseline.note)},
-           {"runs", Json::array()}};
+enum class BaselineAction : uint8_t { kList, kSet, kShow, kRm };
+std::span<const std::string_view> NamesOf(BaselineAction) {
+  static constexpr std::string_view kNames[] = {"list", "set", "show", "rm"};
+  return kNames;
+}
+
+struct BaselineEntry {
+  std::string name, created_at;
+  std::optional<std::string> note;
+  std::vector<ListedRun> runs;
+};
+void Describe(Record<BaselineEntry>& r) {
+  r.Name("BaselineEntry", "A baseline: a named list of runs");
+  r.Field("name", &BaselineEntry::name, "Name");
+  r.Field("created_at", &BaselineEntry::created_at, "Time of the last change (RFC 3339, UTC)");
+  r.Field("note", &BaselineEntry::note, "Note given when it was set");
+  r.Field("runs", &BaselineEntry::runs, "Its runs, in the order given");
+}
+
+struct BaselineReply {
+  BaselineAction action = BaselineAction::kList;
+  std::vector<BaselineEntry> baselines;
+};
+void Describe(Record<BaselineReply>& r) {
+  r.Name("BaselineReply", "Reply of `neurolens baseline`");
+  r.Field("action", &BaselineReply::action, "What was done");
+  r.Field("baselines", &BaselineReply::baselines,
+          "All baselines (list), or the one that was set, shown or removed");
+}
+
+Result<BaselineEntry> EntryOf(Catalog& catalog, const Baseline& baseline) {
+  BaselineEntry out;
+  out.name = baseline.name;
+  out.created_at = Rfc3339Utc(baseline.created_at_ns);
+  if (!baseline.note.empty()) out.note = baseline.note;
   for (const std::string& run_id : baseline.run_ids) {
     NL_ASSIGN(const std::optional<CatalogRun> run, catalog.Find(run_id));
     if (!run) continue;  // deleted since the list was read
-    Json row = CatalogRunToJson(*run);
-    NL_ASSIGN(row["short_id"], catalog.ShortId(run_id));
-    out["runs"].push_back(std::move(row));
+    NL_ASSIGN(ListedRun listed, ListRun(catalog, *run));
+    out.runs.push_back(std::move(listed));
   }
   return out;
 }
@@ -34,7 +64,8 @@ Error NoBaseline(const std::string& name, const std::vector<Baseline>& all) {
   std::string names;
   for (const Baseline& b : all) names += (names.empty() ? "" : ", ") + b.name;
   return NotFound(fmt::format("no such baseline: '{}'", name))
-      .Hint(names.empty() ? "neurolens baseline set NAME RUN... makes one" : "there are: " + names);
+      .Hint(names.empty() ? "create one: neurolens baseline set NAME RUN..."
+                          : "existing baselines: " + names);
 }
 
 class BaselineOp final : public Op {
@@ -42,88 +73,97 @@ class BaselineOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "baseline";
-    info.summary = "Named lists of runs that gate holds candidates against: set, show, list, rm";
+    info.summary =
+        "Set, show, list or remove baselines: named lists of runs that `gate` compares candidates with";
     info.choose_when =
-        "Choose it once per branch or release; several runs of the same thing, made like the candidates, let "
-        "`gate` tell a change from chance. `tag` names single runs.";
+        "Choose it once per branch or release. With several runs, recorded in the same way as the "
+        "candidates, "
+        "`gate` can distinguish a change from noise. `tag` names single runs.";
     info.example = "neurolens baseline set main @latest";
     info.writes = true;
-    info.reply_schema = SchemaFromText(
-        R"({"type": "object", "required": ["action", "baselines"], "properties": {
-      "action": {"enum": ["set", "show", "list", "rm"]},
-      "baselines": {"type": "array", "items": {"type": "object", "required": ["name", "created_at", "note", "runs"],
-        "properties": {"name": {"type": "string"}, "created_at": {"type": "string"}, "note": {"type": ["string", "null"]},
-          "runs": {"type": "array"}}}}}})");
-    Json run = CatalogRunSchema();
-    run["properties"]["short_id"] = {{"type", "string"}};
-    run["required"].push_back("short_id");
-    info.reply_schema["properties"]["baselines"]["items"]["properties"]["runs"]["items"] = std::move(run);
+    info.reply = ReplyOf<BaselineReply>();
     return info;
   }
 
   void Bind(ParamBinder& b) override {
     b.Add("action", action_, "What to do").Positional().Choices({"list", "set", "show", "rm"});
     b.Add("name", name_, "Name of the baseline").Positional();
-    b.Add("runs", runs_, "Runs it is made of, or profiles to import; they replace what it had")
+    b.Add("runs", runs_, "Its runs, or profiles to import; they replace the previous ones")
         .Positional()
         .Run();
-    b.Add("note", note_, "Words to keep with it");
-    b.Add("add", add_, "With set: add the runs to those it has");
+    b.Add("note", note_, "Note to keep with it");
+    b.Add("add", add_, "With set: add the runs instead of replacing them");
   }
 
   Result<Reply> Run(OpContext& context) override {
     NL_TRY(CheckWords());
-    Reply reply;
-    reply.json = {{"action", action_}, {"baselines", Json::array()}};
-    if (action_ == "set") return Set(context, std::move(reply));
-    if (action_ == "rm") return Remove(context, std::move(reply));
-    Result<std::unique_ptr<Store>> store = OpenStore(context, Store::Mode::kReadOnly);
-    // No store yet is an empty list, not a mistake.
-    if (action_ == "list" && !store.ok() && store.error().code == ErrorCode::kNotFound) return reply;
-    if (!store.ok()) return std::move(store).error();
-    Catalog& catalog = (*store)->catalog();
-    NL_ASSIGN(const std::vector<Baseline> all, catalog.ListBaselines());
-    for (const Baseline& baseline : all) {
-      if (action_ == "show" && baseline.name != name_) continue;
-      NL_ASSIGN(Json json, BaselineJson(catalog, baseline));
-      reply.json["baselines"].push_back(std::move(json));
+    const auto names = NamesOf(BaselineAction());
+    BaselineReply reply;
+    reply.action =
+        static_cast<BaselineAction>(std::find(names.begin(), names.end(), action_) - names.begin());
+    switch (reply.action) {
+      case BaselineAction::kSet: NL_TRY(Set(context, reply)); break;
+      case BaselineAction::kRm: NL_TRY(Remove(context, reply)); break;
+      case BaselineAction::kShow:
+      case BaselineAction::kList: NL_TRY(List(context, reply)); break;
     }
-    if (action_ == "show" && reply.json["baselines"].empty()) return NoBaseline(name_, all);
-    return reply;
+    return Reply::Of(std::move(reply));
   }
 
-  std::string Text(const Reply& reply, const TextStyle& style) const override {
-    const Json& list = reply.json["baselines"];
-    const std::string action = reply.json["action"];
-    if (action == "list") return ListText(list, style);
-    const Json& b = list[0];
-    const std::string name = PrintableText(b["name"].get<std::string>());
-    const size_t runs = b["runs"].size();
-    const std::string amount = fmt::format("{} run{}", runs, runs == 1 ? "" : "s");
-    if (action == "rm") return fmt::format("removed baseline {}; its {} stay\n", name, amount);
-    std::string out = fmt::format("baseline {}: {}, set {}\n", name, amount,
-                                  b["created_at"].get<std::string>().substr(0, 16));
-    if (!b["note"].is_null()) out += PrintableText(b["note"].get<std::string>()) + "\n";
-    return out + RunsText(b["runs"], style);
+  std::string Text(const Reply& any, const TextStyle& style) const override {
+    const auto& reply = any.As<BaselineReply>();
+    if (reply.action == BaselineAction::kList) return ListText(reply.baselines, style);
+    const BaselineEntry& b = reply.baselines[0];
+    const std::string name = PrintableText(b.name);
+    const std::string amount = fmt::format("{} run{}", b.runs.size(), b.runs.size() == 1 ? "" : "s");
+    if (reply.action == BaselineAction::kRm)
+      return fmt::format("removed baseline {}; its {} remain in the store\n", name, amount);
+    std::string out = fmt::format("baseline {}: {}, set {}\n", name, amount, b.created_at.substr(0, 16));
+    if (b.note) out += PrintableText(*b.note) + "\n";
+    return out + RunsText(b.runs, style);
   }
 
  private:
   Status CheckWords() const {
     if (action_ == "list") {
       if (name_.empty()) return {};
-      return InvalidInput(fmt::format("baseline list takes no '{}'", name_))
+      return InvalidInput(fmt::format("`baseline list` does not take a name: '{}'", name_))
           .Hint("did you mean baseline show?");
     }
     if (name_.empty()) return InvalidInput(fmt::format("baseline {} needs a NAME", action_));
     NL_TRY(CheckBaselineName(name_));
     if (action_ == "set" && runs_.empty())
-      return InvalidInput("baseline set needs at least one RUN").Hint("neurolens baseline set main @latest");
+      return InvalidInput("baseline set needs at least one RUN")
+          .Hint("for example: neurolens baseline set main @latest");
     if (action_ != "set" && !runs_.empty())
-      return InvalidInput(fmt::format("baseline {} takes one name, not '{}'", action_, runs_.front()));
+      return InvalidInput(
+          fmt::format("`baseline {}` takes one name; unexpected argument '{}'", action_, runs_.front()));
     return {};
   }
 
-  Result<Reply> Set(OpContext& context, Reply reply) {
+  Status List(OpContext& context, BaselineReply& reply) {
+    const bool all_of_them = reply.action == BaselineAction::kList;
+    Result<std::unique_ptr<Store>> store = OpenStore(context, Store::Mode::kReadOnly);
+    // A store that does not exist yet is an empty list, not an error.
+    if (all_of_them && !store.ok() && store.error().code == ErrorCode::kNotFound) return {};
+    if (!store.ok()) return std::move(store).error();
+    Catalog& catalog = (*store)->catalog();
+    NL_ASSIGN(const std::vector<Baseline> all, catalog.ListBaselines());
+    for (const Baseline& baseline : all) {
+      if (!all_of_them && baseline.name != name_) continue;
+      NL_TRY(Add(catalog, baseline, reply));
+    }
+    if (!all_of_them && reply.baselines.empty()) return NoBaseline(name_, all);
+    return {};
+  }
+
+  static Status Add(Catalog& catalog, const Baseline& baseline, BaselineReply& reply) {
+    NL_ASSIGN(BaselineEntry entry, EntryOf(catalog, baseline));
+    reply.baselines.push_back(std::move(entry));
+    return {};
+  }
+
+  Status Set(OpContext& context, BaselineReply& reply) {
     Baseline baseline{name_, UnixNowNs(), note_, {}};
     std::vector<std::string> ids;
     for (const std::string& target : runs_) {
@@ -142,12 +182,10 @@ class BaselineOp final : public Op {
       if (std::find(baseline.run_ids.begin(), end, id) == end) baseline.run_ids.push_back(std::move(id));
     }
     NL_TRY(catalog.SetBaseline(baseline));
-    NL_ASSIGN(Json json, BaselineJson(catalog, baseline));
-    reply.json["baselines"].push_back(std::move(json));
-    return reply;
+    return Add(catalog, baseline, reply);
   }
 
-  Result<Reply> Remove(OpContext& context, Reply reply) {
+  Status Remove(OpContext& context, BaselineReply& reply) {
     { NL_ASSIGN(auto present, OpenStore(context, Store::Mode::kReadOnly)); }
     NL_ASSIGN(const auto store, OpenStore(context, Store::Mode::kReadWrite));
     Catalog& catalog = store->catalog();
@@ -156,40 +194,34 @@ class BaselineOp final : public Op {
       NL_ASSIGN(const std::vector<Baseline> all, catalog.ListBaselines());
       return NoBaseline(name_, all);
     }
-    NL_ASSIGN(Json json, BaselineJson(catalog, *baseline));
-    reply.json["baselines"].push_back(std::move(json));
-    NL_TRY(catalog.RemoveBaseline(name_));
-    return reply;
+    NL_TRY(Add(catalog, *baseline, reply));
+    return catalog.RemoveBaseline(name_);
   }
 
-  static std::string ListText(const Json& list, const TextStyle& style) {
-    if (list.empty()) return "no baselines\nneurolens baseline set NAME RUN... makes one\n";
+  static std::string ListText(const std::vector<BaselineEntry>& list, const TextStyle& style) {
+    if (list.empty()) return "no baselines\ncreate one: neurolens baseline set NAME RUN...\n";
     TextTable table({{"BASELINE", Align::kLeft, true, 12},
                      {"RUNS", Align::kRight, false, 0},
                      {"SET", Align::kLeft, false, 0},
                      {"NOTE", Align::kLeft, true, 10}});
-    for (const Json& b : list) {
-      std::string set = b["created_at"].get<std::string>().substr(0, 16);
+    for (const BaselineEntry& b : list) {
+      std::string set = b.created_at.substr(0, 16);
       std::replace(set.begin(), set.end(), 'T', ' ');
-      table.AddRow({b["name"], HumanCount(static_cast<int64_t>(b["runs"].size())), set,
-                    b["note"].is_null() ? "" : b["note"].get<std::string>()});
+      table.AddRow({b.name, HumanCount(static_cast<int64_t>(b.runs.size())), set, b.note.value_or("")});
     }
     return table.Render(style.width, style.color);
   }
 
-  static std::string RunsText(const Json& runs, const TextStyle& style) {
+  static std::string RunsText(const std::vector<ListedRun>& runs, const TextStyle& style) {
     if (runs.empty()) return "its runs were deleted\n";
     TextTable table({{"RUN", Align::kLeft, false, 0},
                      {"MODEL", Align::kLeft, true, 10},
                      {"DEVICE", Align::kLeft, true, 8},
                      {"WALL", Align::kRight, false, 0},
                      {"CREATED", Align::kLeft, false, 0}});
-    for (const Json& run : runs) {
-      std::string model = run["model"];
-      if (model.empty()) model = run["source_name"];
-      table.AddRow({run["short_id"], std::move(model), run["device"],
-                    HumanDurationNs(run["wall_ns"].get<int64_t>()),
-                    ShortTime(run["created_at_ns"].get<int64_t>())});
+    for (const ListedRun& run : runs) {
+      table.AddRow({run.short_id, run.model.empty() ? run.source_name : run.model, run.device,
+                    HumanDurationNs(run.wall_ns), ShortTime(run.created_at_ns)});
     }
     return table.Render(style.width, style.color);
   }

@@ -5,27 +5,40 @@ namespace nl::ops::completion {
 
 namespace {
 
+enum class CompletionShell : uint8_t { kBash, kZsh, kFish };
+std::span<const std::string_view> NamesOf(CompletionShell) {
+  static constexpr std::string_view kNames[] = {"bash", "zsh", "fish"};
+  return kNames;
+}
+
+struct CompletionReply {
+  CompletionShell shell = CompletionShell::kBash;
+  std::string script;
+};
+void Describe(Record<CompletionReply>& r) {
+  r.Name("CompletionReply", "Reply of `neurolens completion`");
+  r.Field("shell", &CompletionReply::shell, "The shell");
+  r.Field("script", &CompletionReply::script, "Script to load in it");
+}
+
 class CompletionOp final : public Op {
  public:
   OpInfo Info() const override {
     OpInfo info;
     info.name = "completion";
-    info.summary = "Print a script that teaches your shell the commands, flags and run names.";
+    info.summary = "Print a script that completes commands, flags and run names in your shell";
     info.choose_when =
         "Load it once: bash 'source <(neurolens completion bash)', zsh 'source <(neurolens completion zsh)' "
-        "after compinit, fish 'neurolens completion fish | source'; put that line in the shell's start-up "
-        "file "
-        "to keep it.";
+        "after compinit, fish 'neurolens completion fish | source'. Add that line to the start-up file of "
+        "the "
+        "shell to load it every time.";
     info.example = "neurolens completion bash";
-    info.reply_schema = Json{
-        {"type", "object"},
-        {"required", {"shell", "script"}},
-        {"properties", {{"shell", {{"enum", {"bash", "zsh", "fish"}}}}, {"script", {{"type", "string"}}}}}};
+    info.reply = ReplyOf<CompletionReply>();
     return info;
   }
 
   void Bind(ParamBinder& binder) override {
-    binder.Add("shell", shell_, "The shell the script is for.")
+    binder.Add("shell", shell_, "Shell to print the script for")
         .Positional()
         .Required()
         .Choices({"bash", "zsh", "fish"});
@@ -33,11 +46,16 @@ class CompletionOp final : public Op {
 
   Result<Reply> Run(OpContext&) override {
     const std::vector<CommandInfo> commands = DescribeCommands(AllOps());
-    Reply reply;
-    reply.raw = shell_ == "bash"  ? BashScript(commands)
-                : shell_ == "zsh" ? ZshScript(commands)
-                                  : FishScript(commands);
-    reply.json = Json{{"shell", shell_}, {"script", reply.raw}};
+    CompletionReply out;
+    if (shell_ == "zsh") {
+      out = {CompletionShell::kZsh, ZshScript(commands)};
+    } else if (shell_ == "fish") {
+      out = {CompletionShell::kFish, FishScript(commands)};
+    } else {
+      out.script = BashScript(commands);
+    }
+    Reply reply = Reply::Of(out);
+    reply.raw = std::move(out.script);
     return reply;
   }
 

@@ -22,11 +22,12 @@ TEST(Config, ShowsEverySettingWithItsSource) {
   const std::unique_ptr<Op> op = Describe();
   const Result<Reply> reply = RunOp(*op, Json{{"action", "show"}}, context);
   ASSERT_TRUE(reply.ok());
-  ASSERT_EQ(reply->json["settings"].size(), Settings::Specs().size());
-  EXPECT_EQ(reply->json["settings"][0]["value"], "/data/runs");
-  EXPECT_EQ(reply->json["settings"][0]["source"], "flag");
-  EXPECT_EQ(reply->json["settings"][1]["value"], 3) << "numbers stay numbers";
-  EXPECT_EQ(reply->json["settings"][2]["source"], "default");
+  const Json settings_json = reply->Document()["settings"];
+  ASSERT_EQ(settings_json.size(), Settings::Specs().size());
+  EXPECT_EQ(settings_json[0]["value"], "/data/runs");
+  EXPECT_EQ(settings_json[0]["source"], "flag");
+  EXPECT_EQ(settings_json[1]["value"], 3) << "numbers stay numbers";
+  EXPECT_EQ(settings_json[2]["source"], "default");
   const std::string text = op->Text(*reply, {});
   for (const SettingSpec& spec : Settings::Specs()) {
     EXPECT_NE(text.find(Settings::EnvironmentName(spec.key)), std::string::npos) << spec.key;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `neurolens ctl`: recording on, off and its numbers, while the program runs.
+// `neurolens ctl`: starts, stops or shows the recording of a program while it runs.
 
 #include <unistd.h>
 
@@ -12,6 +12,16 @@
 #include "capture/sample/proc_files.h"
 #include "ops/open_store.h"
 #include "report/text_table.h"
+
+namespace nl::capture {
+
+// Here, not beside the enum: the capture library has no descriptions.
+static std::span<const std::string_view> NamesOf(SlotState) {
+  static constexpr std::string_view kNames[] = {"free", "starting", "recording", "paused", "ended", "failed"};
+  return kNames;
+}
+
+}  // namespace nl::capture
 
 namespace nl::ops::ctl {
 
@@ -30,7 +40,7 @@ std::string DirectoryIn(pid_t pid) {
   return "";
 }
 
-// The capture a process belongs to: its own, or of what it started (the launcher itself).
+// The capture of a process: its own, or that of its children when it is the launcher.
 Result<std::string> FindDirectory(const std::string& target) {
   if (IsDirectory(target)) return target;
   char* end = nullptr;
@@ -43,32 +53,59 @@ Result<std::string> FindDirectory(const std::string& target) {
     const std::string directory = DirectoryIn(pid);
     if (!directory.empty()) return directory;
   }
-  return NotFound(fmt::format("process {} is not being recorded, or not by this user", number))
-      .Hint("start it with neurolens run or neurolens record");
+  return NotFound(fmt::format("process {} is not being recorded, or belongs to another user", number))
+      .Hint("start it with `neurolens run` or `neurolens record`");
 }
 
+struct CtlProcess {
+  uint32_t pid = 0;
+  capture::SlotState state = capture::SlotState::kFree;
+  uint64_t kernels = 0, copies = 0, api_calls = 0, ranges = 0, lost_records = 0, bytes_written = 0;
+  std::string message;
+};
+void Describe(Record<CtlProcess>& r) {
+  r.Name("CtlProcess", "A process that is recorded");
+  r.Field("pid", &CtlProcess::pid, "Process id");
+  r.Field("state", &CtlProcess::state, "State of its recording");
+  r.Field("kernels", &CtlProcess::kernels, "Kernels recorded so far");
+  r.Field("copies", &CtlProcess::copies, "Memory copies and sets recorded so far");
+  r.Field("api_calls", &CtlProcess::api_calls, "API calls recorded so far");
+  r.Field("ranges", &CtlProcess::ranges, "Ranges recorded so far");
+  r.Field("lost_records", &CtlProcess::lost_records, "Records that could not be kept");
+  r.Field("bytes_written", &CtlProcess::bytes_written, Unit::kBytes, "Written so far");
+  r.Field("message", &CtlProcess::message, "Note of the recorder, for people");
+}
+
+struct CtlReply {
+  std::string directory;
+  bool recording = false, answered = false;
+  std::vector<CtlProcess> processes;
+};
+void Describe(Record<CtlReply>& r) {
+  r.Name("CtlReply", "Reply of `neurolens ctl`");
+  r.Field("directory", &CtlReply::directory, "Folder of the capture");
+  r.Field("recording", &CtlReply::recording, "Recording is on");
+  r.Field("answered", &CtlReply::answered, "Every recorded process has carried out the command");
+  r.Field("processes", &CtlReply::processes, "Each recorded process");
+}
+
+// The page is shared memory that another process writes: its values may be anything.
 std::string_view StateName(capture::SlotState state) {
-  switch (state) {
-    case capture::SlotState::kFree: return "free";
-    case capture::SlotState::kStarting: return "starting";
-    case capture::SlotState::kRecording: return "recording";
-    case capture::SlotState::kPaused: return "paused";
-    case capture::SlotState::kEnded: return "ended";
-    case capture::SlotState::kFailed: return "failed";
-  }
-  return "unknown";
+  const auto names = NamesOf(state);
+  const auto index = static_cast<size_t>(state);
+  return index < names.size() ? names[index] : "unknown";
 }
 
-Json SlotJson(const capture::ProcessSlot& slot) {
-  return Json{{"pid", slot.pid.load()},
-              {"state", StateName(slot.state.load())},
-              {"kernels", slot.kernels.load()},
-              {"copies", slot.copies.load()},
-              {"api_calls", slot.api_calls.load()},
-              {"ranges", slot.ranges.load()},
-              {"lost_records", slot.lost_records.load()},
-              {"bytes_written", slot.bytes_written.load()},
-              {"message", std::string(slot.message, strnlen(slot.message, sizeof(slot.message)))}};
+CtlProcess ProcessOf(const capture::ProcessSlot& slot) {
+  return {slot.pid.load(),
+          slot.state.load(),
+          slot.kernels.load(),
+          slot.copies.load(),
+          slot.api_calls.load(),
+          slot.ranges.load(),
+          slot.lost_records.load(),
+          slot.bytes_written.load(),
+          std::string(slot.message, strnlen(slot.message, sizeof(slot.message)))};
 }
 
 class CtlOp final : public Op {
@@ -76,15 +113,11 @@ class CtlOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "ctl";
-    info.summary = "Switch the recording of a running program on or off, or ask how it stands";
+    info.summary = "Start, stop or show the recording of a running program";
     info.choose_when =
         "Choose it for a program that was started with `run` or `record` and is still running.";
     info.example = "neurolens ctl 4711 stop";
-    info.reply_schema = SchemaFromText(
-        R"({"type": "object", "required": ["directory", "recording", "processes", "answered"], "properties": {
-      "directory": {"type": "string"}, "recording": {"type": "boolean"},
-      "answered": {"type": "boolean", "description": "every process with the library has carried the command out"},
-      "processes": {"type": "array", "items": {"type": "object", "required": ["pid", "state", "kernels", "lost_records"]}}}})");
+    info.reply = ReplyOf<CtlReply>();
     return info;
   }
 
@@ -105,33 +138,32 @@ class CtlOp final : public Op {
       return IoError("cannot open the control page of the recording").At(directory);
     bool answered = true;
     if (action_ != "status") answered = WaitFor(control, control.Request(action_ == "start"));
-    Reply reply;
-    reply.json = {{"directory", directory},
-                  {"recording", control->recording.load() != 0},
-                  {"answered", answered},
-                  {"processes", Json::array()}};
+    CtlReply reply;
+    reply.directory = directory;
+    reply.recording = control->recording.load() != 0;
+    reply.answered = answered;
     for (const capture::ProcessSlot& slot : control->process) {
       if (slot.pid.load() == 0) break;
-      reply.json["processes"].push_back(SlotJson(slot));
+      reply.processes.push_back(ProcessOf(slot));
     }
-    return reply;
+    return Reply::Of(std::move(reply));
   }
 
-  std::string Text(const Reply& reply, const TextStyle& style) const override {
+  std::string Text(const Reply& any, const TextStyle& style) const override {
+    const auto& reply = any.As<CtlReply>();
     std::string out =
-        fmt::format("{} into {}\n", reply.json["recording"].get<bool>() ? "recording" : "paused",
-                    PrintableText(reply.json["directory"].get<std::string>()));
-    if (!reply.json["answered"].get<bool>()) out += "not every process has answered yet\n";
+        fmt::format("{} into {}\n", reply.recording ? "recording" : "paused", PrintableText(reply.directory));
+    if (!reply.answered) out += "not every process has answered yet\n";
     TextTable table({{"PROCESS", Align::kRight, false, 0},
                      {"STATE", Align::kLeft, false, 0},
                      {"KERNELS", Align::kRight, false, 0},
                      {"RANGES", Align::kRight, false, 0},
                      {"LOST", Align::kRight, false, 0},
                      {"NOTE", Align::kLeft, true, 20}});
-    for (const Json& p : reply.json["processes"]) {
-      table.AddRow({std::to_string(p["pid"].get<int64_t>()), p["state"].get<std::string>(),
-                    HumanCount(p["kernels"]), HumanCount(p["ranges"]), HumanCount(p["lost_records"]),
-                    PrintableText(p["message"].get<std::string>())});
+    const auto count = [](uint64_t value) { return HumanCount(static_cast<int64_t>(value)); };
+    for (const CtlProcess& p : reply.processes) {
+      table.AddRow({std::to_string(p.pid), std::string(StateName(p.state)), count(p.kernels), count(p.ranges),
+                    count(p.lost_records), PrintableText(p.message)});
     }
     if (table.rows() > 0) out += table.Render(style.width, style.color);
     return out;

@@ -30,8 +30,8 @@ TEST(CommandReference, DescribesParametersAndKeepsTheTableWhole) {
 
 // Holds for every operation of the program, those added later too.
 TEST(CommandReference, EveryOperationHasASummaryAndAnExampleThatBeginsWithItsName) {
-  for (const OpFactory make : AllOps()) {
-    const OpInfo info = make()->Info();
+  for (const OpEntry& entry : AllOps()) {
+    const OpInfo info = entry.make()->Info();
     EXPECT_FALSE(info.summary.empty()) << info.name;
     EXPECT_NE(info.example.find("neurolens " + info.name), std::string::npos) << info.name;
     EXPECT_TRUE(ReplySchema(info).is_object()) << info.name;

@@ -14,30 +14,48 @@ namespace nl::ops::doctor {
 
 namespace {
 
+struct DoctorAbility {
+  std::string name;
+  bool works = false;
+  std::string detail;
+};
+void Describe(Record<DoctorAbility>& r) {
+  r.Name("DoctorAbility", "Something that can be recorded on this machine, or cannot");
+  r.Field("name", &DoctorAbility::name, "What would be recorded");
+  r.Field("works", &DoctorAbility::works, "It can be recorded here");
+  r.Field("detail", &DoctorAbility::detail, "What was found, or what is missing and how to get it");
+}
+
+struct DoctorReply {
+  bool healthy = false;
+  std::string store;
+  std::vector<DoctorCheck> checks;
+  std::vector<DoctorAbility> recording;
+};
+void Describe(Record<DoctorReply>& r) {
+  r.Name("DoctorReply", "Reply of `neurolens doctor`");
+  r.Field("healthy", &DoctorReply::healthy, "No problem remains");
+  r.Field("store", &DoctorReply::store, "Folder of the store");
+  r.Field("checks", &DoctorReply::checks, "Every check");
+  r.Field("recording", &DoctorReply::recording, "What can be recorded on this machine");
+}
+
 class DoctorOp final : public Op {
  public:
   OpInfo Info() const override {
     OpInfo info;
     info.name = "doctor";
-    info.summary = "Check the store and this machine, what can be recorded here, and repair what can be";
-    info.choose_when = "after a crash or a full disk, or when a command speaks of a damaged store";
+    info.summary = "Check the store and this machine, list what can be recorded here, and repair the store";
+    info.choose_when = "Choose it after a crash or a full disk, or when a command reports a damaged store.";
     info.example = "neurolens doctor --repair";
     info.cost = Cost::kSeconds;
     info.writes = true;
-    info.reply_schema = SchemaFromText(
-        R"({"type": "object", "required": ["healthy", "store", "checks", "recording"], "properties": {
-      "healthy": {"type": "boolean"}, "store": {"type": "string"},
-      "checks": {"type": "array", "items": {"type": "object", "required": ["name", "status", "detail", "repaired"],
-        "properties": {"name": {"type": "string"}, "status": {"enum": ["ok", "warning", "problem"]},
-                       "detail": {"type": "string"}, "repaired": {"type": "boolean"}}}},
-      "recording": {"type": "array", "description": "what can be recorded here", "items": {"type": "object",
-        "required": ["name", "works", "detail"], "properties": {"name": {"type": "string"}, "works": {"type": "boolean"},
-        "detail": {"type": "string"}}}}}})");
+    info.reply = ReplyOf<DoctorReply>();
     return info;
   }
 
   void Bind(ParamBinder& binder) override {
-    binder.Add("repair", repair_, "Repair what is safe to repair, and say what was done");
+    binder.Add("repair", repair_, "Repair what can be repaired without losing a run");
   }
 
   Result<Reply> Run(OpContext& context) override {
@@ -47,44 +65,38 @@ class DoctorOp final : public Op {
       options.store_path = context.settings->Get("store");
       options.duckdb_path = context.settings->Get("duckdb");
     }
-    const DoctorReport report = RunDoctor(options);
-    Reply reply;
-    reply.answer_is_no = !report.Healthy();
-    reply.json = {{"healthy", report.Healthy()}, {"store", options.store_path}, {"checks", Json::array()}};
-    for (const DoctorCheck& check : report.checks) {
-      reply.json["checks"].push_back({{"name", check.name},
-                                      {"status", std::string(CheckStatusName(check.status))},
-                                      {"detail", check.detail},
-                                      {"repaired", check.repaired}});
-    }
-    // What cannot be recorded here is no fault of the store: it does not make the answer "no".
-    reply.json["recording"] = Json::array();
-    for (const capture::Ability& ability : capture::FindAbilities()) {
-      reply.json["recording"].push_back(
-          {{"name", ability.name}, {"works", ability.works}, {"detail", ability.detail}});
-    }
+    DoctorReport report = RunDoctor(options);
+    const bool healthy = report.Healthy();
+    DoctorReply out;
+    out.healthy = healthy;
+    out.store = options.store_path;
+    out.checks = std::move(report.checks);
+    // Something that cannot be recorded here is not a defect of the store: the answer stays "yes".
+    for (const capture::Ability& ability : capture::FindAbilities())
+      out.recording.push_back({ability.name, ability.works, ability.detail});
+    Reply reply = Reply::Of(std::move(out));
+    reply.answer_is_no = !healthy;
     return reply;
   }
 
-  std::string Text(const Reply& reply, const TextStyle& style) const override {
+  std::string Text(const Reply& any, const TextStyle& style) const override {
+    const auto& reply = any.As<DoctorReply>();
     std::string out;
     int problems = 0;
-    for (const Json& check : reply.json["checks"]) {
-      const std::string status = check["status"].get<std::string>();
-      if (status == "problem") ++problems;
-      const std::string word = check["repaired"].get<bool>() ? "repaired" : status;
-      out += fmt::format("{:<8}  {:<8}  {}\n", word, check["name"].get<std::string>(),
-                         Wrap(PrintableText(check["detail"].get<std::string>()), style.width, 20));
+    for (const DoctorCheck& check : reply.checks) {
+      if (check.status == CheckStatus::kProblem) ++problems;
+      const std::string_view word =
+          check.repaired ? "repaired" : NamesOf(check.status)[static_cast<size_t>(check.status)];
+      out += fmt::format("{:<8}  {:<8}  {}\n", word, check.name,
+                         Wrap(PrintableText(check.detail), style.width, 20));
     }
     out += "\nrecording (neurolens run)\n";
-    for (const Json& ability : reply.json["recording"]) {
-      out += fmt::format("{:<8}  {:<13}  {}\n", ability["works"].get<bool>() ? "yes" : "no",
-                         ability["name"].get<std::string>(),
-                         Wrap(PrintableText(ability["detail"].get<std::string>()), style.width, 25));
+    for (const DoctorAbility& ability : reply.recording) {
+      out += fmt::format("{:<8}  {:<13}  {}\n", ability.works ? "yes" : "no", ability.name,
+                         Wrap(PrintableText(ability.detail), style.width, 25));
     }
-    out += "\n";
-    out += problems == 0 ? "all is well\n"
-                         : fmt::format("{} problem{} left\n", problems, problems == 1 ? "" : "s");
+    out += problems == 0 ? "\nno problems\n"
+                         : fmt::format("\n{} problem{} left\n", problems, problems == 1 ? "" : "s");
     return out;
   }
 

@@ -18,10 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kForceHint[] = "choose another name, or --force to replace it";
+constexpr char kForceHint[] = "choose another name, or overwrite it with --force";
 
 Error Exists(const std::string& path) {
-  return InvalidInput(fmt::format("{} is there already", path)).Hint(kForceHint);
+  return InvalidInput(fmt::format("{} exists already", path)).Hint(kForceHint);
 }
 
 std::string FolderOf(const std::string& path) {
@@ -57,7 +57,7 @@ Result<TargetFile> TargetFile::Create(const std::string& path, bool replace) {
   const fs::file_status status = fs::status(target.path_, ec);
   if (fs::exists(status)) {
     if (!fs::is_regular_file(status))
-      return InvalidInput(fmt::format("{} is not a file that can be replaced", path));
+      return InvalidInput(fmt::format("cannot overwrite {}: not a regular file", path));
     if (!replace) return Exists(path);
   }
   std::string temporary = fmt::format("{}.{}.partial", target.path_, RandomHex(8));
@@ -70,7 +70,7 @@ Status TargetFile::Commit() {
   NL_TRY(file_.Close());
   NL_TRY(SyncFile(temporary_));
   if (!replace_) {
-    // link() refuses a name that came into being meanwhile; some file systems have no links.
+    // link() fails when the name was created in the meantime; some file systems have no links.
     if (::link(temporary_.c_str(), path_.c_str()) == 0) return {};
     if (errno == EEXIST) return Exists(path_);
   }

@@ -10,70 +10,79 @@ namespace nl::ops::formats {
 
 namespace {
 
+struct FormatEntry {
+  std::string name;
+  int64_t version = 0;
+  std::string reads, produced_by;
+  std::vector<std::string> names;
+  bool adapter = false;
+};
+void Describe(Record<FormatEntry>& r) {
+  r.Name("FormatEntry", "A format that `import` reads");
+  r.Field("name", &FormatEntry::name, "Name, as run documents give it");
+  r.Field("version", &FormatEntry::version, "Version of the reader; raised when its rows change");
+  r.Field("reads", &FormatEntry::reads, "What it reads");
+  r.Field("produced_by", &FormatEntry::produced_by, "Tools that write it");
+  r.Field("names", &FormatEntry::names, "Usual endings of file names");
+  r.Field("adapter", &FormatEntry::adapter, "`import --format` accepts the name");
+}
+
+struct FormatsReply {
+  std::vector<FormatEntry> formats;
+};
+void Describe(Record<FormatsReply>& r) {
+  r.Name("FormatsReply", "Reply of `neurolens formats`");
+  r.Field("formats", &FormatsReply::formats, "Every format");
+}
+
+FormatEntry EntryOf(const AdapterInfo& info) {
+  return {info.name, info.version, info.summary, info.produced_by, info.name_hints, true};
+}
+
 class FormatsOp final : public Op {
  public:
   OpInfo Info() const override {
     OpInfo info;
     info.name = "formats";
-    info.summary = "The formats that import reads";
-    info.choose_when = "to see whether a profile can be imported, and what --format takes";
+    info.summary = "List the formats that `import` reads";
+    info.choose_when =
+        "Choose it to see whether a profile can be imported, and which values --format accepts.";
     info.example = "neurolens formats";
-    info.reply_schema = SchemaFromText(R"({"type": "object", "required": ["formats"], "properties": {
-      "formats": {"type": "array", "items": {"type": "object",
-        "required": ["name", "version", "reads", "produced_by", "names"], "properties": {
-          "name": {"type": "string"}, "version": {"type": "integer"}, "reads": {"type": "string"},
-          "produced_by": {"type": "string"}, "names": {"type": "array", "items": {"type": "string"}},
-          "adapter": {"type": "boolean", "description": "may be given to import --format"}}}}}})");
+    info.reply = ReplyOf<FormatsReply>();
     return info;
   }
 
   void Bind(ParamBinder&) override {}
 
   Result<Reply> Run(OpContext&) override {
-    Reply reply;
-    reply.json["formats"] = Json::array();
-    for (const AdapterFn describe : AllAdapters()) {
-      const AdapterInfo info = describe().Info();
-      Add(reply, info, true);
-    }
-    AdapterInfo bundle;
-    bundle.name = "bundle";
-    bundle.version = static_cast<int>(kBundleVersion);
-    bundle.summary = "A whole run of another store, restored bit by bit";
-    bundle.produced_by = "neurolens export --format bundle";
-    bundle.name_hints = {".zip"};
-    Add(reply, bundle, false);
-    return reply;
+    FormatsReply reply;
+    for (const AdapterFn describe : AllAdapters()) reply.formats.push_back(EntryOf(describe().Info()));
+    reply.formats.push_back({"bundle",
+                             kBundleVersion,
+                             "A complete run from another store, restored unchanged",
+                             "neurolens export --format bundle",
+                             {".zip"},
+                             false});
+    return Reply::Of(std::move(reply));
   }
 
-  std::string Text(const Reply& reply, const TextStyle& style) const override {
+  std::string Text(const Reply& any, const TextStyle& style) const override {
     std::string out;
-    for (const Json& format : reply.json["formats"]) {
-      std::string names;
-      for (const Json& name : format["names"]) names += (names.empty() ? "" : " ") + name.get<std::string>();
-      out += fmt::format("{} (version {})\n", format["name"].get<std::string>(),
-                         format["version"].get<int64_t>());
-      for (const auto& [label, text] :
-           {std::pair<const char*, std::string>("reads", format["reads"].get<std::string>()),
-            std::pair<const char*, std::string>("from", format["produced_by"].get<std::string>()),
-            std::pair<const char*, std::string>("files", names)}) {
+    for (const FormatEntry& format : any.As<FormatsReply>().formats) {
+      out += fmt::format("{} (version {})\n", format.name, format.version);
+      const auto line = [&](const char* label, const std::string& text) {
         out += fmt::format("  {:<7}{}\n", label, Wrap(text, style.width, 9));
-      }
+      };
+      line("reads", format.reads);
+      line("from", format.produced_by);
+      line("files", fmt::format("{}", fmt::join(format.names, " ")));
     }
     return out +
-           Wrap("The content tells the format, not the name; .gz and .zst are read as they are.", style.width,
-                0) +
+           Wrap(
+               "The format is detected from the content, not from the file name; .gz and .zst files are read "
+               "directly.",
+               style.width, 0) +
            "\n";
-  }
-
- private:
-  static void Add(Reply& reply, const AdapterInfo& info, bool adapter) {
-    reply.json["formats"].push_back({{"name", info.name},
-                                     {"version", info.version},
-                                     {"reads", info.summary},
-                                     {"produced_by", info.produced_by},
-                                     {"names", info.name_hints},
-                                     {"adapter", adapter}});
   }
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/human.h"
 #include "base/time_text.h"
+#include "ops/ls/reply.h"
 #include "ops/open_store.h"
 #include "ops/settings.h"
 #include "report/text_table.h"
@@ -19,15 +20,9 @@ class LsOp final : public Op {
     OpInfo info;
     info.name = "ls";
     info.summary = "List the runs of the store, newest first";
-    info.choose_when = "to find a run; show RUN tells more about one";
+    info.choose_when = "Choose it to find a run; `show` gives the details of one.";
     info.example = "neurolens ls --model resnet --since 7d";
-    info.reply_schema =
-        SchemaFromText(R"({"type": "object", "required": ["store", "total", "runs"], "properties": {
-      "store": {"type": "string"}, "total": {"type": "integer"}, "runs": {"type": "array"}}})");
-    Json run = CatalogRunSchema();
-    run["properties"]["short_id"] = {{"type", "string"}};
-    run["required"].push_back("short_id");
-    info.reply_schema["properties"]["runs"]["items"] = std::move(run);
+    info.reply = ReplyOf<LsReply>();
     return info;
   }
 
@@ -36,43 +31,38 @@ class LsOp final : public Op {
     binder.Add("model", model_, "Only runs whose model name contains this");
     binder.Add("device", device_, "Only runs whose device name contains this");
     binder.Add("precision", precision_, "Only runs of this precision (bf16, fp32, ...)");
-    binder.Add("tag", tags_, "Only runs with this tag; KEY= takes any value").KeyValue();
-    binder.Add("since", since_, "Only runs made since a date (2025-01-31), a time, or for an age (7d, 12h)");
+    binder.Add("tag", tags_, "Only runs with this tag; KEY= matches any value").KeyValue();
+    binder.Add("since", since_,
+               "Only runs imported since a date (2025-01-31), a time, or within an age (7d, 12h)");
     binder.Add("limit", limit_, "At most this many runs; 0 for all").Range(0, 1e9);
     binder.Add("sort", sort_, "Order").Choices(RunSortNames());
-    binder.Add("reverse", reverse_, "Smallest, or oldest, first");
+    binder.Add("reverse", reverse_, "Reverse the order: smallest or oldest first");
   }
 
   Result<Reply> Run(OpContext& context) override {
     RunFilter filter;
     NL_TRY(FillFilter(filter));
-    Reply reply;
-    reply.json = {{"store", context.settings != nullptr ? context.settings->Get("store") : ""},
-                  {"total", 0},
-                  {"runs", Json::array()}};
+    LsReply reply;
+    if (context.settings != nullptr) reply.store = context.settings->Get("store");
     Result<std::unique_ptr<Store>> store = OpenStore(context, Store::Mode::kReadOnly);
-    // No store yet is an empty list, not a mistake.
-    if (!store.ok() && store.error().code == ErrorCode::kNotFound) return reply;
+    // A store that does not exist yet is an empty list, not an error.
+    if (!store.ok() && store.error().code == ErrorCode::kNotFound) return Reply::Of(std::move(reply));
     if (!store.ok()) return std::move(store).error();
     Catalog& catalog = (*store)->catalog();
-    NL_ASSIGN(int64_t total, catalog.Count());
-    NL_ASSIGN(std::vector<CatalogRun> runs, catalog.List(filter));
-    reply.json["total"] = total;
+    NL_ASSIGN(reply.total, catalog.Count());
+    NL_ASSIGN(const std::vector<CatalogRun> runs, catalog.List(filter));
     for (const CatalogRun& run : runs) {
-      Json json = CatalogRunToJson(run);
-      NL_ASSIGN(json["short_id"], catalog.ShortId(run.run_id));
-      reply.json["runs"].push_back(std::move(json));
+      NL_ASSIGN(ListedRun listed, ListRun(catalog, run));
+      reply.runs.push_back(std::move(listed));
     }
-    return reply;
+    return Reply::Of(std::move(reply));
   }
 
-  std::string Text(const Reply& reply, const TextStyle& style) const override {
-    const Json& runs = reply.json["runs"];
-    const auto total = reply.json["total"].get<int64_t>();
-    if (runs.empty()) {
-      if (total > 0) return fmt::format("none of the {} runs matches\n", HumanCount(total));
-      return fmt::format("no runs in {}\nneurolens import FILE adds one\n",
-                         reply.json["store"].get<std::string>());
+  std::string Text(const Reply& any, const TextStyle& style) const override {
+    const auto& reply = any.As<LsReply>();
+    if (reply.runs.empty()) {
+      if (reply.total > 0) return fmt::format("none of the {} runs matches\n", HumanCount(reply.total));
+      return fmt::format("no runs in {}\nadd one: neurolens import FILE\n", reply.store);
     }
     TextTable table({{"RUN", Align::kLeft, false},
                      {"MODEL", Align::kLeft, true, 10},
@@ -82,30 +72,26 @@ class LsOp final : public Op {
                      {"KERNELS", Align::kRight, false},
                      {"CREATED", Align::kLeft, false}});
     bool any_lost = false;
-    for (const Json& run : runs) {
-      std::string model = run["model"].get<std::string>();
-      if (model.empty()) model = run["source_name"].get<std::string>();
-      const bool lost = run["lost_records"].get<int64_t>() > 0;
+    for (const ListedRun& run : reply.runs) {
+      const bool lost = run.lost_records > 0;
       any_lost = any_lost || lost;
-      table.AddRow({run["short_id"].get<std::string>() + (lost ? "!" : ""), std::move(model), DeviceText(run),
-                    run["precision"].get<std::string>(), HumanDurationNs(run["wall_ns"].get<int64_t>()),
-                    HumanCount(run["kernel_count"].get<int64_t>()),
-                    ShortTime(run["created_at_ns"].get<int64_t>())});
+      table.AddRow({run.short_id + (lost ? "!" : ""), run.model.empty() ? run.source_name : run.model,
+                    DeviceText(run), run.precision, HumanDurationNs(run.wall_ns),
+                    HumanCount(run.kernel_count), ShortTime(run.created_at_ns)});
     }
     std::string out = table.Render(style.width, style.color);
-    const auto shown = static_cast<int64_t>(runs.size());
-    if (shown < total) out += fmt::format("{} of {} runs\n", HumanCount(shown), HumanCount(total));
-    if (any_lost) out += "! records were lost; neurolens show RUN says which\n";
+    const auto shown = static_cast<int64_t>(reply.runs.size());
+    if (shown < reply.total)
+      out += fmt::format("{} of {} runs\n", HumanCount(shown), HumanCount(reply.total));
+    if (any_lost) out += "! records were lost; `neurolens show RUN` lists them\n";
     return out;
   }
 
  private:
-  static std::string DeviceText(const Json& run) {
-    const auto count = run["device_count"].get<int64_t>();
-    std::string name = run["device"].get<std::string>();
-    if (count == 0) return "cpu";
-    if (name.empty()) name = "(not named)";
-    return count > 1 ? fmt::format("{}x {}", count, name) : name;
+  static std::string DeviceText(const CatalogRun& run) {
+    if (run.device_count == 0) return "cpu";
+    const std::string name = run.device.empty() ? "(not named)" : run.device;
+    return run.device_count > 1 ? fmt::format("{}x {}", run.device_count, name) : name;
   }
 
   Status FillFilter(RunFilter& filter) const {

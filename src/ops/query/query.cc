@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -10,7 +11,6 @@
 #include "base/file_ops.h"
 #include "base/human.h"
 #include "base/terminal.h"
-#include "ledger/sql_values.h"
 #include "ops/open_store.h"
 #include "report/text_table.h"
 
@@ -23,28 +23,83 @@ bool IsNumeric(const std::string& type) {
          type.rfind("DECIMAL", 0) == 0;
 }
 
-TextTable MakeTable(const Json& columns, const Json& rows) {
+std::string CellText(const Scalar& cell) {
+  if (const auto* b = std::get_if<bool>(&cell)) return *b ? "true" : "false";
+  if (const auto* i = std::get_if<int64_t>(&cell)) return std::to_string(*i);
+  if (const auto* d = std::get_if<double>(&cell)) return DumpJson(Json(*d));
+  if (const auto* s = std::get_if<std::string>(&cell)) return *s;
+  return "";
+}
+
+// What JSON has no scalar for is text: lists and structs as JSON, integers above 2^63 as digits.
+Scalar ScalarOf(Json& cell) {
+  switch (cell.type()) {
+    case Json::value_t::null: return std::monostate();
+    case Json::value_t::boolean: return cell.get<bool>();
+    case Json::value_t::number_integer: return cell.get<int64_t>();
+    case Json::value_t::number_float: return cell.get<double>();
+    case Json::value_t::string: return std::move(cell.get_ref<std::string&>());
+    case Json::value_t::number_unsigned:
+      if (cell.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+        return cell.get<int64_t>();
+      return DumpJson(cell);
+    default: return DumpJson(cell);
+  }
+}
+
+struct QueryColumn {
+  std::string name, type;
+};
+void Describe(Record<QueryColumn>& r) {
+  r.Name("QueryColumn", "A column of a query's result");
+  r.Field("name", &QueryColumn::name, "Name, unique in the result");
+  r.Field("type", &QueryColumn::type, "SQL type");
+}
+
+struct QueryReply {
+  std::vector<std::string> runs;
+  std::vector<QueryColumn> columns;
+  std::vector<std::vector<Scalar>> rows;
+  int64_t row_count = 0;
+  bool truncated = false;
+  double elapsed_ms = 0;
+  std::optional<std::string> file;
+  std::optional<int64_t> file_bytes;
+};
+void Describe(Record<QueryReply>& r) {
+  r.Name("QueryReply", "Reply of `neurolens query`");
+  r.Field("runs", &QueryReply::runs, "Runs that were queried");
+  r.Field("columns", &QueryReply::columns, "Columns of the result");
+  r.Field("rows", &QueryReply::rows,
+          "Rows, one value per column; lists and structs are JSON text, integers above 2^63 digits as text");
+  r.Field("row_count", &QueryReply::row_count, "Rows of the result");
+  r.Field("truncated", &QueryReply::truncated, "More rows exist than the limit allows");
+  r.Field("elapsed_ms", &QueryReply::elapsed_ms, Unit::kMs, "Time the query took");
+  r.Field("file", &QueryReply::file, "File the result was written to");
+  r.Field("file_bytes", &QueryReply::file_bytes, Unit::kBytes, "Size of that file");
+}
+
+TextTable MakeTable(const QueryReply& reply) {
   std::vector<TextColumn> header;
-  for (const Json& column : columns) {
-    const bool numeric = IsNumeric(column["type"].get<std::string>());
-    header.push_back(
-        {column["name"].get<std::string>(), numeric ? Align::kRight : Align::kLeft, !numeric, 8});
+  for (const QueryColumn& column : reply.columns) {
+    const bool numeric = IsNumeric(column.type);
+    header.push_back({column.name, numeric ? Align::kRight : Align::kLeft, !numeric, 8});
   }
   TextTable table(std::move(header));
-  for (const Json& row : rows) {
+  for (const std::vector<Scalar>& row : reply.rows) {
     std::vector<std::string> cells;
-    for (const Json& cell : row) cells.push_back(CellText(cell));
+    for (const Scalar& cell : row) cells.push_back(CellText(cell));
     table.AddRow(std::move(cells));
   }
   return table;
 }
 
-// An array of objects, one per line: easy to read and to cut.
-std::string JsonLines(const Json& columns, const Json& rows) {
+// An array of objects, one per line: easy to read and to cut. Lists and structs keep their form.
+std::string JsonLines(const std::vector<SqlColumn>& columns, const Json& rows) {
   std::string out = "[";
   for (size_t i = 0; i < rows.size(); ++i) {
     Json object = Json::object();
-    for (size_t c = 0; c < columns.size(); ++c) object[columns[c]["name"].get<std::string>()] = rows[i][c];
+    for (size_t c = 0; c < columns.size(); ++c) object[columns[c].name] = rows[i][c];
     out += (i == 0 ? "\n" : ",\n") + DumpJson(object);
   }
   return out + "\n]\n";
@@ -57,20 +112,15 @@ class QueryOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "query";
-    info.summary = "Ask SQL of the tables of one or several runs";
+    info.summary = "Query the tables of one or several runs with SQL";
     info.choose_when =
-        "when no other command answers the question; SHOW TABLES and DESCRIBE kernel tell what is there";
+        "Choose it when no other command answers the question; `SHOW TABLES` and `DESCRIBE kernel` list what "
+        "is "
+        "there.";
     info.example =
         "neurolens query @latest \"SELECT name, sum(dur_ns) FROM kernel GROUP BY name ORDER BY 2 DESC\"";
     info.cost = Cost::kSeconds;
-    info.reply_schema = SchemaFromText(R"({"type": "object",
-      "required": ["runs", "columns", "rows", "row_count", "truncated", "elapsed_ms"], "properties": {
-      "runs": {"type": "array", "items": {"type": "string"}},
-      "columns": {"type": "array", "items": {"type": "object", "required": ["name", "type"],
-        "properties": {"name": {"type": "string"}, "type": {"type": "string"}}}},
-      "rows": {"type": "array", "items": {"type": "array"}},
-      "row_count": {"type": "integer"}, "truncated": {"type": "boolean"}, "elapsed_ms": {"type": "number"},
-      "file": {"type": "string"}, "file_bytes": {"type": "integer"}}})");
+    info.reply = ReplyOf<QueryReply>();
     return info;
   }
 
@@ -79,11 +129,10 @@ class QueryOp final : public Op {
         .Run()
         .Positional()
         .Required();
-    binder.Add("format", format_, "Form of the answer").Choices({"table", "csv", "json", "parquet"});
-    binder.Add("out", out_, "Write the answer to this file").Path().LocalOnly();
-    binder.Add("max_rows", max_rows_, "Most rows to return; 0 takes the setting query_rows").Range(0, 1e9);
-    binder.Add("timeout", timeout_, "Longest time, in seconds; 0 takes the setting query_seconds")
-        .Range(0, 86'400);
+    binder.Add("format", format_, "Output format").Choices({"table", "csv", "json", "parquet"});
+    binder.Add("out", out_, "Write the result to this file").Path().LocalOnly();
+    binder.Add("max_rows", max_rows_, "Most rows to return; 0: the setting query_rows").Range(0, 1e9);
+    binder.Add("timeout", timeout_, "Time limit in seconds; 0: the setting query_seconds").Range(0, 86'400);
   }
 
   Result<Reply> Run(OpContext& context) override {
@@ -103,79 +152,77 @@ class QueryOp final : public Op {
     SqlLimits limits = SettingsLimits(context);
     if (max_rows_ > 0) limits.max_rows = max_rows_;
     if (timeout_ > 0) limits.max_seconds = timeout_;
-    // A form that has no place for a note must not be cut silently at a limit nobody typed.
+    // A format that has no place for a note must not be truncated silently at a default limit.
     limits.refuse_more_rows = max_rows_ == 0 && (format_ != "table" || !out_.empty());
 
-    Reply reply;
-    reply.json["runs"] = Json::array();
-    for (const CatalogRun& run : runs) reply.json["runs"].push_back(run.run_id);
+    QueryReply reply;
+    for (const CatalogRun& run : runs) reply.runs.push_back(run.run_id);
+    std::string raw;
     NL_TRY(format_ == "parquet" ? ToParquet(*session, sql, limits, reply)
-                                : ToReply(*session, sql, limits, reply));
+                                : ToReply(*session, sql, limits, reply, raw));
     const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - begin;
-    reply.json["elapsed_ms"] = std::round(elapsed.count() * 1000) / 1000;
-    return reply;
-  }
-
-  std::string Text(const Reply& reply, const TextStyle& style) const override {
-    const Json& json = reply.json;
-    const auto row_count = json["row_count"].get<int64_t>();
-    const std::string more = json["truncated"].get<bool>()
-                                 ? fmt::format("; there are more, --max-rows {} cut them off", row_count)
-                                 : "";
-    if (json.contains("file")) {
-      return fmt::format("wrote {} rows ({}) to {}{}\n", HumanCount(row_count),
-                         HumanBytes(json["file_bytes"].get<int64_t>()), json["file"].get<std::string>(),
-                         more);
-    }
-    if (row_count == 1 && json["columns"].size() == 2 && json["columns"][0]["name"] == "explain_key") {
-      return PrintableText(CellText(json["rows"][0][1]), Keep::kLines);
-    }
-    std::string out = MakeTable(json["columns"], json["rows"]).Render(style.width, style.color);
-    return out + fmt::format("{} row{} in {}{}\n", HumanCount(row_count), row_count == 1 ? "" : "s",
-                             HumanMs(json["elapsed_ms"].get<double>()), more);
-  }
-
- private:
-  static Json ColumnsJson(const std::vector<SqlColumn>& columns) {
-    Json out = Json::array();
-    for (const SqlColumn& column : columns) out.push_back({{"name", column.name}, {"type", column.type}});
+    reply.elapsed_ms = std::round(elapsed.count() * 1000) / 1000;
+    Reply out = Reply::Of(std::move(reply));
+    out.raw = std::move(raw);
     return out;
   }
 
-  Status ToParquet(SqlSession& session, const std::string& sql, const SqlLimits& limits, Reply& reply) const {
-    NL_ASSIGN(SqlOutcome outcome, session.QueryToParquet(sql, limits, out_));
-    reply.json["columns"] = ColumnsJson(outcome.columns);
-    reply.json["rows"] = Json::array();
-    reply.json["row_count"] = outcome.rows;
-    reply.json["truncated"] = outcome.truncated;
-    return NoteFile(reply);
-  }
-
-  Status ToReply(SqlSession& session, const std::string& sql, const SqlLimits& limits, Reply& reply) const {
-    NL_ASSIGN(SqlTable table, session.QueryTable(sql, limits));
-    const Json columns = ColumnsJson(table.columns);
-    std::string raw;
-    if (format_ == "csv") raw = MakeTable(columns, table.rows).Csv();
-    if (format_ == "json") raw = JsonLines(columns, table.rows);
-    if (format_ == "table" && !out_.empty()) raw = MakeTable(columns, table.rows).Render(0, false);
-    reply.json["columns"] = columns;
-    reply.json["row_count"] = static_cast<int64_t>(table.rows.size());
-    reply.json["truncated"] = table.truncated;
-    reply.json["rows"] = std::move(table.rows);
-    if (out_.empty()) {
-      reply.raw = std::move(raw);
-      return {};
+  std::string Text(const Reply& any, const TextStyle& style) const override {
+    const auto& reply = any.As<QueryReply>();
+    const std::string more =
+        reply.truncated ? fmt::format("; truncated by --max-rows {}", reply.row_count) : "";
+    if (reply.file) {
+      return fmt::format("wrote {} rows ({}) to {}{}\n", HumanCount(reply.row_count),
+                         HumanBytes(reply.file_bytes.value_or(0)), *reply.file, more);
     }
-    NL_TRY(WriteFileAtomically(out_, raw));
+    const bool is_plan =
+        reply.rows.size() == 1 && reply.columns.size() == 2 && reply.columns[0].name == "explain_key";
+    if (is_plan) return PrintableText(CellText(reply.rows[0][1]), Keep::kLines);
+    return MakeTable(reply).Render(style.width, style.color) +
+           fmt::format("{} row{} in {}{}\n", HumanCount(reply.row_count), reply.row_count == 1 ? "" : "s",
+                       HumanMs(reply.elapsed_ms), more);
+  }
+
+ private:
+  static void SetColumns(const std::vector<SqlColumn>& columns, QueryReply& reply) {
+    for (const SqlColumn& column : columns) reply.columns.push_back({column.name, column.type});
+  }
+
+  Status ToParquet(SqlSession& session, const std::string& sql, const SqlLimits& limits,
+                   QueryReply& reply) const {
+    NL_ASSIGN(SqlOutcome outcome, session.QueryToParquet(sql, limits, out_));
+    SetColumns(outcome.columns, reply);
+    reply.row_count = outcome.rows;
+    reply.truncated = outcome.truncated;
     return NoteFile(reply);
   }
 
-  Status NoteFile(Reply& reply) const {
+  Status ToReply(SqlSession& session, const std::string& sql, const SqlLimits& limits, QueryReply& reply,
+                 std::string& raw) const {
+    NL_ASSIGN(SqlTable table, session.QueryTable(sql, limits));
+    if (format_ == "json") raw = JsonLines(table.columns, table.rows);
+    SetColumns(table.columns, reply);
+    reply.row_count = static_cast<int64_t>(table.rows.size());
+    reply.truncated = table.truncated;
+    for (Json& row : table.rows) {
+      std::vector<Scalar>& cells = reply.rows.emplace_back();
+      for (Json& cell : row) cells.push_back(ScalarOf(cell));
+      row = nullptr;  // one copy of a large result is enough
+    }
+    if (format_ == "csv") raw = MakeTable(reply).Csv();
+    if (out_.empty()) return {};
+    if (format_ == "table") raw = MakeTable(reply).Render(0, false);
+    NL_TRY(WriteFileAtomically(out_, raw));
+    raw.clear();
+    return NoteFile(reply);
+  }
+
+  Status NoteFile(QueryReply& reply) const {
     std::error_code ec;
     const uintmax_t bytes = std::filesystem::file_size(out_, ec);
     if (ec) return FileError("read", out_, ec.value());
-    reply.json["file"] = out_;
-    reply.json["file_bytes"] = bytes;
+    reply.file = out_;
+    reply.file_bytes = static_cast<int64_t>(bytes);
     return {};
   }
 

@@ -11,7 +11,7 @@ namespace nl::ops::rm {
 
 namespace {
 
-// A baseline is what a gate stands on: it does not lose a run by accident.
+// A gate compares against a baseline: it must not lose a run by accident.
 Status CheckBaselines(Catalog& catalog, const std::vector<CatalogRun>& runs) {
   std::string held;
   for (const CatalogRun& run : runs) {
@@ -22,8 +22,29 @@ Status CheckBaselines(Catalog& catalog, const std::vector<CatalogRun>& runs) {
         fmt::format("{}run {} is part of baseline {}", held.empty() ? "" : "; ", id, fmt::join(names, ", "));
   }
   if (held.empty()) return {};
-  return InvalidInput(fmt::format("nothing is deleted: {}", held))
-      .Hint("neurolens baseline set NAME RUN... changes a baseline; --force deletes all the same");
+  return InvalidInput(fmt::format("nothing was deleted: {}", held))
+      .Hint("change the baseline with `neurolens baseline set NAME RUN...`, or delete with --force");
+}
+
+struct RemovedRun {
+  std::string run_id, source_name;
+  int64_t freed_bytes = 0;
+};
+void Describe(Record<RemovedRun>& r) {
+  r.Name("RemovedRun", "A run that was deleted");
+  r.Field("run_id", &RemovedRun::run_id, "The run");
+  r.Field("source_name", &RemovedRun::source_name, "Name of the file it was imported from");
+  r.Field("freed_bytes", &RemovedRun::freed_bytes, Unit::kBytes, "Size of its files");
+}
+
+struct RmReply {
+  std::vector<RemovedRun> removed;
+  int64_t freed_bytes = 0;
+};
+void Describe(Record<RmReply>& r) {
+  r.Name("RmReply", "Reply of `neurolens rm`");
+  r.Field("removed", &RmReply::removed, "Runs that were deleted");
+  r.Field("freed_bytes", &RmReply::freed_bytes, Unit::kBytes, "Size of all their files");
 }
 
 class RmOp final : public Op {
@@ -31,60 +52,48 @@ class RmOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "rm";
-    info.summary = "Delete runs with all their files";
-    info.choose_when = "when a run is no longer wanted; it cannot be brought back";
+    info.summary = "Delete runs and all their files";
+    info.choose_when = "Choose it when a run is no longer needed; a deleted run cannot be restored.";
     info.example = "neurolens rm @latest";
     info.writes = true;
-    info.reply_schema =
-        SchemaFromText(R"({"type": "object", "required": ["removed", "freed_bytes"], "properties": {
-      "removed": {"type": "array", "items": {"type": "object", "required": ["run_id", "source_name", "freed_bytes"],
-        "properties": {"run_id": {"type": "string"}, "source_name": {"type": "string"},
-                       "freed_bytes": {"type": "integer"}}}},
-      "freed_bytes": {"type": "integer"}}})");
+    info.reply = ReplyOf<RmReply>();
     return info;
   }
 
   void Bind(ParamBinder& binder) override {
     binder.Add("runs", runs_, "Runs to delete: id, id prefix, @latest or tag").Run().Positional().Required();
-    binder.Add("force", force_,
-               "Delete also runs that are part of a baseline, which then goes on without them");
-    binder.Add("yes", yes_, "Needed with @all, which deletes every run");
+    binder.Add("force", force_, "Also delete runs that are part of a baseline, and remove them from it");
+    binder.Add("yes", yes_, "Confirm @all, which deletes every run");
   }
 
   Result<Reply> Run(OpContext& context) override {
     if (!yes_ && std::find(runs_.begin(), runs_.end(), "@all") != runs_.end()) {
-      return InvalidInput("@all deletes every run of the store").Hint("add --yes if that is meant");
+      return InvalidInput("@all deletes every run of the store").Hint("add --yes to confirm");
     }
     { NL_ASSIGN(auto present, OpenStore(context, Store::Mode::kReadOnly)); }
     NL_ASSIGN(auto store, OpenStore(context, Store::Mode::kReadWrite));
-    // All names first: one wrong name deletes nothing.
+    // All names are resolved first: one wrong name deletes nothing.
     NL_ASSIGN(std::vector<CatalogRun> runs, ResolveRuns(*store, runs_));
     if (!force_) NL_TRY(CheckBaselines(store->catalog(), runs));
-    Reply reply;
-    reply.json = {{"removed", Json::array()}, {"freed_bytes", 0}};
-    int64_t total_bytes = 0;
+    RmReply reply;
     for (const CatalogRun& run : runs) {
       if (context.Cancelled()) return Cancelled();
-      NL_ASSIGN(int64_t freed_bytes, store->Remove(run.run_id));
-      total_bytes += freed_bytes;
-      reply.json["removed"].push_back(
-          {{"run_id", run.run_id}, {"source_name", run.source_name}, {"freed_bytes", freed_bytes}});
+      NL_ASSIGN(const int64_t freed_bytes, store->Remove(run.run_id));
+      reply.freed_bytes += freed_bytes;
+      reply.removed.push_back({run.run_id, run.source_name, freed_bytes});
     }
-    reply.json["freed_bytes"] = total_bytes;
-    return reply;
+    return Reply::Of(std::move(reply));
   }
 
-  std::string Text(const Reply& reply, const TextStyle&) const override {
+  std::string Text(const Reply& any, const TextStyle&) const override {
+    const auto& reply = any.As<RmReply>();
     std::string out;
-    for (const Json& run : reply.json["removed"]) {
-      out += fmt::format("removed {}  {}  {}\n", run["run_id"].get<std::string>(),
-                         PrintableText(run["source_name"].get<std::string>()),
-                         HumanBytes(run["freed_bytes"].get<int64_t>()));
+    for (const RemovedRun& run : reply.removed) {
+      out += fmt::format("removed {}  {}  {}\n", run.run_id, PrintableText(run.source_name),
+                         HumanBytes(run.freed_bytes));
     }
-    if (reply.json["removed"].size() > 1) {
-      out += fmt::format("{} runs, {} freed\n", reply.json["removed"].size(),
-                         HumanBytes(reply.json["freed_bytes"].get<int64_t>()));
-    }
+    if (reply.removed.size() > 1)
+      out += fmt::format("{} runs, {} freed\n", reply.removed.size(), HumanBytes(reply.freed_bytes));
     return out;
   }
 

@@ -8,6 +8,7 @@
 #include "base/file_ops.h"
 #include "base/human.h"
 #include "base/terminal.h"
+#include "ledger/sql_values.h"
 #include "ops/open_store.h"
 #include "report/text_table.h"
 
@@ -16,7 +17,7 @@ namespace nl::ops::show {
 namespace {
 
 constexpr int64_t kMaxLogRows = 100;
-// Parts of run.json worth a screen; the timeline stays with `export --format run-json`.
+// Parts of run.json that fit a screen; `export --format run-json` gives the timeline too.
 constexpr const char* kDocumentParts[] = {"hardware", "software", "model", "source", "summary",
                                           "clock",    "capture",  "ranks", "notes",  "config"};
 
@@ -30,24 +31,58 @@ const Json& PartOf(const Json& object, const char* key) {
   return object.is_object() && object.contains(key) ? object[key] : nothing;
 }
 
+struct ShowTable {
+  std::string name;
+  std::optional<int64_t> rows;
+  int64_t bytes = 0;
+};
+void Describe(Record<ShowTable>& r) {
+  r.Name("ShowTable", "A table of a run");
+  r.Field("name", &ShowTable::name, "Name in SQL");
+  r.Field("rows", &ShowTable::rows, "Rows; null: the file cannot be read");
+  r.Field("bytes", &ShowTable::bytes, Unit::kBytes, "Size of its file");
+}
+
+struct ShowLogEntry {
+  std::string reason, severity;
+  int64_t count = 0;
+  std::optional<std::string> advice;
+};
+void Describe(Record<ShowLogEntry>& r) {
+  r.Name("ShowLogEntry", "Records of the source that had the same defect");
+  r.Field("reason", &ShowLogEntry::reason, "Name of the defect");
+  r.Field("severity", &ShowLogEntry::severity, "info, notice, data_loss or error");
+  r.Field("count", &ShowLogEntry::count, "Records");
+  r.Field("advice", &ShowLogEntry::advice, "What to do about it");
+}
+
+struct ShowReply {
+  CatalogRun run;
+  std::string path;
+  Json document = Json::object();
+  std::vector<ShowTable> tables;
+  std::vector<ShowLogEntry> import_log;
+  std::vector<std::string> warnings;
+};
+void Describe(Record<ShowReply>& r) {
+  r.Name("ShowReply", "Reply of `neurolens show`");
+  r.Field("run", &ShowReply::run, "The run as the catalog lists it");
+  r.Field("path", &ShowReply::path, "Folder of the run");
+  r.Field("document", &ShowReply::document, "Parts of run.json (docs/run_document.md), without the timeline");
+  r.Field("tables", &ShowReply::tables, "Its tables");
+  r.Field("import_log", &ShowReply::import_log, "Defects found by the import, most frequent first");
+  r.Field("warnings", &ShowReply::warnings, "Files of the run that cannot be read");
+}
+
 class ShowOp final : public Op {
  public:
   OpInfo Info() const override {
     OpInfo info;
     info.name = "show";
-    info.summary = "What a run is: where it comes from, what ran on what, what was lost, its tables";
-    info.choose_when = "to see what is known about one run; summary RUN tells where its time went";
+    info.summary = "Show the details of a run: source, model, device, lost records and tables";
+    info.choose_when = "Choose it to see what is known about one run; `summary` shows where its time went.";
     info.example = "neurolens show @latest";
-    info.reply_schema = SchemaFromText(R"({"type": "object",
-      "required": ["run", "path", "document", "tables", "import_log"], "properties": {
-      "run": {}, "path": {"type": "string"}, "document": {"type": "object"},
-      "tables": {"type": "array", "items": {"type": "object", "required": ["name", "rows", "bytes"], "properties": {
-        "name": {"type": "string"}, "rows": {"type": ["integer", "null"]}, "bytes": {"type": "integer"}}}},
-      "import_log": {"type": "array", "items": {"type": "object", "required": ["reason", "severity", "count"],
-        "properties": {"reason": {"type": "string"}, "severity": {"type": "string"}, "count": {"type": "integer"},
-                       "advice": {"type": ["string", "null"]}}}},
-      "warnings": {"type": "array", "items": {"type": "string"}}}})");
-    info.reply_schema["properties"]["run"] = CatalogRunSchema();
+    info.reply = ReplyOf<ShowReply>();
     return info;
   }
 
@@ -59,77 +94,70 @@ class ShowOp final : public Op {
     NL_ASSIGN(auto store, OpenStore(context, Store::Mode::kReadOnly));
     NL_ASSIGN(CatalogRun run, store->catalog().Resolve(run_));
     const std::string folder = store->RunPath(run.run_id);
-    Reply reply;
-    reply.json = {{"run", CatalogRunToJson(run)}, {"path", folder}, {"document", Json::object()}};
-    reply.json["tables"] = Json::array();
-    reply.json["import_log"] = Json::array();
-    reply.json["warnings"] = Json::array();
-    ReadDocument(folder, reply.json);
-    ListTables(folder, reply.json["tables"]);
-    if (Status status = CountRows(context, *store, run, folder, reply.json); !status.ok()) {
+    ShowReply reply;
+    reply.run = run;
+    reply.path = folder;
+    ReadDocument(folder, reply);
+    ListTables(folder, reply.tables);
+    if (Status status = CountRows(context, *store, folder, reply); !status.ok()) {
       if (status.error().code == ErrorCode::kCancelled) return std::move(status).error();
-      reply.json["warnings"].push_back(status.error().ToString());
+      reply.warnings.push_back(status.error().ToString());
     }
-    return reply;
+    return Reply::Of(std::move(reply));
   }
 
-  std::string Text(const Reply& reply, const TextStyle& style) const override {
-    const Json& json = reply.json;
-    std::string out = Facts(json["run"], json["document"]);
-    out += Losses(json["import_log"], json["run"]);
+  std::string Text(const Reply& any, const TextStyle& style) const override {
+    const auto& reply = any.As<ShowReply>();
+    std::string out = Facts(reply.run, reply.document);
+    out += Losses(reply);
     TextTable table(
         {{"TABLE", Align::kLeft, true}, {"ROWS", Align::kRight, false}, {"STORED", Align::kRight, false}});
-    for (const Json& row : json["tables"]) {
-      table.AddRow({row["name"].get<std::string>(),
-                    row["rows"].is_null() ? "?" : HumanCount(row["rows"].get<int64_t>()),
-                    HumanBytes(row["bytes"].get<int64_t>())});
-    }
+    for (const ShowTable& t : reply.tables)
+      table.AddRow({t.name, t.rows ? HumanCount(*t.rows) : "?", HumanBytes(t.bytes)});
     out += "\n" + table.Render(style.width, style.color);
-    for (const Json& warning : json["warnings"])
-      out += fmt::format("warning: {}\n", PrintableText(warning.get<std::string>(), Keep::kLines));
+    for (const std::string& warning : reply.warnings)
+      out += fmt::format("warning: {}\n", PrintableText(warning, Keep::kLines));
     return out;
   }
 
  private:
-  static void ReadDocument(const std::string& folder, Json& reply) {
+  static void ReadDocument(const std::string& folder, ShowReply& reply) {
     Result<std::string> text = ReadWholeFile(fmt::format("{}/{}", folder, kRunDocumentFile));
     Result<Json> document = text.ok() ? ParseJson(*text) : Result<Json>(text.error());
     if (!document.ok() || !document->is_object()) {
       const std::string why = document.ok() ? "not an object" : document.error().message;
-      reply["warnings"].push_back(fmt::format("run.json cannot be read: {}; try neurolens doctor", why));
+      reply.warnings.push_back(fmt::format("cannot read run.json: {}; run `neurolens doctor`", why));
       return;
     }
     for (const char* part : kDocumentParts) {
-      if (document->contains(part)) reply["document"][part] = (*document)[part];
+      if (document->contains(part)) reply.document[part] = (*document)[part];
     }
   }
 
-  static void ListTables(const std::string& folder, Json& tables) {
+  static void ListTables(const std::string& folder, std::vector<ShowTable>& tables) {
     for (const std::string& name : TablesIn(folder)) {
       std::error_code ec;
       const uintmax_t bytes = std::filesystem::file_size(fmt::format("{}/{}.parquet", folder, name), ec);
-      tables.push_back({{"name", name}, {"rows", nullptr}, {"bytes", ec ? 0 : bytes}});
+      tables.push_back({name, std::nullopt, ec ? 0 : static_cast<int64_t>(bytes)});
     }
   }
 
-  static Status CountRows(const OpContext& context, Store& store, const CatalogRun& run,
-                          const std::string& folder, Json& reply) {
-    if (reply["tables"].empty()) return {};
-    NL_ASSIGN(auto session, OpenSql(context, store, {run}));
+  static Status CountRows(const OpContext& context, Store& store, const std::string& folder,
+                          ShowReply& reply) {
+    if (reply.tables.empty()) return {};
+    NL_ASSIGN(auto session, OpenSql(context, store, {reply.run}));
     SqlLimits limits = SettingsLimits(context);
     limits.max_rows = kMaxLogRows;
-    for (Json& table : reply["tables"]) {
+    for (ShowTable& table : reply.tables) {
       std::error_code ec;
-      const std::string file =
-          fmt::format("{}/{}.parquet", std::filesystem::absolute(folder, ec).lexically_normal().string(),
-                      table["name"].get<std::string>());
+      const std::string file = fmt::format(
+          "{}/{}.parquet", std::filesystem::absolute(folder, ec).lexically_normal().string(), table.name);
       Result<SqlTable> counted = session->QueryTable(
           fmt::format("SELECT num_rows FROM parquet_file_metadata({})", SqlQuote(file)), limits);
       if (!counted.ok()) {
-        reply["warnings"].push_back(
-            fmt::format("{}: {}", table["name"].get<std::string>(), counted.error().message));
+        reply.warnings.push_back(fmt::format("{}: {}", table.name, counted.error().message));
       } else if (!counted->rows.empty()) {
-        table["rows"] = counted->rows[0][0];
+        table.rows = counted->rows[0][0].get<int64_t>();
       }
     }
     NL_ASSIGN(SqlTable log,
@@ -138,8 +166,10 @@ class ShowOp final : public Op {
                   "FROM import_log GROUP BY reason ORDER BY 3 DESC, 1",
                   limits));
     for (const Json& row : log.rows) {
-      reply["import_log"].push_back(
-          {{"reason", row[0]}, {"severity", row[1]}, {"count", row[2]}, {"advice", row[3]}});
+      ShowLogEntry entry{CellText(row[0]), CellText(row[1]), 0, {}};
+      if (row[2].is_number_integer()) entry.count = row[2].get<int64_t>();
+      if (row[3].is_string()) entry.advice = row[3].get<std::string>();
+      reply.import_log.push_back(std::move(entry));
     }
     return {};
   }
@@ -148,45 +178,40 @@ class ShowOp final : public Op {
     return text.empty() ? "" : fmt::format("{:<10}{}\n", label, PrintableText(text));
   }
 
-  static std::string Facts(const Json& run, const Json& document) {
+  static std::string Facts(const CatalogRun& run, const Json& document) {
     const Json& software = PartOf(document, "software");
     const Json& source = PartOf(document, "source");
     std::string tags;
-    for (const auto& [key, value] : run["tags"].items()) {
-      tags += fmt::format("{}{}={}", tags.empty() ? "" : "  ", key, value.get<std::string>());
-    }
-    const auto devices = run["device_count"].get<int64_t>();
-    std::string device = devices == 0 ? "no device (CPU only)" : TextOf(run, "device");
-    if (devices > 1) device = fmt::format("{} x {}", devices, device);
-    const std::string backend = fmt::format("{} {}  {}", TextOf(run, "backend"), TextOf(software, "version"),
-                                            TextOf(run, "precision"));
-    const std::string origin = fmt::format("{} ({}), read by {} {}", TextOf(run, "source_name"),
-                                           HumanBytes(run["source_bytes"].get<int64_t>()),
-                                           TextOf(run, "adapter"), TextOf(source, "adapter_version"));
-    const std::string size = fmt::format(
-        "{} wall, {} ops, {} kernels, {} events", HumanDurationNs(run["wall_ns"].get<int64_t>()),
-        HumanCount(run["op_count"].get<int64_t>()), HumanCount(run["kernel_count"].get<int64_t>()),
-        HumanCount(run["event_count"].get<int64_t>()));
-    return Line("run", TextOf(run, "run_id")) +
-           Line("created", ShortTime(run["created_at_ns"].get<int64_t>()) + " UTC") +
-           Line("model", TextOf(run, "model")) + Line("backend", backend) + Line("device", device) +
-           Line("source", origin) + Line("tool", Tool(source, run)) + Line("ran", size) + Line("tags", tags) +
-           Line("stored", HumanBytes(run["stored_bytes"].get<int64_t>()));
+    for (const auto& [key, value] : run.tags)
+      tags += fmt::format("{}{}={}", tags.empty() ? "" : "  ", key, value);
+    std::string device = run.device_count == 0 ? "none (CPU only)" : run.device;
+    if (run.device_count > 1) device = fmt::format("{} x {}", run.device_count, device);
+    const std::string backend =
+        fmt::format("{} {}  {}", run.backend, TextOf(software, "version"), run.precision);
+    const std::string origin =
+        fmt::format("{} ({}), read by {} {}", run.source_name, HumanBytes(run.source_bytes), run.adapter,
+                    TextOf(source, "adapter_version"));
+    const std::string size =
+        fmt::format("{} wall, {} ops, {} kernels, {} events", HumanDurationNs(run.wall_ns),
+                    HumanCount(run.op_count), HumanCount(run.kernel_count), HumanCount(run.event_count));
+    return Line("run", run.run_id) + Line("created", ShortTime(run.created_at_ns) + " UTC") +
+           Line("model", run.model) + Line("backend", backend) + Line("device", device) +
+           Line("source", origin) + Line("tool", Tool(source, run)) + Line("recorded", size) +
+           Line("tags", tags) + Line("stored", HumanBytes(run.stored_bytes));
   }
 
-  static std::string Tool(const Json& source, const Json& run) {
+  static std::string Tool(const Json& source, const CatalogRun& run) {
     const std::string version = TextOf(source, "tool_version");
-    return TextOf(run, "tool") + (version.empty() ? "" : " " + version);
+    return run.tool + (version.empty() ? "" : " " + version);
   }
 
-  static std::string Losses(const Json& log, const Json& run) {
-    const auto lost = run["lost_records"].get<int64_t>();
+  static std::string Losses(const ShowReply& reply) {
+    const int64_t lost = reply.run.lost_records;
     std::string out = Line("lost", lost == 0 ? "nothing" : fmt::format("{} records", HumanCount(lost)));
-    for (const Json& entry : log) {
-      out += fmt::format("  {:<9} {} x {}", TextOf(entry, "severity"),
-                         HumanCount(entry["count"].get<int64_t>()), PrintableText(TextOf(entry, "reason")));
-      const std::string advice = PrintableText(TextOf(entry, "advice"));
-      out += advice.empty() ? "\n" : fmt::format(": {}\n", advice);
+    for (const ShowLogEntry& entry : reply.import_log) {
+      out += fmt::format("  {:<9} {} x {}", entry.severity, HumanCount(entry.count),
+                         PrintableText(entry.reason));
+      out += entry.advice ? fmt::format(": {}\n", PrintableText(*entry.advice)) : "\n";
     }
     return out;
   }

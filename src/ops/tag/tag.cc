@@ -15,29 +15,40 @@ struct Change {
   std::string value;  // empty: remove
 };
 
+struct TagReply {
+  std::string run_id;
+  std::map<std::string, std::string> tags;
+};
+void Describe(Record<TagReply>& r) {
+  r.Name("TagReply", "Reply of `neurolens tag`");
+  r.Field("run_id", &TagReply::run_id, "The run");
+  r.Field("tags", &TagReply::tags, "Its tags by key, after the change");
+}
+
 class TagOp final : public Op {
  public:
   OpInfo Info() const override {
     OpInfo info;
     info.name = "tag";
     info.summary = "Set, change or remove tags of a run";
-    info.choose_when = "to name a run: a tag's value can stand for RUN everywhere";
+    info.choose_when = "Choose it to name a run: every command accepts the value of a tag as RUN.";
     info.example = "neurolens tag @latest name=baseline";
     info.writes = true;
-    info.reply_schema = SchemaFromText(R"({"type": "object", "required": ["run_id", "tags"], "properties": {
-      "run_id": {"type": "string"}, "tags": {"type": "object", "additionalProperties": {"type": "string"}}}})");
+    info.reply = ReplyOf<TagReply>();
     return info;
   }
 
   void Bind(ParamBinder& binder) override {
     binder.Add("run", run_, "The run: id, id prefix, @latest or tag").Run().Positional().Required();
-    binder.Add("tags", tags_, "Tags to set; KEY= removes one; none lists them").KeyValue().Positional();
+    binder.Add("tags", tags_, "Tags to set; KEY= removes one; without any, the tags are listed")
+        .KeyValue()
+        .Positional();
   }
 
   Result<Reply> Run(OpContext& context) override {
     NL_ASSIGN(std::vector<Change> changes, Parse());
     const auto mode = changes.empty() ? Store::Mode::kReadOnly : Store::Mode::kReadWrite;
-    // Writing must not make a store where there is none.
+    // Opened for reading first: a typing error in --store must not create a store.
     NL_ASSIGN(auto store, OpenStore(context, Store::Mode::kReadOnly));
     NL_ASSIGN(CatalogRun run, store->catalog().Resolve(run_));
     if (mode == Store::Mode::kReadWrite) {
@@ -48,18 +59,18 @@ class TagOp final : public Op {
                                   : store->catalog().SetTag(run.run_id, change.key, change.value));
     }
     NL_ASSIGN(auto updated, store->catalog().Find(run.run_id));
-    Reply reply;
-    reply.json = {{"run_id", run.run_id}, {"tags", Json::object()}};
-    if (updated) reply.json["tags"] = CatalogRunToJson(*updated)["tags"];
-    return reply;
+    TagReply reply;
+    reply.run_id = run.run_id;
+    if (updated) reply.tags = updated->tags;
+    return Reply::Of(std::move(reply));
   }
 
-  std::string Text(const Reply& reply, const TextStyle&) const override {
-    std::string out = reply.json["run_id"].get<std::string>() + "\n";
-    for (const auto& [key, value] : reply.json["tags"].items()) {
-      out += fmt::format("  {}={}\n", PrintableText(key), PrintableText(value.get<std::string>()));
-    }
-    if (reply.json["tags"].empty()) out += "  no tags\n";
+  std::string Text(const Reply& any, const TextStyle&) const override {
+    const auto& reply = any.As<TagReply>();
+    std::string out = reply.run_id + "\n";
+    for (const auto& [key, value] : reply.tags)
+      out += fmt::format("  {}={}\n", PrintableText(key), PrintableText(value));
+    if (reply.tags.empty()) out += "  no tags\n";
     return out;
   }
 
@@ -72,7 +83,7 @@ class TagOp final : public Op {
         return InvalidInput(fmt::format("'{}' is not a tag; write KEY=VALUE, or KEY= to remove one", tag));
       }
       if (tag.size() > kMaxTagBytes)
-        return InvalidInput(fmt::format("a tag has at most {} bytes", kMaxTagBytes));
+        return InvalidInput(fmt::format("the tag is too long: at most {} bytes are allowed", kMaxTagBytes));
       for (const char c : tag) {
         if (static_cast<unsigned char>(c) < 0x20)
           return InvalidInput("a tag cannot contain control characters");

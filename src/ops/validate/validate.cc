@@ -28,19 +28,39 @@ Result<std::string> ReadStandardInput() {
   }
 }
 
+struct ValidateViolation {
+  std::string pointer, rule, value, message;
+};
+void Describe(Record<ValidateViolation>& r) {
+  r.Name("ValidateViolation", "A value that the schema does not allow");
+  r.Field("pointer", &ValidateViolation::pointer, "JSON pointer of the value; empty: the whole document");
+  r.Field("rule", &ValidateViolation::rule, "Rule of the schema that it breaks");
+  r.Field("value", &ValidateViolation::value, "The value as JSON, at most 80 characters");
+  r.Field("message", &ValidateViolation::message, "One sentence for people");
+}
+
+struct ValidateReply {
+  std::string file;
+  bool valid = false;
+  std::vector<ValidateViolation> violations;
+};
+void Describe(Record<ValidateReply>& r) {
+  r.Name("ValidateReply", "Reply of `neurolens validate`");
+  r.Field("file", &ValidateReply::file, "The document; - is standard input");
+  r.Field("valid", &ValidateReply::valid, "It follows the schema");
+  r.Field("violations", &ValidateReply::violations, "Every value that does not");
+}
+
 class ValidateOp final : public Op {
  public:
   OpInfo Info() const override {
     OpInfo info;
     info.name = "validate";
     info.summary = "Check a run document against the schema; exit status 1 when it is not valid";
-    info.choose_when = "for a run.json of your own making; neurolens schema run prints the schema itself";
+    info.choose_when =
+        "Choose it for a run.json that your own software writes; `schema run` prints the schema.";
     info.example = "neurolens validate run.json";
-    info.reply_schema = SchemaFromText(R"({"type": "object", "required": ["file", "valid", "violations"],
-      "properties": {"file": {"type": "string"}, "valid": {"type": "boolean"},
-        "violations": {"type": "array", "items": {"type": "object", "required": ["pointer", "rule", "value", "message"],
-          "properties": {"pointer": {"type": "string"}, "rule": {"type": "string"}, "value": {"type": "string"},
-                         "message": {"type": "string"}}}}}})");
+    info.reply = ReplyOf<ValidateReply>();
     return info;
   }
 
@@ -57,29 +77,26 @@ class ValidateOp final : public Op {
     Result<Json> document = ParseJson(text);
     if (!document.ok()) return std::move(document.error()).At(file_, document.error().byte_offset);
     NL_ASSIGN(const std::vector<SchemaViolation> violations, ValidateRunDocument(*document));
-    Reply reply;
-    reply.json = {{"file", file_}, {"valid", violations.empty()}, {"violations", Json::array()}};
-    for (const SchemaViolation& v : violations) {
-      reply.json["violations"].push_back(
-          {{"pointer", v.pointer}, {"rule", v.rule}, {"value", v.value}, {"message", v.message}});
-    }
+    ValidateReply out;
+    out.file = file_;
+    out.valid = violations.empty();
+    for (const SchemaViolation& v : violations)
+      out.violations.push_back({v.pointer, v.rule, v.value, v.message});
+    Reply reply = Reply::Of(std::move(out));
     reply.answer_is_no = !violations.empty();
     return reply;
   }
 
-  std::string Text(const Reply& reply, const TextStyle& style) const override {
-    const std::string file = PrintableText(reply.json["file"].get<std::string>());
-    const Json& violations = reply.json["violations"];
-    if (violations.empty()) return fmt::format("{}: valid\n", file);
-    std::string out = fmt::format("{}: not valid, {} violation{}\n", file, violations.size(),
-                                  violations.size() == 1 ? "" : "s");
-    for (const Json& v : violations) {
-      const std::string pointer = v["pointer"].get<std::string>();
-      out += fmt::format("{}\n", PrintableText(pointer.empty() ? "(whole document)" : pointer));
-      for (const auto& [label, key] : {std::pair("rule", "rule"), std::pair("found", "value")}) {
-        const std::string text = PrintableText(v[key].get<std::string>());
-        out += fmt::format("  {:<6}{}\n", label, Wrap(text, style.width, 8));
-      }
+  std::string Text(const Reply& any, const TextStyle& style) const override {
+    const auto& reply = any.As<ValidateReply>();
+    const std::string file = PrintableText(reply.file);
+    if (reply.valid) return fmt::format("{}: valid\n", file);
+    std::string out = fmt::format("{}: not valid, {} violation{}\n", file, reply.violations.size(),
+                                  reply.violations.size() == 1 ? "" : "s");
+    for (const ValidateViolation& v : reply.violations) {
+      out += fmt::format("{}\n", PrintableText(v.pointer.empty() ? "(whole document)" : v.pointer));
+      for (const auto& [label, text] : {std::pair("rule", &v.rule), std::pair("found", &v.value)})
+        out += fmt::format("  {:<6}{}\n", label, Wrap(PrintableText(*text), style.width, 8));
     }
     return out;
   }
