@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/file_ops.h"
-#include "report/report_value.h"
+#include "ops/import/reply.h"
 
 namespace nl {
 
@@ -13,14 +13,14 @@ namespace {
 Result<std::string> ImportedRunId(OpContext& context, const std::string& path) {
   const std::unique_ptr<Op> import = MakeOp("import");
   NL_ASSIGN(const Reply reply, RunOp(*import, Json{{"paths", Json::array({path})}}, context));
-  const Json& runs = ListAt(reply.json, "runs");
+  const std::vector<ImportedRun>& runs = reply.As<ImportReply>().runs;
   if (runs.empty() && !reply.problems.empty()) return reply.problems.front();
   if (runs.size() != 1) {
-    return InvalidInput(fmt::format("this folder holds {} runs", runs.size()))
+    return InvalidInput(fmt::format("the folder contains {} runs; one is needed", runs.size()))
         .At(path)
-        .Hint("they are imported now: name one of them, see neurolens ls");
+        .Hint("they are imported now: choose one with `neurolens ls`");
   }
-  return TextAt(runs[0], "run_id");
+  return runs[0].run_id;
 }
 
 Result<std::string> RunId(OpContext& context, const std::string& ref) {
@@ -33,7 +33,7 @@ Result<std::string> RunId(OpContext& context, const std::string& ref) {
 
 Result<std::string> RunOrFileId(OpContext& context, const std::string& target) {
   if (target == "-" || PathExists(target)) return ImportedRunId(context, target);
-  // No run is named like a path.
+  // The name of a run never contains a slash.
   if (target.find('/') != std::string::npos) return NotFound("there is no such file").At(target);
   Result<std::string> found = RunId(context, target);
   if (!found && found.error().code == ErrorCode::kNotFound) {

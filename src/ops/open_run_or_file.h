@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// "A run, or a file to make one of": what operations take that start from whatever a
-// person has. A file is imported first, through the `import` operation itself, so that
-// the same bytes are one run however often they are named.
+// "A run or a file": the target of operations that accept both. A file is imported first,
+// through the `import` operation itself, so that the same bytes are always one run.
 // Thread rule: one request, one thread.
 
 #include <string>
@@ -11,8 +10,9 @@
 
 namespace nl {
 
-// The id of the run that `target` names: an existing file, a folder of ranks or "-" is imported; all
-// else is a run reference. A folder that holds several runs is InvalidInput (they are imported).
+// The id of the run that `target` names: an existing file, a folder of ranks or "-" is imported;
+// anything else is a run reference. A folder that contains several runs is InvalidInput (they are
+// imported).
 Result<std::string> RunOrFileId(OpContext& context, const std::string& target);
 
 // The same with the run opened and its columns loaded; `params.run` is the target.

@@ -19,23 +19,24 @@ void RecordParams::Bind(ParamBinder& b) {
   b.Add("ops", ops, "Record framework operators with their shapes");
   b.Add("modules", modules, "Record module calls");
   b.Add("nvtx", nvtx, "Record NVTX ranges and marks");
-  b.Add("duration", duration, "Seconds to record; the program goes on after them. 0: to its end")
+  b.Add("duration", duration, "Seconds to record; the program continues afterwards. 0: until it ends")
       .Range(0, 1e7);
-  b.Add("delay", delay, "Seconds before the recording begins").Range(0, 1e7);
+  b.Add("delay", delay, "Seconds to wait before recording starts").Range(0, 1e7);
   b.Add("capture_range", capture_range,
-        "Record only inside ranges of this name (nvtx:LABEL), or between start and stop calls (api)");
+        "Record only inside NVTX ranges of this name (nvtx:LABEL), or between start and stop calls (api)");
   b.Add("budget", budget,
-        "Percentage of its time that recording may cost the program, as 1%; it pauses to hold that. Empty: "
-        "no limit");
+        "Limit for the overhead of recording, in percent of the program's time, such as 1%; recording pauses "
+        "to "
+        "stay below it. Empty: no limit");
   b.Add("counter_interval_us", counter_interval_us,
-        "Time between two samples of hardware counters, in microseconds")
+        "Interval between samples of hardware counters, in microseconds")
       .Range(5, 1000);
   b.Add("buffer_mb", buffer_mb, "Memory for buffers in each recorded process, in MiB").Range(1, 1 << 20);
   b.Add("spill", spill, "Folder to write to while the program runs").Path().LocalOnly();
-  b.Add("rate", rate, "Samples per second of each thread").Range(1, 10000);
+  b.Add("rate", rate, "Stack samples per second and thread").Range(1, 10000);
   b.Add("tag", tags, "Tag for the run").KeyValue();
   b.Add("live", live, "Show what is recorded while the program runs");
-  b.Add("command", command, "Program to record, with its arguments, behind --")
+  b.Add("command", command, "Program to record, with its arguments, after --")
       .Positional()
       .Required()
       .LocalOnly();
@@ -68,7 +69,7 @@ Result<capture::LaunchOptions> RecordParams::Options() const {
   for (const std::string& tag : tags) {
     const size_t equals = tag.find('=');
     if (equals == std::string::npos || equals == 0)
-      return InvalidInput(fmt::format("a tag is key=value, not '{}'", tag));
+      return InvalidInput(fmt::format("'{}' is not a tag; write KEY=VALUE", tag));
     o.tags.emplace_back(tag.substr(0, equals), tag.substr(equals + 1));
   }
   if (live) o.watch = WatchOn(2);
@@ -82,61 +83,68 @@ Result<capture::LaunchResult> RecordProgram(const capture::LaunchOptions& option
   switch (error.kind) {
     case capture::LaunchError::Kind::kCommandNotFound:
     case capture::LaunchError::Kind::kCannotExecute:
-      return NotFound(error.message).Hint("what stands behind -- is run as it is, without a shell");
+      return NotFound(error.message).Hint("the words after -- are run directly, without a shell");
     case capture::LaunchError::Kind::kDirectory:
-      return InvalidInput(error.message).Hint("--out names another folder for the capture");
+      return InvalidInput(error.message).Hint("choose another folder for the capture with --out");
     case capture::LaunchError::Kind::kSystem: break;
   }
   return InvalidInput(error.message);
 }
 
-Json CaptureJson(const capture::LaunchResult& r) {
-  return Json{{"directory", r.directory},
-              {"exit_status", r.exit_status},
-              {"exit_signal", r.exit_signal == 0 ? Json() : Json(r.exit_signal)},
-              {"wall_ms", static_cast<double>(r.wall_ns) / 1e6},
-              {"launcher_cpu_ms", static_cast<double>(r.launcher_cpu_ns) / 1e6},
-              {"processes", r.processes},
-              {"threads", r.threads},
-              {"cpu_samples", r.samples},
-              {"kernels", r.kernels},
-              {"ranges", r.ranges},
-              {"lost_records", r.records_lost + r.samples_lost},
-              {"left_running", r.left_running},
-              {"duty_cycle", Json()},
-              {"bytes", r.bytes},
-              {"messages", r.messages}};
+void Describe(Record<RecordReply>& r) {
+  r.Name("RecordReply", "A program that was recorded; reply of `neurolens record`");
+  r.Field("directory", &RecordReply::directory, "Folder of the capture");
+  r.Field("exit_status", &RecordReply::exit_status, "Exit status of the program");
+  r.Field("exit_signal", &RecordReply::exit_signal, "Signal that ended the program");
+  r.Field("wall_ms", &RecordReply::wall_ms, Unit::kMs, "Time from the start to the end of the program");
+  r.Field("launcher_cpu_ms", &RecordReply::launcher_cpu_ms, Unit::kMs,
+          "CPU time of the recorder's own process");
+  r.Field("processes", &RecordReply::processes, "Processes recorded");
+  r.Field("threads", &RecordReply::threads, "Threads recorded");
+  r.Field("cpu_samples", &RecordReply::cpu_samples, "Stack samples recorded");
+  r.Field("kernels", &RecordReply::kernels, "Kernels recorded");
+  r.Field("ranges", &RecordReply::ranges, "Ranges recorded");
+  r.Field("lost_records", &RecordReply::lost_records, "Records and samples that could not be kept");
+  r.Field("left_running", &RecordReply::left_running, "Processes that still ran when recording ended");
+  r.Field("duty_cycle", &RecordReply::duty_cycle, Unit::kShare,
+          "Part of the time in which recording was on; null: not imported");
+  r.Field("bytes", &RecordReply::bytes, Unit::kBytes, "Size of the capture");
+  r.Field("messages", &RecordReply::messages, "Notes of the recorder, for people");
 }
 
-std::string CaptureSchema() {
-  return R"({"type": "object", "required": ["directory", "exit_status", "exit_signal", "wall_ms", "cpu_samples", "kernels",
-      "ranges", "lost_records", "messages"], "properties": {
-        "directory": {"type": "string"}, "exit_status": {"type": "integer"}, "exit_signal": {"type": ["integer", "null"]},
-        "wall_ms": {"type": "number"}, "launcher_cpu_ms": {"type": "number", "description": "CPU time the recorder took beside the program"},
-        "processes": {"type": "integer"}, "threads": {"type": "integer"}, "cpu_samples": {"type": "integer"},
-        "kernels": {"type": "integer"}, "ranges": {"type": "integer"}, "lost_records": {"type": "integer"},
-        "left_running": {"type": "integer"},
-        "duty_cycle": {"type": ["number", "null"], "description": "share of the time in which recording was on; null where nothing was imported"},
-        "bytes": {"type": "integer"},
-        "messages": {"type": "array", "items": {"type": "string"}}}})";
+RecordReply RecordReplyOf(const capture::LaunchResult& r) {
+  RecordReply out;
+  out.directory = r.directory;
+  out.exit_status = r.exit_status;
+  if (r.exit_signal != 0) out.exit_signal = r.exit_signal;
+  out.wall_ms = static_cast<double>(r.wall_ns) / 1e6;
+  out.launcher_cpu_ms = static_cast<double>(r.launcher_cpu_ns) / 1e6;
+  out.processes = r.processes;
+  out.threads = r.threads;
+  out.cpu_samples = r.samples;
+  out.kernels = r.kernels;
+  out.ranges = r.ranges;
+  out.lost_records = r.records_lost + r.samples_lost;
+  out.left_running = r.left_running;
+  out.bytes = r.bytes;
+  out.messages = r.messages;
+  return out;
 }
 
-std::string CaptureText(const Json& c, const TextStyle& style) {
+std::string RecordText(const RecordReply& r, const TextStyle& style) {
   std::string out = fmt::format(
-      "recorded {} of {} process{}: {} kernels, {} ranges, {} CPU samples, {} lost\n", HumanMs(c["wall_ms"]),
-      HumanCount(c["processes"]), c["processes"] == 1 ? "" : "es", HumanCount(c["kernels"]),
-      HumanCount(c["ranges"]), HumanCount(c["cpu_samples"]), HumanCount(c["lost_records"]));
-  if (!c["duty_cycle"].is_null() && c["duty_cycle"] < 0.9995) {
-    out += fmt::format("recording was on for {:.1f} % of its time, paused for the rest\n",
-                       100 * c["duty_cycle"].get<double>());
-  }
-  for (const Json& message : c["messages"])
-    out += Wrap("note: " + PrintableText(message.get<std::string>()), style.width, 6) + "\n";
-  const int status = c["exit_status"];
-  if (!c["exit_signal"].is_null()) {
-    out += fmt::format("the program was ended by signal {}\n", c["exit_signal"].get<int>());
-  } else if (status != 0) {
-    out += fmt::format("the program ended with status {}\n", status);
+      "recorded {} of {} process{}: {} kernels, {} ranges, {} CPU samples, {} lost\n", HumanMs(r.wall_ms),
+      HumanCount(r.processes), r.processes == 1 ? "" : "es", HumanCount(r.kernels), HumanCount(r.ranges),
+      HumanCount(r.cpu_samples), HumanCount(r.lost_records));
+  if (r.duty_cycle && *r.duty_cycle < 0.9995)
+    out += fmt::format("recording was on for {:.1f} % of the time and paused for the rest\n",
+                       100 * *r.duty_cycle);
+  for (const std::string& message : r.messages)
+    out += Wrap("note: " + PrintableText(message), style.width, 6) + "\n";
+  if (r.exit_signal) {
+    out += fmt::format("the program was ended by signal {}\n", *r.exit_signal);
+  } else if (r.exit_status != 0) {
+    out += fmt::format("the program ended with status {}\n", r.exit_status);
   }
   return out;
 }

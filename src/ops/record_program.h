@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What `run` and `record` share: the parameters of a recording, and the recording itself as JSON.
+// What `run` and `record` share: the parameters of a recording, and its result.
 // Thread rule: one request, one thread.
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,14 +28,26 @@ struct RecordParams {
 // Starts the program and waits for its end. A program that cannot be started is an error.
 Result<capture::LaunchResult> RecordProgram(const capture::LaunchOptions& options);
 
-// {directory, exit_status, exit_signal, wall_ms, processes, ..., messages}, and the schema of it.
-Json CaptureJson(const capture::LaunchResult& result);
-std::string CaptureSchema();
-// One line of what was recorded, then what was not, and why.
-std::string CaptureText(const Json& capture, const TextStyle& style);
+// A program that was recorded: reply of `record`, part of the reply of `run`.
+struct RecordReply {
+  std::string directory;
+  int32_t exit_status = 0;
+  std::optional<int32_t> exit_signal;
+  double wall_ms = 0, launcher_cpu_ms = 0;
+  int64_t processes = 0, threads = 0, cpu_samples = 0, kernels = 0, ranges = 0, lost_records = 0;
+  int64_t left_running = 0;
+  std::optional<double> duty_cycle;
+  int64_t bytes = 0;
+  std::vector<std::string> messages;
+};
+void Describe(Record<RecordReply>& r);
 
-// What their exit status says, for help.
+RecordReply RecordReplyOf(const capture::LaunchResult& result);
+// One line of what was recorded, then what was not, and why.
+std::string RecordText(const RecordReply& reply, const TextStyle& style);
+
+// Their exit status, for help.
 inline constexpr char kProgramsExitStatus[] =
-    "the program's own, 128 + signal when one ended it; 125: the recording could not begin";
+    "that of the program, 128 + signal if a signal ended it; 125 if the recording could not start";
 
 }  // namespace nl

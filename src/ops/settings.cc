@@ -108,9 +108,9 @@ Result<std::vector<Value>> ReadFile(const Settings::File& file, const std::strin
       return InvalidInput(fmt::format("{}: unknown setting '{}'", place, line.key)).Hint(KnownKeys());
     }
     if (spec->user_only && file.kind == "project") {
-      return InvalidInput(fmt::format("{}: '{}' names code to load and is not taken from a project's file",
+      return InvalidInput(fmt::format("{}: '{}' names code to load and is not accepted in a project's file",
                                       place, line.key))
-          .Hint(fmt::format("set it in the user's config file, with {} or by flag",
+          .Hint(fmt::format("set it in the user's config file, with {} or with a flag",
                             Settings::EnvironmentName(line.key)));
     }
     if (Status status = CheckValue(*spec, line.value); !status.ok()) {
@@ -152,16 +152,16 @@ Result<std::vector<Value>> ReadFlags(const Places& places) {
 std::vector<SettingSpec> MakeSpecs() {
   return {
       {"store", "", "Folder that holds the runs and their catalog.", Kind::kPath},
-      {"threads", "0", "Worker threads for import and queries; 0 takes every core.", Kind::kInt, 0, 1024},
-      {"import_memory_mb", "512", "Memory an import may use for buffers and columns, in MB.", Kind::kInt, 64,
+      {"threads", "0", "Worker threads for import and queries; 0: one per core.", Kind::kInt, 0, 1024},
+      {"import_memory_mb", "512", "Memory limit for the buffers and columns of an import, in MB.", Kind::kInt, 64,
        1 << 20},
-      {"query_rows", "10000", "Most rows a query returns.", Kind::kInt, 1, 1'000'000'000},
-      {"query_seconds", "60", "Longest time a query may run, in seconds.", Kind::kInt, 1, 86'400},
-      {"query_memory_mb", "2048", "Memory a query may use, in MB.", Kind::kInt, 64, 1 << 20},
+      {"query_rows", "10000", "Limit for the rows of a query.", Kind::kInt, 1, 1'000'000'000},
+      {"query_seconds", "60", "Time limit of a query, in seconds.", Kind::kInt, 1, 86'400},
+      {"query_memory_mb", "2048", "Memory limit of a query, in MB.", Kind::kInt, 64, 1 << 20},
       {"color", "auto", "Colour in terminal output.", Kind::kChoice, 0, 0, {"auto", "always", "never"}},
       {"duckdb",
        "",
-       "Path of the DuckDB library to load; empty searches the usual places.",
+       "Path of the DuckDB library to load; empty: the usual places are searched.",
        Kind::kPath,
        0,
        0,

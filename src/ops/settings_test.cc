@@ -143,7 +143,7 @@ TEST_F(SettingsTest, EmptyFilesAreFine) {
 
 TEST_F(SettingsTest, AProjectFileCannotNameALibraryToLoad) {
   WriteProject("duckdb: ./evil.so\n");
-  EXPECT_NE(LoadError().find("not taken from a project's file"), std::string::npos);
+  EXPECT_NE(LoadError().find("not accepted in a project's file"), std::string::npos);
   WriteProject("");
   WriteUser("duckdb: /opt/libduckdb.so\n");
   EXPECT_EQ(Load()->Get("duckdb"), "/opt/libduckdb.so");

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counter.h"
 #include "base/file_ops.h"
 #include "base/human.h"
 #include "base/terminal.h"
@@ -28,12 +29,13 @@ Json Rows(const std::vector<NameStats>& stats, TotalsKind kind) {
   return out;
 }
 
-Status WriteOne(const std::string& path, const char* form, std::string_view bytes, Json& written) {
+Status WriteOne(const std::string& path, ReportForm form, std::string_view bytes,
+                std::vector<WrittenReport>& written) {
   if (path.empty()) return {};
   const std::string folder = std::filesystem::path(path).parent_path().string();
   if (!folder.empty()) NL_TRY(MakeDirectories(folder));
   NL_TRY(WriteFileAtomically(path, bytes));
-  written.push_back({{"path", path}, {"form", form}, {"bytes", bytes.size()}});
+  written.push_back({path, form, static_cast<int64_t>(bytes.size())});
   return {};
 }
 
@@ -71,73 +73,128 @@ Result<Json> MakeReport(OpenAnalysis& open) {
   return BuildReport(*open.analysis, open.run.run.run_id, std::move(lists));
 }
 
-Result<Json> WriteReport(const Json& report, const ReportFiles& files) {
-  Json written = Json::array();
+std::span<const std::string_view> NamesOf(ReportForm) {
+  static constexpr std::string_view kNames[] = {"md", "html", "json"};
+  return kNames;
+}
+
+void Describe(Record<WrittenReport>& r) {
+  r.Name("WrittenReport", "A file of a report");
+  r.Field("path", &WrittenReport::path, "Path");
+  r.Field("form", &WrittenReport::form, "Format");
+  r.Field("bytes", &WrittenReport::bytes, Unit::kBytes, "Size");
+}
+
+void Describe(Record<SkippedReport>& r) {
+  r.Name("SkippedReport", "A file of a report that could not be written");
+  r.Field("file", &SkippedReport::file, "Name of the file");
+  r.Field("reason", &SkippedReport::reason, "Why not");
+}
+
+void Describe(Record<ReportReplyPart>& r) {
+  r.Name("ReportReplyPart", "A part of the time of all devices, or of the busiest thread without devices");
+  r.Field("what", &ReportReplyPart::what, "Name of the part");
+  r.Field("label", &ReportReplyPart::label, "Name for people");
+  r.Field("ms", &ReportReplyPart::ms, Unit::kMs, "Time");
+  r.Field("share", &ReportReplyPart::share, Unit::kShare, "Part of the whole time");
+  r.Field("idle", &ReportReplyPart::idle, "The device did nothing in this time");
+}
+
+void Describe(Record<ReportReplyCounter>& r) {
+  r.Name("ReportReplyCounter", "Records of the source with the same defect");
+  r.Field("name", &ReportReplyCounter::name, "Name of the defect");
+  r.Field("severity", &ReportReplyCounter::severity, "info, notice, data_loss or error");
+  r.Field("count", &ReportReplyCounter::count, "Records");
+  r.Field("advice", &ReportReplyCounter::advice, "What to do about it");
+}
+
+void Describe(Record<ReportReplyCounters>& r) {
+  r.Name("ReportReplyCounters", "Defects of the source of a run");
+  r.Field("lost", &ReportReplyCounters::lost, "Records that could not be kept");
+  r.Field("reasons", &ReportReplyCounters::reasons, "Records by defect");
+}
+
+void Describe(Record<ReportReply>& r) {
+  r.Name("ReportReply", "Reply of `neurolens report` and `neurolens analyze`");
+  r.Field("run_id", &ReportReply::run_id, "The run");
+  r.Field("wall_ms", &ReportReply::wall_ms, Unit::kMs, "Time from the first to the last event");
+  r.Field("verdict", &ReportReply::verdict, "The main result in one paragraph");
+  r.Field("diagnosis", &ReportReply::diagnosis, "Main limit of the run (docs/report.md); null: not known");
+  r.Field("breakdown", &ReportReply::breakdown, "Where the time went");
+  r.Field("counters", &ReportReply::counters, "Defects of the source");
+  r.Field("findings", &ReportReply::findings, "Findings, most important first (docs/report.md)");
+  r.Field("files", &ReportReply::files, "Files that were written");
+  r.Field("skipped", &ReportReply::skipped, "Files that could not be written");
+}
+
+Result<std::vector<WrittenReport>> WriteReport(const Json& report, const ReportFiles& files) {
+  std::vector<WrittenReport> written;
   std::string html;
   if (!files.html.empty()) {
-    NL_ASSIGN(html, ReportHtml(report));  // first: it may be impossible
+    NL_ASSIGN(html, ReportHtml(report));  // before the others are written: it can fail
   }
-  if (!files.md.empty()) NL_TRY(WriteOne(files.md, "md", ReportMarkdown(report), written));
-  NL_TRY(WriteOne(files.html, "html", html, written));
-  if (!files.json.empty()) NL_TRY(WriteOne(files.json, "json", DumpJson(report) + "\n", written));
+  using enum ReportForm;
+  if (!files.md.empty()) NL_TRY(WriteOne(files.md, kMd, ReportMarkdown(report), written));
+  NL_TRY(WriteOne(files.html, kHtml, html, written));
+  if (!files.json.empty()) NL_TRY(WriteOne(files.json, kJson, DumpJson(report) + "\n", written));
   if (!files.operators_md.empty())
-    NL_TRY(WriteOne(files.operators_md, "md", OperatorsMarkdown(report), written));
-  if (!files.kernels_md.empty()) NL_TRY(WriteOne(files.kernels_md, "md", KernelsMarkdown(report), written));
+    NL_TRY(WriteOne(files.operators_md, kMd, OperatorsMarkdown(report), written));
+  if (!files.kernels_md.empty()) NL_TRY(WriteOne(files.kernels_md, kMd, KernelsMarkdown(report), written));
   if (!files.stakeholder_md.empty())
-    NL_TRY(WriteOne(files.stakeholder_md, "md", StakeholderMarkdown(report), written));
+    NL_TRY(WriteOne(files.stakeholder_md, kMd, StakeholderMarkdown(report), written));
   return written;
 }
 
-Json ReportReply(const Json& report) {
-  Json out{
-      {"run_id", report["generated_from"]}, {"wall_ms", report["wall_ms"]}, {"verdict", report["verdict"]}};
-  out["diagnosis"] = ChildAt(report, "diagnosis");
-  out["breakdown"] = report["breakdown"];
-  out["counters"] = report["run"]["counters"];
-  out["findings"] = ListAt(ChildAt(report, "findings"), "findings");
+ReportReply ReportReplyOf(const Json& report) {
+  ReportReply out;
+  out.run_id = TextAt(report, "generated_from");
+  out.wall_ms = NumberAt(report, "wall_ms").value_or(0);
+  out.verdict = TextAt(report, "verdict");
+  out.diagnosis = ChildAt(report, "diagnosis");
+  for (const Json& part : ListAt(report, "breakdown")) {
+    out.breakdown.push_back({TextAt(part, "what"), TextAt(part, "label"), NumberAt(part, "ms").value_or(0),
+                             NumberAt(part, "share").value_or(0), ChildAt(part, "idle") == true});
+  }
+  const Json& counters = ChildAt(ChildAt(report, "run"), "counters");
+  const auto integer = [](const Json& object, const char* key) {
+    return static_cast<int64_t>(NumberAt(object, key).value_or(0));
+  };
+  out.counters.lost = integer(counters, "lost");
+  for (const Json& reason : ListAt(counters, "reasons")) {
+    ReportReplyCounter& counter = out.counters.reasons.emplace_back();
+    counter.name = TextAt(reason, "name");
+    counter.severity = TextAt(reason, "severity");
+    counter.count = integer(reason, "count");
+    if (ChildAt(reason, "advice").is_string()) counter.advice = TextAt(reason, "advice");
+  }
+  const Json& findings = ListAt(ChildAt(report, "findings"), "findings");
+  out.findings.assign(findings.begin(), findings.end());
   return out;
 }
 
-Json ReportReplySchema() {
-  return SchemaFromText(R"({"type": "object",
-    "required": ["run_id", "wall_ms", "verdict", "diagnosis", "breakdown", "counters", "findings", "files"], "properties": {
-      "run_id": {"type": "string"}, "wall_ms": {"type": "number"}, "verdict": {"type": "string"},
-      "diagnosis": {"type": ["object", "null"]},
-      "breakdown": {"type": "array", "items": {"type": "object", "required": ["what", "label", "ms", "share", "idle"], "properties": {
-        "what": {"type": "string"}, "label": {"type": "string"}, "ms": {"type": "number"}, "share": {"type": "number"}, "idle": {"type": "boolean"}}}},
-      "counters": {"type": "object", "required": ["lost", "reasons"]}, "findings": {"type": "array", "items": {"type": "object"}},
-      "files": {"type": "array", "items": {"type": "object", "required": ["path", "form", "bytes"], "properties": {
-        "path": {"type": "string"}, "form": {"enum": ["md", "html", "json"]}, "bytes": {"type": "integer"}}}},
-      "skipped": {"type": "array", "items": {"type": "object", "required": ["file", "reason"]}}}})");
-}
-
-std::string ReportReplyText(const Json& reply, const TextStyle& style) {
-  std::string out = Wrap(TextAt(reply, "verdict"), style.width, 0) + "\n\n";
+std::string ReportReplyText(const ReportReply& reply, const TextStyle& style) {
+  std::string out = Wrap(reply.verdict, style.width, 0) + "\n\n";
   TextTable parts({{"WHERE THE TIME WENT", Align::kLeft, true, 20},
                    {"TIME", Align::kRight, false, 0},
                    {"SHARE", Align::kRight, false, 0}});
-  for (const Json& part : ListAt(reply, "breakdown"))
-    parts.AddRow({TextAt(part, "label"), MsAt(part, "ms"), PercentAt(part, "share")});
+  for (const ReportReplyPart& part : reply.breakdown)
+    parts.AddRow({part.label, HumanMs(part.ms), fmt::format("{:.1f} %", 100 * part.share)});
   if (parts.rows() > 0) out += parts.Render(style.width, style.color) + "\n";
-  const Json& findings = ListAt(reply, "findings");
+  const std::vector<Json>& findings = reply.findings;
   for (size_t i = 0; i < std::min(findings.size(), kFindingsShown); ++i)
     out += FindingText(findings[i], i + 1, style);
   if (findings.size() > kFindingsShown)
-    out += fmt::format("and {} more in the report\n", findings.size() - kFindingsShown);
+    out += fmt::format("{} more findings are in the report\n", findings.size() - kFindingsShown);
   if (!findings.empty()) out += "\n";
-  for (const Json& c : ListAt(ChildAt(reply, "counters"), "reasons")) {
-    if (TextAt(c, "severity") == "info") continue;
-    out += Wrap(fmt::format("{}: {} x {}. {}", TextAt(c, "severity"), CountAt(c, "count"), TextAt(c, "name"),
-                            TextAt(c, "advice")),
-                style.width, 2) +
-           "\n";
+  for (const ReportReplyCounter& c : reply.counters.reasons) {
+    if (c.severity == SeverityName(Severity::kInfo)) continue;
+    const std::string text =
+        fmt::format("{}: {} x {}. {}", c.severity, HumanCount(c.count), c.name, c.advice.value_or(""));
+    out += Wrap(text, style.width, 2) + "\n";
   }
-  for (const Json& f : ListAt(reply, "files")) {
-    out += fmt::format("wrote {} ({})\n", PrintableText(TextAt(f, "path")),
-                       HumanBytes(static_cast<int64_t>(NumberAt(f, "bytes").value_or(0))));
-  }
-  for (const Json& s : ListAt(reply, "skipped"))
-    out += fmt::format("left out {}: {}\n", TextAt(s, "file"), TextAt(s, "reason"));
+  for (const WrittenReport& f : reply.files)
+    out += fmt::format("wrote {} ({})\n", PrintableText(f.path), HumanBytes(f.bytes));
+  for (const SkippedReport& s : reply.skipped) out += fmt::format("skipped {}: {}\n", s.file, s.reason);
   return out;
 }
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// `neurolens analyze`: from a file or a run to the verdict in one command; a file is
-// imported first, through the `import` operation itself.
+// `neurolens analyze`: imports a file if needed, and gives the verdict of the run in one command.
 
 #include <fmt/format.h>
 
 #include "ops/open_run_or_file.h"
 #include "ops/write_report.h"
 #include "report/report_forms.h"
-#include "report/report_value.h"
 
 namespace nl::ops::analyze {
 
@@ -18,15 +16,14 @@ class AnalyzeOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "analyze";
-    info.summary = "From a profile or a run to the verdict, the breakdown and the findings, in one go";
+    info.summary = "Import a profile if needed, then show the verdict, where the time went, and the findings";
     info.choose_when =
-        "Choose it when a file is all you have; a file is imported first. `report` writes every form of a "
-        "run "
-        "into a folder.";
+        "Choose it to go from a file to an answer in one step. `report` writes all files of a report into a "
+        "folder.";
     info.example = "neurolens analyze trace.json.gz --html report.html";
     info.cost = Cost::kSeconds;
     info.writes = true;
-    info.reply_schema = ReportReplySchema();
+    info.reply = ReplyOf<ReportReply>();
     return info;
   }
 
@@ -36,9 +33,9 @@ class AnalyzeOp final : public Op {
     params_.BindPeaks(b);
     params_.BindModel(b);
     b.Add("md", files_.md, "Write the report as Markdown to this file").Path().LocalOnly();
-    b.Add("html", files_.html, "Write the report as a page to this file").Path().LocalOnly();
+    b.Add("html", files_.html, "Write the report as an HTML page to this file").Path().LocalOnly();
     b.Add("json", files_.json,
-          "Write the report as JSON to this file; without a file, print the reply as JSON")
+          "Write the report as JSON to this file; without a path, print the reply as JSON")
         .Path()
         .LocalOnly();
   }
@@ -47,14 +44,14 @@ class AnalyzeOp final : public Op {
     if (!files_.html.empty() && !HtmlMissingReason().empty()) return ReportHtml(Json()).error();
     NL_ASSIGN(OpenAnalysis open, OpenRunOrFile(context, params_));
     NL_ASSIGN(const Json model, MakeReport(open));
-    Reply reply;
-    reply.json = ReportReply(model);
-    NL_ASSIGN(reply.json["files"], WriteReport(model, files_));
-    return reply;
+    ReportReply reply = ReportReplyOf(model);
+    NL_ASSIGN(reply.files, WriteReport(model, files_));
+    return Reply::Of(std::move(reply));
   }
 
-  std::string Text(const Reply& reply, const TextStyle& style) const override {
-    return fmt::format("run {}\n{}", TextAt(reply.json, "run_id"), ReportReplyText(reply.json, style));
+  std::string Text(const Reply& any, const TextStyle& style) const override {
+    const auto& reply = any.As<ReportReply>();
+    return fmt::format("run {}\n{}", reply.run_id, ReportReplyText(reply, style));
   }
 
  private:

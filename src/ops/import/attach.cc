@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 
 #include "base/human.h"
+#include "base/record_json.h"
 #include "base/terminal.h"
 #include "base/time_text.h"
+#include "base/units.h"
 #include "import/rows/join_kernels.h"
 #include "ledger/attachments.h"
 #include "ledger/run_tables.h"
@@ -40,8 +42,8 @@ Status EncodeAll(RunTables& tables) {
   }
 }
 
-// Copies one table, kernels renumbered as joined; rows of kernels that are not in the run
-// stay behind. Strings become those of the new table.
+// Copies one table with its kernel ids replaced by those of the run; rows of kernels that are not in the
+// run are left out. Strings are added to the pool of the new table.
 template <class Columns>
 Status CopyTable(Snapshot& from, const KernelJoin& join, Columns EventBatch::*table, RunTables& to) {
   for (int64_t first = 0;; first += kRowsAtOnce) {
@@ -77,8 +79,12 @@ Status CopyTable(Snapshot& from, const KernelJoin& join, Columns EventBatch::*ta
   }
 }
 
-Json JoinJson(const KernelJoin& join, const Kernels& run) {
-  Json out;
+std::optional<std::string> TextOrNone(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(text);
+}
+
+KernelMatch MatchOf(const KernelJoin& join, const Kernels& run) {
+  KernelMatch out;
   int64_t device_ns = 0, covered_ns = 0;
   std::vector<bool> covered(run.columns.name.size(), false);
   for (const int64_t row : join.run_row) {
@@ -89,30 +95,23 @@ Json JoinJson(const KernelJoin& join, const Kernels& run) {
     device_ns += ns;
     if (covered[i]) covered_ns += ns;
   }
-  out["kernels"] = join.run_row.size();
-  out["matched"] = join.matched;
-  out["run_kernels"] = run.columns.name.size();
-  out["run_kernel_ms"] = static_cast<double>(device_ns) / 1e6;
-  out["covered_ms"] = static_cast<double>(covered_ns) / 1e6;
-  out["unmatched"] = Json::array();
+  out.kernels = static_cast<int64_t>(join.run_row.size());
+  out.matched = join.matched;
+  out.run_kernels = static_cast<int64_t>(run.columns.name.size());
+  out.run_kernel_ms = Ms(device_ns);
+  out.covered_ms = Ms(covered_ns);
   for (size_t i = 0; i < std::min(kMostListed, join.unmatched.size()); ++i) {
     const KernelJoin::Unmatched& u = join.unmatched[i];
-    const auto text = [](const std::string& t) { return t.empty() ? Json() : Json(t); };
-    out["unmatched"].push_back({{"reason", JoinFailureName(u.why)},
-                                {"meaning", JoinFailureMeaning(u.why)},
-                                {"kernel", u.kernel},
-                                {"grid", text(u.grid)},
-                                {"block", text(u.block)},
-                                {"run_launches", text(u.instead)},
-                                {"executions", u.executions}});
+    out.unmatched.push_back({JoinFailureName(u.why), JoinFailureMeaning(u.why), u.kernel, TextOrNone(u.grid),
+                             TextOrNone(u.block), TextOrNone(u.instead), u.executions});
   }
   return out;
 }
 
 }  // namespace
 
-Result<Json> AttachFile(OpContext& context, Store& store, const std::string& run_ref,
-                        const ImportRequest& request) {
+Result<ImportAttachment> AttachFile(OpContext& context, Store& store, const std::string& run_ref,
+                                    const ImportRequest& request) {
   NL_ASSIGN(const CatalogRun run, store.catalog().Resolve(run_ref));
   NL_ASSIGN(StagedRun imported, store.Stage());
   RunTables report_tables(imported.path());
@@ -124,24 +123,21 @@ Result<Json> AttachFile(OpContext& context, Store& store, const std::string& run
   if (report_tables.rows(Table::kKernelCounter) + report_tables.rows(Table::kKernelMetric) +
           report_tables.rows(Table::kToolFinding) ==
       0) {
-    return InvalidInput("it holds no counters of kernels to attach")
+    return InvalidInput("cannot attach the file: it has no kernel counters")
         .At(request.paths[0])
-        .Hint(
-            "without --attach it becomes a run of its own; reports with counters are listed in docs/formats");
+        .Hint("import it as a run, without --attach; docs/formats lists the reports that have counters");
   }
   NL_ASSIGN(std::unique_ptr<SqlSession> run_sql, OpenSql(context, store, {run}));
   target.snapshot = std::make_unique<Snapshot>(std::move(run_sql), context.cancelled);
   NL_TRY(target.Load());
   const KernelJoin join = JoinKernels(target.list(), report.list());
-  Json out = JoinJson(join, target);
+  KernelMatch match = MatchOf(join, target);
   if (join.matched == 0) {
-    const std::string why = out["unmatched"].empty() ? "it has no kernels" : out["unmatched"][0]["meaning"];
-    return InvalidInput(fmt::format("none of its {} kernels is one of run {}: {}", report.columns.name.size(),
-                                    run.run_id, why))
+    const std::string why = match.unmatched.empty() ? "it has no kernels" : match.unmatched[0].meaning;
+    return InvalidInput(fmt::format("cannot attach the file: none of its {} kernels is in run {}: {}",
+                                    report.columns.name.size(), run.run_id, why))
         .At(request.paths[0])
-        .Hint(
-            "both recordings must be of the same program and shapes; import it without --attach to look at "
-            "it");
+        .Hint("both recordings must be of the same program and shapes; import it without --attach to see it");
   }
   NL_ASSIGN(StagedRun staged, store.Stage());
   RunTables tables(staged.path());
@@ -151,14 +147,13 @@ Result<Json> AttachFile(OpContext& context, Store& store, const std::string& run
   NL_TRY(tables.Flush());
   NL_TRY(EncodeAll(tables));
   NL_TRY(tables.Finish());
-  out["tables"] = Json::object();
   for (const Table table : {Table::kKernelMetric, Table::kKernelCounter, Table::kToolFinding}) {
     if (tables.rows(table) > 0)
-      out["tables"][kAllTables[static_cast<size_t>(table)]->name] = tables.rows(table);
+      match.tables[kAllTables[static_cast<size_t>(table)]->name] = static_cast<int64_t>(tables.rows(table));
   }
-  out["adapter"] = result.document.source.adapter;
-  out["run_id"] = run.run_id;
-  Json about = out;
+  match.adapter = result.document.source.adapter;
+  match.run_id = run.run_id;
+  Json about = ToDocument(match);
   about["content_sha256"] = result.content_sha256;
   about["attached_at"] = Rfc3339Utc(UnixNowNs());
   about["source_files"] = Json::array();
@@ -166,37 +161,30 @@ Result<Json> AttachFile(OpContext& context, Store& store, const std::string& run
     about["source_files"].push_back({{"name", file.name}, {"bytes", file.bytes}, {"sha256", file.sha256}});
   NL_ASSIGN(const AttachOutcome outcome,
             AttachTables(store, run.run_id, std::move(staged), std::move(about)));
-  out["attachment_id"] = outcome.attachment_id;
-  out["duplicate"] = outcome.duplicate;
-  out["files"] = request.paths;
-  return out;
+  return ImportAttachment{std::move(match), outcome.attachment_id, outcome.duplicate, request.paths};
 }
 
-std::string AttachedText(const Json& a, int width) {
-  const std::string file = std::filesystem::path(a["files"][0].get<std::string>()).filename().string();
-  std::string out = fmt::format("{}  {} {}\n", a["run_id"].get<std::string>(), file,
-                                a["duplicate"].get<bool>() ? "was already attached" : "attached");
+std::string AttachedText(const ImportAttachment& a, int width) {
+  const std::string file = std::filesystem::path(a.files[0]).filename().string();
+  std::string out =
+      fmt::format("{}  {} {}\n", a.run_id, file, a.duplicate ? "was already attached" : "attached");
   const auto line = [&](const std::string& text) { out += Wrap("  " + text, width, 4) + "\n"; };
-  const double all = a["run_kernel_ms"], covered = a["covered_ms"];
-  line(fmt::format("{} of {} kernels of the file are in the run, by name, grid, block and order",
-                   HumanCount(a["matched"]), HumanCount(a["kernels"])));
+  line(fmt::format("{} of {} kernels of the file match the run by name, grid, block and order",
+                   HumanCount(a.matched), HumanCount(a.kernels)));
   line(fmt::format("counters for {} of {} kernels of the run, {} of {} kernel time ({:.0f} %)",
-                   HumanCount(a["matched"]), HumanCount(a["run_kernels"]), HumanMs(covered), HumanMs(all),
-                   all > 0 ? 100 * covered / all : 0));
+                   HumanCount(a.matched), HumanCount(a.run_kernels), HumanMs(a.covered_ms),
+                   HumanMs(a.run_kernel_ms), a.run_kernel_ms > 0 ? 100 * a.covered_ms / a.run_kernel_ms : 0));
   constexpr size_t kShown = 8;
-  const Json& unmatched = a["unmatched"];
-  for (size_t i = 0; i < std::min(kShown, unmatched.size()); ++i) {
-    const Json& u = unmatched[i];
-    std::string text =
-        fmt::format("not matched: {} x {}", HumanCount(u["executions"]), u["kernel"].get<std::string>());
-    if (!u["grid"].is_null())
-      text += fmt::format(" {} x {}", u["grid"].get<std::string>(),
-                          u["block"].is_null() ? "" : u["block"].get<std::string>());
-    text += fmt::format(": {}", u["meaning"].get<std::string>());
-    if (!u["run_launches"].is_null()) text += fmt::format(" ({})", u["run_launches"].get<std::string>());
+  for (size_t i = 0; i < std::min(kShown, a.unmatched.size()); ++i) {
+    const ImportUnmatched& u = a.unmatched[i];
+    std::string text = fmt::format("not matched: {} x {}", HumanCount(u.executions), u.kernel);
+    if (u.grid) text += fmt::format(" {} x {}", *u.grid, u.block.value_or(""));
+    text += fmt::format(": {}", u.meaning);
+    if (u.run_launches) text += fmt::format(" ({})", *u.run_launches);
     line(text);
   }
-  if (unmatched.size() > kShown) line(fmt::format("{} more: --json lists them", unmatched.size() - kShown));
+  if (a.unmatched.size() > kShown)
+    line(fmt::format("{} more; --json lists them", a.unmatched.size() - kShown));
   return out;
 }
 

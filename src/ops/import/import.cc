@@ -20,6 +20,7 @@
 #include "ledger/run_tables.h"
 #include "model/schema.h"
 #include "ops/import/attach.h"
+#include "ops/import/reply.h"
 #include "ops/open_store.h"
 #include "ops/settings.h"
 
@@ -28,6 +29,8 @@ namespace nl::ops::import {
 namespace {
 
 using Group = FileGroup;
+
+constexpr char kBundleAdapter[] = "bundle";
 
 bool IsFoldersOwn(const std::filesystem::path& path) {
   const std::string name = path.filename().string();
@@ -77,7 +80,7 @@ Result<std::vector<Group>> GroupsOfFolder(const std::string& folder, bool apart)
   return groups;
 }
 
-Json TopOps(const RunDocument& doc, size_t limit) {
+std::vector<ImportedOp> TopOps(const RunDocument& doc, size_t limit) {
   std::map<std::string, std::pair<int64_t, double>> by_name;  // calls, device ms
   for (const TimelineOp& op : doc.timeline) {
     auto& [calls, ms] = by_name[op.op_name];
@@ -87,22 +90,17 @@ Json TopOps(const RunDocument& doc, size_t limit) {
   std::vector<std::pair<std::string, std::pair<int64_t, double>>> order(by_name.begin(), by_name.end());
   std::stable_sort(order.begin(), order.end(),
                    [](const auto& a, const auto& b) { return a.second.second > b.second.second; });
-  Json out = Json::array();
-  for (size_t i = 0; i < std::min(limit, order.size()) && order[i].second.second > 0; ++i) {
-    out.push_back(
-        {{"name", order[i].first}, {"calls", order[i].second.first}, {"gpu_ms", order[i].second.second}});
-  }
+  std::vector<ImportedOp> out;
+  for (size_t i = 0; i < std::min(limit, order.size()) && order[i].second.second > 0; ++i)
+    out.push_back({order[i].first, order[i].second.first, order[i].second.second});
   return out;
 }
 
-Json CountersJson(const CounterSet& counters) {
-  Json out = Json::array();
+std::vector<ImportCounter> CountersOf(const CounterSet& counters) {
+  std::vector<ImportCounter> out;
   for (const CounterSet::Total& total : counters.totals()) {
-    out.push_back({{"name", total.info->name},
-                   {"severity", SeverityName(total.info->severity)},
-                   {"count", total.count},
-                   {"meaning", total.info->meaning},
-                   {"advice", total.info->advice}});
+    out.push_back({std::string(total.info->name), std::string(SeverityName(total.info->severity)),
+                   total.count, std::string(total.info->meaning), std::string(total.info->advice)});
   }
   return out;
 }
@@ -114,21 +112,13 @@ class ImportOp final : public Op {
     info.name = "import";
     info.summary = "Read profiles into the store: files, folders of ranks, or - for standard input";
     info.choose_when =
-        "Choose it to bring in a profile another tool wrote. The format is told by content, .gz and .zst are "
-        "read as they are.";
+        "Choose it for a profile that another tool wrote. The format is detected from the content; .gz and "
+        ".zst "
+        "files are read directly.";
     info.example = "neurolens import trace.json.gz --tag machine=h200";
     info.cost = Cost::kSeconds;
     info.writes = true;
-    info.reply_schema = SchemaFromText(
-        R"({"type": "object", "required": ["runs"], "properties": {"errors": {"type": "array"}, "attached": {"type": "object",
-      "required": ["run_id", "attachment_id", "duplicate", "files", "kernels", "matched", "unmatched"]}, "runs": {"type": "array", "items": {
-      "type": "object", "required": ["run_id", "duplicate", "files"], "properties": {
-        "run_id": {"type": "string"}, "duplicate": {"type": "boolean"}, "files": {"type": "array", "items": {"type": "string"}},
-        "adapter": {"type": "string"}, "events": {"type": "integer"}, "source_bytes": {"type": "integer"}, "stored_bytes": {"type": "integer"},
-        "seconds": {"type": "number"}, "wall_ms": {"type": "number"}, "gpu_utilization": {"type": ["number", "null"]},
-        "top_ops": {"type": "array"}, "tables": {"type": "object"}, "counters": {"type": "array"},
-        "ranks": {"type": "array", "items": {"type": "object", "required": ["rank", "file"]}},
-        "ranks_from": {"enum": ["content", "file names", null]}}}}}})");
+    info.reply = ReplyOf<ImportReply>();
     return info;
   }
 
@@ -138,15 +128,15 @@ class ImportOp final : public Op {
         .Required()
         .Path()
         .LocalOnly();
-    b.Add("format", format_, "Adapter to use instead of the one told by content (see neurolens formats)");
+    b.Add("format", format_, "Adapter to use instead of the one detected (see `neurolens formats`)");
     b.Add("model", model_, "Name of the model that ran; otherwise taken from the file name");
     b.Add("tag", tags_, "Tag for the new runs").KeyValue();
-    b.Add("allow_truncated", allow_truncated_, "Keep the whole events of a file that ends in the middle");
+    b.Add("allow_truncated", allow_truncated_, "Import a truncated file: keep its complete events");
     b.Add("attach", attach_,
-          "Run to add the counters of the file to, kernel by kernel, instead of making a run")
+          "Add the counters of the file to this run, kernel by kernel, instead of making a run")
         .Run();
-    b.Add("apart", apart_, "Make a run of every file of a folder, of ranks too");
-    b.Add("force", force_, "Import again even when the same bytes are already in the store");
+    b.Add("apart", apart_, "Make one run per file of a folder, even if the files are ranks of one run");
+    b.Add("force", force_, "Import again even if the store already holds the same bytes");
   }
 
   Result<Reply> Run(OpContext& context) override {
@@ -154,40 +144,42 @@ class ImportOp final : public Op {
     for (const std::string& tag : tags_) {
       const size_t equals = tag.find('=');
       if (equals == std::string::npos || equals == 0)
-        return InvalidInput(fmt::format("a tag is key=value, not '{}'", tag));
+        return InvalidInput(fmt::format("'{}' is not a tag; write KEY=VALUE", tag));
       tags[tag.substr(0, equals)] = tag.substr(equals + 1);
     }
     NL_ASSIGN(const std::vector<Group> groups, Groups());
     NL_ASSIGN(const std::unique_ptr<Store> store, OpenStore(context, Store::Mode::kReadWrite));
-    Reply reply;
-    reply.json["runs"] = Json::array();
+    ImportReply out;
     if (!attach_.empty()) {
       if (groups.size() != 1) return InvalidInput("--attach takes one file");
-      NL_ASSIGN(reply.json["attached"], AttachFile(context, *store, attach_, Request(context, groups[0])));
-      return reply;
+      NL_ASSIGN(out.attached, AttachFile(context, *store, attach_, Request(context, groups[0])));
+      return Reply::Of(std::move(out));
     }
+    std::vector<Error> problems;
     for (const Group& group : groups) {
-      Result<Json> run = ImportGroup(context, *store, group, tags);
+      Result<ImportedRun> run = ImportGroup(context, *store, group, tags);
       if (run.ok()) {
-        reply.json["runs"].push_back(*std::move(run));
+        out.runs.push_back(*std::move(run));
         continue;
       }
-      // One bad file among several does not keep the others out; alone, it is the answer.
+      // One bad file among several does not stop the others; alone, it is the answer.
       const ErrorCode code = run.error().code;
       if (groups.size() == 1 || code == ErrorCode::kCancelled || code == ErrorCode::kIo)
         return std::move(run).error();
-      reply.json["errors"].push_back(
-          {{"files", group.paths}, {"code", ErrorCodeName(code)}, {"message", run.error().ToString()}});
-      reply.problems.push_back(std::move(run).error());
+      out.errors.push_back({group.paths, std::string(ErrorCodeName(code)), run.error().ToString()});
+      problems.push_back(std::move(run).error());
     }
-    if (reply.json["runs"].empty()) return std::move(reply.problems.front());
+    if (out.runs.empty()) return std::move(problems.front());
+    Reply reply = Reply::Of(std::move(out));
+    reply.problems = std::move(problems);
     return reply;
   }
 
-  std::string Text(const Reply& reply, const TextStyle& style) const override {
+  std::string Text(const Reply& any, const TextStyle& style) const override {
+    const auto& reply = any.As<ImportReply>();
     std::string out;
-    if (reply.json.contains("attached")) out += AttachedText(reply.json["attached"], style.width);
-    for (const Json& run : reply.json["runs"]) out += RunText(run);
+    if (reply.attached) out += AttachedText(*reply.attached, style.width);
+    for (const ImportedRun& run : reply.runs) out += RunText(run);
     return out;
   }
 
@@ -266,13 +258,18 @@ class ImportOp final : public Op {
     return request;
   }
 
-  Result<Json> ImportGroup(OpContext& context, Store& store, const Group& group, const TextMap& tags) const {
+  Result<ImportedRun> ImportGroup(OpContext& context, Store& store, const Group& group,
+                                  const TextMap& tags) const {
     if (format_.empty() && group.paths.size() == 1 && LooksLikeBundle(group.paths[0]))
       return ImportBundle(context, store, group, tags);
     NL_ASSIGN(const std::optional<std::string> duplicate, FindDuplicate(store, group));
     if (duplicate) {
       for (const auto& [key, value] : tags) NL_TRY(store.catalog().SetTag(*duplicate, key, value));
-      return Json{{"run_id", *duplicate}, {"duplicate", true}, {"files", group.paths}};
+      ImportedRun run;
+      run.run_id = *duplicate;
+      run.duplicate = true;
+      run.files = group.paths;
+      return run;
     }
     const auto began = std::chrono::steady_clock::now();
     NL_ASSIGN(StagedRun staged, store.Stage());
@@ -283,8 +280,8 @@ class ImportOp final : public Op {
   }
 
   // A bundle is a run already: it keeps its id, its tags and its bytes.
-  static Result<Json> ImportBundle(OpContext& context, Store& store, const Group& group,
-                                   const TextMap& tags) {
+  static Result<ImportedRun> ImportBundle(OpContext& context, Store& store, const Group& group,
+                                          const TextMap& tags) {
     BundleOptions options;
     options.cancelled = context.cancelled;
     if (context.progress) {
@@ -294,14 +291,16 @@ class ImportOp final : public Op {
     }
     NL_ASSIGN(const CommitOutcome outcome, RestoreBundle(store, group.paths[0], options));
     for (const auto& [key, value] : tags) NL_TRY(store.catalog().SetTag(outcome.run_id, key, value));
-    return Json{{"run_id", outcome.run_id},
-                {"duplicate", outcome.duplicate},
-                {"files", group.paths},
-                {"adapter", "bundle"}};
+    ImportedRun run;
+    run.run_id = outcome.run_id;
+    run.duplicate = outcome.duplicate;
+    run.files = group.paths;
+    run.adapter = kBundleAdapter;
+    return run;
   }
 
-  Result<Json> CommitRun(Store& store, StagedRun staged, ImportResult& result, const TextMap& tags,
-                         std::chrono::steady_clock::time_point began, const Group& group) const {
+  Result<ImportedRun> CommitRun(Store& store, StagedRun staged, ImportResult& result, const TextMap& tags,
+                                std::chrono::steady_clock::time_point began, const Group& group) const {
     const int64_t now_ns = UnixNowNs();
     RunDocument& doc = result.document;
     doc.run_id = NewUuidV7();
@@ -313,29 +312,28 @@ class ImportOp final : public Op {
     NL_ASSIGN(const CommitOutcome outcome, store.Commit(std::move(staged), row));
     NL_ASSIGN(const std::optional<CatalogRun> stored, store.catalog().Find(outcome.run_id));
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-    Json run{{"run_id", outcome.run_id},
-             {"duplicate", outcome.duplicate},
-             {"files", group.paths},
-             {"adapter", doc.source.adapter},
-             {"events", result.events},
-             {"source_bytes", result.source_bytes},
-             {"stored_bytes", stored ? stored->stored_bytes : 0},
-             {"seconds", seconds},
-             {"wall_ms", doc.summary.total_duration_ms}};
-    run["ranks"] = Json::array();
+    ImportedRun run;
+    run.run_id = outcome.run_id;
+    run.duplicate = outcome.duplicate;
+    run.files = group.paths;
+    run.adapter = doc.source.adapter;
+    run.events = result.events;
+    run.source_bytes = result.source_bytes;
+    run.stored_bytes = stored ? stored->stored_bytes : 0;
+    run.seconds = seconds;
+    run.wall_ms = doc.summary.total_duration_ms;
     for (const RankFacts& rank : doc.ranks.value_or(std::vector<RankFacts>()))
-      run["ranks"].push_back({{"rank", rank.rank}, {"file", rank.file ? Json(*rank.file) : Json()}});
-    run["ranks_from"] = doc.ranks ? Json(group.ranks.empty() ? "content" : "file names") : Json();
-    const std::optional<double> utilization = doc.summary.Metric("gpu_utilization");
-    run["gpu_utilization"] = utilization ? Json(*utilization) : Json();
-    run["clock"] = doc.clock ? Json(doc.clock->source) : Json();
-    run["device"] = row.device;
-    run["precision"] = row.precision;
-    run["top_bottleneck"] = doc.summary.top_bottleneck ? Json(*doc.summary.top_bottleneck) : Json();
-    run["top_ops"] = TopOps(doc, 5);
-    run["tables"] = Json::object();
-    for (const ImportResult::TableRows& t : result.tables) run["tables"][t.table] = t.rows;
-    run["counters"] = CountersJson(result.counters);
+      run.ranks.push_back({rank.rank, rank.file});
+    if (doc.ranks)
+      run.ranks_from = group.ranks.empty() ? ImportRanksFrom::kContent : ImportRanksFrom::kFileNames;
+    run.gpu_utilization = doc.summary.Metric("gpu_utilization");
+    if (doc.clock) run.clock = doc.clock->source;
+    run.device = row.device;
+    run.precision = row.precision;
+    run.top_bottleneck = doc.summary.top_bottleneck;
+    run.top_ops = TopOps(doc, 5);
+    for (const ImportResult::TableRows& t : result.tables) run.tables[t.table] = t.rows;
+    run.counters = CountersOf(result.counters);
     return run;
   }
 
@@ -364,43 +362,48 @@ class ImportOp final : public Op {
     return row;
   }
 
-  static std::string RunText(const Json& run) {
-    const std::string id = run["run_id"];
-    std::string file = run["files"][0];
-    file = std::filesystem::path(file).filename().string();
-    if (run["files"].size() > 1) file += fmt::format(" and {} more", run["files"].size() - 1);
-    if (run["duplicate"].get<bool>())
-      return fmt::format("{}  {} (these bytes were already in the store)\n", id, file);
-    if (run.value("adapter", "") == "bundle") return fmt::format("{}  {} (restored as it was)\n", id, file);
-    std::string out = fmt::format("{}  {}\n", id, file);
-    const double seconds = run["seconds"];
-    const auto bytes = run["source_bytes"].get<int64_t>();
-    out += fmt::format("  {} events, {} in {:.2f} s ({:.0f} MB/s), stored as {}\n", HumanCount(run["events"]),
-                       HumanBytes(bytes), seconds, static_cast<double>(bytes) / 1e6 / seconds,
-                       HumanBytes(run["stored_bytes"]));
-    if (run["ranks"].size() > 1) {
-      out += fmt::format(
-          "  {} ranks, told by the {}\n", run["ranks"].size(),
-          run["ranks_from"] == "content" ? "files themselves" : "file names (--apart: a run each)");
+  static std::string RunText(const ImportedRun& run) {
+    std::string file = std::filesystem::path(run.files[0]).filename().string();
+    if (run.files.size() > 1) file += fmt::format(" and {} more", run.files.size() - 1);
+    if (run.duplicate)
+      return fmt::format("{}  {} (the same bytes are already in the store)\n", run.run_id, file);
+    if (run.adapter == kBundleAdapter) return fmt::format("{}  {} (restored unchanged)\n", run.run_id, file);
+    const auto bytes = run.source_bytes.value_or(0);
+    const double seconds = run.seconds.value_or(0);
+    std::string out = fmt::format("{}  {}\n", run.run_id, file);
+    out += fmt::format("  {} events, {} in {:.2f} s ({:.0f} MB/s), stored as {}\n",
+                       HumanCount(run.events.value_or(0)), HumanBytes(bytes), seconds,
+                       static_cast<double>(bytes) / 1e6 / seconds, HumanBytes(run.stored_bytes.value_or(0)));
+    if (run.ranks.size() > 1) {
+      out += fmt::format("  {} ranks, from the {}\n", run.ranks.size(),
+                         run.ranks_from == ImportRanksFrom::kContent
+                             ? "content of the files"
+                             : "file names (--apart makes one run per file)");
     }
-    const std::string busy =
-        run.value("clock", "") == kClockOfOrder ? "durations only, no timeline"
-        : run["gpu_utilization"].is_null()
-            ? "no device work"
-            : fmt::format("device busy {:.1f} %", 100 * run["gpu_utilization"].get<double>());
-    out += fmt::format(
-        "  {} {}, {}{}\n", run.value("clock", "") == kClockOfOrder ? "sum" : "wall", HumanMs(run["wall_ms"]),
-        busy, run["device"].get<std::string>().empty() ? "" : ", " + run["device"].get<std::string>());
-    if (!run["top_bottleneck"].is_null())
-      out += fmt::format("  top kernel  {}\n", run["top_bottleneck"].get<std::string>());
-    for (const Json& op : run["top_ops"]) {
-      out += fmt::format("  {:>10}  {} ({} calls)\n", HumanMs(op["gpu_ms"]), op["name"].get<std::string>(),
-                         HumanCount(op["calls"]));
-    }
-    for (const Json& c : run["counters"]) {
-      if (c["severity"] == "info") continue;
-      out += fmt::format("  {}: {} {} - {}\n", c["severity"].get<std::string>(), HumanCount(c["count"]),
-                         c["name"].get<std::string>(), c["meaning"].get<std::string>());
+    return out + WorkText(run) + CountersText(run);
+  }
+
+  static std::string WorkText(const ImportedRun& run) {
+    const bool no_timeline = run.clock == kClockOfOrder;
+    const std::string busy = no_timeline ? "durations only, no timeline"
+                             : !run.gpu_utilization
+                                 ? "no device work"
+                                 : fmt::format("device busy {:.1f} %", 100 * *run.gpu_utilization);
+    const std::string device = run.device.value_or("");
+    std::string out =
+        fmt::format("  {} {}, {}{}\n", no_timeline ? "sum" : "wall", HumanMs(run.wall_ms.value_or(0)), busy,
+                    device.empty() ? "" : ", " + device);
+    if (run.top_bottleneck) out += fmt::format("  top kernel  {}\n", *run.top_bottleneck);
+    for (const ImportedOp& op : run.top_ops)
+      out += fmt::format("  {:>10}  {} ({} calls)\n", HumanMs(op.gpu_ms), op.name, HumanCount(op.calls));
+    return out;
+  }
+
+  static std::string CountersText(const ImportedRun& run) {
+    std::string out;
+    for (const ImportCounter& c : run.counters) {
+      if (c.severity == SeverityName(Severity::kInfo)) continue;
+      out += fmt::format("  {}: {} {} - {}\n", c.severity, HumanCount(c.count), c.name, c.meaning);
     }
     return out;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX Runtime and torch through the drivers that are built into the program.
+// ONNX Runtime and torch, through drivers that are embedded in the program.
 
 #include <algorithm>
 #include <cstdio>
@@ -11,6 +11,7 @@
 #include "base/file_ops.h"
 #include "base/run_program.h"
 #include "ops/profile/backend.h"
+#include "report/report_value.h"
 
 namespace nl::embedded {
 extern const std::string_view kOnnxrtDriverPython, kOnnxrtDriverNode, kTorchDriver;
@@ -20,9 +21,9 @@ namespace nl::ops::profile {
 
 namespace {
 
-constexpr int kMissing = 3;  // status of a driver whose framework is not there
+constexpr int kMissing = 3;  // exit status of a driver whose framework is not installed
 
-// One way to run a driver: an interpreter and what it is called.
+// One way to run a driver: an interpreter and the driver for it.
 struct Way {
   std::string program;
   std::string_view driver;
@@ -36,7 +37,7 @@ Status WriteText(const std::string& path, std::string_view text) {
   return to ? Status() : Status(FileError("write", path));
 }
 
-// Interpreters on PATH, and the system's own, which may have what a newer one before it lacks.
+// Interpreters on PATH, then the system's own, which may have packages that the first one lacks.
 std::vector<std::string> Pythons(const std::string& asked) {
   if (!asked.empty()) return {asked};
   std::vector<std::string> out;
@@ -54,7 +55,7 @@ std::string ProgressOf(const std::string& scratch, const char* what) {
   return fmt::format("running under {}: iteration {} of {}", what, std::min(done + 1, total), total);
 }
 
-// Facts of a driver that ran; nothing when its framework is missing (then `lacking` says so).
+// What a driver wrote about its run; none when its framework is missing (`lacking` gives the reason).
 Result<std::optional<Json>> RunDriver(const Way& way, Json request, const std::string& scratch,
                                       const char* what, OpContext& context, std::string& lacking) {
   const std::string driver = scratch + "/" + way.file, asked = scratch + "/request.json";
@@ -68,18 +69,51 @@ Result<std::optional<Json>> RunDriver(const Way& way, Json request, const std::s
   NL_ASSIGN(const ProgramResult result, RunProgram({way.program, driver, asked}, keep_going));
   if (result.status != 0 && result.status != kMissing) {
     const std::string said = LastLines(result.err.empty() ? result.out : result.err);
-    return InvalidInput(fmt::format("{} ended with status {} under {}{}{}", way.program, result.status, what,
-                                    said.empty() ? "" : ":\n", said))
+    return InvalidInput(fmt::format("{} failed under {} with exit status {}{}{}", way.program, what,
+                                    result.status, said.empty() ? "" : ":\n", said))
         .At(request["model"].get<std::string>());
   }
   NL_ASSIGN(const std::string text, ReadWholeFile(scratch + "/facts.json"));
   Result<Json> facts = ParseJson(text);
   if (!facts.ok() || !facts->is_object())
-    return InvalidInput(fmt::format("{} left no facts of the run", way.program));
+    return InvalidInput(fmt::format("{} did not describe its run: facts.json is not valid", way.program));
   if (result.status == 0) return std::optional<Json>(*std::move(facts));
   lacking = fmt::format("{} has no {} ({})", way.program, facts->value("missing", std::string(what)),
                         facts->value("said", std::string()));
   return std::optional<Json>();
+}
+
+std::optional<std::string> TextOrNone(const Json& object, const char* key) {
+  const Json& value = ChildAt(object, key);
+  return value.is_string() ? std::optional(value.get<std::string>()) : std::nullopt;
+}
+
+int64_t IntegerAt(const Json& object, const char* key) {
+  return static_cast<int64_t>(NumberAt(object, key).value_or(0));
+}
+
+// facts.json of a driver. Inputs and sizes are in it where the driver chose them (torch).
+ProfileFacts FactsOf(const Json& json) {
+  ProfileFacts out;
+  out.framework = TextAt(json, "framework");
+  out.version = TextOrNone(json, "version");
+  out.runtime = TextAt(json, "runtime");
+  out.device = TextAt(json, "device");
+  for (const Json& input : ListAt(json, "inputs")) {
+    ProfileInput& to = out.inputs.emplace_back();
+    to.name = TextAt(input, "name");
+    to.type = TextOrNone(input, "type");
+    for (const Json& size : ListAt(input, "shape")) {
+      if (size.is_number_integer()) to.shape.push_back(size.get<int64_t>());
+    }
+  }
+  if (const Json& dims = ChildAt(json, "dims"); dims.is_object()) {
+    for (const auto& [name, choice] : dims.items())
+      out.dims.push_back({name, IntegerAt(choice, "size"), TextAt(choice, "why")});
+  }
+  if (NumberAt(json, "warmup_excluded")) out.warmup_excluded = IntegerAt(json, "warmup_excluded");
+  out.note = TextOrNone(json, "note");
+  return out;
 }
 
 Result<ProfileOutcome> RunFirst(const std::vector<Way>& ways, const Json& request, const std::string& scratch,
@@ -93,12 +127,12 @@ Result<ProfileOutcome> RunFirst(const std::vector<Way>& ways, const Json& reques
       continue;
     }
     ProfileOutcome out;
-    for (const Json& file : (*facts)["files"]) out.files.push_back(scratch + "/" + file.get<std::string>());
-    facts->erase("files");
-    out.facts = *std::move(facts);
+    for (const Json& file : ListAt(*facts, "files"))
+      out.files.push_back(scratch + "/" + (file.is_string() ? file.get<std::string>() : ""));
+    out.facts = FactsOf(*facts);
     return out;
   }
-  if (all_lacking.empty()) all_lacking = "there is no interpreter to run it with on PATH";
+  if (all_lacking.empty()) all_lacking = "no interpreter for it is on PATH";
   return Unsupported(fmt::format("{} is not installed: {}", what, all_lacking)).Hint(install);
 }
 
@@ -128,17 +162,19 @@ std::string LastLines(std::string_view text, size_t lines) {
 Result<ProfileOutcome> ProfileOnnxrt(const ProfileRequest& request, const std::string& scratch,
                                      OpContext& context) {
   NL_ASSIGN(const std::vector<OnnxInput> inputs, OnnxInputsOfFile(request.model));
-  Json asked = Request(request), shapes = Json::array();
+  Json asked = Request(request);
+  asked["inputs"] = Json::array();
+  std::vector<ProfileInput> chosen_inputs;
   std::vector<DimChoice> chosen;
   for (const OnnxInput& input : inputs) {
     if (input.type.empty()) {
-      return Unsupported(fmt::format("no random values are made for the type of input '{}'", input.name))
+      return Unsupported(fmt::format("cannot make random values for the type of input '{}'", input.name))
           .At(request.model);
     }
-    shapes.push_back(
-        {{"name", input.name}, {"type", input.type}, {"shape", ChooseShape(input, request.dims, chosen)}});
+    std::vector<int64_t> shape = ChooseShape(input, request.dims, chosen);
+    asked["inputs"].push_back({{"name", input.name}, {"type", input.type}, {"shape", shape}});
+    chosen_inputs.push_back({input.name, input.type, std::move(shape)});
   }
-  asked["inputs"] = shapes;
   std::vector<Way> ways;
   for (const std::string& python : Pythons(request.python))
     ways.push_back({python, embedded::kOnnxrtDriverPython, "onnxrt_driver.py"});
@@ -148,10 +184,8 @@ Result<ProfileOutcome> ProfileOnnxrt(const ProfileRequest& request, const std::s
       ProfileOutcome out,
       RunFirst(ways, asked, scratch, "ONNX Runtime",
                "install it: pip install onnxruntime, or for Node.js: npm install onnxruntime-node", context));
-  out.facts["inputs"] = std::move(shapes);
-  out.facts["dims"] = Json::array();
-  for (const DimChoice& c : chosen)
-    out.facts["dims"].push_back({{"name", c.name}, {"size", c.size}, {"why", c.why}});
+  out.facts.inputs = std::move(chosen_inputs);
+  out.facts.dims = std::move(chosen);
   return out;
 }
 

@@ -70,7 +70,7 @@ Status ReadGraph(std::string_view bytes, std::vector<OnnxInput>& out) {
     }
   }
   std::erase_if(out, [&](const OnnxInput& input) { return given.contains(input.name); });
-  return graph.ok() ? Status() : Status(InvalidInput("its graph is cut or damaged"));
+  return graph.ok() ? Status() : Status(InvalidInput("the graph is truncated or damaged"));
 }
 
 // A file as memory, without reading it.
@@ -81,7 +81,7 @@ class MappedFile {
     if (!fd.valid()) return FileError("read", path);
     struct stat info {};
     if (fstat(fd.get(), &info) != 0) return FileError("read", path);
-    if (!S_ISREG(info.st_mode)) return InvalidInput("this is no file").At(path);
+    if (!S_ISREG(info.st_mode)) return InvalidInput("not a regular file").At(path);
     size_ = static_cast<size_t>(info.st_size);
     if (size_ == 0) return InvalidInput("the file is empty").At(path, 0);
     void* const at = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd.get(), 0);
@@ -117,10 +117,10 @@ DimChoice Choose(const OnnxDim& dim, size_t position, const DimRequest& request)
   if (HasAny(low, {"batch"}) || IsAny(low, {"n", "b", "bs"})) return {shown, request.batch, "batch size"};
   if (HasAny(low, {"seq", "len", "time", "token"}) || IsAny(low, {"s", "t", "l"}))
     return {shown, request.sequence, "sequence length"};
-  if (position == 0) return {shown, request.batch, "batch size, as it is the first"};
+  if (position == 0) return {shown, request.batch, "batch size, because it is the first dimension"};
   if (position == 1 && dim.name.empty())
-    return {shown, request.sequence, "sequence length, as it is the second"};
-  return {shown, 1, "nothing tells what it is; --dim NAME=SIZE sets it"};
+    return {shown, request.sequence, "sequence length, because it is the second dimension"};
+  return {shown, 1, "its meaning is not known; set it with --dim NAME=SIZE"};
 }
 
 }  // namespace
@@ -135,7 +135,7 @@ Result<std::vector<OnnxInput>> OnnxInputs(std::string_view bytes) {
     NL_TRY(ReadGraph(model.Bytes(), out));
   }
   if (!model.ok() || !found)
-    return InvalidInput("this is no ONNX model: it has no graph").Hint("give the .onnx file");
+    return InvalidInput("not an ONNX model: it has no graph").Hint("give the .onnx file");
   return out;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What an ONNX file says of its inputs: name, element type and dimensions, some of which are only
-// names ("batch"). Reads the protobuf fields it needs and skips the rest, weights too.
+// The inputs of an ONNX file: name, element type and dimensions, some of which have only a name
+// ("batch") and no size. Reads the protobuf fields it needs and skips the rest, weights too.
 // Thread rule: pure functions.
 
 #include <cstdint>

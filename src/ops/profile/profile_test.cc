@@ -38,11 +38,11 @@ TEST(OnnxSignature, NamesTypesAndDimensionsAreRead) {
   EXPECT_EQ((*inputs)[0].dims[1].name, "sequence_length");
   EXPECT_EQ((*inputs)[1].type, "float32");
   EXPECT_EQ((*inputs)[1].dims[1].size, 3);
-  EXPECT_EQ((*inputs)[1].dims[3].size, std::nullopt) << "-1 is no size";
-  EXPECT_EQ((*inputs)[2].type, "") << "no random text";
+  EXPECT_EQ((*inputs)[1].dims[3].size, std::nullopt) << "-1 is not a size";
+  EXPECT_EQ((*inputs)[2].type, "") << "random text is not supported";
 }
 
-TEST(OnnxSignature, OpenDimensionsAreChosenAndSaid) {
+TEST(OnnxSignature, OpenDimensionsAreChosenWithAReason) {
   const auto inputs = OnnxInputs(kModel);
   ASSERT_TRUE(inputs.ok());
   DimRequest request;
@@ -55,9 +55,9 @@ TEST(OnnxSignature, OpenDimensionsAreChosenAndSaid) {
   ASSERT_EQ(chosen.size(), 5u);
   EXPECT_EQ(chosen[0].why, "batch size");
   EXPECT_EQ(chosen[1].why, "sequence length");
-  EXPECT_EQ(chosen[2].why, "batch size, as it is the first");
+  EXPECT_EQ(chosen[2].why, "batch size, because it is the first dimension");
   EXPECT_EQ(chosen[3].why, "--dim");
-  EXPECT_NE(chosen[4].why.find("nothing tells"), std::string::npos);
+  EXPECT_NE(chosen[4].why.find("--dim NAME=SIZE"), std::string::npos);
 }
 
 TEST(OnnxSignature, CutAndForeignBytesAreErrorsNotCrashes) {

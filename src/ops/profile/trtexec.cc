@@ -30,21 +30,18 @@ std::string VersionIn(std::string_view said) {
                            : fmt::format("{}.{}.{}", number / 1000, number / 100 % 10, number % 100);
 }
 
-// "--shapes=ids:8x128,mask:8x128", when the model leaves a size open; fills what is told of it.
-Result<std::string> Shapes(const ProfileRequest& request, Json& facts) {
+// "--shapes=ids:8x128,mask:8x128" when the model leaves a size open; fills inputs and sizes of `facts`.
+Result<std::string> Shapes(const ProfileRequest& request, ProfileFacts& facts) {
   NL_ASSIGN(const std::vector<OnnxInput> inputs, OnnxInputsOfFile(request.model));
-  std::vector<DimChoice> chosen;
   std::string text;
   for (const OnnxInput& input : inputs) {
-    const std::vector<int64_t> shape = ChooseShape(input, request.dims, chosen);
-    facts["inputs"].push_back(
-        {{"name", input.name}, {"type", input.type.empty() ? Json() : Json(input.type)}, {"shape", shape}});
+    const std::vector<int64_t> shape = ChooseShape(input, request.dims, facts.dims);
+    facts.inputs.push_back(
+        {input.name, input.type.empty() ? std::nullopt : std::optional(input.type), shape});
     if (!shape.empty())
       text += fmt::format("{}{}:{}", text.empty() ? "" : ",", input.name, fmt::join(shape, "x"));
   }
-  for (const DimChoice& c : chosen)
-    facts["dims"].push_back({{"name", c.name}, {"size", c.size}, {"why", c.why}});
-  return chosen.empty() ? std::string() : "--shapes=" + text;
+  return facts.dims.empty() ? std::string() : "--shapes=" + text;
 }
 
 }  // namespace
@@ -53,17 +50,15 @@ Result<ProfileOutcome> ProfileTensorrt(const ProfileRequest& request, const std:
                                        OpContext& context) {
   const std::string trtexec = FindProgram("trtexec");
   if (trtexec.empty()) {
-    return Unsupported("TensorRT is not installed: there is no trtexec on PATH")
+    return Unsupported("TensorRT is not installed: trtexec is not on PATH")
         .Hint(
             "it comes with TensorRT: apt-get install libnvinfer-bin from NVIDIA's repository, or add "
             "/usr/src/tensorrt/bin to PATH");
   }
   ProfileOutcome out;
-  out.facts = {{"framework", "tensorrt"},
-               {"runtime", "trtexec"},
-               {"device", "cuda"},
-               {"inputs", Json::array()},
-               {"dims", Json::array()}};
+  out.facts.framework = "tensorrt";
+  out.facts.runtime = "trtexec";
+  out.facts.device = "cuda";
   std::vector<std::string> arguments = {trtexec};
   if (IsEngine(request.model)) {
     arguments.push_back("--loadEngine=" + request.model);
@@ -92,7 +87,7 @@ Result<ProfileOutcome> ProfileTensorrt(const ProfileRequest& request, const std:
   NL_ASSIGN(const ProgramResult result, RunProgram(arguments, keep_going));
   if (result.status != 0) {
     const std::string said = LastLines(result.err.empty() ? result.out : result.err);
-    return InvalidInput(fmt::format("trtexec ended with status {}{}{}", result.status,
+    return InvalidInput(fmt::format("trtexec failed with exit status {}{}{}", result.status,
                                     said.empty() ? "" : ":\n", said))
         .At(request.model);
   }
@@ -100,11 +95,10 @@ Result<ProfileOutcome> ProfileTensorrt(const ProfileRequest& request, const std:
     if (PathExists(file)) out.files.push_back(file);
   }
   if (out.files.empty() || out.files[0] != profile)
-    return InvalidInput("trtexec ended well, but wrote no profile").At(request.model);
+    return InvalidInput("trtexec succeeded, but wrote no profile").At(request.model);
   const std::string version = VersionIn(result.out.empty() ? result.err : result.out);
-  out.facts["version"] = version.empty() ? Json() : Json(version);
-  out.facts["warmup_excluded"] = Json();
-  out.facts["note"] = request.warmup > 0 ? "trtexec warms up for 200 ms, not by iterations" : "no warm-up";
+  if (!version.empty()) out.facts.version = version;
+  out.facts.note = request.warmup > 0 ? "trtexec warms up for 200 ms, not by iterations" : "no warm-up";
   return out;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `neurolens record`: a program recorded into a folder, to be imported here or elsewhere.
+// `neurolens record`: records a program into a folder, to be imported here or elsewhere.
 
 #include <fmt/format.h>
 
@@ -18,15 +18,14 @@ class RecordOp final : public Op {
     info.name = "record";
     info.summary = "Record a program into a folder (.nlcap), without importing it";
     info.choose_when =
-        "Choose it where the store is elsewhere: `neurolens import DIR.nlcap` reads the folder on any "
-        "machine. "
-        "`run` does both.";
+        "Choose it when the store is on another machine: `neurolens import DIR.nlcap` reads the folder "
+        "anywhere. `run` records and imports.";
     info.example = "neurolens record --out infer.nlcap -- python3 infer.py";
     info.cost = Cost::kMinutes;
     info.bad_input_status = 125;
     info.exit_status = kProgramsExitStatus;
     info.stdout_is_programs = true;
-    info.reply_schema = SchemaFromText(CaptureSchema());
+    info.reply = ReplyOf<RecordReply>();
     return info;
   }
 
@@ -43,15 +42,14 @@ class RecordOp final : public Op {
     NL_ASSIGN(capture::LaunchOptions options, params_.Options());
     if (options.directory.empty()) options.directory = capture::DefaultDirectory(options.command);
     NL_ASSIGN(const capture::LaunchResult result, RecordProgram(options));
-    Reply reply;
-    reply.json = CaptureJson(result);
+    Reply reply = Reply::Of(RecordReplyOf(result));
     reply.answer_status = result.exit_status;
     return reply;
   }
 
-  std::string Text(const Reply& reply, const TextStyle& style) const override {
-    return CaptureText(reply.json, style) +
-           fmt::format("wrote {}\n", PrintableText(reply.json["directory"].get<std::string>()));
+  std::string Text(const Reply& any, const TextStyle& style) const override {
+    const auto& reply = any.As<RecordReply>();
+    return RecordText(reply, style) + fmt::format("wrote {}\n", PrintableText(reply.directory));
   }
 
  private:

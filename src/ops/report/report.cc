@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `neurolens report`: one run explained, as files to read and share.
+// `neurolens report`: writes the report of a run as files to read and share.
 
 #include <fmt/format.h>
 
@@ -15,32 +15,32 @@ class ReportOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "report";
-    info.summary = "Explain a run in files: an interactive page, Markdown and JSON from one model";
+    info.summary = "Write the report of a run: an interactive HTML page, Markdown and JSON";
     info.choose_when =
-        "Choose it to read or share a run at leisure. `analyze` also imports; `summary` answers in the "
-        "terminal.";
+        "Choose it to read or share the full analysis of a run. `analyze` also imports; `summary` prints to "
+        "the terminal.";
     info.example = "neurolens report @latest --out report --format md";
     info.cost = Cost::kSeconds;
-    info.reply_schema = ReportReplySchema();
+    info.reply = ReplyOf<ReportReply>();
     return info;
   }
 
   void Bind(ParamBinder& b) override {
     params_.BindRun(b);
-    b.Add("out", out_, "Folder for the files; otherwise report-RUN in the current folder").Path().LocalOnly();
-    b.Add("format", format_, "Forms to write").Choices({"all", "md", "html", "json"});
+    b.Add("out", out_, "Folder for the files; default: report-RUN in the current folder").Path().LocalOnly();
+    b.Add("format", format_, "Formats to write").Choices({"all", "md", "html", "json"});
     params_.BindRules(b);
     params_.BindPeaks(b);
     params_.BindModel(b);
   }
 
   Result<Reply> Run(OpContext& context) override {
-    Json skipped = Json::array();
+    std::vector<SkippedReport> skipped;
     const std::string missing = HtmlMissingReason();
     bool html = format_ == "all" || format_ == "html";
     if (html && !missing.empty()) {
       if (format_ == "html") return ReportHtml(Json::object()).error();
-      skipped.push_back({{"file", "report.html"}, {"reason", missing}});
+      skipped.push_back({"report.html", missing});
       html = false;
     }
     NL_ASSIGN(OpenAnalysis open, Analyze(context, params_));
@@ -56,15 +56,14 @@ class ReportOp final : public Op {
       files.kernels_md = file("kernels.md");
       files.stakeholder_md = file("stakeholder_summary.md");
     }
-    Reply reply;
-    reply.json = ReportReply(model);
-    NL_ASSIGN(reply.json["files"], WriteReport(model, files));
-    if (!skipped.empty()) reply.json["skipped"] = std::move(skipped);
-    return reply;
+    ReportReply reply = ReportReplyOf(model);
+    NL_ASSIGN(reply.files, WriteReport(model, files));
+    reply.skipped = std::move(skipped);
+    return Reply::Of(std::move(reply));
   }
 
   std::string Text(const Reply& reply, const TextStyle& style) const override {
-    return ReportReplyText(reply.json, style);
+    return ReportReplyText(reply.As<ReportReply>(), style);
   }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `neurolens run`: a program recorded, imported and explained in one go.
+// `neurolens run`: records, imports and analyzes a program in one step.
 
 #include <filesystem>
 
@@ -8,6 +8,7 @@
 #include "base/file_ops.h"
 #include "base/terminal.h"
 #include "capture/launcher/capture_directory.h"
+#include "ops/import/reply.h"
 #include "ops/open_snapshot.h"
 #include "ops/open_store.h"
 #include "ops/record_program.h"
@@ -18,36 +19,47 @@ namespace nl::ops::run {
 
 namespace {
 
+struct RunReply {
+  std::optional<std::string> run_id;
+  RecordReply capture;
+  bool capture_kept = false;
+  std::optional<ReportReply> analysis;
+  std::optional<std::string> import_problem;
+};
+void Describe(Record<RunReply>& r) {
+  r.Name("RunReply", "Reply of `neurolens run`");
+  r.Field("run_id", &RunReply::run_id, "The run; null: the capture was not imported");
+  r.Field("capture", &RunReply::capture, "The recorded program");
+  r.Field("capture_kept", &RunReply::capture_kept, "The folder of the capture still exists");
+  r.Field("analysis", &RunReply::analysis, "Reply of `analyze`, or of `report` with --report");
+  r.Field("import_problem", &RunReply::import_problem, "Why there is no run, or no analysis of it");
+}
+
 class RunProgramOp final : public Op {
  public:
   OpInfo Info() const override {
     OpInfo info;
     info.name = "run";
-    info.summary = "Record a program, import what it did, and say where its time went";
+    info.summary = "Record a program, import the recording and show where the time went";
     info.choose_when =
-        "Choose it to profile a program here: GPU, CPU, Python and ranges on one clock, with no change to "
-        "it. "
-        "`record` only records.";
+        "Choose it to profile a program on this machine: GPU, CPU, Python and ranges on one clock, without "
+        "changing the program. `record` only records.";
     info.example = "neurolens run -- python3 infer.py";
     info.cost = Cost::kMinutes;
     info.writes = true;
     info.bad_input_status = 125;
     info.exit_status = kProgramsExitStatus;
     info.stdout_is_programs = true;
-    info.reply_schema = SchemaFromText(fmt::format(
-        R"({{"type": "object", "required": ["run_id", "capture", "analysis", "import_problem"], "properties": {{
-      "run_id": {{"type": ["string", "null"]}}, "capture": {0}, "capture_kept": {{"type": "boolean"}},
-      "analysis": {{"type": ["object", "null"], "description": "as `analyze` replies, or as `report` with --report"}},
-      "import_problem": {{"type": ["string", "null"], "description": "why there is no run, or no analysis of it"}}}}}})",
-        CaptureSchema()));
+    info.reply = ReplyOf<RunReply>();
     return info;
   }
 
   void Bind(ParamBinder& binder) override {
-    binder.Add("out", params_.out, "Keep the capture in this folder; otherwise it is removed once imported")
+    binder
+        .Add("out", params_.out, "Keep the capture in this folder; otherwise it is deleted after the import")
         .Path()
         .LocalOnly();
-    binder.Add("report", report_, "Write the report's files too, into report-RUN in the current folder");
+    binder.Add("report", report_, "Also write the report files, into report-RUN in the current folder");
     params_.Bind(binder);
   }
 
@@ -63,52 +75,50 @@ class RunProgramOp final : public Op {
       options.directory.insert(options.directory.size() - 6, fmt::format("-{}", getpid()));
     }
     NL_ASSIGN(const capture::LaunchResult result, RecordProgram(options));
-    Reply reply;
+    RunReply out;
+    out.capture = RecordReplyOf(result);
+    const Status explained = Explain(context, result.directory, out);
+    if (!explained.ok()) out.import_problem = explained.error().ToString();
+    // A capture that could not be imported is kept: it may be all that is left of a long run.
+    out.capture_kept = keep || !out.run_id;
+    if (!out.capture_kept) capture::RemoveCaptureDirectory(result.directory);
+    Reply reply = Reply::Of(std::move(out));
     reply.answer_status = result.exit_status;
-    reply.json = {{"run_id", Json()}, {"analysis", Json()}, {"import_problem", Json()}};
-    reply.json["capture"] = CaptureJson(result);
-    const Status explained = Explain(context, result.directory, reply.json);
-    if (!explained.ok()) reply.json["import_problem"] = explained.error().ToString();
-    // What could not be read is kept: it may be all there is of a long run.
-    const bool remove = !keep && !reply.json["run_id"].is_null();
-    if (remove) capture::RemoveCaptureDirectory(result.directory);
-    reply.json["capture_kept"] = !remove;
     return reply;
   }
 
-  std::string Text(const Reply& reply, const TextStyle& style) const override {
-    std::string out = "\n" + CaptureText(reply.json["capture"], style);
-    if (!reply.json["import_problem"].is_null()) {
-      out += Wrap(fmt::format("{}: {}", reply.json["run_id"].is_null() ? "not imported" : "not explained",
-                              PrintableText(reply.json["import_problem"].get<std::string>())),
+  std::string Text(const Reply& any, const TextStyle& style) const override {
+    const auto& reply = any.As<RunReply>();
+    std::string out = "\n" + RecordText(reply.capture, style);
+    if (reply.import_problem) {
+      out += Wrap(fmt::format("{}: {}", reply.run_id ? "not analyzed" : "not imported",
+                              PrintableText(*reply.import_problem)),
                   style.width, 2) +
              "\n";
     }
-    if (reply.json["capture_kept"].get<bool>())
-      out += fmt::format("wrote {}\n", PrintableText(TextAt(reply.json["capture"], "directory")));
-    if (!reply.json["run_id"].is_null()) out += fmt::format("run {}\n", TextAt(reply.json, "run_id"));
-    if (!reply.json["analysis"].is_null()) out += ReportReplyText(reply.json["analysis"], style);
+    if (reply.capture_kept) out += fmt::format("wrote {}\n", PrintableText(reply.capture.directory));
+    if (reply.run_id) out += fmt::format("run {}\n", *reply.run_id);
+    if (reply.analysis) out += ReportReplyText(*reply.analysis, style);
     return out;
   }
 
  private:
-  // Through the operations themselves, so that the run is the same however it came to be.
-  Status Explain(OpContext& context, const std::string& directory, Json& out) const {
+  // Through the operations themselves, so that the run is the same as with `import` and `analyze`.
+  Status Explain(OpContext& context, const std::string& directory, RunReply& out) const {
     const std::unique_ptr<Op> import = MakeOp("import");
     Json args{{"paths", Json::array({directory})}};
     if (!params_.tags.empty()) args["tag"] = params_.tags;
     NL_ASSIGN(const Reply imported, RunOp(*import, args, context));
-    const Json& runs = ListAt(imported.json, "runs");
-    if (runs.empty()) return InvalidInput("the capture holds no run");
-    out["run_id"] = TextAt(runs[0], "run_id");
-    NL_ASSIGN(const OpenRun run, OpenSnapshot(context, TextAt(out, "run_id")));
+    const std::vector<ImportedRun>& runs = imported.As<ImportReply>().runs;
+    if (runs.empty()) return InvalidInput("the capture contains no run");
+    out.run_id = runs[0].run_id;
+    NL_ASSIGN(const OpenRun run, OpenSnapshot(context, *out.run_id));
     NL_ASSIGN(const Json document, ReadDocument(run));
-    const Json::json_pointer duty_cycle("/capture/duty_cycle");
-    if (document.contains(duty_cycle)) out["capture"]["duty_cycle"] = document[duty_cycle];
+    out.capture.duty_cycle = NumberAt(ChildAt(document, "capture"), "duty_cycle");
     const std::unique_ptr<Op> explain = MakeOp(report_ ? "report" : "analyze");
     NL_ASSIGN(const Reply explained,
-              RunOp(*explain, Json{{report_ ? "run" : "target", out["run_id"]}}, context));
-    out["analysis"] = explained.json;
+              RunOp(*explain, Json{{report_ ? "run" : "target", *out.run_id}}, context));
+    out.analysis = explained.As<ReportReply>();
     return {};
   }
 
