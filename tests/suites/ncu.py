@@ -297,7 +297,7 @@ def attach_refuses_what_does_not_fit(_):
         store = Store(folder)
         trace_of([("other(int)", "(1, 1, 1)", "(1, 1, 1)", 100)], folder / "run.json")
         run_id = store.add(folder / "run.json")["run_id"]
-        for path, words in ((RAW, "none of its 60 kernels is one of run"), (folder / "run.json", "holds no counters")):
+        for path, words in ((RAW, "none of its 60 kernels is in run"), (folder / "run.json", "no kernel counters")):
             done = call([*store.flags, "import", "--attach", run_id, path, "--json"])
             if done.returncode != 2 or words not in done.stdout + done.stderr:
                 raise Failure(f"{done.returncode}: {done.stdout}{done.stderr}")
