@@ -63,6 +63,11 @@ std::string_view UnitName(Unit unit);  // "ms"; "" for kNone
 // One value of a query: null, or what SQL gave.
 using Scalar = std::variant<std::monostate, bool, int64_t, double, std::string>;
 
+// An empty text is not known.
+inline std::optional<std::string> KnownText(std::string_view text) {
+  return text.empty() ? std::nullopt : std::optional<std::string>(text);
+}
+
 struct RecordInfo;
 
 // A member's type, with what is needed to walk a value of it.

@@ -4,6 +4,7 @@
 
 #include "base/file_ops.h"
 #include "base/terminal.h"
+#include "ops/critical_path/reply.h"
 #include "ops/open_store.h"
 #include "ops/settings.h"
 #include "testing/run_fixture.h"
@@ -58,20 +59,20 @@ class ExplainOpsTest : public ::testing::Test {
 TEST_F(ExplainOpsTest, CriticalPathLeadsWithTheVerdictAndAnswersWhatIf) {
   const Reply reply =
       Must(Call("critical-path", {{"what_if", {"kernel:gemm*=0.5", "op:nothing=0", "host=2"}}}));
-  const Json& r = reply.json;
-  EXPECT_EQ(r["sums"]["wall_ns"], 410000);
-  EXPECT_EQ(r["sums"]["path_ns"], 410000);
-  EXPECT_EQ(r["bound_by"][0]["bound"], "kernel");
-  EXPECT_DOUBLE_EQ(r["what_if"][0]["new_wall_ms"], 0.26);
-  EXPECT_EQ(r["what_if"][1]["matched"], 0);
-  EXPECT_GT(r["what_if"][2]["new_wall_ms"], 0.41);
+  const auto& r = reply.As<ops::critical_path::CriticalPathReply>();
+  EXPECT_EQ(r.sums.wall_ns, 410000);
+  EXPECT_EQ(r.sums.path_ns, 410000);
+  EXPECT_EQ(r.bound_by.at(0).bound, PathBound::kKernel);
+  EXPECT_DOUBLE_EQ(r.what_if.at(0).new_wall_ms, 0.26);
+  EXPECT_EQ(r.what_if.at(1).matched, 0);
+  EXPECT_GT(r.what_if.at(2).new_wall_ms, 0.41);
   const std::string text = Text(reply);
-  EXPECT_EQ(text.rfind("73 % of the wall is kernels", 0), 0u) << text;
+  EXPECT_EQ(text.rfind("73 % of the wall time is kernels", 0), 0u) << text;
   EXPECT_TRUE(Has(text, "at least 260.0"));
-  EXPECT_TRUE(Has(text, "nothing in this run has that name"));
+  EXPECT_TRUE(Has(text, "nothing in this run matches"));
 }
 
-TEST_F(ExplainOpsTest, ABadQuestionIsRefused) {
+TEST_F(ExplainOpsTest, ABadWhatIfIsRejected) {
   for (const char* bad : {"kernel:x", "kernel:x=", "kernel:x=fast", "=2", "host=-1", "everything=0.5"})
     EXPECT_EQ(Call("critical-path", {{"what_if", {bad}}}).error().code, ErrorCode::kInvalidInput) << bad;
 }

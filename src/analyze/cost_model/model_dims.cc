@@ -16,16 +16,18 @@ namespace {
 struct NamedDim {
   const char* name;
   Dim ModelShape::*dim;
+  std::optional<int64_t> ModelShapeDims::*known;
 };
-constexpr NamedDim kDims[] = {{"layers", &ModelShape::layers},
-                              {"d_model", &ModelShape::d_model},
-                              {"d_ff", &ModelShape::d_ff},
-                              {"heads", &ModelShape::heads},
-                              {"kv_heads", &ModelShape::kv_heads},
-                              {"head_dim", &ModelShape::head_dim},
-                              {"vocab", &ModelShape::vocab},
-                              {"experts", &ModelShape::experts},
-                              {"active_experts", &ModelShape::active_experts}};
+constexpr NamedDim kDims[] = {
+    {"layers", &ModelShape::layers, &ModelShapeDims::layers},
+    {"d_model", &ModelShape::d_model, &ModelShapeDims::d_model},
+    {"d_ff", &ModelShape::d_ff, &ModelShapeDims::d_ff},
+    {"heads", &ModelShape::heads, &ModelShapeDims::heads},
+    {"kv_heads", &ModelShape::kv_heads, &ModelShapeDims::kv_heads},
+    {"head_dim", &ModelShape::head_dim, &ModelShapeDims::head_dim},
+    {"vocab", &ModelShape::vocab, &ModelShapeDims::vocab},
+    {"experts", &ModelShape::experts, &ModelShapeDims::experts},
+    {"active_experts", &ModelShape::active_experts, &ModelShapeDims::active_experts}};
 
 void Set(Dim& dim, int64_t value, std::string from) {
   dim.value = value;
@@ -79,7 +81,7 @@ void TakeGated(ModelShape& out, const Json& config) {
         return;
       }
     }
-    out.gated_from = "the model config names neither a known model_type nor an activation that tells";
+    out.gated_from = "the model config has neither a known model_type nor an activation that implies it";
   }
 }
 
@@ -98,17 +100,17 @@ void TakeConfig(ModelShape& out, const Json& whole) {
     Take(out.d_ff, config, {"intermediate_size", "n_inner", "ffn_dim", "d_ff"});
   Take(out.shared_d_ff, config, {"shared_expert_intermediate_size"});
   if (!out.d_ff.value && out.d_model.value && config.value("model_type", Json()) == Json("gpt2"))
-    Set(out.d_ff, 4 * *out.d_model.value, "model config: gpt2 has 4 x n_embd unless n_inner says otherwise");
+    Set(out.d_ff, 4 * *out.d_model.value, "model config: 4 x n_embd (gpt2 without n_inner)");
   if (!Take(out.kv_heads, config, {"num_key_value_heads", "num_kv_heads"}) && out.heads.value)
     Set(out.kv_heads, *out.heads.value,
-        "model config: as many as attention heads (num_key_value_heads is absent)");
+        "model config: equal to the attention heads (num_key_value_heads is absent)");
   if (!Take(out.head_dim, config, {"head_dim"}) && out.heads.value && out.d_model.value &&
       *out.d_model.value % *out.heads.value == 0)
     Set(out.head_dim, *out.d_model.value / *out.heads.value,
         "model config: hidden_size / num_attention_heads");
   TakeGated(out, config);
   if (config.contains("kv_lora_rank"))
-    out.unfit.emplace_back("multi-head latent attention (kv_lora_rank) has other projections");
+    out.unfit.emplace_back("multi-head latent attention (kv_lora_rank) has different projections");
   for (const NamedDim& d : kDims) out.is_config = out.is_config || (out.*d.dim).value.has_value();
 }
 
@@ -146,10 +148,12 @@ void TakeDtype(ModelShape& out, const RunData& data, const InferredShape& inferr
     const std::string_view normal =
         precision.is_string() ? NormalDtype(precision.get_ref<const std::string&>()) : std::string_view();
     out.dtype = normal;
-    out.dtype_from = normal.empty() ? "the run's precision is not one dtype and no op tells the weights' type"
-                                    : "precision of the run";
+    out.dtype_from =
+        normal.empty()
+            ? "the precision of the run is not a single dtype and no operator shows the type of the weights"
+            : "precision of the run";
   } else {
-    out.dtype_from = "the run does not tell its precision";
+    out.dtype_from = "the run does not record its precision";
   }
   out.dtype_bytes = DtypeBytes(out.dtype);
 }
@@ -186,7 +190,7 @@ std::string ModelShape::MissingFor() const {
     if (!dim.value && !optional) return fmt::format("{} is unknown: {}", d.name, dim.from);
   }
   if (experts.value && !active_experts.value)
-    return "active_experts is unknown: the model config does not say";
+    return "active_experts is unknown: the model config does not set it";
   if (!gated) return "whether the feed-forward layer is gated is unknown: " + gated_from;
   return {};
 }
@@ -226,22 +230,46 @@ double ForwardKvBytes(const ModelShape& s, const ForwardWork& w) {
   return 2 * D(s.layers) * D(s.kv_heads) * D(s.head_dim) * w.batch * w.kv_len * s.dtype_bytes.value_or(0);
 }
 
-Json ToJson(const ModelShape& shape) {
-  Json dims = Json::object(), from = Json::object();
+void Describe(Record<ModelShapeDims>& r) {
+  r.Name("ModelShapeDims", "Dimensions of the model; null where unknown");
+  r.Field("layers", &ModelShapeDims::layers, "Transformer layers");
+  r.Field("d_model", &ModelShapeDims::d_model, "Width of the hidden state");
+  r.Field("d_ff", &ModelShapeDims::d_ff,
+          "Width of the feed-forward layer, of one expert in a mixture of experts");
+  r.Field("heads", &ModelShapeDims::heads, "Attention heads");
+  r.Field("kv_heads", &ModelShapeDims::kv_heads, "Key and value heads");
+  r.Field("head_dim", &ModelShapeDims::head_dim, "Width of one head");
+  r.Field("vocab", &ModelShapeDims::vocab, "Vocabulary size");
+  r.Field("experts", &ModelShapeDims::experts, "Experts per layer; null: not a mixture of experts");
+  r.Field("active_experts", &ModelShapeDims::active_experts, "Experts that each token uses");
+  r.Field("gated", &ModelShapeDims::gated, "The feed-forward layer is gated (SwiGLU, GeGLU)");
+  r.Field("dtype", &ModelShapeDims::dtype, "Type of the weights, such as bf16");
+}
+
+void Describe(Record<ModelSection>& r) {
+  r.Name("ModelSection", "The model that the run executed");
+  r.Field("dims", &ModelSection::dims, "Dimensions");
+  r.Field("from", &ModelSection::from, "Source of each dimension, or why it is unknown");
+  r.Field("inferred", &ModelSection::inferred, "Some dimension was inferred from operator shapes");
+  r.Field("missing", &ModelSection::missing, "Why FLOPs cannot be computed; null when they can");
+}
+
+ModelSection SectionOf(const ModelShape& shape) {
+  ModelSection out;
+  const auto source = [&out](const char* name, const std::string& from) {
+    if (!from.empty()) out.from[name] = from;
+  };
   for (const NamedDim& d : kDims) {
-    const Dim& dim = shape.*d.dim;
-    dims[d.name] = dim.value ? Json(*dim.value) : Json();
-    if (!dim.from.empty()) from[d.name] = dim.from;
+    out.dims.*d.known = (shape.*d.dim).value;
+    source(d.name, (shape.*d.dim).from);
   }
-  dims["gated"] = shape.gated ? Json(*shape.gated) : Json();
-  if (!shape.gated_from.empty()) from["gated"] = shape.gated_from;
-  dims["dtype"] = shape.dtype.empty() ? Json() : Json(shape.dtype);
-  if (!shape.dtype_from.empty()) from["dtype"] = shape.dtype_from;
-  const std::string missing = shape.MissingFor();
-  return {{"dims", dims},
-          {"from", from},
-          {"inferred", shape.inferred},
-          {"missing", missing.empty() ? Json() : Json(missing)}};
+  out.dims.gated = shape.gated;
+  source("gated", shape.gated_from);
+  if (!shape.dtype.empty()) out.dims.dtype = shape.dtype;
+  source("dtype", shape.dtype_from);
+  out.inferred = shape.inferred;
+  if (std::string missing = shape.MissingFor(); !missing.empty()) out.missing = std::move(missing);
+  return out;
 }
 
 }  // namespace nl

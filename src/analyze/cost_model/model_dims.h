@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The dimensions of the model a run executed, each with where it comes from: a Hugging
-// Face config.json (--model-config), else the run document, else the shapes of recorded
-// ops. What nobody says is missing with the reason: never a default.
-// Also the shapes of single ops that the stage analysis counts tokens by.
+// The dimensions of the model a run executed, each with its source: a Hugging Face
+// config.json (--model-config), else the run document, else the shapes of recorded ops.
+// An unknown dimension has a reason instead of a value: never a default.
+// Also the shapes of single ops, from which the stage analysis counts tokens.
 // Thread rule: pure functions.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 
 #include "analyze/pass.h"
 #include "analyze/run_data.h"
+#include "base/record.h"
 
 namespace nl {
 
@@ -36,7 +38,7 @@ struct EmbeddingShape {
 };
 
 enum class OpRole : uint8_t { kNone, kGemm, kLinear, kBatchedGemm, kAttention, kInnerAttention, kEmbedding };
-// By operator name; kInnerAttention are the ops inside of aten::scaled_dot_product_attention.
+// By operator name; kInnerAttention: the ops inside aten::scaled_dot_product_attention.
 OpRole RoleOf(std::string_view op_name);
 std::optional<GemmShape> GemmOf(std::string_view op_name, const Shapes& shapes);
 std::optional<AttentionShape> AttentionOf(std::string_view op_name, const Shapes& shapes);
@@ -44,7 +46,7 @@ std::optional<EmbeddingShape> EmbeddingOf(const Shapes& shapes);
 
 struct Dim {
   std::optional<int64_t> value;
-  std::string from;  // where the value comes from, or why there is none
+  std::string from;  // source of the value, or why there is none
 };
 
 struct ModelShape {
@@ -54,8 +56,9 @@ struct ModelShape {
   std::string gated_from;
   std::string dtype, dtype_from;  // normalised: bf16; empty when unknown
   std::optional<double> dtype_bytes;
-  bool inferred = false;   // some value comes from op shapes
-  bool is_config = false;  // some value comes from --model-config: the whole model, not one rank's part
+  bool inferred = false;  // some value comes from op shapes
+  bool is_config =
+      false;  // some value comes from --model-config, which describes the whole model, not one rank's part
   std::vector<std::string> unfit;  // what makes the usual formulas wrong for this model
 
   // Why FLOPs cannot be computed; empty when they can.
@@ -74,6 +77,21 @@ double ForwardFlops(const ModelShape& shape, const ForwardWork& work);
 double ForwardWeightBytes(const ModelShape& shape, const ForwardWork& work);
 double ForwardKvBytes(const ModelShape& shape, const ForwardWork& work);
 
-Json ToJson(const ModelShape& shape);
+// The shape as reports and `neurolens stages` give it.
+struct ModelShapeDims {
+  std::optional<int64_t> layers, d_model, d_ff, heads, kv_heads, head_dim, vocab, experts, active_experts;
+  std::optional<bool> gated;
+  std::optional<std::string> dtype;
+};
+struct ModelSection {
+  ModelShapeDims dims;
+  std::map<std::string, std::string> from;  // by name of a dimension
+  bool inferred = false;
+  std::optional<std::string> missing;
+};
+void Describe(Record<ModelShapeDims>& r);
+void Describe(Record<ModelSection>& r);
+
+ModelSection SectionOf(const ModelShape& shape);
 
 }  // namespace nl

@@ -199,8 +199,8 @@ class Inference {
     dim.from = "inferred from " + std::move(from);
   }
   std::string Reason(std::string_view needs) const {
-    return e_.any_shapes ? fmt::format("no recorded op shows {}", needs)
-                         : "op shapes were not recorded (record_shapes=True); give --model-config";
+    return e_.any_shapes ? fmt::format("no recorded operator shows {}", needs)
+                         : "operator shapes were not recorded (record_shapes=True); use --model-config";
   }
   int64_t Gemms(int64_t k, int64_t n) const {
     const auto it = e_.gemm.find({k, n});

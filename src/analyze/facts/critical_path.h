@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // CriticalPathFacts: the chain of dependencies that made the run as long as it was.
-// The path covers the wall from the first to the last event without hole or overlap, so
-// its parts sum to the wall exactly. Slack is how much later a work item could have
-// ended without the run ending later. WhatIf scales something and schedules again.
+// The path covers the run from the first to the last event without gap or overlap, so
+// its parts sum to the wall time exactly. Slack is how much later a work item could have
+// ended without delaying the end of the run. WhatIf scales some durations and schedules
+// the graph again.
 // Made by passes/critical_path from the timeline in O(V + E).
 // Thread rule: read-only once made. Ownership: the graph is shared, for WhatIf.
 
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "analyze/facts/timeline.h"
 #include "analyze/run_data.h"
-#include "base/json.h"
+#include "base/record.h"
 #include "base/result.h"
 
 namespace nl {
@@ -33,10 +36,15 @@ enum class PathClass : uint8_t {
   kCopy,  // copies and memsets
   kCommunication,
   kDeviceGap,   // between two pieces of dependent device work
-  kUnrecorded,  // the path goes through a place where nothing was recorded
+  kUnrecorded,  // nothing was recorded at this point of the path
 };
 inline constexpr size_t kPathClasses = 12;
+std::span<const std::string_view> NamesOf(PathClass);
 std::string_view PathClassName(PathClass c);
+
+// What a class of time is bound by.
+enum class PathBound : uint8_t { kHost, kLaunch, kSync, kKernel, kCopy, kCommunication, kUnrecorded };
+std::span<const std::string_view> NamesOf(PathBound);
 
 struct PathGraph;  // path_graph.h
 
@@ -66,13 +74,13 @@ struct CriticalPathFacts {
   int64_t wall_ns = 0;
   int64_t path_ns = 0;  // equals wall_ns; the pass fails when it does not
   std::array<int64_t, kPathClasses> ns_by_class{};
-  std::vector<Segment> segments;          // in time order, without holes
+  std::vector<Segment> segments;          // in time order, without gaps
   std::vector<Contributor> contributors;  // by (class, name), largest first
   std::vector<int64_t> work_slack_ns;     // by position in DeviceWork
   std::array<int64_t, kSlackBelowNs.size() + 1> slack_histogram{};
   std::vector<KernelSlack> kernels;  // by time on the path, then total
   int64_t launch_floor_ns = 0;       // lower quartile of launch latencies onto an idle stream
-  int64_t inferred_waits = 0;        // stream waits guessed from the order of calls
+  int64_t inferred_waits = 0;        // stream waits inferred from the order of calls
   int64_t impossible_edges = 0;      // the trace shows the effect before its cause
   std::string reason;                // why there is no path; empty when there is one
   std::shared_ptr<const PathGraph> graph;
@@ -81,18 +89,83 @@ struct CriticalPathFacts {
 struct WhatIfResult {
   std::string selector;
   double factor = 1;
-  int64_t matched = 0;     // events the selector names
+  int64_t matched = 0;     // events that match the selector
   int64_t matched_ns = 0;  // their time, on or off the path
   int64_t old_wall_ns = 0, new_wall_ns = 0;
 };
 // Selectors: kernel:NAME, op:NAME (host time inside it), copy:KIND, api:NAME, host, launch.
-// NAME may hold `*`; a kernel's short or raw name both count. InvalidInput when it is none
-// of them or the factor is not a number from 0 up.
+// NAME may contain `*`; it matches the short or the raw name of a kernel. InvalidInput for
+// any other selector, or a factor that is not a number from 0 up.
 Result<WhatIfResult> WhatIf(const CriticalPathFacts& facts, const TimelineFacts& timeline,
                             const RunData& data, std::string_view selector, double factor);
 
+// The facts as reports and `neurolens critical-path` give them.
+struct PathBoundShare {
+  PathBound bound = PathBound::kUnrecorded;
+  double ms = 0;
+  std::optional<double> share;
+};
+struct PathClassShare {
+  PathClass what = PathClass::kUnrecorded;
+  PathBound bound = PathBound::kUnrecorded;
+  double ms = 0;
+  std::optional<double> share;
+};
+struct PathSums {
+  int64_t wall_ns = 0, path_ns = 0;
+};
+struct PathContributor {
+  PathClass what = PathClass::kUnrecorded;
+  std::optional<std::string> name, raw_name;
+  double ms = 0;
+  std::optional<double> share;
+  int64_t segments = 0;
+};
+struct PathSegment {
+  PathClass what = PathClass::kUnrecorded;
+  std::optional<std::string> name, raw_name;
+  double start_ms = 0, ms = 0;
+};
+struct SlackBin {
+  std::optional<double> below_ms;
+  int64_t work_items = 0;
+};
+struct SlackKernel {
+  std::optional<std::string> name, raw_name;
+  int64_t calls = 0;
+  double total_ms = 0, on_path_ms = 0;
+  std::optional<double> on_path_share;
+  double min_slack_ms = 0, median_slack_ms = 0;
+};
+struct PathSlack {
+  std::vector<SlackBin> histogram;
+  std::vector<SlackKernel> kernels;
+};
+struct CriticalPathSection {
+  double wall_ms = 0;
+  std::optional<std::string> reason;
+  std::vector<PathBoundShare> bound_by;
+  std::vector<PathClassShare> shares;
+  PathSums sums;
+  std::vector<PathContributor> contributors;
+  int64_t contributors_total = 0;
+  std::vector<PathSegment> segments;
+  int64_t segments_total = 0;
+  PathSlack slack;
+  double launch_latency_floor_ms = 0;
+  int64_t inferred_waits = 0, impossible_edges = 0;
+};
+void Describe(Record<PathBoundShare>& r);
+void Describe(Record<PathClassShare>& r);
+void Describe(Record<PathSums>& r);
+void Describe(Record<PathContributor>& r);
+void Describe(Record<PathSegment>& r);
+void Describe(Record<SlackBin>& r);
+void Describe(Record<SlackKernel>& r);
+void Describe(Record<PathSlack>& r);
+void Describe(Record<CriticalPathSection>& r);
+
 // With at most `limit` contributors, segments and kernels.
-Json ToJson(const CriticalPathFacts& facts, const RunData& data, size_t limit = 20);
-Json ToJson(const WhatIfResult& result);
+CriticalPathSection SectionOf(const CriticalPathFacts& facts, const RunData& data, size_t limit);
 
 }  // namespace nl

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // StagesFacts: the stages of LLM inference in a run, from its labels or inferred. A stage
-// lasts from its first host activity to the completion of the last kernel it launched, so
-// asynchronous work stays with the stage that caused it. Sub-stages (prefill::vision) and
-// nested stages (decode_step in decode_all) are rows of their own, never added to the
-// stage around them. What is missing is empty with the reason beside it.
+// lasts from its first host activity to the end of the last kernel it launched, so that
+// asynchronous work counts for the stage that caused it. Sub-stages (prefill::vision) and
+// nested stages (decode_step in decode_all) have their own rows and are never added to the
+// stage around them. An unknown value is empty, with the reason in its own member.
 // Made by passes/stages.
 
 #include <cstdint>
@@ -15,6 +15,7 @@
 #include "analyze/cost_model/model_dims.h"
 #include "analyze/cost_model/peaks.h"
 #include "analyze/facts/timeline.h"
+#include "base/record.h"
 
 namespace nl {
 
@@ -25,7 +26,7 @@ struct StagesFacts {
     uint32_t range_row = kNone;  // row of `range`; kNone: inferred
     int64_t start_ns = 0, end_ns = 0, host_end_ns = 0;
     int64_t kernels = 0, launch_ns = 0;
-    int64_t device_ns = 0, idle_ns = 0;  // devices x duration, and the idle part of it
+    int64_t device_ns = 0, idle_ns = 0;  // devices x duration, and its idle part
     int64_t forwards = 0;                // of the model
     std::optional<double> tokens, flops, weight_bytes, kv_bytes;
     int64_t duration_ns() const { return end_ns - start_ns; }
@@ -39,14 +40,14 @@ struct StagesFacts {
     double p50_ns = 0, p95_ns = 0, p99_ns = 0;
     std::optional<double> tokens, tokens_per_s, launch_share, idle_share;
     std::optional<double> flops, weight_bytes, kv_bytes, mfu, mbu;
-    double device_s = 0;  // devices x duration: what the peaks are multiplied with
+    double device_s = 0;  // devices x duration; peak x device_s is the most that is possible
     std::string tokens_reason, work_reason, mfu_reason, mbu_reason;
   };
 
   std::string source;  // "labels", "op shapes" or "kernel sequence"; empty: no stages
   std::string reason;  // why there are none
   std::vector<Stage> stages;
-  std::optional<double> ttft_ns, tpot_ns, tpot_p95_ns, tpot_p99_ns;  // medians but for the named
+  std::optional<double> ttft_ns, tpot_ns, tpot_p95_ns, tpot_p99_ns;  // medians unless named otherwise
   std::string ttft_reason, tpot_reason;
   ModelShape model;
   std::optional<Peaks> peaks;
@@ -61,6 +62,48 @@ struct StagesFacts {
   }
 };
 
-Json ToJson(const StagesFacts& facts, const RunData& data);
+// The facts as reports and `neurolens stages` give them.
+struct StageInstance {
+  double start_ms = 0, duration_ms = 0;
+  int64_t kernels = 0;
+  std::optional<double> tokens;
+  std::optional<int64_t> range_id;
+};
+struct StagePeak {
+  std::optional<double> tflops, gbps;
+  std::optional<std::string> dtype, source;
+};
+struct StageSummary {
+  std::string name;
+  std::optional<std::string> parent;
+  bool inferred = false;
+  int64_t count = 0;
+  double total_ms = 0, p50_ms = 0, p95_ms = 0, p99_ms = 0;
+  std::optional<double> tokens, tokens_per_s;
+  std::optional<std::string> tokens_reason;
+  int64_t forwards = 0, kernels = 0;
+  std::optional<double> launch_share, idle_share, mfu, mbu;
+  std::optional<std::string> mfu_reason, mbu_reason;
+  std::optional<double> flops, bytes, weight_bytes, kv_bytes;
+  double device_s = 0;
+  StagePeak peak;
+  std::vector<StageInstance> instances;
+};
+struct StagesSection {
+  std::optional<std::string> source, reason;
+  std::vector<StageSummary> stages;
+  std::optional<double> ttft_ms, tpot_ms, tpot_p95_ms, tpot_p99_ms;
+  std::optional<std::string> ttft_reason, tpot_reason;
+  ModelSection model;
+  std::optional<std::string> device;
+
+  const StageSummary* Find(std::string_view name) const;
+};
+void Describe(Record<StageInstance>& r);
+void Describe(Record<StagePeak>& r);
+void Describe(Record<StageSummary>& r);
+void Describe(Record<StagesSection>& r);
+
+StagesSection SectionOf(const StagesFacts& facts);
 
 }  // namespace nl

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// FlameTree: the calls of a run merged by path of names, with host and device time side
-// by side. Built from the timeline and the attribution when a person or a report asks.
-// Device time sits on frames of kernels below the call that launched them. Of a run that
-// has sampled stacks and no calls, the stacks are merged.
+// FlameTree: the calls of a run merged by path of names, with host and device time.
+// Built on demand from the timeline and the attribution. Device time belongs to frames of
+// kernels below the call that launched them. A run with sampled stacks and no calls gives
+// the tree of its stacks.
 // Thread rule: plain values.
 
 #include <cstdint>
@@ -28,11 +28,11 @@ struct FlameTree {
     int64_t calls = 0;
     int64_t host_self_ns = 0, host_total_ns = 0;
     int64_t device_self_ns = 0, device_total_ns = 0;
-    std::string_view text;  // name of a sampled frame; empty: `name` tells
+    std::string_view text;  // name of a sampled frame; empty: use `name`
   };
   std::vector<Node> nodes;  // the first is the root; parents before children
-  int64_t folded = 0;       // paths that went into "(other)" frames
-  // What host weights are in a run of sums that are no time ("samples", "bytes"); empty: ns.
+  int64_t folded = 0;       // paths merged into "(other)" frames
+  // Unit of host weights in a profile without times ("samples", "bytes"); empty: ns.
   std::string unit;
   std::shared_ptr<std::deque<std::string>> frame_texts;  // of sampled stacks
 
@@ -42,12 +42,12 @@ struct FlameTree {
 
 inline constexpr size_t kMaxFlameNodes = 50'000;
 
-// At most `max_nodes` nodes beside "(other)" frames: the lightest are folded into one such
-// frame per parent, so sums stay exact.
+// At most `max_nodes` nodes plus "(other)" frames: the lightest are merged into one such
+// frame per parent, so that sums stay exact.
 FlameTree BuildFlame(const RunData& data, const TimelineFacts& timeline, const AttributionFacts& attribution,
                      size_t max_nodes = kMaxFlameNodes);
 
-// What to write on a frame.
+// The text of a frame.
 std::string FlameName(const FlameTree::Node& node, const RunData& data, const TimelineFacts& timeline);
 
 // https://www.speedscope.app: one profile of host time, one of device time.

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// `neurolens ranks`: who waited for whom in the collectives of a distributed run.
+// `neurolens ranks`: which rank waited for which in the collectives of a distributed run.
+
+#include <algorithm>
 
 #include <fmt/format.h>
 
 #include "analyze/facts/ranks.h"
 #include "base/human.h"
+#include "base/units.h"
 #include "ops/open_analysis.h"
 #include "report/text_table.h"
 
@@ -12,139 +15,129 @@ namespace nl::ops::ranks {
 
 namespace {
 
-constexpr const char* kSchema = R"({"type": "object",
-  "required": ["run_id", "wall_ms", "members_are", "times_of", "not_assessed", "waited_ms", "transfer_ms", "collectives_total",
-    "clocks_corrected", "impossible", "members", "groups", "collectives", "unmatched"],
-  "properties": {"run_id": {"type": "string"}, "wall_ms": {"type": "number"},
-    "members_are": {"enum": ["ranks", "devices"]}, "times_of": {"enum": ["device kernels", "host calls"]},
-    "not_assessed": {"type": ["string", "null"]},
-    "waited_ms": {"type": "number", "description": "inside collectives until the last member arrived, sum over members"},
-    "transfer_ms": {"type": "number", "description": "inside collectives from the last arrival on, sum over members"},
-    "collectives_total": {"type": "integer"},
-    "clocks_corrected": {"type": "boolean", "description": "some arrivals here are corrected; rows of the run never are"},
-    "impossible": {"type": "integer", "description": "collectives a member left before the last arrived"},
-    "members": {"type": "array", "items": {"type": "object", "required": ["rank", "device", "file", "collectives", "waited_ms", "transfer_ms",
-      "late_ms", "mean_late_ms", "last", "held_up_ms", "clock_offset_ms", "clock_offset_low_ms", "clock_offset_high_ms", "clock_bound_ms",
-      "clock_consistent", "clock_applied", "arrival_uncertainty_ms"]}},
-    "groups": {"type": "array", "items": {"type": "object", "required": ["group", "description", "ranks", "size", "matched_by", "collectives",
-      "incomplete", "skew_ms", "skew_p50_ms", "skew_p95_ms", "max_skew_ms", "transfer_ms", "transfer_p50_ms", "most_often_last", "last_count"]}},
-    "collectives": {"type": "array", "items": {"type": "object", "required": ["group", "sequence", "name", "start_ms", "skew_ms", "transfer_ms",
-      "first", "last", "everyone_waits", "arrivals"]}},
-    "unmatched": {"type": "array", "items": {"type": "object", "required": ["why", "count"]}}}})";
-
-std::string TextOr(const Json& value, const char* otherwise) {
-  return value.is_string() ? value.get<std::string>() : otherwise;
+struct RanksReply : RanksSection {
+  std::string run_id;
+  double wall_ms = 0;
+};
+void Describe(Record<RanksReply>& r) {
+  r.Name("RanksReply", "Reply of `neurolens ranks`");
+  r.Field("run_id", &RanksReply::run_id, "The run");
+  r.Field("wall_ms", &RanksReply::wall_ms, Unit::kMs, "Time from the first to the last event of the run");
+  r.Base<RanksSection>();
 }
 
-std::string Signed(double ms) { return (ms < 0 ? "-" : "+") + HumanMs(ms < 0 ? -ms : ms); }
+std::string Signed(const std::optional<double>& ms) {
+  if (!ms) return "";
+  return (*ms < 0 ? "-" : "+") + HumanMs(*ms < 0 ? -*ms : *ms);
+}
+
+std::string NumberOf(const RankMember& m) { return fmt::format("{}", m.rank.value_or(m.device.value_or(0))); }
 
 class RanksOp final : public Op {
  public:
   OpInfo Info() const override {
     OpInfo info;
     info.name = "ranks";
-    info.summary = "Who waited for whom: arrival skew and transfer of every collective, per rank and group";
+    info.summary =
+        "Which rank waited for which: arrival skew and transfer time of every collective, per rank and group";
     info.choose_when =
-        "Choose it for a distributed run (a folder of ranks) with communication; `overlap` tells what ran "
-        "beside it.";
+        "Choose it for a distributed run (a folder of ranks) with communication. `overlap` shows how much of "
+        "the communication ran concurrently with compute.";
     info.example = "neurolens ranks @latest --limit 5";
     info.cost = Cost::kSeconds;
-    info.reply_schema = SchemaFromText(kSchema);
+    info.reply = ReplyOf<RanksReply>();
     return info;
   }
 
   void Bind(ParamBinder& b) override {
     params_.BindRun(b);
-    b.Add("limit", limit_, "Collectives to list, largest skew first; 0: all").Range(0, 1e9);
+    b.Add("limit", limit_, "Collectives to list, largest skew first; 0 lists all").Range(0, 1e9);
   }
 
   Result<Reply> Run(OpContext& context) override {
     NL_ASSIGN(const OpenAnalysis open, Analyze(context, params_));
     NL_ASSIGN(const RanksFacts* facts, open.analysis->Need<RanksFacts>());
     const auto& timeline = open.analysis->facts().Get<TimelineFacts>();
-    Reply reply;
-    reply.json = ToJson(*facts, timeline, open.analysis->data(), static_cast<size_t>(limit_));
-    reply.json["run_id"] = open.run.run.run_id;
-    reply.json["wall_ms"] = static_cast<double>(timeline.wall_ns()) / 1e6;
-    return reply;
+    RanksReply reply;
+    static_cast<RanksSection&>(reply) =
+        SectionOf(*facts, timeline, open.analysis->data(), static_cast<size_t>(limit_));
+    reply.run_id = open.run.run.run_id;
+    reply.wall_ms = Ms(timeline.wall_ns());
+    return Reply::Of(std::move(reply));
   }
 
-  std::string Text(const Reply& reply, const TextStyle& style) const override {
-    const Json& r = reply.json;
-    if (r["collectives"].empty() && r["not_assessed"].is_string())
-      return "not assessed: " + r["not_assessed"].get<std::string>() + "\n" + Unmatched(r);
-    return Verdict(r) + "\n" + Members(r, style) + "\n" + Clocks(r, style) + "\n" + Groups(r, style) + "\n" +
-           Collectives(r, style) + Unmatched(r);
+  std::string Text(const Reply& any, const TextStyle& style) const override {
+    const auto& r = any.As<RanksReply>();
+    if (r.collectives.empty() && r.not_assessed)
+      return fmt::format("not assessed: {}\n", *r.not_assessed) + UnmatchedText(r);
+    return VerdictText(r) + "\n" + MembersText(r, style) + "\n" + ClocksText(r, style) + "\n" +
+           GroupsText(r, style) + "\n" + CollectivesText(r, style) + UnmatchedText(r);
   }
 
  private:
-  static const char* Word(const Json& r) { return r["members_are"] == "ranks" ? "rank" : "device"; }
-  static std::string Name(const Json& m) { return DumpJson(m["rank"].is_null() ? m["device"] : m["rank"]); }
+  static const char* Word(const RanksReply& r) {
+    return r.members_are == RankMembers::kRanks ? "rank" : "device";
+  }
 
-  static std::string Verdict(const Json& r) {
-    const double waited = r["waited_ms"], transfer = r["transfer_ms"];
-    const Json* worst = nullptr;
-    for (const Json& m : r["members"]) {
-      if (worst == nullptr || m["held_up_ms"].get<double>() > (*worst)["held_up_ms"].get<double>())
-        worst = &m;
+  static std::string VerdictText(const RanksReply& r) {
+    std::string out =
+        fmt::format("{} collectives of {} {}s\n", HumanCount(r.collectives_total), r.members.size(), Word(r));
+    out += fmt::format("  {} waiting for the last to arrive, {} of the time in collectives\n",
+                       HumanMs(r.waited_ms), HumanPercent(r.waited_ms, r.waited_ms + r.transfer_ms));
+    out += fmt::format("  {} transferring data\n", HumanMs(r.transfer_ms));
+    const auto worst = std::max_element(
+        r.members.begin(), r.members.end(),
+        [](const RankMember& a, const RankMember& b) { return a.held_up_ms < b.held_up_ms; });
+    if (worst != r.members.end() && worst->held_up_ms > 0) {
+      out += fmt::format("  {} {} arrived last {} times and delayed the others by {}\n", Word(r),
+                         NumberOf(*worst), HumanCount(worst->last), HumanMs(worst->held_up_ms));
     }
-    std::string out = fmt::format("{} collectives of {} {}s\n", HumanCount(r["collectives_total"]),
-                                  r["members"].size(), Word(r));
-    out += fmt::format("  {} waiting for the last to arrive, {} of the time in them\n", HumanMs(waited),
-                       HumanPercent(waited, waited + transfer));
-    out += fmt::format("  {} moving data\n", HumanMs(transfer));
-    if (worst != nullptr && (*worst)["held_up_ms"].get<double>() > 0) {
-      out += fmt::format("  {} {} came last {} times and held the others up by {}\n", Word(r), Name(*worst),
-                         HumanCount((*worst)["last"]), HumanMs((*worst)["held_up_ms"]));
-    }
-    if (r["times_of"] == "host calls")
-      out += "times are those of host calls: no device work tells of the collectives\n";
-    if (r["impossible"] > 0) {
-      out += fmt::format("{} collectives: a member leaves before the last arrives, clocks disagree\n",
-                         HumanCount(r["impossible"]));
+    if (r.times_of == RankTimes::kHostCalls)
+      out += "times are those of host calls, because no device work of the collectives was recorded\n";
+    if (r.impossible > 0) {
+      out += fmt::format("in {} collectives a member leaves before the last arrives: the clocks disagree\n",
+                         HumanCount(r.impossible));
     }
     return out;
   }
 
-  static std::string Members(const Json& r, const TextStyle& style) {
-    TextTable table({{r["members_are"] == "ranks" ? "RANK" : "DEVICE", Align::kRight, false, 0},
+  static std::string MembersText(const RanksReply& r, const TextStyle& style) {
+    TextTable table({{r.members_are == RankMembers::kRanks ? "RANK" : "DEVICE", Align::kRight, false, 0},
                      {"COLLECTIVES", Align::kRight, false, 0},
                      {"WAITED", Align::kRight, false, 0},
-                     {"MOVING", Align::kRight, false, 0},
-                     {"LATE BY (MEAN)", Align::kRight, false, 0},
+                     {"TRANSFER", Align::kRight, false, 0},
+                     {"MEAN LATENESS", Align::kRight, false, 0},
                      {"LAST", Align::kRight, false, 0},
-                     {"HELD UP", Align::kRight, false, 0}});
-    for (const Json& m : r["members"]) {
-      table.AddRow({Name(m), HumanCount(m["collectives"]), HumanMs(m["waited_ms"]), HumanMs(m["transfer_ms"]),
-                    m["mean_late_ms"].is_null() ? "-" : HumanMs(m["mean_late_ms"]), HumanCount(m["last"]),
-                    HumanMs(m["held_up_ms"])});
+                     {"DELAYED BY", Align::kRight, false, 0}});
+    for (const RankMember& m : r.members) {
+      table.AddRow({NumberOf(m), HumanCount(m.collectives), HumanMs(m.waited_ms), HumanMs(m.transfer_ms),
+                    m.mean_late_ms ? HumanMs(*m.mean_late_ms) : "-", HumanCount(m.last),
+                    HumanMs(m.held_up_ms)});
     }
     return table.Render(style.width, style.color);
   }
 
-  static std::string Clocks(const Json& r, const TextStyle& style) {
-    if (r["members_are"] != "ranks") return "clocks: one, as the devices are of one recording\n";
+  static std::string ClocksText(const RanksReply& r, const TextStyle& style) {
+    if (r.members_are != RankMembers::kRanks)
+      return "clocks: the devices belong to one process and share a clock\n";
     TextTable table({{"RANK", Align::kRight, false, 0},
                      {"CLOCK OFFSET", Align::kRight, false, 0},
                      {"AT LEAST", Align::kRight, false, 0},
                      {"AT MOST", Align::kRight, false, 0},
                      {"CORRECTED", Align::kLeft, false, 0}});
     bool drift = false;
-    for (const Json& m : r["members"]) {
-      if (&m == &r["members"].front()) continue;
-      const bool known = !m["clock_offset_ms"].is_null();
-      drift |= !m["clock_consistent"].get<bool>();
-      table.AddRow({Name(m), known ? Signed(m["clock_offset_ms"]) : "not known",
-                    known ? Signed(m["clock_offset_low_ms"]) : "",
-                    known ? Signed(m["clock_offset_high_ms"]) : "",
-                    m["clock_applied"].get<bool>() ? "yes" : "no"});
+    for (size_t i = 1; i < r.members.size(); ++i) {
+      const RankMember& m = r.members[i];
+      drift |= !m.clock_consistent;
+      table.AddRow({NumberOf(m), m.clock_offset_ms ? Signed(m.clock_offset_ms) : "unknown",
+                    Signed(m.clock_offset_low_ms), Signed(m.clock_offset_high_ms),
+                    m.clock_applied ? "yes" : "no"});
     }
-    std::string out =
-        fmt::format("clocks against rank {}, from the ends of collectives:\n", Name(r["members"].front()));
-    out += r["clocks_corrected"].get<bool>()
-               ? "arrivals here are corrected where equal clocks are impossible;\n"
-                 "times stored in the run are not\n"
-               : "nothing is corrected, as equal clocks are possible\n";
+    std::string out = fmt::format("clocks relative to rank {}, from the ends of collectives:\n",
+                                  NumberOf(r.members.front()));
+    out += r.clocks_corrected ? "arrivals are corrected here where equal clocks are impossible;\n"
+                                "times stored in the run are not changed\n"
+                              : "nothing is corrected, because equal clocks are possible\n";
     if (drift) {
       out +=
           "no single offset fits every collective: the clocks drift,\n"
@@ -153,7 +146,7 @@ class RanksOp final : public Op {
     return out + table.Render(style.width, style.color);
   }
 
-  static std::string Groups(const Json& r, const TextStyle& style) {
+  static std::string GroupsText(const RanksReply& r, const TextStyle& style) {
     TextTable table({{"GROUP", Align::kLeft, true, 8},
                      {"CALLS", Align::kRight, false, 0},
                      {"MATCHED BY", Align::kLeft, false, 0},
@@ -163,23 +156,24 @@ class RanksOp final : public Op {
                      {"TRANSFER", Align::kRight, false, 0},
                      {"LAST", Align::kRight, false, 0}});
     int64_t incomplete = 0;
-    for (const Json& g : r["groups"]) {
-      std::string name = TextOr(g["group"], "not told");
-      if (g["description"].is_string()) name += " " + g["description"].get<std::string>();
-      incomplete += g["incomplete"].get<int64_t>();
-      table.AddRow({name, HumanCount(g["collectives"]), g["matched_by"], HumanMs(g["skew_ms"]),
-                    HumanMs(g["skew_p50_ms"]), HumanMs(g["skew_p95_ms"]), HumanMs(g["transfer_ms"]),
-                    g["most_often_last"].is_null() ? "-" : DumpJson(g["most_often_last"])});
+    for (const RankGroup& g : r.groups) {
+      std::string name = g.group.value_or("unknown");
+      if (g.description) name += " " + *g.description;
+      incomplete += g.incomplete;
+      table.AddRow({name, HumanCount(g.collectives),
+                    std::string(NamesOf(g.matched_by)[static_cast<size_t>(g.matched_by)]), HumanMs(g.skew_ms),
+                    HumanMs(g.skew_p50_ms), HumanMs(g.skew_p95_ms), HumanMs(g.transfer_ms),
+                    g.most_often_last ? std::to_string(*g.most_often_last) : "-"});
     }
     std::string out = table.Render(style.width, style.color);
     if (incomplete > 0) {
-      out += fmt::format("{} collectives lack members of their group: files of ranks are missing\n",
+      out += fmt::format("{} collectives lack members of their group: the files of some ranks are missing\n",
                          HumanCount(incomplete));
     }
     return out;
   }
 
-  static std::string Collectives(const Json& r, const TextStyle& style) {
+  static std::string CollectivesText(const RanksReply& r, const TextStyle& style) {
     TextTable table({{"LARGEST SKEW", Align::kLeft, true, 12},
                      {"SEQ", Align::kRight, false, 0},
                      {"AT", Align::kRight, false, 0},
@@ -187,18 +181,18 @@ class RanksOp final : public Op {
                      {"TRANSFER", Align::kRight, false, 0},
                      {"FIRST", Align::kRight, false, 0},
                      {"LAST", Align::kRight, false, 0}});
-    for (const Json& c : r["collectives"]) {
-      table.AddRow({TextOr(c["name"], "(unnamed)"), DumpJson(c["sequence"]), HumanMs(c["start_ms"]),
-                    HumanMs(c["skew_ms"]), HumanMs(c["transfer_ms"]), DumpJson(c["first"]),
-                    DumpJson(c["last"])});
+    for (const RankCollective& c : r.collectives) {
+      table.AddRow({c.name.value_or("(unnamed)"), std::to_string(c.sequence), HumanMs(c.start_ms),
+                    HumanMs(c.skew_ms), HumanMs(c.transfer_ms), std::to_string(c.first),
+                    std::to_string(c.last)});
     }
     return table.Render(style.width, style.color);
   }
 
-  static std::string Unmatched(const Json& r) {
+  static std::string UnmatchedText(const RanksReply& r) {
     std::string out;
-    for (const Json& u : r["unmatched"])
-      out += fmt::format("not matched: {} {}\n", HumanCount(u["count"]), u["why"].get<std::string>());
+    for (const RankUnmatched& u : r.unmatched)
+      out += fmt::format("{} calls not matched: {}\n", HumanCount(u.count), u.why);
     return out;
   }
 

@@ -87,7 +87,7 @@ Status Explain(const OpContext& context, const CatalogRun& run, Json& out) {
   idle_json.erase("largest");
   out["idle"] = std::move(idle_json);
   NL_ASSIGN(const StagesFacts* stages, open.analysis->Need<StagesFacts>());
-  out["stages"] = ToJson(*stages, open.analysis->data())["stages"];
+  out["stages"] = ToDocument(SectionOf(*stages))["stages"];
   return {};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks the graph back from the last event and says what the run was waiting for, all the way.
+// Walks the graph back from the last event to the first: what the run waited for at each instant.
 
 #include <algorithm>
 
@@ -10,13 +10,6 @@
 #include "analyze/waits/path_graph.h"
 
 namespace nl {
-
-std::string_view PathClassName(PathClass c) {
-  static constexpr std::array<std::string_view, kPathClasses> kNames = {
-      "host_op",   "python", "host_range", "api",           "launch",     "launch_latency",
-      "sync_wait", "kernel", "copy",       "communication", "device_gap", "unrecorded"};
-  return kNames[static_cast<size_t>(c)];
-}
 
 namespace passes::critical_path {
 
@@ -314,17 +307,18 @@ class Walker {
   std::vector<ByName> by_name_;
 };
 
-// Holes and overlaps in the path would be our own mistake.
+// A gap or overlap in the path is a bug of this program.
 Status CheckSums(const CriticalPathFacts& facts, const TimelineFacts& timeline) {
   int64_t at_ns = timeline.first_start_ns;
   for (const auto& s : facts.segments) {
     if (s.start_ns != at_ns || s.end_ns <= s.start_ns)
-      return Internal(fmt::format("critical path: a segment begins at {} ns, the one before ended at {} ns",
-                                  s.start_ns, at_ns));
+      return Internal(fmt::format(
+          "critical path: a segment starts at {} ns, but the previous one ends at {} ns", s.start_ns, at_ns));
     at_ns = s.end_ns;
   }
   if (at_ns != timeline.last_end_ns || facts.path_ns != facts.wall_ns)
-    return Internal(fmt::format("critical path: {} ns of {} ns wall", facts.path_ns, facts.wall_ns));
+    return Internal(
+        fmt::format("critical path: covers {} ns of {} ns wall time", facts.path_ns, facts.wall_ns));
   return {};
 }
 
@@ -334,7 +328,7 @@ class CriticalPathPass final : public Pass {
  public:
   PassInfo Info() const override {
     return {CriticalPathFacts::kName,
-            "What the run waited for, from the last event back to the first",
+            "What the run waited for, from its first event to its last",
             {TimelineFacts::kName}};
   }
   Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {
@@ -350,8 +344,8 @@ class CriticalPathPass final : public Pass {
     facts.Put(std::move(out));
     return {};
   }
-  Json FactsJson(const RunData& data, const FactBoard& facts) const override {
-    return ToJson(facts.Get<CriticalPathFacts>(), data, kReportRows);
+  Described Section(const RunData& data, const FactBoard& facts) const override {
+    return Described::Of(SectionOf(facts.Get<CriticalPathFacts>(), data, kReportRows));
   }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What if something took another time: the same graph scheduled again with scaled weights.
+// What if something had a different duration: the same graph, scheduled again with scaled weights.
 
 #include <algorithm>
 #include <cmath>
@@ -52,8 +52,8 @@ class Scheduler {
         colon == std::string_view::npos ? std::string_view() : selector.substr(colon + 1);
     const bool named = what == "kernel" || what == "op" || what == "copy" || what == "api";
     if ((!named && what != "host" && what != "launch") || named != !name.empty()) {
-      return InvalidInput(fmt::format("what-if: '{}' names nothing that can be scaled", selector))
-          .Hint("kernel:NAME, op:NAME, copy:KIND, api:NAME, host or launch");
+      return InvalidInput(fmt::format("what-if: unknown selector '{}'", selector))
+          .Hint("use kernel:NAME, op:NAME, copy:KIND, api:NAME, host or launch");
     }
     host_ns_ = graph_.host_weight_ns;
     extra_ns_.resize(graph_.extras.size());
@@ -146,8 +146,8 @@ class Scheduler {
     }
   }
 
-  // The outermost spans that match, thread by thread, cut out of the host's edges. An empty pattern: calls
-  // that launch.
+  // Scales the outermost matching spans of each thread within the host's edges. An empty pattern matches
+  // calls that launch.
   void SelectHost(HostKind kind, std::string_view pattern) {
     std::vector<int8_t> matches;
     std::vector<uint32_t> first_point(timeline_.threads.size() + 1, 0);
@@ -180,7 +180,7 @@ class Scheduler {
     return IsLaunch(kind) || kind == ApiKind::kCopy;
   }
 
-  // What lies inside the spans shrinks; what an edge does not count (a wait) stays as it is.
+  // Time inside the spans is scaled; time that an edge does not count (a wait) stays as recorded.
   void Cut(const std::vector<uint32_t>& nodes, uint32_t first, uint32_t last) {
     size_t from = 0;
     for (uint32_t h = first; h < last; ++h) {
@@ -192,7 +192,7 @@ class Scheduler {
         if (graph_.extras[e].kind == EdgeKind::kReturn)
           extra_ns_[e] = Shrunk(nodes, from, end_ns, graph_.extras[e].weight_ns);
       }
-      // A call's return may reach back over the point before, hence one point later than needed.
+      // The return of a call may reach back past the previous point, so spans are dropped one point late.
       while (from < nodes.size() && host_.end_ns[nodes[from]] <= before_ns) ++from;
     }
   }
@@ -222,7 +222,7 @@ class Scheduler {
 Result<WhatIfResult> WhatIf(const CriticalPathFacts& facts, const TimelineFacts& timeline,
                             const RunData& data, std::string_view selector, double factor) {
   if (!std::isfinite(factor) || factor < 0 || factor > 1e6)
-    return InvalidInput("what-if: the factor must be a number from 0 to 1000000");
+    return InvalidInput("what-if: the factor must be a number from 0 to 1,000,000");
   WhatIfResult out;
   out.selector = selector;
   out.factor = factor;

@@ -60,8 +60,8 @@ class Matcher {
     if (calls_.empty()) FromOps();
     NumberMembers();
     if (out_.members.size() < 2) {
-      out_.not_assessed = calls_.empty() ? "needs collectives: the run has none"
-                                         : "needs the files of two ranks or more: import their folder";
+      out_.not_assessed = calls_.empty() ? "needs collectives, and the run has none"
+                                         : "needs the files of two or more ranks; import their folder";
       return;
     }
     Split();
@@ -141,7 +141,7 @@ class Matcher {
 
   void Put(DeviceKey key, const MemberCall& call) {
     if (std::max(std::abs(call.start_ns), std::abs(call.end_ns)) > kMaxTimeNs)
-      return Miss("at a time no clock shows", 1);
+      return Miss("without a valid start time", 1);
     calls_.push_back(call);
     owners_.push_back(key);
   }
@@ -188,12 +188,12 @@ class Matcher {
       else
         (IsNull(call.sequence) ? ordered : numbered)[{call.group, call.ranks}].push_back(call);
     }
-    Miss("of a process without a rank", nobody);
-    Miss("sends and receives, not collectives", direct);
+    Miss("in a process without a rank", nobody);
+    Miss("point-to-point sends and receives", direct);
     for (auto& [key, calls] : numbered) BySequence(calls);
     for (auto& [key, calls] : ordered) ByOrder(calls);
     if (out_.collectives.empty() && out_.not_assessed.empty())
-      out_.not_assessed = "needs collectives two members took part in; none could be matched";
+      out_.not_assessed = "needs collectives with at least two members; none could be matched";
   }
 
   uint32_t AddGroup(const MemberCall& call, bool by_sequence) {
@@ -241,7 +241,7 @@ class Matcher {
                 [](const MemberCall& a, const MemberCall& b) { return a.member < b.member; });
       AddCollective(group, std::get<0>(key), set);
     }
-    Miss("recorded by one member only", alone);
+    Miss("recorded by only one member", alone);
   }
 
   void ByOrder(std::vector<MemberCall>& calls) {
@@ -253,13 +253,13 @@ class Matcher {
       if (lists.empty() || lists.back()[0].member != call.member) lists.emplace_back();
       lists.back().push_back(call);
     }
-    if (lists.size() < 2) return Miss("recorded by one member only", static_cast<int64_t>(calls.size()));
+    if (lists.size() < 2) return Miss("recorded by only one member", static_cast<int64_t>(calls.size()));
     for (const auto& list : lists) {
       const bool same = list.size() == lists[0].size() &&
                         std::equal(list.begin(), list.end(), lists[0].begin(),
                                    [](const MemberCall& a, const MemberCall& b) { return a.name == b.name; });
       if (!same)
-        return Miss("not numbered, and the members' calls differ in number or order",
+        return Miss("without sequence numbers, and members differ in the number or order of calls",
                     static_cast<int64_t>(calls.size()));
     }
     const uint32_t group = AddGroup(lists[0][0], false);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who arrived when: skew and transfer of every matched collective, and their sums.
+// Arrival skew and transfer time of every matched collective, and their sums.
 
 #include <algorithm>
 
@@ -36,7 +36,7 @@ void Measure(RanksFacts& facts, RanksFacts::Collective& c) {
   for (uint32_t i = 0; i < c.arrivals.size(); ++i) {
     const RanksFacts::Arrival& a = c.arrivals[i];
     RanksFacts::Member& m = facts.members[a.member];
-    // Inside of it, and no longer than it stayed.
+    // Only while it was inside.
     const int64_t waited_ns = std::clamp<int64_t>(last_ns - a.arrive_ns, 0, a.leave_ns - a.arrive_ns);
     const int64_t transfer_ns = a.leave_ns - a.arrive_ns - waited_ns;
     ++m.collectives;
@@ -82,7 +82,7 @@ class RanksPass final : public Pass {
  public:
   PassInfo Info() const override {
     return {RanksFacts::kName,
-            "Who waited for whom in collectives, and how far the ranks' clocks are apart",
+            "Which rank waited for which in collectives, and the offsets between their clocks",
             {TimelineFacts::kName}};
   }
   Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {
@@ -98,11 +98,11 @@ class RanksPass final : public Pass {
     facts.Put(std::move(out));
     return {};
   }
-  // Most runs are of one rank: nothing to show.
-  Json FactsJson(const RunData& data, const FactBoard& facts) const override {
+  // Empty for most runs: they have one rank.
+  Described Section(const RunData& data, const FactBoard& facts) const override {
     const auto& found = facts.Get<RanksFacts>();
-    return found.collectives.empty() ? Json()
-                                     : ToJson(found, facts.Get<TimelineFacts>(), data, kReportedCollectives);
+    if (found.collectives.empty()) return {};
+    return Described::Of(SectionOf(found, facts.Get<TimelineFacts>(), data, kReportedCollectives));
   }
 };
 

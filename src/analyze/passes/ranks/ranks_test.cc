@@ -60,7 +60,7 @@ class Cluster {
   std::optional<Analysis> analysis_;
 };
 
-TEST(RanksPass, WaitingAndMovingDataAreToldApart) {
+TEST(RanksPass, WaitingAndTransferAreSeparated) {
   Cluster cluster({0, 0, 0});
   cluster.Meet("0", 1, {100, 400, 150}, 50);
   cluster.Meet("0", 2, {1000, 1200, 1000}, 30);
@@ -73,7 +73,7 @@ TEST(RanksPass, WaitingAndMovingDataAreToldApart) {
   EXPECT_EQ(f.members[1].waited_ns, 0);
   EXPECT_EQ(f.members[2].waited_ns, 250 + 200);
   EXPECT_EQ(f.members[1].last, 2);
-  EXPECT_EQ(f.members[1].held_up_ns, 250 + 200) << "after the one before it";
+  EXPECT_EQ(f.members[1].held_up_ns, 250 + 200) << "after the second to last";
   EXPECT_EQ(f.members[0].transfer_ns, 80);
   EXPECT_EQ(f.waited_ns, 950);
   EXPECT_EQ(f.transfer_ns, 3 * 80);
@@ -83,7 +83,7 @@ TEST(RanksPass, WaitingAndMovingDataAreToldApart) {
   EXPECT_TRUE(f.groups[0].by_sequence);
 }
 
-TEST(RanksPass, PlantedClockOffsetsComeBackWithinTheirBound) {
+TEST(RanksPass, PlantedClockOffsetsAreRecoveredWithinTheirBounds) {
   std::mt19937 random(7);
   const std::vector<int64_t> planted = {0, 3'000'000, -120'000'000, 45'000};
   Cluster cluster(planted);
@@ -105,7 +105,8 @@ TEST(RanksPass, PlantedClockOffsetsComeBackWithinTheirBound) {
     EXPECT_GE(*m.offset_high_ns, planted[rank]) << rank;
     // Everybody leaves at the same moment in this trace, so that the estimate is exact.
     EXPECT_EQ(*m.offset_ns, planted[rank]) << rank;
-    EXPECT_LE(*m.offset_high_ns - *m.offset_low_ns, 600'000) << "of use against a lateness of 0.5 ms a side";
+    EXPECT_LE(*m.offset_high_ns - *m.offset_low_ns, 600'000)
+        << "useful for a lateness of 0.5 ms on each side";
   }
   EXPECT_TRUE(f.members[1].offset_applied);
   EXPECT_TRUE(f.members[2].offset_applied);
@@ -120,7 +121,7 @@ TEST(RanksPass, PlantedClockOffsetsComeBackWithinTheirBound) {
   EXPECT_NEAR(static_cast<double>(f.waited_ns), static_cast<double>(waited), static_cast<double>(allowed));
 }
 
-TEST(RanksPass, OffsetsReachRanksThatShareNoGroupWithTheFirst) {
+TEST(RanksPass, OffsetsPropagateToRanksThatShareNoGroupWithTheFirst) {
   // 0-1 and 1-2 meet, 0-2 never.
   Cluster cluster({0, 5'000'000, -9'000'000, 0});
   for (int i = 0; i < 20; ++i) {
@@ -133,11 +134,11 @@ TEST(RanksPass, OffsetsReachRanksThatShareNoGroupWithTheFirst) {
   EXPECT_EQ(*f.members[2].offset_ns, -9'000'000);
   EXPECT_LE(*f.members[2].offset_low_ns, -9'000'000);
   EXPECT_GE(*f.members[2].offset_high_ns, -9'000'000);
-  EXPECT_FALSE(f.members[3].offset_ns) << "rank 3 meets nobody";
+  EXPECT_FALSE(f.members[3].offset_ns) << "rank 3 shares no collective";
   EXPECT_EQ(f.groups.size(), 2u);
 }
 
-TEST(RanksPass, ClocksThatDriftAreSaidToBeInconsistent) {
+TEST(RanksPass, DriftingClocksAreReportedAsInconsistent) {
   Cluster drifting({0, 0});
   for (int i = 0; i < 10; ++i) {
     // The second clock gains 1 ms between collectives of 10 us.
@@ -149,7 +150,7 @@ TEST(RanksPass, ClocksThatDriftAreSaidToBeInconsistent) {
   EXPECT_GT(f.impossible, 0);
 }
 
-TEST(RanksPass, WithoutNumbersEqualOrderIsTaken) {
+TEST(RanksPass, WithoutSequenceNumbersCallsAreMatchedByOrder) {
   Cluster same({0, 0});
   for (int i = 0; i < 3; ++i) same.Meet("0", -1, {i * 1000, i * 1000 + 10 * (i + 1)}, 50, "allgather");
   const RanksFacts& f = same.Facts();
@@ -167,7 +168,7 @@ TEST(RanksPass, WithoutNumbersEqualOrderIsTaken) {
   EXPECT_NE(g.not_assessed, "");
 }
 
-TEST(RanksPass, WhatCannotBeMatchedIsCountedWithItsReason) {
+TEST(RanksPass, UnmatchedCallsAreCountedByReason) {
   Cluster cluster({0, 0});
   cluster.Meet("0", 1, {0, 10}, 50);
   cluster.Call("0", 2, 0, 100, 50);
@@ -175,11 +176,11 @@ TEST(RanksPass, WhatCannotBeMatchedIsCountedWithItsReason) {
   const RanksFacts& f = cluster.Facts();
   EXPECT_EQ(f.collectives.size(), 1u);
   ASSERT_EQ(f.unmatched.size(), 2u);
-  EXPECT_EQ(f.unmatched[0].why, "sends and receives, not collectives");
-  EXPECT_EQ(f.unmatched[1].why, "recorded by one member only");
+  EXPECT_EQ(f.unmatched[0].why, "point-to-point sends and receives");
+  EXPECT_EQ(f.unmatched[1].why, "recorded by only one member");
 }
 
-TEST(RanksPass, ABroadcastSaysNothingOfClocks) {
+TEST(RanksPass, ABroadcastDoesNotConstrainClocks) {
   Cluster cluster({0, 0});
   // The root leaves before the other arrives: legal.
   cluster.Call("0", 1, 0, 0, 50, "broadcast");
@@ -192,11 +193,11 @@ TEST(RanksPass, ABroadcastSaysNothingOfClocks) {
   EXPECT_EQ(f.impossible, 0);
 }
 
-TEST(RanksPass, OneRankAloneIsNotAssessed) {
+TEST(RanksPass, ASingleRankIsNotAssessed) {
   Cluster cluster({0});
   cluster.Call("0", 1, 0, 0, 50);
   const RanksFacts& f = cluster.Facts();
-  EXPECT_NE(f.not_assessed.find("two ranks"), std::string::npos);
+  EXPECT_NE(f.not_assessed.find("two or more ranks"), std::string::npos);
   RunBuilder empty;
   empty.Kernel("gemm", 7, 0, 10);
   Analysis analysis = empty.Finish();

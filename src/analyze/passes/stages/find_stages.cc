@@ -18,7 +18,7 @@ namespace {
 using Key = std::pair<LlmStage, std::string>;  // stage, sub-stage
 using Collected = std::map<Key, std::vector<StageSpan>>;
 
-// Of two that begin at once, the outer one.
+// Of two that start together, the outer one.
 bool Earlier(const StageSpan& a, const StageSpan& b) {
   return std::tie(a.start_ns, b.end_ns, a.range_row) < std::tie(b.start_ns, a.end_ns, b.range_row);
 }
@@ -40,8 +40,8 @@ std::vector<FoundStage> Sorted(Collected collected) {
   return out;
 }
 
-// A label inside of the same one on its thread is no further instance: the program's own and the recorder's.
-// Not so of spans that begin in one place and end in another, as of requests served at once.
+// A label inside the same label on its thread is not another instance: the program and the recorder may both
+// set it. Spans that start and end in different places are separate, such as requests served concurrently.
 void DropNested(const RunData& data, std::vector<StageSpan>& spans) {
   std::sort(spans.begin(), spans.end(), Earlier);
   std::map<ThreadId, int64_t> until_ns;
@@ -89,8 +89,8 @@ bool IsTraining(const RunData& data) {
   return false;
 }
 
-// The outermost op or module call around the first op of a forward that begins after `after_ns`: calls of a
-// loop around several forwards are no part of one.
+// The outermost op or module call around the first op of a forward that begins after `after_ns`; the calls of
+// a loop around several forwards are not part of any of them.
 uint32_t CallOf(const RunData& data, const TimelineFacts& t, const Forward& f, int64_t after_ns) {
   uint32_t out = f.first_node;
   for (uint32_t up = f.first_node; up != kNone; up = t.host.parent[up]) {
@@ -195,16 +195,18 @@ Collected FromKernels(const RunData& data, const TimelineFacts& t, std::string& 
     const std::string_view raw = data.Text(static_cast<StringId>(id));
     if (raw.find("backward") == std::string_view::npos && raw.find("_bwd") == std::string_view::npos)
       continue;
-    reason = "no LLM@ labels, and backward kernels show training, which has no such stages";
+    reason = "no LLM@ labels, and backward kernels show a training run, which has no inference stages";
     return {};
   }
   const Period p = FindPeriod(s.name);
   if (p.count == 0) {
-    reason = "no LLM@ labels, no op shapes that show forwards, and the kernel sequence does not repeat";
+    reason = "no LLM@ labels, no operator shapes that show forward passes, and no repeating kernel sequence";
     return {};
   }
   if (!has(p.first, p.first + p.length, KernelFamily::kAttention)) {
-    reason = "no LLM@ labels, no op shapes that show forwards, and what repeats has no attention kernel";
+    reason =
+        "no LLM@ labels, no operator shapes that show forward passes, and the repeating kernel sequence has "
+        "no attention kernel";
     return {};
   }
   Collected out;
@@ -244,7 +246,7 @@ FoundStages FindStages(const RunData& data, const TimelineFacts& timeline,
   }
   out.inferred = true;
   if (IsTraining(data)) {
-    out.reason = "no LLM@ labels, and backward ops show training, which has no such stages";
+    out.reason = "no LLM@ labels, and backward operators show a training run, which has no inference stages";
     return out;
   }
   found = FromForwards(data, timeline, forwards);

@@ -8,7 +8,7 @@ namespace nl::passes::stages {
 
 namespace {
 
-// One op that tells something, with its shapes understood.
+// One op with a known role and parsed shapes.
 struct Clue {
   OpRole role = OpRole::kNone;
   std::optional<GemmShape> gemm;
@@ -184,8 +184,8 @@ std::optional<bool> Forward::IsPrefill() const {
 
 std::string Forward::ToWork(ForwardWork& work) const {
   if (!tokens) return "the number of tokens was not recorded";
-  if (!batch || !q_len) return "sequences are packed: their lengths were not recorded";
-  if (!kv_len) return "the length of the context was not recorded (no attention op with shapes)";
+  if (!batch || !q_len) return "sequences are packed, and their lengths were not recorded";
+  if (!kv_len) return "the context length was not recorded (no attention operator with shapes)";
   work.tokens = static_cast<double>(*tokens);
   work.head_tokens = static_cast<double>(head_tokens.value_or(0));
   work.batch = static_cast<double>(*batch);

@@ -84,7 +84,8 @@ class Measurer {
 
   Status Measure() {
     if (!options_.model_config.is_null() && !options_.model_config.is_object())
-      return InvalidInput("the model config is not a JSON object").Hint("give a Hugging Face config.json");
+      return InvalidInput("the model config is not a JSON object")
+          .Hint("use the config.json of a Hugging Face model");
     out_.model = FindModelShape(data_, options_);
     forwards_ = FindForwards(data_, t_, out_.model);
     FoundStages found = FindStages(data_, t_, forwards_);
@@ -110,14 +111,15 @@ class Measurer {
     for (const DeviceKey& key : t_.devices) devices.insert(key.device);
     for (const int32_t device : devices) names.insert(DeviceNameOf(data_, device));
     if (devices.empty() || names.size() > 1) {
-      out_.peaks_reason = devices.empty() ? "no device work was recorded" : "the devices of the run differ";
+      out_.peaks_reason =
+          devices.empty() ? "no device work was recorded" : "the run used devices of different types";
       return {};
     }
     NL_ASSIGN(out_.peaks, PeaksOfDevice(data_, *devices.begin(), options_));
     if (!out_.peaks) {
       out_.peaks_reason = names.begin()->empty()
-                              ? "the run does not name its device; give --peaks"
-                              : fmt::format("no peaks are known for '{}'; give --peaks", *names.begin());
+                              ? "the run does not name its device; use --peaks"
+                              : fmt::format("the peaks of '{}' are unknown; use --peaks", *names.begin());
       return {};
     }
     if (!out_.model.dtype.empty()) out_.peak_tflops = out_.peaks->TflopsFor(out_.model.dtype);
@@ -340,9 +342,9 @@ class Measurer {
   }
 
   std::string NoForward(const Stage& stage) const {
-    if (stage.forwards > 0) return "not every part of this stage shows a forward with its shapes";
-    if (!stage.parent.empty()) return "no whole forward of the model is inside of this sub-stage";
-    return "no op shapes were recorded that show a forward (record_shapes=True)";
+    if (stage.forwards > 0) return "some executions of this stage have no forward pass with recorded shapes";
+    if (!stage.parent.empty()) return "this sub-stage contains no complete forward pass";
+    return "no operator shapes were recorded (record_shapes=True)";
   }
 
   void Utilise(Stage& stage) const {
@@ -350,20 +352,21 @@ class Measurer {
     std::string reason = stage.flops ? "" : stage.work_reason;
     if (reason.empty()) reason = out_.peaks_reason;
     if (reason.empty() && out_.model.is_config && SpansRanks())
-      reason = "the model config describes the whole model, this run one part of several ranks";
+      reason = "the model config describes the whole model, but this run is one of several ranks";
     if (reason.empty() && stage.device_s <= 0) reason = "the stage has no device work";
     stage.mfu_reason = stage.mbu_reason = reason;
     if (!reason.empty()) return;
     if (out_.peak_tflops) {
       stage.mfu = *stage.flops / (*out_.peak_tflops * 1e12 * stage.device_s);
     } else {
-      stage.mfu_reason = out_.model.dtype.empty() ? out_.model.dtype_from
-                                                  : fmt::format("no peak is known for {}", out_.model.dtype);
+      stage.mfu_reason = out_.model.dtype.empty()
+                             ? out_.model.dtype_from
+                             : fmt::format("the compute peak for {} is unknown", out_.model.dtype);
     }
     if (!stage.weight_bytes) {
       stage.mbu_reason = out_.model.dtype_from;
     } else if (!out_.peaks->dram_gbps) {
-      stage.mbu_reason = "no memory bandwidth is known for the device";
+      stage.mbu_reason = "the memory bandwidth of the device is unknown";
     } else {
       stage.mbu = (*stage.weight_bytes + *stage.kv_bytes) / (*out_.peaks->dram_gbps * 1e9 * stage.device_s);
     }
@@ -377,12 +380,12 @@ class Measurer {
     return false;
   }
 
-  // TTFT: of a request, until its last piece of prefill is done; of a prefill outside of any, its own
-  // latency.
+  // TTFT of a request: from its start to the end of its last prefill. Of a prefill outside any request: its
+  // own duration.
   void FindLatencies() {
     const Stage *prefill = out_.Find("prefill"), *request = out_.Find("request");
     if (prefill == nullptr) {
-      out_.ttft_reason = "there is no prefill";
+      out_.ttft_reason = "the run has no prefill stage";
     } else {
       std::vector<int64_t> all, request_ttft_ns;
       if (request != nullptr) request_ttft_ns.assign(request->instances.size(), -1);
@@ -401,7 +404,7 @@ class Measurer {
     }
     const Stage* step = out_.Find("decode_step");
     if (step == nullptr) {
-      out_.tpot_reason = "there is no decode_step";
+      out_.tpot_reason = "the run has no decode_step stage";
       return;
     }
     out_.tpot_ns = step->p50_ns;
@@ -447,8 +450,8 @@ class StagesPass final : public Pass {
     facts.Put(std::move(out));
     return {};
   }
-  Json FactsJson(const RunData& data, const FactBoard& facts) const override {
-    return ToJson(facts.Get<StagesFacts>(), data);
+  Described Section(const RunData&, const FactBoard& facts) const override {
+    return Described::Of(SectionOf(facts.Get<StagesFacts>()));
   }
 };
 

@@ -71,7 +71,7 @@ void AddRequest(RunBuilder& run, bool labels) {
   Launch(run, main, 1700, 30, 6000, 500);
 }
 
-TEST(Stages, ALabelInsideTheSameLabelIsNoFurtherInstance) {
+TEST(Stages, ALabelInsideTheSameLabelIsNotAnotherInstance) {
   testing_analyze::RunBuilder run;
   const ThreadId main = run.Thread("main"), second = run.Thread("second");
   run.Range(main, "LLM@decode_step", 0, 500);
@@ -106,11 +106,11 @@ TEST(Stages, TimesRunUntilTheLastKernelThatTheStageLaunched) {
   EXPECT_EQ(StageOf(f, "decode_all").total_ns, 5500);
   EXPECT_EQ(StageOf(f, "request").total_ns, 6500);
   EXPECT_EQ(StageOf(f, "request").kernels, 3);
-  EXPECT_EQ(f.ttft_ns, 5000) << "from the begin of the request";
+  EXPECT_EQ(f.ttft_ns, 5000) << "from the start of the request";
   EXPECT_EQ(f.tpot_ns, 4900);
 }
 
-TEST(Stages, SharesAreOfTheStagesOwnTime) {
+TEST(Stages, SharesAreRelativeToTheStage) {
   RunBuilder run;
   AddRequest(run, true);
   Analysis analysis = run.Finish();
@@ -140,13 +140,13 @@ TEST(Stages, UtilisationIsExactlyTheFormula) {
   EXPECT_DOUBLE_EQ(*step.mbu, (2 * weights + kv) / (4800e9 * 9800e-9));
   EXPECT_DOUBLE_EQ(*StageOf(f, "decode_all").tokens, 6);
   EXPECT_DOUBLE_EQ(*StageOf(f, "request").flops, prefill_flops + *step.flops);
-  const Json json = ToJson(f, analysis.data());
-  EXPECT_EQ(json["stages"][1]["peak"]["tflops"], 989);
-  EXPECT_EQ(json["stages"][1]["peak"]["gbps"], 4800);
-  EXPECT_NE(json["stages"][1]["peak"]["source"].get<std::string>().find("H200"), std::string::npos);
+  const StagePeak peak = SectionOf(f).stages[1].peak;
+  EXPECT_EQ(peak.tflops, 989);
+  EXPECT_EQ(peak.gbps, 4800);
+  EXPECT_NE(peak.source.value_or("").find("H200"), std::string::npos);
 }
 
-TEST(Stages, WhatIsUnknownIsNullWithTheReason) {
+TEST(Stages, AnUnknownValueIsNullWithAReason) {
   RunBuilder run;
   run.Device(0, "Thing 9000");
   const ThreadId main = run.Thread("main");
@@ -158,11 +158,11 @@ TEST(Stages, WhatIsUnknownIsNullWithTheReason) {
   EXPECT_EQ(prefill.total_ns, 250);
   EXPECT_FALSE(prefill.tokens || prefill.mfu || prefill.mbu || prefill.flops);
   EXPECT_NE(prefill.mfu_reason.find("record_shapes"), std::string::npos) << prefill.mfu_reason;
-  EXPECT_EQ(f.tpot_reason, "there is no decode_step");
+  EXPECT_EQ(f.tpot_reason, "the run has no decode_step stage");
   EXPECT_NE(f.peaks_reason.find("Thing 9000"), std::string::npos);
 }
 
-TEST(Stages, AModelConfigThatIsNoObjectIsRefused) {
+TEST(Stages, AModelConfigThatIsNotAnObjectIsRejected) {
   RunBuilder run;
   AnalysisOptions options;
   options.model_config = Json::array({1});
@@ -170,7 +170,7 @@ TEST(Stages, AModelConfigThatIsNoObjectIsRefused) {
   EXPECT_FALSE(analysis.Need<StagesFacts>().ok());
 }
 
-TEST(Stages, SubStagesAreRowsOfTheirOwn) {
+TEST(Stages, SubStagesHaveTheirOwnRows) {
   RunBuilder run;
   const ThreadId main = run.Thread("main");
   run.Range(main, "LLM@prefill", 0, 1000);
@@ -204,7 +204,7 @@ TEST(Stages, AWorkerThreadWithoutLabelsCountsForTheStageOfItsProcess) {
   EXPECT_EQ(StageOf(StagesOf(analysis), "prefill").kernels, 1);
 }
 
-TEST(Stages, ThreadsThatServeAtOnceKeepTheirOwnWork) {
+TEST(Stages, ConcurrentThreadsKeepTheirOwnWork) {
   RunBuilder run;
   const ThreadId a = run.Thread("a"), b = run.Thread("b");
   run.data().thread.process_id[1] = run.data().thread.process_id[0];
@@ -218,7 +218,7 @@ TEST(Stages, ThreadsThatServeAtOnceKeepTheirOwnWork) {
   EXPECT_EQ(prefill.instances[1].end_ns, 4100);
 }
 
-TEST(Stages, AreInferredFromShapesAndMarked) {
+TEST(Stages, StagesInferredFromShapesAreMarked) {
   RunBuilder run;
   AddRequest(run, false);
   Analysis analysis = run.Finish();
@@ -233,7 +233,7 @@ TEST(Stages, AreInferredFromShapesAndMarked) {
   EXPECT_EQ(StageOf(f, "decode_step").instances.size(), 2u);
 }
 
-TEST(Stages, TrainingHasNone) {
+TEST(Stages, TrainingRunsHaveNoStages) {
   RunBuilder run;
   AddRequest(run, false);
   run.Op(run.Thread("autograd"), "autograd::engine::evaluate_function: MmBackward0", 9000, 10);
@@ -242,7 +242,7 @@ TEST(Stages, TrainingHasNone) {
   EXPECT_NE(StagesOf(analysis).reason.find("training"), std::string::npos);
 }
 
-TEST(Stages, AreInferredFromThePeriodOfAKernelOnlyTrace) {
+TEST(Stages, StagesAreInferredFromThePeriodOfAKernelOnlyTrace) {
   RunBuilder run;
   int64_t at = 0;
   const auto kernel = [&](const std::string& name, int64_t dur) {
@@ -271,7 +271,7 @@ TEST(Stages, AreInferredFromThePeriodOfAKernelOnlyTrace) {
   EXPECT_FALSE(step.launch_share);
 }
 
-TEST(Stages, KernelsThatRepeatWithoutAttentionAreNoLanguageModel) {
+TEST(Stages, RepeatingKernelsWithoutAttentionAreNotALanguageModel) {
   RunBuilder run;
   for (int i = 0; i < 60; ++i) run.Kernel(fmt::format("conv_{}", i % 6), 7, i * 100, 50);
   Analysis analysis = run.Finish();
@@ -279,7 +279,7 @@ TEST(Stages, KernelsThatRepeatWithoutAttentionAreNoLanguageModel) {
   EXPECT_NE(StagesOf(analysis).reason.find("attention"), std::string::npos);
 }
 
-TEST(Stages, LabelsOnTheDeviceAloneAreTakenWhereThereAreNoOthers) {
+TEST(Stages, DeviceLabelsAreUsedWhenThereAreNoHostLabels) {
   RunBuilder run;
   const ThreadId lane = run.Thread("stream 7");
   run.Range(lane, "LLM@prefill", 1000, 500, "gpu_user_annotation");
@@ -292,7 +292,7 @@ TEST(Stages, LabelsOnTheDeviceAloneAreTakenWhereThereAreNoOthers) {
   EXPECT_EQ(prefill.kernels, 2);
 }
 
-TEST(Stages, BatchAndLengthOfTheRunDocumentStandInForShapes) {
+TEST(Stages, BatchAndLengthOfTheRunDocumentReplaceMissingShapes) {
   RunBuilder run;
   run.Device(0, "NVIDIA H200");
   run.document() = {{"model", {{"name", "m"}, {"batch_size", 4}, {"sequence_length", 100}}},
