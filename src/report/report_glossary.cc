@@ -41,8 +41,7 @@ constexpr Term kTerms[] = {
     {"stages", "TPOT", "ms", "Time per output token after the first."},
     {"stages", "MFU", "share", "The model's FLOPs / (dense peak x time)."},
     {"stages", "MBU", "share", "(Weights + KV bytes read per step) / (memory bandwidth x step time)."},
-    {"findings", "impact", "ms",
-     "What the finding costs: without it the run could be shorter by at most this."},
+    {"findings", "impact", "ms", "Time that fixing the finding could save at most."},
     {"findings", "confidence", "share", "How sure the rule is of its claim."},
     {"memory", "allocated", "bytes", "Bytes in live tensors; reserved also counts what the allocator keeps."},
 };

@@ -47,7 +47,7 @@ std::string Summary(const Json& report) {
     out += fmt::format(" The first thing to fix: {}", MdText(TextAt(findings[0], "message"), 300));
     if (out.back() != '.') out += '.';
     if (NumberAt(findings[0], "impact_ms").value_or(0) > 0)
-      out += fmt::format(" It costs at most {} of the {} run.", MsAt(findings[0], "impact_ms"),
+      out += fmt::format(" Fixing it could save up to {} of the {} run.", MsAt(findings[0], "impact_ms"),
                          MsAt(report, "wall_ms"));
   }
   if (NumberAt(ChildAt(ChildAt(report, "run"), "counters"), "lost").value_or(0) > 0)
@@ -108,7 +108,7 @@ std::string Recommendations(const Json& report) {
     if (suggestions.empty() || !suggestions[0].is_string()) continue;
     out += fmt::format("{}. {}", ++number, MdText(suggestions[0].get<std::string>(), 400));
     if (NumberAt(f, "impact_ms").value_or(0) > 0)
-      out += fmt::format(" Gain: at most {} of {}.", MsAt(f, "impact_ms"), MsAt(report, "wall_ms"));
+      out += fmt::format(" It could save up to {} of {}.", MsAt(f, "impact_ms"), MsAt(report, "wall_ms"));
     out += fmt::format(" Reason: {}\n", MdText(TextAt(f, "message"), 300));
     if (number == kRecommendations) break;
   }

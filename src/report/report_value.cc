@@ -57,8 +57,8 @@ std::string CostText(const Json& finding) {
   const std::optional<double> impact_ms = NumberAt(finding, "impact_ms");
   if (!impact_ms) return "";
   const std::string counted_in = JoinedAt(finding, "counted_in");
-  if (*impact_ms <= 0) return counted_in.empty() ? "" : "its cost is counted in " + counted_in;
-  return "costs at most " + HumanMs(*impact_ms);
+  if (*impact_ms <= 0) return counted_in.empty() ? "" : "this cost is counted in " + counted_in;
+  return "could save up to " + HumanMs(*impact_ms);
 }
 
 std::string EvidenceText(const Json& evidence) {

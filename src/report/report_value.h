@@ -23,7 +23,7 @@ std::optional<double> NumberAt(const Json& object, const char* key);
 std::string JoinedAt(const Json& object, const char* key);
 // "launch_latency" as people write it.
 std::string PlainWords(std::string word);
-// What a finding costs, as the end of a sentence: "costs at most 12.3 ms", "its cost is counted in
+// What a finding costs, as the end of a sentence: "could save up to 12.3 ms", "this cost is counted in
 // X"; "" when it is not known.
 std::string CostText(const Json& finding);
 // One piece of evidence: "short kernel share 85.7 % (kernel row 3)". Not escaped.

@@ -133,7 +133,7 @@ TEST(KernelCounters, RulesAndFingerprintUseThem) {
   const auto findings = analysis.Need<FindingsFacts>();
   ASSERT_TRUE(findings.ok());
   std::vector<std::string> rules;
-  for (const Finding& f : (*findings)->findings) rules.push_back(f.rule + " " + f.kernel);
+  for (const Finding& f : (*findings)->findings) rules.push_back(f.rule + " " + f.kernel.value_or(""));
   EXPECT_NE(std::find(rules.begin(), rules.end(), "compute_bound_kernel gemm"), rules.end());
   EXPECT_NE(std::find(rules.begin(), rules.end(), "stall_memory gemm"), rules.end());
   const auto of_op = [](const Finding& f) { return f.rule == "low_occupancy" && f.op == "aten::mm"; };
@@ -162,7 +162,7 @@ TEST(KernelCounters, BothSidesOfAComparisonShowThem) {
   EXPECT_EQ(counters[0]["a"]["source"], "ncu");
 }
 
-TEST(ToolWords, AreTheToolsOwnLargestEstimateFirst) {
+TEST(ToolFindings, TheLargestEstimateComesFirst) {
   Measured m;
   const auto say = [&](RowId kernel, const char* rule, const char* kind, const char* scope, double pct) {
     ToolFindingRow row;
@@ -183,14 +183,14 @@ TEST(ToolWords, AreTheToolsOwnLargestEstimateFirst) {
   Analysis analysis = m.Finish();
   const auto facts = analysis.Need<FindingsFacts>();
   ASSERT_TRUE(facts.ok());
-  const std::vector<ToolWord>& words = (*facts)->tool_words;
+  const std::vector<ToolFinding>& words = (*facts)->tool_findings;
   ASSERT_EQ(words.size(), 3u);
   EXPECT_EQ(words[0].rule, "Imbalance");
   EXPECT_EQ(words[0].executions, 2);
   EXPECT_DOUBLE_EQ(*words[0].estimated_ms, 0.01 * 0.1 + 0.03 * 0.2);
   EXPECT_EQ(*words[0].speedup_pct, 20);
   EXPECT_EQ(words[1].rule, "Stall");
-  EXPECT_FALSE(words[1].estimated_ms) << "an estimate of a part says nothing of the whole";
+  EXPECT_FALSE(words[1].estimated_ms) << "a speedup of a part does not apply to the whole";
   EXPECT_EQ(words[2].rule, "Bottleneck");
   EXPECT_FALSE(words[2].speedup_pct);
 }
@@ -203,7 +203,7 @@ TEST(OrderOnly, NothingIsSaidOfIdleTime) {
   EXPECT_TRUE(analysis.data().OrderOnly());
   const auto facts = analysis.Need<FindingsFacts>();
   ASSERT_TRUE(facts.ok());
-  EXPECT_EQ((*facts)->diagnosis.bound, "unknown");
+  EXPECT_EQ((*facts)->diagnosis.bound, RunBound::kUnknown);
   ASSERT_FALSE((*facts)->diagnosis.settle.empty());
   EXPECT_NE((*facts)->diagnosis.settle[0].find("timeline"), std::string::npos);
 }

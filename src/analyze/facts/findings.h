@@ -1,65 +1,82 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// FindingsFacts: what bounds the run, and what rules found in it, the costliest first,
-// each with the values it was read from. Rules that could not be assessed say what they
-// lack.
+// FindingsFacts: what bounds the run, and what rules found in it, largest predicted gain
+// first, each with the values it was derived from. Rules that could not be assessed list
+// the data they need. Reports and `neurolens findings` give these structs as they are.
 // Made by passes/findings.
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "analyze/features/features.h"
 #include "analyze/rules/rule.h"
-#include "base/json.h"
+#include "base/record.h"
 
 namespace nl {
 
 struct Evidence {
-  std::string table;           // "" for a value over many rows
-  std::optional<int64_t> row;  // id in that table
+  std::optional<std::string> table;  // none: a value over many rows
+  std::optional<int64_t> row;        // id in that table
   std::string what;
-  std::optional<double> value;  // null: not known
-  std::string unit;
+  std::optional<double> value;
+  std::optional<std::string> unit;
 };
 
 struct Finding {
   std::string rule, title;
   RuleSeverity severity = RuleSeverity::kMedium;
   double confidence = 0;
-  std::optional<double> impact_ms;        // measured cost not counted by another finding
-  std::optional<double> cost_ms;          // all of it
-  std::optional<double> score;            // severity weight x impact x confidence; null without impact
-  std::vector<std::string> counted_in;    // rules whose findings hold the rest of cost_ms
-  std::string stage, module, op, kernel;  // where; "" when it says nothing of it
+  std::optional<double> impact_ms;      // predicted gain: cost_ms without what other findings count
+  std::optional<double> cost_ms;        // measured cost
+  std::optional<double> score;          // severity weight x impact x confidence
+  std::vector<std::string> counted_in;  // rules whose findings count the rest of cost_ms
+  std::optional<std::string> stage, module, op, kernel;  // where
   std::string message;
   std::vector<std::string> suggestions;  // ranked
   std::vector<std::string> refs;
   std::vector<Evidence> evidence;
-  bool first = false;
+  bool first = false;  // listed before all others
 };
 
 struct NotAssessed {
   std::string rule;
   std::vector<std::string> needs;  // in words
-  std::string advice;              // how to get it, "" when nothing is known to help
+  std::optional<std::string> advice;
 };
+
+enum class RunBound : uint8_t {
+  kCpu,
+  kGpuCompute,
+  kGpuMemory,
+  kLaunch,
+  kTransfer,
+  kSync,
+  kCommunication,
+  kBalanced,
+  kUnknown,
+};
+std::span<const std::string_view> NamesOf(RunBound);
+std::string_view RunBoundName(RunBound bound);
 
 struct Diagnosis {
-  std::string bound = "unknown";  // cpu_bound, gpu_bound_compute, ...
-  double confidence = 0;          // above 0.8 with two independent pieces of evidence, else unknown
+  RunBound bound = RunBound::kUnknown;
+  double confidence = 0;  // a known bound has more than 0.8, from two independent pieces of evidence
   std::vector<Evidence> evidence;
-  std::vector<std::string> settle;  // what would settle it, when unknown
-  std::string nearest;              // the best candidate of an unknown; "" when none
+  std::vector<std::string> settle;  // data that would decide an unknown bound
+  std::optional<RunBound> nearest;  // best candidate for an unknown bound
 };
 
-// What the profiling tool itself says of the kernels of one name: its word, not a rule of ours.
-struct ToolWord {
-  std::string tool, rule, kernel, scope, message;  // kernel: short name; message: of the costliest execution
+// A suggestion of the profiling tool itself for the kernels of one name; not a rule of ours.
+struct ToolFinding {
+  std::string tool, rule, kernel;
   int64_t executions = 0;
-  double kernel_ms = 0;                // of those executions
-  std::optional<double> speedup_pct;   // the largest estimate
-  std::optional<double> estimated_ms;  // estimates of whole kernels times their durations
+  double kernel_ms = 0;
+  std::optional<double> speedup_pct;
+  std::optional<std::string> scope;
+  std::optional<double> estimated_ms;
+  std::string message;
 };
 
 struct FindingsFacts {
@@ -67,12 +84,14 @@ struct FindingsFacts {
   Diagnosis diagnosis;
   std::vector<Finding> findings;  // by score
   std::vector<NotAssessed> not_assessed;
-  int64_t rules = 0;                 // that were enabled
-  std::vector<ToolWord> tool_words;  // suggestions, the largest estimate first
+  int64_t rules = 0;                       // that were enabled
+  std::vector<ToolFinding> tool_findings;  // largest estimate first
 };
-
-// {"diagnosis": ..., "findings": [...], "not_assessed": [...], "tool_findings": [...]} as analysis.md names
-// it.
-Json ToJson(const FindingsFacts& facts, const RunData& data);
+void Describe(Record<Evidence>& r);
+void Describe(Record<Finding>& r);
+void Describe(Record<NotAssessed>& r);
+void Describe(Record<Diagnosis>& r);
+void Describe(Record<ToolFinding>& r);
+void Describe(Record<FindingsFacts>& r);
 
 }  // namespace nl

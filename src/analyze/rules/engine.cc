@@ -49,7 +49,7 @@ class Evaluation {
     out.title = rule_.title;
     out.severity = rule_.severity;
     out.first = rule_.first;
-    // A confidence nobody can work out is an even chance.
+    // A confidence that cannot be computed counts as 0.5.
     out.confidence = std::clamp(rule_.confidence.Evaluate(names_.number).value_or(0.5), 0.0, 1.0);
     if (rule_.impact) out.cost_ms = rule_.impact->Evaluate(names_.number);
     if (out.cost_ms) out.cost_ms = std::max(*out.cost_ms, 0.0);
@@ -63,7 +63,7 @@ class Evaluation {
     AddEvidence(rule_.where, out);
     if (rule_.impact) AddEvidence(*rule_.impact, out);
     for (const EvidenceRow& row : subject_.rows)
-      out.evidence.push_back({row.table, row.row, row.what, row.value, row.unit});
+      out.evidence.push_back({KnownText(row.table), row.row, row.what, row.value, KnownText(row.unit)});
     return out;
   }
 
@@ -72,7 +72,7 @@ class Evaluation {
     const std::string_view full = FeatureOfShortName(name);
     return full.empty() ? name : full;
   }
-  // A text nobody recorded reads as such, not as a hole in the sentence.
+  // A text that was not recorded becomes a phrase that still reads well in a sentence.
   std::optional<std::string> Text(const std::string& name) const {
     const FeatureInfo* info = FindFeature(Full(name));
     if (info == nullptr || info->unit != "text") return std::nullopt;
@@ -85,19 +85,19 @@ class Evaluation {
     if (what == "stage") return "its stage";
     if (what == "device") return "the device";
     if (what == "op" || what == "top_op" || what == "launch_op") return "the operators";
-    return fmt::format("(no {} recorded)", what);
+    return fmt::format("(unknown {})", what);
   }
   void SetPlace(Finding& out) const {
-    out.stage = subject_.Text("stage.name");
+    out.stage = KnownText(subject_.Text("stage.name"));
     if (rule_.scope == RuleScope::kOp) {
-      out.stage = subject_.Text("op.stage");
-      out.module = subject_.Text("op.module");
-      out.op = subject_.Text("op.name");
+      out.stage = KnownText(subject_.Text("op.stage"));
+      out.module = KnownText(subject_.Text("op.module"));
+      out.op = KnownText(subject_.Text("op.name"));
     } else if (rule_.scope == RuleScope::kKernel) {
-      out.stage = subject_.Text("kernel.stage");
-      out.module = subject_.Text("kernel.module");
-      out.op = subject_.Text("kernel.op");
-      out.kernel = subject_.Text("kernel.name");
+      out.stage = KnownText(subject_.Text("kernel.stage"));
+      out.module = KnownText(subject_.Text("kernel.module"));
+      out.op = KnownText(subject_.Text("kernel.op"));
+      out.kernel = KnownText(subject_.Text("kernel.name"));
     }
   }
   void AddEvidence(const Expression& from, Finding& out) const {
@@ -108,7 +108,7 @@ class Evaluation {
       if (std::any_of(out.evidence.begin(), out.evidence.end(), same)) continue;
       const FeatureInfo* info = FindFeature(full);
       out.evidence.push_back(
-          {"", std::nullopt, full, Number(name.text), info ? std::string(info->unit) : ""});
+          {std::nullopt, std::nullopt, full, Number(name.text), KnownText(info ? info->unit : "")});
     }
   }
 
@@ -134,19 +134,19 @@ std::vector<const FeatureSubject*> SubjectsOf(RuleScope scope, const Features& f
 }
 
 NotAssessed MissingData(const Rule& rule, const Features& features) {
-  NotAssessed out{rule.id, {}, ""};
+  NotAssessed out{rule.id, {}, std::nullopt};
   for (const std::string& need : rule.needs) {
     if (features.Has(need)) continue;
     for (const DataKind& kind : DataKinds()) {
       if (kind.name != need) continue;
       out.needs.push_back(std::string(kind.text));
-      if (out.advice.empty()) out.advice = std::string(kind.advice);
+      if (!out.advice) out.advice = std::string(kind.advice);
     }
   }
   return out;
 }
 
-std::string_view NothingOf(RuleScope scope) {
+std::string_view MissingSubjects(RuleScope scope) {
   switch (scope) {
     case RuleScope::kStage: return "labelled stages";
     case RuleScope::kOp: return "framework operators";
@@ -160,7 +160,8 @@ std::string_view NothingOf(RuleScope scope) {
 void Apply(const Rule& rule, const Features& features, RuleResults& out) {
   NotAssessed lacking = MissingData(rule, features);
   const std::vector<const FeatureSubject*> subjects = SubjectsOf(rule.scope, features);
-  if (lacking.needs.empty() && subjects.empty()) lacking.needs.push_back(std::string(NothingOf(rule.scope)));
+  if (lacking.needs.empty() && subjects.empty())
+    lacking.needs.push_back(std::string(MissingSubjects(rule.scope)));
   if (!lacking.needs.empty()) {
     out.not_assessed.push_back(std::move(lacking));
     return;
@@ -178,17 +179,17 @@ void Apply(const Rule& rule, const Features& features, RuleResults& out) {
     if (*outcome.holds) out.findings.push_back(evaluation.Make());
   }
   if (assessed) return;
-  if (missing.empty()) missing.insert("a condition that does not divide by zero");
-  out.not_assessed.push_back({rule.id, {missing.begin(), missing.end()}, ""});
+  if (missing.empty()) missing.insert("a condition without division by zero");
+  out.not_assessed.push_back({rule.id, {missing.begin(), missing.end()}, std::nullopt});
 }
 
 bool SamePlace(const Finding& a, const Finding& b) {
-  const bool a_run = a.op.empty() && a.kernel.empty(), b_run = b.op.empty() && b.kernel.empty();
+  const bool a_run = !a.op && !a.kernel, b_run = !b.op && !b.kernel;
   if (a_run || b_run) return true;
-  return !a.module.empty() || !b.module.empty() ? a.module == b.module : a.op == b.op;
+  return a.module || b.module ? a.module == b.module : a.op == b.op;
 }
 
-// One cost is one finding's: what covering findings hold is taken off.
+// Each cost counts for one finding only: time that covering findings count is subtracted.
 void Uncover(const RuleSet& rules, std::vector<Finding>& findings) {
   for (Finding& finding : findings) {
     finding.impact_ms = finding.cost_ms;
@@ -202,12 +203,13 @@ void Uncover(const RuleSet& rules, std::vector<Finding>& findings) {
       if (std::find(in.begin(), in.end(), other.rule) == in.end()) in.push_back(other.rule);
     }
     if (finding.impact_ms)
-      finding.score = static_cast<double>(finding.severity) * *finding.impact_ms * finding.confidence;
+      finding.score = SeverityWeight(finding.severity) * *finding.impact_ms * finding.confidence;
   }
 }
 
 void Deduplicate(std::vector<Finding>& findings) {
-  std::map<std::tuple<std::string, std::string, std::string, std::string, std::string>, size_t> seen;
+  using Place = std::optional<std::string>;
+  std::map<std::tuple<std::string, Place, Place, Place, Place>, size_t> seen;
   std::vector<Finding> kept;
   for (Finding& f : findings) {
     const auto [it, added] = seen.try_emplace({f.rule, f.stage, f.module, f.op, f.kernel}, kept.size());

@@ -30,8 +30,8 @@ double Or(double a, double b) {
 
 }  // namespace
 
-// Precedence climbing; the steps come out in postfix order, so a long chain of additions
-// costs no depth. Depth is spent by parentheses, calls, `not` and minus signs alone.
+// Precedence climbing. Steps are emitted in postfix order, so that a long chain of additions
+// needs no depth; only parentheses, calls, `not` and minus signs do.
 class ExpressionParser {
  public:
   ExpressionParser(std::string_view text, Expression& out, TextProblem& problem)
@@ -152,10 +152,10 @@ class ExpressionParser {
       case Kind::kSign: return ParseSign();
       case Kind::kBad:
         return Fail(Shown() +
-                    (IsDigit(token_[0]) || token_[0] == '.' ? " is no number" : " means nothing here"));
+                    (IsDigit(token_[0]) || token_[0] == '.' ? " is not a number" : " is not allowed here"));
       case Kind::kEnd: break;
     }
-    return Fail("the expression ends where a value is expected");
+    return Fail("expected a value, found the end of the expression");
   }
 
   bool ParseSign() {
@@ -202,7 +202,7 @@ class ExpressionParser {
 
   bool ParseCall(std::string_view name, size_t at) {
     if (name != "min" && name != "max")
-      return FailAt(at, fmt::format("'{}' is no function; there are min() and max()", name));
+      return FailAt(at, fmt::format("unknown function '{}'; use min() or max()", name));
     const size_t open = token_at_;
     uint32_t count = 0;
     do {

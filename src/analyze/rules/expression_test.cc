@@ -20,7 +20,7 @@ std::optional<double> Value(const std::string& text, const std::map<std::string,
   });
 }
 
-TEST(Expression, PrecedenceIsThatOfArithmetic) {
+TEST(Expression, PrecedenceFollowsArithmetic) {
   EXPECT_EQ(Value("1 + 2 * 3"), 7);
   EXPECT_EQ(Value("(1 + 2) * 3"), 9);
   EXPECT_EQ(Value("8 - 2 - 1"), 5);
@@ -38,7 +38,7 @@ TEST(Expression, PrecedenceIsThatOfArithmetic) {
   EXPECT_EQ(Value("2 >= 3"), 0);
 }
 
-TEST(Expression, NullSpreadsExceptWhereOneSideDecides) {
+TEST(Expression, NullPropagatesUnlessOneSideDecides) {
   for (const char* text :
        {"null", "x + 1", "1 - x", "x * 0", "-x", "x < 1", "x == x", "x == null", "not x", "min(1, x)",
         "max(x, 1)", "x and true", "x or false", "1 / 0", "0 / 0", "1 / (2 - 2) > 0", "1e308 * 10"})
@@ -61,29 +61,29 @@ TEST(Expression, NamesAreListedOnceInOrderWithTheirColumn) {
   EXPECT_EQ(parsed->names()[2].text, "x");
 }
 
-TEST(Expression, ErrorsNameTheColumn) {
+TEST(Expression, ErrorsHaveAColumn) {
   const struct {
     std::string text;
     size_t column;
     const char* message;
   } cases[] = {
       {"", 1, "expected an expression"},
-      {"1 +", 4, "ends where a value"},
+      {"1 +", 4, "expected a value, found the end"},
       {"1 + * 2", 5, "expected a value, found '*'"},
       {"(1 + 2", 7, "expected ')' for the '(' in column 1"},
       {"1 2", 3, "unexpected '2'"},
       {"a < b < c", 7, "comparisons do not chain"},
       {"a = b", 3, "unexpected '='"},
-      {"foo(1)", 1, "'foo' is no function"},
-      {"__import__('os')", 1, "'__import__' is no function"},
+      {"foo(1)", 1, "unknown function 'foo'"},
+      {"__import__('os')", 1, "unknown function '__import__'"},
       {"min", 1, "needs arguments"},
       {"max()", 5, "expected a value, found ')'"},
-      {"1e999", 1, "is no number"},
-      {"3x", 1, "is no number"},
-      {"1.2.3", 1, "is no number"},
+      {"1e999", 1, "is not a number"},
+      {"3x", 1, "is not a number"},
+      {"1.2.3", 1, "is not a number"},
       {"a..b", 2, "unexpected"},
       {"a && b", 3, "unexpected '&'"},
-      {"\"x\"", 1, "means nothing here"},
+      {"\"x\"", 1, "is not allowed here"},
       {"and 1", 1, "expected a value"},
       {std::string("a\0b", 3), 2, "unexpected"},
       {std::string(Expression::kMaxBytes + 1, '1'), Expression::kMaxBytes + 1, "longer than"},
@@ -109,7 +109,7 @@ TEST(Expression, DepthIsLimitedAndLengthIsNot) {
   EXPECT_EQ(Value(chain), static_cast<double>(chain.size() + 1) / 2);
 }
 
-TEST(Expression, AnyBytesAreParsedOrRefused) {
+TEST(Expression, AnyBytesAreParsedOrRejected) {
   std::mt19937 random(3);
   const std::string pieces[] = {"a",    ".",    "1", "e", "+",    "-",    "*",   "/",
                                 "(",    ")",    "<", "=", "!",    "and ", "or ", "not ",

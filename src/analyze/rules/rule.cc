@@ -50,9 +50,11 @@ std::optional<size_t> IndexOf(const std::string_view (&names)[N], std::string_vi
 
 }  // namespace
 
+std::span<const std::string_view> NamesOf(RuleScope) { return kScopes; }
+std::span<const std::string_view> NamesOf(RuleSeverity) { return kSeverities; }
 std::string_view RuleScopeName(RuleScope scope) { return kScopes[static_cast<size_t>(scope)]; }
 std::string_view RuleSeverityName(RuleSeverity severity) {
-  return kSeverities[static_cast<size_t>(severity) - 1];
+  return kSeverities[static_cast<size_t>(severity)];
 }
 std::optional<RuleScope> ParseRuleScope(std::string_view name) {
   const auto index = IndexOf(kScopes, name);
@@ -60,7 +62,7 @@ std::optional<RuleScope> ParseRuleScope(std::string_view name) {
 }
 std::optional<RuleSeverity> ParseRuleSeverity(std::string_view name) {
   const auto index = IndexOf(kSeverities, name);
-  return index ? std::optional(static_cast<RuleSeverity>(*index + 1)) : std::nullopt;
+  return index ? std::optional(static_cast<RuleSeverity>(*index)) : std::nullopt;
 }
 
 std::optional<TextTemplate> TextTemplate::Parse(std::string_view text, TextProblem& problem) {
@@ -77,12 +79,12 @@ std::optional<TextTemplate> TextTemplate::Parse(std::string_view text, TextProbl
       literal += c;
       at += 2;
     } else if (c == '}') {
-      problem = {at + 1, "'}' without '{'; write '}}' for the character"};
+      problem = {at + 1, "'}' without '{'; write '}}' for a literal brace"};
       return std::nullopt;
     } else {
       const size_t close = text.find('}', at);
       if (close == std::string_view::npos) {
-        problem = {at + 1, "'{' without '}'; write '{{' for the character"};
+        problem = {at + 1, "'{' without '}'; write '{{' for a literal brace"};
         return std::nullopt;
       }
       const std::string_view inside = text.substr(at + 1, close - at - 1);
@@ -92,8 +94,8 @@ std::optional<TextTemplate> TextTemplate::Parse(std::string_view text, TextProbl
       if (!IsName(name) || !IsForm(form)) {
         problem = {at + 2,
                    IsName(name)
-                       ? fmt::format("'{}' is no form; there are .Nf, pct, ms, us, bytes, count", form)
-                       : fmt::format("'{}' is no name", name)};
+                       ? fmt::format("unknown format '{}'; use .Nf, pct, ms, us, bytes or count", form)
+                       : fmt::format("'{}' is not a name", name)};
         return std::nullopt;
       }
       if (!literal.empty()) out.parts_.push_back({std::move(literal), "", false, 1});
@@ -131,18 +133,19 @@ const Rule* RuleSet::Find(std::string_view id) const {
 
 const std::vector<DataKind>& DataKinds() {
   static const std::vector<DataKind> kinds = {
-      {"device_work", "kernels, copies or memsets on a device", "record with GPU activities on"},
-      {"ops", "framework operators", "record with CPU activities on"},
-      {"launches", "launch calls linked to the work they caused",
+      {"device_work", "kernels, copies or memsets on a device", "record with GPU activities enabled"},
+      {"ops", "framework operators", "record with CPU activities enabled"},
+      {"launches", "launch calls linked to the work they started",
        "record runtime API calls (CUPTI or roctracer)"},
       {"shapes", "input shapes of operators", "record with record_shapes=True"},
       {"dtypes", "input types of operators", "record with record_shapes=True"},
-      {"steps", "steps of the loop", "label them: ProfilerStep, or a range LLM@decode_step"},
-      {"kernel_counters", "kernel counters", "record with counters (pm sampling) or attach an ncu report"},
+      {"steps", "labelled steps",
+       "label each step: call prof.step() of torch.profiler, or add a range LLM@decode_step"},
+      {"kernel_counters", "kernel counters", "record with counters (PM sampling) or attach an ncu report"},
       {"ncu_metrics", "Nsight Compute metrics", "attach an ncu report of these kernels"},
-      {"clock_samples", "SM clock samples", "record with clock sampling on"},
-      {"profiler_cost", "what the profiler itself cost", "record with a profiler that reports its overhead"},
-      {"ranks", "collectives of two ranks or more", "import the folder with the files of all ranks"},
+      {"clock_samples", "SM clock samples", "record with clock sampling enabled"},
+      {"profiler_cost", "the overhead of the profiler", "record with a profiler that reports its overhead"},
+      {"ranks", "collectives of two or more ranks", "import the folder with the files of all ranks"},
       {"baseline", "a baseline run", "compare two runs"},
   };
   return kinds;

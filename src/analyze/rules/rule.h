@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Rule: one claim a run can be checked for, as a rule file states it, with its
-// expressions parsed and its texts cut into parts. RuleSet: the shipped rules and what
-// users added or overrode, by id.
+// Rule: one claim that a run can be checked for, read from a rule file, with its
+// expressions and texts parsed. RuleSet: the shipped rules and those that users added or
+// overrode, by id.
 // Thread rule: read-only once loaded. Ownership: plain values.
 
+#include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,20 +19,23 @@
 namespace nl {
 
 enum class RuleScope : uint8_t { kRun, kStage, kOp, kKernel, kCompare };
-enum class RuleSeverity : uint8_t { kLow = 1, kMedium = 2, kHigh = 3 };  // the value is the weight
+enum class RuleSeverity : uint8_t { kLow, kMedium, kHigh };
+std::span<const std::string_view> NamesOf(RuleScope);
+std::span<const std::string_view> NamesOf(RuleSeverity);
 std::string_view RuleScopeName(RuleScope scope);
 std::string_view RuleSeverityName(RuleSeverity severity);
+constexpr double SeverityWeight(RuleSeverity severity) { return static_cast<double>(severity) + 1; }
 std::optional<RuleScope> ParseRuleScope(std::string_view name);
 std::optional<RuleSeverity> ParseRuleSeverity(std::string_view name);
 
-// What names stand for while one rule looks at one subject.
+// The values of names while one rule is applied to one subject.
 struct RuleNames {
   std::function<std::optional<double>(const std::string&)> number;
   std::function<std::optional<std::string>(const std::string&)> text;
 };
 
 // "{op.name} took {op.device_ms:ms} ({op.share:pct})": text with names in it. Forms: .Nf,
-// pct (a ratio as percent), ms, us, bytes, count; none prints the number shortly.
+// pct (a ratio as percent), ms, us, bytes, count; without a form, up to 4 digits.
 class TextTemplate {
  public:
   struct Part {
@@ -50,7 +55,7 @@ class TextTemplate {
 };
 
 struct Suggestion {
-  std::optional<Expression> when;  // given only where this is true
+  std::optional<Expression> when;  // shown only if true
   TextTemplate text;
 };
 
@@ -63,13 +68,13 @@ struct Rule {
   TextTemplate message;
   std::vector<Suggestion> suggest;
   std::vector<std::string> refs;
-  std::optional<Expression> impact;  // ms; none: not known
+  std::optional<Expression> impact;  // ms; none: unknown
   Expression confidence = Expression::Number(1);
   std::vector<std::string> needs;       // kinds of data (DataKinds())
-  std::vector<std::string> covered_by;  // rules whose findings already count this cost
+  std::vector<std::string> covered_by;  // rules whose findings count this cost already
   std::map<std::string, double, std::less<>> params;
   bool enabled = true;
-  bool first = false;  // listed above everything else
+  bool first = false;  // listed before all other findings
   std::string source;  // "shipped", or file:line
 };
 
@@ -77,8 +82,8 @@ class RuleSet {
  public:
   // The rules built into the program.
   static Result<RuleSet> Shipped();
-  // The shipped rules, then each file in order. A bad file is refused whole:
-  // InvalidInput "file:line: ..., column N of 'where'".
+  // The shipped rules, then each file in order. A file with an error is rejected as a whole:
+  // InvalidInput "file:line: 'where', column N: ...".
   static Result<RuleSet> Load(const std::vector<std::string>& files);
 
   Status AddFile(const std::string& path);
@@ -91,14 +96,14 @@ class RuleSet {
   std::vector<Rule> rules_;
 };
 
-// Kinds of data a rule may say it needs, with what to do to have it.
+// Kinds of data that a rule may need, with advice on how to record them.
 struct DataKind {
   std::string_view name, text, advice;
 };
 const std::vector<DataKind>& DataKinds();
 
-// The nearest .neurolens_rules.yaml from `directory` upwards (not beyond the root of a
-// Git work tree); "" when there is none.
+// The nearest .neurolens_rules.yaml from `directory` upwards (not above the root of a Git
+// work tree); "" when there is none.
 std::string FindProjectRules(const std::string& directory);
 
 }  // namespace nl

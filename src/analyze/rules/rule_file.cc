@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rule files: YAML into Rule, every expression parsed and every name checked, so that
-// nothing can go wrong once rules run.
+// Rule files: YAML into Rule. Every expression is parsed and every name is checked here, so
+// that applying a rule cannot fail.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -51,14 +51,14 @@ class FileReader {
       const std::string key = item.first.IsScalar() ? item.first.Scalar() : "";
       if (key == "version") {
         if (!item.second.IsScalar() || item.second.Scalar() != "1")
-          return Wrong(LineOf(item.first), "this program reads version 1 of rule files");
+          return Wrong(LineOf(item.first), "unsupported version; this program reads version 1 of rule files");
       } else if (key == "rules") {
         NL_TRY(ReadRules(item.second));
       } else if (key == "bottleneck_rules") {
         NL_TRY(ReadShortRules(item.second));
       } else {
         return Wrong(LineOf(item.first),
-                     fmt::format("unknown key '{}'; there are version, rules and bottleneck_rules", key));
+                     fmt::format("unknown key '{}'; use version, rules or bottleneck_rules", key));
       }
     }
     return {};
@@ -91,10 +91,10 @@ class FileReader {
       const std::string key = item.first.IsScalar() ? item.first.Scalar() : "";
       if (std::find(std::begin(known), std::end(known), key) == std::end(known)) {
         return Wrong(LineOf(item.first),
-                     fmt::format("unknown key '{}' in a rule; there are {}", key, fmt::join(known, ", ")));
+                     fmt::format("unknown key '{}' in a rule; use {}", key, fmt::join(known, ", ")));
       }
       if (std::find(seen.begin(), seen.end(), key) != seen.end())
-        return Wrong(LineOf(item.first), fmt::format("'{}' is given twice", key));
+        return Wrong(LineOf(item.first), fmt::format("duplicate key '{}'", key));
       seen.push_back(key);
     }
     return {};
@@ -104,7 +104,7 @@ class FileReader {
     const YAML::Node node = rule[key];
     if (!node.IsDefined()) return Wrong(LineOf(rule), fmt::format("a rule needs '{}'", key));
     if (!node.IsScalar() || node.Scalar().empty())
-      return Wrong(LineOf(node), fmt::format("'{}' must be a text or a number", key));
+      return Wrong(LineOf(node), fmt::format("'{}' must be text or a number", key));
     return node.Scalar();
   }
 
@@ -116,7 +116,7 @@ class FileReader {
   }
   Status Place(Rule rule, int line) {
     if (std::find(here_.begin(), here_.end(), rule.id) != here_.end())
-      return Wrong(line, fmt::format("rule '{}' is given twice in this file", rule.id));
+      return Wrong(line, fmt::format("duplicate rule '{}' in this file", rule.id));
     here_.push_back(rule.id);
     if (Rule* old = Known(rule.id)) {
       *old = std::move(rule);
@@ -126,14 +126,17 @@ class FileReader {
     return {};
   }
 
-  // A rule that exists is changed where this one says something; a new one must be whole.
+  // Overrides the keys of an existing rule; a new rule must be complete.
   Status ReadRule(const YAML::Node& node) {
-    if (!node.IsMap()) return Wrong(LineOf(node), "a rule is a mapping with id, scope, where, message, ...");
+    if (!node.IsMap())
+      return Wrong(LineOf(node), "a rule must be a mapping with id, scope, where, message and suggest");
     NL_TRY(CheckKeys(node, kKeys));
     NL_ASSIGN(const std::string id, Scalar(node, "id"));
     if (!IsId(id)) {
-      return Wrong(LineOf(node["id"]),
-                   fmt::format("'{}' is no rule id: small letters, digits and '_', a letter first", id));
+      return Wrong(
+          LineOf(node["id"]),
+          fmt::format("invalid rule id '{}': use lowercase letters, digits and '_', starting with a letter",
+                      id));
     }
     const Rule* old = Known(id);
     Rule rule = old != nullptr ? *old : Rule{};
@@ -158,14 +161,15 @@ class FileReader {
       const auto scope = ParseRuleScope(name);
       if (!scope)
         return Wrong(LineOf(node["scope"]),
-                     fmt::format("scope '{}': one of run, stage, op, kernel, compare", name));
+                     fmt::format("unknown scope '{}'; use run, stage, op, kernel or compare", name));
       rule.scope = *scope;
     }
     if (node["severity"].IsDefined()) {
       NL_ASSIGN(const std::string name, Scalar(node, "severity"));
       const auto severity = ParseRuleSeverity(name);
       if (!severity)
-        return Wrong(LineOf(node["severity"]), fmt::format("severity '{}': one of low, medium, high", name));
+        return Wrong(LineOf(node["severity"]),
+                     fmt::format("unknown severity '{}'; use low, medium or high", name));
       rule.severity = *severity;
     }
     for (const char* key : {"enabled", "first"}) {
@@ -190,7 +194,8 @@ class FileReader {
         continue;
       std::vector<std::string_view> names;
       for (const DataKind& kind : kinds) names.push_back(kind.name);
-      return Wrong(LineOf(node["needs"]), fmt::format("needs '{}': one of {}", need, fmt::join(names, ", ")));
+      return Wrong(LineOf(node["needs"]),
+                   fmt::format("unknown data '{}' in 'needs'; use {}", need, fmt::join(names, ", ")));
     }
     return {};
   }
@@ -200,7 +205,7 @@ class FileReader {
     NL_TRY(CheckList(list, key));
     to.clear();
     for (const YAML::Node& item : list) {
-      if (!item.IsScalar()) return Wrong(LineOf(item), fmt::format("'{}' must be a list of texts", key));
+      if (!item.IsScalar()) return Wrong(LineOf(item), fmt::format("'{}' must be a list of text", key));
       to.push_back(item.Scalar());
     }
     return {};
@@ -208,10 +213,10 @@ class FileReader {
 
   Status ReadParams(const YAML::Node& node, Rule& rule) {
     if (!node.IsDefined()) return {};
-    if (!node.IsMap()) return Wrong(LineOf(node), "'params' must be lines of the form 'name: number'");
+    if (!node.IsMap()) return Wrong(LineOf(node), "'params' must be a mapping from names to numbers");
     for (const auto& item : node) {
       const std::string name = item.first.IsScalar() ? item.first.Scalar() : "";
-      if (!IsId(name)) return Wrong(LineOf(item.first), fmt::format("'{}' is no name for a parameter", name));
+      if (!IsId(name)) return Wrong(LineOf(item.first), fmt::format("invalid parameter name '{}'", name));
       const std::string text = item.second.IsScalar() ? item.second.Scalar() : "";
       double value = 0;
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -250,7 +255,7 @@ class FileReader {
     for (const auto& item : node) {
       const std::string key = item.first.IsScalar() ? item.first.Scalar() : "";
       if (key != "all" && key != "any")
-        return Wrong(LineOf(item.first), fmt::format("'{}': 'where' has all and any", key));
+        return Wrong(LineOf(item.first), fmt::format("unknown key '{}' in 'where'; use all or any", key));
       NL_ASSIGN(Expression part, list(item.second, key == "all"));
       parts.push_back(std::move(part));
     }
@@ -273,7 +278,7 @@ class FileReader {
 
   Result<TextTemplate> ReadTemplate(const YAML::Node& node, std::string_view field, const Rule& rule) const {
     if (!node.IsScalar() || node.Scalar().empty())
-      return Wrong(LineOf(node), fmt::format("'{}' must be a text", field));
+      return Wrong(LineOf(node), fmt::format("'{}' must be text", field));
     TextProblem problem;
     std::optional<TextTemplate> parsed = TextTemplate::Parse(node.Scalar(), problem);
     if (!parsed) return Wrong(node, field, problem);
@@ -298,7 +303,8 @@ class FileReader {
         for (const auto& pair : item) {
           const std::string key = pair.first.IsScalar() ? pair.first.Scalar() : "";
           if (key != "when" && key != "text")
-            return Wrong(LineOf(pair.first), fmt::format("'{}': a suggestion has when and text", key));
+            return Wrong(LineOf(pair.first),
+                         fmt::format("unknown key '{}' in a suggestion; use when and text", key));
         }
         if (!item["when"].IsDefined() || !item["text"].IsDefined())
           return Wrong(LineOf(item), "a suggestion needs when and text");
@@ -315,7 +321,7 @@ class FileReader {
     return {};
   }
 
-  // A changed scope must still know every name the old texts and expressions use.
+  // With a changed scope, every name in the kept texts and expressions must still be available.
   Status Recheck(const YAML::Node& node, const Rule& rule) const {
     TextProblem problem;
     const auto check = [&](const Expression& e, std::string_view field) -> Status {
@@ -349,7 +355,8 @@ class FileReader {
   }
 
   Status ReadShortRule(const YAML::Node& node) {
-    if (!node.IsMap()) return Wrong(LineOf(node), "a rule is a mapping with name, condition and suggestion");
+    if (!node.IsMap())
+      return Wrong(LineOf(node), "a rule must be a mapping with name, condition and suggestion");
     NL_TRY(CheckKeys(node, kShortKeys));
     Rule rule;
     NL_ASSIGN(rule.title, Scalar(node, "name"));
@@ -357,7 +364,8 @@ class FileReader {
       const char small = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
       rule.id += (small >= 'a' && small <= 'z') || (small >= '0' && small <= '9') ? small : '_';
     }
-    if (!IsId(rule.id)) return Wrong(LineOf(node["name"]), fmt::format("'{}' gives no rule id", rule.title));
+    if (!IsId(rule.id))
+      return Wrong(LineOf(node["name"]), fmt::format("cannot make a rule id from '{}'", rule.title));
     rule.source = fmt::format("{}:{}", source_, LineOf(node));
     if (node["severity"].IsDefined()) NL_TRY(ReadPlainSeverity(node, rule));
     NL_ASSIGN(const std::string condition, Scalar(node, "condition"));
@@ -367,7 +375,7 @@ class FileReader {
     if (node["confidence_weight"].IsDefined()) {
       NL_ASSIGN(rule.confidence, ReadExpression(node["confidence_weight"], "confidence_weight", rule));
     }
-    // What the rule names first in ms is the cost it is about.
+    // The first value in ms that the condition uses is the cost.
     for (const Expression::Name& name : rule.where.names()) {
       const std::string_view full = FeatureOfShortName(name.text);
       const FeatureInfo* info = FindFeature(full.empty() ? std::string_view(name.text) : full);
@@ -386,7 +394,8 @@ class FileReader {
     NL_ASSIGN(const std::string name, Scalar(node, "severity"));
     const auto severity = ParseRuleSeverity(name);
     if (!severity)
-      return Wrong(LineOf(node["severity"]), fmt::format("severity '{}': one of low, medium, high", name));
+      return Wrong(LineOf(node["severity"]),
+                   fmt::format("unknown severity '{}'; use low, medium or high", name));
     rule.severity = *severity;
     return {};
   }
@@ -406,7 +415,7 @@ class FileReader {
     return RuleScope::kRun;
   }
 
-  // Text of the short form is no template: braces mean themselves.
+  // Text of the short form is not a template: braces are literal.
   Result<TextTemplate> PlainTemplate(const YAML::Node& node, const std::string& text) const {
     std::string escaped;
     for (const char c : text) escaped.append(c == '{' || c == '}' ? 2 : 1, c);
@@ -429,7 +438,7 @@ class FileReader {
 }  // namespace
 
 Status RuleSet::AddText(std::string_view yaml, const std::string& source) {
-  // The one place that meets yaml-cpp's exceptions.
+  // The only place where exceptions of yaml-cpp are caught.
   try {
     FileReader reader(source, rules_);
     NL_TRY(reader.Read(YAML::Load(std::string(yaml))));

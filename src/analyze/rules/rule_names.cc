@@ -11,7 +11,7 @@ namespace nl {
 
 namespace {
 
-// Which groups of names a scope knows beside run.*.
+// Whether a scope has the names of a group.
 bool InScope(std::string_view group, RuleScope scope) {
   switch (scope) {
     case RuleScope::kRun: return group == "run";
@@ -58,11 +58,11 @@ bool CheckRuleName(const std::string& name, size_t column, const Rule& rule, boo
   }
   const std::string_view group = info->name.substr(0, info->name.find('.'));
   if (!InScope(group, rule.scope)) {
-    problem = {column, fmt::format("'{}' is not known in scope {}", name, RuleScopeName(rule.scope))};
+    problem = {column, fmt::format("'{}' is not available in scope {}", name, RuleScopeName(rule.scope))};
     return false;
   }
   if (info->unit == "text" && !text_too) {
-    problem = {column, fmt::format("'{}' is a text; expressions have numbers only", name)};
+    problem = {column, fmt::format("'{}' is text; expressions use numbers only", name)};
     return false;
   }
   return true;

@@ -21,7 +21,7 @@ const char* kWhole =
     "    message: 'wall {run.wall_ms:ms}'\n"
     "    suggest: [one, two, three]\n";
 
-TEST(Rules, EveryShippedRuleOfTheTableIsThereWithThreeSuggestions) {
+TEST(Rules, EveryShippedRuleHasATitleAndThreeSuggestions) {
   const auto set = RuleSet::Shipped();
   ASSERT_TRUE(set.ok()) << set.error().ToString();
   for (const char* id : {"memory_bound_low_ai",
@@ -65,14 +65,14 @@ TEST(Rules, EveryShippedRuleOfTheTableIsThereWithThreeSuggestions) {
   }
 }
 
-TEST(Rules, AFileIsRefusedWithLineAndColumn) {
+TEST(Rules, AnErrorHasLineAndColumn) {
   const struct {
     std::string yaml;
     const char* message;
   } cases[] = {
       {"rules:\n  - id: a\n    scope: run\n    where: 'run.wall_ms >'\n    message: m\n    suggest: [1, 2, "
        "3]\n",
-       "f.yaml:4: 'where', column 14: the expression ends"},
+       "f.yaml:4: 'where', column 14: expected a value, found the end"},
       {"rules:\n  - id: a\n    scope: run\n    where: [1, 'run.wal_ms > 1']\n    message: m\n    suggest: "
        "[1, 2, 3]\n",
        "f.yaml:4: 'where', column 1: unknown name 'run.wal_ms'; did you mean 'run.wall_ms'?"},
@@ -80,15 +80,15 @@ TEST(Rules, AFileIsRefusedWithLineAndColumn) {
        "[1, 2, 3]\n",
        "f.yaml:4: 'where', column 4"},
       {"rules:\n  - id: a\n    scope: run\n    where: op.share > 1\n    message: m\n    suggest: [1, 2, 3]\n",
-       "f.yaml:4: 'where', column 1: 'op.share' is not known in scope run"},
+       "f.yaml:4: 'where', column 1: 'op.share' is not available in scope run"},
       {"rules:\n  - id: a\n    scope: op\n    where: op.name > 1\n    message: m\n    suggest: [1, 2, 3]\n",
-       "f.yaml:4: 'where', column 1: 'op.name' is a text"},
+       "f.yaml:4: 'where', column 1: 'op.name' is text"},
       {"rules:\n  - id: a\n    scope: run\n    where: 1\n    message: 'x {run.wall}'\n    suggest: [1, 2, "
        "3]\n",
        "f.yaml:5: 'message', column 4: unknown name 'run.wall'"},
       {"rules:\n  - id: a\n    scope: run\n    where: 1\n    message: 'x {run.wall_ms:zz}'\n    suggest: [1, "
        "2, 3]\n",
-       "f.yaml:5: 'message', column 4: 'zz' is no form"},
+       "f.yaml:5: 'message', column 4: unknown format 'zz'"},
       {"rules:\n  - id: a\n    scope: run\n    where: 1\n    message: 'x {oops'\n    suggest: [1, 2, 3]\n",
        "f.yaml:5: 'message', column 3: '{' without '}'"},
       {"rules:\n  - id: a\n    scope: run\n    where: 1\n    message: m\n    suggest: [1, 2]\n",
@@ -97,18 +97,18 @@ TEST(Rules, AFileIsRefusedWithLineAndColumn) {
        "f.yaml:2: rule 'a' needs 'suggest'"},
       {"rules:\n  - id: a\n    scope: run\n    wher: 1\n", "f.yaml:4: unknown key 'wher'"},
       {"rules:\n  - id: a\n    scope: all\n    where: 1\n    message: m\n    suggest: [1, 2, 3]\n",
-       "f.yaml:3: scope 'all'"},
-      {"rules:\n  - id: A b\n", "f.yaml:2: 'A b' is no rule id"},
-      {"rules:\n  - id: hot_kernel\n    severity: worst\n", "f.yaml:3: severity 'worst'"},
+       "f.yaml:3: unknown scope 'all'"},
+      {"rules:\n  - id: A b\n", "f.yaml:2: invalid rule id 'A b'"},
+      {"rules:\n  - id: hot_kernel\n    severity: worst\n", "f.yaml:3: unknown severity 'worst'"},
       {"rules:\n  - id: hot_kernel\n    params: {min_share: much}\n", "f.yaml:3: parameter 'min_share'"},
-      {"rules:\n  - id: hot_kernel\n    needs: [luck]\n", "f.yaml:3: needs 'luck'"},
-      {"rules:\n  - id: hot_kernel\n    scope: run\n", "is not known in scope run"},
-      {"rules:\n  - id: hot_kernel\n  - id: hot_kernel\n", "f.yaml:3: rule 'hot_kernel' is given twice"},
+      {"rules:\n  - id: hot_kernel\n    needs: [luck]\n", "f.yaml:3: unknown data 'luck' in 'needs'"},
+      {"rules:\n  - id: hot_kernel\n    scope: run\n", "is not available in scope run"},
+      {"rules:\n  - id: hot_kernel\n  - id: hot_kernel\n", "f.yaml:3: duplicate rule 'hot_kernel'"},
       {"rules: 3\n", "f.yaml:1: 'rules' must be a list"},
-      {"- 3\n", "f.yaml:1: a rule is a mapping"},
+      {"- 3\n", "f.yaml:1: a rule must be a mapping"},
       {"3\n", "f.yaml:1: expected 'rules:'"},
       {"rule: []\n", "f.yaml:1: unknown key 'rule'"},
-      {"version: 2\n", "f.yaml:1: this program reads version 1"},
+      {"version: 2\n", "f.yaml:1: unsupported version"},
       {"rules: [\n", "not valid YAML"},
       {"bottleneck_rules:\n  - name: x\n    condition: h2d_time / total_tim > 0.3\n    suggestion: s\n",
        "f.yaml:3: 'condition', column 12: unknown name 'total_tim'"},
@@ -124,7 +124,7 @@ TEST(Rules, AFileIsRefusedWithLineAndColumn) {
     EXPECT_EQ(bad.error().code, ErrorCode::kInvalidInput);
     EXPECT_NE(bad.error().message.find(c.message), std::string::npos) << bad.error().message << "\n"
                                                                       << c.yaml;
-    EXPECT_EQ(set.rules().size(), before + 1) << "a bad file leaves the rules as they were";
+    EXPECT_EQ(set.rules().size(), before + 1) << "a bad file does not change the rules";
   }
 }
 
@@ -135,7 +135,7 @@ TEST(Rules, AFileWithOneBadRuleAddsNone) {
   EXPECT_EQ(set.Find("mine"), nullptr);
 }
 
-TEST(Rules, AnIdThatExistsIsChangedWhereTheFileSpeaks) {
+TEST(Rules, AnExistingRuleIsOverriddenByKey) {
   RuleSet set = *RuleSet::Shipped();
   const size_t before = set.rules().size();
   ASSERT_TRUE(
@@ -148,7 +148,7 @@ TEST(Rules, AnIdThatExistsIsChangedWhereTheFileSpeaks) {
   EXPECT_FALSE(set.Find("gpu_idle")->enabled);
 }
 
-TEST(Rules, TheShortFormIsTaken) {
+TEST(Rules, TheShortFormIsRead) {
   RuleSet set;
   const Status status = set.AddText(
       "bottleneck_rules:\n  - name: H2D heavy\n    condition: \"h2d_time / total_time > 0.3\"\n"
@@ -171,7 +171,7 @@ TEST(Rules, TheShortFormIsTaken) {
   EXPECT_EQ(results.not_assessed[0].needs, std::vector<std::string>{"run.h2d_ms"});
 }
 
-TEST(Rules, TemplatesPrintValuesInTheirForms) {
+TEST(Rules, TemplatesFormatValues) {
   TextProblem problem;
   const auto text = TextTemplate::Parse(
       "{{{op.name}}} {x:.2f} {x:pct} {x:ms} {x:us} {n:count} {n:bytes} {x} {none:ms}", problem);
@@ -208,7 +208,7 @@ TEST(Rules, ACostIsCountedByOneFindingOnly) {
   EXPECT_EQ(results.findings[1].counted_in, std::vector<std::string>{"cause"});
 }
 
-TEST(Rules, TheProjectsFileIsFoundUpwards) {
+TEST(Rules, TheProjectFileIsFoundInParentDirectories) {
   namespace fs = std::filesystem;
   const fs::path root = fs::path(testing::TempDir()) / "nl_rules_project";
   fs::remove_all(root);
@@ -217,7 +217,7 @@ TEST(Rules, TheProjectsFileIsFoundUpwards) {
   std::ofstream(root / ".neurolens_rules.yaml") << "rules: []\n";
   EXPECT_EQ(FindProjectRules((root / "a" / "b").string()), (root / ".neurolens_rules.yaml").string());
   fs::create_directories(root / "a" / ".git");
-  EXPECT_EQ(FindProjectRules((root / "a" / "b").string()), "") << "not beyond the work tree";
+  EXPECT_EQ(FindProjectRules((root / "a" / "b").string()), "") << "not above the work tree";
   fs::remove_all(root);
 }
 

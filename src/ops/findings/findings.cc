@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `neurolens findings`: what bounds a run, what is wrong in it, and what to do about it.
+// `neurolens findings`: what bounds a run, what is wrong in it, and what to change.
 
 #include <algorithm>
 #include <filesystem>
@@ -16,7 +16,21 @@ namespace nl::ops::findings {
 
 namespace {
 
-// A paragraph led by `indent` blanks, its further lines by two more.
+struct FindingsReply : FindingsFacts {
+  std::string run_id, model;
+  int64_t findings_total = 0;
+  std::vector<std::string> rules_files;
+};
+void Describe(Record<FindingsReply>& r) {
+  r.Name("FindingsReply", "Reply of `neurolens findings`");
+  r.Field("run_id", &FindingsReply::run_id, "The run");
+  r.Field("model", &FindingsReply::model, "Name of the model");
+  r.Base<FindingsFacts>();
+  r.Field("findings_total", &FindingsReply::findings_total, "Findings of this severity before --limit");
+  r.Field("rules_files", &FindingsReply::rules_files, "Rule files used in addition to the shipped rules");
+}
+
+// A paragraph indented by `indent` columns, with two more on each line after the first.
 std::string Para(const std::string& text, int width, int indent) {
   std::string out(static_cast<size_t>(indent), ' ');
   for (const char c : Wrap(PrintableText(text), std::max(20, width - indent), 2)) {
@@ -26,53 +40,54 @@ std::string Para(const std::string& text, int width, int indent) {
   return out + "\n";
 }
 
-std::string BoundText(const std::string& bound) {
-  if (bound == "launch_bound") return "launch-bound: the device waits for the host to launch short kernels";
-  if (bound == "cpu_bound") return "CPU-bound: the device waits for the host";
-  if (bound == "gpu_bound_compute") return "GPU-bound by compute";
-  if (bound == "gpu_bound_memory") return "GPU-bound by memory traffic";
-  if (bound == "transfer_bound") return "transfer-bound: copies between host and device take the time";
-  if (bound == "sync_bound")
-    return "sync-bound: the host blocks on the device, and the device then waits for the host";
-  if (bound == "communication_bound") return "communication-bound: collectives take the time";
-  if (bound == "balanced") return "balanced: nothing stands out";
-  return "not known";
+std::string_view BoundText(RunBound bound) {
+  switch (bound) {
+    case RunBound::kLaunch: return "launch-bound: the device waits for the host to launch short kernels";
+    case RunBound::kCpu: return "CPU-bound: the device waits for the host";
+    case RunBound::kGpuCompute: return "GPU-bound by compute";
+    case RunBound::kGpuMemory: return "GPU-bound by memory bandwidth";
+    case RunBound::kTransfer: return "transfer-bound: copies between host and device take the time";
+    case RunBound::kSync:
+      return "sync-bound: the host blocks on the device, and the device then waits for the host";
+    case RunBound::kCommunication: return "communication-bound: collectives take the time";
+    case RunBound::kBalanced: return "balanced: no single resource limits it";
+    case RunBound::kUnknown: break;
+  }
+  return "unknown";
 }
 
-std::string ValueText(const Json& e) {
-  if (e["value"].is_null()) return "unknown";
-  const double value = e["value"];
-  const std::string unit = e["unit"].is_null() ? "" : e["unit"].get<std::string>();
-  if (unit == "ms") return HumanMs(value);
-  if (unit == "us") return HumanMs(value / 1e3);
-  if (unit == "ratio") return fmt::format("{:.1f} %", 100 * value);
-  if (unit == "bytes") return HumanBytes(static_cast<int64_t>(value));
-  if (unit == "count" && value == static_cast<double>(static_cast<int64_t>(value)))
+std::string ValueText(const Evidence& e) {
+  if (!e.value) return "unknown";
+  const double value = *e.value;
+  if (e.unit == "ms") return HumanMs(value);
+  if (e.unit == "us") return HumanMs(value / 1e3);
+  if (e.unit == "ratio") return fmt::format("{:.1f} %", 100 * value);
+  if (e.unit == "bytes") return HumanBytes(static_cast<int64_t>(value));
+  if (e.unit == "count" && value == static_cast<double>(static_cast<int64_t>(value)))
     return HumanCount(static_cast<int64_t>(value));
   return fmt::format("{:.4g}", value);
 }
 
-std::string EvidenceText(const Json& evidence) {
+std::string EvidenceText(const std::vector<Evidence>& evidence) {
   std::string out;
-  for (const Json& e : evidence) {
+  for (const Evidence& e : evidence) {
     if (!out.empty()) out += ", ";
-    if (!e["table"].is_null()) {
-      out += fmt::format("{} {} ({}) {}", e["table"].get<std::string>(), e["row"].get<int64_t>(),
-                         e["what"].get<std::string>(), ValueText(e));
-    } else {
-      out += fmt::format("{} {}", e["what"].get<std::string>(), ValueText(e));
-    }
+    out += e.table ? fmt::format("{} {} ({}) {}", *e.table, e.row.value_or(0), e.what, ValueText(e))
+                   : fmt::format("{} {}", e.what, ValueText(e));
   }
   return out;
 }
 
-std::string PlaceText(const Json& f) {
-  std::string out;
-  for (const char* part : {"stage", "module", "op", "kernel"}) {
-    if (f[part].is_null()) continue;
-    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", part, f[part].get<std::string>());
-  }
-  return out.empty() ? "whole run" : out;
+std::string PlaceText(const Finding& f) {
+  std::vector<std::string> parts;
+  const auto add = [&parts](const char* what, const std::optional<std::string>& name) {
+    if (name) parts.push_back(fmt::format("{} {}", what, *name));
+  };
+  add("stage", f.stage);
+  add("module", f.module);
+  add("op", f.op);
+  add("kernel", f.kernel);
+  return parts.empty() ? "whole run" : fmt::format("{}", fmt::join(parts, ", "));
 }
 
 class FindingsOp final : public Op {
@@ -82,42 +97,11 @@ class FindingsOp final : public Op {
     info.name = "findings";
     info.summary = "What bounds a run, and what to change: ranked findings with evidence and suggestions";
     info.choose_when =
-        "Choose it to learn what is wrong and what to do. `summary` tells where the time went, `rules` what "
-        "is checked.";
+        "Choose it to learn what is wrong and what to do. `summary` shows where the time went, `rules` lists "
+        "what is checked.";
     info.example = "neurolens findings @latest";
     info.cost = Cost::kSeconds;
-    info.reply_schema = SchemaFromText(
-        R"({"type": "object", "required": ["run_id", "diagnosis", "findings", "not_assessed", "findings_total", "rules"],
-      "properties": {"run_id": {"type": "string"},
-        "diagnosis": {"type": "object", "required": ["class", "confidence", "evidence", "settle", "nearest"],
-          "properties": {"class": {"enum": ["cpu_bound", "gpu_bound_compute", "gpu_bound_memory", "launch_bound",
-            "transfer_bound", "sync_bound", "communication_bound", "balanced", "unknown"]},
-            "confidence": {"type": "number", "minimum": 0, "maximum": 1}, "evidence": {"$ref": "#/definitions/evidence"},
-            "settle": {"type": "array", "items": {"type": "string"}}, "nearest": {"type": ["string", "null"]}}},
-        "findings": {"type": "array", "items": {"type": "object",
-          "required": ["rule", "severity", "score", "confidence", "impact_ms", "stage", "module", "op", "kernel", "message",
-            "suggestions", "evidence"],
-          "properties": {"rule": {"type": "string"}, "title": {"type": "string"}, "severity": {"enum": ["low", "medium", "high"]},
-            "score": {"type": ["number", "null"], "minimum": 0}, "confidence": {"type": "number", "minimum": 0, "maximum": 1},
-            "impact_ms": {"type": ["number", "null"], "minimum": 0}, "cost_ms": {"type": ["number", "null"], "minimum": 0},
-            "counted_in": {"type": "array", "items": {"type": "string"}},
-            "stage": {"type": ["string", "null"]}, "module": {"type": ["string", "null"]},
-            "op": {"type": ["string", "null"]}, "kernel": {"type": ["string", "null"]},
-            "message": {"type": "string"}, "suggestions": {"type": "array", "items": {"type": "string"}},
-            "refs": {"type": "array", "items": {"type": "string"}}, "evidence": {"$ref": "#/definitions/evidence"}}}},
-        "findings_total": {"type": "integer", "minimum": 0}, "rules": {"type": "integer"},
-        "rules_files": {"type": "array", "items": {"type": "string"}},
-        "tool_findings": {"type": "array", "description": "what the profiling tool itself suggests; its word, not a rule of ours",
-          "items": {"type": "object", "required": ["tool", "rule", "kernel", "executions", "kernel_ms", "speedup_pct", "message"],
-            "properties": {"tool": {"type": "string"}, "rule": {"type": "string"}, "kernel": {"type": "string"},
-              "executions": {"type": "integer"}, "kernel_ms": {"type": "number"}, "speedup_pct": {"type": ["number", "null"]},
-              "scope": {"type": ["string", "null"]}, "estimated_ms": {"type": ["number", "null"]}, "message": {"type": "string"}}}},
-        "not_assessed": {"type": "array", "items": {"type": "object", "required": ["rule", "needs"],
-          "properties": {"rule": {"type": "string"}, "needs": {"type": "array", "items": {"type": "string"}},
-            "advice": {"type": ["string", "null"]}}}}},
-      "definitions": {"evidence": {"type": "array", "items": {"type": "object", "required": ["table", "row", "what", "value"],
-        "properties": {"table": {"type": ["string", "null"]}, "row": {"type": ["integer", "null"]},
-          "what": {"type": "string"}, "value": {"type": ["number", "null"]}, "unit": {"type": ["string", "null"]}}}}}})");
+    info.reply = ReplyOf<FindingsReply>();
     return info;
   }
 
@@ -125,109 +109,100 @@ class FindingsOp final : public Op {
     params_.BindRun(b);
     b.Add("severity", severity_, "Lowest severity to list").Choices({"low", "medium", "high"});
     params_.BindRules(b);
-    b.Add("limit", limit_, "Most findings to list").Range(1, 1000);
+    b.Add("limit", limit_, "Findings to list").Range(1, 1000);
   }
 
   Result<Reply> Run(OpContext& context) override {
     std::error_code ignored;
     const std::string project = FindProjectRules(std::filesystem::current_path(ignored).string());
     if (!project.empty()) params_.rules.insert(params_.rules.begin(), project);
-    NL_TRY(RuleSet::Load(params_.rules));  // a bad file is told before the run is loaded
+    NL_TRY(RuleSet::Load(params_.rules));  // report a bad file before loading the run
     NL_ASSIGN(const OpenAnalysis open, Analyze(context, params_));
     NL_ASSIGN(const FindingsFacts* facts, open.analysis->Need<FindingsFacts>());
-    Reply reply;
-    reply.json["run_id"] = open.run.run.run_id;
-    reply.json["model"] = open.run.run.model;
-    reply.json.update(ToJson(*facts, open.analysis->data()));
-    Json kept = Json::array();
+    FindingsReply reply;
+    static_cast<FindingsFacts&>(reply) = *facts;
+    reply.run_id = open.run.run.run_id;
+    reply.model = open.run.run.model;
+    reply.rules_files = params_.rules;
     const RuleSeverity lowest = ParseRuleSeverity(severity_).value_or(RuleSeverity::kLow);
-    int64_t total = 0;
-    for (size_t i = 0; i < facts->findings.size(); ++i) {
-      if (facts->findings[i].severity < lowest) continue;
-      if (++total <= limit_) kept.push_back(std::move(reply.json["findings"][i]));
-    }
-    reply.json["findings"] = std::move(kept);
-    reply.json["findings_total"] = total;
-    reply.json["rules_files"] = params_.rules;
-    return reply;
+    std::erase_if(reply.findings, [lowest](const Finding& f) { return f.severity < lowest; });
+    reply.findings_total = static_cast<int64_t>(reply.findings.size());
+    reply.findings.resize(std::min(reply.findings.size(), static_cast<size_t>(limit_)));
+    return Reply::Of(std::move(reply));
   }
 
-  std::string Text(const Reply& reply, const TextStyle& style) const override {
-    const Json& r = reply.json;
+  std::string Text(const Reply& any, const TextStyle& style) const override {
+    const auto& r = any.As<FindingsReply>();
     const int width = style.width;
-    std::string out = fmt::format("{}  {}\n", r["run_id"].get<std::string>(), r["model"].get<std::string>());
-    out += DiagnosisText(r["diagnosis"], width);
+    std::string out = fmt::format("{}  {}\n", r.run_id, r.model);
+    out += DiagnosisText(r.diagnosis, width);
     size_t number = 0;
-    for (const Json& f : r["findings"]) out += "\n" + FindingText(f, ++number, width);
-    const auto total = r["findings_total"].get<size_t>();
-    if (total > number) out += fmt::format("\n{} more: --limit {}\n", total - number, total);
+    for (const Finding& f : r.findings) out += "\n" + FindingText(f, ++number, width);
+    const auto total = static_cast<size_t>(r.findings_total);
+    if (total > number)
+      out += fmt::format("\n{} more findings; use --limit {} to list all\n", total - number, total);
     if (number == 0) out += "\nNo findings.\n";
-    if (!r["tool_findings"].empty()) out += "\n" + ToolText(r["tool_findings"], width);
-    if (!r["not_assessed"].empty()) out += "\n" + NotAssessedText(r, width);
+    if (!r.tool_findings.empty()) out += "\n" + ToolText(r.tool_findings, width);
+    if (!r.not_assessed.empty()) out += "\n" + NotAssessedText(r, width);
     return out;
   }
 
  private:
-  static std::string DiagnosisText(const Json& d, int width) {
-    const std::string bound = d["class"];
-    std::string text = fmt::format("The run is {}", BoundText(bound));
-    if (bound == "unknown") {
-      text = "What bounds the run is not known";
-      if (!d["nearest"].is_null())
-        text += fmt::format(" (nearest: {}, confidence {:.2f})", d["nearest"].get<std::string>(),
-                            d["confidence"].get<double>());
+  static std::string DiagnosisText(const Diagnosis& d, int width) {
+    std::string text;
+    if (d.bound == RunBound::kUnknown) {
+      text = "The bound of this run is unknown";
+      if (d.nearest)
+        text +=
+            fmt::format(" (best candidate: {}, confidence {:.2f})", RunBoundName(*d.nearest), d.confidence);
     } else {
-      text += fmt::format(" (confidence {:.2f})", d["confidence"].get<double>());
+      text = fmt::format("The run is {} (confidence {:.2f})", BoundText(d.bound), d.confidence);
     }
-    if (!d["evidence"].empty()) text += ". Evidence: " + EvidenceText(d["evidence"]);
+    if (!d.evidence.empty()) text += ". Evidence: " + EvidenceText(d.evidence);
     std::string out = Para(text + ".", width, 0);
-    for (const Json& s : d["settle"]) out += Para("would settle it: " + s.get<std::string>(), width, 2);
+    for (const std::string& s : d.settle) out += Para("needed to decide: " + s, width, 2);
     return out;
   }
 
-  static std::string FindingText(const Json& f, size_t number, int width) {
-    std::string head = fmt::format("{}. {} [{}, {}]", number, f["title"].get<std::string>(),
-                                   f["rule"].get<std::string>(), f["severity"].get<std::string>());
-    // A cost that another finding carries is told below, not as "at most 0".
-    if (!f["impact_ms"].is_null() && (f["impact_ms"] > 0 || f["counted_in"].empty()))
-      head += fmt::format(" at most {}", HumanMs(f["impact_ms"]));
-    head += fmt::format(", confidence {:.2f}", f["confidence"].get<double>());
+  static std::string FindingText(const Finding& f, size_t number, int width) {
+    std::string head =
+        fmt::format("{}. {} [{}, {}]: ", number, f.title, f.rule, RuleSeverityName(f.severity));
+    if (f.impact_ms.value_or(0) > 0) head += fmt::format("could save up to {}, ", HumanMs(*f.impact_ms));
+    head += fmt::format("confidence {:.2f}", f.confidence);
     std::string out = Para(head, width, 0);
     out += Para("where: " + PlaceText(f), width, 3);
-    out += Para(f["message"].get<std::string>(), width, 3);
-    if (!f["counted_in"].empty()) {
-      std::vector<std::string> in;
-      for (const Json& rule : f["counted_in"]) in.push_back(rule.get<std::string>());
-      out += Para(fmt::format("Its cost is counted in {}.", fmt::join(in, ", ")), width, 3);
+    out += Para(f.message, width, 3);
+    if (!f.counted_in.empty()) {
+      const char* how_much = f.impact_ms.value_or(0) > 0 ? "Part of this cost" : "This cost";
+      out += Para(fmt::format("{} is counted in {}.", how_much, fmt::join(f.counted_in, ", ")), width, 3);
     }
-    out += Para("evidence: " + EvidenceText(f["evidence"]), width, 3);
-    for (const Json& s : f["suggestions"]) out += Para("- " + s.get<std::string>(), width, 3);
+    out += Para("evidence: " + EvidenceText(f.evidence), width, 3);
+    for (const std::string& s : f.suggestions) out += Para("- " + s, width, 3);
     return out;
   }
 
-  // Another program's opinion, marked as such.
-  static std::string ToolText(const Json& words, int width) {
+  static std::string ToolFindingHead(const ToolFinding& w) {
+    std::string head = fmt::format("- {} [{}]", w.kernel, w.rule);
+    if (w.executions > 1) head += fmt::format(", {} executions", HumanCount(w.executions));
+    head += fmt::format(", {}", HumanMs(w.kernel_ms));
+    if (w.estimated_ms) return head + fmt::format(": could save up to {}", HumanMs(*w.estimated_ms));
+    if (w.speedup_pct) head += fmt::format(": could save up to {:.0f} % of a part", *w.speedup_pct);
+    return head;
+  }
+
+  // The opinion of another program, marked as such.
+  static std::string ToolText(const std::vector<ToolFinding>& list, int width) {
     constexpr size_t kShown = 6;
-    std::string out = Para(fmt::format("What {} itself suggests (its words and estimates, not checked here):",
-                                       words[0]["tool"].get<std::string>()),
-                           width, 0);
-    for (size_t i = 0; i < std::min(kShown, words.size()); ++i) {
-      const Json& w = words[i];
-      std::string head =
-          fmt::format("- {} [{}]", w["kernel"].get<std::string>(), w["rule"].get<std::string>());
-      if (w["executions"] > 1) head += fmt::format(", {} executions", HumanCount(w["executions"]));
-      head += fmt::format(", {}", HumanMs(w["kernel_ms"]));
-      if (!w["estimated_ms"].is_null())
-        head += fmt::format(": it estimates {} less", HumanMs(w["estimated_ms"]));
-      else if (!w["speedup_pct"].is_null())
-        head += fmt::format(": it estimates up to {:.0f} % less of a part", w["speedup_pct"].get<double>());
-      out += Para(head, width, 0) + Para(FirstSentences(w["message"]), width, 3);
-    }
-    if (words.size() > kShown)
-      out += fmt::format("{} more: SELECT * FROM tool_finding\n", words.size() - kShown);
+    std::string out =
+        Para(fmt::format("Suggestions of {} (its own estimates, not checked by NeuroLens):", list[0].tool),
+             width, 0);
+    for (size_t i = 0; i < std::min(kShown, list.size()); ++i)
+      out += Para(ToolFindingHead(list[i]), width, 0) + Para(FirstSentences(list[i].message), width, 3);
+    if (list.size() > kShown)
+      out += fmt::format("{} more: SELECT * FROM tool_finding\n", list.size() - kShown);
     return out;
   }
-  // As much of a long text as a screen can take.
+  // The start of a long text, so that one message does not fill the screen.
   static std::string FirstSentences(const std::string& text) {
     constexpr size_t kMost = 240;
     if (text.size() <= kMost) return text;
@@ -236,11 +211,10 @@ class FindingsOp final : public Op {
                                      : text.substr(0, stop + 1);
   }
 
-  static std::string NotAssessedText(const Json& r, int width) {
+  static std::string NotAssessedText(const FindingsReply& r, int width) {
     std::vector<std::pair<std::string, int>> reasons;
-    for (const Json& n : r["not_assessed"]) {
-      std::string reason;
-      for (const Json& need : n["needs"]) reason += (reason.empty() ? "" : " and ") + need.get<std::string>();
+    for (const NotAssessed& n : r.not_assessed) {
+      const std::string reason = fmt::format("{}", fmt::join(n.needs, " and "));
       const auto same =
           std::find_if(reasons.begin(), reasons.end(), [&](const auto& x) { return x.first == reason; });
       if (same == reasons.end()) {
@@ -249,12 +223,12 @@ class FindingsOp final : public Op {
         ++same->second;
       }
     }
-    std::string text =
-        fmt::format("{} of {} rules not assessed:", r["not_assessed"].size(), r["rules"].get<int64_t>());
+    std::vector<std::string> parts;
     for (const auto& [reason, count] : reasons)
-      text += fmt::format("{} {} need{} {}", &reason == &reasons[0].first ? "" : ",", count,
-                          count == 1 ? "s" : "", reason);
-    return Para(text + ".", width, 0);
+      parts.push_back(fmt::format("{} {} {}", count, count == 1 ? "needs" : "need", reason));
+    return Para(fmt::format("{} of {} rules not assessed: {}.", r.not_assessed.size(), r.rules,
+                            fmt::join(parts, ", ")),
+                width, 0);
   }
 
   AnalysisParams params_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each class gathers pieces of evidence from different measurements: time of the device,
-// time of the host, the queue between them, shapes. A piece speaks for its class with a
-// strength from 0 to 1; the pieces of a class are independent, so their doubts multiply.
+// Each bound collects pieces of evidence from different measurements: device time, host
+// time, the queue between them, shapes. A piece supports its bound with a strength from 0
+// to 1; the pieces of a bound are independent, so that their doubts (1 - strength) multiply.
 #include "analyze/passes/findings/diagnosis.h"
 
 #include <algorithm>
@@ -10,12 +10,12 @@ namespace nl::passes::findings {
 
 namespace {
 
-constexpr double kSure = 0.8;    // confidence a class needs
-constexpr double kOpen = 0.5;    // nothing stands out below this
-constexpr double kSpeaks = 0.3;  // weaker pieces are not counted
+constexpr double kConfident = 0.8;  // confidence that a diagnosis needs
+constexpr double kUndecided = 0.5;  // below this, no bound stands out
+constexpr double kWeakest = 0.3;    // weaker pieces are ignored
 
 struct Candidate {
-  const char* bound;
+  RunBound bound;
   std::vector<Evidence> evidence;
   double doubt = 1;
   bool possible = true;
@@ -31,33 +31,33 @@ class Judge {
     std::vector<Candidate> out;
     const auto util = Get("run.gpu_utilization");
     const double idle = util ? 1 - *util : 0;
-    out.push_back({"launch_bound"});
+    out.push_back({RunBound::kLaunch});
     out.back().possible = util && idle > 0.3;
-    // Half of the wall spent idle for the host is a strong sign; the kernels being shorter than
-    // their launch calls, and queues being empty, say the same of other measurements.
+    // A device that waits for the host half of the time is strong evidence; kernels shorter than
+    // their launch calls and empty queues are independent measurements of the same bound.
     Piece(out.back(), Share({"run.idle_host_ms", "run.idle_launch_ms"}),
           "idle waiting for host or launch / wall", 0.1, 0.6);
     Piece(out.back(), Get("run.short_kernel_share"), "run.short_kernel_share", 0.4, 0.9);
     Piece(out.back(), Get("run.empty_queue_share"), "run.empty_queue_share", 0.4, 0.95);
 
-    out.push_back({"cpu_bound"});
+    out.push_back({RunBound::kCpu});
     const auto shorter = Get("run.short_kernel_share");
     out.back().possible = util && idle > 0.3 && (!shorter || *shorter < 0.5);
     Piece(out.back(), Share({"run.idle_host_ms"}), "idle waiting for host / wall", 0.1, 0.6);
     Piece(out.back(), Get("run.host_busy_share"), "run.host_busy_share", 0.5, 0.95);
     Piece(out.back(), Get("run.empty_queue_share"), "run.empty_queue_share", 0.4, 0.95);
 
-    out.push_back({"sync_bound"});
-    out.back().possible = !util || idle > 0.1;  // behind a busy device the host may well wait
+    out.push_back({RunBound::kSync});
+    out.back().possible = !util || idle > 0.1;  // while the device is busy, a waiting host costs nothing
     Piece(out.back(), Get("run.idle_sync_share"), "run.idle_sync_share", 0.1, 0.5);
     Piece(out.back(), Share({"run.sync_ms"}), "host time in blocking syncs / wall", 0.2, 0.7);
 
-    out.push_back({"transfer_bound"});
+    out.push_back({RunBound::kTransfer});
     Piece(out.back(), Get("run.copies_share"), "run.copies_share", 0.15, 0.6);
     Piece(out.back(), Share({"run.copies_exposed_ms"}), "copies with no kernel at the same time / wall", 0.1,
           0.5);
 
-    out.push_back({"communication_bound"});
+    out.push_back({RunBound::kCommunication});
     Piece(out.back(), Get("run.communication_share"), "run.communication_share", 0.2, 0.7);
     Piece(out.back(), Share({"run.communication_exposed_ms"}),
           "communication with no compute at the same time / wall", 0.1, 0.5);
@@ -66,9 +66,9 @@ class Judge {
     return out;
   }
 
-  // When nothing else stands out: neither idle nor saturated, and what moves is hidden behind compute.
+  // When no other bound stands out: neither idle nor saturated, with transfers hidden by compute.
   Candidate Balanced() {
-    Candidate out{"balanced"};
+    Candidate out{RunBound::kBalanced};
     const auto util = Get("run.gpu_utilization");
     out.possible = util && *util > 0.6 && *util < 0.85;
     Piece(out, util, "run.gpu_utilization", 0.4, 0.7);
@@ -90,51 +90,53 @@ class Judge {
     }
     return sum / *wall;
   }
-  // Strength 0 at `from`, 0.9 at `to`, straight between.
+  // Strength 0 at `from`, 0.9 at `to`, linear in between.
   void Piece(Candidate& c, std::optional<double> value, const char* what, double from, double to) {
     if (!value) return;
     const double strength = 0.9 * std::clamp((*value - from) / (to - from), 0.0, 1.0);
-    if (strength < kSpeaks) return;
+    if (strength < kWeakest) return;
     c.doubt *= 1 - strength;
-    c.evidence.push_back({"", std::nullopt, what, value, "ratio"});
+    c.evidence.push_back({std::nullopt, std::nullopt, what, value, "ratio"});
   }
 
   // Busy devices: compute or memory, by the families of kernels and by the shapes of products.
   void GpuBound(std::vector<Candidate>& out, const std::optional<double>& util) {
     const bool busy = util && *util > 0.6;
-    out.push_back({"gpu_bound_compute"});
+    out.push_back({RunBound::kGpuCompute});
     out.back().possible = busy;
     Piece(out.back(), Get("run.compute_family_share"), "run.compute_family_share", 0.5, 0.95);
     Piece(out.back(), Get("run.high_ai_share"), "run.high_ai_share", 0.2, 0.6);
-    out.push_back({"gpu_bound_memory"});
+    out.push_back({RunBound::kGpuMemory});
     out.back().possible = busy;
     Piece(out.back(), Get("run.memory_family_share"), "run.memory_family_share", 0.35, 0.8);
     Piece(out.back(), Get("run.low_ai_share"), "run.low_ai_share", 0.2, 0.6);
     for (size_t i = out.size() - 2; i < out.size(); ++i) {
       if (out[i].possible && !out[i].evidence.empty())
-        out[i].evidence.push_back({"", std::nullopt, "run.gpu_utilization", util, "ratio"});
+        out[i].evidence.push_back({std::nullopt, std::nullopt, "run.gpu_utilization", util, "ratio"});
     }
   }
 
   const FeatureSubject& run_;
 };
 
-std::vector<std::string> WhatWouldSettle(const Features& features, const std::string& nearest) {
+std::vector<std::string> MissingEvidence(const Features& features, std::optional<RunBound> nearest) {
   std::vector<std::string> out;
   if (features.Has("device_work") && !features.run.Number("run.wall_ms"))
-    out.push_back("a recording with a timeline: of these kernels only the durations are known");
+    out.push_back("a recording with a timeline; only the durations of these kernels are known");
   if (!features.Has("device_work")) out.push_back("a recording with device activity (kernels and copies)");
   if (features.Has("device_work") && !features.Has("launches"))
-    out.push_back("runtime API calls linked to kernels, to tell waiting for the host from waiting for work");
-  if (nearest == "gpu_bound_compute" || nearest == "gpu_bound_memory" || nearest.empty() ||
-      nearest == "balanced") {
-    if (!features.Has("kernel_counters"))
-      out.push_back(
-          "kernel counters (SM and DRAM throughput) of the top kernels, to tell compute from memory");
+    out.push_back(
+        "runtime API calls linked to kernels, to separate waiting for the host from waiting for work");
+  const bool busy = !nearest || nearest == RunBound::kGpuCompute || nearest == RunBound::kGpuMemory ||
+                    nearest == RunBound::kBalanced;
+  if (busy && !features.Has("kernel_counters")) {
+    out.push_back(
+        "kernel counters (SM and DRAM throughput) of the top kernels, to separate compute-bound from "
+        "memory-bound");
   }
   if (features.Has("device_work") && !features.Has("shapes"))
     out.push_back("input shapes (record_shapes=True), for the arithmetic intensity of matrix products");
-  if (out.empty()) out.push_back("a longer recording of the steady state, without start-up");
+  if (out.empty()) out.push_back("a longer recording of the steady state, without warm-up");
   return out;
 }
 
@@ -145,14 +147,14 @@ Diagnosis Diagnose(const Features& features) {
   std::vector<Candidate> candidates = judge.Candidates();
   const auto weaker = [](const Candidate& a, const Candidate& b) { return a.confidence() < b.confidence(); };
   auto best = std::max_element(candidates.begin(), candidates.end(), weaker);
-  if (best->confidence() <= kOpen) {
+  if (best->confidence() <= kUndecided) {
     candidates.push_back(judge.Balanced());
     best = std::max_element(candidates.begin(), candidates.end(), weaker);
   }
   Diagnosis out;
   out.confidence = best->confidence();
   out.evidence = best->evidence;
-  if (out.confidence > kSure && out.evidence.size() >= 2) {
+  if (out.confidence > kConfident && out.evidence.size() >= 2) {
     out.bound = best->bound;
     return out;
   }
@@ -160,14 +162,14 @@ Diagnosis Diagnose(const Features& features) {
   if (out.evidence.empty() && util && *util > 0.85) {
     const bool compute = features.run.Number("run.compute_family_share").value_or(0) >
                          features.run.Number("run.memory_family_share").value_or(0);
-    out.nearest = compute ? "gpu_bound_compute" : "gpu_bound_memory";
-    out.evidence.push_back({"", std::nullopt, "run.gpu_utilization", util, "ratio"});
+    out.nearest = compute ? RunBound::kGpuCompute : RunBound::kGpuMemory;
+    out.evidence.push_back({std::nullopt, std::nullopt, "run.gpu_utilization", util, "ratio"});
     out.confidence = 0.5;
   }
-  // A single piece, however strong, is one measurement.
+  // A single piece of evidence, however strong, is only one measurement.
   if (out.evidence.size() < 2) out.confidence = std::min(out.confidence, 0.5);
-  if (out.confidence > 0 && out.nearest.empty()) out.nearest = best->bound;
-  out.settle = WhatWouldSettle(features, out.nearest);
+  if (out.confidence > 0 && !out.nearest) out.nearest = best->bound;
+  out.settle = MissingEvidence(features, out.nearest);
   return out;
 }
 

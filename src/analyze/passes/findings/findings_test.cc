@@ -77,23 +77,23 @@ struct Script {
   }
 };
 
-TEST(Findings, ACleanRunHasNone) {
+TEST(Findings, ACleanRunHasNoFindings) {
   Script s;
   s.Clean();
   const Answer a = Ask(s.run);
   EXPECT_EQ(a.Names(), "");
-  EXPECT_EQ(a.facts.diagnosis.bound, "gpu_bound_compute");
+  EXPECT_EQ(a.facts.diagnosis.bound, RunBound::kGpuCompute);
   EXPECT_GT(a.facts.diagnosis.confidence, 0.8);
   EXPECT_GE(a.facts.diagnosis.evidence.size(), 2u);
   ASSERT_NE(a.Lacks("low_occupancy"), nullptr);
   EXPECT_EQ(a.Lacks("low_occupancy")->needs, std::vector<std::string>{"kernel counters"});
 }
 
-TEST(Findings, AnEmptyRunIsUnknownAndSaysWhatItLacks) {
+TEST(Findings, AnEmptyRunIsUnknownAndListsTheMissingData) {
   RunBuilder run;
   const Answer a = Ask(run);
   EXPECT_EQ(a.Names(), "");
-  EXPECT_EQ(a.facts.diagnosis.bound, "unknown");
+  EXPECT_EQ(a.facts.diagnosis.bound, RunBound::kUnknown);
   EXPECT_FALSE(a.facts.diagnosis.settle.empty());
   for (const char* rule :
        {"gpu_idle", "host_bound_launch", "graph_candidate", "sync_in_loop", "hot_kernel", "many_tiny_ops",
@@ -125,25 +125,25 @@ TEST(Findings, RepeatedShortLaunchesAreAGraphCandidate) {
   EXPECT_GE(f.suggestions.size(), 3u);
   const Finding* launch = a.Find("host_bound_launch");
   ASSERT_NE(launch, nullptr);
-  EXPECT_NEAR(*launch->cost_ms, 240 * 0.006, 0.1) << "5 µs of call and 1 µs behind it each";
+  EXPECT_NEAR(*launch->cost_ms, 240 * 0.006, 0.1) << "5 µs of call and 1 µs of latency each";
   EXPECT_EQ(launch->counted_in, std::vector<std::string>{"graph_candidate"});
   ASSERT_NE(a.Find("gpu_idle"), nullptr);
   EXPECT_NE(a.Find("gpu_idle")->suggestions[0].find("launching thread"), std::string::npos);
   EXPECT_NE(a.Find("many_tiny_ops"), nullptr);
-  EXPECT_EQ(a.facts.diagnosis.bound, "launch_bound");
+  EXPECT_EQ(a.facts.diagnosis.bound, RunBound::kLaunch);
 }
 
-TEST(Findings, IdlenessWithoutARecordOfTheHostAsksForOne) {
+TEST(Findings, IdleTimeWithoutHostEventsAsksToRecordTheHost) {
   RunBuilder run;
   for (int i = 0; i < 20; ++i) run.Kernel("k", 7, i * 100 * kUs, 10 * kUs);
   const Answer a = Ask(run);
   const Finding* f = a.Find("gpu_idle");
   ASSERT_NE(f, nullptr);
-  EXPECT_NE(f->message.find("1.7 ms with no cause recorded"), std::string::npos) << f->message;
-  EXPECT_NE(f->suggestions[0].find("Record what the host does"), std::string::npos) << f->suggestions[0];
+  EXPECT_NE(f->message.find("1.7 ms with no recorded cause"), std::string::npos) << f->message;
+  EXPECT_NE(f->suggestions[0].find("Record the host too"), std::string::npos) << f->suggestions[0];
 }
 
-TEST(Findings, WithoutStepsGraphsAreNotAssessedAndTheLaunchesAreTold) {
+TEST(Findings, WithoutStepsGraphsAreNotAssessedAndLaunchesAreReported) {
   Script s;
   for (int i = 0; i < 240; ++i) s.Op("aten::mul", "vectorized_elementwise_kernel<mul>", 50 * kUs, 2 * kUs);
   const Answer a = Ask(s.run);
@@ -154,7 +154,7 @@ TEST(Findings, WithoutStepsGraphsAreNotAssessedAndTheLaunchesAreTold) {
   EXPECT_GT(*a.Find("host_bound_launch")->score, 0);
 }
 
-TEST(Findings, StepsThatDifferAreNoGraphCandidate) {
+TEST(Findings, StepsThatDifferAreNotAGraphCandidate) {
   Script s;
   for (int step = 0; step < 6; ++step) {
     const int64_t from = s.host_ns;
@@ -196,11 +196,11 @@ TEST(Findings, ItemInEveryStepIsASyncInTheLoop) {
   EXPECT_EQ(f->stage, "decode_step");
   // From the end of the copy, 20 µs to the return and 100 µs to the next kernel, after each but the last.
   EXPECT_NEAR(*f->cost_ms, 4 * 0.12 + 0.02, 0.011);
-  EXPECT_NE(f->suggestions[0].find("8 B a call"), std::string::npos);
+  EXPECT_NE(f->suggestions[0].find("8 B per call"), std::string::npos);
   EXPECT_NE(f->message.find("cudaStreamSynchronize"), std::string::npos);
 }
 
-TEST(Findings, NoSyncNoFindingAndNoStepsNoAnswer) {
+TEST(Findings, NoFindingWithoutSyncAndNotAssessedWithoutSteps) {
   Script without = Loop(false);
   const Answer silent = Ask(without.run);
   EXPECT_EQ(silent.Find("sync_in_loop"), nullptr);
@@ -225,7 +225,7 @@ Script Copies(const std::string& from) {
   return s;
 }
 
-TEST(Findings, PageableCopiesAreToldWithTheirCaller) {
+TEST(Findings, PageableCopiesAreReportedWithTheirCaller) {
   Script s = Copies("Pageable");
   const Answer a = Ask(s.run);
   const Finding* f = a.Find("pageable_transfer");
@@ -241,10 +241,10 @@ TEST(Findings, PageableCopiesAreToldWithTheirCaller) {
   EXPECT_EQ(b.Find("pageable_transfer"), nullptr);
   ASSERT_NE(b.Find("memcpy_dominates"), nullptr);
   EXPECT_NEAR(*b.Find("memcpy_dominates")->impact_ms, 30, 0.1);
-  EXPECT_EQ(b.facts.diagnosis.bound, "transfer_bound");
+  EXPECT_EQ(b.facts.diagnosis.bound, RunBound::kTransfer);
 }
 
-TEST(Findings, CopiesBehindKernelsOverlap) {
+TEST(Findings, CopiesDuringKernelsOverlap) {
   Script s;
   s.Clean();
   const RowId api = s.run.Api(s.main, "cudaMemcpyAsync", s.host_ns, 5 * kUs);
@@ -286,7 +286,7 @@ Script Attention(bool softmax) {
   return s;
 }
 
-TEST(Findings, AttentionWrittenOutIsToldWithItsModule) {
+TEST(Findings, UnfusedAttentionIsReportedWithItsModule) {
   Script s = Attention(true);
   const Answer a = Ask(s.run);
   const Finding* f = a.Find("attention_unfused");
@@ -315,7 +315,7 @@ Script Mlp(const std::string& type, bool modules, const std::string& projection 
   return s;
 }
 
-TEST(Findings, Fp32ProductsInA16BitModelNameTheMlp) {
+TEST(Findings, Fp32GemmsInA16BitModelNameTheMlp) {
   for (const bool modules : {true, false}) {
     Script s = Mlp("float", modules);
     const Answer a = Ask(s.run);
@@ -330,7 +330,7 @@ TEST(Findings, Fp32ProductsInA16BitModelNameTheMlp) {
   }
 }
 
-TEST(Findings, OneTypeThroughoutIsNoMix) {
+TEST(Findings, ASingleTypeIsNotMixedPrecision) {
   Script half = Mlp("c10::BFloat16", true);
   EXPECT_EQ(Ask(half.run).Find("fp32_in_mixed"), nullptr);
   Script fp32 = Mlp("float", true, "float");
@@ -340,7 +340,7 @@ TEST(Findings, OneTypeThroughoutIsNoMix) {
   EXPECT_GT(*a.Find("tensor_core_unused")->impact_ms, 0);
 }
 
-TEST(Findings, ChainsOfPointwiseKernelsAreToldByWhatFusionSaves) {
+TEST(Findings, ChainsOfPointwiseKernelsCostWhatFusionSaves) {
   const auto with = [](const char* second_dims) {
     Script s;
     s.Clean(4);
@@ -374,7 +374,7 @@ TEST(Findings, CopiesWithinTheDeviceAreLayoutCopies) {
       << "a cast does work";
 }
 
-TEST(Findings, AHotKernelGetsAdviceOfItsFamily) {
+TEST(Findings, AHotKernelGetsAdviceForItsFamily) {
   for (const char* name :
        {"nvjet_tst_hot", "cudnn::conv2d_fprop", "flash_fwd_kernel", "vectorized_elementwise_kernel<add>",
         "layer_norm_kernel", "ncclDevKernel_AllReduce_Sum_f32", "radixSortKVInPlace"}) {
@@ -389,7 +389,7 @@ TEST(Findings, AHotKernelGetsAdviceOfItsFamily) {
   }
 }
 
-TEST(Findings, CountersThatAreThereAreNotAskedFor) {
+TEST(Findings, RecordedCountersAreNotAskedFor) {
   const auto asks = [](bool measured) {
     Script s;
     s.Clean(8);
@@ -412,7 +412,7 @@ TEST(Findings, CountersThatAreThereAreNotAskedFor) {
   EXPECT_FALSE(asks(true));
 }
 
-TEST(Findings, LossComesFirst) {
+TEST(Findings, DataLossComesFirst) {
   Script s = LaunchBound();
   ImportLogRow row;
   row.reason = s.run.Name("bad_event");
@@ -425,7 +425,7 @@ TEST(Findings, LossComesFirst) {
   EXPECT_EQ(a.facts.findings[0].score, std::nullopt);
 }
 
-TEST(Findings, TheProfilersOwnCostIsTold) {
+TEST(Findings, ProfilerOverheadIsReported) {
   const auto with = [](int64_t overhead_ns) {
     Script s;
     s.Clean();
@@ -437,7 +437,7 @@ TEST(Findings, TheProfilersOwnCostIsTold) {
   EXPECT_EQ(with(kMs).Find("profiler_overhead"), nullptr);
 }
 
-// Rules on counters, which no importer brings yet: with values put by hand.
+// Rules on counters, with values set by hand.
 TEST(Findings, CounterRulesFireOnTheirValues) {
   const struct {
     const char* rule;
@@ -530,7 +530,7 @@ TEST(Findings, HostileNamesAreText) {
       << "not read as a template";
 }
 
-TEST(Findings, NamesNobodyRecordedDoNoHarm) {
+TEST(Findings, MissingNamesAreHandled) {
   RunBuilder run;
   const ThreadId main = run.Thread("main");
   ApiCallRow api;

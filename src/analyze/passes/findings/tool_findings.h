@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// ToolWords: what the profiling tool itself suggests (table tool_finding), kernels of one
-// name together.
+// ToolFindings: the suggestions of the profiling tool itself (table tool_finding), grouped by
+// kernel name.
 // Thread rule: pure function.
 
 #include <vector>
@@ -10,6 +10,6 @@
 
 namespace nl::passes::findings {
 
-std::vector<ToolWord> ToolWords(const RunData& data);
+std::vector<ToolFinding> ToolFindings(const RunData& data);
 
 }  // namespace nl::passes::findings

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The findings as reports and `neurolens findings` give them.
+#include "analyze/facts/findings.h"
+
+namespace nl {
+
+std::span<const std::string_view> NamesOf(RunBound) {
+  static constexpr std::string_view kNames[] = {
+      "cpu_bound",  "gpu_bound_compute",   "gpu_bound_memory", "launch_bound", "transfer_bound",
+      "sync_bound", "communication_bound", "balanced",         "unknown"};
+  return kNames;
+}
+std::string_view RunBoundName(RunBound bound) { return NamesOf(bound)[static_cast<size_t>(bound)]; }
+
+void Describe(Record<Evidence>& r) {
+  r.Name("Evidence", "One value that a finding or diagnosis was derived from");
+  r.Field("table", &Evidence::table, "Table of the row; null for a value over many rows");
+  r.Field("row", &Evidence::row, "Row in that table");
+  r.Field("what", &Evidence::what, "Name of the value");
+  r.Field("value", &Evidence::value, "Value; null when unknown");
+  r.Field("unit", &Evidence::unit, "Unit of the value: ms, us, bytes, ratio, count or flag");
+}
+
+void Describe(Record<Finding>& r) {
+  r.Name("Finding", "One problem that a rule found, with the predicted gain and suggestions");
+  r.Field("rule", &Finding::rule, "Id of the rule");
+  r.Field("title", &Finding::title, "The problem in a few words");
+  r.Field("severity", &Finding::severity, "Severity of the rule");
+  r.Field("score", &Finding::score, "Severity weight x impact_ms x confidence; null without an impact");
+  r.Field("confidence", &Finding::confidence, Unit::kShare, "Confidence that the finding is right");
+  r.Field("impact_ms", &Finding::impact_ms, Unit::kMs,
+          "Time that a fix could save at most, without time that another finding counts");
+  r.Field("cost_ms", &Finding::cost_ms, Unit::kMs,
+          "Measured cost, including time that another finding counts");
+  r.Field("counted_in", &Finding::counted_in, "Rules whose findings count the rest of cost_ms");
+  r.Field("stage", &Finding::stage, "Stage it was found in");
+  r.Field("module", &Finding::module, "Module it was found in");
+  r.Field("op", &Finding::op, "Operator it was found in");
+  r.Field("kernel", &Finding::kernel, "Kernel it was found in");
+  r.Field("message", &Finding::message, "The measured facts and their consequence");
+  r.Field("suggestions", &Finding::suggestions, "What to change, best first");
+  r.Field("refs", &Finding::refs, "Further reading");
+  r.Field("evidence", &Finding::evidence, "Values it was derived from");
+}
+
+void Describe(Record<NotAssessed>& r) {
+  r.Name("NotAssessed", "A rule that lacks data");
+  r.Field("rule", &NotAssessed::rule, "Id of the rule");
+  r.Field("needs", &NotAssessed::needs, "Data that the run lacks");
+  r.Field("advice", &NotAssessed::advice, "How to record that data");
+}
+
+void Describe(Record<Diagnosis>& r) {
+  r.Name("Diagnosis", "What bounds the run");
+  r.Field("class", &Diagnosis::bound, "Bound; unknown when the evidence is not sufficient");
+  r.Field("confidence", &Diagnosis::confidence, Unit::kShare, "Confidence in the bound or in `nearest`");
+  r.Field("evidence", &Diagnosis::evidence, "Values it was derived from");
+  r.Field("settle", &Diagnosis::settle, "Data that would decide an unknown bound");
+  r.Field("nearest", &Diagnosis::nearest, "Best candidate for an unknown bound");
+}
+
+void Describe(Record<ToolFinding>& r) {
+  r.Name("ToolFinding", "A suggestion of the profiling tool itself, not checked by NeuroLens");
+  r.Field("tool", &ToolFinding::tool, "Profiling tool");
+  r.Field("rule", &ToolFinding::rule, "Rule of that tool");
+  r.Field("kernel", &ToolFinding::kernel, "Short name of the kernel");
+  r.Field("executions", &ToolFinding::executions, "Executions that it applies to");
+  r.Field("kernel_ms", &ToolFinding::kernel_ms, Unit::kMs, "Time of those executions");
+  r.Field("speedup_pct", &ToolFinding::speedup_pct, Unit::kPercent,
+          "Largest speedup that the tool estimates");
+  r.Field("scope", &ToolFinding::scope, "Part of the kernel that the speedup applies to; global: all of it");
+  r.Field("estimated_ms", &ToolFinding::estimated_ms, Unit::kMs,
+          "Sum of global speedups x durations; null when no speedup is global");
+  r.Field("message", &ToolFinding::message, "Message for the longest execution");
+}
+
+void Describe(Record<FindingsFacts>& r) {
+  r.Name("FindingsSection", "What bounds a run, and what the rules found in it");
+  r.Field("diagnosis", &FindingsFacts::diagnosis, "What bounds the run");
+  r.Field("findings", &FindingsFacts::findings, "Findings, highest score first");
+  r.Field("not_assessed", &FindingsFacts::not_assessed, "Rules that lack data");
+  r.Field("rules", &FindingsFacts::rules, "Rules that were enabled");
+  r.Field("tool_findings", &FindingsFacts::tool_findings,
+          "Suggestions of the profiling tool itself, largest estimate first");
+}
+
+}  // namespace nl
