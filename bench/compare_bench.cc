@@ -12,6 +12,7 @@
 #include "analyze/compare/compare.h"
 #include "ops/open_analysis.h"
 #include "ops/settings.h"
+#include "report/compare/explain.h"
 
 namespace {
 
@@ -64,7 +65,7 @@ int main(int argc, char** argv) {
   }
   fmt::print("load {:.3f} s, compare {:.3f} s; {:.0f} MB loaded, {:.0f} MB at most\n", load_s, compare_s,
              loaded_mb, MemoryMb("VmHWM:"));
-  fmt::print("{}: {}\n", result->verdict.verdict, result->verdict.text);
+  fmt::print("{}: {}\n", nl::VerdictName(result->verdict.verdict), nl::VerdictText(*result));
   fmt::print("wall {:.3f} -> {:.3f} ms ({:+.3f}), residual {:.6f}, drift {:.3f}, matched {:.3f} {:.3f}\n",
              result->wall_a_ms, result->wall_b_ms, result->delta_ms(), result->residual_ms, result->drift,
              result->matched_share_a, result->matched_share_b);
@@ -72,7 +73,7 @@ int main(int argc, char** argv) {
   for (const nl::Contribution& c : result->contributions) {
     fmt::print("{:+9.3f} ms {} {} [{}] [{}] [{}] n {}->{} busy {:.3f}->{:.3f}{}\n    {}\n", c.delta_ms(),
                nl::CauseName(c.cause), c.detail, c.stage, c.module, c.op, c.count_a, c.count_b, c.busy_a_ms,
-               c.busy_b_ms, c.significant ? "" : " (not significant)", c.text);
+               c.busy_b_ms, c.significant ? "" : " (not significant)", nl::ContributionText(c, *result));
     for (size_t i = 0; i < c.parts.size() && i < (getenv("NOISE") ? 12 : 3) &&
                        (c.cause != nl::Cause::kNoise || getenv("NOISE"));
          ++i) {

@@ -18,11 +18,11 @@
 #include <string_view>
 #include <vector>
 
-#include "analyze/compare/verdict/comparable.h"
 #include "analyze/compare/sequence/segments.h"
-#include "testing/synthetic/run_plants.h"
+#include "analyze/compare/verdict/comparable.h"
 #include "analyze/facts/fingerprint.h"
 #include "analyze/facts/stages.h"
+#include "testing/synthetic/run_plants.h"
 
 namespace {
 

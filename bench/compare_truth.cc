@@ -57,7 +57,7 @@ std::string Line(const Contribution& c) {
 void Show(const PairResult& r, size_t most) {
   fmt::print("    wall {:.3f} -> {:.3f} ({:+.3f}) drift {:.3f} residual {:.6f} {}\n", r.comparison.wall_a_ms,
              r.comparison.wall_b_ms, r.comparison.delta_ms(), r.comparison.drift, r.comparison.residual_ms,
-             r.comparison.verdict.verdict);
+             VerdictName(r.comparison.verdict.verdict));
   for (const Comparability& c : r.comparison.comparability)
     fmt::print("      {}: {} -> {}\n", c.what, c.a, c.b);
   for (size_t i = 0; i < std::min(most, r.comparison.contributions.size()); ++i)
@@ -137,12 +137,12 @@ class Runner {
         const Truth truth = TruthOf(pair, a, b)[0];
         if (std::max(std::abs(truth.low_ms), std::abs(truth.high_ms)) > 0.005 * r.comparison.wall_a_ms)
           continue;
-        const std::string& verdict = r.comparison.verdict.verdict;
+        const VerdictClass verdict = r.comparison.verdict.verdict;
         ++pairs;
-        if (verdict != "regressed" && verdict != "improved") continue;
+        if (verdict != VerdictClass::kRegressed && verdict != VerdictClass::kImproved) continue;
         ++wrong;
         fmt::print("  {} (seed {}): {} although the wall changed by {:+.3f} to {:+.3f} ms\n", pair.name, seed,
-                   verdict, truth.low_ms, truth.high_ms);
+                   VerdictName(verdict), truth.low_ms, truth.high_ms);
         Show(r, 4);
       }
     }
@@ -163,12 +163,12 @@ class Runner {
       if (!o_.only.empty() && pair.name.find(o_.only) == std::string::npos) continue;
       const uint64_t base = compare::HashPair(compare::HashText(world), 7919 + static_cast<uint64_t>(i));
       const PairResult r = RunPair(pair, RunNoise(base), RunNoise(base + 1));
-      const std::string& verdict = r.comparison.verdict.verdict;
-      const bool bad = verdict == "regressed" || verdict == "improved";
+      const VerdictClass verdict = r.comparison.verdict.verdict;
+      const bool bad = verdict == VerdictClass::kRegressed || verdict == VerdictClass::kImproved;
       ++pairs, wrong += bad;
       ++by_world[world].first, by_world[world].second += bad;
       if (bad || !r.error.empty()) {
-        fmt::print("  {} (repeat {}): {} {}\n", pair.name, i, verdict, r.error);
+        fmt::print("  {} (repeat {}): {} {}\n", pair.name, i, VerdictName(verdict), r.error);
         Show(r, 4);
       }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// For tests of what presents comparisons: comparisons made by hand, plain and hostile ones.
+// For tests of the forms of comparisons: comparisons made by hand, ordinary and hostile ones.
 
 #include <cmath>
 #include <limits>
@@ -36,7 +36,6 @@ inline Contribution Of(Cause cause, double a_ms, double b_ms, bool significant =
   c.structural = c.significant = significant;
   c.confidence = significant ? 1 : 0;
   c.count_a = c.count_b = 12;
-  c.text = "one sentence about it";
   return c;
 }
 
@@ -76,7 +75,11 @@ inline Comparison Usual() {
   c.wall_b_ms += 0.5;
   c.busy_a_ms = 20;
   c.busy_b_ms = 25;
-  c.verdict = {"regressed", 0.99, 0.002, std::nullopt, "B is slower by 16.5 ms."};
+  c.verdict.verdict = VerdictClass::kRegressed;
+  c.verdict.confidence = 0.99;
+  c.verdict.p_value = 0.002;
+  c.verdict.basis = CompareVerdict::Basis::kChange;
+  c.verdict.change_ms = 16.5;
   c.comparability = {{"batch size", "1", "4", "times are per token"}, {"driver", "", "555.42", ""}};
   c.normalised_by = "token";
   c.normal_a_ms = 1.5;
@@ -99,15 +102,16 @@ inline Comparison Hostile(size_t count = 40) {
     const std::string& name = names[i % names.size()];
     Contribution x =
         Of(static_cast<Cause>(i % 24), i % 3 == 0 ? 5.0 : 1.0, 3.0 + static_cast<double>(i), i % 2 == 0);
-    x.detail = x.stage = x.module = x.op = x.kernel_a = x.kernel_b = x.shapes_a = x.text = name;
+    x.detail = x.stage = x.module = x.op = x.kernel_a = x.kernel_b = x.shapes_a = name;
     x.parts = {{name, name, name, name, "", name, 1, 2, 3, 4}};
     x.evidence_a = {{name, 1, name, std::numeric_limits<double>::quiet_NaN(), name}};
     c.contributions.push_back(std::move(x));
   }
   Close(c, 10);
-  c.run_a = c.run_b = c.normalised_by = c.verdict.text = names[1];
+  c.run_a = c.run_b = c.normalised_by = c.work_text = names[1];
+  c.verdict.basis = CompareVerdict::Basis::kOnlyWork;  // its sentence holds work_text
   c.comparability = {{names[0], names[1], names[2], names[3]}};
-  c.shifts = {{names[4], names[5], names[6], names[7], std::nan("")}};
+  c.shifts = {{names[4], names[5], names[6], names[7], 3}};
   c.by_kernel.clear();
   for (const std::string& name : names) c.by_kernel.push_back({name, 1, 2, 1, 2, 1, 1});
   c.by_op = c.by_module = c.by_stage = c.by_kernel;

@@ -10,11 +10,11 @@
 
 #include <fmt/format.h>
 
-#include "analyze/compare/attribute/counters.h"
-#include "analyze/compare/beside.h"
+#include "analyze/compare/async_policy.h"
 #include "analyze/compare/sequence/segments.h"
 #include "analyze/compare/verdict/comparable.h"
-#include "analyze/compare/verdict/explain.h"
+#include "analyze/compare/verdict/pair_verdict.h"
+#include "analyze/compare/verdict/rank.h"
 
 namespace nl {
 
@@ -26,18 +26,18 @@ struct Sides {
   Alignment alignment;
 };
 
-// The graphs of both runs' waits, made while the sequences are aligned.
+// The wait graphs of both runs, built while the sequences are aligned.
 struct Graphs {
   Graphs(const Analysis& run_a, const Analysis& run_b) : a(Make(run_a)), b(Make(run_b)) {}
-  static GraphToCome Make(const Analysis& run) {
-    return std::async(kBeside, [data = &run.data(), timeline = run.facts().Find<TimelineFacts>()] {
+  static GraphFuture Make(const Analysis& run) {
+    return std::async(kAsyncOrDeferred, [data = &run.data(), timeline = run.facts().Find<TimelineFacts>()] {
       return GraphOf(*data, *timeline);
     });
   }
-  GraphToCome a, b;
+  GraphFuture a, b;
 };
 
-// Labels that only one of the runs has tell nothing of the other: then both go without.
+// Labels that only one of the runs has cannot be matched: then the labels of both are ignored.
 void DropForeignLabels(CallSequence& a, CallSequence& b) {
   const auto known = [](const CallSequence& mine, const CallSequence& other) {
     std::unordered_set<uint64_t> labels;
@@ -69,7 +69,7 @@ void DropForeignLabels(CallSequence& a, CallSequence& b) {
   }
 }
 
-// Threads that launch work of which nothing has a partner: other work on the same device.
+// Threads none of whose work has a partner: another program on the same device.
 std::vector<ThreadId> FindBackground(const CallSequence& sequence, const std::vector<uint32_t>& partner) {
   struct Sum {
     int64_t work = 0, matched = 0;
@@ -94,17 +94,17 @@ std::vector<ThreadId> FindBackground(const CallSequence& sequence, const std::ve
   return out;
 }
 
-Status AlignSides(Analysis& run_a, Analysis& run_b, bool priced, Sides& sides,
+Status AlignSides(Analysis& run_a, Analysis& run_b, bool replay, Sides& sides,
                   std::optional<Graphs>& graphs) {
   CallSequenceOptions options_a, options_b;
   for (int round = 0; round < 2; ++round) {
-    auto other = std::async(kBeside, [&] { return BuildCallSequence(run_b, options_b); });
+    auto other = std::async(kAsyncOrDeferred, [&] { return BuildCallSequence(run_b, options_b); });
     Result<CallSequence> sequence_a = BuildCallSequence(run_a, options_a), sequence_b = other.get();
     if (!sequence_a.ok()) return sequence_a.error();
     if (!sequence_b.ok()) return sequence_b.error();
     sides.a = std::move(*sequence_a);
     sides.b = std::move(*sequence_b);
-    if (priced && !graphs && !sides.a.on_host && !sides.b.on_host) graphs.emplace(run_a, run_b);
+    if (replay && !graphs && !sides.a.on_host && !sides.b.on_host) graphs.emplace(run_a, run_b);
     PairLanes(sides.a, sides.b);
     DropForeignLabels(sides.a, sides.b);
     CutPeriods(sides.a, sides.b);
@@ -122,7 +122,7 @@ Status AlignSides(Analysis& run_a, Analysis& run_b, bool priced, Sides& sides,
   return {};
 }
 
-// The positions that --stage and --step leave; empty: all. NotFound when none.
+// The positions selected by --stage and --step; empty: all. NotFound when none match.
 Result<std::vector<bool>> Selected(const Sides& sides, const CompareOptions& options) {
   std::vector<bool> out;
   if (options.stage.empty() && !options.step) return out;
@@ -152,10 +152,10 @@ Result<std::vector<bool>> Selected(const Sides& sides, const CompareOptions& opt
   }
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-  Error error = NotFound(options.step ? fmt::format("there is no instance {} of {}", *options.step,
+  Error error = NotFound(options.step ? fmt::format("no instance {} of {}", *options.step,
                                                     options.stage.empty() ? "a step" : options.stage)
-                                      : fmt::format("neither run has a stage {}", options.stage));
-  error.hint = list.empty() ? "the runs have no labels" : "stages of these runs: " + list;
+                                      : fmt::format("neither run has stage {}", options.stage));
+  error.hint = list.empty() ? "the runs have no labels" : "stages in these runs: " + list;
   return error;
 }
 
@@ -174,7 +174,7 @@ class Tables {
   }
 
  private:
-  // Summed by type first: names are looked up once for each.
+  // Sums by type first, so that names are looked up once per type.
   void AddSide(const CallSequence& sequence, bool in_b) {
     struct Sum {
       int64_t count = 0, busy_ns = 0, all_ns = 0;
@@ -224,7 +224,7 @@ class Tables {
   std::map<std::string, CompareRow> kernels_, ops_, modules_, stages_;
 };
 
-// The matched share of a side's time.
+// The share of a side's time in calls with a partner.
 double MatchedShare(const CallSequence& sequence, const std::vector<Match>& calls, bool in_b) {
   double matched = 0, all = 0;
   for (const Match& m : calls) {
@@ -237,24 +237,18 @@ double MatchedShare(const CallSequence& sequence, const std::vector<Match>& call
   return all <= 0 ? 0 : matched / all;
 }
 
-void Rank(std::vector<Contribution>& contributions, std::vector<uint32_t>& place) {
-  std::vector<uint32_t> order(contributions.size());
-  for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t x, uint32_t y) {
-    const Contribution &cx = contributions[x], &cy = contributions[y];
-    if (cx.significant != cy.significant) return cx.significant;
-    return std::abs(cx.delta_ms()) > std::abs(cy.delta_ms());
-  });
-  std::vector<Contribution> ranked;
-  place.assign(order.size(), 0);
-  for (uint32_t i = 0; i < order.size(); ++i) {
-    ranked.push_back(std::move(contributions[order[i]]));
-    place[order[i]] = i;
+// The work of other programs goes with the contention it causes.
+void AddBackground(const Sides& sides, std::vector<Contribution>& contributions) {
+  const bool in_b = sides.b.background_ns > 0;
+  const CallSequence& with = in_b ? sides.b : sides.a;
+  for (Contribution& c : contributions) {
+    if (c.cause != Cause::kContention) continue;
+    c.background =
+        BackgroundWork{in_b, with.background_kernel, static_cast<double>(with.background_ns) / 1e6};
   }
-  contributions = std::move(ranked);
 }
 
-// A cost that went from one place to its neighbour: told, so that nobody takes half of it for a change.
+// Costs that moved to a neighbour: reported, so that half of one is not taken for a change.
 void FindShifts(Comparison& out) {
   for (const Contribution& from : out.contributions) {
     if (!from.significant || from.delta_ms() >= 0) continue;
@@ -352,8 +346,8 @@ Result<Comparison> CompareRuns(Analysis& run_a, Analysis& run_b, const CompareOp
   using namespace compare;
   Sides sides;
   std::optional<Graphs> graphs;
-  const bool priced = options.stage.empty() && !options.step && !options.device_time;
-  NL_TRY(AlignSides(run_a, run_b, priced, sides, graphs));
+  const bool replay = options.stage.empty() && !options.step && !options.device_time;
+  NL_TRY(AlignSides(run_a, run_b, replay, sides, graphs));
   const Changes changes = FindChanges(sides.a, sides.b, sides.alignment);
   NL_ASSIGN(const Comparable comparable,
             FindComparable(run_a, run_b, sides.a, sides.b, sides.alignment, changes));
@@ -361,22 +355,16 @@ Result<Comparison> CompareRuns(Analysis& run_a, Analysis& run_b, const CompareOp
 
   Comparison out;
   out.on_host = sides.a.on_host || sides.b.on_host;
-  ReplayCosts prices;
-  // On another device everything takes another time: there is no one run to take a change out of.
-  if (graphs && !comparable.no_verdict) prices = ReplayCosts(sides.a, sides.b, graphs->a, graphs->b);
+  ReplayCosts replay_costs;
+  // On another device every duration differs, so removing one change from a replay means nothing.
+  if (graphs && !comparable.no_verdict) replay_costs = ReplayCosts(sides.a, sides.b, graphs->a, graphs->b);
   Attribution attribution =
-      Attribute(sides.a, sides.b, sides.alignment, changes, comparable.work, options, only, prices);
+      Attribute(sides.a, sides.b, sides.alignment, changes, comparable.work, options, only, replay_costs);
+  AddBackground(sides, attribution.contributions);
   out.contributions = std::move(attribution.contributions);
-  std::vector<uint32_t> place;
-  Rank(out.contributions, place);
+  const std::vector<uint32_t> place = Rank(out.contributions);
   out.drift = changes.drift.all;
-  std::vector<double> hidden_ms(place.size());
-  for (size_t i = 0; i < place.size(); ++i) hidden_ms[place[i]] = attribution.hidden_ms[i];
-  for (size_t i = 0; i < hidden_ms.size(); ++i) {
-    Contribution& c = out.contributions[i];
-    c.text = ExplainContribution(c, hidden_ms[i], sides.a, sides.b, comparable, out.drift);
-  }
-  auto tables = std::async(kBeside, [&] {
+  auto tables = std::async(kAsyncOrDeferred, [&] {
     Tables(sides, only, options.device_time, out).Fill();
     out.matched_share_a = MatchedShare(sides.a, sides.alignment.calls, false);
     out.matched_share_b = MatchedShare(sides.b, sides.alignment.calls, true);
@@ -401,16 +389,19 @@ Result<Comparison> CompareRuns(Analysis& run_a, Analysis& run_b, const CompareOp
   double explained = 0;
   for (const Contribution& c : out.contributions) explained += c.delta_ms();
   out.residual_ms = out.delta_ms() - explained;
-  constexpr double kDustMs = 1e-6;  // below a nanosecond is how numbers are kept, not time
-  if (std::abs(out.residual_ms) < kDustMs) out.residual_ms = 0;
+  constexpr double kRoundingMs = 1e-6;  // less than a nanosecond is rounding
+  if (std::abs(out.residual_ms) < kRoundingMs) out.residual_ms = 0;
   NL_TRY(AddSimilarity(run_a, run_b, options.plain_similarity, out));
   out.comparability = comparable.differences;
+  out.other_device = comparable.no_verdict;
+  out.work_changed = comparable.work.work;
+  out.work_text = comparable.work_text;
   out.normalised_by = comparable.normalised_by;
   if (!out.normalised_by.empty() && comparable.units_a > 0 && comparable.units_b > 0) {
     out.normal_a_ms = out.wall_a_ms / comparable.units_a;
     out.normal_b_ms = out.wall_b_ms / comparable.units_b;
   }
-  out.verdict = JudgePair(out, hidden_ms, comparable);
+  out.verdict = JudgePair(out, !comparable.no_verdict);
   return out;
 }
 

@@ -81,7 +81,8 @@ Comparison Compare(Tape& a, Tape& b, const CompareOptions& options = {}) {
   double sum = 0;
   for (const Contribution& c : out->contributions) {
     sum += c.delta_ms();
-    EXPECT_NEAR(c.count_effect_ms + c.speed_effect_ms + c.idle_effect_ms, c.delta_ms(), 1e-9) << c.text;
+    EXPECT_NEAR(c.count_effect_ms + c.speed_effect_ms + c.idle_effect_ms, c.delta_ms(), 1e-9)
+        << CauseName(c.cause);
   }
   EXPECT_NEAR(sum, out->delta_ms(), 1e-9);
   EXPECT_NEAR(out->residual_ms, 0, 1e-9);
@@ -95,7 +96,7 @@ Comparison Compare(Tape& a, Tape& b, const CompareOptions& options = {}) {
 }
 
 bool SaysChange(const Comparison& c) {
-  return c.verdict.verdict == "regressed" || c.verdict.verdict == "improved";
+  return c.verdict.verdict == VerdictClass::kRegressed || c.verdict.verdict == VerdictClass::kImproved;
 }
 
 const Contribution* Find(const Comparison& c, Cause cause) {
@@ -110,10 +111,10 @@ TEST(Compare, TheSameRunTwiceIsTheSame) {
   Layers(a, 20), Layers(b, 20);
   const Comparison c = Compare(a, b);
   EXPECT_EQ(c.delta_ms(), 0);
-  EXPECT_EQ(c.verdict.verdict, "same");
+  EXPECT_EQ(c.verdict.verdict, VerdictClass::kSame);
   EXPECT_DOUBLE_EQ(c.matched_share_a, 1);
   EXPECT_DOUBLE_EQ(c.matched_share_b, 1);
-  for (const Contribution& x : c.contributions) EXPECT_EQ(x.delta_ms(), 0) << x.text;
+  for (const Contribution& x : c.contributions) EXPECT_EQ(x.delta_ms(), 0) << CauseName(x.cause);
 }
 
 TEST(Compare, ASlowerKernelIsWorthItsTime) {
@@ -124,10 +125,10 @@ TEST(Compare, ASlowerKernelIsWorthItsTime) {
     b.Do({"aten::add", "add_kernel", 12'000, "[[8,2048],[8,2048]]"});
   }
   const Comparison c = Compare(a, b);
-  EXPECT_EQ(c.contributions[0].cause, Cause::kKernelSlower) << c.contributions[0].text;
+  EXPECT_EQ(c.contributions[0].cause, Cause::kKernelSlower) << CauseName(c.contributions[0].cause);
   EXPECT_EQ(c.contributions[0].op, "aten::silu");
   EXPECT_NEAR(c.contributions[0].delta_ms(), 20 * 0.009, 1e-9);
-  EXPECT_EQ(c.verdict.verdict, "regressed");
+  EXPECT_EQ(c.verdict.verdict, VerdictClass::kRegressed);
 }
 
 TEST(Compare, AReplacedKernelIsOneReplacementAndNotTwoChanges) {
@@ -138,7 +139,7 @@ TEST(Compare, AReplacedKernelIsOneReplacementAndNotTwoChanges) {
     b.Do({"aten::add", "add_kernel", 12'000, "[[8,2048],[8,2048]]"});
   }
   const Comparison c = Compare(a, b);
-  EXPECT_EQ(c.contributions[0].cause, Cause::kKernelReplaced) << c.contributions[0].text;
+  EXPECT_EQ(c.contributions[0].cause, Cause::kKernelReplaced) << CauseName(c.contributions[0].cause);
   EXPECT_EQ(c.contributions[0].count_a, 20);
   EXPECT_EQ(c.contributions[0].count_b, 20);
   EXPECT_NEAR(c.contributions[0].delta_ms(), 20 * 0.015, 1e-9);
@@ -158,7 +159,7 @@ TEST(Compare, InsertedCallsCostWhatTheyTakeAndTheRestStaysMatched) {
   }
   const Comparison c = Compare(a, b);
   EXPECT_DOUBLE_EQ(c.matched_share_a, 1);
-  EXPECT_EQ(c.contributions[0].cause, Cause::kKernelsAdded) << c.contributions[0].text;
+  EXPECT_EQ(c.contributions[0].cause, Cause::kKernelsAdded) << CauseName(c.contributions[0].cause);
   EXPECT_EQ(c.contributions[0].count_b - c.contributions[0].count_a, 2);
   EXPECT_NEAR(c.contributions[0].delta_ms(), 0.060, 1e-9);
 }
@@ -188,7 +189,7 @@ TEST(Compare, CallsThatOnlyMovedAreNotNew) {
     b.Do({"aten::mul", "mul_kernel", 9'000, "[[8,8]]"}).Do({"aten::sin", "sin_kernel", 10'000, "[[8,7]]"});
   }
   const Comparison c = Compare(a, b);
-  EXPECT_FALSE(SaysChange(c)) << c.verdict.text;
+  EXPECT_FALSE(SaysChange(c)) << VerdictName(c.verdict.verdict);
   EXPECT_EQ(Find(c, Cause::kKernelsAdded), nullptr);
   EXPECT_EQ(Find(c, Cause::kKernelsRemoved), nullptr);
   EXPECT_DOUBLE_EQ(c.matched_share_a, 1);
@@ -222,7 +223,7 @@ TEST(Compare, LabelsOnOneSideOnlyDoNotUnalign) {
   const Comparison c = Compare(a, b);
   EXPECT_DOUBLE_EQ(c.matched_share_a, 1);
   EXPECT_DOUBLE_EQ(c.matched_share_b, 1);
-  EXPECT_FALSE(SaysChange(c)) << c.verdict.text;
+  EXPECT_FALSE(SaysChange(c)) << VerdictName(c.verdict.verdict);
 }
 
 TEST(Compare, AWaitIsToldAsAWait) {
@@ -232,7 +233,7 @@ TEST(Compare, AWaitIsToldAsAWait) {
     b.Sync();
   }
   const Comparison c = Compare(a, b);
-  EXPECT_EQ(c.contributions[0].cause, Cause::kSyncAdded) << c.contributions[0].text;
+  EXPECT_EQ(c.contributions[0].cause, Cause::kSyncAdded) << CauseName(c.contributions[0].cause);
   EXPECT_GT(c.delta_ms(), 0);
   EXPECT_NEAR(c.contributions[0].delta_ms(), c.delta_ms(), 0.05 * c.delta_ms()) << "nothing else changed";
 }
@@ -242,7 +243,7 @@ TEST(Compare, MoreStepsAreMoreWork) {
   for (int step = 0; step < 10; ++step) a.Label("LLM@decode_step", [](Tape& t) { Layers(t, 5); });
   for (int step = 0; step < 14; ++step) b.Label("LLM@decode_step", [](Tape& t) { Layers(t, 5); });
   const Comparison c = Compare(a, b);
-  EXPECT_EQ(c.contributions[0].cause, Cause::kWorkChanged) << c.contributions[0].text;
+  EXPECT_EQ(c.contributions[0].cause, Cause::kWorkChanged) << CauseName(c.contributions[0].cause);
   EXPECT_NEAR(c.contributions[0].delta_ms(), c.delta_ms(), 0.01 * c.delta_ms());
   EXPECT_FALSE(SaysChange(c)) << "the program did not get slower";
   EXPECT_FALSE(c.normalised_by.empty());
@@ -284,7 +285,7 @@ TEST(Compare, NoDeviceWorkOnOneSideGivesNoVerdict) {
   for (int i = 0; i < 20; ++i) a.run().Op(static_cast<ThreadId>(0), "aten::mm", i * 1000, 900);
   Layers(b, 20);
   const Comparison c = Compare(a, b);
-  EXPECT_FALSE(SaysChange(c)) << c.verdict.text;
+  EXPECT_FALSE(SaysChange(c)) << VerdictName(c.verdict.verdict);
 }
 
 TEST(Compare, OneCallEach) {
@@ -349,7 +350,7 @@ TEST(Compare, StreamsThatOverlapCountOnce) {
   ASSERT_TRUE(c.ok()) << c.error().ToString();
   EXPECT_EQ(c->delta_ms(), 0);
   EXPECT_NEAR(c->busy_a_ms, 20 * 0.090, 1e-9);
-  for (const Contribution& x : c->contributions) EXPECT_NEAR(x.delta_ms(), 0, 1e-9) << x.text;
+  for (const Contribution& x : c->contributions) EXPECT_NEAR(x.delta_ms(), 0, 1e-9) << CauseName(x.cause);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ class Overlay {
     NL_ASSIGN(const TimelineFacts* timeline, run.Need<TimelineFacts>());
     NL_ASSIGN(const AttributionFacts* attribution, run.Need<AttributionFacts>());
     const FlameTree tree = BuildFlame(run.data(), *timeline, *attribution);
-    if (!tree.unit.empty()) return {};                     // sums that are no time
+    if (!tree.unit.empty()) return {};                     // values are not times
     std::vector<uint32_t> frame_of(tree.nodes.size(), 0);  // parents come before children
     for (uint32_t i = 0; i < tree.nodes.size(); ++i) {
       const FlameTree::Node& node = tree.nodes[i];
@@ -47,11 +47,11 @@ class Overlay {
     return {};
   }
 
-  Json Tree(bool device, double least_share) const {
+  std::optional<FlameDiffFrame> Tree(bool device, double least_share) const {
     const auto& root = Of(frames_[0], device);
+    if (std::max(root[0], root[1]) <= 0) return std::nullopt;
     const auto least_ns = static_cast<double>(std::max(root[0], root[1])) * least_share;
-    if (std::max(root[0], root[1]) <= 0) return nullptr;
-    return FrameJson(0, device, std::max(1.0, least_ns));
+    return FrameOf(0, device, std::max(1.0, least_ns));
   }
 
  private:
@@ -72,7 +72,7 @@ class Overlay {
     return child;
   }
 
-  Json FrameJson(uint32_t at, bool device, double least_ns) const {
+  FlameDiffFrame FrameOf(uint32_t at, bool device, double least_ns) const {
     const Frame& frame = frames_[at];
     const auto& ns = Of(frame, device);
     std::vector<uint32_t> shown;
@@ -86,12 +86,10 @@ class Overlay {
     };
     std::stable_sort(shown.begin(), shown.end(),
                      [&](uint32_t x, uint32_t y) { return change(x) > change(y); });
-    Json children = Json::array();
-    for (const uint32_t child : shown) children.push_back(FrameJson(child, device, least_ns));
-    return {{"name", frame.name},
-            {"a_ms", static_cast<double>(ns[0]) / 1e6},
-            {"b_ms", static_cast<double>(ns[1]) / 1e6},
-            {"children", std::move(children)}};
+    FlameDiffFrame out{frame.name, static_cast<double>(ns[0]) / 1e6, static_cast<double>(ns[1]) / 1e6, {}};
+    out.children.reserve(shown.size());
+    for (const uint32_t child : shown) out.children.push_back(FrameOf(child, device, least_ns));
+    return out;
   }
 
   std::vector<Frame> frames_;
@@ -99,11 +97,25 @@ class Overlay {
 
 }  // namespace
 
-Result<Json> FlameDiffJson(Analysis& a, Analysis& b, double least_share) {
+void Describe(Record<FlameDiffFrame>& r) {
+  r.Name("FlameDiffFrame", "One frame of the flame graph of two runs");
+  r.Field("name", &FlameDiffFrame::name, "Operator, function, range or kernel");
+  r.Field("a_ms", &FlameDiffFrame::a_ms, Unit::kMs, "Inclusive time in run A");
+  r.Field("b_ms", &FlameDiffFrame::b_ms, Unit::kMs, "Inclusive time in run B");
+  r.Field("children", &FlameDiffFrame::children, "Frames below it, largest difference first");
+}
+
+void Describe(Record<FlameDiff>& r) {
+  r.Name("FlameDiff", "Flame graphs of two runs merged by path of names");
+  r.Field("device", &FlameDiff::device, "Device time; null: neither run has any");
+  r.Field("host", &FlameDiff::host, "Host time; null: neither run has any");
+}
+
+Result<FlameDiff> DiffFlames(Analysis& a, Analysis& b, double least_share) {
   Overlay overlay;
   NL_TRY(overlay.Add(a, 0));
   NL_TRY(overlay.Add(b, 1));
-  return Json{{"device", overlay.Tree(true, least_share)}, {"host", overlay.Tree(false, least_share)}};
+  return FlameDiff{overlay.Tree(true, least_share), overlay.Tree(false, least_share)};
 }
 
 }  // namespace nl

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/record_json.h"
 #include "testing/run_builder.h"
 
 namespace nl {
@@ -18,15 +19,15 @@ void OpWithKernel(RunBuilder& run, ThreadId thread, const std::string& op, const
   run.Kernel(kernel, 7, at_ns + 20, kernel_ns, launch);
 }
 
-const Json* Find(const Json& frame, const std::string& name) {
-  if (frame["name"] == name) return &frame;
-  for (const Json& child : frame["children"]) {
-    if (const Json* found = Find(child, name)) return found;
+const FlameDiffFrame* Find(const FlameDiffFrame& frame, const std::string& name) {
+  if (frame.name == name) return &frame;
+  for (const FlameDiffFrame& child : frame.children) {
+    if (const FlameDiffFrame* found = Find(child, name)) return found;
   }
   return nullptr;
 }
 
-TEST(FlameDiff, FramesOfBothRunsMeetByPath) {
+TEST(FlameDiff, FramesOfBothRunsAreMergedByPath) {
   RunBuilder run_a, run_b;
   const ThreadId a = run_a.Thread("main"), b = run_b.Thread("main");
   OpWithKernel(run_a, a, "aten::mm", "gemm", 0, 40);
@@ -34,18 +35,18 @@ TEST(FlameDiff, FramesOfBothRunsMeetByPath) {
   OpWithKernel(run_b, b, "aten::mm", "gemm", 0, 70);
   OpWithKernel(run_b, b, "aten::copy_", "copy", 200, 5);
   Analysis first = run_a.Finish(), second = run_b.Finish();
-  const Json flame = *FlameDiffJson(first, second);
-  const Json& device = flame["device"];
-  EXPECT_DOUBLE_EQ(device["a_ms"], 50e-6);
-  EXPECT_DOUBLE_EQ(device["b_ms"], 75e-6);
+  const FlameDiff flame = *DiffFlames(first, second);
+  const FlameDiffFrame& device = flame.device.value();
+  EXPECT_DOUBLE_EQ(device.a_ms, 50e-6);
+  EXPECT_DOUBLE_EQ(device.b_ms, 75e-6);
   ASSERT_NE(Find(device, "gemm"), nullptr);
-  EXPECT_DOUBLE_EQ((*Find(device, "gemm"))["a_ms"], 40e-6);
-  EXPECT_DOUBLE_EQ((*Find(device, "gemm"))["b_ms"], 70e-6);
-  EXPECT_DOUBLE_EQ((*Find(device, "aten::add"))["b_ms"], 0);
-  EXPECT_DOUBLE_EQ((*Find(device, "aten::copy_"))["a_ms"], 0);
-  EXPECT_EQ(device["children"][0]["name"], "aten::mm") << "what differs most comes first";
-  EXPECT_DOUBLE_EQ((*Find(flame["host"], "aten::mm"))["a_ms"], 100e-6);
-  EXPECT_EQ(Find(flame["host"], "gemm"), nullptr) << "kernels take no host time";
+  EXPECT_DOUBLE_EQ(Find(device, "gemm")->a_ms, 40e-6);
+  EXPECT_DOUBLE_EQ(Find(device, "gemm")->b_ms, 70e-6);
+  EXPECT_DOUBLE_EQ(Find(device, "aten::add")->b_ms, 0);
+  EXPECT_DOUBLE_EQ(Find(device, "aten::copy_")->a_ms, 0);
+  EXPECT_EQ(device.children[0].name, "aten::mm") << "what differs most comes first";
+  EXPECT_DOUBLE_EQ(Find(*flame.host, "aten::mm")->a_ms, 100e-6);
+  EXPECT_EQ(Find(*flame.host, "gemm"), nullptr) << "kernels take no host time";
 }
 
 TEST(FlameDiff, SmallFramesAreLeftOutAndTheirTimeStaysAbove) {
@@ -56,20 +57,20 @@ TEST(FlameDiff, SmallFramesAreLeftOutAndTheirTimeStaysAbove) {
   Analysis a = run.Finish();
   RunBuilder none;
   Analysis b = none.Finish();
-  const Json flame = *FlameDiffJson(a, b);
-  EXPECT_EQ(Find(flame["device"], "tiny"), nullptr);
-  EXPECT_DOUBLE_EQ(flame["device"]["a_ms"], 10'005e-6);
-  EXPECT_DOUBLE_EQ(flame["device"]["b_ms"], 0) << "an empty run is all zeros, not an error";
+  const FlameDiff flame = *DiffFlames(a, b);
+  EXPECT_EQ(Find(*flame.device, "tiny"), nullptr);
+  EXPECT_DOUBLE_EQ(flame.device->a_ms, 10'005e-6);
+  EXPECT_DOUBLE_EQ(flame.device->b_ms, 0) << "an empty run is all zeros, not an error";
 }
 
 TEST(FlameDiff, RunsWithoutADeviceHaveNoDeviceTree) {
   RunBuilder run;
   run.Op(run.Thread("main"), "aten::mm", 0, 100);
   Analysis a = run.Finish();
-  const Json flame = *FlameDiffJson(a, a);
-  EXPECT_TRUE(flame["device"].is_null());
-  EXPECT_DOUBLE_EQ(flame["host"]["a_ms"], 100e-6);
-  EXPECT_DOUBLE_EQ(flame["host"]["b_ms"], 100e-6);
+  const FlameDiff flame = *DiffFlames(a, a);
+  EXPECT_FALSE(flame.device);
+  EXPECT_DOUBLE_EQ(flame.host->a_ms, 100e-6);
+  EXPECT_DOUBLE_EQ(flame.host->b_ms, 100e-6);
 }
 
 TEST(FlameDiff, DeepStacksFitIntoJson) {
@@ -77,9 +78,9 @@ TEST(FlameDiff, DeepStacksFitIntoJson) {
   const ThreadId thread = run.Thread("main");
   for (int i = 0; i < 1500; ++i) run.Python(thread, "f" + std::to_string(i), i, 10'000 - 2 * i);
   Analysis a = run.Finish();
-  const Json flame = *FlameDiffJson(a, a);
-  EXPECT_TRUE(ParseJson(DumpJson(Json{{"flame", flame}})).ok());
-  EXPECT_NE(Find(flame["host"], "f150"), nullptr);
+  const FlameDiff flame = *DiffFlames(a, a);
+  EXPECT_TRUE(ParseJson("{\"flame\": " + ToJsonText(flame) + "}").ok());
+  EXPECT_NE(Find(*flame.host, "f150"), nullptr);
 }
 
 }  // namespace

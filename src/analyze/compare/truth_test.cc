@@ -72,9 +72,9 @@ TEST(CompareTruth, RepeatsOfTheSameThingGiveNoVerdictOfAChange) {
       const PairCase pair{world + ": nothing", World(world), {plants::Nothing()}, false};
       const uint64_t seed = compare::HashPair(compare::HashText(world), 31 + i);
       const PairResult r = RunPair(pair, RunNoise(seed), RunNoise(seed + 1));
-      const std::string& verdict = r.comparison.verdict.verdict;
+      const VerdictClass verdict = r.comparison.verdict.verdict;
       ++pairs;
-      if (verdict != "regressed" && verdict != "improved") continue;
+      if (verdict != VerdictClass::kRegressed && verdict != VerdictClass::kImproved) continue;
       ++wrong;
       told += Describe(r, 0);
     }

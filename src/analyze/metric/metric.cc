@@ -22,10 +22,10 @@ namespace {
 
 constexpr std::string_view kLlmPrefix = "LLM@";
 
-// Of sums and quantiles, which need not be whole.
+// For sums and quantiles, which need not be whole nanoseconds.
 double MsOfFraction(double ns) { return ns / 1e6; }
 
-// A spec taken apart: "stage:LLM@decode_step" is kind stage, name decode_step.
+// A parsed spec: "stage:LLM@decode_step" is kind stage, name decode_step.
 struct Spec {
   const MetricKind* kind = nullptr;
   std::string name;
@@ -36,7 +36,7 @@ struct Spec {
   }
 };
 
-// What the form says about the part behind the colon.
+// Whether the form has a part after the colon, and whether it is required.
 bool TakesName(const MetricKind& kind) { return kind.form.find(':') != std::string_view::npos; }
 bool NeedsName(const MetricKind& kind) {
   return TakesName(kind) && kind.form.find('[') == std::string_view::npos;
@@ -49,20 +49,16 @@ Result<Spec> ParseSpec(std::string_view text) {
   const size_t colon = text.find(':');
   const std::string_view kind_name = text.substr(0, colon);
   Spec spec;
-  std::vector<std::string> forms;
   for (const MetricKind& kind : MetricKinds()) {
     if (kind.name == kind_name) spec.kind = &kind;
-    forms.emplace_back(kind.form);
   }
-  if (spec.kind == nullptr) {
-    return InvalidInput(fmt::format("there is no metric '{}'", text))
-        .Hint(fmt::format("metrics: {}", fmt::join(forms, ", ")));
-  }
+  if (spec.kind == nullptr)
+    return InvalidInput(fmt::format("unknown metric '{}'", text)).Hint("metrics: " + MetricForms());
   if (colon != std::string_view::npos) spec.name = text.substr(colon + 1);
   const bool has_name = !spec.name.empty();
   if ((colon != std::string_view::npos && !has_name) || (has_name && !TakesName(*spec.kind)) ||
       (!has_name && NeedsName(*spec.kind))) {
-    return InvalidInput(fmt::format("'{}' is no metric; write {}", text, spec.kind->form));
+    return InvalidInput(fmt::format("'{}' is not a metric; write {}", text, spec.kind->form));
   }
   if (NamesStage(*spec.kind) && spec.name.rfind(kLlmPrefix, 0) == 0) spec.name.erase(0, kLlmPrefix.size());
   return spec;
@@ -112,7 +108,7 @@ class Reader {
     return {};
   }
 
-  // Mean over the devices: busy and idle then sum to the wall time however many there are.
+  // Mean over the devices, so that busy and idle sum to the wall time for any number of devices.
   double MeanTime(const std::vector<TimeParts>& devices) const {
     int64_t sum_ns = 0;
     for (const TimeParts& parts : devices) sum_ns += spec_.Is("idle") ? parts.idle_ns() : parts.busy_ns();
@@ -157,7 +153,7 @@ class Reader {
     NL_ASSIGN(const StagesFacts::Stage* stage, FindStage(*facts, spec_.name));
     for (const StagesFacts::Instance& i : stage->instances) {
       if (i.duration_ns() <= 0 || i.device_ns <= 0) continue;
-      // device_ns is devices x duration: back to the mean device.
+      // device_ns is devices x duration; divide to get the mean device.
       const double devices = static_cast<double>(i.device_ns) / static_cast<double>(i.duration_ns());
       const int64_t ns = spec_.Is("idle") ? i.idle_ns : i.device_ns - i.idle_ns;
       out_.samples.push_back(Ms(ns) / devices);
@@ -174,7 +170,7 @@ class Reader {
     return {};
   }
 
-  // Device time of the work items that `belongs` takes, in all and per step.
+  // Device time of the work items that `belongs` selects, in total and per step.
   template <class Belongs>
   Status SumWork(const Belongs& belongs) {
     NL_ASSIGN(const TimelineFacts* timeline, analysis_.Need<TimelineFacts>());
@@ -209,7 +205,7 @@ class Reader {
     if (matched.empty())
       return NotFound(fmt::format("the run has no op '{}'", spec_.name))
           .Hint(NearNamesHint(spec_.name, names));
-    // Below an op of the name, at any depth, and once however many of them are around it.
+    // Inside an op of that name at any depth, counted once even inside several of them.
     const HostTree& host = timeline->host;
     std::vector<int8_t> inside(host.size(), -1);
     const auto is_inside = [&](uint32_t node) {
@@ -273,7 +269,7 @@ class Reader {
       stages = {stage};
     }
     if (stages.empty())
-      return NotMeasured("there is neither a request nor a prefill or decode stage; name one after a colon");
+      return NotMeasured("the run has no request, prefill or decode stage; name a stage after a colon");
     double done = 0;
     double device_s = 0;
     for (const StagesFacts::Stage* s : stages) {
@@ -287,7 +283,7 @@ class Reader {
     return {};
   }
 
-  // Work and time of each instance against those of all: the peak cancels.
+  // Work and time of each instance relative to those of all; the peak cancels out.
   void UtilisationSamples(const StagesFacts::Stage& s, bool flops) {
     const auto work_of = [&](const auto& x) -> std::optional<double> {
       if (flops) return x.flops;
@@ -317,7 +313,7 @@ class Reader {
       for (const char* name : {"decode_step", "decode_all", "request"}) {
         if (stage == nullptr) stage = facts->Find(name);
       }
-      if (stage == nullptr) return NotMeasured("there is no decode stage; name a stage after a colon");
+      if (stage == nullptr) return NotMeasured("the run has no decode stage; name a stage after a colon");
     }
     if (!stage->tokens_per_s) return NotMeasured(stage->tokens_reason);
     out_.value = *stage->tokens_per_s;
@@ -371,24 +367,29 @@ const std::vector<MetricKind>& MetricKinds() {
       {"wall", "wall", "ms", "first start to last end of the run", false},
       {"device", "device[:STAGE]", "ms", "device busy, mean over the devices; of a stage, per instance",
        false},
-      {"idle", "idle[:STAGE]", "ms", "wall time in which a device does nothing, mean over the devices",
-       false},
+      {"idle", "idle[:STAGE]", "ms", "wall time in which a device is idle, mean over the devices", false},
       {"stage", "stage:NAME", "ms", "mean duration of an instance of a stage", false},
-      {"p10", "p10:STAGE", "ms",
-       "10th percentile of the durations of a stage: what the noise of the host hardly reaches", false},
+      {"p10", "p10:STAGE", "ms", "10th percentile of the durations of a stage, hardly affected by host noise",
+       false},
       {"p50", "p50:STAGE", "ms", "median duration of a stage", false},
       {"p95", "p95:STAGE", "ms", "95th percentile of the durations of a stage", false},
       {"p99", "p99:STAGE", "ms", "99th percentile of the durations of a stage", false},
       {"op", "op:NAME", "ms", "device time of all work below an op; * and ? match", false},
       {"kernel", "kernel:NAME", "ms", "device time of a kernel by short or raw name; * and ? match", false},
-      {"mfu", "mfu[:STAGE]", "share", "model FLOPs of the device's peak", true},
-      {"mbu", "mbu[:STAGE]", "share", "model bytes of the device's memory bandwidth", true},
+      {"mfu", "mfu[:STAGE]", "share", "model FLOPs relative to the device's peak", true},
+      {"mbu", "mbu[:STAGE]", "share", "model bytes relative to the device's peak memory bandwidth", true},
       {"tokens_per_s", "tokens_per_s[:STAGE]", "tokens/s", "token rate; without a stage, of decoding", true},
       {"ttft", "ttft", "ms", "time to the first token, median", false},
       {"tpot", "tpot", "ms", "time per output token, median", false},
-      {"memory", "memory", "bytes", "most memory the framework held on one device", false},
+      {"memory", "memory", "bytes", "peak memory that the framework allocated on one device", false},
   };
   return kinds;
+}
+
+std::string MetricForms() {
+  std::string out;
+  for (const MetricKind& kind : MetricKinds()) out += (out.empty() ? "" : ", ") + std::string(kind.form);
+  return out;
 }
 
 Status CheckMetric(std::string_view spec) {

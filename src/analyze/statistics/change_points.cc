@@ -12,24 +12,19 @@ namespace nl {
 namespace {
 
 constexpr size_t kMostValues = 2000;
-constexpr double kSpikeClip = 8;  // robust standard deviations of the noise: a spike is no more than that
+constexpr double kSpikeClip = 8;  // robust standard deviations of the noise at which outliers are clipped
 constexpr size_t kLeastForNoiseCorrelation = 24;
 constexpr size_t kLeastMovedBlocks = 8;
 constexpr double kIntervalDecay = 0.7071067811865476;
 
-double Median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return (v[(v.size() - 1) / 2] + v[v.size() / 2]) / 2;
-}
-
-// Deviation of the noise from neighbouring differences, which a change of level enters only once.
+// Deviation of the noise from differences of neighbours, which a change of level affects only once.
 double NoiseDeviation(const std::vector<double>& v) {
   std::vector<double> steps;
   for (size_t i = 0; i + 1 < v.size(); ++i) steps.push_back(std::fabs(v[i + 1] - v[i]));
   return steps.empty() ? 0 : 1.4826 * Median(std::move(steps)) / std::sqrt(2.0);
 }
 
-// Mean square of differences `apart`, the far ones (changes of level, spikes) bounded.
+// Mean square of differences at distance `apart`, clipped to `reach` (changes of level, outliers).
 double MeanSquareDifference(const std::vector<double>& v, size_t apart, double reach) {
   double sum = 0;
   for (size_t i = 0; i + apart < v.size(); ++i) {
@@ -39,8 +34,8 @@ double MeanSquareDifference(const std::vector<double>& v, size_t apart, double r
   return sum / static_cast<double>(v.size() - apart);
 }
 
-// Lag-1 correlation of the noise: runs two apart differ, squared, by the factor 1 + phi more than
-// neighbours do, whatever the levels. 0 when it may well be chance.
+// Lag-1 correlation of the noise: the squared difference at distance two is 1 + phi times that of
+// neighbours, independent of the levels. 0 when it may be chance.
 double NoiseCorrelation(const std::vector<double>& v) {
   if (v.size() < kLeastForNoiseCorrelation) return 0;
   const double reach = 4 * NoiseDeviation(v);
@@ -50,7 +45,7 @@ double NoiseCorrelation(const std::vector<double>& v) {
   return phi * std::sqrt(static_cast<double>(v.size())) > 1 ? std::min(phi, 0.9) : 0;
 }
 
-// Runs that hang together and are moved as one when a stretch is permuted (Politis and White, AR(1)).
+// Length of the blocks that are permuted as one (Politis and White, AR(1)).
 size_t BlockLength(double phi, size_t n) {
   const double ratio = 2 * phi / (1 - phi * phi);
   const double length = std::round(std::cbrt(1.5 * ratio * ratio * static_cast<double>(n)));
@@ -62,7 +57,7 @@ struct Range {
   size_t size() const { return last - first; }
 };
 
-// Nested intervals of a stretch of n: the whole, then ever shorter ones that overlap by half.
+// Nested intervals of a range of n: the whole, then shorter and shorter ones that overlap by half.
 std::vector<Range> NestedIntervals(size_t n, size_t least) {
   std::vector<Range> out{{0, n}};
   const double whole = static_cast<double>(n);
@@ -81,10 +76,10 @@ std::vector<Range> NestedIntervals(size_t n, size_t least) {
 
 struct Split {
   size_t at = 0;
-  double strength = 0;  // squared distance of the means, in units of their variance (but for a constant)
+  double strength = 0;  // squared distance of the means relative to their variance, up to a constant factor
 };
 
-// The strongest split of any interval; `sums` are prefix sums of the stretch.
+// The strongest split of any interval; `sums` are prefix sums of the range.
 Split StrongestSplit(const std::vector<double>& sums, const std::vector<Range>& intervals, size_t least) {
   Split best;
   for (const Range& r : intervals) {
@@ -100,7 +95,7 @@ Split StrongestSplit(const std::vector<double>& sums, const std::vector<Range>& 
   return best;
 }
 
-// One stretch of the history around its middle, its spikes bounded by its own noise.
+// One range of the history around its median, outliers clipped by its own noise.
 class HistoryStretch {
  public:
   HistoryStretch(std::span<const double> values, double phi)
@@ -119,8 +114,8 @@ class HistoryStretch {
     return sums;
   }
 
-  // The share of permutations in which `strength` of the prefix sums comes out as large; 1 as soon as
-  // it cannot be significant any more.
+  // The share of permutations with at least this `strength`; 1 as soon as it cannot be significant
+  // any more.
   template <class Strength>
   double PermutationP(double seen, const ChangePointOptions& options, const Strength& strength) const {
     SeededRandom random(options.seed + v_.size());
@@ -188,8 +183,8 @@ class ChangePointFinder {
     Divide({at, range.last});
   }
 
-  // A later split can take the ground from an earlier one: the weakest point that does not hold
-  // between its neighbours goes, until all hold.
+  // A later split can make an earlier one insignificant: remove the weakest point that is not significant
+  // between its neighbours, until all are.
   void Prune() {
     while (!found_.empty()) {
       size_t weakest = 0;

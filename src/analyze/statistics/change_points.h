@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Change points of a metric over a history of runs: where its level moved for good, not
-// where one run was odd. Hierarchical like E-divisive with means: the strongest split of
-// a stretch, over nested intervals so that a rise that was undone again is seen too, is
-// tested by permuting the stretch; what is significant is split further. Each found point
-// must then hold between its neighbours. Runs that drift are permuted in blocks, whose
-// length comes from the noise.
-// Deterministic: the seed gives the permutations. O(n log n) per permutation.
+// Change points of a metric over a history of runs: where its level changed permanently, not
+// where one run was an outlier. Hierarchical like E-divisive with means: the strongest split
+// of a range, over nested intervals so that a rise followed by a fall is found too, is tested
+// by permuting the range; significant parts are split further. Each point must then remain
+// significant between its neighbours. Correlated runs are permuted in blocks, whose length is
+// estimated from the noise.
+// Deterministic for a seed. O(n log n) per permutation.
 // Thread rule: pure functions.
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace nl {
 
 struct ChangePointOptions {
-  double alpha = 0.01;     // of one test; the tests of a history are few and nested
+  double alpha = 0.01;     // of one test
   int64_t least_runs = 3;  // on each side of a point
   int permutations = 999;
   uint64_t seed = kStatsSeed;
@@ -31,8 +31,8 @@ struct ChangePoint {
   double change = 0;                           // after/before - 1; NaN when before is zero
 };
 
-// In order of index. Values that are not finite are passed over; indexes count them. More than
-// 2,000 values: the last 2,000.
+// In order of index. Values that are not finite are skipped, but indexes count them. Of more than
+// 2,000 values only the last 2,000 are used.
 std::vector<ChangePoint> FindChangePoints(std::span<const double> values,
                                           const ChangePointOptions& options = {});
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // SeededRandom: the same numbers for the same seed on every machine and compiler, which
-// std::*_distribution does not promise. SplitMix64: a counter through a mixing function.
+// std::*_distribution does not guarantee. SplitMix64: a counter and a mixing function.
 // Thread rule: one object, one thread.
 
 #include <cmath>
@@ -20,7 +20,7 @@ class SeededRandom {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
     return z ^ (z >> 31);
   }
-  // 0 .. n - 1. The bias of the multiplication is n / 2^32: nothing for the sizes here.
+  // 0 .. n - 1. The bias of the multiplication is n / 2^32: negligible for the sizes here.
   uint32_t Below(uint32_t n) { return static_cast<uint32_t>(((Next() >> 32) * n) >> 32); }
   // Above 0, at most 1.
   double Unit() { return static_cast<double>((Next() >> 11) + 1) * 0x1.0p-53; }

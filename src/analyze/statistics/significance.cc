@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TestSignificance: means of logarithms with the far values pulled in, studentised, held against
-// their own permutation distribution; Student's t where there are too few runs to deal.
+// TestSignificance: winsorized means of logarithms, studentized and compared with their own
+// permutation distribution; Student's t where there are too few runs to permute.
 
 #include <algorithm>
 #include <cmath>
@@ -17,32 +17,33 @@ namespace nl {
 
 namespace {
 
-constexpr double kRunClip = 2.5;     // robust standard deviations a value may lie out
-constexpr size_t kLeastToClip = 7;   // runs a side: with fewer nobody knows what is far out
-constexpr size_t kLeastRuns = 3;     // a side, for a verdict from their spread
+constexpr double kRunClip =
+    2.5;  // robust standard deviations from the centre, beyond which values are clipped
+constexpr size_t kLeastToClip = 7;   // runs on a side: fewer do not define an outlier
+constexpr size_t kLeastRuns = 3;     // on a side, for a verdict from their spread
 constexpr int kPermutations = 4999;  // p-values down to 2/5000 from counting alone
-// Student's t at 3+3 and 4+4 runs errs in 1.1 to 1.5 % instead of 1 % when the noise has two modes or hard
-// edges.
+// With 3+3 and 4+4 runs, Student's t has an error rate of 1.1 to 1.5 % instead of 1 % when the noise is
+// bimodal or bounded.
 constexpr double kFewRunsStretch = 1.15;
-constexpr double kPower = 0.9;              // what more_runs_needed aims at
-constexpr int64_t kMostRuns = 100'000;      // beyond it, more runs are not the answer
-constexpr int64_t kRunsWithoutSpread = 5;   // a side, when nothing is known of the spread
-constexpr double kLeastPairsForDrift = 16;  // neighbouring runs, to look for drift among them
+constexpr double kPower = 0.9;              // target of more_runs_needed
+constexpr int64_t kMostRuns = 100'000;      // more runs than this are not the answer
+constexpr int64_t kRunsWithoutSpread = 5;   // on a side, when the spread is unknown
+constexpr double kLeastPairsForDrift = 16;  // pairs of neighbouring runs needed to detect drift
 
 double Middle(std::vector<double> v) {
   std::sort(v.begin(), v.end());
   return (v[(v.size() - 1) / 2] + v[v.size() / 2]) / 2;
 }
 
-// 1.4826 x the median distance from `centre`: the standard deviation, were it normal.
+// 1.4826 x the median distance from `centre`: the standard deviation of a normal distribution.
 double RobustDeviation(const std::vector<double>& v, double centre) {
   std::vector<double> distance(v);
   for (double& d : distance) d = std::fabs(d - centre);
   return 1.4826 * Middle(std::move(distance));
 }
 
-// Pulls what lies beyond `reach` of the centre in to it; gives the share it left alone. A reach of
-// zero (half of the values are equal) pulls nothing.
+// Clips values farther than `reach` from the centre; returns the share of unclipped values. A reach of
+// zero (half of the values are equal) clips nothing.
 double Clip(std::vector<double>& v, double centre, double reach) {
   if (!(reach > 0)) return 1;
   size_t alone = 0;
@@ -73,16 +74,16 @@ Location MeanOf(const std::vector<double>& v) {
   return {mean, n > 1 ? squares / (n * (n - 1)) : 0};
 }
 
-// Difference over its standard error.
+// Difference divided by its standard error.
 double Studentised(double difference, double se2) {
   if (se2 > 1e-24 * difference * difference) return difference / std::sqrt(se2);
   return difference == 0 ? 0 : std::copysign(1e12, difference);
 }
 
-// What the statistic does when nothing has changed: sorted values from dealing out again.
+// Distribution of the statistic when nothing changed: sorted values over permutations.
 using Reference = std::vector<double>;
 
-// The statistic for one way to deal the pool, by the sums of the first hand.
+// The statistic of one permutation of the pool, from the sums of its first part.
 class Dealer {
  public:
   Dealer(const std::vector<double>& a, const std::vector<double>& b)
@@ -106,7 +107,7 @@ class Dealer {
   double sum_ = 0, squares_ = 0;
 };
 
-// Every way to deal, where they can be counted through.
+// All permutations, where they can be enumerated.
 Reference DealAll(const Dealer& dealer, size_t hand) {
   const std::vector<double>& pool = dealer.pool();
   std::vector<size_t> chosen(hand);
@@ -146,13 +147,13 @@ Reference DealSome(const Dealer& dealer, size_t hand, uint64_t seed) {
   return out;
 }
 
-// How many ways there are to deal: what bounds a permutation p-value from below.
+// Number of permutations: the lower bound of a permutation p-value.
 double Ways(size_t a, size_t b) {
   return std::exp(std::lgamma(static_cast<double>(a + b + 1)) - std::lgamma(static_cast<double>(a + 1)) -
                   std::lgamma(static_cast<double>(b + 1)));
 }
 
-// Both sides pooled and dealt out again.
+// Both sides pooled and divided at random.
 Reference Deal(const std::vector<double>& a, const std::vector<double>& b, uint64_t seed) {
   const Dealer dealer(a, b);
   Reference out = Ways(a.size(), b.size()) <= kPermutations ? DealAll(dealer, a.size())
@@ -161,7 +162,7 @@ Reference Deal(const std::vector<double>& a, const std::vector<double>& b, uint6
   return out;
 }
 
-// Differences with their signs thrown anew.
+// Differences with random signs.
 Reference FlipSigns(const std::vector<double>& differences, uint64_t seed) {
   double squares = 0;
   for (const double d : differences) squares += d * d;
@@ -177,8 +178,8 @@ Reference FlipSigns(const std::vector<double>& differences, uint64_t seed) {
   return out;
 }
 
-// Equal-tailed: twice the share that lies at least as far out on the side of `t`. A drawn
-// reference does not hold the deal that was seen, so that one is added.
+// Equal-tailed: twice the share that is at least as extreme on the side of `t`. A sampled reference
+// does not contain the observed permutation, so that one is added.
 double PermutationP(const Reference& reference, double t, bool drawn) {
   const double slack = 1e-9 * std::max(1.0, std::fabs(t));
   const auto above = reference.end() - std::lower_bound(reference.begin(), reference.end(), t - slack);
@@ -188,7 +189,7 @@ double PermutationP(const Reference& reference, double t, bool drawn) {
   return std::min(1.0, 2 * count / (static_cast<double>(reference.size()) + extra));
 }
 
-// Ranks around their middle: an outlier can neither hide nor make a correlation.
+// Centred ranks: an outlier can neither hide nor create a correlation.
 std::vector<double> CentredRanks(const std::vector<double>& v) {
   std::vector<size_t> order(v.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -204,7 +205,7 @@ std::vector<double> CentredRanks(const std::vector<double>& v) {
   return rank;
 }
 
-// Lag-1 correlation within the sides, freed of its bias toward -1/n; 0 when negative or unknown.
+// Lag-1 correlation within the sides, corrected for its bias of -1/n; 0 when negative or unknown.
 double RunCorrelation(const std::vector<const std::vector<double>*>& sides) {
   double products = 0;
   double squares = 0;
@@ -223,8 +224,8 @@ double RunCorrelation(const std::vector<const std::vector<double>*>& sides) {
   return std::clamp(found + (1 + 3 * found) / per_side, 0.0, 0.8);
 }
 
-// The factor on the squared standard error of a mean of n values of an AR(1) with this lag-1
-// correlation, with the shortfall of their sample variance.
+// The factor on the squared standard error of the mean of n values of an AR(1) process with this
+// lag-1 correlation, including the bias of their sample variance.
 double VarianceInflation(double phi, double n) {
   double sum = 0;
   double power = phi;
@@ -233,7 +234,7 @@ double VarianceInflation(double phi, double n) {
   return factor / std::max(0.1, 1 - (factor - 1) / (n - 1));
 }
 
-// Correlated runs also know their own spread less well than their number says.
+// Correlated runs estimate their spread less precisely than independent ones.
 double Widening(double phi, double df_left, double df, double alpha) {
   return phi > 0 ? StudentQuantile(alpha, std::max(3.0, df_left)) / StudentQuantile(alpha, df) : 1;
 }
@@ -243,17 +244,17 @@ struct Effect {
   double difference = 0, low = 0, high = 0, se = 0, df = 0, p = 1, phi = 0;
 };
 
-// What the permutations of one layout (two samples, or pairs) give.
+// Result of the permutations of one layout (two samples, or pairs).
 struct Permuted {
-  double p = 1;        // of no difference, by counting
-  bool drawn = false;  // not every deal was counted through
-  Reference residual;  // when the difference seen is the true one
+  double p = 1;        // of no difference, from the permutations
+  bool drawn = false;  // sampled, not enumerated
+  Reference residual;  // when the observed difference is the true one
 };
 
-// `permute` is called only where there are deals enough for a p-value of alpha.
+// `permute` is called only if there are enough permutations for a p-value of alpha.
 template <class Permute>
 void Judge(Effect& e, double alpha, double ways, const Permute& permute) {
-  if (!(e.se > 0)) {  // equal to the last bit, run after run: a count or a size, not a time
+  if (!(e.se > 0)) {  // exactly equal in all runs: a count or a size, not a time
     e.low = e.high = e.difference;
     e.p = e.difference == 0 ? 1 : 0;
     return;
@@ -266,8 +267,8 @@ void Judge(Effect& e, double alpha, double ways, const Permute& permute) {
     const Permuted permuted = permute();
     stretch = MeasureTailStretch(permuted.residual, e.df);
     const double tail = StudentTwoSidedP(t / (t > 0 ? stretch.above : stretch.below), e.df);
-    // Few deals: both must agree. Drawn deals resolve no less than 2 in kPermutations; beyond it
-    // the stretched tail of Student's t goes on.
+    // Few permutations: both must agree. Sampled permutations resolve at least 2 in kPermutations; smaller
+    // p-values come from the stretched tail of Student's t.
     e.p = permuted.drawn && permuted.p * kPermutations < 20 ? std::min(permuted.p, tail) : permuted.p;
     if (!permuted.drawn) e.p = std::max(permuted.p, tail);
   }
@@ -281,7 +282,7 @@ std::vector<double> Shifted(std::vector<double> v, double by) {
   return v;
 }
 
-// Side by side, far values pulled in by a common measure.
+// Each side by itself, clipped with a common reach.
 struct Sides {
   std::vector<double> a, b;
   double kept_a = 1, kept_b = 1;
@@ -301,7 +302,7 @@ Sides ClipSides(const std::vector<double>& a, const std::vector<double>& b) {
   return out;
 }
 
-// As if no one knew who is who: the pool decides what is far out, so that every deal is alike.
+// Clipped by the pool, so that all permutations are treated alike.
 Sides ClipPool(const std::vector<double>& a, const std::vector<double>& b) {
   Sides out{a, b};
   if (std::min(a.size(), b.size()) < kLeastToClip) return out;
@@ -373,8 +374,8 @@ Effect Paired(const std::vector<double>& a, const std::vector<double>& b,
   return e;
 }
 
-// Runs a side until an interval at level 1 - alpha lies clear of zero, or inside the margin, with
-// probability kPower, when one run of both sides together varies by `variance`.
+// Runs on each side until an interval at level 1 - alpha excludes zero, or lies inside the margin, with
+// probability kPower, for a variance `variance` of one run of both sides together.
 int64_t RunsNeeded(double difference, double margin, double variance, double alpha) {
   const double target = std::max(std::fabs(difference), margin - std::fabs(difference));
   if (!(target > 0)) return kMostRuns;
@@ -393,12 +394,12 @@ int64_t RunsNeeded(double difference, double margin, double variance, double alp
   return std::min(high, kMostRuns);
 }
 
-// The samples on the scale they are compared on: logarithms where every value is above zero, so
-// that a change is a ratio and right skew shrinks.
+// The samples on the scale of the comparison: logarithms if all values are above zero, so that a
+// change is a ratio and right skew is reduced.
 struct Working {
   std::vector<double> a, b;
   bool log = true;
-  double base = 1;  // what a difference is divided by on the plain scale
+  double base = 1;  // divisor of a difference on the linear scale
 
   double Relative(double difference) const {
     if (log) return std::expm1(difference);
@@ -415,7 +416,7 @@ Working MakeWorking(const std::vector<double>& a, const std::vector<double>& b) 
     w.base = std::fabs(MeanOf(a).mean);
     return w;
   }
-  // Around a common middle: the sums of squares then keep their digits.
+  // Around a common centre, so that the sums of squares keep their precision.
   const double middle = std::log(a[a.size() / 2]);
   for (double& v : w.a) v = std::log(v) - middle;
   for (double& v : w.b) v = std::log(v) - middle;
@@ -438,7 +439,7 @@ void TakeFinite(std::span<const double> a, std::span<const double> b, bool paire
   out.count_a = static_cast<int64_t>(to_a.size());
   out.count_b = static_cast<int64_t>(to_b.size());
   const size_t lost = a.size() + b.size() - to_a.size() - to_b.size();
-  if (lost > 0) out.reason = fmt::format("{} values were not numbers and are left out", lost);
+  if (lost > 0) out.reason = fmt::format("{} values are not finite and were left out", lost);
 }
 
 // A side with one run or none: no spread, no verdict.
@@ -447,7 +448,7 @@ Significance TooFew(Significance out, const std::vector<double>& a, const std::v
   out.ratio = a.empty() || b.empty() || Middle(a) == 0 ? kNan : Middle(b) / Middle(a);
   out.ci_low = out.ci_high = kNan;
   const char* text =
-      a.empty() || b.empty() ? "a side has no value" : "one run on a side shows no run-to-run spread";
+      a.empty() || b.empty() ? "a side has no value" : "one run on a side has no run-to-run spread";
   out.reason = out.reason.empty() ? text : fmt::format("{}; {}", text, out.reason);
   const std::vector<double>& larger = a.size() > b.size() ? a : b;
   int64_t needed = kRunsWithoutSpread;
@@ -470,7 +471,8 @@ Significance TestSignificance(std::span<const double> a_in, std::span<const doub
   const bool paired = options.paired && a_in.size() == b_in.size();
   std::vector<double> a, b;
   TakeFinite(a_in, b_in, paired, out, a, b);
-  if (options.paired && !paired) out.reason = "the sides differ in length: not compared as pairs";
+  if (options.paired && !paired)
+    out.reason = "the sides have different numbers of runs: not compared as pairs";
   if (a.size() < 2 || b.size() < 2) return TooFew(std::move(out), a, b, options);
 
   const Working w = MakeWorking(a, b);
@@ -484,8 +486,8 @@ Significance TestSignificance(std::span<const double> a_in, std::span<const doub
   const double margin = w.Margin(options.equivalence_margin);
   const double margin_below = w.log ? -std::log1p(-std::min(options.equivalence_margin, 0.999)) : margin;
   if (std::isnan(out.ratio) && e.difference != 0)
-    out.reason = "the base is zero: there is no relative change";
-  // Two runs of a machine with two speeds can agree by chance, and so can the other two.
+    out.reason = "the baseline is zero: the relative change is undefined";
+  // Two runs on a machine with two clock speeds can agree by chance, and so can the other two.
   const bool enough = std::min(a.size(), b.size()) >= kLeastRuns || !(e.se > 0);
   const bool exactly_same = !(e.se > 0) && e.difference == 0;
   if (exactly_same || (enough && e.low > -margin_below && e.high < margin)) {
@@ -499,11 +501,11 @@ Significance TestSignificance(std::span<const double> a_in, std::span<const doub
   } else {
     const int64_t smaller = static_cast<int64_t>(std::min(a.size(), b.size()));
     const double variance = e.se * e.se * static_cast<double>(smaller);
-    // The spread of two runs is no reason to ask for dozens.
+    // The spread of two runs is too uncertain to ask for dozens.
     const int64_t needed = std::clamp<int64_t>(RunsNeeded(e.difference, margin, variance, options.alpha),
                                                kLeastRuns, enough ? kMostRuns : kRunsWithoutSpread);
     out.more_runs_needed = std::max<int64_t>(1, needed - smaller);
-    if (!enough && out.reason.empty()) out.reason = "two runs on a side are too few to know their spread";
+    if (!enough && out.reason.empty()) out.reason = "two runs on a side are too few to estimate their spread";
   }
   return out;
 }

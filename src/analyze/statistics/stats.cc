@@ -2,6 +2,7 @@
 #include "analyze/statistics/stats.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -9,14 +10,17 @@
 
 namespace nl {
 
-std::string_view VerdictName(VerdictClass verdict) {
-  switch (verdict) {
-    case VerdictClass::kRegressed: return "regressed";
-    case VerdictClass::kImproved: return "improved";
-    case VerdictClass::kSame: return "same";
-    case VerdictClass::kUndecided: return "undecided";
-  }
-  return "undecided";
+std::span<const std::string_view> NamesOf(VerdictClass) {
+  static constexpr std::array<std::string_view, 4> kNames = {"regressed", "improved", "same", "undecided"};
+  return kNames;
+}
+
+std::string_view VerdictName(VerdictClass verdict) { return NamesOf(verdict)[static_cast<size_t>(verdict)]; }
+
+double Median(std::vector<double> values) {
+  if (values.empty()) return kNan;
+  std::sort(values.begin(), values.end());
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
 std::vector<double> BenjaminiHochberg(std::span<const double> p) {
@@ -41,7 +45,7 @@ struct Weighted {
   double value, weight;
 };
 
-// The value at which `share` of the weight lies below; between two values, their middle.
+// The value with `share` of the weight below it; between two values, their mean.
 double WeightedQuantile(const std::vector<Weighted>& sorted, double total, double share) {
   const double target = share * total;
   double below = 0;
@@ -78,7 +82,7 @@ ScaleEstimate RobustScale(std::span<const double> a, std::span<const double> b) 
   SortByValue(logs);
   const double middle = WeightedQuantile(logs, total, 0.5);
   out.scale = std::exp(middle);
-  // Weight below the median is a sum of n fair coins; unequal weights count as fewer coins.
+  // The weight below the median is a sum of n fair coin flips; unequal weights count as fewer flips.
   const double coins = total * total / squares;
   const double half = 0.5 * NormalQuantile(0.995) / std::sqrt(coins);
   out.ci_low = std::exp(WeightedQuantile(logs, total, std::max(0.0, 0.5 - half)));

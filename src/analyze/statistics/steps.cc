@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PairedSteps: circular block bootstrap of the studentised mean difference.
+// PairedSteps: circular block bootstrap of the studentized mean difference.
 
 #include <algorithm>
 #include <cmath>
@@ -16,14 +16,14 @@ namespace {
 constexpr int kRounds = 600;
 constexpr size_t kLeastSteps = 4;
 constexpr size_t kLeastBlocks = 6;
-constexpr size_t kMostBlocks = 300;  // longer blocks cost nothing but degrees of freedom, and save time
+constexpr size_t kMostBlocks = 300;  // longer blocks only cost degrees of freedom, and save time
 constexpr double kLevel = 0.01;      // 1 - level of the interval
 
 double Average(const std::vector<double>& v) {
   return std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size());
 }
 
-// Lag-1 correlation freed of its bias toward -1/n, from 0 to 0.9.
+// Lag-1 correlation corrected for its bias of -1/n, clipped to 0..0.9.
 double StepCorrelation(const std::vector<double>& v, double mean) {
   double products = 0;
   double squares = 0;
@@ -36,7 +36,7 @@ double StepCorrelation(const std::vector<double>& v, double mean) {
   return std::clamp(found + (1 + 3 * found) / static_cast<double>(v.size()), 0.0, 0.9);
 }
 
-// Blocks of one series: how long, and what their variance still lacks of the true one.
+// Blocks of one series: their length, and the remaining bias of their variance.
 struct BlockPlan {
   size_t length = 1;
   double correction = 1;
@@ -106,7 +106,7 @@ class Blocks {
   size_t length_ = 1, count_ = 1;
 };
 
-// The tails of the resampled statistic against Student's t.
+// The tails of the resampled statistic relative to Student's t.
 template <class DrawOne>
 TailStretch BootstrapStretch(double df, const DrawOne& draw) {
   std::vector<double> t;
@@ -129,7 +129,7 @@ void Finish(GroupDelta& out, double variance, double df, const TailStretch& stre
     out.p_value = out.delta == 0 ? 1 : 0;
     return;
   }
-  // A resampled mean that falls far below bounds the true one from above, and the other way round.
+  // A resampled mean far below the sample's bounds the true mean from above, and vice versa.
   const double se = std::sqrt(variance);
   const double reach = StudentQuantile(kLevel, df) * se;
   out.ci_low = out.delta - reach * stretch.above;

@@ -8,7 +8,7 @@ namespace nl {
 
 namespace {
 
-constexpr double kNormalFrom = 1e7;  // degrees of freedom beyond which t is the normal to all digits used
+constexpr double kNormalFrom = 1e7;  // degrees of freedom from which t equals the normal to all digits used
 
 // Continued fraction of the incomplete beta function, by Lentz's method; converges fast for
 // x < (a + 1) / (a + b + 2).

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Student's t and the normal distribution, as far as deciding needs them. Degrees of
-// freedom may be fractions (Welch).
+// Student's t and the normal distribution. Degrees of freedom may be fractional (Welch).
 // Thread rule: pure functions.
 
 #include <span>
@@ -15,11 +14,11 @@ double StudentQuantile(double two_sided_p, double df);
 // The z with P(Z <= z) == p, for p in (0, 1).
 double NormalQuantile(double p);
 
-// How much farther out than Student's t a reference distribution goes, on each side; 1 at least.
+// How much heavier than Student's t the tails of a reference distribution are; at least 1.
 struct TailStretch {
   double below = 1, above = 1;
 };
-// Asked where Student's t leaves 5 % outside. `reference` is sorted and not empty.
+// Measured where 5 % of Student's t lies outside. `reference` is sorted and not empty.
 TailStretch MeasureTailStretch(std::span<const double> reference, double df);
 
 }  // namespace nl

@@ -8,6 +8,7 @@
 #include "base/terminal.h"
 #include "ops/open_store.h"
 #include "ops/settings.h"
+#include "report/compare/compare_reply.h"
 #include "testing/run_fixture.h"
 
 namespace nl {
@@ -53,9 +54,9 @@ class CompareOpTest : public ::testing::Test {
     op_ = MakeOp("compare");
     return RunOp(*op_, args, context_);
   }
-  static double Sum(const Json& reply) {
-    double sum = reply["residual_ms"].get<double>();
-    for (const Json& c : reply["contributions"]) sum += c["delta_ms"].get<double>();
+  static double Sum(const CompareReply& reply) {
+    double sum = reply.residual_ms;
+    for (const CompareContribution& c : reply.contributions) sum += c.delta_ms;
     return sum;
   }
 
@@ -68,21 +69,22 @@ class CompareOpTest : public ::testing::Test {
 
 TEST_F(CompareOpTest, FilesAreImportedAndTheRunsCanBeNamedAfterwards) {
   const Reply files = Must(Call({{"a", {a_}}, {"b", {b_}}}));
-  EXPECT_NEAR(files.json["delta_ms"], 0.4, 1e-9);
-  EXPECT_NEAR(Sum(files.json), 0.4, 1e-9);
-  EXPECT_EQ(files.json["runs"]["a"][0]["name"], "a.json");
-  EXPECT_EQ(files.json["runs"]["a"][0]["device"], "NVIDIA H200");
-  const Reply runs = Must(Call({{"a", {files.json["run_a"]}}, {"b", {b_}}}));
-  Json again = runs.json, first = files.json;
-  again.erase("next");
-  first.erase("next");
-  EXPECT_EQ(again, first);
+  const auto& first = files.As<CompareReply>();
+  EXPECT_NEAR(first.delta_ms, 0.4, 1e-9);
+  EXPECT_NEAR(Sum(first), 0.4, 1e-9);
+  EXPECT_EQ(first.runs.a[0].name, "a.json");
+  EXPECT_EQ(first.runs.a[0].device, "NVIDIA H200");
+  const Reply runs = Must(Call({{"a", {first.run_a}}, {"b", {b_}}}));
+  Json by_id = runs.Document(), by_file = files.Document();
+  by_id.erase("next");
+  by_file.erase("next");
+  EXPECT_EQ(by_id, by_file);
 }
 
-TEST_F(CompareOpTest, TheTextIsNarrowAndLeadsWithTheVerdict) {
+TEST_F(CompareOpTest, TheTextFitsTheTerminalAndStartsWithTheVerdict) {
   const Reply reply = Must(Call({{"a", {a_}}, {"b", {b_}}, {"by", "kernel"}}));
   const std::string text = op_->Text(reply, {80, false});
-  EXPECT_EQ(text.find(reply.json["verdict"]["text"].get<std::string>().substr(0, 20)), 0u) << text;
+  EXPECT_EQ(text.find(reply.As<CompareReply>().verdict.text.substr(0, 20)), 0u) << text;
   EXPECT_NE(text.find("KERNEL"), std::string::npos) << text;
   for (size_t at = 0, end; at < text.size(); at = end + 1) {
     end = std::min(text.find('\n', at), text.size());
@@ -90,36 +92,41 @@ TEST_F(CompareOpTest, TheTextIsNarrowAndLeadsWithTheVerdict) {
   }
 }
 
-TEST_F(CompareOpTest, DeviceTimeCountsOnlyWhatTheDeviceDid) {
-  const Reply reply = Must(Call({{"a", {a_}}, {"b", {b_}}, {"time", "device"}}));
-  EXPECT_NEAR(reply.json["wall_a_ms"], 8 * 0.3, 1e-9);
-  EXPECT_NEAR(reply.json["wall_b_ms"], 8 * 0.7, 1e-9);
-  EXPECT_NEAR(Sum(reply.json), reply.json["delta_ms"], 1e-9);
+TEST_F(CompareOpTest, DeviceTimeExcludesIdleTime) {
+  const Reply any = Must(Call({{"a", {a_}}, {"b", {b_}}, {"time", "device"}}));
+  const auto& reply = any.As<CompareReply>();
+  EXPECT_NEAR(reply.wall_a_ms, 8 * 0.3, 1e-9);
+  EXPECT_NEAR(reply.wall_b_ms, 8 * 0.7, 1e-9);
+  EXPECT_NEAR(Sum(reply), reply.delta_ms, 1e-9);
 }
 
-TEST_F(CompareOpTest, SeveralRunsASideTellEveryWall) {
-  const Json args{{"a", {a_, File("a2.json", 8, 301), File("a3.json", 8, 302)}},
+TEST_F(CompareOpTest, WithSeveralRunsASideEveryWallIsListedInTheOrderOfTheRuns) {
+  const Json args{{"a", {File("a3.json", 8, 302), a_, File("a2.json", 8, 301)}},
                   {"b", {b_, File("b2.json", 8, 701)}}};
-  const Reply reply = Must(Call(args));
-  EXPECT_EQ(reply.json["runs"]["a"].size(), 3u);
-  EXPECT_EQ(reply.json["walls_a_ms"].size(), 3u);
-  EXPECT_EQ(reply.json["walls_b_ms"].size(), 2u);
-  EXPECT_NEAR(Sum(reply.json), reply.json["delta_ms"], 1e-9);
+  const Reply any = Must(Call(args));
+  const auto& reply = any.As<CompareReply>();
+  ASSERT_EQ(reply.runs.a.size(), 3u);
+  ASSERT_EQ(reply.walls_a_ms.size(), 3u);
+  EXPECT_EQ(reply.walls_b_ms.size(), 2u);
+  EXPECT_EQ(reply.runs.a[0].name, "a3.json");
+  EXPECT_NEAR(reply.walls_a_ms[0] - reply.walls_a_ms[1], 0.002, 1e-9);
+  EXPECT_NEAR(reply.walls_a_ms[2] - reply.walls_a_ms[1], 0.001, 1e-9);
+  EXPECT_NEAR(Sum(reply), reply.delta_ms, 1e-9);
 }
 
-TEST_F(CompareOpTest, FilesHoldWhatTheReplyLeavesOut) {
+TEST_F(CompareOpTest, FilesHoldTheTimelineAndTheFlameGraph) {
   const std::string out = dir_.path() + "/new/deep/m.json", md = dir_.path() + "/m.md";
   const Reply reply = Must(Call({{"a", {a_}}, {"b", {b_}}, {"json", out}, {"md", md}, {"metric", "plain"}}));
-  EXPECT_FALSE(reply.json.contains("timeline"));
+  EXPECT_FALSE(reply.Document().contains("timeline"));
   const Json whole = Must(ParseJson(Must(ReadWholeFile(out))));
   EXPECT_EQ(whole["timeline"]["a"]["start_ms"].size(), 8u);
   EXPECT_NEAR(whole["flame"]["device"]["b_ms"], 8 * 0.7, 1e-9);
   EXPECT_EQ(whole["similarity"], whole["fingerprint"]["plain"]);
   EXPECT_EQ(Must(ReadWholeFile(md)).find("## "), 0u);
-  EXPECT_EQ(reply.json["files"].size(), 2u);
+  EXPECT_EQ(reply.As<CompareReply>().files.size(), 2u);
 }
 
-TEST_F(CompareOpTest, WhatCannotBeComparedIsRefusedWithItsName) {
+TEST_F(CompareOpTest, RunsThatCannotBeComparedAreNamedInTheError) {
   EXPECT_EQ(Call({{"a", {a_}}}).error().code, ErrorCode::kInvalidInput);
   EXPECT_EQ(Call({{"a", {a_}}, {"b", {"nowhere"}}}).error().code, ErrorCode::kNotFound);
   const Result<Reply> stage = Call({{"a", {a_}}, {"b", {b_}}, {"stage", "LLM@nothing"}});

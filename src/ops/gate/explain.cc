@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kContributions = 5;
 
-// The run whose value is the median, or the next below it.
+// The run whose value is the median, or the next smaller one.
 size_t Typical(const std::vector<double>& values) {
   std::vector<size_t> order(values.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -20,8 +20,8 @@ size_t Typical(const std::vector<double>& values) {
   return order[(order.size() - 1) / 2];
 }
 
-Result<Json> Explain(const OpContext& context, const AnalysisParams& params, const SideRuns& baseline,
-                     const SideRuns& candidate) {
+Result<GateExplanation> Explain(const OpContext& context, const AnalysisParams& params,
+                                const SideRuns& baseline, const SideRuns& candidate) {
   AnalysisParams of_a = params;
   AnalysisParams of_b = params;
   of_a.run = baseline.run_ids[Typical(baseline.values)];
@@ -29,30 +29,22 @@ Result<Json> Explain(const OpContext& context, const AnalysisParams& params, con
   NL_ASSIGN(const OpenAnalysis a, Analyze(context, of_a));
   NL_ASSIGN(const OpenAnalysis b, Analyze(context, of_b));
   NL_ASSIGN(const Comparison comparison, CompareRuns(*a.analysis, *b.analysis, {}));
-  Json out{{"run_a", of_a.run}, {"run_b", of_b.run}, {"reason", Json()}};
-  out["wall_a_ms"] = comparison.wall_a_ms;
-  out["wall_b_ms"] = comparison.wall_b_ms;
-  out["contributions"] = Json::array();
-  for (const Contribution& c : comparison.contributions) {
-    if (out["contributions"].size() == kContributions) break;
-    out["contributions"].push_back({{"rank", out["contributions"].size() + 1},
-                                    {"cause", CauseName(c.cause)},
-                                    {"delta_ms", c.delta_ms()},
-                                    {"significant", c.significant},
-                                    {"text", c.text}});
-  }
+  GateExplanation out = GateExplanationOf(comparison, kContributions);
+  out.run_a = of_a.run;
+  out.run_b = of_b.run;
   return out;
 }
 
 }  // namespace
 
-Json ExplainContributions(const OpContext& context, const AnalysisParams& params, const SideRuns& baseline,
-                          const SideRuns& candidate) {
-  if (baseline.run_ids.empty() || candidate.run_ids.empty()) return Json();
-  Result<Json> explained = Explain(context, params, baseline, candidate);
+std::optional<GateExplanation> ExplainContributions(const OpContext& context, const AnalysisParams& params,
+                                                    const SideRuns& baseline, const SideRuns& candidate) {
+  if (baseline.run_ids.empty() || candidate.run_ids.empty()) return std::nullopt;
+  Result<GateExplanation> explained = Explain(context, params, baseline, candidate);
   if (explained.ok()) return *std::move(explained);
-  return Json{{"run_a", Json()},     {"run_b", Json()},     {"reason", explained.error().message},
-              {"wall_a_ms", Json()}, {"wall_b_ms", Json()}, {"contributions", Json::array()}};
+  GateExplanation out;
+  out.reason = explained.error().message;
+  return out;
 }
 
 }  // namespace nl::ops::gate

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Why a gate says what it says: the top contributions to the difference between the runs
-// that are typical of each side, from `compare`.
+// Why a gate did not pass: the largest contributions to the difference between a typical run
+// of each side, from `compare`.
 // Thread rule: one request, one thread.
 
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "ops/gate/judge.h"
 #include "ops/open_analysis.h"
+#include "report/gate/gate_reply.h"
 
 namespace nl::ops::gate {
 
-// Runs of one side, in the order of MetricRuns' values.
+// Runs of one side, in the order of the metric's values.
 struct SideRuns {
   std::vector<std::string> run_ids;
-  std::vector<double> values;  // of the metric that is explained
+  std::vector<double> values;  // of the metric to explain
 };
 
-// {run_a, run_b, wall_a_ms, wall_b_ms, contributions: [{rank, cause, delta_ms, text}]} of the pair of runs
-// nearest to the medians; null when there is nothing to tell. What cannot be compared is told in `reason`
-// and never fails the gate.
-Json ExplainContributions(const OpContext& context, const AnalysisParams& params, const SideRuns& baseline,
-                          const SideRuns& candidate);
+// Compares the runs nearest to the medians; null when a side has none. If they cannot be compared, `reason`
+// has the error: it never fails the gate.
+std::optional<GateExplanation> ExplainContributions(const OpContext& context, const AnalysisParams& params,
+                                                    const SideRuns& baseline, const SideRuns& candidate);
 
 }  // namespace nl::ops::gate

@@ -10,14 +10,14 @@ namespace nl::compare {
 
 namespace {
 
-constexpr uint64_t kMostCells = 4'000'000;  // of one exact alignment
-constexpr uint32_t kMostApart = 128;        // elements of one, where the two have nothing in common
+constexpr uint64_t kMostCells = 4'000'000;  // in one exact alignment
+constexpr uint32_t kMostApart = 128;        // elements per piece where the two have nothing in common
 constexpr uint64_t kFirstReach = 32;
 constexpr size_t kLongestRun = 64;
-constexpr int kMostCuts = 40;  // one within the other
+constexpr int kMostCuts = 40;  // nested
 
-// Costs are multiples of 4, so that a path's cost and the step it came by fit one number, and of paths of the
-// same cost the one by the smaller step is less.
+// Costs are multiples of 4, so that a path's cost and its last step fit in one number, and among paths of the
+// same cost the smaller step wins.
 enum Step : uint8_t { kPair, kInsert, kDelete };
 constexpr uint32_t kSteps = 4, kGapCost = 4 * kSteps;  // of an element without partner
 constexpr uint8_t kNoPair = 63 * kSteps;               // more than two elements without partner
@@ -35,7 +35,7 @@ uint64_t HashOf(const Element& e) {
   return HashPair(HashPair(e.exact, e.loose), HashPair(e.kernel, e.group));
 }
 
-// What pairs of a stretch cost, a row for every different element of A.
+// Costs of the pairs of a range, one row per distinct element of A.
 class PairCosts {
  public:
   PairCosts(const Element* a, uint32_t a_count, const Element* b, uint32_t b_count) : b_count_(b_count) {
@@ -82,14 +82,14 @@ class Aligner {
     } else if (static_cast<uint64_t>(a1 - a0) * (b1 - b0) <= kMostCells) {
       Exact(a0, a1, b0, b1);
     } else {
-      CutAndGoOn(a0, a1, b0, b1, depth);
+      CutAtAnchors(a0, a1, b0, b1, depth);
     }
     for (uint32_t i = 0; i < tail; ++i) out_.push_back({a1 + i, b1 + i});
   }
 
-  // Needleman-Wunsch. Of equal costs the pair comes first, then deletions before insertions.
-  // First in a band along the diagonal: what leaves a band of reach r has r more elements
-  // without partner on both sides, so a cheaper path inside is the one of the whole table.
+  // Needleman-Wunsch. At equal cost a pair is preferred, then a deletion, then an insertion.
+  // First in a band along the diagonal: a path that leaves a band of reach r has r more elements
+  // without partner on both sides, so a cheaper path inside the band is optimal.
   void Exact(uint32_t a0, uint32_t a1, uint32_t b0, uint32_t b1, uint64_t reach = kFirstReach) {
     const uint32_t n = a1 - a0, m = b1 - b0, longer = std::max(n, m), apart = longer - std::min(n, m);
     const PairCosts costs(a_.data() + a0, n, b_.data() + b0, m);
@@ -102,11 +102,11 @@ class Aligner {
     out_.insert(out_.end(), back.rbegin(), back.rend());
   }
 
-  // The band's first column in a row of A, and where its cells' steps are.
+  // The first column of the band in a row of A, and the position of a cell's step.
   uint64_t FirstOf(uint32_t i) const { return i > band_before_ ? i - band_before_ : 0; }
   size_t StepAt(uint32_t i, uint32_t j) const { return i * band_width_ + j - FirstOf(i); }
 
-  // The cost of the best path in the band; the way back is in steps_.
+  // The cost of the best path in the band; steps_ has the path.
   uint32_t FillBand(const PairCosts& costs, uint32_t n, uint32_t m, uint64_t reach) {
     band_before_ = std::min<uint64_t>(n, reach + (n > m ? n - m : 0));
     const uint64_t after = std::min<uint64_t>(m, reach + (m > n ? m - n : 0));
@@ -136,9 +136,8 @@ class Aligner {
     return above_[m];
   }
 
-  // At what is certain to correspond: the same things, and only where there are none of them,
-  // the same things changed.
-  void CutAndGoOn(uint32_t a0, uint32_t a1, uint32_t b0, uint32_t b1, int depth) {
+  // Cuts at anchors: equal elements or, if there are none, equal elements that changed.
+  void CutAtAnchors(uint32_t a0, uint32_t a1, uint32_t b0, uint32_t b1, int depth) {
     for (const Key key : {&Element::exact, &Element::loose}) {
       bool common = false;
       const std::vector<Match> anchors = FindAnchors(Keys(a_, key, a0, a1), Keys(b_, key, b0, b1), common);
@@ -156,7 +155,7 @@ class Aligner {
     NothingInCommon(a0, a1, b0, b1);
   }
 
-  // Elements, else runs of them, that occur once in both; counted from the start of the stretch.
+  // Elements, else runs of them, that occur exactly once in both; positions from the start of the range.
   static std::vector<Match> FindAnchors(std::vector<uint64_t> a, std::vector<uint64_t> b, bool& common) {
     std::vector<Match> anchors;
     for (size_t length = 1;; length *= 4) {
@@ -176,7 +175,7 @@ class Aligner {
     return out;
   }
 
-  // From a hash of every `length` elements in a row to one of every 4 x length.
+  // From hashes of `length` consecutive elements to hashes of 4 x length.
   static void MakeRunsFourTimesAsLong(std::vector<uint64_t>& runs, size_t length) {
     for (const size_t step : {length, 2 * length}) {
       const size_t count = runs.size() > step ? runs.size() - step : 0;
@@ -205,7 +204,7 @@ class Aligner {
       ++places[at].in_b;
       places[at].b = i;
     }
-    std::vector<Match> once;  // in order of A: a place is made where a key is first seen
+    std::vector<Match> once;  // in order of A: a place is added when its key is first seen
     for (const Place& p : places) {
       if (p.in_a == 1 && p.in_b == 1) once.push_back({p.a, p.b});
     }
@@ -231,7 +230,7 @@ class Aligner {
     return out;
   }
 
-  // What stands for what is a guess then: pieces of the one against pieces of the other.
+  // The correspondence is a guess then: pieces of one against pieces of the other.
   void NothingInCommon(uint32_t a0, uint32_t a1, uint32_t b0, uint32_t b1) {
     const uint32_t pieces = (std::max(a1 - a0, b1 - b0) + kMostApart - 1) / kMostApart;
     const auto cut = [pieces](uint32_t from, uint32_t to, uint64_t piece) {
@@ -241,7 +240,7 @@ class Aligner {
       Exact(cut(a0, a1, i), cut(a0, a1, i + 1), cut(b0, b1, i), cut(b0, b1, i + 1), kMostApart);
   }
 
-  // Nothing is unique: halves of the one against halves of the other.
+  // No element is unique: align halves with halves.
   void Proportional(uint32_t a0, uint32_t a1, uint32_t b0, uint32_t b1, int depth, Key key) {
     const uint32_t a = a0 + (a1 - a0) / 2;
     const uint32_t wanted = b0 + (b1 - b0) / 2, reach = std::max<uint32_t>(64, (b1 - b0) / 8);
@@ -263,7 +262,7 @@ class Aligner {
   const std::vector<Element>& a_;
   const std::vector<Element>& b_;
   std::vector<Match> out_;
-  // Of the last band filled: where each cell's best path comes from.
+  // Last step of the best path to each cell of the band.
   std::vector<Step> steps_;
   std::vector<uint32_t> row_, above_;
   uint64_t band_before_ = 0, band_width_ = 0;
@@ -274,7 +273,7 @@ Element SegmentElement(const Segment& s) {
   return {HashPair(loose, s.token_hash), loose, 0, 0};
 }
 
-// Work of these families is a model's backbone: one may be exchanged for another.
+// Kernels of these families do the main work of a model: one may replace another.
 bool Exchangeable(KernelFamily f) {
   switch (f) {
     case KernelFamily::kGemm:

@@ -2,10 +2,10 @@
 #pragma once
 // Alignment: which call of run A is which call of run B. Segments first, by label and
 // order; then the calls of each pair of segments, once per pair of different contents.
-// Exact where the sequences are short; long ones are cut at what is unique in both
-// (anchors) first, so that an insertion never unaligns what follows.
+// Exact for short sequences; long ones are first cut at elements that are unique in both
+// (anchors), so that an insertion does not misalign the rest.
 // Replacing a call by another of the same operator, kernel or kind of work is preferred
-// to deleting one and inserting one.
+// over deleting one and inserting one.
 // Thread rule: pure functions.
 
 #include <cstdint>
@@ -20,12 +20,12 @@ struct Match {
   uint32_t a = kNone, b = kNone;
 };
 
-// What alignment knows of an element.
+// An element as alignment sees it.
 struct Element {
-  uint64_t exact = 0;   // equal: the same thing
-  uint64_t loose = 0;   // equal: the same thing, changed
-  uint64_t kernel = 0;  // equal and not 0: the same work in other clothes
-  uint64_t group = 0;   // equal and not 0: may stand for one another
+  uint64_t exact = 0;   // equal: the same call
+  uint64_t loose = 0;   // equal: the same call, changed
+  uint64_t kernel = 0;  // equal and not 0: the same kernel under another operator
+  uint64_t group = 0;   // equal and not 0: one may replace the other
 };
 // In order; every element of both occurs once.
 std::vector<Match> AlignElements(const std::vector<Element>& a, const std::vector<Element>& b);

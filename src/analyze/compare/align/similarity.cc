@@ -82,7 +82,7 @@ class Cosine {
     xx_ += weight * x * x;
     yy_ += weight * y * y;
   }
-  // Of nothing and nothing: 0.
+  // 0 when a side has no values.
   double Value() const { return xx_ > 0 && yy_ > 0 ? std::clamp(xy_ / std::sqrt(xx_ * yy_), -1.0, 1.0) : 0; }
 
  private:
@@ -95,11 +95,11 @@ Similarity::Divergence DivergenceOf(const Pair& pair, const Vector& range) {
                              0,          std::nullopt, std::nullopt};
   if (pair.a != nullptr) {
     out.index_a = pair.a->index;
-    out.lat_a = pair.a->values[kLatency];
+    out.lat_norm_a = pair.a->values[kLatency];
   }
   if (pair.b != nullptr) {
     out.index_b = pair.b->index;
-    out.lat_b = pair.b->values[kLatency];
+    out.lat_norm_b = pair.b->values[kLatency];
   }
   const double lat_a = LatencyOf(pair.a), lat_b = LatencyOf(pair.b), weight = (lat_a + lat_b) / 2;
   double sum = (lat_a - lat_b) * (lat_a - lat_b);
@@ -135,7 +135,7 @@ Similarity CompareFingerprints(const FingerprintFacts& a, const FingerprintFacts
     for (size_t f = 0; f < kFeatures; ++f) {
       const bool known = pair.a->values[f] && pair.b->values[f];
       if (!known) out.substituted += (pair.a->values[f] ? 0 : 1) + (pair.b->values[f] ? 0 : 1);
-      // What one run did not measure says nothing about the other: 0 on both sides.
+      // A feature that only one run measured cannot be compared: 0 on both sides.
       const double x = known ? Flattened(f, *pair.a->values[f]) / range[f] : 0;
       const double y = known ? Flattened(f, *pair.b->values[f]) / range[f] : 0;
       weighted.Add(x, y, (lat_a + lat_b) / 2);
@@ -153,26 +153,29 @@ Similarity CompareFingerprints(const FingerprintFacts& a, const FingerprintFacts
   return out;
 }
 
-Json ToJson(const Similarity& s) {
-  const auto number = [](const auto& value) { return value ? Json(*value) : Json(); };
-  Json divergent = Json::array();
-  for (const Similarity::Divergence& d : s.divergent) {
-    divergent.push_back({{"name", d.name},
-                         {"type", d.type},
-                         {"index_a", number(d.index_a)},
-                         {"index_b", number(d.index_b)},
-                         {"distance", d.distance},
-                         {"lat_norm_a", number(d.lat_a)},
-                         {"lat_norm_b", number(d.lat_b)}});
-  }
-  return {{"similarity", s.similarity},
-          {"cosine", s.cosine},
-          {"plain", s.plain},
-          {"matched_share_a", s.matched_share_a},
-          {"matched_share_b", s.matched_share_b},
-          {"matched_ops", s.matched_ops},
-          {"substituted", s.substituted},
-          {"divergent", std::move(divergent)}};
+void Describe(Record<Similarity::Divergence>& r) {
+  using D = Similarity::Divergence;
+  r.Name("FingerprintDivergence", "One op that differs between two fingerprints");
+  r.Field("name", &D::name, "Name of the op");
+  r.Field("type", &D::type, "Type of the op");
+  r.Field("index_a", &D::index_a, "Position in run A; null: no partner there");
+  r.Field("index_b", &D::index_b, "Position in run B; null: no partner there");
+  r.Field("distance", &D::distance, "Distance of the two feature vectors, weighted by latency");
+  r.Field("lat_norm_a", &D::lat_norm_a, Unit::kShare, "Latency relative to run A");
+  r.Field("lat_norm_b", &D::lat_norm_b, Unit::kShare, "Latency relative to run B");
+}
+
+void Describe(Record<Similarity>& r) {
+  r.Name("FingerprintSimilarity", "Similarity of two runs by their fingerprints");
+  r.Field("similarity", &Similarity::similarity, "Cosine times the aligned share, 0 to 1");
+  r.Field("cosine", &Similarity::cosine, "Cosine over the aligned ops, weighted by latency");
+  r.Field("plain", &Similarity::plain, "Unweighted cosine over all ops, unknown features as 0");
+  r.Field("matched_share_a", &Similarity::matched_share_a, Unit::kShare, "Latency of run A that aligned");
+  r.Field("matched_share_b", &Similarity::matched_share_b, Unit::kShare, "Latency of run B that aligned");
+  r.Field("matched_ops", &Similarity::matched_ops, "Aligned pairs of ops");
+  r.Field("substituted", &Similarity::substituted,
+          "Features of aligned ops that one or both runs did not measure");
+  r.Field("divergent", &Similarity::divergent, "Ops that differ most, largest distance first");
 }
 
 }  // namespace nl

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Similarity of two runs by their fingerprints: one number for "is this the same thing".
-// Ops are aligned by signature; what is left by type, name and order. Each feature is
-// brought to 0..1, the cosine over the aligned ops is weighted by latency and multiplied by
-// the share of latency that aligned at all: runs that share 10 % of their time are not
-// similar, however alike that part is.
+// Similarity of two runs by their fingerprints: one number for "is this the same workload".
+// Ops are aligned by signature, the remaining ones by type, name and order. Each feature is
+// scaled to 0..1. The cosine over the aligned ops is weighted by latency and multiplied by
+// the share of latency that aligned: runs that share 10 % of their time are not similar,
+// even if that part is identical.
 // Thread rule: pure functions. Ownership: plain values.
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "analyze/facts/fingerprint.h"
-#include "base/json.h"
+#include "base/record.h"
 
 namespace nl {
 
@@ -25,21 +25,22 @@ struct Similarity {
   int64_t matched_ops = 0;
   int64_t substituted = 0;  // features of aligned ops that one run or both did not measure
 
-  // How much latency behaves otherwise in one op: its own difference, and that of every other
-  // feature weighted by it.
+  // How different one op is: the difference in its latency share, and the differences of all other
+  // features weighted by that share.
   struct Divergence {
     std::string name, type;
     std::optional<int64_t> index_a, index_b;  // null: no partner
     double distance = 0;
-    std::optional<double> lat_a, lat_b;  // shares of the run
+    std::optional<double> lat_norm_a, lat_norm_b;  // shares of the run
   };
   std::vector<Divergence> divergent;  // largest first, at most kMostDivergent
   static constexpr size_t kMostDivergent = 20;
 };
 
-// Features that only one run measured count as unknown, not as 0; how many is told.
+// Features that only one run measured count as unknown, not as 0; `substituted` is their number.
 Similarity CompareFingerprints(const FingerprintFacts& a, const FingerprintFacts& b);
 
-Json ToJson(const Similarity& similarity);
+void Describe(Record<Similarity::Divergence>& r);
+void Describe(Record<Similarity>& r);
 
 }  // namespace nl

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "analyze/compare/async_policy.h"
 #include "analyze/compare/attribute/unchanged.h"
-#include "analyze/compare/beside.h"
 
 namespace nl::compare {
 
@@ -34,7 +34,7 @@ class Attributor {
  public:
   Attributor(const CallSequence& a, const CallSequence& b, const Alignment& al, const Changes& changes,
              const WorkChange& work, const CompareOptions& options, const std::vector<bool>& only,
-             const ReplayCosts& prices)
+             const ReplayCosts& replay_costs)
       : a_(a),
         b_(b),
         al_(al),
@@ -42,7 +42,7 @@ class Attributor {
         work_(work),
         options_(options),
         only_(only),
-        prices_(prices) {}
+        replay_costs_(replay_costs) {}
 
   Attribution Run() {
     out_.of_call_a.assign(a_.calls.size(), kNone);
@@ -53,11 +53,11 @@ class Attributor {
     for (const Cluster& cluster : changes_.clusters) AddCluster(cluster);
     AddShapes();
     AddUnchanged();
-    if (!prices_.Known()) AddFollowing();
+    if (!replay_costs_.Known()) AddFollowing();
     for (Bucket& bucket : buckets_) bucket.Join(a_, b_);
     MergePlaces();
     FoldSmall();
-    if (prices_.Known()) AddPrices();
+    if (replay_costs_.Known()) ApplyReplayCosts();
     Finish();
     return std::move(out_);
   }
@@ -100,7 +100,7 @@ class Attributor {
     }
   }
 
-  // A step more or less of something both runs do is work, not a change of the program.
+  // One more or fewer instance of a step that both runs have is work, not a change of the program.
   ClusterCause WholeSegment(const Match& pair, const ClusterCause& otherwise) const {
     const Segment& s = pair.a == kNone ? b_.segments[pair.b] : a_.segments[pair.a];
     for (const Match& other : al_.segments) {
@@ -112,7 +112,7 @@ class Attributor {
     return otherwise;
   }
 
-  // The module with most of the time at stake; "" when half of it is in none.
+  // The module with most of the affected time; "" when none has 30 % of it.
   std::string PlaceOf(const Cluster& cluster) const {
     std::map<std::string, double> modules;
     double all = 0;
@@ -154,7 +154,7 @@ class Attributor {
     std::sort(host_.begin(), host_.end());
     if ((a_.background_ns > 0) != (b_.background_ns > 0)) return AddContention(device);
     const UnchangedInput in{a_, b_, al_, changes_.drift, only_, options_.device_time};
-    auto host = std::async(kBeside, [&] { return JudgeHost(in, host_); });
+    auto host = std::async(kAsyncOrDeferred, [&] { return JudgeHost(in, host_); });
     for (const GroupVerdict& group : JudgeDevice(in, device)) {
       const uint32_t bucket = DeviceBucket(group);
       for (const uint32_t i : group.pairs) {
@@ -188,7 +188,7 @@ class Attributor {
     }
   }
 
-  // What the host's drift makes of a slow place is drift.
+  // The part of a slow place that the drift of the host explains is drift.
   void GiveBackDrift(uint32_t bucket, const GroupVerdict& group) {
     double drift_ns = 0;
     for (const uint32_t i : group.pairs) {
@@ -199,18 +199,19 @@ class Attributor {
     Move(bucket, noise_, static_cast<int64_t>(drift_ns));
   }
 
-  // Takes `ns` of B's idle time from one bucket to another.
+  // Moves `ns` of B's idle time from one bucket to another.
   void Move(uint32_t from, uint32_t to, int64_t ns) {
     buckets_[from].b.waited_ns -= ns;
     buckets_[to].b.waited_ns += ns;
   }
 
-  // Behind a change the device waits longer (its queue ran empty) or less (it was busy while the host went
-  // on): the idle time of the unchanged calls there that is off the drift belongs to the change. From the
-  // call behind it until some in a row are as before.
+  // After a change the device waits longer (its queue ran empty) or less (it was busy while the host ran
+  // ahead): the idle time of the unchanged calls there beyond the drift belongs to the change, from the next
+  // call until several in a row are as before.
   void AddFollowing() {
     if (options_.device_time || (a_.background_ns > 0) != (b_.background_ns > 0)) return;
-    std::map<std::pair<uint32_t, uint64_t>, std::vector<double>> by_bucket;  // and label: like with like
+    std::map<std::pair<uint32_t, uint64_t>, std::vector<double>>
+        by_bucket;  // and label, so that only alike instances are compared
     for (size_t c = 0; c < changes_.clusters.size(); ++c) {
       const Cluster& cluster = changes_.clusters[c];
       if (cluster.rewritten || owner_[cluster.first] == kNone) continue;
@@ -223,7 +224,7 @@ class Attributor {
       if (reshaped && !judged_[i]) by_bucket[{owner_[i], LabelOf(i)}].push_back(HostOffDriftNs(i));
     }
     for (auto& [key, ns] : by_bucket) {
-      // A stall that happened to fall behind one of them is not its doing.
+      // A stall that happened to follow one instance is not caused by the change.
       std::sort(ns.begin(), ns.end());
       const size_t cut = ns.size() >= 5 ? ns.size() / 10 : 0;
       double sum = 0;
@@ -239,7 +240,7 @@ class Attributor {
 
   double FollowingNs(const Cluster& cluster, uint32_t until) const {
     constexpr uint32_t kReach = 128, kSettled = 3;  // calls in a row that are as before
-    constexpr double kUsual = 0.3;                  // what a single call is off by chance
+    constexpr double kUsual = 0.3;                  // by how much a single call varies by chance
     double sum = 0;
     for (uint32_t i = cluster.first; i < cluster.last; ++i) {
       if (!IsWhole(changes_.change[i]) && !judged_[i]) sum += HostOffDriftNs(i);
@@ -255,7 +256,7 @@ class Attributor {
     return sum;
   }
 
-  // Idle time before a call of both runs: what A's would be at B's host speed, and how far B's is off it.
+  // Idle time before a call of both runs: A's at the host speed of B, and by how much B's differs from it.
   double ExpectedIdleNs(uint32_t i) const {
     const Costs& a = CostsA(i);
     return changes_.drift.by_segment[al_.segment_of[i]] * static_cast<double>(a.host_ns()) +
@@ -264,14 +265,14 @@ class Attributor {
   double OffDriftNs(uint32_t i) const {
     return Counts(i) ? static_cast<double>(CostsB(i).idle_ns()) - ExpectedIdleNs(i) : 0;
   }
-  // The same of the host's part alone: the rest of a changed call's idle time is in its bucket already.
+  // The same for the host part only: the other idle time of a changed call is in its bucket already.
   double HostOffDriftNs(uint32_t i) const {
     if (!Counts(i) || al_.calls[i].a == kNone || al_.calls[i].b == kNone) return 0;
     return static_cast<double>(CostsB(i).host_ns()) -
            changes_.drift.by_segment[al_.segment_of[i]] * static_cast<double>(CostsA(i).host_ns());
   }
 
-  // Other work on the same device holds up both the kernels and, through them, the host.
+  // Work of another program on the device delays the kernels and, through them, the host.
   void AddContention(const std::vector<uint32_t>& unchanged) {
     const uint32_t bucket = BucketOf(Cause::kContention, "", "");
     buckets_[bucket].structural = true;
@@ -282,8 +283,8 @@ class Attributor {
     for (const uint32_t i : host_) Put(bucket, i, kHostCosts, false);
   }
 
-  // Host time that differs right behind a structural change follows from it: the host waits for what
-  // was added, or runs ahead while the device is busy with it. kNone when there is no such change.
+  // Host time that differs directly after a structural change is caused by it: the host waits for the added
+  // work, or runs ahead while the device is busy with it. kNone when there is no such change.
   uint32_t FollowsFrom(const GroupVerdict& group) const {
     constexpr uint32_t kReach = 8;
     std::map<uint32_t, size_t> votes;
@@ -323,7 +324,7 @@ class Attributor {
     return costs;
   }
 
-  // Unchanged work is told by its sum.
+  // Unchanged work needs only the sum.
   void PutNoise(uint32_t i, Which which) {
     const Match& m = al_.calls[i];
     if (Counts(i)) {
@@ -335,7 +336,7 @@ class Attributor {
     if (m.b != kNone) out_.of_call_b[m.b] = noise_;
   }
 
-  // Counts the call where its device time goes; a slow place of the host counts its calls too.
+  // Counts the call in the bucket of its device time; a slow place of the host counts its calls too.
   void Put(uint32_t bucket, uint32_t i, Which which, bool count) {
     if (!Counts(i)) return;
     Bucket& to = buckets_[bucket];
@@ -365,7 +366,7 @@ class Attributor {
     if (m.b != kNone) out_.of_call_b[m.b] = bucket;
   }
 
-  // By pair of types; Bucket::Join makes one part of those that differ in the same way.
+  // By pair of types; Bucket::Join merges pieces that differ in the same way.
   Bucket::Part& PieceOf(Bucket& bucket, uint8_t change, const Match& m) {
     const uint32_t type_a = m.a == kNone ? kNone : a_.calls[m.a].type,
                    type_b = m.b == kNone ? kNone : b_.calls[m.b].type;
@@ -383,7 +384,7 @@ class Attributor {
 
   double Delta(const Bucket& bucket) const { return b_.Ms(bucket.b.total_ns()) - a_.Ms(bucket.a.total_ns()); }
 
-  // One change of which the place is known only here and there: the calls in it are the same.
+  // Merges buckets with the same calls: one change whose module is known only in some places.
   void MergePlaces() {
     for (uint32_t i = 0; i < buckets_.size(); ++i) {
       if (i == noise_ || !buckets_[i].structural || !buckets_[i].module.empty()) continue;
@@ -418,7 +419,7 @@ class Attributor {
     t.b.Add(f.b);
     t.count_a += f.count_a;
     t.count_b += f.count_b;
-    // Unchanged work has no place, and is never sure.
+    // Unchanged work has no place and is never significant.
     if (to != noise_) {
       t.significant = t.significant || f.significant;
       for (const auto& [stage, ms] : f.stages) t.stages[stage] += ms;
@@ -440,7 +441,7 @@ class Attributor {
     f = Bucket();
   }
 
-  // A change nobody would notice is not worth a line: it stays in the sums, inside of noise.
+  // A negligible change gets no line of its own: it stays in the sums, as noise.
   void FoldSmall() {
     const double least = 1e-4 * std::max(a_.Ms(a_.parts * a_.wall_ns), b_.Ms(b_.parts * b_.wall_ns));
     for (uint32_t i = 0; i < buckets_.size(); ++i) {
@@ -456,8 +457,8 @@ class Attributor {
     Merge(bucket, noise_);
   }
 
-  // What each change does to the wall, by replaying the runs without it; what that leaves is unchanged work.
-  void AddPrices() {
+  // The effect of each change on the wall, from replaying the runs without it; the rest is unchanged work.
+  void ApplyReplayCosts() {
     std::vector<const Bucket*> wanted;
     std::vector<uint32_t> at;
     for (uint32_t i = 0; i < buckets_.size(); ++i) {
@@ -465,25 +466,25 @@ class Attributor {
       wanted.push_back(&buckets_[i]);
       at.push_back(i);
     }
-    const std::vector<std::optional<double>> ms = prices_.Of(wanted, a_, b_, al_, changes_.drift);
+    const std::vector<std::optional<double>> ms = replay_costs_.Of(wanted, a_, b_, al_, changes_.drift);
     for (size_t k = 0; k < at.size(); ++k) {
       if (!ms[k]) continue;
       Bucket &bucket = buckets_[at[k]], &noise = buckets_[noise_];
-      // A slow place of the host is told by chance too: never by more than what was measured there, and not
-      // at all where the wall goes the other way.
+      // A slow place of the host may be chance: its effect is at most what was measured there, and none if
+      // the wall changes in the other direction.
       const double measured = Delta(bucket);
       const bool host = bucket.made.empty() && bucket.timed.empty();
       if (host && *ms[k] * measured < 0) {
         CountAsUnchanged(at[k]);
         continue;
       }
-      const double price = host ? std::clamp(*ms[k], -std::abs(measured), std::abs(measured)) : *ms[k];
-      const double more = price - measured;
+      const double effect = host ? std::clamp(*ms[k], -std::abs(measured), std::abs(measured)) : *ms[k];
+      const double more = effect - measured;
       if (IsHidden(bucket, *ms[k])) {
         bucket.hidden_ms = -more;
         continue;
       }
-      // Off the side that has it: what is gone costs nothing in B.
+      // Correct the side that has the calls: removed calls cost nothing in B.
       const bool in_a = (bucket.count_b == 0 || b_.Ms(bucket.b.total_ns()) + more < 0) &&
                         a_.Ms(bucket.a.total_ns()) >= more;
       const CallSequence& sequence = in_a ? a_ : b_;
@@ -493,11 +494,11 @@ class Attributor {
     }
   }
 
-  // Nothing but device time, next to none of which the wall shows: told as measured, and as hidden.
-  bool IsHidden(const Bucket& bucket, double price_ms) const {
+  // Device time only, of which the wall shows next to nothing: reported as measured, and as hidden.
+  bool IsHidden(const Bucket& bucket, double effect_ms) const {
     constexpr double kShown = 0.1;
     return bucket.made.empty() && bucket.hosted.empty() &&
-           std::abs(price_ms) < kShown * std::abs(Delta(bucket));
+           std::abs(effect_ms) < kShown * std::abs(Delta(bucket));
   }
 
   // ---- the result ----
@@ -507,11 +508,9 @@ class Attributor {
       if (i == noise_ || merged_.count(i) != 0) continue;
       place[i] = static_cast<uint32_t>(out_.contributions.size());
       out_.contributions.push_back(MakeContribution(a_, b_, buckets_[i]));
-      out_.hidden_ms.push_back(buckets_[i].hidden_ms);
     }
     const auto last = static_cast<uint32_t>(out_.contributions.size());
     out_.contributions.push_back(MakeContribution(a_, b_, buckets_[noise_]));
-    out_.hidden_ms.push_back(0);
     for (auto* of_call : {&out_.of_call_a, &out_.of_call_b}) {
       for (uint32_t& at : *of_call) {
         while (merged_.count(at) != 0) at = merged_.at(at);
@@ -526,14 +525,14 @@ class Attributor {
   const WorkChange& work_;
   const CompareOptions& options_;
   const std::vector<bool>& only_;
-  const ReplayCosts& prices_;
+  const ReplayCosts& replay_costs_;
   Attribution out_;
   std::vector<Bucket> buckets_;
   std::unordered_map<std::string, uint32_t> bucket_at_;
   std::unordered_map<uint64_t, ClusterCause> known_;
-  std::vector<uint32_t> owner_;                    // bucket of each pair's device time
-  std::vector<bool> judged_;                       // pairs whose host time has a bucket by itself
-  std::vector<uint32_t> host_;                     // pairs whose host time is judged by itself
+  std::vector<uint32_t> owner_;                    // bucket of the device time of each pair
+  std::vector<bool> judged_;                       // pairs whose host time has its own bucket
+  std::vector<uint32_t> host_;                     // pairs whose host time is judged separately
   std::unordered_map<uint32_t, uint32_t> merged_;  // buckets that became part of others
   uint32_t noise_ = 0;
 };
@@ -542,8 +541,8 @@ class Attributor {
 
 Attribution Attribute(const CallSequence& a, const CallSequence& b, const Alignment& al,
                       const Changes& changes, const WorkChange& work, const CompareOptions& options,
-                      const std::vector<bool>& only, const ReplayCosts& prices) {
-  return Attributor(a, b, al, changes, work, options, only, prices).Run();
+                      const std::vector<bool>& only, const ReplayCosts& replay_costs) {
+  return Attributor(a, b, al, changes, work, options, only, replay_costs).Run();
 }
 
 }  // namespace nl::compare

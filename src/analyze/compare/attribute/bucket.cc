@@ -49,6 +49,7 @@ class Maker {
     out.b_ms = b_.Ms(bucket.b.total_ns());
     out.busy_a_ms = a_.Ms(bucket.a.busy_ns());
     out.busy_b_ms = b_.Ms(bucket.b.busy_ns());
+    out.hidden_ms = bucket.hidden_ms;
     out.detail = bucket.detail;
     SplitEffects(bucket, out);
     AddParts(bucket, out);
@@ -57,7 +58,7 @@ class Maker {
   }
 
  private:
-  // Per kind of call: how much more of it there is, at A's price, and how much dearer one got.
+  // Per kind of call: the effect of the number of calls at A's cost per call, and of the cost per call.
   void SplitEffects(const Bucket& bucket, Contribution& out) const {
     for (const auto& [key, part] : bucket.parts) {
       const double busy_a = a_.Ms(part.costs_a.busy_ns()), busy_b = b_.Ms(part.costs_b.busy_ns());
@@ -73,7 +74,7 @@ class Maker {
       }
     }
     out.idle_effect_ms = b_.Ms(bucket.b.idle_ns()) - a_.Ms(bucket.a.idle_ns());
-    // What has no part: device time of unchanged work.
+    // The rest is device time of unchanged work, which has no parts.
     out.speed_effect_ms += out.busy_b_ms - out.busy_a_ms - out.count_effect_ms - out.speed_effect_ms;
   }
 
@@ -100,11 +101,11 @@ class Maker {
     const auto add = [&](bool yes, const char* text) {
       if (yes) out += (out.empty() ? "" : ", ") + std::string(text);
     };
-    add((change & kOpChanged) != 0, "other operator");
-    add((change & kGraphChanged) != 0, "other launch");
-    add((change & kTypeChanged) != 0, "other types");
-    add((change & kShapeChanged) != 0, "other shapes");
-    add((change & kKernelChanged) != 0, "other kernel");
+    add((change & kOpChanged) != 0, "different operator");
+    add((change & kGraphChanged) != 0, "different launch");
+    add((change & kTypeChanged) != 0, "different types");
+    add((change & kShapeChanged) != 0, "different shapes");
+    add((change & kKernelChanged) != 0, "different kernel");
     return out.empty() ? "same" : out;
   }
 
@@ -145,14 +146,14 @@ class Maker {
       if (p->b != kNone && out.evidence_b.size() < kMostEvidence) AddEvidence(b_, p->b, out.evidence_b);
     }
     if (out.cause == Cause::kNoise || out.parts.empty()) return;
-    // What follows from a change is not the change: the place is that of the largest part that differs.
+    // Parts that are the same only follow from the change: the place is that of the largest changed part.
     const auto changed = std::find_if(out.parts.begin(), out.parts.end(),
                                       [](const Contribution::Part& part) { return part.change != "same"; });
     const Contribution::Part& first = changed == out.parts.end() ? out.parts.front() : *changed;
     out.op = first.op;
     out.kernel_a = first.kernel_a, out.kernel_b = first.kernel_b;
     out.shapes_a = first.shapes_a, out.shapes_b = first.shapes_b;
-    // What went and what came are different calls: each side shows its largest.
+    // Removed and added calls are different calls: each side shows its largest.
     for (const Contribution::Part& part : out.parts) {
       if (part.change == "same") continue;
       if (out.kernel_a.empty()) out.kernel_a = part.kernel_a;
@@ -161,7 +162,7 @@ class Maker {
     if (out.cause == Cause::kAttentionImplChanged) NameAttention(parts, out);
   }
 
-  // What computes it, not the copies around it, however long they take.
+  // Name the kernels that compute attention, not the copies around them, even if those take longer.
   void NameAttention(const std::vector<const Bucket::Part*>& parts, Contribution& out) const {
     const auto is_attention = [](const CallSequence& sequence, uint32_t call) {
       if (call == kNone) return false;
@@ -178,7 +179,7 @@ class Maker {
     out.op = OpOf(b_, b_.Type((*in_b)->b));
   }
 
-  // What the host does on the way to a call: operators and Python functions since the call before it.
+  // Host work before a call: operators and Python functions since the previous call.
   struct HostWork {
     int64_t count = 0, ns = 0;
     uint32_t node = kNone;
@@ -201,7 +202,7 @@ class Maker {
     return out;
   }
 
-  // The host does more (or less) at this place: say what, when it was recorded.
+  // Names the additional (or missing) host work at this place, where it was recorded.
   void AddHostWork(const Bucket& bucket, Contribution& out) const {
     const Bucket::Part* most = nullptr;
     for (const auto& [key, part] : bucket.parts) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Bucket: one contribution while attribution sums it up, and what it becomes.
+// Bucket: one contribution while attribution sums it.
 // Thread rule: one thread. Ownership: plain values; positions refer to the two sequences.
 
 #include <cmath>
@@ -20,13 +20,13 @@ struct Bucket {
   bool structural = false, significant = false;
   Costs a, b;
   int64_t count_a = 0, count_b = 0;
-  std::map<std::string, double> stages;  // time at stake in each, ms
+  std::map<std::string, double> stages;  // affected time in each, ms
   double p_value = NAN;
-  double hidden_ms = 0;  // of the difference, what the wall does not show
+  double hidden_ms = 0;  // part of the difference that the wall does not show
   struct Part {
-    uint32_t a = kNone, b = kNone;  // calls that show it best
+    uint32_t a = kNone, b = kNone;  // its most expensive calls
     uint8_t change = 0;
-    uint64_t key = 0;  // of the change and the calls' tokens: equal for what is told as one
+    uint64_t key = 0;  // hash of the change and the calls' tokens; equal keys become one part
     std::string stage;
     double at_stake_ms = 0;
     Costs costs_a, costs_b;
@@ -35,8 +35,8 @@ struct Bucket {
   std::vector<Part> pieces;  // by pair of types, while calls are added
   FlatMap piece_at;
   std::map<uint64_t, Part> parts;  // by key
-  // Positions in Alignment::calls: what only one of the runs does, or each does in its own way; what takes
-  // another time on the device; what the host takes another time for.
+  // Positions in Alignment::calls: calls of one run only, or made differently; calls with a different
+  // device time; calls with a different host time.
   std::vector<uint32_t> made, timed, hosted;
 
   // Pieces become parts and stages.

@@ -2,40 +2,42 @@
 #include "analyze/compare/attribute/cause.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 namespace nl {
 
-std::string_view CauseName(Cause cause) {
-  switch (cause) {
-    case Cause::kKernelSlower: return "kernel_slower";
-    case Cause::kKernelFaster: return "kernel_faster";
-    case Cause::kKernelReplaced: return "kernel_replaced";
-    case Cause::kKernelsAdded: return "kernels_added";
-    case Cause::kKernelsRemoved: return "kernels_removed";
-    case Cause::kShapeChanged: return "shape_changed";
-    case Cause::kDtypeChanged: return "dtype_changed";
-    case Cause::kPrecisionUpcast: return "precision_upcast";
-    case Cause::kHostSlower: return "host_slower";
-    case Cause::kHostFaster: return "host_faster";
-    case Cause::kSyncAdded: return "sync_added";
-    case Cause::kSyncRemoved: return "sync_removed";
-    case Cause::kCopyAdded: return "copy_added";
-    case Cause::kCopyRemoved: return "copy_removed";
-    case Cause::kFusionLost: return "fusion_lost";
-    case Cause::kFusionGained: return "fusion_gained";
-    case Cause::kLayoutCopyAdded: return "layout_copy_added";
-    case Cause::kLayoutCopyRemoved: return "layout_copy_removed";
-    case Cause::kAttentionImplChanged: return "attention_impl_changed";
-    case Cause::kGraphAdded: return "graph_added";
-    case Cause::kGraphRemoved: return "graph_removed";
-    case Cause::kContention: return "contention";
-    case Cause::kClockChanged: return "clock_changed";
-    case Cause::kWorkChanged: return "work_changed";
-    case Cause::kNoise: return "noise";
-  }
-  return "";
+std::span<const std::string_view> NamesOf(Cause) {
+  static constexpr std::array<std::string_view, 25> kNames = {"kernel_slower",
+                                                              "kernel_faster",
+                                                              "kernel_replaced",
+                                                              "kernels_added",
+                                                              "kernels_removed",
+                                                              "shape_changed",
+                                                              "dtype_changed",
+                                                              "precision_upcast",
+                                                              "host_slower",
+                                                              "host_faster",
+                                                              "sync_added",
+                                                              "sync_removed",
+                                                              "copy_added",
+                                                              "copy_removed",
+                                                              "fusion_lost",
+                                                              "fusion_gained",
+                                                              "layout_copy_added",
+                                                              "layout_copy_removed",
+                                                              "attention_impl_changed",
+                                                              "graph_added",
+                                                              "graph_removed",
+                                                              "contention",
+                                                              "clock_changed",
+                                                              "work_changed",
+                                                              "noise"};
+  static_assert(static_cast<size_t>(Cause::kNoise) + 1 == kNames.size());
+  return kNames;
 }
+
+std::string_view CauseName(Cause cause) { return NamesOf(cause)[static_cast<size_t>(cause)]; }
 
 namespace compare {
 
@@ -43,7 +45,7 @@ namespace {
 
 bool Has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-constexpr int64_t kSmallCopyBytes = 64 << 10;  // below, a copy to the host is there for its value: a sync
+constexpr int64_t kSmallCopyBytes = 64 << 10;  // a smaller copy to the host reads a value, so it is a sync
 
 }  // namespace
 
@@ -68,7 +70,7 @@ CallFacts FactsOf(const CallSequence& sequence, uint32_t call) {
   if (c.kind != CallKind::kKernel) return f;
   const bool copy_op = Has(op, "copy_") || Has(op, "clone") || Has(op, "contiguous") || Has(op, "::to");
   if (copy_op || (c.op_hash == 0 && c.family == KernelFamily::kCopy)) {
-    // copy_(destination, source): the first two types tell a cast.
+    // copy_(destination, source): a cast if the first two types differ.
     const size_t first = types.find('"'), first_end = types.find('"', first + 1);
     const size_t second = types.find('"', first_end + 1), second_end = types.find('"', second + 1);
     if (second_end != std::string_view::npos) {
@@ -89,7 +91,7 @@ CallFacts FactsOf(const CallSequence& sequence, uint32_t call) {
 
 namespace {
 
-// The parts of a cluster by nature, each with the time at stake in it.
+// The parts of a cluster by kind, each with its affected time.
 class Content {
  public:
   Content(const CallSequence& a, const CallSequence& b, const Alignment& al, const Changes& changes,
@@ -172,8 +174,8 @@ class Content {
     if ((change & kKernelChanged) != 0 && !alone) replaced_ns_ += ns;
   }
 
-  // Fused on one side and written out on the other, however much copying comes with it; or other kernels. One
-  // that is only gone, or moved, is no other way to compute it.
+  // Fused on one side and composed of several kernels on the other, with any amount of copying; or different
+  // kernels. Attention that was only removed or moved is not a different implementation.
   bool AttentionChanged() const {
     const bool fused_a = !only_a_.attention.empty(), fused_b = !only_b_.attention.empty();
     if (fused_a != fused_b) return (fused_a ? only_b_ : only_a_).attention_parts > 0;
@@ -181,7 +183,7 @@ class Content {
            !Holds(only_b_.attention, only_a_.attention);
   }
 
-  // Time that the change concerns. A pair that only got other types or kernels keeps its host time.
+  // The affected time. A pair with only different types or kernels keeps its host time.
   double Stake(uint8_t change, const Match& m) const {
     const bool whole = IsWhole(change);
     const auto of = [whole](const Costs& c) { return whole ? c.total_ns() : c.busy_ns(); };
@@ -223,7 +225,7 @@ class Content {
       return {C::kKernelReplaced, ""};
     }
     if (replaced_ns_ > alone_ns_) return {C::kKernelReplaced, ""};
-    // Of the same kernels more or fewer, where there are more or fewer of a model's parts.
+    // More or fewer of the same kernels, where the model has more or fewer layers.
     const bool same = Holds(only_a_.kernels, only_b_.kernels) || Holds(only_b_.kernels, only_a_.kernels);
     if (layers_changed && (gone_ == 0 || added_ == 0 || same)) return {C::kWorkChanged, ""};
     if (added_ > 0 && gone_ > 0 && kernels_a_ != kernels_b_)
@@ -234,7 +236,7 @@ class Content {
     return {copies ? C::kLayoutCopyRemoved : C::kKernelsRemoved, ""};
   }
 
-  // What one side has and the other has not, or has otherwise.
+  // What only one side has, or what is different.
   struct Only {
     std::set<uint64_t> kernels, attention;
     int64_t attention_parts = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Why a cluster of changes is there: its cause class, from what was deleted, inserted and
-// exchanged in it. Decided by content, never by names of models or traces.
+// The cause of a cluster of changes, from what was deleted, inserted and replaced in it.
+// Decided by content, never by names of models or traces.
 // Thread rule: pure functions.
 
 #include "analyze/compare/attribute/changes.h"
@@ -9,12 +9,12 @@
 
 namespace nl::compare {
 
-// What a call is to a person, worked out once per call that changed.
+// Properties of a changed call, computed once.
 struct CallFacts {
   bool fp32 = false, half = false;  // element types of its inputs
   bool cast_to_fp32 = false;        // a copy from 16 bits to fp32
   bool cast = false;                // a copy between any two types
-  bool layout_copy = false;         // moves data, changes nothing
+  bool layout_copy = false;         // moves data without changing it
   bool attention = false;           // a fused attention kernel
   bool attention_part = false;      // batched product or softmax
   bool gemm = false;
@@ -25,7 +25,7 @@ CallFacts FactsOf(const CallSequence& sequence, uint32_t call);
 
 struct ClusterCause {
   Cause cause = Cause::kNoise;
-  std::string detail;  // what the class leaves open: "HtoD pageable", "allocation"
+  std::string detail;  // refines the cause: "HtoD pageable", "allocation"
 };
 // `layers_changed`: the two models have different numbers of layers.
 ClusterCause ClassifyCluster(const CallSequence& a, const CallSequence& b, const Alignment& alignment,

@@ -12,7 +12,7 @@ namespace nl::compare {
 
 namespace {
 
-// "[[8,512]]" and "[[8,512],[8]]" are one list of inputs with and without the output's buffer at its end.
+// "[[8,512]]" and "[[8,512],[8]]" are the same inputs without and with the output buffer at the end.
 bool SameInputs(std::string_view a, std::string_view b) {
   if (a.size() > b.size()) std::swap(a, b);
   return a.size() > 1 && b.size() > a.size() && b[a.size() - 1] == ',' &&
@@ -27,14 +27,14 @@ uint8_t ChangeOf(const CallSequence& sequence_a, const CallType* a, const CallSe
   if (b == nullptr) return kDeleted;
   uint8_t out = 0;
   if (a->op_hash != b->op_hash) out |= kOpChanged;
-  // What one run did not record is not known to differ.
+  // A property that only one run recorded does not count as a difference.
   const bool typed = !IsNull(a->types) && !IsNull(b->types), shaped = IsNull(a->dims) == IsNull(b->dims);
   if (typed && a->type_hash != b->type_hash &&
       !SameInputs(sequence_a.Text(a->types), sequence_b.Text(b->types)))
     out |= kTypeChanged;
   if (a->kernel_hash != b->kernel_hash) out |= kKernelChanged;
   if (a->graph != b->graph && a->kernels > 0) out |= kGraphChanged;
-  // A grid says something of the input only while the kernel is the same.
+  // Grids can only be compared for the same kernel.
   const bool shapes = !IsNull(a->dims) || (out & kKernelChanged) == 0;
   if (shaped && shapes && a->shape_hash != b->shape_hash &&
       !SameInputs(sequence_a.Text(a->dims), sequence_b.Text(b->dims)))
@@ -47,7 +47,7 @@ namespace {
 struct Ratio {
   double value, weight;
 };
-// The value with half of the weight at or below it; by narrowing down, without sorting all.
+// The value with half of the weight at or below it, by selection instead of sorting.
 double WeightedMedian(std::vector<Ratio>& ratios) {
   if (ratios.empty()) return 1;
   double all = 0;
@@ -75,7 +75,7 @@ double WeightedMedian(std::vector<Ratio>& ratios) {
   return (to - 1)->value;
 }
 
-// What was deleted here and inserted there in one pair of segments has only moved.
+// A call that was deleted in one place and inserted in another of the same pair of segments has only moved.
 void PairMoved(const CallSequence& a, const CallSequence& b, Alignment& al) {
   std::vector<Match> calls;
   std::vector<uint32_t> segment_of;
@@ -125,8 +125,8 @@ void PairMoved(const CallSequence& a, const CallSequence& b, Alignment& al) {
   al.segment_of = std::move(segment_of);
 }
 
-// Pairs of segments of which more than this share of the calls, or of the host's time, came, went or became
-// other operators (compiled instead of eager): there is no unchanged work to judge the rest by.
+// Pairs of segments in which more than this share of the calls, or of the host time, was added, removed or
+// replaced (compiled instead of eager): there is no unchanged work to compare the rest with.
 constexpr double kRewritten = 0.6;
 
 std::vector<bool> FindRewritten(const CallSequence& a, const CallSequence& b, const Alignment& al,
@@ -161,7 +161,7 @@ std::vector<bool> FindRewritten(const CallSequence& a, const CallSequence& b, co
 }
 
 void FindClusters(const CallSequence& a, const CallSequence& b, const Alignment& al, Changes& out) {
-  constexpr uint32_t kBridge = 2;  // unchanged calls inside of one change
+  constexpr uint32_t kBridge = 2;  // unchanged calls within one change
   const std::vector<bool> rewritten = FindRewritten(a, b, al, out.change);
   Cluster* open = nullptr;
   for (uint32_t i = 0; i < al.calls.size(); ++i) {
@@ -178,7 +178,7 @@ void FindClusters(const CallSequence& a, const CallSequence& b, const Alignment&
   }
 }
 
-// How far the host's time to kinds of calls is from the drift: the noise of a single place.
+// By how much the host time of single kinds of calls deviates from the drift: the noise of one place.
 double SpreadOf(const CallSequence& a, const CallSequence& b, const Alignment& al,
                 const std::vector<uint8_t>& change, double drift) {
   struct Sums {
@@ -209,7 +209,7 @@ double SpreadOf(const CallSequence& a, const CallSequence& b, const Alignment& a
 void FindDrift(const CallSequence& a, const CallSequence& b, const Alignment& al, const Changes& changes,
                Drift& out) {
   constexpr size_t kFewest = 20;
-  constexpr double kLeast = 0.4, kMost = 2.5;  // beyond, something else is compared
+  constexpr double kLeast = 0.4, kMost = 2.5;  // outside, the work is not the same
   std::vector<Ratio> all, here;
   out.by_segment.assign(al.segments.size(), NAN);
   std::vector<bool> rewritten(al.segments.size(), false);
@@ -224,7 +224,7 @@ void FindDrift(const CallSequence& a, const CallSequence& b, const Alignment& al
     const auto in_a = static_cast<double>(a.span_ns[al.calls[i].a]),
                in_b = static_cast<double>(b.span_ns[al.calls[i].b]);
     if (in_a <= 0 || in_b <= 0) continue;
-    here.push_back({in_b / in_a, std::min(in_a, in_b)});  // one that got slow must not outweigh the others
+    here.push_back({in_b / in_a, std::min(in_a, in_b)});  // a call that got slow must not dominate
     all.push_back(here.back());
   }
   if (!al.calls.empty()) close(al.segment_of.back());
@@ -242,7 +242,7 @@ Changes FindChanges(const CallSequence& a, const CallSequence& b, Alignment& al)
   PairMoved(a, b, al);
   Changes out;
   out.change.reserve(al.calls.size());
-  std::vector<uint8_t> of_pair;  // by pair of types, in the order they were met
+  std::vector<uint8_t> of_pair;  // by pair of types, in order of appearance
   FlatMap pair_at;
   for (const Match& m : al.calls) {
     if (m.a == kNone || m.b == kNone) {

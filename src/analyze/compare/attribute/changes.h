@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Changes: what differs between the two calls of each match, which neighbouring changes
-// belong together, and how much of the rest is the host being faster or slower as a whole.
+// belong together, and how much faster or slower the host was as a whole.
 // Thread rule: pure functions.
 
 #include <cstdint>
@@ -14,20 +14,20 @@ namespace nl::compare {
 enum ChangeBits : uint8_t {
   kInserted = 1,
   kDeleted = 2,
-  kOpChanged = 4,       // same work, another operator
-  kShapeChanged = 8,    // same operator, other shapes
-  kTypeChanged = 16,    // same operator, other element types
-  kKernelChanged = 32,  // same operator, other kernels
-  kGraphChanged = 64    // launched by itself in one run, as part of a CUDA graph in the other
+  kOpChanged = 4,       // same work, different operator
+  kShapeChanged = 8,    // same operator, different shapes
+  kTypeChanged = 16,    // same operator, different element types
+  kKernelChanged = 32,  // same operator, different kernels
+  kGraphChanged = 64    // launched directly in one run, as part of a CUDA graph in the other
 };
 // Null: the call has no partner.
 uint8_t ChangeOf(const CallSequence& sequence_a, const CallType* a, const CallSequence& sequence_b,
                  const CallType* b);
-// A change of which the host's time is part.
+// A change that includes the host time of the call.
 inline bool IsWhole(uint8_t change) {
   return (change & (kInserted | kDeleted | kOpChanged | kGraphChanged)) != 0;
 }
-// The program does something else there; shapes alone are the input's doing.
+// The program does something else there; shapes alone follow from the input.
 inline bool IsStructural(uint8_t change) {
   return (change & (kInserted | kDeleted | kOpChanged | kTypeChanged | kGraphChanged)) != 0 ||
          change == kKernelChanged;
@@ -36,18 +36,18 @@ inline bool IsStructural(uint8_t change) {
 // Neighbouring structural changes in one pair of segments: [first, last) of Alignment::calls.
 struct Cluster {
   uint32_t first, last;
-  uint64_t signature;  // equal clusters are the same change again
-  bool rewritten;      // of a stretch that was rewritten as a whole: what is equal in it belongs to it
+  uint64_t signature;  // equal for repetitions of the same change
+  bool rewritten;      // the whole range was rewritten: equal calls in it belong to the change
 };
 
-// How fast the host was in B against A: > 1 is slower. Per pair of segments, from how long the
-// operators (else the launches) that did not change took on the host, whether the device waited
-// for them or not, by the weighted median of their ratios: one slow place does not move it.
+// Host time of B relative to A: above 1 is slower. Per pair of segments, from the host duration of
+// unchanged operators (else launches), whether the device waited for them or not: the weighted
+// median of the ratios, which one slow place does not move.
 struct Drift {
   std::vector<double> by_segment;
   double all = 1;
   double spread = 0;   // of ln(ratio) between kinds of calls
-  bool known = false;  // enough unchanged work to tell
+  bool known = false;  // there is enough unchanged work
 };
 
 struct Changes {

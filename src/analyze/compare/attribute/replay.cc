@@ -9,13 +9,13 @@
 
 namespace nl::compare {
 
-// Times of the edges, where they are not the recorded ones.
+// Durations of edges that differ from the recorded ones.
 struct Replay::Weights {
   double host_speed = 1;
-  std::vector<int64_t> host_ns;   // by host point: of the edge from the one before
+  std::vector<int64_t> host_ns;   // by host point: of the edge from the previous point
   std::vector<int64_t> extra_ns;  // by extra edge
-  std::vector<float> device;      // by work item: factor; below 0: not there
-  std::vector<bool> gone;         // by host point: a wait that is not made
+  std::vector<float> device;      // by work item: factor; below 0: removed
+  std::vector<bool> gone;         // by host point: a removed wait
 };
 
 namespace {
@@ -63,7 +63,7 @@ Replay::Weights Replay::Plain(double host_speed) const {
 }
 
 void Replay::Apply(const std::vector<CallEdit>& edits, Weights& to) const {
-  // The host's way to a call begins where the call before it ended.
+  // The host time of a call starts where the previous call ended.
   struct Stretch {
     int64_t from_ns, to_ns;
     double factor;
@@ -79,7 +79,7 @@ void Replay::Apply(const std::vector<CallEdit>& edits, Weights& to) const {
     const uint32_t node = sequence_.calls[edit.call].node;
     if (edit.host == 1 || node == kNone || sequence_.elapsed_ns[edit.call] <= 0) continue;
     const int64_t end_ns = t_.host.end_ns[node];
-    // An API call by itself is as long as it is: what comes before it belongs to the program around it.
+    // An API call has only its own duration: the time before it belongs to the program around it.
     const CallKind kind = sequence_.Type(edit.call).kind;
     const bool own = kind == CallKind::kSync || kind == CallKind::kAlloc;
     const int64_t from_ns = end_ns - sequence_.elapsed_ns[edit.call];
@@ -97,7 +97,7 @@ void Replay::Apply(const std::vector<CallEdit>& edits, Weights& to) const {
     std::sort(mine.begin(), mine.end(),
               [](const Stretch& x, const Stretch& y) { return x.from_ns < y.from_ns; });
     size_t at = 0;
-    // What of the last `weight_ns` before `end_ns` lies in the stretches takes another time.
+    // Scale the part of the last `weight_ns` before `end_ns` that lies in the intervals.
     const auto edited = [&](int64_t end_ns, int64_t weight_ns, int64_t now_ns) {
       if (weight_ns <= 0) return now_ns;
       double less = 0;
@@ -110,7 +110,7 @@ void Replay::Apply(const std::vector<CallEdit>& edits, Weights& to) const {
     };
     for (uint32_t h = first_point_[thread]; h < first_point_[thread + 1]; ++h) {
       const int64_t time_ns = graph_->host_time_ns[h];
-      // One point is behind its call at most; a call's return may reach back over the one before.
+      // At most one point lies after its call; the return of a call may reach back over the previous one.
       const int64_t back_ns = h < first_point_[thread] + 2 ? INT64_MIN : graph_->host_time_ns[h - 2];
       while (at < mine.size() && mine[at].to_ns <= back_ns) ++at;
       to.host_ns[h] = edited(time_ns, graph_->host_weight_ns[h], to.host_ns[h]);
@@ -128,7 +128,7 @@ void Replay::Apply(const std::vector<CallEdit>& edits, Weights& to) const {
   }
 }
 
-// Each point as early as what it waits for allows; what it took beyond that as recorded, it takes again.
+// Each point is as early as its dependencies allow, plus the slack it had in the recording.
 int64_t Replay::EndNs(const Weights& w) const {
   const PathGraph& g = *graph_;
   std::vector<int64_t> when_ns(g.points());
@@ -151,7 +151,7 @@ int64_t Replay::EndNs(const Weights& w) const {
         default: break;
       }
       if (gone) {
-        // What is not there keeps its place in the order of its thread or stream, and waits for nothing else.
+        // A removed point keeps its position in its thread or stream, and has no other dependencies.
         const bool order = kind == EdgeKind::kThread || kind == EdgeKind::kExecution ||
                            kind == EdgeKind::kStream || kind == EdgeKind::kOverlap ||
                            (first && kind == EdgeKind::kLaunch);

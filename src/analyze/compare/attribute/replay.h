@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Replay: what a run's wall would be if some of its calls were not made, or took another
-// time. The graph of what waited for what (the critical path's: host threads, streams,
-// launches, blocking calls, hand-overs, collectives) is scheduled again without their time:
-// what the device did while the host was busy anyway costs nothing, and what keeps both
-// busy costs once.
+// Replay: the wall time of a run if some of its calls were not made or had a different
+// duration. The wait graph of the critical path (host threads, streams, launches, blocking
+// calls, thread handovers, collectives) is scheduled again without their time: device work
+// during which the host was busy anyway costs nothing, and work that keeps both busy costs once.
 // Thread rule: read-only once made; two replays may run at once. Ownership: refers to the
 // sequence and the timeline, shares the graph.
 
@@ -22,26 +21,26 @@ namespace nl::compare {
 
 struct CallEdit {
   uint32_t call;
-  // Factors: of the time of its device work, and of the time the host took to get there. Below 0: not made
-  // at all, with its launches and waits.
+  // Factors on the device time of the call and on the host time before it. Below 0: the call is not made,
+  // nor are its launches and waits.
   double device = 1, host = 1;
 };
-inline constexpr double kNotMade = -1;
+inline constexpr double kRemoved = -1;
 
-// The graph of a run for its replay. Reads the timeline and the columns alone, so that it may be made beside
-// other work on the same run.
+// The wait graph of a run. Only reads the timeline and the columns, so that it can be built while other
+// threads use the run.
 std::shared_ptr<const PathGraph> GraphOf(const RunData& data, const TimelineFacts& timeline);
-using GraphToCome = std::shared_future<std::shared_ptr<const PathGraph>>;
+using GraphFuture = std::shared_future<std::shared_ptr<const PathGraph>>;
 
 class Replay {
  public:
-  // Null without device work, or where the sequence leaves some of it out.
+  // Null without device work, or if the sequence leaves some of it out.
   static std::unique_ptr<Replay> Make(const CallSequence& sequence, std::shared_ptr<const PathGraph> graph);
 
-  // By how much the wall is longer as recorded than with these edits, with a host that takes `host_speed`
-  // times as long everywhere.
+  // The recorded wall minus the wall with these edits, on a host that takes `host_speed` times as long
+  // everywhere.
   int64_t CostNs(const std::vector<CallEdit>& edits, double host_speed = 1) const;
-  // Of a call's device work, overlap or not.
+  // Device time of a call, including overlap.
   int64_t DeviceNs(uint32_t call) const { return device_ns_[call]; }
   size_t points() const;
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyze/compare/beside.h"
+#include "analyze/compare/async_policy.h"
 
 namespace nl::compare {
 
@@ -23,8 +23,8 @@ Edits EditsOf(const Bucket& bucket, const CallSequence& a, const CallSequence& b
   bool made_b = false;
   for (const uint32_t i : bucket.made) {
     const Match& m = al.calls[i];
-    if (m.a != kNone) out.a.push_back({m.a, kNotMade, kNotMade});
-    if (m.b != kNone) out.b.push_back({m.b, kNotMade, kNotMade});
+    if (m.a != kNone) out.a.push_back({m.a, kRemoved, kRemoved});
+    if (m.b != kNone) out.b.push_back({m.b, kRemoved, kRemoved});
     made_b = made_b || m.b != kNone;
   }
   if (made_b) out.speed_a = drift.all;
@@ -45,14 +45,14 @@ Edits EditsOf(const Bucket& bucket, const CallSequence& a, const CallSequence& b
 
 }  // namespace
 
-ReplayCosts::ReplayToCome ReplayCosts::Make(const CallSequence& sequence, const GraphToCome& graph) {
-  return std::async(kBeside, [&sequence, graph]() -> std::shared_ptr<const Replay> {
+ReplayCosts::ReplayFuture ReplayCosts::Make(const CallSequence& sequence, const GraphFuture& graph) {
+  return std::async(kAsyncOrDeferred, [&sequence, graph]() -> std::shared_ptr<const Replay> {
     return Replay::Make(sequence, graph.get());
   });
 }
 
-ReplayCosts::ReplayCosts(const CallSequence& a, const CallSequence& b, const GraphToCome& graph_a,
-                         const GraphToCome& graph_b)
+ReplayCosts::ReplayCosts(const CallSequence& a, const CallSequence& b, const GraphFuture& graph_a,
+                         const GraphFuture& graph_b)
     : a_(Make(a, graph_a)), b_(Make(b, graph_b)) {}
 
 std::vector<std::optional<double>> ReplayCosts::Of(const std::vector<const Bucket*>& buckets,
@@ -73,7 +73,7 @@ std::vector<std::optional<double>> ReplayCosts::Of(const std::vector<const Bucke
   edits.reserve(order.size());
   for (const size_t i : order) edits.push_back(EditsOf(*buckets[i], a, b, replay_a, replay_b, al, drift));
   std::vector<int64_t> in_a(order.size()), in_b(order.size());
-  auto other = std::async(kBeside, [&] {
+  auto other = std::async(kAsyncOrDeferred, [&] {
     for (size_t k = 0; k < edits.size(); ++k) in_b[k] = replay_b.CostNs(edits[k].b);
   });
   for (size_t k = 0; k < edits.size(); ++k) in_a[k] = replay_a.CostNs(edits[k].a, edits[k].speed_a);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// ReplayCosts: what each change does to the wall. Both runs are replayed without it (replay.h): what
-// B is longer with than without, less what A is. Where a change replaces something, A is
-// replayed at B's host speed, so that the drift between them is not part of the price.
+// ReplayCosts: the effect of each change on the wall. Both runs are replayed without it (replay.h):
+// the effect is what the change adds to B minus what it adds to A. Where a change replaces calls,
+// A is replayed at B's host speed, so that the drift is not part of the effect.
 // Thread rule: read-only once made; uses threads of its own. Ownership: owns the replays, which
 // refer to the sequences.
 
@@ -19,22 +19,22 @@ namespace nl::compare {
 
 class ReplayCosts {
  public:
-  ReplayCosts() = default;  // of nothing
-  // The replays are made beside what the caller goes on with.
-  ReplayCosts(const CallSequence& a, const CallSequence& b, const GraphToCome& graph_a,
-              const GraphToCome& graph_b);
+  ReplayCosts() = default;  // knows no effects
+  // Builds the replays on other threads while the caller continues.
+  ReplayCosts(const CallSequence& a, const CallSequence& b, const GraphFuture& graph_a,
+              const GraphFuture& graph_b);
 
-  // False where a run cannot be replayed. Waits for the replays, as Of does.
+  // False if a run cannot be replayed. Waits for the replays, as Of does.
   bool Known() const { return a_.valid() && a_.get() != nullptr && b_.get() != nullptr; }
-  // In ms of the wall, by bucket; null where it was not worked out (in large runs, small changes).
+  // Effect in ms by bucket; null where it was not computed (small changes in large runs).
   std::vector<std::optional<double>> Of(const std::vector<const Bucket*>& buckets, const CallSequence& a,
                                         const CallSequence& b, const Alignment& alignment,
                                         const Drift& drift) const;
 
  private:
-  using ReplayToCome = std::shared_future<std::shared_ptr<const Replay>>;
-  static ReplayToCome Make(const CallSequence& sequence, const GraphToCome& graph);
-  ReplayToCome a_, b_;
+  using ReplayFuture = std::shared_future<std::shared_ptr<const Replay>>;
+  static ReplayFuture Make(const CallSequence& sequence, const GraphFuture& graph);
+  ReplayFuture a_, b_;
 };
 
 }  // namespace nl::compare

@@ -64,7 +64,7 @@ TEST(Replay, WhereTheHostIsSlowerDeviceTimeIsHidden) {
   ASSERT_NE(r.replay, nullptr);
   EXPECT_EQ(r.replay->CostNs(Every(r, "aten::op3", 0.5, 1)), 0);
   EXPECT_EQ(r.replay->CostNs(Every(r, "aten::op3", 1, 0.5)), 10 * 5'000);
-  EXPECT_EQ(r.replay->CostNs(Every(r, "aten::op3", kNotMade, kNotMade)), 10 * 10'000);
+  EXPECT_EQ(r.replay->CostNs(Every(r, "aten::op3", kRemoved, kRemoved)), 10 * 10'000);
 }
 
 TEST(Replay, WhereTheDeviceIsSlowerHostTimeIsHidden) {
@@ -74,7 +74,7 @@ TEST(Replay, WhereTheDeviceIsSlowerHostTimeIsHidden) {
   ASSERT_NE(r.replay, nullptr);
   EXPECT_EQ(r.replay->CostNs(Every(r, "aten::op3", 1, 0.5)), 0);
   EXPECT_EQ(r.replay->CostNs(Every(r, "aten::op3", 0.5, 1)), 10 * 4'000);
-  EXPECT_EQ(r.replay->CostNs(Every(r, "aten::op3", kNotMade, kNotMade)), 10 * 8'000);
+  EXPECT_EQ(r.replay->CostNs(Every(r, "aten::op3", kRemoved, kRemoved)), 10 * 8'000);
 }
 
 TEST(Replay, ASlowerHostMakesHostTimeDearer) {
@@ -82,7 +82,7 @@ TEST(Replay, ASlowerHostMakesHostTimeDearer) {
   Loop(run, 50, 10'000, 4'000);
   Replayed r(run);
   ASSERT_NE(r.replay, nullptr);
-  EXPECT_NEAR(static_cast<double>(r.replay->CostNs(Every(r, "aten::op3", kNotMade, kNotMade), 1.2)),
+  EXPECT_NEAR(static_cast<double>(r.replay->CostNs(Every(r, "aten::op3", kRemoved, kRemoved), 1.2)),
               10 * 12'000.0, 100);
 }
 
@@ -104,7 +104,7 @@ TEST(Replay, AWaitThatIsNotMadeLetsTheHostRunAhead) {
   ASSERT_NE(r.replay, nullptr);
   std::vector<CallEdit> waits;
   for (uint32_t i = 0; i + 1 < r.sequence.calls.size(); ++i) {
-    if (r.sequence.Type(i).kind == CallKind::kSync) waits.push_back({i, kNotMade, kNotMade});
+    if (r.sequence.Type(i).kind == CallKind::kSync) waits.push_back({i, kRemoved, kRemoved});
   }
   ASSERT_EQ(waits.size(), 20u);
   // From 20 x 11 us to one launch and 20 kernels back to back.

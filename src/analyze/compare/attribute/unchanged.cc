@@ -12,15 +12,16 @@ namespace nl::compare {
 
 namespace {
 
-constexpr size_t kFewest = 5;              // instances that can agree
-constexpr double kLeastOfWall = 0.003;     // a group below this share of the wall is not worth a verdict
-constexpr double kLeastOfWallOnce = 0.02;  // nor one below this that happened in one segment only
-constexpr double kLeastOfDrift = 0.02;     // nor one below this share of what the drift makes of the wall
+constexpr size_t kFewest = 5;              // instances needed for agreement
+constexpr double kLeastOfWall = 0.003;     // share of the wall below which a group is not judged
+constexpr double kLeastOfWallOnce = 0.02;  // the same for a group in one segment only
+constexpr double kLeastOfDrift = 0.02;     // the same relative to the effect of the drift on the wall
 constexpr double kLeastOfBusy = 0.01;      // of all device time, when only that is compared
-constexpr double kLeastRatio = 0.03;       // a kernel's time differs by this from run to run
-constexpr double kAgreeing = 0.75;         // share of the instances that must point one way
+constexpr double kLeastRatio = 0.03;       // run-to-run variation of a kernel's duration
+constexpr double kAgreeing = 0.75;         // share of the instances that must change in the same direction
 
-double Median(std::vector<double>& v) {
+// The larger of the middle two, in O(n): reorders `v`.
+double UpperMedian(std::vector<double>& v) {
   if (v.empty()) return 0;
   const auto middle = v.begin() + static_cast<ptrdiff_t>(v.size() / 2);
   std::nth_element(v.begin(), middle, v.end());
@@ -30,7 +31,7 @@ double Median(std::vector<double>& v) {
 // P(|T| >= t) for large n; small n is handled by the number of agreeing instances.
 double TwoSided(double t) { return std::erfc(std::abs(t) / std::sqrt(2.0)); }
 
-// What the instances of one group took, and by how much more than expected in B.
+// Times of the instances of one group, and their excess over the expected time in B.
 struct Instances {
   double sum_a = 0, sum_b = 0, excess = 0;
   std::vector<double> each;  // excess of each
@@ -41,7 +42,7 @@ struct Instances {
     excess += b - expected;
     each.push_back(b - expected);
   }
-  // p of the mean excess being 0, after the wildest tenth on each side is set aside.
+  // p of the mean excess being 0, without the most extreme tenth on each side.
   double TrimmedP() {
     std::sort(each.begin(), each.end());
     const size_t cut = each.size() / 10, n = each.size() - 2 * cut;
@@ -53,10 +54,10 @@ struct Instances {
     const double error = std::sqrt(squares / static_cast<double>(n) / static_cast<double>(n - 1));
     return error <= 0 ? (mean == 0 ? 1 : 0) : TwoSided(mean / error);
   }
-  // The typical instance times their number: one stall, however long, does not show in it.
+  // The median instance times their number: insensitive to a single long stall.
   double Typical() {
     const auto n = static_cast<double>(each.size());
-    return Median(each) * n;
+    return UpperMedian(each) * n;
   }
 };
 
@@ -73,13 +74,13 @@ class Judge {
   const Costs& CostsB(uint32_t i) const { return in_.b.costs[CallB(i)]; }
   bool Counts(uint32_t i) const { return in_.only.empty() || in_.only[i]; }
 
-  // Which call of its segment: the same in every step of a loop.
+  // Position of the call in its segment: the same in every step of a loop.
   uint64_t Position(uint32_t i) const {
     const uint32_t call = CallB(i);
     const Segment& s = in_.b.segments[in_.b.calls[call].segment];
     return HashPair(HashPair(s.label, s.lane), HashPair(call - s.first, in_.b.Token(call)));
   }
-  // The call with those before it, which tell one use of an operator from another: the same in every layer.
+  // The call with those before it, which distinguish uses of one operator: the same in every layer.
   uint64_t Context(uint32_t i) const {
     const uint32_t call = CallB(i), segment = in_.b.calls[call].segment;
     uint64_t h = HashPair(in_.b.Type(call).stage, in_.b.segments[segment].label);
@@ -92,7 +93,7 @@ class Judge {
     return HashPair(HashPair(c.stage, c.module), HashPair(c.token, c.kernel_hash));
   }
 
-  // Sums of one group, made in the order of the calls: most groups need nothing else to be told off.
+  // Sums of one group, in the order of the calls: enough to dismiss most groups.
   struct Sums {
     double a = 0, b = 0, excess = 0;
     double elapsed_a = 0, elapsed_b = 0, elapsed_expected = 0;
@@ -146,7 +147,7 @@ class Judge {
     to.elapsed_expected += ExpectedNs(i, elapsed);
   }
   bool HostMayDiffer(const Sums& s) const {
-    // A host that is much faster or slower as a whole is not so everywhere alike.
+    // A large drift of the host is not uniform.
     const double least = std::max((s.once ? kLeastOfWallOnce : kLeastOfWall) * wall_ns_,
                                   kLeastOfDrift * std::abs(in_.drift.all - 1) * wall_ns_);
     if (s.counted < kFewest || std::abs(s.excess) < least) return false;
@@ -166,9 +167,9 @@ class Judge {
     group.significant = group.p_value < 1e-3;
   }
 
-  // Did the host take longer to get there, beyond its drift and beyond what other kinds of calls are off it?
-  // A gap of the device grows by more than the drift where the host was only just ahead: that alone says
-  // nothing.
+  // Did the host take longer, beyond its drift and beyond the deviation of other kinds of calls from it?
+  // A longer gap on the device is not enough: it grows by more than the drift where the host was only just
+  // ahead.
   bool IsLocal(const Sums& s) const {
     double a = s.elapsed_a, b = s.elapsed_b, expected = s.elapsed_expected;
     if (a <= 0 || b <= 0) a = expected = s.a, b = s.b;  // launches were not recorded
@@ -180,7 +181,7 @@ class Judge {
 
   // Pairs by key.
   struct Round {
-    std::vector<uint32_t> group_of;  // by place in the list of pairs
+    std::vector<uint32_t> group_of;  // by position in the list of pairs
     std::vector<Sums> sums;          // by group
   };
   template <class Key, class Add>
@@ -202,7 +203,7 @@ class Judge {
     return out;
   }
 
-  // The groups that `wanted` names, with their pairs.
+  // The groups selected by `wanted`, with their pairs.
   template <class Wanted>
   static std::vector<std::pair<uint32_t, GroupVerdict>> Take(const std::vector<uint32_t>& pairs,
                                                              const Round& round, const Wanted& wanted) {
@@ -221,8 +222,9 @@ class Judge {
     return out;
   }
 
-  // First each place of a loop by itself, then what is left by kind: a change in one layer is seen as one in
-  // all. `may` differ by its sums: then `test` looks at the instances. `same` and `size`: see TakeKindred.
+  // First each position of a loop by itself, then the remaining pairs by kind: this finds a change in one
+  // layer as well as a change in all. `may` tests the sums, then `test` the instances. For `same` and `size`
+  // see TakeSimilar.
   template <class Key, class Add, class May, class Test, class Same, class Size>
   std::vector<GroupVerdict> TwoRounds(const std::vector<uint32_t>& pairs, const Key& kind, const Add& add,
                                       const May& may, const Test& test, const Same& same,
@@ -257,7 +259,7 @@ class Judge {
       significant[at] = group.significant;
       if (group.significant) keep(group, kinds.sums[at]);
     }
-    if (!found.empty()) TakeKindred(rest, kinds, significant, found, same, size, out);
+    if (!found.empty()) TakeSimilar(rest, kinds, significant, found, same, size, out);
     return out;
   }
 
@@ -265,10 +267,10 @@ class Judge {
     double p_value = 1;
     std::vector<double> sizes;
   };
-  // Calls too few to tell (one prefill, the first of a loop) that do what calls of the `same` kind were found
-  // to do, by about as much: the `size` of their group.
+  // Groups too small to judge (one prefill, the first call of a loop) that differ like groups of the `same`
+  // kind, by a similar amount (`size`).
   template <class Same, class Size>
-  static void TakeKindred(const std::vector<uint32_t>& pairs, const Round& round,
+  static void TakeSimilar(const std::vector<uint32_t>& pairs, const Round& round,
                           const std::vector<bool>& significant,
                           const std::unordered_map<uint64_t, Found>& found, const Same& same,
                           const Size& size, std::vector<GroupVerdict>& out) {
@@ -292,7 +294,7 @@ class Judge {
     }
   }
 
-  // Did the device do something to all of them: the weighted median of the ratios of kinds, and who agrees.
+  // Is there a common factor: the weighted median of the ratios of kinds, and the share that agrees with it.
   bool Shared(const std::vector<uint32_t>& pairs) {
     std::vector<std::pair<int64_t, int64_t>> of_type(in_.a.types.size());
     for (const uint32_t i : pairs) {

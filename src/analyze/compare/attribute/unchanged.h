@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Which of the unchanged work took a different time for a reason, and which by chance.
-// Groups are the same call at the same place of the program (what came before it tells one
-// from another); a group counts when its instances agree, beyond what all the others show.
+// Unchanged calls with a different duration: which differ consistently, and which by chance.
+// A group is the same call at the same place in the program (identified by the calls before
+// it); it counts when its instances agree, by more than all other groups vary.
 // Thread rule: pure functions.
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct UnchangedInput {
   const CallSequence &a, &b;
   const Alignment& alignment;
   const Drift& drift;
-  const std::vector<bool>& only;  // positions that count; empty: all
-  bool device_time;               // judged against device time instead of the wall
+  const std::vector<bool>& only;  // positions to include; empty: all
+  bool device_time;               // relative to device time instead of the wall
 };
 
 enum class CommonCause : uint8_t { kNone, kClock };
@@ -27,11 +27,11 @@ struct GroupVerdict {
   int64_t delta_ns = 0;
   double p_value = 1;
   bool significant = false;
-  CommonCause common = CommonCause::kNone;  // what all of them share
+  CommonCause common = CommonCause::kNone;  // what they have in common
 };
 
-// The device time of `pairs`; the host time of `pairs`, both in order. Comes back: what differs for a reason;
-// the other pairs do so by chance.
+// Judge the device time or the host time of `pairs`, which are in order. They return the groups that differ
+// consistently; all other pairs differ by chance.
 std::vector<GroupVerdict> JudgeDevice(const UnchangedInput& in, const std::vector<uint32_t>& pairs);
 std::vector<GroupVerdict> JudgeHost(const UnchangedInput& in, const std::vector<uint32_t>& pairs);
 

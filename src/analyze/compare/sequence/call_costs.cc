@@ -30,7 +30,7 @@ class Sharer {
 
   void Run() {
     for (uint32_t device = 0; device < t_.devices.size(); ++device) {
-      std::vector<Interval> covered;  // by the classes before
+      std::vector<Interval> covered;  // by the classes of higher priority
       for (size_t c = 0; c < kWorkClasses; ++c) AddBusy(device, static_cast<WorkClass>(c), covered);
     }
     CutOwn();
@@ -70,7 +70,7 @@ class Sharer {
     MergeIntervals(covered);
   }
 
-  // When each thread was inside of a call that keeps its own time, and in nothing within it.
+  // When each thread was in an API call of the sequence itself, not in anything nested in it.
   struct Piece {
     int64_t start_ns, end_ns;
     uint32_t call;
@@ -97,7 +97,7 @@ class Sharer {
     }
   }
 
-  // Gives the time of [from, to) inside of own calls to those; returns the rest.
+  // Assigns the time of [from, to) inside API calls of the sequence to those; returns the rest.
   int64_t TakeOwn(uint32_t thread, int64_t from, int64_t to) {
     const std::vector<Piece>& pieces = pieces_[thread];
     size_t& at = cursor_[thread];

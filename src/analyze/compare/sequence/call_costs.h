@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The costs of a sequence's calls: every ns of every device's wall goes to one of them, as
-// sequence.h says.
+// The costs of the calls of a sequence: every nanosecond of every device's wall goes to one of
+// them, as call_sequence.h defines.
 // Thread rule: pure function. Ownership: refers to the run's facts.
 
 #include <vector>
@@ -17,12 +17,12 @@ struct CostInput {
   struct Own {
     uint32_t node, call;
   };
-  const std::vector<Own>& own;  // API calls that are calls of the sequence: they keep their own time
+  const std::vector<Own>& own;  // API calls that are calls of the sequence; their time is their own
 };
 // The last call of the sequence is its end.
 void AddCosts(const CostInput& in, CallSequence& sequence);
 
-// The position of a node's thread in TimelineFacts::threads. Asked in any order, quick in that of the nodes.
+// The position of a node's thread in TimelineFacts::threads. Any order works; that of the nodes is fastest.
 class ThreadFinder {
  public:
   explicit ThreadFinder(const std::vector<TimelineFacts::HostThread>& threads) : threads_(threads) {}

@@ -47,7 +47,7 @@ class Builder {
 
   Status Build() {
     program_.BuildOrder();
-    // Blocks stand in for modules where those were not recorded.
+    // Detected blocks replace modules where modules were not recorded.
     const auto placed = [this](const program::LeafOp& l) { return program_.module_of[l.node] != kNone; };
     if (!std::all_of(program_.leaves.begin(), program_.leaves.end(), placed)) features::InferBlocks(program_);
     out_.wall_ns = t_.wall_ns();
@@ -79,7 +79,7 @@ class Builder {
     return std::count(worked.begin(), worked.end(), true);
   }
 
-  // ---- calls, before they are put in order ----
+  // ---- calls, unordered ----
   void AddWorkCalls() {
     call_of_work_.assign(w_.size(), kNone);
     drafts_.reserve(w_.size() + w_.size() / 16 + 1);
@@ -141,7 +141,7 @@ class Builder {
       draft.graph = data_.kernel.graph_id[w_.row[work]] != 0;
   }
 
-  // Calls that wait or allocate: part of the program even when they cost nothing.
+  // Calls that wait or allocate are part of the program even when they cost nothing.
   void AddApiCalls() {
     for (uint32_t i = 0; i < h_.size(); ++i) {
       if (h_.kind[i] != HostKind::kApi) continue;
@@ -165,7 +165,7 @@ class Builder {
     bool operator<(const Place& p) const { return key != p.key ? key < p.key : work < p.work; }
   };
 
-  // Ranks stay in their order; inside of one, the thread that launches most comes first.
+  // Ranks keep their order; within a rank, the thread with the most launches comes first.
   std::vector<uint32_t> LaneOfThreads() {
     ThreadFinder finder(t_.threads);
     std::vector<int64_t> launched(t_.threads.size(), 0);
@@ -183,8 +183,8 @@ class Builder {
     return out;
   }
 
-  // Each kind of draft comes nearly in order: sorted by itself where it must be, then merged. Work of one
-  // graph launch has one node: by time.
+  // Each kind of draft is nearly in order: it is sorted only if needed, then merged. Work of one graph
+  // launch has one node and is ordered by time.
   std::vector<Place> Places() {
     const std::vector<uint32_t> lane_of_thread = LaneOfThreads();
     const auto threads = static_cast<uint32_t>(lane_of_thread.size());
@@ -217,7 +217,8 @@ class Builder {
       const CallDraft& d = drafts_[place.draft];
       const auto at = static_cast<uint32_t>(out_.calls.size());
       rank[place.draft] = at;
-      const auto lane = static_cast<uint32_t>(place.key >> 32);  // in the segment's place until those are cut
+      const auto lane =
+          static_cast<uint32_t>(place.key >> 32);  // stored as the segment until the segments are cut
       out_.calls.push_back({types_.Of(d), d.node, d.work == kNone ? kNone : w_.row[d.work], lane});
       out_.start_ns.push_back(d.start_ns);
       out_.end_ns.push_back(d.end_ns);
@@ -315,7 +316,7 @@ class Builder {
     NameStages();
   }
 
-  // Where no stage is labelled, the label of the segment is the place.
+  // Without a labelled stage, the label of the segment is the place.
   void NameStages() {
     std::unordered_map<uint64_t, uint32_t> at;
     FlatMap placed;  // types with a stage, by type and stage
@@ -356,7 +357,7 @@ class Builder {
   ApiKinds kinds_;
   CallTypes types_;
   std::vector<CallDraft> drafts_;       // operators with work, work without an operator, API calls
-  size_t leaves_ = 0, works_ = 0;       // where the second and the third of them begin
+  size_t leaves_ = 0, works_ = 0;       // where the second and third kind begin
   std::vector<uint32_t> call_of_work_;  // a draft, then a call
   std::vector<CostInput::Own> own_;
 };

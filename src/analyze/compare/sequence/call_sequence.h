@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // CallSequence: one run as the sequence of calls its program made, in program order, each with
-// its share of the wall. First half of comparing two runs; align.h pairs two sequences.
-// A call is an operator with the device work it launched itself, a piece of device work
-// without an operator, a blocking or allocating API call, or what lies behind the last of
-// them. Every ns of every device's wall belongs to exactly one call:
+// its share of the wall. First step of a comparison; align.h pairs the calls of two sequences.
+// A call is an operator with the device work it launched itself, device work without an
+// operator, a blocking or allocating API call, or the end of the run. Every nanosecond of
+// every device's wall belongs to exactly one call:
 // - device time to the work that ran (compute before communication before copies, the
-//   earliest started first), so that what overlaps counts once;
+//   earliest started first), so that overlap counts once;
 // - idle time to the call whose work ended the gap, by what the host did in it; time inside
 //   blocking and allocating calls to those.
-// So the costs of all calls sum to devices x wall. A run without device work is told by
-// the host thread with the most recorded time.
-// Runs repeat themselves: what depends on the contents of a call alone is kept once, in its
-// type, and worked out once; a call is a type, a place and its times, in columns.
+// So the costs of all calls sum to devices x wall. A run without device work is represented
+// by the host thread with the most recorded time.
+// Runs repeat themselves: everything that depends only on the contents of a call is computed
+// and kept once, in its type; a call is a type, a position and its times, in columns.
 // Thread rule: read-only once built; two runs may be built by two threads at once.
 // Ownership: refers to the run's columns and timeline.
 
@@ -27,14 +27,14 @@
 
 namespace nl::compare {
 
-// A call's share of the wall, by what a change of it may come from.
+// A call's share of the wall, by where a change of it can come from.
 struct Costs {
-  int64_t work_ns = 0;     // the device worked
-  int64_t on_host_ns = 0;  // it waited for the host: launch, operator, API, Python
-  int64_t waited_ns = 0;   // it waited for something else: a wake-up, a node of a graph, unknown
+  int64_t work_ns = 0;     // the device was busy
+  int64_t on_host_ns = 0;  // the device waited for the host: launch, operator, API, Python
+  int64_t waited_ns = 0;   // the device waited for something else: a wake-up, a graph node, unknown
 
   int64_t busy_ns() const { return work_ns; }
-  int64_t host_ns() const { return on_host_ns; }  // what a slower or faster host changes
+  int64_t host_ns() const { return on_host_ns; }  // affected by the speed of the host
   int64_t idle_ns() const { return on_host_ns + waited_ns; }
   int64_t total_ns() const { return work_ns + on_host_ns + waited_ns; }
   void Add(const Costs& c) {
@@ -46,12 +46,13 @@ struct Costs {
 
 enum class CallKind : uint8_t { kKernel, kCopy, kMemset, kSync, kAlloc, kHost, kEnd };
 
-// What calls with the same contents at the same place of the model have in common.
+// What calls with the same contents at the same place in the model have in common.
 struct CallType {
-  // Equal for what does the same: operator, width of its first input, weights of a product;
-  // or kernel name where no operator was recorded. Not of batch, length, type or kernel.
+  // Equal for calls that compute the same: operator, width of the first input, weights of a
+  // matrix product; the kernel name where no operator was recorded. Independent of batch size,
+  // sequence length, data type and kernel.
   uint64_t token = 0;
-  uint64_t related_hash = 0;  // equal for what may be the same thing, changed
+  uint64_t related_hash = 0;  // equal for calls that may be the same call, changed
   uint64_t op_hash = 0;       // of the operator's (or API function's) name alone; 0: none
   uint64_t kernel_hash = 0;   // of the names of its work, in order
   uint64_t shape_hash = 0;    // of input shapes; of the grid where shapes were not recorded
@@ -74,14 +75,14 @@ struct Call {
 };
 static_assert(sizeof(Call) == 16);
 
-// A stretch of calls inside one instance of a label (a decode step, ProfilerStep#3), or one
+// A range of calls inside one instance of a label (a decode step, ProfilerStep#3), or one
 // period of a repeating sequence.
 struct Segment {
   uint64_t label = 0;  // equal in both runs for the same label
-  std::string name;    // "" when the stretch has no label
+  std::string name;    // "" without a label
   uint32_t first = 0, last = 0;
   uint64_t token_hash = 0;  // of its calls' tokens
-  uint32_t lane = 0;        // of the launching thread, the busiest first; kEndLane: of none
+  uint32_t lane = 0;        // of the launching thread, busiest first; kEndLane: none
   bool graph = false;       // some of it was launched as a CUDA graph
 };
 
@@ -93,9 +94,9 @@ struct CallSequence {
   std::vector<Call> calls;
   // By call:
   std::vector<Costs> costs;
-  std::vector<int64_t> start_ns, end_ns;  // of its device work; of itself without any
-  std::vector<int64_t> span_ns;           // its operator's, else its launch's, on the host
-  std::vector<int64_t> elapsed_ns;  // on the host since the call before it, whether the device waited or not
+  std::vector<int64_t> start_ns, end_ns;  // of its device work; of the call itself without any
+  std::vector<int64_t> span_ns;           // host duration of its operator, else of its launch
+  std::vector<int64_t> elapsed_ns;     // host time since the previous call, whether the device waited or not
   std::vector<uint32_t> call_of_work;  // by DeviceWork of the run; empty where some of it was left out
   std::vector<Segment> segments;
   std::vector<std::string> modules, stages;  // names by CallType::module and CallType::stage
@@ -103,7 +104,7 @@ struct CallSequence {
   int64_t parts = 1;              // walls that the costs sum to: devices, or 1 host thread
   bool on_host = false;           // no device work was recorded
   int64_t background_ns = 0;      // device time of the threads left out
-  std::string background_kernel;  // the longest of them
+  std::string background_kernel;  // the longest kernel of them
 
   const CallType& Type(uint32_t call) const { return types[calls[call].type]; }
   uint64_t Token(uint32_t call) const { return types[calls[call].type].token; }
@@ -112,7 +113,7 @@ struct CallSequence {
 };
 
 struct CallSequenceOptions {
-  // Threads whose work is left out: it runs beside the program that is compared.
+  // Threads to leave out: their work belongs to another program.
   std::vector<ThreadId> background;
 };
 // Internal when the costs do not sum to the walls.

@@ -10,7 +10,7 @@ uint64_t Join(StringId high, StringId low) {
   return Join(static_cast<uint32_t>(high), static_cast<uint32_t>(low));
 }
 
-// cudaDeviceSynchronize and hipDeviceSynchronize are one call.
+// cudaDeviceSynchronize and hipDeviceSynchronize are the same call.
 std::string_view WithoutVendor(std::string_view name) {
   for (const std::string_view vendor : {"cuda", "hip"}) {
     if (name.starts_with(vendor) && name.size() > vendor.size() && name[vendor.size()] >= 'A' &&
@@ -26,8 +26,8 @@ uint64_t CallTypes::TextHash(StringId id) {
   return texts_.Of(id, [&] { return HashText(WithoutVendor(data_.Text(id))); });
 }
 
-// Some tools write "[8, 512]", others "[8,512]", and of a list of tensors some make a list: brackets that
-// follow their like are left out.
+// Some tools write "[8, 512]", others "[8,512]", and some nest a list of tensors: blanks and repeated
+// brackets are ignored.
 uint64_t CallTypes::ShapeHash(StringId dims) {
   return shapes_.Of(dims, [&] {
     std::string text;
@@ -102,8 +102,8 @@ uint32_t CallTypes::Of(const CallDraft& d) {
   return last_ = at;
 }
 
-// The type that followed the last one before, when this is it; else kNone. Of a described type, shape_hash is
-// still of the grid where shapes were not recorded.
+// The type that followed the previous type before, if this call has it; else kNone. shape_hash is that of the
+// grid where shapes were not recorded.
 uint32_t CallTypes::Guess(const CallType& t) const {
   const uint32_t at = last_ == kNone ? kNone : next_[last_];
   if (at == kNone) return kNone;
@@ -166,7 +166,7 @@ void CallTypes::Describe(CallType& type, const CallDraft& d) {
   }
 }
 
-// Operator and the widths that belong to the model, not to the input.
+// Operator and the dimensions that belong to the model, not to the input.
 void CallTypes::NameOp(CallType& type, uint32_t node) {
   if (!IsNull(type.dims)) type.shape_hash = ShapeHash(type.dims);
   type.type_hash = TextHash(type.types);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Gives each call of a sequence its type: contents that were seen before keep their number, new
-// ones are hashed, parsed and named once.
+// Assigns each call of a sequence its type: known contents keep their number, new contents
+// are hashed, parsed and named once.
 // Thread rule: one thread per sequence. Ownership: refers to the program and the list of types.
 
 #include "analyze/compare/sequence/call_sequence.h"
@@ -11,7 +11,7 @@
 
 namespace nl::compare {
 
-// A call before it has its place in the order.
+// A call before the calls are put in order.
 struct CallDraft {
   uint32_t node = kNone, work = kNone, module = kNone;
   uint32_t kernels = 0;
@@ -22,7 +22,7 @@ struct CallDraft {
   bool op = false, graph = false;  // op: its node is an operator
 };
 
-// Hashes by text id, worked out when first asked for; never 0 but for the null id.
+// Hashes by text id, computed on first use; 0 only for the null id.
 class TextHashes {
  public:
   explicit TextHashes(const RunData& data) : hash_(data.strings->size(), 0) {}
@@ -54,13 +54,13 @@ class CallTypes {
 
   uint32_t Of(const CallDraft& draft);
   uint32_t OfHost(uint32_t node);  // of a run without device work: an operator or an API call
-  // Of a work item's name: copies are known by their kind, kernels by the name that all tools spell alike.
+  // Of a work item's name: copies by their kind, kernels by the name that all tools spell alike.
   uint64_t WorkHash(uint32_t work);
 
  private:
   uint64_t TextHash(StringId id);
   uint64_t ShapeHash(StringId dims);
-  uint64_t OpHash(StringId op);  // of its type where its name is of a node of a model's graph
+  uint64_t OpHash(StringId op);  // of its type where its name is that of a model graph node
   uint64_t KinOf(uint32_t work);
   uint64_t GridHash(uint32_t work) const;
   StringId OpText(const std::vector<StringId>& column, uint32_t node) const;
@@ -77,7 +77,7 @@ class CallTypes {
   OpTypes op_types_;
   TextHashes texts_, work_names_, kins_, shapes_;
   FlatMap type_at_;
-  // Programs repeat themselves: what followed a type once mostly follows it again.
+  // Programs repeat themselves: the type that followed a type once mostly follows it again.
   std::vector<uint32_t> next_;  // by type
   uint32_t last_ = kNone;
 };

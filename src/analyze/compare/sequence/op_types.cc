@@ -5,7 +5,7 @@ namespace nl::compare {
 
 namespace {
 
-// "aten::mm" is of type mm: such a name tells its type.
+// "aten::mm" has type mm: the type is in the name.
 bool NameTells(std::string_view name, std::string_view type) {
   return name == type || (name.ends_with(type) && name.substr(0, name.size() - type.size()).ends_with("::"));
 }

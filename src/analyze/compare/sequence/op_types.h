@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Types of ops whose names are of the nodes of a model's graph ("/layer1/conv1" is a Conv), as
-// the run document has them: two exports of one model name its nodes each in their way, and
-// are paired by type and order.
+// Types of ops named after nodes of a model graph ("/layer1/conv1" is a Conv), from the run
+// document. Two exports of one model may name its nodes differently, so such ops are paired
+// by type and order.
 // Thread rule: read-only once built. Ownership: refers to the run's document and strings.
 
 #include <string_view>
@@ -14,11 +14,11 @@ namespace nl::compare {
 
 class OpTypes {
  public:
-  // The document lists the types of so many names for certain; a graph of more is told by names.
+  // The document lists the types of at most this many names; larger graphs are paired by name.
   static constexpr size_t kMostNames = 500;
 
   explicit OpTypes(const RunData& data);
-  // Empty: the name tells the type.
+  // Empty: the type is in the name.
   std::string_view Of(StringId name) const {
     const auto it = types_.find(static_cast<uint32_t>(name));
     return it == types_.end() ? std::string_view() : std::string_view(it->second);

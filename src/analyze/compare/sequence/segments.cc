@@ -23,9 +23,9 @@ std::string FoldNumbers(std::string_view label) {
 
 namespace {
 
-constexpr size_t kFewestCalls = 8;   // on average, in a label that is worth a segment
-constexpr uint32_t kLongCalls = 64;  // an unlabelled stretch longer than this is searched for periods
-constexpr size_t kMostHeads = 24;    // candidates for the head of a loop
+constexpr size_t kFewestCalls = 8;   // average calls of a label that becomes a segment
+constexpr uint32_t kLongCalls = 64;  // longer unlabelled ranges are searched for periods
+constexpr size_t kMostHeads = 24;    // candidates for the first call of a loop
 
 class LabelCutter {
  public:
@@ -61,19 +61,19 @@ class LabelCutter {
     return h_.kind[node] == HostKind::kRange && !IsNull(h_.name[node]) &&
            ModuleNameOf(program_.data.Text(h_.name[node])).empty();
   }
-  // Few nodes are labels: those are kept, each with the one around it.
+  // Few nodes are labels: keep those, each with the label around it.
   void FindRanges() {
     for (uint32_t i = 0; i < h_.size(); ++i) {
       if (!IsLabel(i)) continue;
       uint32_t outer = ranges_.empty() ? kNone : static_cast<uint32_t>(ranges_.size() - 1);
       while (outer != kNone && h_.last[ranges_[outer].node] <= i) outer = ranges_[outer].outer;
-      // The program's own label and the recorder's around the same thing are one.
+      // The program's label and the recorder's label around the same calls are one.
       if (outer != kNone && h_.name[ranges_[outer].node] == h_.name[i]) continue;
       ranges_.push_back({i, outer});
     }
   }
-  // The innermost label around a node, itself included: its place in ranges_. Asked in the order of the nodes
-  // it is the one before, or next to it.
+  // The innermost label around a node, or the node itself: position in ranges_. For nodes in order it is the
+  // previous answer or next to it.
   uint32_t Around(uint32_t node) {
     if (ranges_.empty() || node < ranges_[0].node) return kNone;
     const auto holds = [&](size_t at) {
@@ -90,7 +90,7 @@ class LabelCutter {
   }
   uint32_t NameAt(uint32_t range) const { return static_cast<uint32_t>(h_.name[ranges_[range].node]); }
 
-  // Calls of one label follow each other: counted by stretch.
+  // Calls of one label are adjacent: count ranges, not calls.
   void FindLabels() {
     std::unordered_map<uint32_t, size_t> calls, instances;
     std::unordered_set<uint32_t> seen;
@@ -145,12 +145,12 @@ class LabelCutter {
   const program::Program& program_;
   CallSequence& sequence_;
   struct Range {
-    uint32_t node, outer;  // outer: place in ranges_
+    uint32_t node, outer;  // outer: position in ranges_
   };
   std::vector<Range> ranges_;  // by node
-  size_t near_ = 0;            // where the last answer was
+  size_t near_ = 0;            // the last answer
   std::unordered_set<uint32_t> labels_;
-  uint32_t asked_ = kNone, answer_ = kNone;  // the innermost label that was last asked for
+  uint32_t asked_ = kNone, answer_ = kNone;  // the last query and its answer
 };
 
 using TokenCounts = std::unordered_map<uint64_t, uint32_t>;
@@ -165,7 +165,7 @@ TokenCounts CountTokens(const CallSequence& sequence, const Segment& s) {
   return out;
 }
 
-// Share of the calls that lie in a period which occurs more than once.
+// Share of the calls in periods that occur more than once.
 double Repeats(const CallSequence& sequence, const Segment& s, uint64_t head) {
   std::unordered_map<uint64_t, std::pair<uint32_t, uint32_t>> periods;  // by hash: periods, calls
   uint64_t hash = 0;
@@ -189,7 +189,7 @@ double Repeats(const CallSequence& sequence, const Segment& s, uint64_t head) {
   return static_cast<double>(repeated) / static_cast<double>(s.last - s.first);
 }
 
-// The call that heads the outermost loop of both stretches; 0 when there is none.
+// The call that starts the outermost loop of both ranges; 0 when there is none.
 uint64_t FindHead(const CallSequence& a, const Segment& sa, const CallSequence& b, const Segment& sb) {
   const TokenCounts in_a = CountTokens(a, sa), in_b = CountTokens(b, sb);
   const uint32_t most = std::min(sa.last - sa.first, sb.last - sb.first) / 4;
@@ -214,7 +214,7 @@ uint64_t FindHead(const CallSequence& a, const Segment& sa, const CallSequence& 
   for (const auto& [count, token] : heads) {
     same_count = count == last_count ? same_count + 1 : 0;
     last_count = count;
-    if (same_count >= 2) continue;  // two calls of one loop say the same about it
+    if (same_count >= 2) continue;  // two calls of one loop are candidates for the same loop
     if (++tried > kMostHeads) break;
     const double repeats = std::min(Repeats(a, sa, token), Repeats(b, sb, token));
     if (repeats <= best_repeats) continue;
@@ -287,7 +287,7 @@ LaneTokens CountLanes(const CallSequence& sequence) {
   return out;
 }
 
-// Share of the calls of the larger that both have.
+// Calls that both have, relative to the larger.
 double Alike(const TokenCounts& a, const TokenCounts& b) {
   uint64_t shared = 0, in_a = 0, in_b = 0;
   for (const auto& [token, count] : a) {
@@ -308,7 +308,7 @@ void Reorder(const std::vector<Segment>& segments, std::vector<T>& column) {
   column = std::move(out);
 }
 
-// Puts the calls and segments in the order of new lanes.
+// Reorders the calls and segments by the new lanes.
 void MoveLanes(const std::vector<uint32_t>& lane_of, CallSequence& sequence) {
   bool moved = false;
   for (uint32_t lane = 0; lane < lane_of.size(); ++lane) moved = moved || lane_of[lane] != lane;
@@ -323,7 +323,7 @@ void MoveLanes(const std::vector<uint32_t>& lane_of, CallSequence& sequence) {
   for (auto* column : {&sequence.start_ns, &sequence.end_ns, &sequence.span_ns, &sequence.elapsed_ns})
     Reorder(sequence.segments, *column);
   uint32_t first = 0;
-  std::vector<uint32_t> place(sequence.calls.size());  // by old place
+  std::vector<uint32_t> place(sequence.calls.size());  // by old position
   for (uint32_t k = 0; k < sequence.segments.size(); ++k) {
     Segment& s = sequence.segments[k];
     for (uint32_t i = s.first; i < s.last; ++i) {
@@ -374,7 +374,7 @@ void PairLanes(const CallSequence& a, CallSequence& b) {
 void CutPeriods(CallSequence& a, CallSequence& b) {
   constexpr uint32_t kLongLabelled = 4096;
   std::vector<std::vector<Segment>> cut_a(a.segments.size()), cut_b(b.segments.size());
-  // Stretches of one label correspond by their order.
+  // Ranges of one label correspond by order.
   std::unordered_map<uint64_t, std::vector<uint32_t>> by_label;
   const auto is_long = [](const Segment& s) {
     return s.last - s.first > (s.label == 0 ? kLongCalls : kLongLabelled);
@@ -383,7 +383,7 @@ void CutPeriods(CallSequence& a, CallSequence& b) {
     if (is_long(b.segments[i])) by_label[HashPair(b.segments[i].label, b.segments[i].lane)].push_back(i);
   }
   std::unordered_map<uint64_t, size_t> used;
-  std::unordered_map<uint64_t, uint64_t> heads;  // of pairs of equal stretches
+  std::unordered_map<uint64_t, uint64_t> heads;  // of pairs of equal ranges
   for (uint32_t i = 0; i < a.segments.size(); ++i) {
     const Segment& sa = a.segments[i];
     if (!is_long(sa)) continue;

@@ -72,7 +72,7 @@ class Finder {
   void Environment() {
     const RunData &a = run_a_.data(), &b = run_b_.data();
     const std::string device_a = DevicesText(a), device_b = DevicesText(b);
-    Differ("device", device_a, device_b, "another device: no verdict about the program");
+    Differ("device", device_a, device_b, "different device: no verdict about the program");
     out_.no_verdict = !device_a.empty() && !device_b.empty() && device_a != device_b;
     for (const char* path : {"software.backend", "software.version", "software.cuda_version", "source.tool",
                              "source.tool_version", "hardware.host.cpu_model"}) {
@@ -83,7 +83,7 @@ class Finder {
     if (a_.on_host != b_.on_host) {
       out_.no_verdict = true;
       Differ("device work", a_.on_host ? "none recorded" : "recorded",
-             b_.on_host ? "none recorded" : "recorded", "one side has host time only: no verdict");
+             b_.on_host ? "none recorded" : "recorded", "one run has only host time: no verdict");
     }
   }
 
@@ -92,7 +92,7 @@ class Finder {
       if (!x.value || !y.value || *x.value == *y.value) return;
       Work(fmt::format("{} {} -> {}", name, *x.value, *y.value));
       Differ(name, std::to_string(*x.value), std::to_string(*y.value),
-             "another model: the work is different");
+             "different model: the work is different");
       out_.work.layers = out_.work.layers || std::string_view(name) == "layers";
     };
     dim("layers", a.layers, b.layers);
@@ -101,7 +101,7 @@ class Finder {
     dim("heads", a.heads, b.heads);
     dim("kv_heads", a.kv_heads, b.kv_heads);
     dim("vocab", a.vocab, b.vocab);
-    Differ("dtype", a.dtype, b.dtype, "other element types: see dtype_changed, precision_upcast");
+    Differ("dtype", a.dtype, b.dtype, "different data types: see dtype_changed and precision_upcast");
   }
 
   void Input(const StagesFacts::Stage& a, const StagesFacts::Stage& b) {
@@ -109,10 +109,10 @@ class Finder {
     if (a.name != "prefill" && a.name != "decode_step") return;
     const double per_a = *a.tokens / static_cast<double>(a.instances.size()),
                  per_b = *b.tokens / static_cast<double>(b.instances.size());
-    // Tokens are read off few calls: they count when most of the stage's calls have other shapes.
+    // Token counts come from a few calls: they count when most calls of the stage have different shapes.
     if (per_a <= 0 || std::abs(per_a - per_b) < 0.005 * per_a || ReshapedShare(a.name) < 0.5) return;
     Differ("tokens per " + a.name, fmt::format("{:.0f}", per_a), fmt::format("{:.0f}", per_b),
-           "the work changed: the wall is also given per token");
+           "the work changed: wall time is also given per token");
     Work(fmt::format("{} tokens {:.0f} -> {:.0f}", a.name, per_a, per_b));
     tokens_a_ += *a.tokens;
     tokens_b_ += *b.tokens;
@@ -137,7 +137,7 @@ class Finder {
     return pairs == 0 ? 1 : static_cast<double>(reshaped) / static_cast<double>(pairs);
   }
 
-  // Instances of a label that both runs have, more in one than in the other.
+  // Labels that both runs have, with different numbers of instances.
   void Steps() {
     std::map<std::string, std::pair<int64_t, int64_t>> counts;
     std::map<std::string, bool> both;
@@ -150,10 +150,10 @@ class Finder {
     }
     for (const auto& [name, n] : counts) {
       if (!both[name] || n.first == n.second) continue;
-      // A label that other labels cut into pieces has more pieces when they have.
+      // A label that other labels cut into pieces: more of them give more pieces.
       if (n.first < 2 && n.second < 2) continue;
       Differ("instances of " + name, std::to_string(n.first), std::to_string(n.second),
-             "the work changed: the wall is also given per step");
+             "the work changed: wall time is also given per step");
       Work(fmt::format("{} {} -> {} times", name, n.first, n.second));
       if (!out_.normalised_by.empty()) continue;
       out_.normalised_by = "step";
@@ -162,7 +162,7 @@ class Finder {
     }
   }
 
-  // Half of the calls of a label with other shapes: the input is another one.
+  // Half of the calls of a label with different shapes: the input changed.
   void Shapes() {
     if (!out_.work_text.empty()) return;
     struct Sum {
@@ -191,7 +191,7 @@ class Finder {
           b(b_.Text(b_.Type(m.b).dims).substr(0, 60)), stage = StageOf(b_, b_.Type(m.b));
       Work(fmt::format("inputs of {} {} -> {}", OpOf(b_, b_.Type(m.b)), a, b));
       Differ("shapes of " + (stage.empty() ? "the run" : stage), a, b,
-             "the work changed: most calls have other shapes");
+             "the work changed: most calls have different shapes");
       return;
     }
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Can the two runs be compared at all: the same model, input, device and software? What is
-// not the same is told first; changed work is told apart from a changed program, and the
-// walls are given per step or token where that makes them comparable.
+// Differences between the setups of two runs: model, input, device, software. Separates changed
+// work from a changed program, and finds the unit (step or token) in which the walls can be
+// compared.
 // Thread rule: pure functions.
 
 #include "analyze/compare/attribute/attribute.h"
@@ -13,9 +13,9 @@ struct Comparable {
   std::vector<Comparability> differences;
   WorkChange work;
   std::string work_text;      // "prompt 512 -> 1024 tokens"; "": the work is the same
-  std::string normalised_by;  // "step" or "token"; "": not
+  std::string normalised_by;  // "step" or "token"; "": not normalised
   double units_a = 1, units_b = 1;
-  bool no_verdict = false;  // another model or device: faster or slower says nothing
+  bool no_verdict = false;  // different device: no verdict about the program is possible
 };
 Result<Comparable> FindComparable(Analysis& run_a, Analysis& run_b, const CallSequence& a,
                                   const CallSequence& b, const Alignment& alignment, const Changes& changes);

@@ -7,24 +7,29 @@
 
 namespace nl::compare {
 
-void Rerank(Comparison& comparison) {
-  std::vector<Contribution>& all = comparison.contributions;
-  std::vector<size_t> order(all.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&all](size_t x, size_t y) {
-    if (all[x].significant != all[y].significant) return all[x].significant;
-    return std::abs(all[x].delta_ms()) > std::abs(all[y].delta_ms());
+std::vector<uint32_t> Rank(std::vector<Contribution>& contributions) {
+  std::vector<uint32_t> order(contributions.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t x, uint32_t y) {
+    const Contribution &cx = contributions[x], &cy = contributions[y];
+    if (cx.significant != cy.significant) return cx.significant;
+    return std::abs(cx.delta_ms()) > std::abs(cy.delta_ms());
   });
   std::vector<Contribution> ranked;
-  std::vector<int32_t> place(all.size());
-  for (size_t i = 0; i < order.size(); ++i) {
-    place[order[i]] = static_cast<int32_t>(i);
-    ranked.push_back(std::move(all[order[i]]));
+  std::vector<uint32_t> place(order.size());
+  for (uint32_t i = 0; i < order.size(); ++i) {
+    ranked.push_back(std::move(contributions[order[i]]));
+    place[order[i]] = i;
   }
-  all = std::move(ranked);
+  contributions = std::move(ranked);
+  return place;
+}
+
+void Rerank(Comparison& comparison) {
+  const std::vector<uint32_t> place = Rank(comparison.contributions);
   for (auto* items : {&comparison.timeline.a, &comparison.timeline.b}) {
     for (CompareTrack::Item& item : *items) {
-      if (item.change >= 0) item.change = place[static_cast<size_t>(item.change)];
+      if (item.change >= 0) item.change = static_cast<int32_t>(place[static_cast<size_t>(item.change)]);
     }
   }
 }

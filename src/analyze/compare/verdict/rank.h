@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The order of contributions once their significance is known.
-// Thread rule: pure function.
+// The order of contributions.
+// Thread rule: pure functions.
 
 #include "analyze/compare/compare.h"
 
 namespace nl::compare {
 
-// Significant ones first, each kind by |delta|; the timelines keep pointing at theirs.
+// Significant contributions first, each group by |delta|. Returns the new position of each old one.
+std::vector<uint32_t> Rank(std::vector<Contribution>& contributions);
+
+// The same once significance has changed; the timelines keep pointing at their contributions.
 void Rerank(Comparison& comparison);
 
 }  // namespace nl::compare
