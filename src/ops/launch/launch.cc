@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// `neurolens launch`: what launching cost, and how far the host ran ahead of the device.
+// `neurolens launch`: the cost of launching, and how far the host ran ahead of the device.
 
 #include <fmt/format.h>
 
 #include "analyze/facts/launch.h"
 #include "base/human.h"
+#include "base/units.h"
 #include "ops/open_analysis.h"
 #include "report/text_table.h"
 
@@ -12,26 +13,28 @@ namespace nl::ops::launch {
 
 namespace {
 
+struct LaunchReply : LaunchSection {
+  std::string run_id;
+  double wall_ms = 0;
+};
+void Describe(Record<LaunchReply>& r) {
+  r.Name("LaunchReply", "Reply of `neurolens launch`");
+  r.Field("run_id", &LaunchReply::run_id, "The run");
+  r.Field("wall_ms", &LaunchReply::wall_ms, Unit::kMs, "Time from the first to the last event of the run");
+  r.Base<LaunchSection>();
+}
+
 class LaunchOp final : public Op {
  public:
   OpInfo Info() const override {
     OpInfo info;
     info.name = "launch";
-    info.summary = "What launching cost: API time, queue delay, queue length, launch-bound share";
-    info.choose_when = "Choose it when the host may be the limit; `idle` tells what the device lost by it.";
+    info.summary = "Cost of launching: API time, queue delay, queue length, launch-bound share";
+    info.choose_when =
+        "Choose it when the host may be the limit; `idle` shows how long the device waited for it.";
     info.example = "neurolens launch @latest";
     info.cost = Cost::kSeconds;
-    info.reply_schema = SchemaFromText(R"({"type": "object",
-      "required": ["run_id", "wall_ms", "launches", "api_ms", "queue_delay_p50_us", "launch_bound_share", "transition_ms", "streams", "calls"],
-      "properties": {"run_id": {"type": "string"}, "wall_ms": {"type": "number"}, "launches": {"type": "integer"},
-        "graph_launches": {"type": "integer"}, "work_items": {"type": "integer"}, "without_launch": {"type": "integer"},
-        "api_ms": {"type": "number"}, "api_p50_us": {"type": ["number", "null"]}, "api_p95_us": {"type": ["number", "null"]},
-        "queue_delay_p50_us": {"type": ["number", "null"]}, "queue_delay_p95_us": {"type": ["number", "null"]},
-        "transition_ms": {"type": "number", "description": "sum over launches of gpu_start - launch_start"},
-        "launch_bound_share": {"type": ["number", "null"], "description": "launches whose work ran shorter than the call, 0..1"},
-        "queue_max": {"type": "integer"},
-        "streams": {"type": "array", "items": {"type": "object", "required": ["device", "stream", "queue_max", "queue_mean"]}},
-        "calls": {"type": "array", "items": {"type": "object", "required": ["name", "calls", "ms"]}}}})");
+    info.reply = ReplyOf<LaunchReply>();
     return info;
   }
 
@@ -42,63 +45,72 @@ class LaunchOp final : public Op {
     NL_TRY(NeedTimeline(open));
     NL_ASSIGN(const LaunchFacts* facts, open.analysis->Need<LaunchFacts>());
     const auto& timeline = open.analysis->facts().Get<TimelineFacts>();
-    Reply reply;
-    reply.json = ToJson(*facts, timeline, open.analysis->data());
-    reply.json["run_id"] = open.run.run.run_id;
-    reply.json["wall_ms"] = static_cast<double>(timeline.wall_ns()) / 1e6;
-    return reply;
+    LaunchReply reply;
+    static_cast<LaunchSection&>(reply) = SectionOf(*facts, timeline, open.analysis->data());
+    reply.run_id = open.run.run.run_id;
+    reply.wall_ms = Ms(timeline.wall_ns());
+    return Reply::Of(std::move(reply));
   }
 
-  std::string Text(const Reply& reply, const TextStyle& style) const override {
-    const Json& r = reply.json;
-    if (r["launches"] == 0) {
-      return r["work_items"] == 0 ? "no device work recorded\n"
-                                  : fmt::format("{} device work items, none with a recorded launch\n",
-                                                HumanCount(r["work_items"]));
+  std::string Text(const Reply& any, const TextStyle& style) const override {
+    const auto& reply = any.As<LaunchReply>();
+    if (reply.launches == 0) {
+      return reply.work_items == 0 ? "no device work recorded\n"
+                                   : fmt::format("{} device work items, none with a recorded launch\n",
+                                                 HumanCount(reply.work_items));
     }
-    const double wall_ms = r["wall_ms"], api_ms = r["api_ms"];
-    std::string out = fmt::format("{} launches in {}: {} inside the calls ({:.1f} % of the wall)\n",
-                                  HumanCount(r["launches"]), HumanMs(wall_ms), HumanMs(api_ms),
-                                  wall_ms > 0 ? 100 * api_ms / wall_ms : 0.0);
+    return FiguresText(reply) + "\n" + CallsText(reply, style) + "\n" + StreamsText(reply, style);
+  }
+
+ private:
+  static std::string FiguresText(const LaunchReply& r) {
+    std::string out = fmt::format("{} launches in {}: {} inside the calls ({:.1f} % of the wall time)\n",
+                                  HumanCount(r.launches), HumanMs(r.wall_ms), HumanMs(r.api_ms),
+                                  r.wall_ms > 0 ? 100 * r.api_ms / r.wall_ms : 0.0);
     out += fmt::format(
-        "a call takes {:.1f} us (p95 {:.1f}); work starts {:.1f} us after it began (p95 {:.1f})\n",
-        r["api_p50_us"].get<double>(), r["api_p95_us"].get<double>(), r["queue_delay_p50_us"].get<double>(),
-        r["queue_delay_p95_us"].get<double>());
+        "median call {:.1f} us (p95 {:.1f}); its work starts {:.1f} us after the call began (p95 {:.1f})\n",
+        r.api_p50_us.value_or(0), r.api_p95_us.value_or(0), r.queue_delay_p50_us.value_or(0),
+        r.queue_delay_p95_us.value_or(0));
     out += fmt::format("{:.1f} % of the launches started work shorter than the call; longest queue {}\n",
-                       100 * r["launch_bound_share"].get<double>(), r["queue_max"].get<int64_t>());
-    out += fmt::format("transition metric {}: {}\n", HumanMs(r["transition_ms"]),
-                       "small when the device waits for the host, large when work queues up");
-    if (r["graph_launches"] > 0)
-      out += fmt::format("{} of them launch a graph\n", HumanCount(r["graph_launches"]));
-    if (r["without_launch"] > 0)
-      out += fmt::format("{} work items have no recorded launch\n", HumanCount(r["without_launch"]));
-    if (r["negative_delays"] > 0) {
+                       100 * r.launch_bound_share.value_or(0), r.queue_max);
+    out +=
+        fmt::format("sum of delays {}: small when the device waits for the host, large when work queues up\n",
+                    HumanMs(r.transition_ms));
+    if (r.graph_launches > 0) out += fmt::format("{} launches start a graph\n", HumanCount(r.graph_launches));
+    if (r.without_launch > 0)
+      out += fmt::format("{} work items have no recorded launch\n", HumanCount(r.without_launch));
+    if (r.negative_delays > 0) {
       out += fmt::format(
-          "{} start before their launch: host and device clocks disagree; they are left out of the delays\n",
-          HumanCount(r["negative_delays"]));
+          "{} work items start before their launch: host and device clocks disagree; they are left out of "
+          "the delays\n",
+          HumanCount(r.negative_delays));
     }
+    return out;
+  }
+
+  static std::string CallsText(const LaunchReply& r, const TextStyle& style) {
     TextTable calls({{"CALL", Align::kLeft, true, 20},
                      {"TIME", Align::kRight, false, 0},
                      {"CALLS", Align::kRight, false, 0},
                      {"MEAN", Align::kRight, false, 0}});
-    for (const Json& c : r["calls"]) {
-      calls.AddRow({c["name"], HumanMs(c["ms"]), HumanCount(c["calls"]),
-                    HumanMs(c["ms"].get<double>() / c["calls"].get<double>())});
-    }
+    for (const LaunchCall& c : r.calls)
+      calls.AddRow(
+          {c.name, HumanMs(c.ms), HumanCount(c.calls), HumanMs(c.ms / static_cast<double>(c.calls))});
+    return calls.Render(style.width, style.color);
+  }
+
+  static std::string StreamsText(const LaunchReply& r, const TextStyle& style) {
     TextTable streams({{"DEVICE", Align::kRight, false, 0},
                        {"STREAM", Align::kRight, false, 0},
                        {"LONGEST QUEUE", Align::kRight, false, 0},
                        {"MEAN", Align::kRight, false, 0}});
-    for (const Json& s : r["streams"]) {
-      streams.AddRow({s["device"].is_null() ? "?" : DumpJson(s["device"]),
-                      s["stream"].is_null() ? "?" : DumpJson(s["stream"]), HumanCount(s["queue_max"]),
-                      fmt::format("{:.1f}", s["queue_mean"].get<double>())});
+    for (const LaunchStream& s : r.streams) {
+      streams.AddRow({s.device ? std::to_string(*s.device) : "?", s.stream ? std::to_string(*s.stream) : "?",
+                      HumanCount(s.queue_max), fmt::format("{:.1f}", s.queue_mean)});
     }
-    return out + "\n" + calls.Render(style.width, style.color) + "\n" +
-           streams.Render(style.width, style.color);
+    return streams.Render(style.width, style.color);
   }
 
- private:
   AnalysisParams params_;
 };
 

@@ -133,8 +133,7 @@ class Collector {
 class LaunchPass final : public Pass {
  public:
   PassInfo Info() const override {
-    return {
-        LaunchFacts::kName, "What launching cost, and how far the host ran ahead", {TimelineFacts::kName}};
+    return {LaunchFacts::kName, "Cost of launching, and how far the host ran ahead", {TimelineFacts::kName}};
   }
   Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {
     LaunchFacts out;
@@ -142,8 +141,8 @@ class LaunchPass final : public Pass {
     facts.Put(std::move(out));
     return {};
   }
-  Json FactsJson(const RunData& data, const FactBoard& facts) const override {
-    return ToJson(facts.Get<LaunchFacts>(), facts.Get<TimelineFacts>(), data);
+  Described Section(const RunData& data, const FactBoard& facts) const override {
+    return Described::Of(SectionOf(facts.Get<LaunchFacts>(), facts.Get<TimelineFacts>(), data));
   }
 };
 
@@ -155,47 +154,5 @@ const Pass& Describe() {
 }
 
 }  // namespace passes::launch
-
-Json ToJson(const LaunchFacts& f, const TimelineFacts& t, const RunData& data) {
-  const auto us = [&](double ns) { return f.launches > 0 ? Json(ns / 1e3) : Json(); };
-  const auto ms = [](int64_t ns) { return static_cast<double>(ns) / 1e6; };
-  Json out{
-      {"launches", f.launches},
-      {"graph_launches", f.graph_launches},
-      {"work_items", f.work_items},
-      {"without_launch", f.without_launch},
-      {"api_ms", ms(f.api_ns)},
-      {"api_p50_us", us(f.api_p50_ns)},
-      {"api_p95_us", us(f.api_p95_ns)},
-      {"queue_delay_p50_us", us(f.delay_p50_ns)},
-      {"queue_delay_p95_us", us(f.delay_p95_ns)},
-      {"negative_delays", f.negative_delays},
-      {"transition_ms", ms(f.transition_ns)},
-      {"launch_bound", f.launch_bound},
-      {"launch_bound_share",
-       f.launches > 0 ? Json(static_cast<double>(f.launch_bound) / static_cast<double>(f.launches)) : Json()},
-      {"launch_bound_work_ms", ms(f.launch_bound_ns)}};
-  int64_t longest = 0;
-  out["streams"] = Json::array();
-  for (const LaunchFacts::Queue& q : f.queues) {
-    longest = std::max(longest, q.max_length);
-    const TimelineFacts::Stream& stream = t.streams[q.stream];
-    Json at_ms = Json::array();
-    for (const int64_t at_ns : q.at_ns) at_ms.push_back(ms(at_ns - t.first_start_ns));
-    out["streams"].push_back(
-        {{"device", IsNull(t.devices[stream.device].device) ? Json() : Json(t.devices[stream.device].device)},
-         {"stream", IsNull(stream.stream) ? Json() : Json(stream.stream)},
-         {"queue_max", q.max_length},
-         {"queue_mean", q.mean_length},
-         {"at_ms", std::move(at_ms)},
-         {"length", q.length}});
-  }
-  out["queue_max"] = longest;
-  out["calls"] = Json::array();
-  for (const LaunchFacts::Name& n : f.names) {
-    out["calls"].push_back({{"name", data.Text(n.name)}, {"calls", n.calls}, {"ms", ms(n.api_ns)}});
-  }
-  return out;
-}
 
 }  // namespace nl
