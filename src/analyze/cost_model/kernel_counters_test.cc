@@ -109,10 +109,9 @@ TEST(KernelCounters, RooflineTakesWhatWasMeasured) {
   EXPECT_DOUBLE_EQ(*p.Tflops(), 4e9 / 40'000 / 1e3);
   EXPECT_DOUBLE_EQ(*p.Ai(), 2000);
   EXPECT_DOUBLE_EQ(*p.Efficiency(), 0.8);
-  EXPECT_EQ(p.bound, "compute");
+  EXPECT_EQ(p.bound, RooflineBound::kCompute);
   EXPECT_EQ((*facts)->counted_ns, 40'000);
-  const Json json = ToJson(**facts, analysis.data());
-  EXPECT_EQ(json["counted"][0]["source"], "counters");
+  EXPECT_EQ(SectionOf(**facts, analysis.data()).counted.at(0).source, CostSource::kCounters);
 }
 
 TEST(KernelCounters, RulesAndFingerprintUseThem) {

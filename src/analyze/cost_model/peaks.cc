@@ -297,13 +297,18 @@ Result<std::optional<Peaks>> PeaksOfDevice(const RunData& data, int32_t device,
   return peaks;
 }
 
-Json ToJson(const Peaks& peaks) {
-  Json out{{"device", peaks.device}};
-  for (const PeakField& field : kFields)
-    out[field.name] = peaks.*field.member ? Json(*(peaks.*field.member)) : Json();
-  out["sm_count"] = peaks.sm_count ? Json(*peaks.sm_count) : Json();
-  out["source"] = peaks.source;
-  return out;
+void Describe(Record<Peaks>& r) {
+  r.Name("DevicePeaks", "Dense peaks of one device and their source");
+  r.Field("device", &Peaks::device, "Name of the device");
+  r.Field("bf16_tflops", &Peaks::bf16_tflops, Unit::kTflops, "Matrix peak for bf16");
+  r.Field("fp16_tflops", &Peaks::fp16_tflops, Unit::kTflops, "Matrix peak for fp16");
+  r.Field("tf32_tflops", &Peaks::tf32_tflops, Unit::kTflops, "Matrix peak for tf32");
+  r.Field("fp8_tflops", &Peaks::fp8_tflops, Unit::kTflops, "Matrix peak for fp8");
+  r.Field("fp32_tflops", &Peaks::fp32_tflops, Unit::kTflops, "Vector peak for fp32");
+  r.Field("fp64_tflops", &Peaks::fp64_tflops, Unit::kTflops, "Peak for fp64");
+  r.Field("dram_gbps", &Peaks::dram_gbps, Unit::kGbPerS, "Memory bandwidth");
+  r.Field("sm_count", &Peaks::sm_count, "Multiprocessors (compute units on AMD)");
+  r.Field("source", &Peaks::source, "Where the numbers come from");
 }
 
 }  // namespace nl

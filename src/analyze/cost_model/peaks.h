@@ -13,6 +13,7 @@
 
 #include "analyze/pass.h"
 #include "base/json.h"
+#include "base/record.h"
 #include "base/result.h"
 
 namespace nl {
@@ -53,6 +54,6 @@ Result<std::optional<Peaks>> PeaksOfDevice(const RunData& data, int32_t device,
 // Name of a device of the run; empty when the run does not say.
 std::string DeviceNameOf(const RunData& data, int32_t device);
 
-Json ToJson(const Peaks& peaks);
+void Describe(Record<Peaks>& r);
 
 }  // namespace nl

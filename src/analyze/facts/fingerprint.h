@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// FingerprintFacts: one short vector per op of the run document, what two runs are
-// compared by at a glance. Built from the document and the roofline, so the same run
-// always gives the same bytes. What was not measured is null, and stays null.
+// FingerprintFacts: one short vector per op of the run document, to compare two runs at
+// a glance. Built from the document and the roofline, so the same run always gives the
+// same bytes. What was not measured is null.
 // Made by passes/fingerprint.
 
 #include <array>
@@ -12,10 +12,20 @@
 #include <string_view>
 #include <vector>
 
+#include "analyze/cost_model/peaks.h"
+#include "analyze/facts/roofline.h"
 #include "analyze/run_data.h"
 #include "base/json.h"
+#include "base/record.h"
 
 namespace nl {
+
+// The device and the peaks that the vectors are scaled by.
+struct FingerprintHardware {
+  std::optional<std::string> device;
+  std::optional<int64_t> devices;
+  std::optional<Peaks> peaks;
+};
 
 struct FingerprintFacts {
   static constexpr const char* kName = "fingerprint";
@@ -23,18 +33,43 @@ struct FingerprintFacts {
                                                               "warp_eff", "l2_hit", "dram_norm"};
 
   struct OpVector {
-    // Of (op type, shapes, dtypes, module, occurrence among equals); never of its place.
+    // Hash of op type, shapes, dtypes, module and occurrence among equals, but not of its position.
     std::string sig;
     std::string name, type;
     int64_t index = 0;
     std::array<std::optional<double>, kVector.size()> values;
-    std::string ai_source;  // counters or shapes; empty: unknown
+    std::optional<CostSource> ai_source;
   };
   std::string source_run_sha;  // of the document without run id and creation time
-  Json hardware = nullptr;     // device and peaks the vectors are scaled by
+  FingerprintHardware hardware;
   std::vector<OpVector> ops;
 };
 
-Json ToJson(const FingerprintFacts& facts, const RunData& data);
+// The facts as `neurolens fingerprint` gives and writes them.
+struct FingerprintVectorSpec {
+  int64_t version = 1;
+  std::vector<std::string> fields;
+};
+struct FingerprintRow {
+  std::string sig, name, type;
+  int64_t index = 0;
+  std::vector<std::optional<double>> vector;
+  std::optional<CostSource> ai_source;
+};
+struct FingerprintSection {
+  std::optional<std::string> run_id;
+  std::string source_run_sha;
+  FingerprintHardware hardware_norm;
+  FingerprintVectorSpec vector_spec;
+  std::vector<FingerprintRow> ops;
+  Json summary;  // of the run document
+  std::optional<std::string> created_at;
+};
+void Describe(Record<FingerprintHardware>& r);
+void Describe(Record<FingerprintVectorSpec>& r);
+void Describe(Record<FingerprintRow>& r);
+void Describe(Record<FingerprintSection>& r);
+
+FingerprintSection SectionOf(const FingerprintFacts& facts, const RunData& data);
 
 }  // namespace nl

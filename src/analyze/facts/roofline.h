@@ -8,15 +8,22 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "analyze/cost_model/peaks.h"
 #include "analyze/run_data.h"
-#include "base/json.h"
+#include "base/record.h"
 
 namespace nl {
+
+enum class RooflineBound : uint8_t { kCompute, kMemory };
+std::span<const std::string_view> NamesOf(RooflineBound);
+// What FLOPs and bytes were taken from.
+enum class CostSource : uint8_t { kShapes, kCounters };
+std::span<const std::string_view> NamesOf(CostSource);
 
 struct RooflinePoint {
   StringId op = StringId::kNull, dims = StringId::kNull, types = StringId::kNull;
@@ -28,9 +35,9 @@ struct RooflinePoint {
   std::optional<double> flops, bytes;  // of all calls
   std::string dtype;                   // whose peak is taken; empty: unknown
   std::optional<double> roof_ns;       // of all calls
-  std::string bound;                   // compute or memory; empty: unknown
+  std::optional<RooflineBound> bound;  // empty: unknown
   std::string reason;                  // why something above is unknown
-  bool counted = false;                // flops and bytes were measured, not told by shapes
+  bool counted = false;                // flops and bytes were measured, not computed from shapes
 
   std::optional<double> Ai() const;  // FLOPs per byte
   std::optional<double> Tflops() const;
@@ -51,10 +58,40 @@ struct RooflineFacts {
   // larger of their measured shares of peak.
   std::vector<RooflinePoint> counted;
   int64_t counted_ns = 0;
-  static constexpr std::string_view kSource = "shapes", kCounted = "counters";
 };
 
-// With at most `limit` points and kernels.
-Json ToJson(const RooflineFacts& facts, const RunData& data, size_t limit = 50);
+// The facts as reports and `neurolens roofline` give them.
+struct RooflineRow {
+  std::optional<std::string> op, shapes, types, kernel, raw_name;
+  std::optional<int32_t> device;
+  int64_t calls = 0;
+  std::optional<std::string> dtype;
+  std::optional<double> flops, bytes, ai, tflops, gbps, t_roof_ms;
+  double t_measured_ms = 0;
+  std::optional<double> efficiency;
+  std::optional<RooflineBound> bound;
+  std::optional<CostSource> source;
+  std::optional<std::string> reason;
+};
+struct RooflinePeaks : Peaks {
+  std::optional<int32_t> index;
+};
+struct RooflineSection {
+  std::vector<RooflineRow> points;
+  int64_t points_total = 0;
+  std::vector<RooflineRow> kernels;
+  int64_t kernels_total = 0;
+  std::vector<RooflineRow> counted;
+  int64_t counted_total = 0;
+  double counted_ms = 0, device_ms = 0, assessed_ms = 0;
+  std::vector<RooflinePeaks> peaks;
+  std::optional<std::string> peaks_reason;
+};
+void Describe(Record<RooflineRow>& r);
+void Describe(Record<RooflinePeaks>& r);
+void Describe(Record<RooflineSection>& r);
+
+// With at most `limit` rows in each list.
+RooflineSection SectionOf(const RooflineFacts& facts, const RunData& data, size_t limit = 50);
 
 }  // namespace nl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `neurolens fingerprint`: the short vectors two runs are compared by.
+// `neurolens fingerprint`: a short vector per operator, to compare runs.
 
 #include <algorithm>
 
@@ -8,6 +8,7 @@
 #include "analyze/facts/fingerprint.h"
 #include "base/file_ops.h"
 #include "base/human.h"
+#include "base/record_json.h"
 #include "ops/open_analysis.h"
 #include "report/text_table.h"
 
@@ -21,20 +22,12 @@ class FingerprintOp final : public Op {
     OpInfo info;
     info.name = "fingerprint";
     info.summary =
-        "A short vector per op (latency share, intensity, occupancy, ...) to keep and compare runs by";
+        "A short vector per operator (latency share, intensity, occupancy, ...) to store and compare runs";
     info.choose_when =
-        "Choose it to store what a run looked like in a small file; the same run always gives the same "
-        "bytes.";
+        "Choose it to keep the profile of a run in a small file; the same run always gives the same bytes.";
     info.example = "neurolens fingerprint @latest --out run.fingerprint.json";
     info.cost = Cost::kSeconds;
-    info.reply_schema = SchemaFromText(
-        R"({"type": "object", "required": ["run_id", "source_run_sha", "hardware_norm", "vector_spec", "ops", "summary", "created_at"],
-      "properties": {"run_id": {"type": "string"}, "source_run_sha": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
-        "hardware_norm": {"type": "object", "required": ["device", "devices", "peaks"]},
-        "vector_spec": {"type": "object", "required": ["version", "fields"]},
-        "ops": {"type": "array", "items": {"type": "object", "required": ["sig", "name", "type", "index", "vector", "ai_source"],
-          "properties": {"vector": {"type": "array", "minItems": 6, "maxItems": 6, "items": {"type": ["number", "null"]}}}}},
-        "summary": {"type": "object"}, "created_at": {"type": "string"}}})");
+    info.reply = ReplyOf<FingerprintSection>();
     return info;
   }
 
@@ -47,16 +40,14 @@ class FingerprintOp final : public Op {
   Result<Reply> Run(OpContext& context) override {
     NL_ASSIGN(const OpenAnalysis open, Analyze(context, params_));
     NL_ASSIGN(const FingerprintFacts* facts, open.analysis->Need<FingerprintFacts>());
-    Reply reply;
-    reply.json = ToJson(*facts, open.analysis->data());
-    if (!out_.empty()) NL_TRY(WriteFileAtomically(out_, DumpJson(reply.json, 1) + "\n"));
-    return reply;
+    FingerprintSection section = SectionOf(*facts, open.analysis->data());
+    if (!out_.empty()) NL_TRY(WriteFileAtomically(out_, ToJsonText(section, 1) + "\n"));
+    return Reply::Of(std::move(section));
   }
 
-  std::string Text(const Reply& reply, const TextStyle& style) const override {
-    const Json& r = reply.json;
-    std::string out = fmt::format("run {}\nsource {}\n", r["run_id"].get<std::string>(),
-                                  r["source_run_sha"].get<std::string>());
+  std::string Text(const Reply& any, const TextStyle& style) const override {
+    const auto& reply = any.As<FingerprintSection>();
+    std::string out = fmt::format("run {}\nsource {}\n", reply.run_id.value_or("?"), reply.source_run_sha);
     if (!out_.empty()) out += fmt::format("written to {}\n", out_);
     TextTable table({{"OP", Align::kLeft, true, 12},
                      {"SIG", Align::kLeft, false, 0},
@@ -67,23 +58,22 @@ class FingerprintOp final : public Op {
                      {"L2", Align::kRight, false, 0},
                      {"DRAM", Align::kRight, false, 0}});
     constexpr size_t kShown = 15;
-    std::vector<const Json*> ops;
-    for (const Json& op : r["ops"]) ops.push_back(&op);
-    const auto share = [](const Json* op) {
-      return (*op)["vector"][0].is_number() ? (*op)["vector"][0].get<double>() : 0;
-    };
-    std::stable_sort(ops.begin(), ops.end(),
-                     [&](const Json* a, const Json* b) { return share(a) > share(b); });
+    std::vector<const FingerprintRow*> ops;
+    for (const FingerprintRow& op : reply.ops) ops.push_back(&op);
+    std::stable_sort(ops.begin(), ops.end(), [](const FingerprintRow* a, const FingerprintRow* b) {
+      return a->vector[0].value_or(0) > b->vector[0].value_or(0);
+    });
     for (size_t i = 0; i < std::min(kShown, ops.size()); ++i) {
-      std::vector<std::string> row = {(*ops[i])["name"], (*ops[i])["sig"]};
-      for (const Json& value : (*ops[i])["vector"])
-        row.push_back(value.is_null() ? "-" : fmt::format("{:.3g}", value.get<double>()));
+      std::vector<std::string> row = {ops[i]->name, ops[i]->sig};
+      for (const std::optional<double>& value : ops[i]->vector)
+        row.push_back(value ? fmt::format("{:.3g}", *value) : "-");
       table.AddRow(std::move(row));
     }
     out += "\n" + table.Render(style.width, style.color);
-    if (ops.size() > kShown)
-      out += fmt::format("{} more; --json and --out have all\n",
+    if (ops.size() > kShown) {
+      out += fmt::format("{} more; --json and --out include all\n",
                          HumanCount(static_cast<int64_t>(ops.size() - kShown)));
+    }
     return out;
   }
 

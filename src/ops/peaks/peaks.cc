@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `neurolens peaks`: what devices can do at best, and who says so.
+// `neurolens peaks`: the peaks of devices, and where each number comes from.
 
 #include "analyze/cost_model/peaks.h"
 
@@ -13,28 +13,27 @@ namespace nl::ops::peaks {
 
 namespace {
 
-std::string Cell(const Json& value) {
-  return value.is_null() ? "-" : fmt::format("{:g}", value.get<double>());
+struct PeaksReply {
+  std::optional<std::string> asked;
+  std::vector<Peaks> devices;
+};
+void Describe(Record<PeaksReply>& r) {
+  r.Name("PeaksReply", "Reply of `neurolens peaks`");
+  r.Field("asked", &PeaksReply::asked, "Device name that was asked for; null: all devices");
+  r.Field("devices", &PeaksReply::devices, "Devices with known peaks");
 }
+
+std::string Cell(const std::optional<double>& value) { return value ? fmt::format("{:g}", *value) : "-"; }
 
 class PeaksOp final : public Op {
  public:
   OpInfo Info() const override {
     OpInfo info;
     info.name = "peaks";
-    info.summary =
-        "Dense peaks of devices with the source of each: the denominators of MFU, MBU and roofline";
+    info.summary = "Dense peaks of devices and their sources, as used for MFU, MBU and roofline";
     info.choose_when = "Choose it to see which peaks a device name gets; `stages` and `roofline` use them.";
     info.example = "neurolens peaks \"NVIDIA H200\"";
-    info.reply_schema = SchemaFromText(
-        R"({"type": "object", "required": ["devices", "asked"],
-      "properties": {"asked": {"type": ["string", "null"]},
-        "devices": {"type": "array", "items": {"type": "object", "required": ["device", "dram_gbps", "sm_count", "source"],
-          "properties": {"device": {"type": "string"}, "source": {"type": "string"},
-            "dram_gbps": {"type": ["number", "null"]}, "sm_count": {"type": ["integer", "null"]},
-            "bf16_tflops": {"type": ["number", "null"]}, "fp16_tflops": {"type": ["number", "null"]},
-            "tf32_tflops": {"type": ["number", "null"]}, "fp8_tflops": {"type": ["number", "null"]},
-            "fp32_tflops": {"type": ["number", "null"]}, "fp64_tflops": {"type": ["number", "null"]}}}}}})");
+    info.reply = ReplyOf<PeaksReply>();
     return info;
   }
 
@@ -47,29 +46,29 @@ class PeaksOp final : public Op {
     AnalysisOptions options;
     NL_ASSIGN(options.peaks, ParsePeaks(params_.peaks));
     options.peaks_file = params_.peaks_file;
-    Reply reply;
-    Json list = Json::array();
+    PeaksReply out;
     if (!device_.empty()) {
-      NL_ASSIGN(const std::optional<Peaks> found, FindPeaks(device_, options));
-      if (found) list.push_back(ToJson(*found));
-      reply.answer_is_no = !found;
+      out.asked = device_;
+      NL_ASSIGN(std::optional<Peaks> found, FindPeaks(device_, options));
+      if (found) out.devices.push_back(*std::move(found));
     } else {
       if (!options.peaks_file.empty()) {
         NL_ASSIGN(const std::string text, ReadWholeFile(options.peaks_file));
-        NL_ASSIGN(const std::vector<Peaks> user, ParsePeaksTable(text, options.peaks_file));
-        for (const Peaks& p : user) list.push_back(ToJson(p));
+        NL_ASSIGN(out.devices, ParsePeaksTable(text, options.peaks_file));
       }
-      for (const Peaks& p : AllPeaks()) list.push_back(ToJson(p));
+      out.devices.insert(out.devices.end(), AllPeaks().begin(), AllPeaks().end());
     }
-    reply.json = {{"asked", device_.empty() ? Json() : Json(device_)}, {"devices", std::move(list)}};
+    const bool unknown = !device_.empty() && out.devices.empty();
+    Reply reply = Reply::Of(std::move(out));
+    reply.answer_is_no = unknown;
     return reply;
   }
 
-  std::string Text(const Reply& reply, const TextStyle& style) const override {
-    const Json& r = reply.json;
-    if (r["devices"].empty()) {
-      return fmt::format("No peaks are known for '{}'; give them with --peaks or --peaks-file.\n",
-                         r["asked"].get<std::string>());
+  std::string Text(const Reply& any, const TextStyle& style) const override {
+    const auto& reply = any.As<PeaksReply>();
+    if (reply.devices.empty()) {
+      return fmt::format("no peaks are known for '{}'; give them with --peaks or --peaks-file\n",
+                         reply.asked.value_or(""));
     }
     TextTable table({{"DEVICE", Align::kLeft, true, 8},
                      {"BF16", Align::kRight, false, 0},
@@ -81,13 +80,13 @@ class PeaksOp final : public Op {
                      {"GB/s", Align::kRight, false, 0},
                      {"SMs", Align::kRight, false, 0}});
     std::string sources;
-    for (const Json& d : r["devices"]) {
-      table.AddRow({d["device"], Cell(d["bf16_tflops"]), Cell(d["fp16_tflops"]), Cell(d["tf32_tflops"]),
-                    Cell(d["fp8_tflops"]), Cell(d["fp32_tflops"]), Cell(d["fp64_tflops"]),
-                    Cell(d["dram_gbps"]), Cell(d["sm_count"])});
-      sources += fmt::format("  {}: {}\n", d["device"].get<std::string>(), d["source"].get<std::string>());
+    for (const Peaks& d : reply.devices) {
+      table.AddRow({d.device, Cell(d.bf16_tflops), Cell(d.fp16_tflops), Cell(d.tf32_tflops),
+                    Cell(d.fp8_tflops), Cell(d.fp32_tflops), Cell(d.fp64_tflops), Cell(d.dram_gbps),
+                    d.sm_count ? std::to_string(*d.sm_count) : "-"});
+      sources += fmt::format("  {}: {}\n", d.device, d.source);
     }
-    return table.Render(style.width, style.color) + "\nTFLOP/s are dense. Sources:\n" + sources;
+    return table.Render(style.width, style.color) + "\nTFLOP/s without sparsity. Sources:\n" + sources;
   }
 
  private:

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `neurolens roofline`: how close ops come to what the device can do.
+// `neurolens roofline`: how close operators come to the peaks of the device.
+
+#include <map>
 
 #include <fmt/format.h>
 
@@ -13,12 +15,21 @@ namespace nl::ops::roofline {
 
 namespace {
 
+struct RooflineReply : RooflineSection {
+  std::string run_id;
+};
+void Describe(Record<RooflineReply>& r) {
+  r.Name("RooflineReply", "Reply of `neurolens roofline`");
+  r.Field("run_id", &RooflineReply::run_id, "The run");
+  r.Base<RooflineSection>();
+}
+
 // [[8,512],[512,64],[],[]] as 8x512 512x64.
-std::string Shapes(const Json& dims) {
-  if (!dims.is_string()) return "-";
+std::string Shapes(const std::optional<std::string>& dims) {
+  if (!dims) return "-";
   std::string out;
   int depth = 0;
-  for (const char c : dims.get<std::string>()) {
+  for (const char c : *dims) {
     if (c == '[') ++depth;
     if (c == ']') --depth;
     if (c == ' ' || c == '[' || c == ']') continue;
@@ -33,13 +44,21 @@ std::string Shapes(const Json& dims) {
   return out.empty() ? "-" : out;
 }
 
-std::string Number(const Json& value) {
-  if (value.is_null()) return "-";
-  const double v = value;
+std::string Number(const std::optional<double>& value) {
+  if (!value) return "-";
+  const double v = *value;
   return v >= 100 ? fmt::format("{:.0f}", v) : v >= 10 ? fmt::format("{:.1f}", v) : fmt::format("{:.2f}", v);
 }
 
-std::string Without(std::string text, std::string_view prefix) {
+std::string Percent(const std::optional<double>& share) {
+  return share ? fmt::format("{:.0f} %", 100 * *share) : "-";
+}
+
+std::string BoundText(const std::optional<RooflineBound>& bound) {
+  return bound ? std::string(NamesOf(*bound)[static_cast<size_t>(*bound)]) : "-";
+}
+
+std::string Without(const std::string& text, std::string_view prefix) {
   return text.rfind(prefix, 0) == 0 ? text.substr(prefix.size()) : text;
 }
 
@@ -48,27 +67,13 @@ class RooflineOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "roofline";
-    info.summary = "FLOPs, bytes and efficiency of each op and shape against the peaks of the device";
+    info.summary = "FLOPs, bytes and efficiency of each operator and shape against the peaks of the device";
     info.choose_when =
-        "Choose it to see which ops are slow for what they compute. `kernels` tells where the time goes, "
-        "`critical-path` whether it matters.";
+        "Choose it to see which operators are slow for the work they do. `kernels` shows where the time "
+        "goes, `critical-path` whether it matters.";
     info.example = "neurolens roofline @latest --limit 20";
     info.cost = Cost::kSeconds;
-    info.reply_schema = SchemaFromText(
-        R"({"type": "object", "required": ["run_id", "points", "kernels", "peaks", "peaks_reason", "device_ms", "assessed_ms"],
-      "properties": {"run_id": {"type": "string"},
-        "points": {"type": "array", "items": {"$ref": "#/definitions/point"}},
-        "kernels": {"type": "array", "items": {"$ref": "#/definitions/point"}},
-        "counted": {"type": "array", "description": "kernels by their measured counters", "items": {"$ref": "#/definitions/point"}},
-        "counted_ms": {"type": "number"},
-        "peaks": {"type": "array", "items": {"type": "object", "required": ["device", "source"]}},
-        "peaks_reason": {"type": ["string", "null"]},
-        "device_ms": {"type": "number"}, "assessed_ms": {"type": "number"}},
-      "definitions": {"point": {"type": "object",
-        "required": ["op", "kernel", "flops", "bytes", "ai", "tflops", "gbps", "t_roof_ms", "t_measured_ms", "efficiency", "bound",
-          "source", "reason"],
-        "properties": {"bound": {"enum": ["compute", "memory", null]}, "t_measured_ms": {"type": "number"},
-          "efficiency": {"type": ["number", "null"]}}}}})");
+    info.reply = ReplyOf<RooflineReply>();
     return info;
   }
 
@@ -81,23 +86,28 @@ class RooflineOp final : public Op {
   Result<Reply> Run(OpContext& context) override {
     NL_ASSIGN(const OpenAnalysis open, Analyze(context, params_));
     NL_ASSIGN(const RooflineFacts* facts, open.analysis->Need<RooflineFacts>());
-    Reply reply;
-    reply.json["run_id"] = open.run.run.run_id;
-    reply.json.update(ToJson(*facts, open.analysis->data(), static_cast<size_t>(limit_)));
-    return reply;
+    RooflineReply reply;
+    static_cast<RooflineSection&>(reply) =
+        SectionOf(*facts, open.analysis->data(), static_cast<size_t>(limit_));
+    reply.run_id = open.run.run.run_id;
+    return Reply::Of(std::move(reply));
   }
 
-  std::string Text(const Reply& reply, const TextStyle& style) const override {
-    const Json& r = reply.json;
+  std::string Text(const Reply& any, const TextStyle& style) const override {
+    const auto& reply = any.As<RooflineReply>();
     std::string out;
-    for (const Json& p : r["peaks"]) out += Line(PeaksText(p), style);
-    if (r["peaks_reason"].is_string())
-      out += Line("efficiency is unknown: " + r["peaks_reason"].get<std::string>(), style);
-    if (r["points"].empty())
-      return out + "no kernel of this run is linked to a framework op\n" + CountedText(r, style);
+    for (const RooflinePeaks& p : reply.peaks) out += Line(PeaksText(p), style);
+    if (reply.peaks_reason) out += Line("efficiency is unknown: " + *reply.peaks_reason, style);
+    if (reply.points.empty())
+      return out + "no kernel of this run is linked to a framework operator\n" + CountedText(reply, style);
     out += Line(fmt::format("efficiency is known for {} of {} kernel time; FLOPs and bytes from input shapes",
-                            HumanMs(r["assessed_ms"]), HumanMs(r["device_ms"])),
+                            HumanMs(reply.assessed_ms), HumanMs(reply.device_ms)),
                 style);
+    return out + "\n" + PointsText(reply, style) + CountedText(reply, style);
+  }
+
+ private:
+  static std::string PointsText(const RooflineReply& reply, const TextStyle& style) {
     TextTable table({{"OP", Align::kLeft, true, 10},
                      {"SHAPES", Align::kLeft, true, 10},
                      {"CALLS", Align::kRight, false, 0},
@@ -107,36 +117,29 @@ class RooflineOp final : public Op {
                      {"AI", Align::kRight, false, 0},
                      {"BOUND", Align::kLeft, false, 0},
                      {"EFF", Align::kRight, false, 0}});
-    std::map<std::string, double> unknown;  // reason -> ms
-    for (const Json& p : r["points"]) {
-      const Json& efficiency = p["efficiency"];
-      table.AddRow({p["op"].is_null() ? "-" : Without(p["op"], "aten::"), Shapes(p["shapes"]),
-                    HumanCount(p["calls"]), HumanMs(p["t_measured_ms"]), Number(p["tflops"]),
-                    Number(p["gbps"]), Number(p["ai"]),
-                    p["bound"].is_null() ? "-" : p["bound"].get<std::string>(),
-                    efficiency.is_null() ? "-" : fmt::format("{:.0f} %", 100 * efficiency.get<double>())});
-      if (p["reason"].is_string()) unknown[p["reason"]] += p["t_measured_ms"].get<double>();
+    std::map<std::string, double> unknown_ms;  // by reason
+    for (const RooflineRow& p : reply.points) {
+      table.AddRow({p.op ? Without(*p.op, "aten::") : "-", Shapes(p.shapes), HumanCount(p.calls),
+                    HumanMs(p.t_measured_ms), Number(p.tflops), Number(p.gbps), Number(p.ai),
+                    BoundText(p.bound), Percent(p.efficiency)});
+      if (p.reason) unknown_ms[*p.reason] += p.t_measured_ms;
     }
-    out += "\n" + table.Render(style.width, style.color);
-    const size_t total = r["points_total"], shown = r["points"].size();
-    if (total > shown)
-      out += fmt::format("{} more; --limit shows them\n", HumanCount(static_cast<int64_t>(total - shown)));
-    for (const auto& [reason, ms] : unknown) {
-      if (r["peaks_reason"] != reason)
+    std::string out = table.Render(style.width, style.color) + MoreText(reply.points_total, reply.points);
+    for (const auto& [reason, ms] : unknown_ms) {
+      if (reply.peaks_reason != reason)
         out += Line(fmt::format("not assessed, {} of the above: {}", HumanMs(ms), reason), style);
     }
-    return out + CountedText(r, style);
+    return out;
   }
 
- private:
-  // Kernels with hardware counters: what was measured, not what shapes tell.
-  static std::string CountedText(const Json& r, const TextStyle& style) {
-    if (r["counted"].empty()) return "";
+  // Kernels with hardware counters: what was measured, not what shapes imply.
+  static std::string CountedText(const RooflineReply& reply, const TextStyle& style) {
+    if (reply.counted.empty()) return "";
     std::string out =
         "\n" +
         Line(fmt::format("measured by counters, {} of {} kernel time; EFF is the larger of SM and DRAM "
                          "throughput against its peak",
-                         HumanMs(r["counted_ms"]), HumanMs(r["device_ms"])),
+                         HumanMs(reply.counted_ms), HumanMs(reply.device_ms)),
              style);
     TextTable table({{"KERNEL", Align::kLeft, true, 16},
                      {"CALLS", Align::kRight, false, 0},
@@ -146,29 +149,24 @@ class RooflineOp final : public Op {
                      {"AI", Align::kRight, false, 0},
                      {"BOUND", Align::kLeft, false, 0},
                      {"EFF", Align::kRight, false, 0}});
-    for (const Json& p : r["counted"]) {
-      const Json& efficiency = p["efficiency"];
-      table.AddRow({p["kernel"].is_null() ? "-" : p["kernel"].get<std::string>(), HumanCount(p["calls"]),
-                    HumanMs(p["t_measured_ms"]), Number(p["tflops"]), Number(p["gbps"]), Number(p["ai"]),
-                    p["bound"].is_null() ? "-" : p["bound"].get<std::string>(),
-                    efficiency.is_null() ? "-" : fmt::format("{:.0f} %", 100 * efficiency.get<double>())});
+    for (const RooflineRow& p : reply.counted) {
+      table.AddRow({p.kernel.value_or("-"), HumanCount(p.calls), HumanMs(p.t_measured_ms), Number(p.tflops),
+                    Number(p.gbps), Number(p.ai), BoundText(p.bound), Percent(p.efficiency)});
     }
-    out += "\n" + table.Render(style.width, style.color);
-    const size_t total = r["counted_total"], shown = r["counted"].size();
-    if (total > shown)
-      out += fmt::format("{} more; --limit shows them\n", HumanCount(static_cast<int64_t>(total - shown)));
-    return out;
+    return out + "\n" + table.Render(style.width, style.color) + MoreText(reply.counted_total, reply.counted);
+  }
+
+  static std::string MoreText(int64_t total, const std::vector<RooflineRow>& shown) {
+    const int64_t more = total - static_cast<int64_t>(shown.size());
+    return more > 0 ? fmt::format("{} more; --limit shows them\n", HumanCount(more)) : "";
   }
   static std::string Line(const std::string& text, const TextStyle& style) {
     return Wrap(text, style.width, 2) + "\n";
   }
-  static std::string PeaksText(const Json& p) {
-    const auto peak = [&](const char* key) {
-      return p.contains(key) && p[key].is_number() ? Number(p[key]) : "-";
-    };
-    return fmt::format("peaks of {}: bf16 {}, tf32 {}, fp32 {} TFLOP/s, memory {} GB/s ({})",
-                       p["device"].get<std::string>(), peak("bf16_tflops"), peak("tf32_tflops"),
-                       peak("fp32_tflops"), peak("dram_gbps"), p["source"].get<std::string>());
+  static std::string PeaksText(const RooflinePeaks& p) {
+    return fmt::format("peaks of {}: bf16 {}, tf32 {}, fp32 {} TFLOP/s, memory {} GB/s ({})", p.device,
+                       Number(p.bf16_tflops), Number(p.tf32_tflops), Number(p.fp32_tflops),
+                       Number(p.dram_gbps), p.source);
   }
 
   AnalysisParams params_;

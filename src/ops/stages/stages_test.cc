@@ -88,12 +88,12 @@ TEST_F(StagesOpsTest, ATrainingRunHasNoStagesAndAFlameTree) {
 
 TEST_F(StagesOpsTest, PeaksAreFoundByNameOrNotAtAll) {
   const Reply known = Call("peaks", {{"device", "NVIDIA H200"}});
-  ASSERT_EQ(known.json["devices"].size(), 1u);
-  EXPECT_EQ(known.json["devices"][0]["dram_gbps"], 4800);
+  ASSERT_EQ(known.Document()["devices"].size(), 1u);
+  EXPECT_EQ(known.Document()["devices"][0]["dram_gbps"], 4800);
   EXPECT_NE(Text(known).find("datasheet"), std::string::npos);
   const Reply unknown = Call("peaks", {{"device", "Thing"}});
   EXPECT_TRUE(unknown.answer_is_no);
-  EXPECT_TRUE(unknown.json["devices"].empty());
+  EXPECT_TRUE(unknown.Document()["devices"].empty());
 }
 
 }  // namespace

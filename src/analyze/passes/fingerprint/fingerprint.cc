@@ -30,7 +30,7 @@ std::string Text(const Json& object, const char* name) {
   return it == object.end() || !it->is_string() ? std::string() : it->get<std::string>();
 }
 
-// Sorted keys, no spaces, and nothing that says when or under which id the run was stored.
+// Sorted keys, no spaces, without the id and the time of storing.
 std::string Canonical(const Json& document) {
   nlohmann::json sorted = document;
   if (sorted.is_object()) {
@@ -74,9 +74,10 @@ class Builder {
     const Peaks* peaks = roofline_.peaks.empty() ? nullptr : &roofline_.peaks.begin()->second;
     if (peaks) peak_gbps_ = peaks->dram_gbps;
     const bool named = devices.is_array() && !devices.empty();
-    out_.hardware = {{"device", named ? Field(devices[0], "name") : Json()},
-                     {"devices", devices.is_array() ? Json(devices.size()) : Json()},
-                     {"peaks", peaks ? ToJson(*peaks) : Json()}};
+    if (const std::string name = named ? Text(devices[0], "name") : ""; !name.empty())
+      out_.hardware.device = name;
+    if (devices.is_array()) out_.hardware.devices = static_cast<int64_t>(devices.size());
+    if (peaks) out_.hardware.peaks = *peaks;
   }
 
   void IndexSites() {
@@ -152,7 +153,7 @@ class Builder {
     if (counted) {
       if (flops && bytes > 0) v.values[1] = *flops / bytes;
       if (ms > 0 && peak_gbps_) v.values[5] = bytes / (ms * 1e6) / *peak_gbps_;
-      if (v.values[1]) v.ai_source = "counters";
+      if (v.values[1]) v.ai_source = CostSource::kCounters;
       return;
     }
     const auto op_bytes = Number(op, "bytes");
@@ -161,7 +162,7 @@ class Builder {
     } else if (at != sites_.end()) {
       v.values[1] = at->second->Ai();
     }
-    if (v.values[1]) v.ai_source = "shapes";
+    if (v.values[1]) v.ai_source = CostSource::kShapes;
   }
 
   const RunData& data_;
@@ -193,32 +194,5 @@ const Pass& Describe() {
 }
 
 }  // namespace passes::fingerprint
-
-Json ToJson(const FingerprintFacts& facts, const RunData& data) {
-  const auto field = [&](const char* name) {
-    const auto it = data.document.find(name);
-    return it == data.document.end() ? Json() : *it;
-  };
-  Json out;
-  out["run_id"] = field("run_id");
-  out["source_run_sha"] = facts.source_run_sha;
-  out["hardware_norm"] = facts.hardware;
-  out["vector_spec"] = Json{{"version", 1}, {"fields", Json::array()}};
-  for (const std::string_view name : FingerprintFacts::kVector) out["vector_spec"]["fields"].push_back(name);
-  out["ops"] = Json::array();
-  for (const auto& op : facts.ops) {
-    Json vector = Json::array();
-    for (const auto& value : op.values) vector.push_back(value ? Json(*value) : Json());
-    out["ops"].push_back({{"sig", op.sig},
-                          {"name", op.name},
-                          {"type", op.type},
-                          {"index", op.index},
-                          {"vector", std::move(vector)},
-                          {"ai_source", op.ai_source.empty() ? Json() : Json(op.ai_source)}});
-  }
-  out["summary"] = field("summary");
-  out["created_at"] = field("created_at");
-  return out;
-}
 
 }  // namespace nl

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "analyze/facts/fingerprint.h"
+#include "base/record_json.h"
 #include "testing/run_builder.h"
 
 namespace nl {
@@ -41,7 +42,7 @@ Json Make(const Json& document) {
   Analysis analysis = run.Finish();
   const auto made = analysis.Need<FingerprintFacts>();
   EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().ToString());
-  return ToJson(**made, analysis.data());
+  return ToDocument(SectionOf(**made, analysis.data()));
 }
 
 TEST(Fingerprint, VectorsFollowTheFormulas) {
@@ -83,7 +84,7 @@ TEST(Fingerprint, IntensityComesFromShapesWhenNothingCounted) {
   op["dtypes"] = {"float", "float"};
   run.document() = Document({op});
   Analysis analysis = run.Finish();
-  const Json f = ToJson(**analysis.Need<FingerprintFacts>(), analysis.data());
+  const Json f = ToDocument(SectionOf(**analysis.Need<FingerprintFacts>(), analysis.data()));
   EXPECT_DOUBLE_EQ(f["ops"][0]["vector"][1], 2.0 * 8 * 16 * 32 / (4.0 * (8 * 16 + 16 * 32 + 8 * 32)));
   EXPECT_EQ(f["ops"][0]["ai_source"], "shapes");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets what every op computes and moves against the device time of its own kernels.
+// Compares what every op computes and moves with the device time of its own kernels.
 
 #include "analyze/facts/roofline.h"
 
@@ -102,8 +102,9 @@ class Builder {
       } else if (out_.peaks_reason.empty()) {
         const std::string name = DeviceNameOf(data_, NamedDevice(key.device));
         out_.peaks_reason =
-            name.empty() ? "the run does not say what device it ran on: give --peaks"
-                         : fmt::format("no peaks are known for {}: give --peaks or --peaks-file", name);
+            name.empty()
+                ? "the run does not name its device; give its peaks with --peaks"
+                : fmt::format("no peaks are known for {}; give them with --peaks or --peaks-file", name);
       }
     }
     return {};
@@ -196,7 +197,7 @@ class Builder {
     for (size_t i = 0; i < out_.points.size(); ++i) SetRoof(out_.points[i], costs_.Cost(cost_of_point[i]));
   }
 
-  // A kernel has its op's cost when the op ran it alone; of several kernels nobody knows who did what.
+  // A kernel has its op's cost when the op ran it alone; the cost of several kernels cannot be divided.
   void AddKernels() {
     Slots slots;
     std::vector<uint32_t> cost_of_point;
@@ -228,8 +229,8 @@ class Builder {
     for (size_t i = 0; i < out_.kernels.size(); ++i) SetRoof(out_.kernels[i], costs_.Cost(cost_of_point[i]));
   }
 
-  // Executions with counters, by kernel. Their measured throughput is a share of the peak already:
-  // no table of peaks and no guess at the type of the operands is needed.
+  // Executions with counters, by kernel. Their measured throughput is already a share of the peak:
+  // neither a table of peaks nor the type of the operands is needed.
   void AddCounted() {
     const KernelCounters counters(data_);
     if (counters.empty()) return;
@@ -265,7 +266,7 @@ class Builder {
       return;
     }
     p.roof_ns = std::max(*compute, *memory) * static_cast<double>(p.measured_ns);
-    p.bound = *compute > *memory ? "compute" : "memory";
+    p.bound = *compute > *memory ? RooflineBound::kCompute : RooflineBound::kMemory;
   }
 
   // Matrix units have the peak of the operands' type; the rest runs on the vector units.
@@ -282,7 +283,7 @@ class Builder {
     p.dtype = PeakDtype(p, cost);
     if (!p.flops || !p.bytes) {
       // What is known is still shown; a roof needs both.
-      if (p.reason.empty()) p.reason = "not all of its calls are known";
+      if (p.reason.empty()) p.reason = "FLOPs or bytes are unknown for some of its calls";
       return;
     }
     const auto peaks = out_.peaks.find(p.device);
@@ -293,14 +294,14 @@ class Builder {
     const auto tflops = peaks->second.TflopsFor(p.dtype);
     const auto gbps = peaks->second.dram_gbps;
     if (!gbps || (!tflops && *p.flops > 0)) {
-      p.reason = gbps ? fmt::format("the peaks of {} have none for {}", peaks->second.device, p.dtype)
-                      : fmt::format("the peaks of {} have no memory bandwidth", peaks->second.device);
+      p.reason = gbps ? fmt::format("no peak of {} is known for {}", peaks->second.device, p.dtype)
+                      : fmt::format("the memory bandwidth of {} is not known", peaks->second.device);
       return;
     }
     const double compute_ns = tflops ? *p.flops / *tflops / 1e3 : 0;
     const double memory_ns = *p.bytes / *gbps;
     p.roof_ns = std::max(compute_ns, memory_ns);
-    p.bound = compute_ns > memory_ns ? "compute" : "memory";
+    p.bound = compute_ns > memory_ns ? RooflineBound::kCompute : RooflineBound::kMemory;
   }
 
   const HostTree& host_;
@@ -331,44 +332,10 @@ class RooflinePass final : public Pass {
     facts.Put(std::move(out));
     return {};
   }
-  Json FactsJson(const RunData& data, const FactBoard& facts) const override {
-    return ToJson(facts.Get<RooflineFacts>(), data, kReportRows);
+  Described Section(const RunData& data, const FactBoard& facts) const override {
+    return Described::Of(SectionOf(facts.Get<RooflineFacts>(), data, kReportRows));
   }
 };
-
-Json PointJson(const RooflinePoint& p, const RunData& data) {
-  const auto number = [](std::optional<double> v) { return v ? Json(*v) : Json(); };
-  const auto text = [&](StringId id) { return IsNull(id) ? Json() : Json(data.Text(id)); };
-  Json out;
-  out["op"] = text(p.op);
-  out["shapes"] = text(p.dims);
-  out["types"] = text(p.types);
-  out["kernel"] = IsNull(p.kernel) ? Json() : Json(ParseKernelName(data.Text(p.kernel)).short_name);
-  out["raw_name"] = text(p.kernel);
-  out["device"] = IsNull(p.device) ? Json() : Json(p.device);
-  out["calls"] = p.calls;
-  out["dtype"] = p.dtype.empty() ? Json() : Json(p.dtype);
-  out["flops"] = number(p.flops);
-  out["bytes"] = number(p.bytes);
-  out["ai"] = number(p.Ai());
-  out["tflops"] = number(p.Tflops());
-  out["gbps"] = number(p.Gbps());
-  out["t_roof_ms"] = p.roof_ns ? Json(*p.roof_ns / 1e6) : Json();
-  out["t_measured_ms"] = static_cast<double>(p.measured_ns) / 1e6;
-  out["efficiency"] = number(p.Efficiency());
-  out["bound"] = p.bound.empty() ? Json() : Json(p.bound);
-  out["source"] = p.counted            ? Json(RooflineFacts::kCounted)
-                  : p.flops || p.bytes ? Json(RooflineFacts::kSource)
-                                       : Json();
-  out["reason"] = p.reason.empty() ? Json() : Json(p.reason);
-  return out;
-}
-
-Json PointsJson(const std::vector<RooflinePoint>& points, const RunData& data, size_t limit) {
-  Json out = Json::array();
-  for (size_t i = 0; i < std::min(limit, points.size()); ++i) out.push_back(PointJson(points[i], data));
-  return out;
-}
 
 }  // namespace
 
@@ -378,26 +345,5 @@ const Pass& Describe() {
 }
 
 }  // namespace passes::roofline
-
-Json ToJson(const RooflineFacts& facts, const RunData& data, size_t limit) {
-  Json out;
-  out["points"] = passes::roofline::PointsJson(facts.points, data, limit);
-  out["points_total"] = facts.points.size();
-  out["kernels"] = passes::roofline::PointsJson(facts.kernels, data, limit);
-  out["kernels_total"] = facts.kernels.size();
-  out["counted"] = passes::roofline::PointsJson(facts.counted, data, limit);
-  out["counted_total"] = facts.counted.size();
-  out["counted_ms"] = static_cast<double>(facts.counted_ns) / 1e6;
-  out["device_ms"] = static_cast<double>(facts.device_ns) / 1e6;
-  out["assessed_ms"] = static_cast<double>(facts.assessed_ns) / 1e6;
-  out["peaks"] = Json::array();
-  for (const auto& [device, peaks] : facts.peaks) {
-    Json entry{{"index", IsNull(device) ? Json() : Json(device)}};
-    entry.update(ToJson(peaks));
-    out["peaks"].push_back(std::move(entry));
-  }
-  out["peaks_reason"] = facts.peaks_reason.empty() ? Json() : Json(facts.peaks_reason);
-  return out;
-}
 
 }  // namespace nl

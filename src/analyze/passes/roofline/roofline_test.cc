@@ -46,7 +46,7 @@ TEST(Roofline, TheInnermostOpHasTheWorkOnce) {
   EXPECT_DOUBLE_EQ(*p.bytes, bytes);
   EXPECT_DOUBLE_EQ(*p.Tflops(), flops / 300'000 / 1e3);
   EXPECT_DOUBLE_EQ(*p.Gbps(), bytes / 300'000);
-  EXPECT_EQ(p.bound, "compute");
+  EXPECT_EQ(p.bound, RooflineBound::kCompute);
   EXPECT_DOUBLE_EQ(*p.roof_ns, flops / 989e3);
   EXPECT_DOUBLE_EQ(*p.Efficiency(), flops / 989e3 / 300'000);
   EXPECT_EQ(facts.assessed_ns, 300'000);
@@ -63,7 +63,7 @@ TEST(Roofline, AMemoryBoundOpIsHeldAgainstTheBandwidth) {
   run.Kernel("silu", 7, 100, 50'000, launch);
   Analysis analysis = run.Finish();
   const RooflinePoint& p = RooflineOf(analysis).points.at(0);
-  EXPECT_EQ(p.bound, "memory");
+  EXPECT_EQ(p.bound, RooflineBound::kMemory);
   EXPECT_DOUBLE_EQ(*p.roof_ns, 4.0 * 8 * 512 * 5632 / 4800);
   EXPECT_DOUBLE_EQ(*p.Ai(), 0.25);
 }
@@ -94,9 +94,10 @@ TEST(Roofline, WithoutPeaksThePointsStayAndSayWhy) {
   EXPECT_TRUE(facts.points[0].Tflops().has_value());
   EXPECT_FALSE(facts.points[0].Efficiency().has_value());
   EXPECT_NE(facts.points[0].reason.find("Unheard-of 9000"), std::string::npos);
-  const Json json = ToJson(facts, analysis.data());
-  EXPECT_TRUE(json["points"][0]["efficiency"].is_null());
-  EXPECT_TRUE(json["peaks"].empty());
+  const RooflineSection section = SectionOf(facts, analysis.data());
+  EXPECT_FALSE(section.points.at(0).efficiency);
+  EXPECT_EQ(section.points.at(0).source, CostSource::kShapes);
+  EXPECT_TRUE(section.peaks.empty());
 }
 
 TEST(Roofline, PeaksGivenByHandAreUsed) {
@@ -133,7 +134,7 @@ TEST(Roofline, AnOpWithoutAFormulaIsListedWithoutNumbers) {
   EXPECT_FALSE(facts.points.at(0).flops.has_value());
   EXPECT_EQ(facts.points.at(0).reason, "no formula for this op");
   EXPECT_EQ(facts.assessed_ns, 0);
-  EXPECT_TRUE(ToJson(facts, analysis.data())["points"][0]["source"].is_null());
+  EXPECT_FALSE(SectionOf(facts, analysis.data()).points.at(0).source);
 }
 
 }  // namespace
