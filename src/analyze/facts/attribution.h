@@ -14,7 +14,7 @@
 
 #include "analyze/facts/timeline.h"
 #include "analyze/run_data.h"
-#include "base/json.h"
+#include "base/record.h"
 
 namespace nl {
 
@@ -51,15 +51,32 @@ struct AttributionFacts {
   std::vector<NameTotals> ops, ranges;                  // most device_total_ns first
   std::vector<ModuleTotals> modules;                    // in order of first call
   Amount outside_ops, outside_ranges, outside_modules;  // launched, but inside of none
-  Amount unlinked;  // no recorded launch and no op: nobody to attribute it to
-  Amount graph;     // of CUDA graphs; part of the rest
+  Amount unlinked;                                      // no recorded launch and no op: cannot be attributed
+  Amount graph;                                         // of CUDA graphs; also counted above
   Amount all;
 };
 
-// {ops, modules, ranges: [{name, calls, kernels, host_total_ms, ...}], outside..., unlinked}
-Json ToJson(const AttributionFacts& facts, const RunData& data);
-
-// "Linear_3" of "nn.Module: Linear_3"; empty when the text names no module.
+// "Linear_3" of "nn.Module: Linear_3"; empty when the text does not name a module.
 std::string_view ModuleNameOf(std::string_view text);
+
+// The facts as reports give them.
+struct AttributionRow {
+  std::string name;
+  int64_t calls = 0, kernels = 0;
+  double host_total_ms = 0, host_self_ms = 0, gpu_total_ms = 0, gpu_self_ms = 0;
+};
+struct AttributionAmount {
+  int64_t kernels = 0;
+  double gpu_ms = 0;
+};
+struct AttributionSection {
+  std::vector<AttributionRow> ops, modules, ranges;
+  AttributionAmount outside_ops, outside_modules, outside_ranges, unlinked, graph, all;
+};
+void Describe(Record<AttributionRow>& r);
+void Describe(Record<AttributionAmount>& r);
+void Describe(Record<AttributionSection>& r);
+
+AttributionSection SectionOf(const AttributionFacts& facts, const RunData& data);
 
 }  // namespace nl

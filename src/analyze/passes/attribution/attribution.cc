@@ -360,25 +360,10 @@ class AttributionPass final : public Pass {
     facts.Put(std::move(out));
     return {};
   }
-  Json FactsJson(const RunData& data, const FactBoard& facts) const override {
-    return ToJson(facts.Get<AttributionFacts>(), data);
+  Described Section(const RunData& data, const FactBoard& facts) const override {
+    return Described::Of(SectionOf(facts.Get<AttributionFacts>(), data));
   }
 };
-
-Json TotalsJson(const Totals& t, std::string name) {
-  const auto ms = [](int64_t ns) { return static_cast<double>(ns) / 1e6; };
-  return {{"name", std::move(name)},
-          {"calls", t.calls},
-          {"kernels", t.work},
-          {"host_total_ms", ms(t.host_total_ns)},
-          {"host_self_ms", ms(t.host_self_ns)},
-          {"gpu_total_ms", ms(t.device_total_ns)},
-          {"gpu_self_ms", ms(t.device_self_ns)}};
-}
-
-Json AmountJson(const AttributionFacts::Amount& a) {
-  return {{"kernels", a.count}, {"gpu_ms", static_cast<double>(a.device_ns) / 1e6}};
-}
 
 }  // namespace
 
@@ -388,25 +373,5 @@ const Pass& Describe() {
 }
 
 }  // namespace passes::attribution
-
-Json ToJson(const AttributionFacts& facts, const RunData& data) {
-  using passes::attribution::AmountJson;
-  using passes::attribution::TotalsJson;
-  Json out = Json::object();
-  out["ops"] = Json::array();
-  for (const auto& row : facts.ops) out["ops"].push_back(TotalsJson(row, std::string(data.Text(row.name))));
-  out["modules"] = Json::array();
-  for (const auto& row : facts.modules) out["modules"].push_back(TotalsJson(row, row.path));
-  out["ranges"] = Json::array();
-  for (const auto& row : facts.ranges)
-    out["ranges"].push_back(TotalsJson(row, std::string(data.Text(row.name))));
-  out["outside_ops"] = AmountJson(facts.outside_ops);
-  out["outside_modules"] = AmountJson(facts.outside_modules);
-  out["outside_ranges"] = AmountJson(facts.outside_ranges);
-  out["unlinked"] = AmountJson(facts.unlinked);
-  out["graph"] = AmountJson(facts.graph);
-  out["all"] = AmountJson(facts.all);
-  return out;
-}
 
 }  // namespace nl
