@@ -202,7 +202,7 @@ TEST_F(StoreOpsTest, QueryFormatsAreExactBytes) {
   AddRuns();
   EXPECT_EQ(
       Must(Call("query", R"j({"args": ["SELECT id, name FROM kernel WHERE id < 2"], "format": "csv"})j")).raw,
-      "id,name\r\n0,gemm_0\r\n1,gemm_1\r\n");
+      "id,name\n0,gemm_0\n1,gemm_1\n");
   EXPECT_EQ(
       Must(Call("query", R"j({"args": ["SELECT id, start_ns FROM kernel LIMIT 1"], "format": "json"})j")).raw,
       "[\n{\"id\":0,\"start_ns\":9007199254740993}\n]\n");
@@ -227,7 +227,7 @@ TEST_F(StoreOpsTest, QueryMarksATruncatedTableAndRefusesToTruncateAFile) {
   EXPECT_EQ(
       Must(Call("query", R"j({"args": ["SELECT * FROM range(20000)"], "format": "csv", "max_rows": 2})j"))
           .raw,
-      "range\r\n0\r\n1\r\n");
+      "range\n0\n1\n");
   EXPECT_EQ(
       Call(
           "query",

@@ -142,10 +142,10 @@ std::string TextTable::Markdown() const {
 std::string TextTable::Csv() const {
   std::string out;
   for (size_t i = 0; i < columns_.size(); ++i) out += (i > 0 ? "," : "") + CsvCell(columns_[i].header);
-  out += "\r\n";
+  out += '\n';
   for (const auto& row : rows_) {
     for (size_t i = 0; i < row.size(); ++i) out += (i > 0 ? "," : "") + CsvCell(row[i]);
-    out += "\r\n";
+    out += '\n';
   }
   return out;
 }

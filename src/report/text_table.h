@@ -31,7 +31,8 @@ class TextTable {
   // it (0: unlimited). Ends with a newline.
   std::string Render(int width, bool color) const;
   std::string Markdown() const;
-  std::string Csv() const;  // RFC 4180, header first
+  std::string Csv()
+      const;  // quoted as in RFC 4180, header first; lines end with LF, as the tools of Unix expect
 
  private:
   std::vector<TextColumn> columns_;

@@ -74,18 +74,18 @@ TEST(TextTable, MarkdownCellsCannotBreakTheTableOrInjectHtml) {
   EXPECT_EQ(table.Markdown(), "| name | n |\n|---|---:|\n| a\\|b\\\\n&lt;script&gt;\\`x\\`\\\\ | 1 |\n");
 }
 
-TEST(TextTable, CsvFollowsRfc4180) {
+TEST(TextTable, CsvQuotesAsRfc4180AndEndsLinesWithLf) {
   TextTable table({{"name"}, {"n"}});
   table.AddRow({"f<int, 4>", "1"});
   table.AddRow({"say \"hi\"\nthere", "2"});
-  EXPECT_EQ(table.Csv(), "name,n\r\n\"f<int, 4>\",1\r\n\"say \"\"hi\"\"\nthere\",2\r\n");
+  EXPECT_EQ(table.Csv(), "name,n\n\"f<int, 4>\",1\n\"say \"\"hi\"\"\nthere\",2\n");
 }
 
 TEST(TextTable, RowsOfTheWrongLengthAreMadeToFit) {
   TextTable table({{"a"}, {"b"}});
   table.AddRow({"1"});
   table.AddRow({"1", "2", "3"});
-  EXPECT_EQ(table.Csv(), "a,b\r\n1,\r\n1,2\r\n");
+  EXPECT_EQ(table.Csv(), "a,b\n1,\n1,2\n");
 }
 
 }  // namespace
