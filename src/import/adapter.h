@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,6 +66,13 @@ struct FileRole {
   std::string adapter;  // that reads the file; filled by PeekRole of importer.h
 };
 
+// Which processes and which time the records of a file are of: parts of one recording share them.
+struct RecordingSpan {
+  std::set<int64_t> processes;                        // empty: the file names none
+  int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;  // on the clock of the recorded machine
+  bool has_times() const { return first_ns <= last_ns; }
+};
+
 class Adapter {
  public:
   virtual ~Adapter() = default;
@@ -75,6 +83,9 @@ class Adapter {
   // The rank that the first bytes name; empty when they do not.
   virtual RankHint PeekRank(std::string_view) const { return {}; }
   virtual FileRole Role(std::string_view, std::string_view) const { return {}; }  // head, file name
+  // For adapters whose files have roles. `exact`: of all records; otherwise of those at the beginning of the
+  // file and, where it is not compressed, at its end.
+  virtual Result<RecordingSpan> Span(const std::string& path, bool exact) const;
   virtual Status Import(ImportFile& file) const = 0;
   // The parts of one run, each once, in any order; for adapters whose files have roles. What
   // the first file's `about` says in the end is the run's.

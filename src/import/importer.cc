@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <set>
 #include <span>
 #include <thread>
 
@@ -391,84 +390,6 @@ Result<FileRole> PeekRole(const std::string& path) {
   FileRole role = adapter->Role(head, source->name());
   role.adapter = adapter->Info().name;
   return role;
-}
-
-std::vector<std::string> PartsBeside(const std::string& path, const FileRole& role) {
-  namespace fs = std::filesystem;
-  const Adapter* adapter = FindAdapter(role.adapter);
-  if (adapter == nullptr || role.part.empty() || role.set.empty()) return {};
-  std::vector<std::string> names;
-  std::error_code code;
-  const fs::path folder = fs::path(path).parent_path(), self = fs::path(path).filename();
-  for (fs::directory_iterator it(folder.empty() ? fs::path(".") : folder, code), end; it != end && !code;
-       it.increment(code)) {
-    std::error_code ignored;
-    const std::string name = it->path().filename().string();
-    if (name != self && it->is_regular_file(ignored) && adapter->Role("", name).set == role.set)
-      names.push_back(name);
-  }
-  std::sort(names.begin(), names.end());
-  std::vector<std::string> out;
-  for (const std::string& name : names) {
-    const std::string beside = (folder / name).string();
-    const Result<FileRole> other = PeekRole(beside);
-    if (other.ok() && other->adapter == role.adapter && !other->part.empty() && other->part != role.part)
-      out.push_back(beside);
-  }
-  return out;
-}
-
-namespace {
-
-struct PartGroup {
-  FileRole role;
-  std::string folder;
-  std::vector<std::string> paths;
-  std::set<std::string> parts;  // empty: a file that is not a part
-
-  bool Fits(const PartGroup& other) const {
-    if (parts.empty() || other.parts.empty() || role.adapter != other.role.adapter) return false;
-    return std::none_of(parts.begin(), parts.end(),
-                        [&](const auto& part) { return other.parts.count(part) > 0; });
-  }
-  void Take(PartGroup& other) {
-    paths.insert(paths.end(), other.paths.begin(), other.paths.end());
-    parts.insert(other.parts.begin(), other.parts.end());
-    if (role.set.empty()) role.set = other.role.set;
-    other = {};
-  }
-};
-
-}  // namespace
-
-std::vector<std::vector<std::string>> GroupParts(const std::vector<std::string>& paths) {
-  std::vector<PartGroup> groups;
-  for (const std::string& path : paths) {
-    PartGroup mine{{}, std::filesystem::path(path).parent_path().string(), {path}, {}};
-    if (Result<FileRole> role = PeekRole(path); role.ok()) mine.role = *std::move(role);
-    if (!mine.role.part.empty()) mine.parts.insert(mine.role.part);
-    const auto same = std::find_if(groups.begin(), groups.end(), [&](const PartGroup& g) {
-      return g.Fits(mine) && g.role.set == mine.role.set && g.folder == mine.folder;
-    });
-    if (same != groups.end()) {
-      same->Take(mine);
-    } else {
-      groups.push_back(std::move(mine));
-    }
-  }
-  // A name that gives no information contradicts none: such files are one run when no two are the same part.
-  for (size_t i = 0; i < groups.size(); ++i) {
-    for (size_t k = i + 1; k < groups.size(); ++k) {
-      const bool open = groups[i].role.set.empty() || groups[k].role.set.empty() ||
-                        groups[i].role.set == groups[k].role.set;
-      if (open && groups[i].Fits(groups[k])) groups[i].Take(groups[k]);
-    }
-  }
-  std::vector<std::vector<std::string>> out;
-  for (PartGroup& group : groups) {
-    if (!group.paths.empty()) out.push_back(std::move(group.paths));
-  }
-  return out;
 }
 
 }  // namespace nl

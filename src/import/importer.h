@@ -47,10 +47,5 @@ Result<RankHint> PeekRank(const std::string& path);
 
 // The part of a run a file is, by its first bytes and its name.
 Result<FileRole> PeekRole(const std::string& path);
-// Files that stand beside `path` and are the other parts of the run it is a part of.
-std::vector<std::string> PartsBeside(const std::string& path, const FileRole& role);
-// Puts together, in order, the files of `paths` that are one run: parts by the name they
-// share, or all of them where no two are the same part.
-std::vector<std::vector<std::string>> GroupParts(const std::vector<std::string>& paths);
 
 }  // namespace nl

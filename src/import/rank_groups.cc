@@ -103,6 +103,7 @@ bool AreRanks(const Members& members, bool says_rank) {
 void Put(const RankedFile& file, FileGroup& group) {
   group.paths.push_back(file.path);
   group.paths.insert(group.paths.end(), file.more.begin(), file.more.end());
+  group.siblings.insert(group.siblings.end(), file.siblings.begin(), file.siblings.end());
 }
 
 }  // namespace

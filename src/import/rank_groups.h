@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "import/adapter.h"
+#include "import/file_sets.h"
 
 namespace nl {
 
@@ -29,6 +30,7 @@ struct RankedFile {
   std::string below;                   // path below the folder
   RankHint hint;                       // what the file itself says, and its adapter
   std::vector<std::string> more = {};  // the other files of the same rank, where it is a set
+  std::vector<Sibling> siblings = {};  // and why they are
 };
 
 // The path below the folder by which a set of files is distinguished from those of other ranks: `set` is the
@@ -40,6 +42,7 @@ std::string BelowOfSet(std::string_view folder, std::string_view set);
 struct FileGroup {
   std::vector<std::string> paths;
   std::vector<int64_t> ranks;
+  std::vector<Sibling> siblings = {};  // where the files are the parts of one recording
 };
 
 // Single files first, in the order given, then the runs of several ranks, each by rank. Files of

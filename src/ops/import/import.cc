@@ -13,6 +13,7 @@
 #include "base/sha256.h"
 #include "base/time_text.h"
 #include "base/uuid.h"
+#include "import/file_sets.h"
 #include "import/importer.h"
 #include "import/rank_groups.h"
 #include "import/read/byte_source.h"
@@ -49,7 +50,8 @@ Result<std::vector<Group>> GroupsOfFolder(const std::string& folder, bool apart)
   std::sort(files.begin(), files.end());
   std::vector<RankedFile> profiles;
   std::string first_error;
-  for (std::vector<std::string>& paths : GroupParts(files)) {
+  for (FileSet& set : GroupParts(files)) {
+    const std::vector<std::string>& paths = set.paths;
     const std::string& file = paths[0];
     const std::filesystem::path below = std::filesystem::path(file).lexically_relative(folder);
     const Result<RankHint> hint = PeekRank(file);
@@ -58,7 +60,8 @@ Result<std::vector<Group>> GroupsOfFolder(const std::string& folder, bool apart)
       profiles.push_back({file,
                           BelowOfSet(below.parent_path().string(), role.ok() ? role->set : ""),
                           *hint,
-                          {paths.begin() + 1, paths.end()}});
+                          {paths.begin() + 1, paths.end()},
+                          std::move(set.siblings)});
     } else if (hint.ok()) {
       profiles.push_back({file, below.string(), *hint});
     } else if (first_error.empty()) {
@@ -76,6 +79,7 @@ Result<std::vector<Group>> GroupsOfFolder(const std::string& folder, bool apart)
     Group& group = groups.emplace_back();
     group.paths.push_back(file.path);
     std::move(file.more.begin(), file.more.end(), std::back_inserter(group.paths));
+    group.siblings = std::move(file.siblings);
   }
   return groups;
 }
@@ -93,6 +97,28 @@ std::vector<ImportedOp> TopOps(const RunDocument& doc, size_t limit) {
   std::vector<ImportedOp> out;
   for (size_t i = 0; i < std::min(limit, order.size()) && order[i].second.second > 0; ++i)
     out.push_back({order[i].first, order[i].second.first, order[i].second.second});
+  return out;
+}
+
+std::vector<ImportSibling> SiblingsOf(const Group& group) {
+  std::vector<ImportSibling> out;
+  for (const Sibling& s : group.siblings) out.push_back({s.path, s.taken, s.reason});
+  return out;
+}
+
+// One line for each reason with the files it holds for.
+std::string SiblingsText(const ImportedRun& run) {
+  std::vector<std::pair<const ImportSibling*, std::vector<std::string>>> lines;
+  for (const ImportSibling& s : run.siblings) {
+    auto line = std::find_if(lines.begin(), lines.end(), [&](const auto& l) {
+      return l.first->taken == s.taken && l.first->reason == s.reason;
+    });
+    if (line == lines.end()) line = lines.insert(lines.end(), {&s, {}});
+    line->second.push_back(std::filesystem::path(s.file).filename().string());
+  }
+  std::string out;
+  for (const auto& [first, files] : lines)
+    out += fmt::format("  {} {}: {}\n", first->taken ? "with" : "without", fmt::join(files, ", "), first->reason);
   return out;
 }
 
@@ -136,6 +162,8 @@ class ImportOp final : public Op {
           "Add the counters of the file to this run, kernel by kernel, instead of making a run")
         .Run();
     b.Add("apart", apart_, "Make one run per file of a folder, even if the files are ranks of one run");
+    b.Add("only", only_,
+          "Import the named files alone, without other parts of their recording that are in the same folder");
     b.Add("force", force_, "Import again even if the store already holds the same bytes");
   }
 
@@ -196,14 +224,9 @@ class ImportOp final : public Op {
       NL_ASSIGN(std::vector<Group> found, GroupsOfFolder(path, apart_));
       std::move(found.begin(), found.end(), std::back_inserter(groups));
     }
-    for (std::vector<std::string>& paths : GroupParts(files)) {
-      if (paths.size() == 1 && format_.empty()) {
-        if (const Result<FileRole> role = PeekRole(paths[0]); role.ok()) {
-          std::vector<std::string> beside = PartsBeside(paths[0], *role);
-          std::move(beside.begin(), beside.end(), std::back_inserter(paths));
-        }
-      }
-      groups.push_back({std::move(paths), {}});
+    for (FileSet& set : GroupParts(files)) {
+      if (set.paths.size() == 1 && format_.empty() && !only_) set = WithPartsBeside(set.paths[0]);
+      groups.push_back({std::move(set.paths), {}, std::move(set.siblings)});
     }
     return groups;
   }
@@ -269,6 +292,7 @@ class ImportOp final : public Op {
       run.run_id = *duplicate;
       run.duplicate = true;
       run.files = group.paths;
+      run.siblings = SiblingsOf(group);
       return run;
     }
     const auto began = std::chrono::steady_clock::now();
@@ -316,6 +340,7 @@ class ImportOp final : public Op {
     run.run_id = outcome.run_id;
     run.duplicate = outcome.duplicate;
     run.files = group.paths;
+    run.siblings = SiblingsOf(group);
     run.adapter = doc.source.adapter;
     run.events = result.events;
     run.source_bytes = result.source_bytes;
@@ -366,11 +391,11 @@ class ImportOp final : public Op {
     std::string file = std::filesystem::path(run.files[0]).filename().string();
     if (run.files.size() > 1) file += fmt::format(" and {} more", run.files.size() - 1);
     if (run.duplicate)
-      return fmt::format("{}  {} (the same bytes are already in the store)\n", run.run_id, file);
+      return fmt::format("{}  {} (the same bytes are already in the store)\n{}", run.run_id, file, SiblingsText(run));
     if (run.adapter == kBundleAdapter) return fmt::format("{}  {} (restored unchanged)\n", run.run_id, file);
     const auto bytes = run.source_bytes.value_or(0);
     const double seconds = run.seconds.value_or(0);
-    std::string out = fmt::format("{}  {}\n", run.run_id, file);
+    std::string out = fmt::format("{}  {}\n{}", run.run_id, file, SiblingsText(run));
     out += fmt::format("  {} events, {} in {:.2f} s ({:.0f} MB/s), stored as {}\n",
                        HumanCount(run.events.value_or(0)), HumanBytes(bytes), seconds,
                        static_cast<double>(bytes) / 1e6 / seconds, HumanBytes(run.stored_bytes.value_or(0)));
@@ -410,7 +435,7 @@ class ImportOp final : public Op {
 
   std::vector<std::string> paths_, tags_;
   std::string format_, model_, attach_;
-  bool allow_truncated_ = false, apart_ = false, force_ = false;
+  bool allow_truncated_ = false, apart_ = false, force_ = false, only_ = false;
 };
 
 }  // namespace

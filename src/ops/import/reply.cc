@@ -30,11 +30,19 @@ std::span<const std::string_view> NamesOf(ImportRanksFrom) {
   return kNames;
 }
 
+void Describe(Record<ImportSibling>& r) {
+  r.Name("ImportSibling", "A file that was considered as a part of a recording");
+  r.Field("file", &ImportSibling::file, "Its path");
+  r.Field("taken", &ImportSibling::taken, "Whether it is part of the run");
+  r.Field("reason", &ImportSibling::reason, "Why it is, or is not");
+}
+
 void Describe(Record<ImportedRun>& r) {
   r.Name("ImportedRun", "A run that the import made or found; details are null or empty for a duplicate");
   r.Field("run_id", &ImportedRun::run_id, "The run");
   r.Field("duplicate", &ImportedRun::duplicate, "The store already holds a run of the same bytes: this one");
   r.Field("files", &ImportedRun::files, "Files it was made of");
+  r.Field("siblings", &ImportedRun::siblings, "Other files of the folder or the request that were considered");
   r.Field("adapter", &ImportedRun::adapter, "Adapter that read the files; `bundle` for a restored run");
   r.Field("events", &ImportedRun::events, "Events");
   r.Field("source_bytes", &ImportedRun::source_bytes, Unit::kBytes, "Size of the files");

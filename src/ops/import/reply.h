@@ -38,12 +38,21 @@ void Describe(Record<ImportCounter>& r);
 enum class ImportRanksFrom : uint8_t { kContent, kFileNames };
 std::span<const std::string_view> NamesOf(ImportRanksFrom from);
 
+// A file of the same folder or request, and why it is a part of the recording or not.
+struct ImportSibling {
+  std::string file;
+  bool taken = false;
+  std::string reason;
+};
+void Describe(Record<ImportSibling>& r);
+
 // A run that the import made or found. Only the first three are known of a duplicate, and the adapter
 // of a restored bundle; the rest is then null or empty.
 struct ImportedRun {
   std::string run_id;
   bool duplicate = false;
   std::vector<std::string> files;
+  std::vector<ImportSibling> siblings;
   std::optional<std::string> adapter;
   std::optional<int64_t> events, source_bytes, stored_bytes;
   std::optional<double> seconds, wall_ms;

@@ -6,6 +6,7 @@
 
 #include "import/adapter.h"
 #include "import/adapters/rocprof/csv_recording.h"
+#include "import/adapters/rocprof/csv_span.h"
 #include "import/adapters/rocprof/csv_table.h"
 #include "import/adapters/rocprof/json_recording.h"
 #include "import/adapters/rocprof/totals.h"
@@ -55,6 +56,10 @@ class RocprofAdapter final : public Adapter {
       role.part += " in " + std::string(file_name);
     if (totals) role.set.clear();  // given alone it does not stand for the recording beside it
     return role;
+  }
+
+  Result<RecordingSpan> Span(const std::string& path, bool exact) const override {
+    return CsvSpan(path, exact);
   }
 
   Status ImportParts(std::vector<ImportFile>& files) const override {

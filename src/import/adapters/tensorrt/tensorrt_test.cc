@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/adapters/tensorrt/export_files.h"
+#include "import/file_sets.h"
 #include "testing/import_fixture.h"
 
 namespace nl {
@@ -96,19 +97,26 @@ TEST_F(TensorrtTest, AnotherFormatIsNoPart) {
   }
 }
 
+std::vector<std::vector<std::string>> GroupedPaths(const std::vector<std::string>& given) {
+  std::vector<std::vector<std::string>> out;
+  for (const FileSet& set : GroupParts(given)) out.push_back(set.paths);
+  return out;
+}
+
 TEST_F(TensorrtTest, PartsAreFoundBesideAndPutTogether) {
   const std::string profile = Put("e.profile.json", kProfile), layers = Put("e.graph.json", kLayers),
                     times = Put("e.timing.json", kTimes), other = Put("f.graph.json", kLayers);
   Put("e.notes.txt", "no profile");
-  const auto role = PeekRole(profile);
-  ASSERT_TRUE(role.ok());
-  EXPECT_EQ(PartsBeside(profile, *role), (std::vector<std::string>{layers, times}));
+  const FileSet set = WithPartsBeside(profile);
+  EXPECT_EQ(set.paths, (std::vector<std::string>{profile, layers, times}));
+  ASSERT_EQ(set.siblings.size(), 2u);
+  EXPECT_EQ(set.siblings[0].reason, "same name 'e'");
   using Groups = std::vector<std::vector<std::string>>;
-  EXPECT_EQ(GroupParts({times, profile, other, layers}), (Groups{{times, profile, layers}, {other}}));
+  EXPECT_EQ(GroupedPaths({times, profile, other, layers}), (Groups{{times, profile, layers}, {other}}));
   const std::string a = Put("a.json", kProfile), b = Put("b.json", kLayers), c = Put("c.json", kLayers);
-  EXPECT_EQ(GroupParts({a, b}), (Groups{{a, b}}));
-  EXPECT_EQ(GroupParts({a, b, c}), (Groups{{a, b}, {c}}));
-  EXPECT_EQ(GroupParts({"-", "absent.json"}), (Groups{{"-"}, {"absent.json"}}));
+  EXPECT_EQ(GroupedPaths({a, b}), (Groups{{a, b}}));
+  EXPECT_EQ(GroupedPaths({a, b, c}), (Groups{{a, b}, {c}}));
+  EXPECT_EQ(GroupedPaths({"-", "absent.json"}), (Groups{{"-"}, {"absent.json"}}));
 }
 
 }  // namespace
