@@ -99,7 +99,7 @@ void Describe(Record<RecordReply>& r) {
   r.Field("wall_ms", &RecordReply::wall_ms, Unit::kMs, "Time from the start to the end of the program");
   r.Field("launcher_cpu_ms", &RecordReply::launcher_cpu_ms, Unit::kMs,
           "CPU time of the recorder's own process");
-  r.Field("processes", &RecordReply::processes, "Processes recorded");
+  r.Field("processes", &RecordReply::processes, "Processes of the program that were recorded, without the helpers of a wrapper such as pyenv");
   r.Field("threads", &RecordReply::threads, "Threads recorded");
   r.Field("cpu_samples", &RecordReply::cpu_samples, "Stack samples recorded");
   r.Field("kernels", &RecordReply::kernels, "Kernels recorded");

@@ -16,6 +16,7 @@
 #include <csignal>
 #include <cstring>
 #include <optional>
+#include <set>
 
 #include "capture/format/chunk_writer.h"
 #include "capture/launcher/capture_directory.h"
@@ -382,9 +383,12 @@ void Recording::Finish() {
   result_.wall_ns = end_ns_ - start_ns_;
   for (const std::string& message : sampler_->messages()) result_.messages.push_back(message);
   for (const ProcessSlot& slot : control_->process) {
-    if (slot.pid.load(std::memory_order_acquire) == 0) break;
+    const auto pid = static_cast<pid_t>(slot.pid.load(std::memory_order_acquire));
+    if (pid == 0) break;
+    if (slot.state.load(std::memory_order_acquire) != SlotState::kFailed) recorded.insert(pid);
     result_.kernels += slot.kernels.load(std::memory_order_relaxed);
     result_.ranges += slot.ranges.load(std::memory_order_relaxed);
+  std::set<pid_t> recorded = sampler_->Sampled();
     result_.records_lost += slot.lost_records.load(std::memory_order_relaxed);
     if (slot.message[0] != 0)
       result_.messages.push_back("process " + std::to_string(slot.pid.load()) + ": " +
@@ -394,7 +398,7 @@ void Recording::Finish() {
     Say(std::to_string(result_.left_running) +
         " process(es) still run; they were recorded until the program ended");
   const SamplerTotals& totals = sampler_->totals();
-  result_.processes = totals.processes;
+  result_.processes = recorded.size();
   result_.threads = totals.threads;
   result_.samples = totals.samples;
   result_.samples_lost = totals.lost;

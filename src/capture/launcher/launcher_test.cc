@@ -111,6 +111,20 @@ TEST_F(LauncherTest, FileSaysWhatRanAndHowItEnded) {
   EXPECT_FALSE(facts["host.cores"].empty());
 }
 
+// Enough work for several samples, in the shell's own process.
+constexpr char kWork[] = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done";
+
+TEST_F(LauncherTest, HelpersOfAWrapperAreNotCountedAsProcesses) {
+  // As pyenv does: three helpers, then the program in the wrapper's place.
+  const std::string helpers = std::string("for k in 1 2 3; do (") + kWork + "); done; exec sleep 0.3";
+  EXPECT_EQ(MustLaunch({"sh", "-c", helpers}).processes, 1u);
+}
+
+TEST_F(LauncherTest, ChildrenThatWorkAreCountedAsProcesses) {
+  const std::string children = std::string("for k in 1 2 3; do (") + kWork + "); done; exit 0";
+  EXPECT_EQ(MustLaunch({"sh", "-c", children}).processes, 4u);
+}
+
 TEST_F(LauncherTest, SpilledCapturesMoveToTheirPlace) {
   LaunchOptions options;
   options.command = {"true"};

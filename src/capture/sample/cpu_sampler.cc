@@ -66,7 +66,7 @@ CpuSampler::Process& CpuSampler::AddProcess(pid_t pid, pid_t parent, int64_t now
   slot->parent = parent;
   slot->start_ns = now_ns;
   slot->flags = flags;
-  ++totals_.processes;
+  traces_[pid] = {parent, 0, 0};  // a number may be used again
   if (const auto from = processes_.find(parent); from != processes_.end() && from->second != nullptr)
     slot->ranges = from->second->ranges;
   return *slot;
@@ -92,6 +92,7 @@ void CpuSampler::WriteProcess(Process& process, int64_t end_ns) {
 // A process runs another program now: what was known of its memory is void.
 void CpuSampler::NewImage(Process& process, int64_t now_ns) {
   process.flags |= kProcessExecuted;
+  traces_[process.pid].executed_ns = now_ns;
   process.ranges.clear();
   process.maps_read_ns = 0;
   process.python.reset();
@@ -128,6 +129,24 @@ void CpuSampler::EndProcess(std::map<pid_t, std::unique_ptr<Process>>::iterator 
 void CpuSampler::ProcessEnded(pid_t pid, int64_t now_ns) {
   const auto found = processes_.find(pid);
   if (found != processes_.end()) EndProcess(found, now_ns);
+}
+
+std::set<pid_t> CpuSampler::Sampled() const {
+  std::set<pid_t> out{root_};
+  for (const auto& [pid, trace] : traces_) {
+    if (trace.last_sample_ns == 0) continue;
+    bool counts = true;
+    pid_t above = trace.parent;
+    // No chain of parents is longer than there are processes, whatever numbers came back.
+    for (size_t i = 0; counts && i < traces_.size(); ++i) {
+      const auto parent = traces_.find(above);
+      if (parent == traces_.end()) break;
+      counts = parent->second.executed_ns <= trace.last_sample_ns;
+      above = parent->second.parent;
+    }
+    if (counts) out.insert(pid);
+  }
+  return out;
 }
 
 std::vector<pid_t> CpuSampler::Live() const {
@@ -245,6 +264,9 @@ void CpuSampler::OnEvent(const PerfEvent& event, int64_t now_ns) {
 void CpuSampler::Add(const CpuSampleRecord& sample) {
   if (sample.stack == 0) ++stacks_unreadable_;
   ++totals_.samples;
+  const bool ran = sample.state == ThreadState::kRunning;  // then its time is the end of what it stands for
+  int64_t& last_ns = traces_[static_cast<pid_t>(sample.pid)].last_sample_ns;
+  last_ns = std::max(last_ns, sample.time_ns + (ran ? 0 : sample.weight_ns));
   writer_.Add(sample);
 }
 

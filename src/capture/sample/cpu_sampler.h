@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -36,7 +37,7 @@ struct SamplerOptions {
 
 struct SamplerTotals {
   uint64_t samples = 0;
-  uint64_t processes = 0, threads = 0;
+  uint64_t threads = 0;
   uint64_t python_stacks = 0, python_failed = 0;
   uint64_t lost = 0, late_ticks = 0;
 };
@@ -62,6 +63,9 @@ class CpuSampler {
 
   // The launcher reaped or saw the end of a process.
   void ProcessEnded(pid_t pid, int64_t now_ns);
+  // The root and every process with samples, ended ones included. Without those a process started and was
+  // done with before it executed its program: they are a wrapper's (pyenv starts 40 to find the interpreter).
+  std::set<pid_t> Sampled() const;
   // Every process seen so far that has not ended.
   std::vector<pid_t> Live() const;
   const SamplerTotals& totals() const { return totals_; }
@@ -107,6 +111,12 @@ class CpuSampler {
     std::unordered_map<uint64_t, uint32_t> python_frames;  // function and line -> frame
   };
 
+  // What is kept of every process, for Sampled.
+  struct Trace {
+    pid_t parent = 0;
+    int64_t executed_ns = 0, last_sample_ns = 0;  // 0: never
+  };
+
   void Say(const std::string& message);
   bool samples() const { return recording_ && options_.samples(); }
   bool perf_runs() const { return recording_ && perf_.is_open(); }
@@ -140,6 +150,7 @@ class CpuSampler {
   PerfEvents perf_;
   std::vector<PerfEvent> events_;
   std::map<pid_t, std::unique_ptr<Process>> processes_;
+  std::map<pid_t, Trace> traces_;
   pid_t root_ = 0;
   bool recording_ = true;
   int64_t last_tick_ns_ = 0, tree_walked_ns_ = 0;
