@@ -49,6 +49,26 @@ DeviceTime AccountDevice(std::vector<WorkInterval> work, int64_t wall_ns,
 
 namespace {
 
+// Of a run without spans: from the first CPU sample to the end of the last; without times, what those of the
+// busiest thread add up to.
+Status FindSampleBounds(Snapshot& snapshot, RunTime& time) {
+  NL_ASSIGN(const SqlTable bounds,
+            snapshot.sql().QueryTable(
+                "SELECT min(start_ns), max(start_ns + coalesce(weight_ns, 0)), (SELECT max(ns) FROM (SELECT "
+                "CAST(least(sum(weight_ns), 9223372036854775807) AS BIGINT) AS ns FROM cpu_sample WHERE "
+                "start_ns IS NULL GROUP BY thread_id)) FROM cpu_sample WHERE start_ns IS NOT NULL",
+                {}));
+  if (bounds.rows.empty()) return {};
+  const auto& row = bounds.rows[0];
+  if (!row[0].is_null()) {
+    time.first_start_ns = row[0].get<int64_t>();
+    time.last_end_ns = row[1].get<int64_t>();
+  } else if (!row[2].is_null()) {
+    time.last_end_ns = row[2].get<int64_t>();
+  }
+  return {};
+}
+
 // First start and last end over every table of spans, in one pass of the engine.
 Status FindBounds(Snapshot& snapshot, RunTime& time) {
   std::string sql;
@@ -59,7 +79,7 @@ Status FindBounds(Snapshot& snapshot, RunTime& time) {
   }
   NL_ASSIGN(const SqlTable bounds,
             snapshot.sql().QueryTable("SELECT min(low), max(high) FROM (" + sql + ")", {}));
-  if (bounds.rows.empty() || bounds.rows[0][0].is_null()) return {};
+  if (bounds.rows.empty() || bounds.rows[0][0].is_null()) return FindSampleBounds(snapshot, time);
   time.first_start_ns = bounds.rows[0][0].get<int64_t>();
   time.last_end_ns = bounds.rows[0][1].get<int64_t>();
   return {};

@@ -346,6 +346,7 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) 
   if (facts.empty() && without_span == 0) {
     return InvalidInput("the file has no events").At(request.paths[0]);
   }
+  facts.UseSamplesWithoutSpans();
   PutFactTables(facts, tail);
   sink.Append(tail);
   tail.Clear();

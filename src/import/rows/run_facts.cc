@@ -256,7 +256,36 @@ void RunFacts::Observe(EventBatch& b, const EventSink& sink) {
   AddSpans(b.range, spans_);
   AddSpans(b.python_call, spans_);
   AddSpans(b.api_call, spans_);
+  ObserveSamples(b.cpu_sample);
   if (listed_) List(b);
+}
+
+void RunFacts::ObserveSamples(const CpuSampleColumns& t) {
+  for (size_t i = 0; i < t.size(); ++i) {
+    const int64_t weight_ns = IsNull(t.weight_ns[i]) ? 0 : t.weight_ns[i];
+    if (IsNull(t.start_ns[i])) {
+      AddNs(sampled_ns_[static_cast<uint32_t>(t.thread_id[i])], weight_ns);
+      continue;
+    }
+    int64_t end_ns = t.start_ns[i];
+    AddNs(end_ns, weight_ns);
+    first_sample_ns_ = std::min(first_sample_ns_, t.start_ns[i]);
+    last_sample_ns_ = std::max(last_sample_ns_, end_ns);
+  }
+}
+
+void RunFacts::UseSamplesWithoutSpans() {
+  if (!empty()) return;
+  if (first_sample_ns_ <= last_sample_ns_) {
+    first_start_ns_ = first_sample_ns_;
+    last_end_ns_ = last_sample_ns_;
+    return;
+  }
+  int64_t busiest_ns = 0;
+  for (const auto& [thread, ns] : sampled_ns_) busiest_ns = std::max(busiest_ns, ns);
+  if (busiest_ns == 0) return;
+  first_start_ns_ = 0;
+  last_end_ns_ = busiest_ns;
 }
 
 void RunFacts::List(const EventBatch& b) {

@@ -112,6 +112,9 @@ class RunFacts {
     std::vector<Interval> Intervals() const;
   };
   const std::map<int32_t, DeviceSpans>& device_spans() const { return device_spans_; }
+  // A run without spans is as long as its CPU samples: from the first to the end of the last, or where they
+  // have no times, what those of the busiest thread add up to. Called once, after the last row.
+  void UseSamplesWithoutSpans();
   int64_t first_start_ns() const { return first_start_ns_; }
   int64_t last_end_ns() const { return last_end_ns_; }
   bool empty() const { return last_end_ns_ < first_start_ns_; }
@@ -142,6 +145,7 @@ class RunFacts {
   void ObserveIds(const Columns& t, Links& links);
   void ObserveKernels(const KernelColumns& t);
   void ObserveOps(const OpColumns& t);
+  void ObserveSamples(const CpuSampleColumns& t);
   void ObserveTypes(const EventBatch& batch, int64_t first_op);
   uint32_t SiteOf(const OpColumns& t, size_t row);
   // Gives how many correlations have no API call.
@@ -170,6 +174,8 @@ class RunFacts {
   StringId type_key_ = StringId::kNull, type_owner_ = StringId::kNull;
   std::unordered_map<uint32_t, StringId> op_types_;  // by name
   int64_t first_start_ns_ = INT64_MAX, last_end_ns_ = INT64_MIN, gpu_rows_ = 0;
+  int64_t first_sample_ns_ = INT64_MAX, last_sample_ns_ = INT64_MIN;
+  std::unordered_map<uint32_t, int64_t> sampled_ns_;  // of samples without times, by thread
 };
 
 }  // namespace nl

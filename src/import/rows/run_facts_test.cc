@@ -265,5 +265,54 @@ TEST(RunFacts, TakesLinksTheAdapterKnows) {
   EXPECT_EQ(facts.op_sites()[0].device_ns, 5);
 }
 
+CpuSampleRow SampleRow(ThreadId thread, int64_t start_ns, int64_t weight_ns) {
+  CpuSampleRow row;
+  row.thread_id = thread;
+  row.start_ns = start_ns;
+  row.weight_ns = weight_ns;
+  return row;
+}
+
+TEST(RunFacts, CpuSamplesAloneSpanTheRun) {
+  TextSink sink;
+  EventBatch batch;
+  batch.cpu_sample.Add(SampleRow(ThreadId{0}, 500, 100));
+  batch.cpu_sample.Add(SampleRow(ThreadId{1}, 300, kNull));
+  batch.cpu_sample.Add(SampleRow(ThreadId{0}, 900, 50));
+  batch.cpu_sample.Add(SampleRow(ThreadId{0}, kNull, 5000));  // a sum, not on the timeline
+  RunFacts facts;
+  facts.Observe(batch, sink);
+  EXPECT_TRUE(facts.empty());
+  facts.UseSamplesWithoutSpans();
+  EXPECT_EQ(facts.first_start_ns(), 300);
+  EXPECT_EQ(facts.last_end_ns(), 950);
+}
+
+TEST(RunFacts, CpuSamplesWithoutTimesAreAsLongAsTheBusiestThread) {
+  TextSink sink;
+  EventBatch batch;
+  for (const auto& [thread, ns] : {std::pair(0, 40), {1, 70}, {0, 50}})
+    batch.cpu_sample.Add(SampleRow(static_cast<ThreadId>(thread), kNull, ns));
+  RunFacts facts;
+  facts.Observe(batch, sink);
+  facts.UseSamplesWithoutSpans();
+  EXPECT_EQ(facts.last_end_ns() - facts.first_start_ns(), 90);
+}
+
+TEST(RunFacts, SpansDecideTheWallWhereThereAreAny) {
+  TextSink sink;
+  EventBatch batch;
+  batch.cpu_sample.Add(SampleRow(ThreadId{0}, 100, 5000));
+  RangeRow range;
+  range.start_ns = 1000;
+  range.dur_ns = 10;
+  batch.range.Add(range);
+  RunFacts facts;
+  facts.Observe(batch, sink);
+  facts.UseSamplesWithoutSpans();
+  EXPECT_EQ(facts.first_start_ns(), 1000);
+  EXPECT_EQ(facts.last_end_ns(), 1010);
+}
+
 }  // namespace
 }  // namespace nl

@@ -284,7 +284,11 @@ class Builder {
                            [&](uint32_t owner, int64_t ns) { recorded += owner == kNone ? 0 : ns; });
       if (recorded > most) busiest = threads.size() - 1, most = recorded;
     }
-    if (threads.empty()) return AddEnd();
+    if (threads.empty()) {  // CPU samples alone: all their time is the host's, and of no call
+      AddEnd();
+      out_.costs.back().on_host_ns += t_.wall_ns();
+      return;
+    }
     int64_t waiting = 0;
     threads[busiest].Visit(t_.first_start_ns, t_.last_end_ns, [&](uint32_t owner, int64_t ns) {
       if (!IsTold(h_, owner)) {

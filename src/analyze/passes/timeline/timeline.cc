@@ -273,6 +273,26 @@ class Builder {
     for (TimelineFacts::Stream& stream : out_.streams) stream.device = place[stream.device];
   }
 
+  // Without spans: from the first CPU sample to the end of the last; without times, what those of the
+  // busiest thread add up to.
+  void FindSampleBounds(int64_t& low, int64_t& high) const {
+    const CpuSampleColumns& samples = data_.cpu_sample;
+    std::map<ThreadId, int64_t> sum_of_thread;
+    int64_t busiest = 0;
+    for (size_t i = 0; i < samples.start_ns.size(); ++i) {
+      const int64_t weight = IsNull(samples.weight_ns[i]) ? 0 : samples.weight_ns[i];
+      if (IsNull(samples.start_ns[i])) {
+        int64_t& sum = sum_of_thread[samples.thread_id[i]];
+        if (__builtin_add_overflow(sum, weight, &sum)) sum = INT64_MAX;
+        busiest = std::max(busiest, sum);
+        continue;
+      }
+      low = std::min(low, samples.start_ns[i]);
+      high = std::max(high, samples.start_ns[i] + weight);
+    }
+    if (high < low && busiest > 0) low = 0, high = busiest;
+  }
+
   void FindBounds() {
     int64_t low = INT64_MAX, high = INT64_MIN;
     const auto take = [&](const std::vector<int64_t>& starts, const std::vector<int64_t>& ends) {
@@ -291,6 +311,7 @@ class Builder {
     };
     widen(data_.range);
     widen(data_.sync);
+    if (high < low) FindSampleBounds(low, high);
     if (high < low) low = high = 0;
     out_.first_start_ns = low;
     out_.last_end_ns = high;
