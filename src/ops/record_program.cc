@@ -97,6 +97,7 @@ void Describe(Record<RecordReply>& r) {
   r.Field("exit_status", &RecordReply::exit_status, "Exit status of the program");
   r.Field("exit_signal", &RecordReply::exit_signal, "Signal that ended the program");
   r.Field("wall_ms", &RecordReply::wall_ms, Unit::kMs, "Time from the start to the end of the program");
+  r.Field("recorded_ms", &RecordReply::recorded_ms, Unit::kMs, "Time in which recording was on");
   r.Field("launcher_cpu_ms", &RecordReply::launcher_cpu_ms, Unit::kMs,
           "CPU time of the recorder's own process");
   r.Field("processes", &RecordReply::processes, "Processes of the program that were recorded, without the helpers of a wrapper such as pyenv");
@@ -118,6 +119,7 @@ RecordReply RecordReplyOf(const capture::LaunchResult& r) {
   out.exit_status = r.exit_status;
   if (r.exit_signal != 0) out.exit_signal = r.exit_signal;
   out.wall_ms = static_cast<double>(r.wall_ns) / 1e6;
+  out.recorded_ms = static_cast<double>(r.recorded_ns) / 1e6;
   out.launcher_cpu_ms = static_cast<double>(r.launcher_cpu_ns) / 1e6;
   out.processes = r.processes;
   out.threads = r.threads;
@@ -132,10 +134,12 @@ RecordReply RecordReplyOf(const capture::LaunchResult& r) {
 }
 
 std::string RecordText(const RecordReply& r, const TextStyle& style) {
+  const bool part = r.recorded_ms < 0.9995 * r.wall_ms;
   std::string out = fmt::format(
-      "recorded {} of {} process{}: {} kernels, {} ranges, {} CPU samples, {} lost\n", HumanMs(r.wall_ms),
-      HumanCount(r.processes), r.processes == 1 ? "" : "es", HumanCount(r.kernels), HumanCount(r.ranges),
-      HumanCount(r.cpu_samples), HumanCount(r.lost_records));
+      "recorded {} of {} process{}{}: {} kernels, {} ranges, {} CPU samples, {} lost\n",
+      HumanMs(r.recorded_ms), HumanCount(r.processes), r.processes == 1 ? "" : "es",
+      part ? fmt::format(" (the program ran {})", HumanMs(r.wall_ms)) : "", HumanCount(r.kernels),
+      HumanCount(r.ranges), HumanCount(r.cpu_samples), HumanCount(r.lost_records));
   if (r.duty_cycle && *r.duty_cycle < 0.9995)
     out += fmt::format("recording was on for {:.1f} % of the time and paused for the rest\n",
                        100 * *r.duty_cycle);

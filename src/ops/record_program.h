@@ -33,7 +33,7 @@ struct RecordReply {
   std::string directory;
   int32_t exit_status = 0;
   std::optional<int32_t> exit_signal;
-  double wall_ms = 0, launcher_cpu_ms = 0;
+  double wall_ms = 0, recorded_ms = 0, launcher_cpu_ms = 0;
   int64_t processes = 0, threads = 0, cpu_samples = 0, kernels = 0, ranges = 0, lost_records = 0;
   int64_t left_running = 0;
   std::optional<double> duty_cycle;

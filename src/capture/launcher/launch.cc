@@ -115,7 +115,8 @@ class Recording {
   int wait_status_ = 0;
   int64_t start_ns_ = 0, end_ns_ = 0, cpu_before_ns_ = 0;
   int64_t next_tick_ns_ = 0, read_ns_ = 0, flushed_ns_ = 0, watched_ns_ = 0;
-  int64_t recording_since_ns_ = 0;
+  int64_t recording_since_ns_ = 0;  // the first time
+  int64_t on_since_ns_ = 0;         // the last time; counts while sampling_
   bool delay_done_ = true;
   WindowReason reason_ = WindowReason::kApi;  // of the next change
   uint32_t epoch_ = 0;
@@ -194,7 +195,7 @@ bool Recording::StartProgram(LaunchError& error) {
   const int failed = child_.Start();
   if (failed == 0) {
     if (!sampling_) sampler_->SetRecording(false, start_ns_);
-    recording_since_ns_ = sampling_ ? start_ns_ : 0;
+    recording_since_ns_ = on_since_ns_ = sampling_ ? start_ns_ : 0;
     return true;
   }
   waitpid(child_.pid(), nullptr, 0);
@@ -304,6 +305,8 @@ void Recording::Apply(int64_t now_ns) {
   const bool on = recording_ && ProgramRecords();
   if (on == sampling_) return;
   sampling_ = on;
+  if (!on) result_.recorded_ns += now_ns - on_since_ns_;
+  on_since_ns_ = now_ns;
   if (on && recording_since_ns_ == 0) recording_since_ns_ = now_ns;
   sampler_->SetRecording(on, now_ns);
   next_tick_ns_ = now_ns;
@@ -381,14 +384,15 @@ void Recording::Finish() {
   result_.exit_status = root.exit_status;
   result_.exit_signal = root.exit_signal;
   result_.wall_ns = end_ns_ - start_ns_;
+  if (sampling_) result_.recorded_ns += std::max<int64_t>(0, end_ns_ - on_since_ns_);
   for (const std::string& message : sampler_->messages()) result_.messages.push_back(message);
+  std::set<pid_t> recorded = sampler_->Sampled();
   for (const ProcessSlot& slot : control_->process) {
     const auto pid = static_cast<pid_t>(slot.pid.load(std::memory_order_acquire));
     if (pid == 0) break;
     if (slot.state.load(std::memory_order_acquire) != SlotState::kFailed) recorded.insert(pid);
     result_.kernels += slot.kernels.load(std::memory_order_relaxed);
     result_.ranges += slot.ranges.load(std::memory_order_relaxed);
-  std::set<pid_t> recorded = sampler_->Sampled();
     result_.records_lost += slot.lost_records.load(std::memory_order_relaxed);
     if (slot.message[0] != 0)
       result_.messages.push_back("process " + std::to_string(slot.pid.load()) + ": " +

@@ -46,8 +46,9 @@ struct LaunchResult {
   uint64_t processes = 0;  // of the program that were sampled or recorded; not the helpers of a wrapper
   uint64_t threads = 0, samples = 0, samples_lost = 0;
   uint64_t kernels = 0, ranges = 0, records_lost = 0, bytes = 0;
-  uint64_t left_running = 0;  // processes that outlived the program
-  int64_t wall_ns = 0;
+  uint64_t left_running = 0;    // processes that outlived the program
+  int64_t wall_ns = 0;          // of the program
+  int64_t recorded_ns = 0;      // of it, while recording was on
   int64_t launcher_cpu_ns = 0;  // what the launcher itself took
 };
 

@@ -125,6 +125,28 @@ TEST_F(LauncherTest, ChildrenThatWorkAreCountedAsProcesses) {
   EXPECT_EQ(MustLaunch({"sh", "-c", children}).processes, 4u);
 }
 
+TEST_F(LauncherTest, RecordedTimeEndsWithTheDurationAndNotWithTheProgram) {
+  LaunchOptions options;
+  const std::string stopped = folder_ + std::string("/stopped");
+  // The program ends once recording has stopped.
+  options.command = {"sh", "-c", "while [ ! -e " + stopped + " ]; do sleep 0.02; done"};
+  options.directory = folder_ + std::string("/x.nlcap");
+  options.duration_s = 0.05;
+  options.watch = [&stopped](const ControlBlock& control, const std::string&) {
+    if (control.recording.load() == 0) std::ofstream(stopped) << "x";
+  };
+  LaunchResult result;
+  LaunchError error;
+  ASSERT_TRUE(Launch(options, result, error)) << error.message;
+  EXPECT_GE(result.recorded_ns, 50'000'000);
+  EXPECT_LT(result.recorded_ns, result.wall_ns);
+}
+
+TEST_F(LauncherTest, RecordedTimeIsTheProgramsWithoutADuration) {
+  const LaunchResult result = MustLaunch({"true"});
+  EXPECT_EQ(result.recorded_ns, result.wall_ns);
+}
+
 TEST_F(LauncherTest, SpilledCapturesMoveToTheirPlace) {
   LaunchOptions options;
   options.command = {"true"};
