@@ -100,7 +100,8 @@ void Describe(Record<RecordReply>& r) {
   r.Field("recorded_ms", &RecordReply::recorded_ms, Unit::kMs, "Time in which recording was on");
   r.Field("launcher_cpu_ms", &RecordReply::launcher_cpu_ms, Unit::kMs,
           "CPU time of the recorder's own process");
-  r.Field("processes", &RecordReply::processes, "Processes of the program that were recorded, without the helpers of a wrapper such as pyenv");
+  r.Field("processes", &RecordReply::processes,
+          "Processes of the program that were recorded, without the helpers of a wrapper such as pyenv");
   r.Field("threads", &RecordReply::threads, "Threads recorded");
   r.Field("cpu_samples", &RecordReply::cpu_samples, "Stack samples recorded");
   r.Field("kernels", &RecordReply::kernels, "Kernels recorded");
@@ -135,11 +136,11 @@ RecordReply RecordReplyOf(const capture::LaunchResult& r) {
 
 std::string RecordText(const RecordReply& r, const TextStyle& style) {
   const bool part = r.recorded_ms < 0.9995 * r.wall_ms;
-  std::string out = fmt::format(
-      "recorded {} of {} process{}{}: {} kernels, {} ranges, {} CPU samples, {} lost\n",
-      HumanMs(r.recorded_ms), HumanCount(r.processes), r.processes == 1 ? "" : "es",
-      part ? fmt::format(" (the program ran {})", HumanMs(r.wall_ms)) : "", HumanCount(r.kernels),
-      HumanCount(r.ranges), HumanCount(r.cpu_samples), HumanCount(r.lost_records));
+  std::string out =
+      fmt::format("recorded {} of {} process{}{}: {} kernels, {} ranges, {} CPU samples, {} lost\n",
+                  HumanMs(r.recorded_ms), HumanCount(r.processes), r.processes == 1 ? "" : "es",
+                  part ? fmt::format(" (the program ran {})", HumanMs(r.wall_ms)) : "", HumanCount(r.kernels),
+                  HumanCount(r.ranges), HumanCount(r.cpu_samples), HumanCount(r.lost_records));
   if (r.duty_cycle && *r.duty_cycle < 0.9995)
     out += fmt::format("recording was on for {:.1f} % of the time and paused for the rest\n",
                        100 * *r.duty_cycle);

@@ -118,7 +118,8 @@ std::string SiblingsText(const ImportedRun& run) {
   }
   std::string out;
   for (const auto& [first, files] : lines)
-    out += fmt::format("  {} {}: {}\n", first->taken ? "with" : "without", fmt::join(files, ", "), first->reason);
+    out += fmt::format("  {} {}: {}\n", first->taken ? "with" : "without", fmt::join(files, ", "),
+                       first->reason);
   return out;
 }
 
@@ -391,7 +392,8 @@ class ImportOp final : public Op {
     std::string file = std::filesystem::path(run.files[0]).filename().string();
     if (run.files.size() > 1) file += fmt::format(" and {} more", run.files.size() - 1);
     if (run.duplicate)
-      return fmt::format("{}  {} (the same bytes are already in the store)\n{}", run.run_id, file, SiblingsText(run));
+      return fmt::format("{}  {} (the same bytes are already in the store)\n{}", run.run_id, file,
+                         SiblingsText(run));
     if (run.adapter == kBundleAdapter) return fmt::format("{}  {} (restored unchanged)\n", run.run_id, file);
     const auto bytes = run.source_bytes.value_or(0);
     const double seconds = run.seconds.value_or(0);

@@ -42,7 +42,8 @@ void Describe(Record<ImportedRun>& r) {
   r.Field("run_id", &ImportedRun::run_id, "The run");
   r.Field("duplicate", &ImportedRun::duplicate, "The store already holds a run of the same bytes: this one");
   r.Field("files", &ImportedRun::files, "Files it was made of");
-  r.Field("siblings", &ImportedRun::siblings, "Other files of the folder or the request that were considered");
+  r.Field("siblings", &ImportedRun::siblings,
+          "Other files of the folder or the request that were considered");
   r.Field("adapter", &ImportedRun::adapter, "Adapter that read the files; `bundle` for a restored run");
   r.Field("events", &ImportedRun::events, "Events");
   r.Field("source_bytes", &ImportedRun::source_bytes, Unit::kBytes, "Size of the files");
