@@ -3,13 +3,13 @@
 """Runs every kind of test and closes with "N passed, N failed, N skipped". Started by ./test, after the release build.
 
   unit    GoogleTest programs, build/release/bin_tests/*
-  suite   executables tests/suites/*.sh and *.py, which print "PASS name", "FAIL name: why" or "SKIP name: why"
+  suite   pytest modules, tests/suites/*.py
   check   scripts/check, one case per check
   asan    the unit programs again under AddressSanitizer and UBSan (in the fuzzers' build)
   tsan    those unit tests with Thread or Parallel in their names under ThreadSanitizer, and programs that are recorded
   fuzz    every libFuzzer target for a few seconds on top of its corpus
 
-What a suite sees: NEUROLENS_BIN (the program), NEUROLENS_SHARED (the folder of extra real traces, when there is
+What a test sees: NEUROLENS_BIN (the program), NEUROLENS_SHARED (the folder of extra real traces, when there is
 one), NEUROLENS_ROOT, NEUROLENS_TEST_FILTER, and NEUROLENS_UPDATE=1 under --update; a home of its own for
 configuration and store.
 """
@@ -22,12 +22,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "test-logs"
-LIMIT_S = 900  # for one program; a hang must fail rather than eat the CI's time
+LIMIT_S = 3600  # for one program; a hang must fail rather than eat the CI's time
+CORES = os.cpu_count() or 1
 THREADED = "*Thread*:*Parallel*"
 TSAN_PROGRAMS = ("base_test", "capture_test", "model_test", "ledger_test", "import_test")  # what preset tsan builds
 # Programs that are recorded by the capture library under ThreadSanitizer, on the CUPTI of tests/capture.
@@ -48,27 +51,36 @@ RUNTIME = {  # what the sanitizers read; the rest is their defaults
 
 
 class Tally:
-    """Every outcome so far; prints one line per group, and what failed as soon as it did."""
+    """Every outcome so far; prints one line per group, and what failed as soon as it did. Thread rule: any thread."""
 
-    def __init__(self):
+    def __init__(self, out=sys.stdout):
+        self.out = out
+        self.lock = threading.Lock()
         self.passed = 0
         self.failed = []
         self.skipped = []  # (name, reason)
+        self.outcomes = {}  # name: "passed", "failed" or "skipped"
 
-    def group(self, name, passed, failed, skipped, started, detail=""):
-        self.passed += passed
-        self.failed += [f"{name} {case}" for case in failed]
-        self.skipped += [(f"{name} {case}", reason) for case, reason in skipped]
-        counts = f"{passed} ok"
-        if failed:
-            counts += f", {len(failed)} FAILED"
-        if skipped:
-            counts += f", {len(skipped)} skipped"
-        print(f"{name:<34} {counts}  ({time.monotonic() - started:.1f} s)", flush=True)
-        for case in failed:
-            print(f"  FAILED {case}")
-        if failed and detail:
-            print("".join(f"    {line}\n" for line in detail.splitlines()[-60:]), end="", flush=True)
+    def group(self, name, passed, failed, skipped, seconds, detail=""):
+        """`passed` and `failed`: names, the latter with why behind a colon; `skipped`: (name, reason)."""
+        with self.lock:
+            self.passed += len(passed)
+            self.failed += [f"{name} {case}" for case in failed]
+            self.skipped += [(f"{name} {case}", reason) for case, reason in skipped]
+            self.outcomes.update({f"{name} {case}": "passed" for case in passed})
+            self.outcomes.update({f"{name} {case.split(': ')[0]}": "failed" for case in failed})
+            self.outcomes.update({f"{name} {case}": "skipped" for case, _ in skipped})
+            counts = f"{len(passed)} ok"
+            if failed:
+                counts += f", {len(failed)} FAILED"
+            if skipped:
+                counts += f", {len(skipped)} skipped"
+            print(f"{name:<34} {counts}  ({seconds:.1f} s)", file=self.out)
+            for case in failed:
+                print(f"  FAILED {case}", file=self.out)
+            if failed and detail:
+                print("".join(f"    {line}\n" for line in detail.splitlines()[-60:]), end="", file=self.out)
+            self.out.flush()
 
     def close(self, wanted):
         if self.skipped:
@@ -84,6 +96,19 @@ class Tally:
             print(f"no test ran{f': none matches {wanted}' if wanted else ''}")
         print(f"\n{self.passed} passed, {len(self.failed)} failed, {len(self.skipped)} skipped", flush=True)
         return 1 if self.failed or nothing else 0
+
+
+def pytest_python():
+    """A Python with pytest and pytest-xdist: the one on PATH may be another than Debian's."""
+    for python in ("python3", "/usr/bin/python3"):
+        found = shutil.which(python)
+        if found and subprocess.run([found, "-c", "import pytest, xdist"], capture_output=True, check=False).returncode == 0:
+            return found
+    return None
+
+
+def seconds_since(started):
+    return time.monotonic() - started
 
 
 def run(command, env, log_name, limit_s=LIMIT_S):
@@ -118,14 +143,14 @@ def build(preset, targets, tally):
     started = time.monotonic()
     result = subprocess.run([str(ROOT / "scripts" / "build"), preset, *targets], stdin=subprocess.DEVNULL, check=False)
     if result.returncode != 0:
-        tally.group(f"{preset} build", 0, ["build"], [], started)
+        tally.group(f"{preset} build", [], ["build"], [], seconds_since(started))
         return False
     print(f"{preset + ' build':<34} done  ({time.monotonic() - started:.1f} s)", flush=True)
     return True
 
 
 def read_gtest(output, report):
-    """Passed count, failed names, (skipped name, reason) of one GoogleTest program.
+    """Passed names, failed names, (skipped name, reason) of one GoogleTest program.
 
     The printed text gives the reasons of skips, and is all there is when the program died half-way."""
     reasons = {}
@@ -133,12 +158,12 @@ def read_gtest(output, report):
         text = match.group(2).split("Skipped\n", 1)[-1]
         reasons[match.group(1)] = " ".join(text.split()) or "no reason given"
     if report is None:
-        passed = len(re.findall(r"^\[       OK \] ", output, re.M))
+        passed = re.findall(r"^\[       OK \] (\S+)", output, re.M)
         begun = re.findall(r"^\[ RUN      \] (\S+)", output, re.M)
         ended = set(re.findall(r"^\[(?:       OK |  FAILED  |  SKIPPED )\] (\S+)", output, re.M))
         failed = sorted(set(re.findall(r"^\[  FAILED  \] (\S+?),? .*\(\d+ ms\)", output, re.M)))
         return passed, failed + [name for name in begun if name not in ended], list(reasons.items())
-    passed, failed, skipped = 0, [], []
+    passed, failed, skipped = [], [], []
     for suite in report["testsuites"]:
         for case in suite["testsuite"]:
             name = f"{suite['name']}.{case['name']}"
@@ -149,15 +174,38 @@ def read_gtest(output, report):
             elif case.get("failures"):
                 failed.append(name)
             else:
-                passed += 1
+                passed.append(name)
     return passed, failed, skipped
 
 
+def read_junit(path):
+    """{module: [passed, failed, skipped, seconds, what the failed printed]} of pytest's report; None when there is none."""
+    try:
+        cases = ElementTree.parse(path).getroot().iter("testcase")
+    except (OSError, ElementTree.ParseError):
+        return None
+    modules = {}
+    for case in cases:
+        passed, failed, skipped, *_ = entry = modules.setdefault(case.get("classname", "").rsplit(".", 1)[-1], [[], [], [], 0.0, ""])
+        entry[3] += float(case.get("time", 0))
+        name = re.sub(r"@[\w.]+$", "", case.get("name", "")).removeprefix("test_")  # xdist adds the group
+        problems = [e for e in case if e.tag in ("failure", "error")]
+        reasons = [e.get("message") or "no reason given" for e in case if e.tag == "skipped"]
+        if problems:
+            failed.append(f"{name}: {' '.join((problems[0].get('message') or '').split())[:600]}")
+            entry[4] += f"{problems[0].text or ''}\n"
+        elif reasons:
+            skipped.append((name, reasons[0]))
+        else:
+            passed.append(name)
+    return modules
+
+
 class Runner:
-    def __init__(self, options, home):
-        self.options = options
-        self.wanted = options.name or ""
-        self.tally = Tally()
+    def __init__(self, home, wanted="", update=False, out=sys.stdout):
+        self.home = Path(home)
+        self.wanted = wanted
+        self.tally = Tally(out)
         keep = {k: v for k, v in os.environ.items() if not k.startswith("NEUROLENS_")}
         shared = Path(os.environ.get("NEUROLENS_SHARED", ROOT.parent / "shared"))
         if shared.is_dir():
@@ -166,25 +214,43 @@ class Runner:
             keep[variable] = str(Path(home) / variable.lower())
         keep.update(RUNTIME, NEUROLENS_ROOT=str(ROOT), NEUROLENS_BIN=str(ROOT / "build/release/neurolens"))
         keep["NEUROLENS_TEST_FILTER"] = self.wanted
-        if options.update:
+        if update:
             keep["NEUROLENS_UPDATE"] = "1"
         self.env = keep
 
-    def gtest(self, kind, preset, program, names):
-        """Runs the named tests of one GoogleTest program; None: all of them."""
+    def gtests(self, kind, preset, programs):
+        """Runs the named tests of GoogleTest programs ({program: names, None: all}), as many at a time as there are cores: each program
+        is cut into that many parts."""
+        parts = [(program, names, part) for program, names in programs.items() for part in range(CORES if names is None else 1)]
+        with concurrent.futures.ThreadPoolExecutor(CORES) as pool:
+            done = list(pool.map(lambda job: (job[0], self.gtest_part(kind, preset, *job)), parts))
+        for program in programs:
+            passed, failed, skipped, seconds, detail = [], [], [], 0.0, ""
+            for _, (good, bad, left, took, output) in (one for one in done if one[0] == program):
+                passed, failed, skipped, seconds, detail = passed + good, failed + bad, skipped + left, seconds + took, detail + output
+            if passed or failed or skipped:
+                self.tally.group(f"{kind} {program}", passed, failed, skipped, seconds, detail)
+
+    def gtest_part(self, kind, preset, program, names, part):
+        """(passed, failed, skipped, seconds, what failed printed) of one part of a program."""
         command = [str(ROOT / "build" / preset / "bin_tests" / program)]
         command += [] if names is None else ["--gtest_filter=" + ":".join(names)]
         if kind == "tsan" and shutil.which("setarch"):
             # Kernels that randomise more address bits than the runtime expects end it at start-up.
             command = ["setarch", os.uname().machine, "-R", *command]
-        env = dict(self.env)
+        name = f"{kind}-{program}-{part}"
+        scratch = self.home / name
+        scratch.mkdir(exist_ok=True)
+        env = {**self.env, "TMPDIR": str(scratch), "TEST_TMPDIR": str(scratch)}
+        if names is None:
+            env |= {"GTEST_TOTAL_SHARDS": str(CORES), "GTEST_SHARD_INDEX": str(part)}
         if (program_bin := ROOT / "build" / preset / "neurolens").exists():
             env["NEUROLENS_BIN"] = str(program_bin)
-        name = f"{kind} {program}"
         started = time.monotonic()
-        report_path = LOGS / f"{kind}-{program}.json"
+        report_path = LOGS / f"{name}.json"
         report_path.unlink(missing_ok=True)
-        output, status = run([*command, f"--gtest_output=json:{report_path}", "--gtest_color=no"], env, f"{kind}-{program}")
+        output, status = run([*command, f"--gtest_output=json:{report_path}", "--gtest_color=no"], env, name)
+        shutil.rmtree(scratch, ignore_errors=True)
         try:
             report = json.loads(report_path.read_text())
         except (OSError, ValueError):
@@ -192,12 +258,11 @@ class Runner:
         passed, failed, skipped = read_gtest(output, report)
         if status != 0 and not failed:
             failed = [f"({ending(status)})"]
-        detail = output
+        detail = output if failed else ""
         if failed and report is not None and status is not None:
             blocks = re.finditer(r"^\[ RUN      \] (\S+)\n.*?^\[  FAILED  \] \1.*?$", output, re.M | re.S)
             detail = "\n".join(block.group(0) for block in blocks) or output
-        if passed or failed or skipped:
-            self.tally.group(name, passed, failed, skipped, started, detail)
+        return passed, failed, skipped, seconds_since(started), detail
 
     def recorded_under_tsan(self):
         folder = ROOT / "build/tsan"
@@ -205,7 +270,7 @@ class Runner:
         files = ("libneurolens_capture.so", "capture_tests/libfake_cupti.so", "capture_tests/libfake_nvml.so", "capture_tests/gpu_program")
         if not names or not build("tsan", files, self.tally):
             return
-        started, passed, failed, detail = time.monotonic(), 0, [], ""
+        started, passed, failed, detail = time.monotonic(), [], [], ""
         for number, name in enumerate(names):
             with tempfile.TemporaryDirectory(prefix="neurolens-tsan-") as out:
                 env = {**self.env, "NEUROLENS_CAPTURE_DIR": out, "CUDA_INJECTION64_PATH": str(folder / files[0]), "NVTX_INJECTION64_PATH": str(folder / files[0]),
@@ -215,11 +280,11 @@ class Runner:
                     command = ["setarch", os.uname().machine, "-R", *command]
                 output, status = run(command, env, f"tsan-recorded-{number}")
             if status == 0:
-                passed += 1
+                passed.append(name)
             else:
-                failed.append(f"{name} ({ending(status)})")
+                failed.append(f"{name}: {ending(status)}")
                 detail += output
-        self.tally.group("tsan recorded programs", passed, failed, [], started, detail)
+        self.tally.group("tsan recorded programs", passed, failed, [], seconds_since(started), detail)
 
     def tests_of(self, program, patterns="*"):
         """Names of the tests that the release build of a program has, fit `patterns` and were asked for."""
@@ -235,46 +300,42 @@ class Runner:
                 suite = name
         return [name for name in names if self.wanted in program or self.wanted in name]
 
-    def suite(self, path):
-        text = path.read_text(errors="replace")
-        if self.wanted and self.wanted not in path.name and self.wanted not in text:
-            return
+    def suites(self, workers=CORES):
+        """All pytest modules, on this many workers."""
+        python = pytest_python()
+        if python is None:
+            return self.tally.group("suites", [], ["(no Python here has pytest and pytest-xdist: install python3-pytest and python3-pytest-xdist)"], [], 0)
         started = time.monotonic()
-        output, status = run([str(path)], self.env, f"suite-{path.name}")
-        passed, failed, skipped = 0, [], []
-        any_fail = False
-        for outcome, case, why in re.findall(r"^(PASS|FAIL|SKIP) ([^\n:]+?)(?:: ([^\n]*))?$", output, re.M):
-            any_fail = any_fail or outcome == "FAIL"
-            if self.wanted and self.wanted not in path.name and self.wanted not in case:
-                continue
-            if outcome == "PASS":
-                passed += 1
-            elif outcome == "FAIL":
-                failed.append(f"{case}: {why}")
-            else:
-                skipped.append((case, why or "no reason given"))
-        if status != 0 and not any_fail:
-            failed.append(f"({ending(status)} without a FAIL line)")
-        elif status == 0 and not self.wanted and not (passed or failed or skipped):
-            failed.append("(ran no case)")
-        if passed or failed or skipped:
-            self.tally.group(f"suite {path.name}", passed, failed, skipped, started, output)
+        report_path = LOGS / "suites.xml"
+        report_path.unlink(missing_ok=True)
+        command = [python, "-m", "pytest", "tests/suites", "-n", str(workers), "--dist", "loadgroup", "--basetemp", str(self.home / "pytest"),
+                   "-q", "--tb=short", "--durations=30", f"--junitxml={report_path}"]
+        output, status = run(command, {**self.env, "PYTHONDONTWRITEBYTECODE": "1"}, "suites")
+        modules = read_junit(report_path)
+        if status == 5 and self.wanted:  # pytest's status for nothing to do
+            return None
+        if modules is None or status not in (0, 1):
+            self.tally.group("suites", [], [f"(pytest: {ending(status)})"], [], seconds_since(started), output)
+        for name, (passed, failed, skipped, seconds, detail) in sorted((modules or {}).items()):
+            self.tally.group(f"suite {name}", passed, failed, skipped, seconds, detail)
+        print(f"{'suites':<34} done  ({seconds_since(started):.1f} s)", file=self.tally.out, flush=True)
+        return None
 
     def checks(self):
         started = time.monotonic()
         output, status = run([str(ROOT / "scripts" / "check"), *([self.wanted] if self.wanted else [])], self.env, "check")
-        passed = len(re.findall(r"^ok ", output, re.M))
+        passed = re.findall(r"^ok (.*)$", output, re.M)
         failed = [line for line in re.findall(r"^FAIL (.*)$", output, re.M)]
         skipped = re.findall(r"^skip ([^\n:]+): (.*)$", output, re.M)
         if status != 0 and not failed:
             failed = [f"({ending(status)})"]
         if passed or failed or skipped:
             detail = re.sub(r"^(?:ok|skip|FAIL) .*\n", "", output, flags=re.M)
-            self.tally.group("check", passed, failed, skipped, started, detail)
+            self.tally.group("check", passed, failed, skipped, seconds_since(started), detail)
 
     def skip(self, what, reason):
         if not self.wanted:
-            self.tally.group(what, 0, [], [("all", reason)], time.monotonic())
+            self.tally.group(what, [], [], [("all", reason)], 0)
 
     def fuzz(self, seconds):
         if not shutil.which("clang++-14"):
@@ -283,13 +344,13 @@ class Runner:
             return self.skip("fuzz", "no fuzz targets in this tree")
         configure = f'source "{ROOT}/scripts/lib.sh" && mkdir -p "$NL_ROOT/build/fuzz" && nl_configure fuzz'
         if subprocess.run(["bash", "-c", configure], check=False).returncode != 0:
-            return self.tally.group("fuzz", 0, ["configure"], [], time.monotonic())
+            return self.tally.group("fuzz", [], ["configure"], [], 0)
         targets = [name for name in built("fuzz", "bin_fuzz") if self.wanted in name]
         if not targets:
             return self.skip("fuzz", "no fuzz targets in this tree")
         if not build("fuzz", [f"bin_fuzz/{name}" for name in targets], self.tally):
             return None
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        with concurrent.futures.ThreadPoolExecutor(CORES) as pool:
             list(pool.map(lambda name: self.fuzz_one(name, seconds), targets))
         return None
 
@@ -306,36 +367,34 @@ class Runner:
             command += [f"-dict={dictionary}"] if dictionary.exists() else []
             command += [learnt] + ([str(corpus)] if corpus.is_dir() else [])
             output, status = run(command, self.env, f"fuzz-{target}")
-        failed = [] if status == 0 else [f"{target} ({ending(status)}; input in build/fuzz/artifacts/{target})"]
-        self.tally.group(f"fuzz {target}", int(status == 0), failed, [], started, output)
+        failed = [] if status == 0 else [f"{target}: {ending(status)}; input in build/fuzz/artifacts/{target}"]
+        self.tally.group("fuzz", [target] if status == 0 else [], failed, [], seconds_since(started), output)
 
-    def all(self):
-        everything = built("release", "bin_tests")
-        asked = {p: self.tests_of(p) if self.wanted else None for p in everything}
-        asked = {p: names for p, names in asked.items() if names != []}
-        threaded = {p: names for p in asked if p in TSAN_PROGRAMS and (names := self.tests_of(p, THREADED))}
-        for program, names in asked.items():
-            self.gtest("unit", "release", program, names)
-        for path in sorted((ROOT / "tests/suites").glob("*")):
-            if path.suffix in (".sh", ".py") and os.access(path, os.X_OK):
-                self.suite(path)
+    def unit_programs(self):
+        """{program: names of the tests that were asked for, None: all}."""
+        asked = {p: self.tests_of(p) if self.wanted else None for p in built("release", "bin_tests")}
+        return {p: names for p, names in asked.items() if names != []}
+
+    def quick(self):
+        self.gtests("unit", "release", self.unit_programs())
+        self.suites()
         self.checks()
-        if self.options.quick or self.options.update:
-            return
+
+    def sanitized(self):
+        asked = self.unit_programs()
+        threaded = {p: names for p in asked if p in TSAN_PROGRAMS and (names := self.tests_of(p, THREADED))}
         # The fuzzers' build has both sanitizers too: one build serves both, and clang's is the quicker one.
         preset = "fuzz" if shutil.which("clang++-14") else "asan"
         if os.environ.get("NEUROLENS_TEST_ASAN", "1") == "0":
             self.skip("asan", "NEUROLENS_TEST_ASAN=0")
         elif asked and build(preset, [f"bin_tests/{p}" for p in asked], self.tally):
-            for program, names in asked.items():
-                self.gtest("asan", preset, program, names)
+            self.gtests("asan", preset, asked)
         if os.environ.get("NEUROLENS_TEST_TSAN", "1") == "0":
             self.skip("tsan", "NEUROLENS_TEST_TSAN=0")
         elif not threaded:
             self.skip("tsan", "no unit test has Thread or Parallel in its name")
         elif build("tsan", [f"bin_tests/{p}" for p in threaded], self.tally):
-            for program, names in threaded.items():
-                self.gtest("tsan", "tsan", program, names)
+            self.gtests("tsan", "tsan", threaded)
             self.recorded_under_tsan()
         seconds = int(os.environ.get("NEUROLENS_FUZZ_SECONDS", "5"))
         if seconds == 0:
@@ -354,9 +413,11 @@ def main():
     parser.add_argument("--update", action="store_true", help="let the suites rewrite their expected results; implies --quick")
     options = parser.parse_args()
     os.environ.setdefault("PYTHONUNBUFFERED", "1")
-    with tempfile.TemporaryDirectory(prefix="neurolens-test-") as home:
-        runner = Runner(options, home)
-        runner.all()
+    with tempfile.TemporaryDirectory(prefix="neurolens-test-", ignore_cleanup_errors=True) as home:
+        runner = Runner(home, options.name or "", options.update)
+        runner.quick()
+        if not options.quick and not options.update:
+            runner.sanitized()
     return runner.tally.close(options.name)
 
 

@@ -74,8 +74,7 @@ def union_ns(intervals):
     return total
 
 
-def read(path):
-    events = load_events(path)
+def read(events):
     kinds = collections.Counter()
     names = collections.defaultdict(lambda: collections.defaultdict(lambda: [0, 0]))
     starts = collections.defaultdict(list)
@@ -129,7 +128,7 @@ def main():
         print(__doc__.strip(), file=sys.stderr)
         return 0 if sys.argv[1:] in (["-h"], ["--help"]) else 2
     try:
-        print(json.dumps(read(sys.argv[1]), indent=1))
+        print(json.dumps(read(load_events(sys.argv[1])), indent=1))
     except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
         print(f"independent_reader: {sys.argv[1]}: {error}", file=sys.stderr)
         return 2

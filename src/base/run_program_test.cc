@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/run_program.h"
 
-#include <chrono>
 
 #include <gtest/gtest.h>
 
@@ -53,12 +52,11 @@ TEST(RunProgram, OutputCanGoToAFileWhole) {
 }
 
 TEST(RunProgram, EndsWhatItStartedWhenTold) {
-  const auto began = std::chrono::steady_clock::now();
+  // If it did not, this would take an hour.
   const Result<ProgramResult> result =
-      RunProgram({"/bin/sh", "-c", "sleep 60 & sleep 60"}, [] { return false; });
+      RunProgram({"/bin/sh", "-c", "sleep 3600 & sleep 3600"}, [] { return false; });
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code, ErrorCode::kCancelled);
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(30));
 }
 
 TEST(RunProgram, WhatCannotBeStartedIsAnError) {

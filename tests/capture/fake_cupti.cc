@@ -57,7 +57,7 @@ struct Ran {
 struct Fake {
   std::mutex mutex;
   std::atomic<bool> attached{false}, watched[2]{};  // by the driver's and the runtime's domain
-  std::atomic<int64_t> finalized{0};
+  std::atomic<int64_t> finalized{0}, launches{0}, clock_reads{0};
   std::atomic<Callback> callback{nullptr};
   std::atomic<void*> user{nullptr};
   std::atomic<BufferRequested> requested{nullptr};
@@ -113,10 +113,15 @@ int64_t GpuNs() {
 Busy BusyIn(int64_t start_ns, int64_t end_ns) {
   Busy busy;
   const std::lock_guard lock(Get().mutex);
-  for (const Ran& ran : Get().ran) {
+  // Newest first, and in order but for threads that launch at the same time.
+  const std::vector<Ran>& all = Get().ran;
+  size_t before = 0;
+  for (size_t i = all.size(); i > 0 && before < 100; --i) {
+    const Ran& ran = all[i - 1];
     const int64_t from_ns = ran.start_ns > start_ns ? ran.start_ns : start_ns;
     const int64_t to_ns = ran.end_ns < end_ns ? ran.end_ns : end_ns;
     if (to_ns > from_ns) (ran.is_gemm ? busy.gemm_ns : busy.other_ns) += to_ns - from_ns;
+    before = ran.end_ns < start_ns ? before + 1 : 0;
   }
   return busy;
 }
@@ -192,7 +197,7 @@ void PutKernel(const char* name, uint32_t stream, int64_t start_ns, int64_t dura
                uint32_t graph_id, uint64_t node) {
   {
     const std::lock_guard lock(Get().mutex);
-    if (Get().ran.size() < 10'000)
+    if (Get().ran.size() < 1'000'000)
       Get().ran.push_back({start_ns, start_ns + duration_ns, std::strstr(name, "gemm") != nullptr});
   }
   if (!Enabled(kConcurrentKernel)) return;
@@ -303,6 +308,7 @@ NL_FAKE Result cuptiGetResultString(Result result, const char** text) {
 }
 NL_FAKE Result cuptiGetTimestamp(uint64_t* ns) {
   NeedsCupti("cuptiGetTimestamp");
+  Get().clock_reads.fetch_add(1);
   *ns = static_cast<uint64_t>(GpuNs());
   return kSuccess;
 }
@@ -396,9 +402,9 @@ NL_FAKE Result cuptiActivityDisable(uint32_t kind) {
   if (kind < 64) Get().enabled[kind] = false;
   return kSuccess;
 }
-NL_FAKE Result cuptiActivityFlushAll(uint32_t) {
+NL_FAKE Result cuptiActivityFlushAll(uint32_t flags) {
   NeedsCupti("cuptiActivityFlushAll");
-  Deliver();
+  if (flags == kFlushForced || !Is("hold")) Deliver();
   return kSuccess;
 }
 NL_FAKE Result cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid_bytes, void** record) {
@@ -432,6 +438,7 @@ NL_FAKE void fake_launch(const char* kernel, uint32_t stream, int64_t duration_n
   const uint32_t correlation = call.correlation;
   const int64_t start_ns = Is("early") ? now_ns - 1'000'000 : OnDevice(now_ns + 5000, duration_ns);
   PutKernel(kernel, stream, start_ns, duration_ns, correlation, 0, 0);
+  Get().launches.fetch_add(1);
 }
 NL_FAKE void fake_make_graph() {
   if (Get().attached.load()) Get().callback.load()(Get().user.load(), kResource, kGraphExecCreated, nullptr);
@@ -513,6 +520,12 @@ NL_FAKE void fake_question() {
   call.Begin();
 }
 NL_FAKE int64_t fake_finalized() { return Get().finalized.load(); }
+NL_FAKE int64_t fake_launches() { return Get().launches.load(); }
+NL_FAKE int64_t fake_clock_reads() { return Get().clock_reads.load(); }
+NL_FAKE int64_t fake_busy_ns() {
+  const std::lock_guard lock(Get().mutex);
+  return Get().gpu_free_ns - GpuNs();
+}
 NL_FAKE bool fake_watched() { return Get().watched[0].load() || Get().watched[1].load(); }
 NL_FAKE void fake_context_destroy() {
   if (Get().callback != nullptr)

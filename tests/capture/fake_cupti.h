@@ -20,6 +20,7 @@
 //   slow_finalize=MS  takes that long to leave
 //   racing         calls under way may leave records behind when it leaves
 //   taken_later    once it has left, another profiler has the subscriber
+//   hold           keeps its records until a flush that is forced
 //   refuse_call=ID that runtime call cannot be watched
 //   call_fails     every call returns 2
 // and of PM sampling (fake_pm.cc):
@@ -50,4 +51,9 @@ void fake_context_destroy();
 bool fake_watched();         // every CUDA call has callbacks
 int64_t fake_finalized();    // how often CUPTI has left the process
 int64_t fake_bursts_read();  // how often samples of counters were decoded
+int64_t fake_pm_objects();   // of PM sampling, made and not given back
+int64_t fake_launches();     // kernels launched, recorded or not
+int64_t fake_clock_reads();  // how often the GPU clock was asked for
+int64_t fake_busy_ns();      // for so long from now the device has work
+int64_t fake_nvml_reads();   // in libfake_nvml.so: how often the SM clock was asked for
 }

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // An NVML without a GPU: one device at 1,755 MHz, 310.5 W and 41 degrees. FAKE_NVML=broken: cannot be
 // initialised; FAKE_NVML=poor: says nothing but the SM clock.
+#include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <string_view>
+
+#include "fake_cupti.h"
 
 #define NL_FAKE extern "C" __attribute__((visibility("default")))
 
@@ -13,6 +17,7 @@ bool Is(std::string_view mode) {
   return set != nullptr && set == mode;
 }
 int g_device;
+std::atomic<int64_t> g_reads{0};
 
 }  // namespace
 
@@ -27,6 +32,7 @@ NL_FAKE int nvmlDeviceGetHandleByIndex_v2(unsigned, void** device) {
 }
 NL_FAKE int nvmlDeviceGetClockInfo(void*, int clock, unsigned* mhz) {
   *mhz = clock == 1 ? 1755 : 2619;
+  if (clock == 1) g_reads.fetch_add(1);
   return Is("poor") && clock != 1 ? 3 : 0;
 }
 NL_FAKE int nvmlDeviceGetPowerUsage(void*, unsigned* mw) {
@@ -42,3 +48,4 @@ NL_FAKE int nvmlDeviceGetCurrentClocksEventReasons(void*, unsigned long long* re
   return Is("poor") ? 3 : 0;
 }
 NL_FAKE const char* nvmlErrorString(int) { return "Driver Not Loaded"; }
+NL_FAKE int64_t fake_nvml_reads() { return g_reads.load(); }

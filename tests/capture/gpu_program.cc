@@ -7,15 +7,26 @@
 //   threads=N          N threads push and pop a range 100 times each
 //   busy_threads=N     N threads that push and pop until the process is gone
 //   flood=N            N pushes and pops as fast as it can
-//   bursts=N           waits until N more bursts of counters were read, a minute at most
-//   leave=N            makes CUDA calls until CUPTI has left N times more, a minute at most
+//   bursts=N           waits until N more bursts of counters were read
+//   all_bursts=N       waits until N bursts were read since the start
+//   busy_bursts=N      as bursts, and keeps the device at work with kernels of 200 us
+//   clocks=N           waits until NVML was asked N more times;  clock_reads=N: until the GPU clock was
+//   counters_rest      waits until nothing of PM sampling is left
+//   launched=N         waits until N more kernels were launched, by whatever thread
+//   leave=N            makes CUDA calls until CUPTI has left N times more
+//   watched            waits until CUPTI was asked to leave;  unwatched: makes CUDA calls until it no longer is
+//   pause              waits until recording pauses
+//   file               waits until the capture has a file that is not empty
+//   steps=N            N times a range with a kernel in it, then 2 ms of rest
 //   make_graph         instantiates a CUDA graph;  print_left: prints how often CUPTI has left
+//   print_now          prints the monotonic time in ns
 //   racing_threads=N   N threads launch kernels until the process ends
 //   sleep=MS           fork, fork_work, exec=..., crash, kill, _exit=N, exit=N, close_stdout,
 //   destroy            the context is destroyed
 //   start stop         as neurolens.start() and stop() do
 //   print=TEXT         writes to standard output
-// Prints nothing else. Exit status 0, or what exit= says; 9 when a library is not there.
+// Prints nothing else. Exit status 0, or what exit= says; 9 when a library is not there, 7 when what it waits for
+// does not come in ten minutes.
 #include <atomic>
 #include <csignal>
 #include <cstdint>
@@ -28,8 +39,11 @@
 #include <thread>
 #include <vector>
 
+#include <dirent.h>
 #include <dlfcn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "capture/lib/nvtx_types.h"
@@ -101,6 +115,10 @@ struct FakeCuda {
   decltype(&fake_finalized) finalized;
   decltype(&fake_make_graph) make_graph;
   decltype(&fake_watched) watched;
+  decltype(&fake_pm_objects) pm_objects;
+  decltype(&fake_launches) launches;
+  decltype(&fake_clock_reads) clock_reads;
+  decltype(&fake_busy_ns) busy_ns;
   decltype(&fake_launch) launch;
   decltype(&fake_graph_launch) graph_launch;
   decltype(&fake_memcpy) memcpy;
@@ -130,6 +148,10 @@ FakeCuda& Cuda() {
     take("fake_finalized", made.finalized);
     take("fake_make_graph", made.make_graph);
     take("fake_watched", made.watched);
+    take("fake_pm_objects", made.pm_objects);
+    take("fake_launches", made.launches);
+    take("fake_clock_reads", made.clock_reads);
+    take("fake_busy_ns", made.busy_ns);
     take("fake_launch", made.launch);
     take("fake_graph_launch", made.graph_launch);
     take("fake_memcpy", made.memcpy);
@@ -178,17 +200,87 @@ void Threads(int count) {
   for (std::thread& thread : threads) thread.join();
 }
 
-void AwaitBursts(int64_t count) {
-  const int64_t until = Cuda().bursts_read() + count;
-  for (int ms = 0; ms < 60'000 && Cuda().bursts_read() < until; ms += 5) usleep(5000);
+// `meanwhile` is done before every look.
+template <class Condition, class Do>
+void Await(Condition condition, Do meanwhile) {
+  for (int ms = 0; !condition(); ms += 2) {
+    if (ms > 600'000) std::exit(7);
+    meanwhile();
+    usleep(2000);
+  }
 }
 
-void AwaitLeaving(int64_t count) {
-  const int64_t until = Cuda().finalized() + count;
-  for (int ms = 0; ms < 60'000 && Cuda().finalized() < until; ms += 5) {
-    Cuda().question();
-    usleep(5000);
+template <class Condition>
+void Await(Condition condition) {
+  Await(condition, [] {});
+}
+
+// Until a number that grows has grown by `count`.
+template <class Number, class Do>
+void AwaitMore(Number number, int64_t count, Do meanwhile) {
+  const int64_t until = number() + count;
+  Await([&] { return number() >= until; }, meanwhile);
+}
+
+template <class Number>
+void AwaitMore(Number number, int64_t count) {
+  AwaitMore(number, count, [] {});
+}
+
+void KeepBusy() {
+  static int64_t launched = 0;
+  while (Cuda().busy_ns() < 100'000'000)
+    Cuda().launch(launched++ % 2 == 0 ? "_Z4gemmPfS_S_i" : "_ZN2at6native10vectorizedILi4EEEvv", 7, 200'000);
+}
+
+void AwaitNvml(int64_t count) {
+  const auto reads = reinterpret_cast<int64_t (*)()>(dlsym(Load("NEUROLENS_NVML"), "fake_nvml_reads"));
+  if (reads == nullptr) std::exit(9);
+  AwaitMore(reads, count);
+}
+
+void AwaitPause() {
+  void* library = Load("NVTX_INJECTION64_PATH");
+  if (library == nullptr) std::exit(9);
+  const auto* enabled = static_cast<std::atomic<int>*>(dlsym(library, "nl_enabled"));
+  Await([&] { return enabled->load() == 0; });
+}
+
+bool HasFile(const char* directory) {
+  bool found = false;
+  DIR* entries = opendir(directory);
+  while (const dirent* entry = entries == nullptr ? nullptr : readdir(entries)) {
+    struct stat about {};
+    if (std::strstr(entry->d_name, ".nlc") == nullptr) continue;
+    found = found || (fstatat(dirfd(entries), entry->d_name, &about, 0) == 0 && about.st_size > 0);
   }
+  if (entries != nullptr) closedir(entries);
+  return found;
+}
+
+void Steps(int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    Push("step");
+    Cuda().launch("_Z4gemmPfS_S_i", 7, 10'000);
+    Pop();
+    usleep(2000);
+  }
+}
+
+bool DoWait(std::string_view what, int64_t number) {
+  if (what == "bursts") return AwaitMore(Cuda().bursts_read, number), true;
+  if (what == "all_bursts") return Await([=] { return Cuda().bursts_read() >= number; }), true;
+  if (what == "busy_bursts") return KeepBusy(), AwaitMore(Cuda().bursts_read, number, KeepBusy), true;
+  if (what == "clocks") return AwaitNvml(number), true;
+  if (what == "clock_reads") return AwaitMore(Cuda().clock_reads, number), true;
+  if (what == "counters_rest") return Await([] { return Cuda().pm_objects() == 0; }), true;
+  if (what == "launched") return AwaitMore(Cuda().launches, number), true;
+  if (what == "leave") return AwaitMore(Cuda().finalized, number, Cuda().question), true;
+  if (what == "watched") return Await([] { return Cuda().watched(); }), true;
+  if (what == "unwatched") return Await([] { return !Cuda().watched(); }, Cuda().question), true;
+  if (what == "pause") return AwaitPause(), true;
+  if (what == "file") return Await([] { return HasFile(std::getenv("NEUROLENS_CAPTURE_DIR")); }), true;
+  return false;
 }
 
 void RacingThreads(int64_t count) {
@@ -291,12 +383,18 @@ void DoOther(const char* self, std::string_view what, const char* value, int64_t
     usleep(static_cast<useconds_t>(number * 1000));
     return;
   }
-  if (what == "bursts") return AwaitBursts(number);
-  if (what == "leave") return AwaitLeaving(number);
+  if (what == "steps") return Steps(number);
   if (what == "make_graph") return Cuda().make_graph();
   if (what == "print_left") {
     std::printf("left %lld times, %s\n", static_cast<long long>(Cuda().finalized()),
                 Cuda().watched() ? "watched" : "not watched");
+    std::fflush(stdout);
+    return;
+  }
+  if (what == "print_now") {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    std::printf("%lld\n", static_cast<long long>(now.tv_sec) * 1'000'000'000 + now.tv_nsec);
     std::fflush(stdout);
     return;
   }
@@ -335,7 +433,7 @@ int main(int argc, char** argv) {
     const std::string_view what = argument.substr(0, equals);
     const char* value = equals == std::string_view::npos ? "" : argv[i] + equals + 1;
     const int64_t number = std::atoll(value);
-    if (DoNvtx(what, value, number, doing) || DoWork(what, number)) continue;
+    if (DoNvtx(what, value, number, doing) || DoWork(what, number) || DoWait(what, number)) continue;
     DoOther(argv[0], what, value, number);
   }
   return 0;

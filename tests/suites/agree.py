@@ -1,23 +1,13 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The importer against an independent reader, over every real trace there is.
-
-agrees.*    every count, sum and union of tests/agree_with_reader.py, to the nanosecond
-lossless.*  every (event, argument) pair of the source is a value of its column or a row of args, key by key
-"""
+"""The importer against an independent reader (tests/independent_reader.py), over every real trace there is."""
 import collections
-import concurrent.futures
-import os
-import pathlib
-import sys
-import tempfile
 
-ROOT = pathlib.Path(os.environ.get("NEUROLENS_ROOT", pathlib.Path(__file__).resolve().parents[2]))
-sys.path.insert(0, str(ROOT / "tests"))
-import agree_with_reader  # noqa: E402
-import independent_reader  # noqa: E402
+import pytest
 
-BIN = os.environ.get("NEUROLENS_BIN", str(ROOT / "build/release/neurolens"))
+import independent_reader
+from neurolens_cli import equal, kineto_traces
+
+TABLES = ("kernel", "memcpy", "memset", "api_call", "op", "python_call", "range")
 SPAN_IDS = {"External id": "external_id", "external id": "external_id", "correlation": "correlation"}
 ON_DEVICE = {**SPAN_IDS, "device": "device", "stream": "stream", "context": "context"}
 MEMORY_WORK = {**ON_DEVICE, "bytes": "bytes", "memory bandwidth (GB/s)": "bandwidth_gbps", "graph id": "graph_id",
@@ -61,11 +51,11 @@ def table_of(event, adapter):
     return independent_reader.table_of(event.get("cat")) if adapter == "kineto" else "range"
 
 
-def source_pairs(path, adapter):
+def source_pairs(events, adapter):
     """Count of arguments by (table, key), and of device rows that say nothing of device or stream."""
     pairs = collections.Counter()
     filled = collections.Counter()
-    for event in independent_reader.load_events(path):
+    for event in events:
         table = table_of(event, adapter)
         if table is None:
             continue
@@ -78,22 +68,16 @@ def source_pairs(path, adapter):
     return pairs, filled
 
 
-def stored_pairs(program, run_id, wanted, adapter):
+def stored_pairs(run, wanted):
     stored = collections.Counter()
-    rows = []
-    for offset in range(0, 100_000, 500):
-        page = program.query(run_id, f"SELECT owner, key, count(*) AS n FROM args GROUP BY 1, 2 ORDER BY 1, 2 LIMIT 500 OFFSET {offset}")
-        rows += page
-        if len(page) < 500:
-            break
-    for owner, key, count in rows:
+    for owner, key, count in run.values("SELECT owner, key, count(*) FROM args GROUP BY 1, 2"):
         stored[(owner, key)] += int(count)
-    if adapter != "kineto":
+    if run.adapter != "kineto":
         return stored
     for table in {table for table, _ in wanted}:
         columns = sorted(set(COLUMNS[table].values()))
         if columns:
-            counts = program.query(run_id, f"SELECT {', '.join(f'count({c})' for c in columns)} FROM \"{table}\"")[0]
+            counts = run.values(f"SELECT {', '.join(f'count({c})' for c in columns)} FROM \"{table}\"")[0]
             of_column = dict(zip(columns, map(int, counts)))
             for column in columns:
                 keys = [k for k, c in COLUMNS[table].items() if c == column]
@@ -103,63 +87,53 @@ def stored_pairs(program, run_id, wanted, adapter):
                     wanted[(table, present[0])] += wanted.pop((table, other))
                     stored[(table, present[0])] += stored.pop((table, other), 0)
         names = list(COLLECTIVE.values())
-        counts = program.query(run_id, f"SELECT {', '.join(f'count({c})' for c in names)} FROM collective WHERE owner = '{table}'")[0]
+        counts = run.values(f"SELECT {', '.join(f'count({c})' for c in names)} FROM collective WHERE owner = '{table}'")[0]
         for key, count in zip(COLLECTIVE, counts):
             stored[(table, key)] += int(count)
     return stored
 
 
-def lossless(path):
-    with tempfile.TemporaryDirectory(prefix="nl-lossless-") as store:
-        program = agree_with_reader.Program(BIN, store)
-        reply = agree_with_reader.run_json(program.base + ["import", str(path), "--json"])
-        (run,) = reply["runs"]
-        wanted, filled = source_pairs(path, run["adapter"])
-        stored = stored_pairs(program, run["run_id"], wanted, run["adapter"])
-    total = 0
+class Trace:
+    def __init__(self, path, run):
+        self.events = independent_reader.load_events(path)
+        self.run = run
+
+
+@pytest.fixture(scope="module", params=kineto_traces("agree"))
+def trace(request, imported):
+    return Trace(request.param, imported(request.param))
+
+
+def spans_of(table):
+    """Table range also holds instants, which have no duration; the reader counts complete events."""
+    return """(SELECT * FROM "range" WHERE kind = 'span')""" if table == "range" else f'"{table}"'
+
+
+def test_every_count_sum_and_busy_time_agrees_to_the_nanosecond(trace):
+    expected = independent_reader.read(trace.events)
+    tables = [*TABLES, *sorted(set(expected["tables"]) - set(TABLES))]
+    wanted = {(table, name): (entry["count"], entry["dur_ns"])
+              for table, of in expected["tables"].items() for name, entry in of["names"].items()}
+    sums = " UNION ALL ".join(f"SELECT '{t}', coalesce(name, ''), count(*), CAST(sum(dur_ns) AS VARCHAR) FROM {spans_of(t)} GROUP BY 2" for t in tables)
+    found = {(table, name): (int(count), int(ns)) for table, name, count, ns in trace.run.values(sums)}
+    wrong = [key for key in sorted(set(found) | set(wanted)) if found.get(key) != wanted.get(key)]
+    assert not wrong, [f"{key}: (rows, dur_ns) {found.get(key)}, reader {wanted.get(key)}" for key in wrong[:3]]
+    spreads = " UNION ALL ".join(f"SELECT '{t}', CAST(sum(start_ns - low) AS VARCHAR) FROM {spans_of(t)}, (SELECT min(start_ns) AS low FROM {spans_of(t)}) AS first"
+                                 for t in tables)
+    for table, spread in trace.run.values(spreads):
+        assert int(spread or 0) == expected["tables"].get(table, {"start_spread_ns": 0})["start_spread_ns"], f"starts of {table}"
+    summary = trace.run.ask("summary")
+    if expected["wall_ns"] is not None:
+        assert abs(summary["wall_ms"] * 1e6 - expected["wall_ns"]) <= 1, f"wall_ms {summary['wall_ms']}, reader {expected['wall_ns']} ns"
+    busy = {str(device["index"]): device["busy_ms"] for device in summary["devices"]}
+    by_reader = {device["device"]: device["busy_ns"] for device in expected["devices"]}
+    for device in set(busy) | set(by_reader):
+        assert abs(busy.get(device, 0) * 1e6 - by_reader.get(device, 0)) <= 1, f"device {device}: busy_ms {busy.get(device)}, reader {by_reader.get(device)} ns"
+
+
+def test_every_argument_is_a_value_of_its_column_or_a_row_of_args(trace):
+    wanted, filled = source_pairs(trace.events, trace.run.adapter)
+    stored = stored_pairs(trace.run, wanted)
+    assert sum(wanted.values()), "the source has no arguments at all"
     for (table, key), count in sorted(wanted.items()):
-        found = stored[(table, key)] - filled.get((table, key), 0)
-        total += count
-        if found != count:
-            return f"{table} '{key}': {count} in the source, {found} in the run"
-    return None if total else "the source has no arguments at all"
-
-
-def traces():
-    found = sorted((ROOT / "data/h200").glob("*.json.gz"))
-    shared = pathlib.Path(os.environ.get("NEUROLENS_SHARED", ROOT.parent / "shared")) / "data"
-    public = sorted((shared / "public/kineto").glob("*.json.gz"))
-    return found + public, public, shared
-
-
-def main():
-    wanted = os.environ.get("NEUROLENS_TEST_FILTER", "")
-    paths, public, shared = traces()
-    failed = 0
-
-    def attempt(job):
-        kind, path = job
-        try:
-            if kind == "agrees":
-                _, differences = agree_with_reader.compare(BIN, str(path))
-                return job, "; ".join(differences[:3]) or None
-            return job, lossless(path)
-        except (agree_with_reader.Failure, OSError, EOFError, ValueError, KeyError, TypeError) as error:
-            return job, repr(error)
-
-    def name(job):
-        return f"{job[0]}.{job[1].name.removesuffix('.json.gz')}"
-
-    jobs = [(kind, path) for path in paths for kind in ("agrees", "lossless")]
-    jobs = [job for job in jobs if not wanted or wanted in "agree.py" or wanted in name(job)]
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for job, why in pool.map(attempt, jobs):
-            failed += why is not None
-            print(f"PASS {name(job)}" if why is None else f"FAIL {name(job)}: {' '.join(why.split())}", flush=True)
-    if not public:
-        print(f"SKIP public_traces: none under {shared.name}/data/public/kineto")
-    return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        equal(f"{table} '{key}'", count, stored[(table, key)] - filled.get((table, key), 0))

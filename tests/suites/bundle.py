@@ -1,52 +1,17 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Bundles and the other exports, through the command line: out, back in bit by bit, and every hostile zip refused.
-
-Prints "PASS name" or "FAIL name: why". The program is $NEUROLENS_BIN, else build/release/neurolens.
-"""
+"""Bundles and the other exports, through the command line: out, back in bit by bit, and every hostile zip refused."""
 import hashlib
 import json
 import os
-import pathlib
 import stat
-import subprocess
-import sys
-import tempfile
-import warnings
 import zipfile
 
-ROOT = pathlib.Path(os.environ.get("NEUROLENS_ROOT") or pathlib.Path(__file__).resolve().parents[2])
-BIN = os.environ.get("NEUROLENS_BIN") or str(ROOT / "build" / "release" / "neurolens")
-TRACE = ROOT / "tests" / "cases" / "samples" / "kineto" / "h200_inference.json"
-LIMIT_S = 120
-CASES = []
-warnings.filterwarnings("ignore", message="Duplicate name")
+import pytest
 
+from neurolens_cli import ROOT, SAMPLES, Store, narrow
 
-class Wrong(Exception):
-    """A claim that does not hold."""
-
-
-def expect(condition, text):
-    if not condition:
-        raise Wrong(text)
-
-
-def case(function):
-    CASES.append(function)
-    return function
-
-
-def call(store, *args, expected=0, stdin=b"", cwd=None, env=None):
-    done = subprocess.run([BIN, *map(str, args)], input=stdin, capture_output=True, timeout=LIMIT_S, cwd=cwd,
-                          env={**os.environ, "NEUROLENS_STORE": str(store), "COLUMNS": "80", **(env or {})})
-    expect(done.returncode == expected,
-           f"exit {done.returncode} instead of {expected} of {' '.join(map(str, args))}: {done.stderr.decode()[-300:]}")
-    return done
-
-
-def reply(store, *args, **more):
-    return json.loads(call(store, *args, "--json", **more).stdout)
+pytestmark = pytest.mark.filterwarnings("ignore:Duplicate name")
+TRACE = SAMPLES / "kineto/h200_inference.json"
 
 
 def hashes(folder):
@@ -54,29 +19,30 @@ def hashes(folder):
             for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
-class Fixture:
-    """One run in store a, tagged, and its bundle."""
+class Bundled:
+    """One run in a store, tagged, and its bundle."""
 
     def __init__(self, folder):
         self.folder = folder
-        self.a = folder / "a"
-        self.run_id = reply(self.a, "import", TRACE, "--tag", "machine=h200")["runs"][0]["run_id"]
-        call(self.a, "tag", self.run_id, "note=kept later")
+        self.store = Store(folder / "a")
+        self.run_id = self.store.add(TRACE, "--tag", "machine=h200").id
+        self.store.text("tag", self.run_id, "note=kept later")
         self.bundle = folder / "run.zip"
-        call(self.a, "export", self.run_id, "--format", "bundle", "--out", self.bundle)
+        self.export("bundle", "--out", self.bundle)
         with zipfile.ZipFile(self.bundle) as z:
             self.members = {name: z.read(name) for name in z.namelist()}
             self.order = z.namelist()
-        self.count = 0
 
-    def fresh(self):
-        self.count += 1
-        folder = self.folder / f"case{self.count}"
-        folder.mkdir()
-        return folder
+    def export(self, kind, *words, **options):
+        return self.store.text("export", self.run_id, "--format", kind, *words, **options)
 
     def manifest(self):
         return json.loads(self.members["manifest.json"])
+
+
+@pytest.fixture(scope="module")
+def f(module_folder):
+    return Bundled(module_folder)
 
 
 def write_zip(path, members, manifest=None, compression=zipfile.ZIP_STORED, order=None):
@@ -105,104 +71,71 @@ def put(fixture, changes):
     return members, {**fixture.manifest(), "files": [described(n, d) for n, d in members.items()]}
 
 
-# ------------------------------------------------------------------ out and in
-
-
-@case
-def same_run_gives_same_bytes_in_every_time_zone(f):
+def test_the_same_run_gives_the_same_bytes_in_every_time_zone(f, tmp_path):
     for i, zone in enumerate(["UTC", "Asia/Tokyo", "America/New_York"]):
-        out = f.folder / f"again{i}.zip"
-        call(f.a, "export", f.run_id, "--format", "bundle", "--out", out, env={"TZ": zone})
-        expect(out.read_bytes() == f.bundle.read_bytes(), f"other bytes in {zone}")
-    piped = call(f.a, "export", f.run_id, "--format", "bundle", "--out", "-").stdout
-    expect(piped == f.bundle.read_bytes(), "standard output has other bytes than the file")
+        out = tmp_path / f"again{i}.zip"
+        f.export("bundle", "--out", out, env={"TZ": zone})
+        assert out.read_bytes() == f.bundle.read_bytes(), f"other bytes in {zone}"
+    piped = f.export("bundle", "--out", "-", text=False)
+    assert piped == f.bundle.read_bytes(), "standard output has other bytes than the file"
 
 
-@case
-def manifest_comes_first_and_is_true(f):
-    expect(f.order[:3] == ["manifest.json", "run.json", "catalog_entry.json"], f"order {f.order[:4]}")
-    expect(f.order[3:] == sorted(f.order[3:]), "the rest is not sorted")
+def test_the_manifest_comes_first_and_is_true(f):
+    assert f.order[:3] == ["manifest.json", "run.json", "catalog_entry.json"], f"order {f.order[:4]}"
+    assert f.order[3:] == sorted(f.order[3:]), "the rest is not sorted"
     manifest = f.manifest()
-    expect((manifest["format"], manifest["version"], manifest["run_id"]) == ("neurolens-bundle", 1, f.run_id), str(manifest)[:200])
-    expect(manifest["files"] == [described(n, f.members[n]) for n in f.order[1:]], "the list of files is wrong")
+    assert (manifest["format"], manifest["version"], manifest["run_id"]) == ("neurolens-bundle", 1, f.run_id), str(manifest)[:200]
+    assert manifest["files"] == [described(n, f.members[n]) for n in f.order[1:]], "the list of files is wrong"
     with zipfile.ZipFile(f.bundle) as z:
-        expect(z.testzip() is None, "a CRC is wrong")
+        assert z.testzip() is None, "a CRC is wrong"
 
 
-@case
-def import_restores_the_run_bit_by_bit(f):
-    b = f.fresh() / "store"
-    first = reply(b, "import", f.bundle)["runs"][0]
-    expect(first["run_id"] == f.run_id and first["duplicate"] is False, str(first))
-    here, there = f.a / "runs" / f.run_id, b / "runs" / f.run_id
+def test_import_restores_the_run_bit_by_bit(f, store, tmp_path):
+    first = store.imports(f.bundle)[0]
+    assert first["run_id"] == f.run_id and first["duplicate"] is False, str(first)
+    here, there = (one.folder / "runs" / f.run_id for one in (f.store, store))
     ours, theirs = hashes(here), hashes(there)
     for entry in (ours, theirs):  # holds the tags, which changed after the import
         entry.pop("catalog_entry.json")
-    expect(ours == theirs, "a file differs")
-    expect((there / "catalog_entry.json").read_bytes() == f.members["catalog_entry.json"], "the catalog entry differs")
-    expect(reply(b, "ls")["runs"] == reply(f.a, "ls")["runs"], "the catalog rows differ")
-    expect(reply(b, "ls")["runs"][0]["tags"] == {"machine": "h200", "note": "kept later"}, "tags were lost")
-    again = f.folder / "from-b.zip"
-    call(b, "export", f.run_id, "--format", "bundle", "--out", again)
-    expect(again.read_bytes() == f.bundle.read_bytes(), "bundled again it has other bytes")
-    sums = 'SELECT name, sum(dur_ns), count(*) FROM kernel GROUP BY name ORDER BY name'
-    expect(reply(b, "query", f.run_id, sums)["rows"] == reply(f.a, "query", f.run_id, sums)["rows"], "queries differ")
-    expect(not os.listdir(b / "staging"), "staging is not empty")
+    assert ours == theirs, "a file differs"
+    assert (there / "catalog_entry.json").read_bytes() == f.members["catalog_entry.json"], "the catalog entry differs"
+    assert store.json("ls")["runs"] == f.store.json("ls")["runs"], "the catalog rows differ"
+    assert store.json("ls")["runs"][0]["tags"] == {"machine": "h200", "note": "kept later"}, "tags were lost"
+    again = tmp_path / "again.zip"
+    store.text("export", f.run_id, "--format", "bundle", "--out", again)
+    assert again.read_bytes() == f.bundle.read_bytes(), "bundled again it has other bytes"
+    sums = "SELECT name, sum(dur_ns), count(*) FROM kernel GROUP BY name ORDER BY name"
+    assert store.json("query", f.run_id, sums)["rows"] == f.store.json("query", f.run_id, sums)["rows"], "queries differ"
+    assert not os.listdir(store.folder / "staging"), "staging is not empty"
 
 
-@case
-def what_is_there_is_a_duplicate(f):
-    b = f.fresh() / "store"
-    call(b, "import", f.bundle)
-    for store, source in ((b, f.bundle), (f.a, f.bundle), (b, TRACE)):
-        run = reply(store, "import", source)["runs"][0]
-        expect(run["duplicate"] is True and run["run_id"] == f.run_id, f"{source.name}: {run}")
-        expect(len(reply(store, "ls")["runs"]) == 1, "more than one run")
-    expect("already in the store" in call(b, "import", f.bundle).stdout.decode(), "the text does not say so")
+def test_what_is_there_is_a_duplicate(f, store):
+    store.text("import", f.bundle)
+    for to, source in ((store, f.bundle), (f.store, f.bundle), (store, TRACE)):
+        run = to.imports(source)[0]
+        assert run["duplicate"] is True and run["run_id"] == f.run_id, f"{source.name}: {run}"
+        assert len(to.json("ls")["runs"]) == 1, "more than one run"
+    assert "already in the store" in store.text("import", f.bundle), "the text does not say so"
 
 
-@case
-def tags_given_to_import_are_added(f):
-    b = f.fresh() / "store"
-    call(b, "import", f.bundle, "--tag", "from=colleague")
-    expect(reply(b, "ls")["runs"][0]["tags"] == {"machine": "h200", "note": "kept later", "from": "colleague"}, "tags")
+def test_tags_given_to_import_are_added(f, store):
+    store.text("import", f.bundle, "--tag", "from=colleague")
+    assert store.json("ls")["runs"][0]["tags"] == {"machine": "h200", "note": "kept later", "from": "colleague"}, "tags"
 
 
-@case
-def deflated_and_reordered_by_another_tool_it_is_still_taken(f):
-    where = f.fresh()
+def test_a_bundle_deflated_and_reordered_by_another_tool_is_taken(f, store, tmp_path):
     order = ["manifest.json", *reversed(f.order[1:])]
-    write_zip(where / "again.zip", f.members, compression=zipfile.ZIP_DEFLATED, order=order)
-    run = reply(where / "store", "import", where / "again.zip")["runs"][0]
-    expect(run["run_id"] == f.run_id, str(run))
-    expect(hashes(where / "store" / "runs" / f.run_id)["run.json"] == hashlib.sha256(f.members["run.json"]).hexdigest(), "run.json")
+    write_zip(tmp_path / "again.zip", f.members, compression=zipfile.ZIP_DEFLATED, order=order)
+    run = store.imports(tmp_path / "again.zip")[0]
+    assert run["run_id"] == f.run_id, str(run)
+    assert hashes(store.folder / "runs" / f.run_id)["run.json"] == hashlib.sha256(f.members["run.json"]).hexdigest(), "run.json"
 
 
-# ------------------------------------------------------------------ hostile
+HOSTILE = {}  # name: (what writes the zip, the word its error must have)
 
 
 def refused(name, build, word):
-    """`build(path)` writes a zip that import must refuse with one clear error that says `word`."""
-
-    def check(fixture):
-        where = fixture.fresh()
-        store = where / "in" / "store"
-        path = where / "bad.zip"
-        build(fixture, path)
-        before = sorted(str(p) for p in where.rglob("*"))
-        done = call(store, "import", path, expected=2)
-        errors = [line for line in done.stderr.decode().splitlines() if "error:" in line]
-        expect(len(errors) == 1, f"not one error: {done.stderr.decode()[:300]}")
-        expect(word in errors[0], f"the error does not say '{word}': {errors[0]}")
-        expect(reply(store, "ls")["runs"] == [], "a run is listed")
-        for part in ("runs", "staging"):
-            left = list((store / part).rglob("*")) if (store / part).exists() else []
-            expect(not left, f"{part} holds {left[:3]}")
-        after = sorted(str(p) for p in where.rglob("*") if (where / "in") not in [p, *p.parents])
-        expect(after == before, f"files appeared: {set(after) ^ set(before)}")
-
-    check.__name__ = f"refused_{name}"
-    CASES.append(check)
+    HOSTILE[name] = (build, word)
 
 
 def named(name, data=b"x", listed=True):
@@ -362,175 +295,149 @@ def encrypted_flag(f, path):
 refused("encrypted_entry", encrypted_flag, "zip")
 
 
-@case
-def refused_cut_anywhere(f):
-    data = f.bundle.read_bytes()
-    where = f.fresh()
-    for i in range(1, 25):
-        path = where / "cut.zip"
-        path.write_bytes(data[:len(data) * i // 25])
-        done = call(where / "store", "import", path, expected=2)
-        expect(done.stderr.count(b"error:") == 1, done.stderr.decode()[:200])
-    path.write_bytes(data[:-1])
-    call(where / "store", "import", path, expected=2)
-    expect(not list((where / "store" / "runs").iterdir()) and not list((where / "store" / "staging").iterdir()), "something is left")
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_zip_is_refused_with_one_clear_error_and_leaves_nothing(name, f, tmp_path):
+    build, word = HOSTILE[name]
+    store, path = Store(tmp_path / "in" / "store"), tmp_path / "bad.zip"
+    build(f, path)
+    before = sorted(str(p) for p in tmp_path.rglob("*"))
+    done = store.run("import", path)
+    assert done.returncode == 2, f"exit {done.returncode}: {done.stderr[-300:]}"
+    errors = [line for line in done.stderr.splitlines() if "error:" in line]
+    assert len(errors) == 1, f"not one error: {done.stderr[:300]}"
+    assert word in errors[0], f"the error does not say '{word}': {errors[0]}"
+    assert store.json("ls")["runs"] == [], "a run is listed"
+    for part in ("runs", "staging"):
+        left = list((store.folder / part).rglob("*")) if (store.folder / part).exists() else []
+        assert not left, f"{part} holds {left[:3]}"
+    after = sorted(str(p) for p in tmp_path.rglob("*") if (tmp_path / "in") not in [p, *p.parents])
+    assert after == before, f"files appeared: {set(after) ^ set(before)}"
 
 
-@case
-def refused_or_whole_with_any_byte_changed(f):
-    """A flipped bit is refused, or (in bytes of the zip that carry nothing) changes nothing."""
-    data = f.bundle.read_bytes()
-    where = f.fresh()
-    path = where / "flip.zip"
+def test_a_bundle_cut_anywhere_is_refused(f, store, tmp_path):
+    data, path = f.bundle.read_bytes(), tmp_path / "cut.zip"
+    for length in [*(len(data) * i // 25 for i in range(1, 25)), len(data) - 1]:
+        path.write_bytes(data[:length])
+        done = store.run("import", path)
+        assert done.returncode == 2 and done.stderr.count("error:") == 1, f"{length} bytes: {done.returncode} {done.stderr[:200]}"
+    assert not list((store.folder / "runs").iterdir()) and not list((store.folder / "staging").iterdir()), "something is left"
+
+
+def test_a_flipped_bit_is_refused_or_changes_nothing(f, tmp_path):
+    """Some bytes of a zip carry nothing."""
+    data, path = f.bundle.read_bytes(), tmp_path / "flip.zip"
+    whole = {n: hashlib.sha256(d).hexdigest() for n, d in f.members.items() if n != "manifest.json"}
     for i in range(60):
         at = len(data) * i // 60 + i % 7
         changed = bytearray(data)
         changed[at] ^= 1 << i % 8
         path.write_bytes(bytes(changed))
-        store = where / f"store{i}"
-        done = subprocess.run([BIN, "import", path, "--json"], capture_output=True, timeout=LIMIT_S,
-                              env={**os.environ, "NEUROLENS_STORE": str(store)})
+        store = Store(tmp_path / f"store{i}")
+        done = store.run("import", path)
         if done.returncode == 0:
-            restored = hashes(store / "runs" / f.run_id)
-            expect(restored == {n: hashlib.sha256(d).hexdigest() for n, d in f.members.items() if n != "manifest.json"},
-                   f"byte {at}: taken, but other than it was")
+            assert hashes(store.folder / "runs" / f.run_id) == whole, f"byte {at}: taken, but other than it was"
         else:
-            expect(done.returncode == 2 and b"error:" in done.stderr, f"byte {at}: exit {done.returncode} {done.stderr[-200:]}")
-            expect(not list((store / "runs").iterdir()), f"byte {at}: half a run")
+            assert done.returncode == 2 and "error:" in done.stderr, f"byte {at}: exit {done.returncode} {done.stderr[-200:]}"
+            assert not list((store.folder / "runs").iterdir()), f"byte {at}: half a run"
 
 
-@case
-def another_zip_is_no_bundle(f):
-    where = f.fresh()
-    with zipfile.ZipFile(where / "other.zip", "w") as z:
+def test_another_zip_is_not_taken_for_a_bundle(store, tmp_path):
+    with zipfile.ZipFile(tmp_path / "other.zip", "w") as z:
         z.writestr("hello.txt", "hello")
-    call(where / "store", "import", where / "other.zip", expected=2)
+    store.text("import", tmp_path / "other.zip", status=2)
 
 
-# ------------------------------------------------------------------ the other exports
+def test_the_run_document_is_printed_and_written_as_stored(f, tmp_path):
+    stored = (f.store.folder / "runs" / f.run_id / "run.json").read_bytes()
+    assert f.export("run-json", text=False) == stored, "printed bytes differ"
+    f.export("run-json", "--out", tmp_path / "r.json")
+    assert (tmp_path / "r.json").read_bytes() == stored, "written bytes differ"
+    assert json.loads(f.export("run-json", "--json"))["document"] == json.loads(stored), "--json differs"
+    f.store.text("validate", tmp_path / "r.json")
 
 
-@case
-def run_json_is_printed_and_written_as_stored(f):
-    stored = (f.a / "runs" / f.run_id / "run.json").read_bytes()
-    expect(call(f.a, "export", f.run_id, "--format", "run-json").stdout == stored, "printed bytes differ")
-    where = f.fresh()
-    call(f.a, "export", f.run_id, "--format", "run-json", "--out", where / "r.json")
-    expect((where / "r.json").read_bytes() == stored, "written bytes differ")
-    expect(reply(f.a, "export", f.run_id, "--format", "run-json")["document"] == json.loads(stored), "--json differs")
-    call(f.a, "validate", where / "r.json")
-
-
-@case
-def parquet_copies_the_tables(f):
-    where = f.fresh()
-    answer = reply(f.a, "export", f.run_id, "--format", "parquet", cwd=where)
-    out = where / answer["path"]
-    expect(answer["path"].endswith("-parquet") and f.run_id.startswith(answer["path"][:-8]), answer["path"])
-    tables = {n: h for n, h in hashes(f.a / "runs" / f.run_id).items() if n.endswith(".parquet")}
-    expect(hashes(out) == tables and sorted(answer["files"]) == sorted(tables), "the tables differ")
-    expect(stat.S_IMODE(out.stat().st_mode) == 0o755, "the folder is private")
-    call(f.a, "export", f.run_id, "--format", "parquet", "--out", out, expected=2)
+def test_a_parquet_export_copies_the_tables(f, tmp_path):
+    answer = json.loads(f.export("parquet", "--json", cwd=tmp_path))
+    out = tmp_path / answer["path"]
+    assert answer["path"].endswith("-parquet") and f.run_id.startswith(answer["path"][:-8]), answer["path"]
+    tables = {n: h for n, h in hashes(f.store.folder / "runs" / f.run_id).items() if n.endswith(".parquet")}
+    assert hashes(out) == tables and sorted(answer["files"]) == sorted(tables), "the tables differ"
+    assert stat.S_IMODE(out.stat().st_mode) == 0o755, "the folder is private"
+    f.export("parquet", "--out", out, status=2)
     (out / "mine.txt").write_text("mine")
     (out / "kernel.parquet").write_text("old")
     (out / "collective.parquet").write_text("of another run")
-    call(f.a, "export", f.run_id, "--format", "parquet", "--out", out, "--force")
+    f.export("parquet", "--out", out, "--force")
     left = hashes(out)
-    expect(left.pop("mine.txt") and left == tables, "--force does not give exactly the tables beside other files")
-    call(f.a, "export", f.run_id, "--format", "parquet", "--out", "-", expected=2)
+    assert left.pop("mine.txt") and left == tables, "--force does not give exactly the tables beside other files"
+    f.export("parquet", "--out", "-", status=2)
 
 
-@case
-def nothing_is_overwritten_without_force_and_nothing_is_left(f):
-    where = f.fresh()
+def test_nothing_is_overwritten_without_force_and_nothing_is_left(f, tmp_path):
     for kind in ("bundle", "perfetto", "run-json"):
-        out = where / f"{kind}.out"
+        out = tmp_path / f"{kind}.out"
         out.write_text("precious")
-        done = call(f.a, "export", f.run_id, "--format", kind, "--out", out, expected=2)
-        expect(b"--force" in done.stderr and out.read_text() == "precious", f"{kind} overwrote")
-        call(f.a, "export", f.run_id, "--format", kind, "--out", out, "--force")
-        expect(out.read_bytes()[:8] != b"precious", f"{kind} --force did not write")
-    call(f.a, "export", f.run_id, "--format", "bundle", "--out", "/dev/null", "--force", expected=2)
-    expect(stat.S_ISCHR(os.stat("/dev/null").st_mode), "/dev/null was replaced")
-    call(f.a, "export", f.run_id, "--format", "bundle", "--out", where / "missing" / "x.zip", expected=3)
-    expect(sorted(p.name for p in where.iterdir()) == ["bundle.out", "perfetto.out", "run-json.out"], "a temporary is left")
+        done = f.store.run("export", f.run_id, "--format", kind, "--out", out)
+        assert done.returncode == 2 and "--force" in done.stderr and out.read_text() == "precious", f"{kind} overwrote"
+        f.export(kind, "--out", out, "--force")
+        assert out.read_bytes()[:8] != b"precious", f"{kind} --force did not write"
+    f.export("bundle", "--out", "/dev/null", "--force", status=2)
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode), "/dev/null was replaced"
+    f.export("bundle", "--out", tmp_path / "missing" / "x.zip", status=3)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["bundle.out", "perfetto.out", "run-json.out"], "a temporary is left"
 
 
-@case
-def default_names_carry_model_and_id(f):
-    where = f.fresh()
+def test_default_names_carry_model_and_id(f, tmp_path):
     for kind, ending in (("bundle", ".zip"), ("perfetto", ".pftrace")):
-        answer = reply(f.a, "export", f.run_id, "--format", kind, cwd=where)
+        answer = json.loads(f.export(kind, "--json", cwd=tmp_path))
         stem = answer["path"][:-len(ending)]
-        expect(answer["path"].endswith(ending) and f.run_id.startswith(stem.split("-", 1)[1]), answer["path"])
-        expect((where / answer["path"]).stat().st_size == answer["bytes"], "bytes")
+        assert answer["path"].endswith(ending) and f.run_id.startswith(stem.split("-", 1)[1]), answer["path"]
+        assert (tmp_path / answer["path"]).stat().st_size == answer["bytes"], "bytes"
 
 
-@case
-def validate_tells_pointer_rule_and_value(f):
-    where = f.fresh()
+def test_validate_names_pointer_rule_and_value(f, tmp_path):
     good = f.members["run.json"]
-    (where / "good.json").write_bytes(good)
-    expect(b"valid" in call(f.a, "validate", where / "good.json").stdout, "text")
-    call(f.a, "validate", "-", stdin=good)
+    (tmp_path / "good.json").write_bytes(good)
+    assert "valid" in f.store.text("validate", tmp_path / "good.json"), "text"
+    f.store.text("validate", "-", stdin=good)
     bad = json.loads(good)
     bad["timeline"][0]["duration_ms"] = "abc"
-    done = call(f.a, "validate", "-", "--json", stdin=json.dumps(bad).encode(), expected=1)
-    answer = json.loads(done.stdout)
+    answer = f.store.json("validate", "-", stdin=json.dumps(bad), status=1)
     found = [v for v in answer["violations"] if v["pointer"] == "/timeline/0/duration_ms"]
-    expect(not answer["valid"] and found and found[0]["rule"].startswith("type") and found[0]["value"] == '"abc"', str(answer)[:300])
-    text = call(f.a, "validate", "-", stdin=json.dumps(bad).encode(), expected=1).stdout.decode()
-    expect("/timeline/0/duration_ms" in text and '"abc"' in text, text[:300])
+    assert not answer["valid"] and found and found[0]["rule"].startswith("type") and found[0]["value"] == '"abc"', str(answer)[:300]
+    text = f.store.text("validate", "-", stdin=json.dumps(bad), status=1)
+    assert "/timeline/0/duration_ms" in text and '"abc"' in text, text[:300]
+
+
+def test_validate_refuses_what_is_not_a_document(f, tmp_path):
+    good = f.members["run.json"]
     for junk in (b"", b"{", b"not json", good[:-10], b"[" * 1000000, b"\xff\xfe"):
-        call(f.a, "validate", "-", stdin=junk, expected=2)
-    call(f.a, "validate", where / "absent.json", expected=2)
+        f.store.text("validate", "-", stdin=junk, status=2)
+    f.store.text("validate", tmp_path / "absent.json", status=2)
     many = b"{" + b",".join(b'"%d":0' % i for i in range(1000000)) + b"}"
-    expect(b"members" in call(f.a, "validate", "-", stdin=many, expected=2).stderr, "a million keys")
+    done = f.store.run("validate", "-", stdin=many)
+    assert done.returncode == 2 and "members" in done.stderr, "a million keys"
 
 
-@case
-def schema_prints_tables_and_the_document_schema(f):
-    expect(call(f.a, "schema", "run").stdout == (ROOT / "schemas" / "run.schema.json").read_bytes(), "run schema bytes")
-    expect(reply(f.a, "schema", "run")["schema"] == json.loads((ROOT / "schemas" / "run.schema.json").read_bytes()), "json")
-    tables = {t["name"]: t for t in reply(f.a, "schema")["tables"]}
-    stored = {p.stem for p in (f.a / "runs" / f.run_id).glob("*.parquet")}
-    expect(stored <= set(tables), f"not described: {stored - set(tables)}")
+def test_schema_prints_tables_and_the_document_schema(f):
+    schema = (ROOT / "schemas/run.schema.json").read_bytes()
+    assert f.store.text("schema", "run", text=False) == schema, "run schema bytes"
+    assert f.store.json("schema", "run")["schema"] == json.loads(schema), "json"
+    tables = {t["name"]: t for t in f.store.json("schema")["tables"]}
+    stored = {p.stem for p in (f.store.folder / "runs" / f.run_id).glob("*.parquet")}
+    assert stored <= set(tables), f"not described: {stored - set(tables)}"
     for name in sorted(stored):
         described_columns = [(c["name"], c["type"]) for c in tables[name]["columns"]]
-        actual = [(r[0], r[1]) for r in reply(f.a, "query", f.run_id, f"DESCRIBE {name}")["rows"] if r[0] != "run"]
-        expect(actual == described_columns, f"{name}: {set(actual) ^ set(described_columns)}")
-    expect(call(f.a, "schema", "table", "--md").stdout == (ROOT / "docs" / "tables.md").read_bytes(), "docs/tables.md is stale")
-    expect([t["name"] for t in reply(f.a, "schema", "table", "--name", "kernel")["tables"]] == ["kernel"], "--name")
-    call(f.a, "schema", "table", "--name", "nothing", expected=2)
-    for line in call(f.a, "schema").stdout.decode().splitlines():
-        expect(len(line) <= 80, f"wider than 80: {line}")
+        actual = [(r[0], r[1]) for r in f.store.json("query", f.run_id, f"DESCRIBE {name}")["rows"] if r[0] != "run"]
+        assert actual == described_columns, f"{name}: {set(actual) ^ set(described_columns)}"
+    assert f.store.text("schema", "table", "--md", text=False) == (ROOT / "docs/tables.md").read_bytes(), "docs/tables.md is stale"
+    assert [t["name"] for t in f.store.json("schema", "table", "--name", "kernel")["tables"]] == ["kernel"], "--name"
+    f.store.text("schema", "table", "--name", "nothing", status=2)
+    narrow(f.store.text("schema"))
 
 
-@case
-def formats_lists_every_adapter(f):
-    names = [x["name"] for x in reply(f.a, "formats")["formats"]]
-    folders = sorted(p.name for p in (ROOT / "src" / "import" / "adapters").iterdir() if p.is_dir())
-    expect(sorted(names) == sorted([*folders, "bundle"]), f"{names} for {folders}")
-    for line in call(f.a, "formats").stdout.decode().splitlines():
-        expect(len(line) <= 80, f"wider than 80: {line}")
-
-
-def main():
-    chosen = os.environ.get("NEUROLENS_TEST_FILTER", "")
-    failed = False
-    with tempfile.TemporaryDirectory(prefix="nl-bundle-") as folder:
-        fixture = Fixture(pathlib.Path(folder))
-        for function in CASES:
-            if chosen and chosen not in function.__name__:
-                continue
-            try:
-                function(fixture)
-                print(f"PASS {function.__name__}", flush=True)
-            except (Wrong, OSError, ValueError, KeyError, subprocess.TimeoutExpired) as error:
-                failed = True
-                print(f"FAIL {function.__name__}: {' '.join(str(error).split())[:400]}", flush=True)
-    return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def test_formats_lists_every_adapter(store):
+    names = [x["name"] for x in store.json("formats")["formats"]]
+    folders = sorted(p.name for p in (ROOT / "src/import/adapters").iterdir() if p.is_dir())
+    assert sorted(names) == sorted([*folders, "bundle"]), f"{names} for {folders}"
+    narrow(store.text("formats"))

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The capture library inside a program, driven by a CUPTI without a GPU (tests/capture): what it records, and how it
 behaves when the program or CUPTI does not. The files are read by tests/nlcap_reader.py, which shares no code with it."""
@@ -11,15 +10,13 @@ import shutil
 import signal
 import struct
 import subprocess
-import sys
 import tempfile
-import time
 
-ROOT = pathlib.Path(os.environ.get("NEUROLENS_ROOT", pathlib.Path(__file__).resolve().parents[2]))
-sys.path.insert(0, str(ROOT / "tests"))
-from nlcap_reader import captures  # noqa: E402
+import pytest
 
-BUILD = pathlib.Path(os.environ.get("NEUROLENS_BIN", str(ROOT / "build/release/neurolens"))).parent
+from neurolens_cli import BUILD, LIMIT_S, wait_until
+from nlcap_reader import captures
+
 LIBRARY = BUILD / "libneurolens_capture.so"
 FAKE = BUILD / "capture_tests/libfake_cupti.so"
 FAKE_NVML = BUILD / "capture_tests/libfake_nvml.so"
@@ -31,7 +28,9 @@ DEFAULT_WANTED = 0x7FF
 PM_SAMPLING, NVML = 1, 2
 SM_ACTIVE = "TPC.TriageCompute.sm__cycles_active.avg.pct_of_peak_sustained_elapsed"
 PUSH, POP, START, END, MARK = 1, 2, 3, 4, 5
-WAIT_S = 120
+GPU_AHEAD_NS = 3_600_000_000_000  # of the host's clock, in the fake CUPTI
+MISSING = [p.name for p in (LIBRARY, FAKE, FAKE_NVML, PROGRAM) if not p.exists()]
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not built: {', '.join(MISSING)}")
 
 
 class Page:
@@ -58,10 +57,11 @@ class Page:
         return dict(zip(names, struct.unpack_from("<II13QII", data)), message=data[120:].split(b"\0")[0].decode())
 
 
-def environment(directory, fake=""):
+def environment(directory, fake="", nvml=""):
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("NEUROLENS_CAPTURE", "CUDA_INJECTION", "NVTX_INJECTION"))}
     return {**clean, "NEUROLENS_CAPTURE_DIR": str(directory), "CUDA_INJECTION64_PATH": str(LIBRARY),
-            "NVTX_INJECTION64_PATH": str(LIBRARY), "NEUROLENS_CUPTI": str(FAKE), "NEUROLENS_NVML": str(FAKE_NVML), "FAKE_CUPTI": fake}
+            "NVTX_INJECTION64_PATH": str(LIBRARY), "NEUROLENS_CUPTI": str(FAKE), "NEUROLENS_NVML": str(FAKE_NVML), "FAKE_CUPTI": fake,
+            "FAKE_NVML": nvml}
 
 
 @contextlib.contextmanager
@@ -70,32 +70,44 @@ def folder():
         yield pathlib.Path(name)
 
 
-def run(directory, *arguments, fake="", **options):
-    return subprocess.run([str(PROGRAM), *arguments], env=environment(directory, fake), stdin=subprocess.DEVNULL, capture_output=True,
-                          timeout=WAIT_S, check=False, **options)
+def run(directory, *arguments, fake="", nvml="", **options):
+    return subprocess.run([str(PROGRAM), *arguments], env=environment(directory, fake, nvml), stdin=subprocess.DEVNULL, capture_output=True,
+                          timeout=LIMIT_S, check=False, **options)
 
 
-def record(*arguments, fake="", status=0, out=""):
-    """The one capture of a run that must end with `status`, closed in order."""
+@contextlib.contextmanager
+def started(directory, *arguments):
+    """A program under way, ended by a signal if it has not ended by then."""
+    program = subprocess.Popen([str(PROGRAM), *arguments], env=environment(directory), stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield program
+    finally:
+        program.terminate()
+        program.wait(LIMIT_S)
+
+
+def the_capture(directory):
+    """The one capture of a folder, which was closed in order."""
+    found = captures(directory)
+    assert len(found) == 1, f"{len(found)} files"
+    assert found[0].whole, found[0].problem or "no end record"
+    return found[0]
+
+
+def record(*arguments, fake="", nvml="", status=0, out=""):
+    """The one capture of a run that must end with `status` and print `out`; out=None: what it prints is .out."""
     with folder() as directory:
-        done = run(directory, *arguments, fake=fake)
-        assert done.returncode == status, f"status {done.returncode}"
-        assert done.stdout == out.encode() and done.stderr == b"", (done.stdout, done.stderr)
-        found = captures(directory)
-        assert len(found) == 1, f"{len(found)} files"
-        assert found[0].whole, found[0].problem or "no end record"
-        return found[0]
+        done = run(directory, *arguments, fake=fake, nvml=nvml)
+        assert done.returncode == status, f"status {done.returncode}: {done.stderr[-300:]}"
+        assert done.stdout == (done.stdout if out is None else out.encode()) and done.stderr == b"", (done.stdout, done.stderr)
+        capture = the_capture(directory)
+        capture.out = done.stdout.decode()
+        return capture
 
 
-def wait_for(condition, process):
-    until = time.monotonic() + WAIT_S
-    while time.monotonic() < until:
-        result = condition()
-        if result:
-            return result
-        assert process.poll() is None, f"the program ended with {process.returncode}"
-        time.sleep(0.05)
-    raise AssertionError("waited too long")
+def windows(capture):
+    return [w["on"] for w in capture.of("window")]
 
 
 def names(capture, kind):
@@ -120,15 +132,15 @@ def test_records_what_the_program_did():
     assert all(k["correlation"] in launches for k in c.of("kernel"))
     assert names(c, "api").count("cudaLaunchKernel_v7000") == 100
     assert c.lost() == 0 and c.facts["cupti.version"] == "130000"
-    assert [w["on"] for w in c.of("window")] == [1, 0]
+    assert windows(c) == [1, 0]
 
 
 def test_clock_pairs_are_sandwiched_and_of_one_rate():
-    c = record("launch=1", "sleep=700", "launch=1")
+    c = record("launch=1", "clock_reads=15", "launch=1")
     pairs = [p for p in c.of("clock") if p["gpu_ns"]]
     assert len(pairs) >= 2, len(pairs)
     for p in pairs:
-        assert p["before_ns"] <= p["gpu_ns"] - 3_600_000_000_000 <= p["after_ns"], p
+        assert p["before_ns"] <= p["gpu_ns"] - GPU_AHEAD_NS <= p["after_ns"], p
 
 
 def test_own_cost_is_written():
@@ -190,7 +202,7 @@ def test_nothing_without_a_directory():
         env = environment(directory)
         del env["NEUROLENS_CAPTURE_DIR"]
         done = subprocess.run([str(PROGRAM), "push=x", "launch=3", "pop", "exit=4"], env=env, stdin=subprocess.DEVNULL,
-                              capture_output=True, timeout=WAIT_S, check=False)
+                              capture_output=True, timeout=LIMIT_S, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (4, b"", b""), done
         assert not list(directory.iterdir())
 
@@ -218,40 +230,26 @@ def test_fork_gives_the_child_a_file_of_its_own():
 
 def test_exec_gives_both_images_a_file():
     with folder() as directory:
-        assert run(directory, "push=first", "sleep=400", "exec=push=second:pop:exit=5").returncode == 5
+        assert run(directory, "push=first", "file", "exec=push=second:pop:exit=5").returncode == 5
         first, second = sorted(captures(directory), key=lambda c: c.of("file")[0]["monotonic_ns"])
         assert first.of("file")[0]["pid"] == second.of("file")[0]["pid"]
         assert not first.problem and not first.whole  # readable, and it shows that it was not closed
         assert second.whole and [n for n in names(second, "range") if n] == ["second"]
 
 
-def killed_by(number):
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT])
+def test_a_signal_that_ends_the_program_keeps_what_was_written(number):
     with folder() as directory:
         page = Page(directory)
-        program = subprocess.Popen([str(PROGRAM), "push=x", "launch=500", "sleep=100000"], env=environment(directory),
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            wait_for(lambda: captures(directory) and len(captures(directory)[0].of("kernel")) == 500, program)
-        finally:
+        with started(directory, "push=x", "launch=500", "sleep=1000000") as program:
+            wait_until(lambda: page.slot()["kernels"] == 500 and len(captures(directory)[0].of("kernel")) == 500, "500 kernels in the file", program)
             program.send_signal(number)
-            program.wait(WAIT_S)
+            program.wait(LIMIT_S)
         assert program.returncode == -number
         c = captures(directory)[0]
         assert not c.whole and c.problem in ("", "cut header", "cut payload"), c.problem
         assert len(c.of("kernel")) == 500 and names(c, "range") == ["x"]
         assert page.slot()["kernels"] == 500 and page.slot()["state"] == 2
-
-
-def test_kill_9_keeps_what_was_written():
-    killed_by(signal.SIGKILL)
-
-
-def test_a_crash_keeps_what_was_written():
-    killed_by(signal.SIGSEGV)
-
-
-def test_an_abort_keeps_what_was_written():
-    killed_by(signal.SIGABRT)
 
 
 def test_underscore_exit_leaves_a_readable_file():
@@ -306,8 +304,8 @@ def test_full_disk_costs_records_only():
 def test_memory_limit_is_kept_and_told():
     with folder() as directory:
         page = Page(directory, buffer_bytes=4 << 20)
-        # 48,000 kernels with their calls are 11 MB of records; one buffer is all there is.
-        assert run(directory, "launch=48000").returncode == 0
+        # 48,000 kernels with their calls are 11 MB of records, given back at the end; one buffer is all there is.
+        assert run(directory, "launch=48000", fake="hold").returncode == 0
         c = captures(directory)[0]
         assert c.whole and c.lost(BUFFER_LIMIT) > 0
         assert len(c.of("kernel")) < 48_000
@@ -317,20 +315,14 @@ def test_memory_limit_is_kept_and_told():
 def test_switched_off_and_on_from_outside():
     with folder() as directory:
         page = Page(directory)
-        steps = [a for i in range(200) for a in (f"push=step {i}", "launch=1", "pop", "sleep=50")]
-        program = subprocess.Popen([str(PROGRAM), *steps], env=environment(directory), stdin=subprocess.DEVNULL)
-        try:
-            wait_for(lambda: page.slot()["state"] == 2 and page.slot()["ranges"] > 0, program)
+        with started(directory, "steps=1000000") as program:
+            wait_until(lambda: page.slot()["state"] == 2 and page.slot()["ranges"] > 0, "ranges", program)
             off = page.request(0)
-            wait_for(lambda: page.slot()["state"] == 3 and page.slot()["epoch_seen"] == off, program)
+            wait_until(lambda: page.slot()["state"] == 3 and page.slot()["epoch_seen"] == off, "a pause", program)
             paused_at = page.slot()["ranges"]
             on = page.request(1)
-            wait_for(lambda: page.slot()["epoch_seen"] == on and page.slot()["ranges"] > paused_at, program)
-        finally:
-            program.terminate()
-            program.wait(WAIT_S)
-        c = captures(directory)[0]
-        assert [w["on"] for w in c.of("window")] == [1, 0, 1], c.of("window")
+            wait_until(lambda: page.slot()["epoch_seen"] == on and page.slot()["ranges"] > paused_at, "ranges after the pause", program)
+            wait_until(lambda: windows(captures(directory)[0]) == [1, 0, 1], "the windows in the file", program)
 
 
 def test_only_the_range_asked_for_is_recorded():
@@ -345,25 +337,24 @@ def test_only_the_range_asked_for_is_recorded():
 
 
 def test_cupti_leaves_while_nothing_is_recorded_and_comes_back():
-    c = record("launch=4", "bursts=1", "recording_off", "leave=1", "launch=3", "copy=2", "sleep=300", "recording_on", "launch=5", "bursts=1",
-               "recording_off", "leave=1", "recording_on", "launch=2", "sync")
-    on = [w for w in c.of("window") if w["on"]]
+    """The fake CUPTI ends the program when it is used while it is away."""
+    c = record("launch=4", "bursts=2", "clock_reads=5", "recording_off", "leave=1", "launch=3", "copy=2", "sleep=300", "recording_on", "launch=5", "bursts=2",
+               "clock_reads=5", "recording_off", "leave=1", "recording_on", "launch=2", "clock_reads=5", "sync")
+    on = [w["time_ns"] for w in c.of("window") if w["on"]]
+    off = [w["time_ns"] for w in c.of("window") if not w["on"]]
     assert len(on) == 3 and len(c.of("kernel")) == 4 + 5 + 2 and not c.of("memcpy"), (len(on), len(c.of("kernel")))
     assert {a["tid"] for a in c.of("api")} == {c.of("api")[0]["tid"]} and c.of("api")[0]["tid"] != 0
     assert "cudaGetDevice" not in names(c, "api")  # the list of calls is as it was
     # Correlations begin anew each time, but not in the file.
     launches = {a["correlation"]: a["start_ns"] for a in c.of("api") if c.text(a).startswith("cudaLaunch")}
     assert len(launches) == 11 and all(launches[k["correlation"]] <= k["start_ns"] for k in c.of("kernel"))
-    # Counters in both windows, of one set; and the clock is read at once when it comes back.
+    # Counters in both windows, of one set; and the clock is read when it comes back.
     assert len([s for s in c.of("counter_set") if s["source"] == PM_SAMPLING]) == 1
-    shift = c.of("clock")[-1]["gpu_ns"] - c.of("clock")[-1]["after_ns"]
-    for w in on[:2]:
-        assert any(r["start_ns"] - shift > w["time_ns"] for r in c.readings(PM_SAMPLING))
-    gone = [w["time_ns"] for w in c.of("window") if not w["on"]]
-    for w, off in zip(on, [*gone, on[-1]["time_ns"] + 1_000_000_000]):
-        assert any(p["gpu_ns"] and w["time_ns"] - 100_000_000 < p["after_ns"] < off + 20_000_000 for p in c.of("clock")), (w, c.of("clock"))
-    assert not [p for p in c.of("clock") if p["gpu_ns"] and gone[0] + 2_000_000_000 < p["after_ns"] < on[1]["time_ns"]]
-    assert c.lost() == missed_of_late_bursts(c) and not [m for m in messages(c) if "refused" in m], (c.of("loss"), messages(c))
+    for begin, end in zip(on[:2], off):
+        assert any(begin < r["start_ns"] - GPU_AHEAD_NS < end for r in c.readings(PM_SAMPLING)), (begin, end)
+    for before, end in zip([0, *off], off):
+        assert any(p["gpu_ns"] and before < p["after_ns"] < end for p in c.of("clock")), (before, end, c.of("clock"))
+    assert c.lost() == 0 and not [m for m in messages(c) if "refused" in m], (c.of("loss"), messages(c))
 
 
 def test_cupti_leaves_a_program_that_is_recorded_later():
@@ -374,75 +365,77 @@ def test_cupti_leaves_a_program_that_is_recorded_later():
         assert c.whole and len(c.of("kernel")) == 3 and len(c.of("device")) == 1
 
 
-def test_a_short_pause_does_not_send_cupti_away():
+def test_short_pauses_lose_no_kernel():
     c = record("launch=1", *["recording_off", "question=5", "recording_on", "launch=1"] * 20)
     assert len(c.of("kernel")) == 21 and c.whole
 
 
 def test_leaving_is_taken_back_when_recording_goes_on_before_the_next_call():
-    c = record("launch=1", "recording_off", "sleep=700", "recording_on", "launch=2", "question=3", "sync")
+    c = record("launch=1", "recording_off", "watched", "recording_on", "launch=2", "question=3", "sync", "print_left", out="left 0 times, not watched\n")
     assert len(c.of("kernel")) == 3 and len(c.of("sync")) == 1 and not [m for m in messages(c) if "refused" in m]
 
 
-def test_cupti_that_cannot_leave_stays():
-    for fake, told in (("stays", True), ("version=23", False)):
-        c = record("launch=1", "recording_off", "sleep=500", "question=5", "sleep=500", "question=5", "print_left", "recording_on", "launch=2", fake=fake,
-                   out="left 0 times, not watched\n")
-        assert len(c.of("kernel")) == 3 and c.whole, fake
-        assert len([m for m in messages(c) if "to leave" in m]) == (1 if told else 0), messages(c)
+@pytest.mark.parametrize("fake, words, told", [("stays", ["watched", "unwatched"], True), ("version=23", ["sleep=700", "question=5"], False)])
+def test_cupti_that_cannot_leave_stays(fake, words, told):
+    c = record("launch=1", "recording_off", *words, "sleep=300", "question=5", "print_left", "recording_on", "launch=2", fake=fake, out="left 0 times, not watched\n")
+    assert len(c.of("kernel")) == 3, len(c.of("kernel"))
+    assert len([m for m in messages(c) if "to leave" in m]) == (1 if told else 0), messages(c)
 
 
-def test_cupti_stays_with_cuda_graphs():
-    # Recorded; launched only when it is about to leave; made while nothing was recorded.
-    for words in (["graph=1", "recording_off"], ["recording_off", "sleep=700", "graph=1"], ["recording_off", "make_graph"]):
-        c = record("launch=1", *words, "sleep=500", "question=5", "print_left", "recording_on", "launch=2", out="left 0 times, not watched\n")
-        assert len(c.of("kernel")) == 3 + 4 * (words[0] == "graph=1") and c.whole, words
+# Recorded; launched only when it is about to leave; made while nothing was recorded.
+@pytest.mark.parametrize("words", [["graph=1", "recording_off"], ["recording_off", "watched", "graph=1", "unwatched"], ["recording_off", "make_graph"]],
+                         ids=["recorded", "launched_late", "made_unrecorded"])
+def test_cupti_stays_with_cuda_graphs(words):
+    c = record("launch=1", *words, "sleep=500", "question=5", "print_left", "recording_on", "launch=2", out="left 0 times, not watched\n")
+    assert len(c.of("kernel")) == 3 + 4 * (words[0] == "graph=1"), len(c.of("kernel"))
 
 
 def test_another_profiler_may_take_cupti_when_it_is_free():
-    c = record("launch=1", "push=a", "pop", "recording_off", "leave=1", "recording_on", "launch=2", "push=b", "pop", *["recording_off", "recording_on"] * 5, "sleep=300", fake="taken_later")
+    c = record("launch=1", "push=a", "pop", "recording_off", "leave=1", "recording_on", "launch=2", "push=b", "pop", *["recording_off", "recording_on"] * 5, fake="taken_later")
     assert len(c.of("kernel")) == 1 and [n for n in names(c, "range") if n] == ["a", "b"] and c.whole
     assert len([m for m in messages(c) if "another profiler owns CUPTI" in m]) == 1
 
 
 def test_threads_may_call_cuda_while_cupti_leaves_and_comes_back():
-    times = ["recording_off", "sleep=350", "recording_on", "sleep=30"] * 8
-    c = record("launch=1", "racing_threads=4", "sleep=30", *times, "recording_off", "leave=1", fake="racing,slow_finalize=5")
-    windows = [(w["on"], w["time_ns"]) for w in c.of("window")]
-    shift = next(p["gpu_ns"] - p["after_ns"] for p in c.of("clock") if p["gpu_ns"])
-    assert len(windows) == 19 and c.whole
-    for (_, on), (_, off) in zip(windows[::2], windows[1::2]):
-        assert any(on - 1_000_000 <= k["start_ns"] - shift <= off + 1_000_000 for k in c.of("kernel")), "a window without kernels"
+    times = ["recording_off", "sleep=350", "recording_on", "launched=20"] * 8
+    c = record("launch=1", "racing_threads=4", "launched=20", *times, "recording_off", "leave=1", fake="racing,slow_finalize=5")
+    switched = [w["time_ns"] for w in c.of("window")]
+    assert windows(c)[:18] == [1, 0] * 9, windows(c)
+    starts = sorted(k["start_ns"] - GPU_AHEAD_NS for k in c.of("kernel"))
+    for on, off in zip(switched[::2], switched[1::2]):
+        at = bisect.bisect_left(starts, on)
+        assert at < len(starts) and starts[at] <= off, "a window without kernels"
 
 
 def test_recording_pauses_to_hold_a_budget():
     with folder() as directory:
-        page = Page(directory, budget_ppm=1_000)
-        program = subprocess.Popen([str(PROGRAM), "racing_threads=2", "sleep=600000"], env=environment(directory), stdin=subprocess.DEVNULL)
-        try:
-            wait_for(lambda: page.slot()["state"] == 3, program)
-            time.sleep(0.5)
-            calls = page.slot()["api_calls"]
-            time.sleep(0.5)
-            assert page.slot()["api_calls"] == calls > 1000, "it goes on in a pause"
-        finally:
-            program.terminate()
-            program.wait(WAIT_S)
+        page = Page(directory, budget_ppm=100)
+        with started(directory, "racing_threads=2", "sleep=1000000") as program:
+            def turns():
+                """Waits for three more turns of the library's thread; the calls it has seen."""
+                for _ in range(3):
+                    seen = page.slot()["updated_ns"]
+                    wait_until(lambda seen=seen: page.slot()["updated_ns"] != seen, "a turn of the library", program)
+                return page.slot()["api_calls"]
+            wait_until(lambda: page.slot()["state"] == 3, "a pause", program)
+            calls = turns()
+            assert turns() == calls > 100, "it goes on in a pause"
+            launched = lambda: names(captures(directory)[0], "api").count("cudaLaunchKernel_v7000")
+            wait_until(lambda: launched() == calls, "every call in the file", program)
         c = captures(directory)[0]
         (on, begin, begun), (off, budget, paused) = [(w["on"], w["reason"], w["time_ns"]) for w in c.of("window")[:2]]
         assert (on, begin, off, budget) == (1, 1, 0, 7), c.of("window")
         assert paused - begun >= 1_000_000_000, "a window shorter than a second"
         # Each thread may have been in a launch when it stopped.
-        launches = names(c, "api").count("cudaLaunchKernel_v7000")
-        assert 1000 < len(c.of("kernel")) <= launches + 2 and launches == calls, (len(c.of("kernel")), launches, calls)
+        assert 100 < len(c.of("kernel")) <= calls + 2, (len(c.of("kernel")), calls)
 
 
 def test_what_is_cheap_is_recorded_whole_within_a_budget():
     with folder() as directory:
         Page(directory, budget_ppm=100_000)
-        assert run(directory, *[a for i in range(30) for a in ("push=step", "launch=1", "pop", "sleep=50")]).returncode == 0
+        assert run(directory, "sleep=700", "steps=30", "sleep=700").returncode == 0
         c = captures(directory)[0]
-        assert c.whole and [w["on"] for w in c.of("window")] == [1, 0] and len(c.of("kernel")) == 30, c.of("window")
+        assert c.whole and windows(c) == [1, 0] and len(c.of("kernel")) == 30, c.of("window")
 
 
 def test_the_program_switches_itself():
@@ -506,11 +499,6 @@ def messages(capture):
     return [capture.text(m, "text") for m in capture.of("message")]
 
 
-def missed_of_late_bursts(c):
-    """What is counted as missed where a busy machine ended a burst late: all that a burst takes, each time, and said so."""
-    return 200 * sum(m.endswith("begun anew") for m in messages(c))
-
-
 def sampled(c):
     return [r for r in c.readings(PM_SAMPLING) if r["values"][SM_ACTIVE] > 0]
 
@@ -526,25 +514,24 @@ def bursts(c, most_gap_ns=50_000):
 
 
 def test_counters_are_sampled_while_kernels_run():
-    c = record("launch=1", "bursts=2", "long=8000", "sleep=1800")
+    c = record("launch=1", "bursts=2", "busy_bursts=4")
     counters = c.of("counter_set")
     assert [s["source"] for s in counters] == [NVML, PM_SAMPLING] and counters[1]["interval_ns"] == 100_000, counters
     kernels = sorted((k for k in c.of("kernel") if k["end_ns"] - k["start_ns"] == 200_000), key=lambda k: k["start_ns"])
     starts = [k["start_ns"] for k in kernels]
     at = [(r, bisect.bisect_right(starts, r["start_ns"]) - 1) for r in sampled(c)]
     inside = [(r, i) for r, i in at if i >= 0 and r["end_ns"] <= kernels[i]["end_ns"]]
-    # 8,000 kernels of 200 us, each with at least one sample of 100 us wholly in it where it was sampled; a busy machine has long pauses.
+    # Bursts of 20 ms and more in kernels of 200 us: at least one sample of 100 us wholly in each.
     assert len(inside) > 100, len(inside)
+    read = {"_Z4gemmPfS_S_i": 2, "_ZN2at6native10vectorizedILi4EEEvv": 4}
     for r, i in inside:
-        assert r["values"][SM_ACTIVE] == 100 and r["values"]["dram__bytes_read.sum"] == (2, 4)[i % 2] * 100_000, (i, r)
-    assert c.lost() == missed_of_late_bursts(c), c.of("loss")
+        assert r["values"][SM_ACTIVE] == 100 and r["values"]["dram__bytes_read.sum"] == read[c.text(kernels[i])] * 100_000, (i, r)
+    assert c.lost() == 0, c.of("loss")
 
 
 def test_sampling_begins_with_the_first_work_of_a_device():
-    # The thread that samples has looked for devices before there is one.
-    c = record("launch=1", "sleep=900", fake="slow_context=300")
-    taken, begin_ns = c.readings(PM_SAMPLING), c.of("kernel")[0]["start_ns"]
-    assert taken and taken[0]["start_ns"] < begin_ns + 500_000_000, (len(taken), [r["start_ns"] - begin_ns for r in taken[:1]])
+    """The thread that samples has looked for devices before there is one, and does not look again by itself."""
+    assert record("launch=1", "bursts=1", fake="slow_context=300").readings(PM_SAMPLING)
 
 
 def test_a_burst_has_no_gap_and_begins_with_a_sample_of_its_own_time():
@@ -552,17 +539,18 @@ def test_a_burst_has_no_gap_and_begins_with_a_sample_of_its_own_time():
     found = bursts(c)
     assert len(found) >= 3, len(found)
     assert all(r["end_ns"] - r["start_ns"] == r["samples"] * 100_000 for b in found for r in b)
-    # Room for a burst that is ended late, and no more.
-    assert all(50 <= sum(r["samples"] for r in b) <= 640 for b in found[:-1]), [sum(r["samples"] for r in b) for b in found]
+    # 200 samples, and some until it is stopped.
+    assert all(190 <= sum(r["samples"] for r in b) <= 250 for b in found[:-1]), [sum(r["samples"] for r in b) for b in found]
 
 
-def test_reading_counters_takes_a_tenth_of_a_core():
-    c = record("launch=1", "sleep=3000", fake="pm_cost=100")
-    taken = sum(r["samples"] for r in c.readings(PM_SAMPLING))
-    span_s = (c.readings(PM_SAMPLING)[-1]["end_ns"] - c.readings(PM_SAMPLING)[0]["start_ns"]) / 1e9
-    # 100 us of CPU time each, and less than that for all the rest.
-    assert 0.02 <= taken * 100e-6 / span_s <= 0.125, (taken, span_s)
-    assert len(bursts(c)) >= 3 and c.lost(COUNTERS_MISSED) == missed_of_late_bursts(c)
+def test_reading_counters_takes_no_more_than_a_tenth_of_a_core():
+    c = record("launch=1", "bursts=8", fake="pm_cost=100")
+    found = bursts(c)
+    assert len(found) >= 7 and c.lost(COUNTERS_MISSED) == 0, (len(found), c.lost())
+    # 100 us of CPU time a sample, and less than that for all the rest: the pause to the next burst pays for it, more or less by chance.
+    taken = sum(r["samples"] for b in found[:-1] for r in b)
+    span_s = (found[-1][0]["start_ns"] - found[0][0]["start_ns"]) / 1e9
+    assert taken * 100e-6 / span_s <= 0.125, (taken, span_s)
 
 
 def test_an_interval_that_is_asked_for_is_kept():
@@ -582,38 +570,35 @@ def test_a_program_may_end_at_any_moment_of_sampling():
 def test_idle_samples_are_one_reading_with_their_number():
     c = record("launch=1", "bursts=12")
     idle = [r for r in c.readings(PM_SAMPLING) if r["values"][SM_ACTIVE] == 0]
-    assert len(idle) < 100 and sum(r["samples"] for r in idle) > 1000, (len(idle), sum(r["samples"] for r in idle))
+    assert sum(r["samples"] for r in idle) > max(1000, 20 * len(idle)), (len(idle), sum(r["samples"] for r in idle))
 
 
 def test_clocks_are_read():
-    c = record("launch=1", "sleep=950")
-    values = [r["values"] for r in c.readings(NVML)]
-    assert 3 <= len(values) <= 13, len(values)
-    assert values[0] == {"sm_clock_mhz": 1755, "memory_clock_mhz": 2619, "power_w": 310.5, "temperature_c": 41, "clock_limit_reasons": 4}, values[0]
-    assert all(0 < r["start_ns"] == r["end_ns"] < 2**62 for r in c.readings(NVML))
+    c = record("launch=1", "clocks=4")
+    readings = c.readings(NVML)
+    assert len(readings) >= 4, len(readings)
+    assert readings[0]["values"] == {"sm_clock_mhz": 1755, "memory_clock_mhz": 2619, "power_w": 310.5, "temperature_c": 41, "clock_limit_reasons": 4}, readings[0]
+    assert all(0 < r["start_ns"] == r["end_ns"] < 2**62 for r in readings)
+    # Ten in a second at most, from the start of the file.
+    assert readings[-1]["start_ns"] - c.of("file")[0]["monotonic_ns"] >= (len(readings) - 1) * 100_000_000
 
 
 def test_clocks_that_cannot_be_read_are_not_made_up():
-    os.environ["FAKE_NVML"] = "poor"
-    try:
-        c = record("launch=1", "sleep=500")
-        assert c.readings(NVML)[0]["values"]["sm_clock_mhz"] == 1755
-        assert all(v != v for n, v in c.readings(NVML)[0]["values"].items() if n != "sm_clock_mhz")
-        os.environ["FAKE_NVML"] = "broken"
-        c = record("launch=1", "sleep=50")
-        assert not c.readings(NVML) and any("nvmlInit failed" in m for m in messages(c)), messages(c)
-    finally:
-        del os.environ["FAKE_NVML"]
+    c = record("launch=1", "clocks=2", nvml="poor")
+    assert c.readings(NVML)[0]["values"]["sm_clock_mhz"] == 1755
+    assert all(v != v for n, v in c.readings(NVML)[0]["values"].items() if n != "sm_clock_mhz")
+    c = record("launch=1", "bursts=1", nvml="broken")
+    assert not c.readings(NVML) and any("nvmlInit failed" in m for m in messages(c)), messages(c)
 
 
-def test_counters_that_cannot_be_had_are_said_once_and_the_rest_recorded():
-    for fake, why in (("pm_unsupported", "its architecture"), ("pm_denied", "NVreg_RestrictProfilingToAdminUsers=0"),
-                      ("pm_denied_late", "NVreg_RestrictProfilingToAdminUsers=0"), ("pm_busy", "cuptiPmSamplingEnable gave"),
-                      ("pm_nothing", "none is known")):
-        c = record("launch=5", "sleep=400", "launch=5", fake=fake)
-        told = [m for m in messages(c) if "hardware counters" in m and "not sampled" not in m]
-        assert len(told) == 1 and why in told[0], (fake, told)
-        assert len(c.of("kernel")) == 10 and c.readings(NVML) and not c.readings(PM_SAMPLING), fake
+@pytest.mark.parametrize("fake, why", [("pm_unsupported", "its architecture"), ("pm_denied", "NVreg_RestrictProfilingToAdminUsers=0"),
+                                       ("pm_denied_late", "NVreg_RestrictProfilingToAdminUsers=0"), ("pm_busy", "cuptiPmSamplingEnable gave"),
+                                       ("pm_nothing", "none is known")])
+def test_counters_that_cannot_be_had_are_said_once_and_the_rest_recorded(fake, why):
+    c = record("launch=5", "clocks=3", "launch=5", fake=fake)
+    told = [m for m in messages(c) if "hardware counters" in m and "not sampled" not in m]
+    assert len(told) == 1 and why in told[0], told
+    assert len(c.of("kernel")) == 10 and c.readings(NVML) and not c.readings(PM_SAMPLING)
 
 
 def test_metrics_a_chip_lacks_are_left_out_and_told():
@@ -630,21 +615,21 @@ def test_what_one_pass_does_not_hold_is_left_out_least_wanted_first():
     assert any("not sampled: tensor pipes active" in m for m in messages(c)), messages(c)
 
 
-def test_counters_begin_anew_after_an_overflow():
-    for fake, why in (("pm_overflow=2", "buffer overflowed"), ("pm_full=2", "more samples than a burst has room for")):
-        c = record("launch=1", "bursts=6", fake=fake)
-        assert any(why in m for m in messages(c)), messages(c)
-        assert c.lost(COUNTERS_MISSED) == missed_of_late_bursts(c) and len(bursts(c)) >= 3, (fake, c.of("loss"), len(bursts(c)))
+@pytest.mark.parametrize("fake, why", [("pm_overflow=2", "buffer overflowed"), ("pm_full=2", "more samples than a burst has room for")])
+def test_counters_begin_anew_after_an_overflow(fake, why):
+    c = record("launch=1", "bursts=6", fake=fake)
+    assert len([m for m in messages(c) if why in m]) == 1, messages(c)
+    assert c.lost(COUNTERS_MISSED) == 200 and len(bursts(c)) >= 3, (c.of("loss"), len(bursts(c)))
 
 
 def test_missing_samples_are_counted():
     c = record("launch=1", "bursts=6", fake="pm_gap=50")
-    taken, missed = sum(r["samples"] for r in c.readings(PM_SAMPLING)), c.lost(COUNTERS_MISSED) - missed_of_late_bursts(c)
+    taken, missed = sum(r["samples"] for r in c.readings(PM_SAMPLING)), c.lost(COUNTERS_MISSED)
     assert 0.7 * taken * 3 / 49 <= missed <= 1.3 * taken * 3 / 49, (taken, missed)
 
 
 def test_a_reading_that_always_fails_ends_the_counters_only():
-    c = record("launch=5", "bursts=6", "sleep=150", "launch=5", fake="pm_broken=2")
+    c = record("launch=5", "all_bursts=6", "clocks=2", "launch=5", fake="pm_broken=2")
     assert 1 <= sum("cuptiPmSamplingDecodeData gave" in m for m in messages(c)) <= 4, messages(c)
     assert any(m.endswith("given up") for m in messages(c)), messages(c)
     assert c.readings(PM_SAMPLING) and len(c.of("kernel")) == 10 and len(c.readings(NVML)) >= 2
@@ -655,14 +640,13 @@ def test_cycles_are_counted_where_time_cannot_be():
 
 
 def test_no_counters_while_recording_is_off():
-    c = record("launch=1", "bursts=1", "recording_off", "sleep=700", "recording_on", "bursts=2")
-    off, on = [w["time_ns"] for w in c.of("window")][1:3]
-    shift = c.of("clock")[-1]["gpu_ns"] - c.of("clock")[-1]["after_ns"]
-    between = [r for r in c.readings(PM_SAMPLING) if off + 150_000_000 < r["start_ns"] - shift and r["end_ns"] - shift < on]
-    assert not between, len(between)
-    assert any(r["start_ns"] - shift > on for r in c.readings(PM_SAMPLING))
-    assert not [r for r in c.readings(NVML) if off + 150_000_000 < r["start_ns"] < on - 10_000_000]
-    assert c.lost(COUNTERS_MISSED) == missed_of_late_bursts(c)
+    c = record("launch=1", "bursts=1", "recording_off", "counters_rest", "print_now", "sleep=400", "print_now", "recording_on", "bursts=2", out=None)
+    rested, on = map(int, c.out.split())
+    # Both are taken by one thread, which has nothing of CUPTI by then.
+    times = [r["start_ns"] - GPU_AHEAD_NS for r in c.readings(PM_SAMPLING)] + [r["start_ns"] for r in c.readings(NVML)]
+    assert not [t for t in times if rested < t < on], (rested, on)
+    assert any(r["start_ns"] - GPU_AHEAD_NS > on for r in c.readings(PM_SAMPLING))
+    assert c.lost(COUNTERS_MISSED) == 0
 
 
 def test_counters_are_not_touched_when_not_wanted():
@@ -687,28 +671,8 @@ def test_cut_files_are_read_to_the_last_whole_chunk():
 
 def test_only_the_entry_points_are_visible():
     if not shutil.which("nm"):
-        return "nm is not installed"
+        pytest.skip("nm is not installed")
     listing = subprocess.run(["nm", "-D", "--defined-only", str(LIBRARY)], capture_output=True, text=True, check=True).stdout
     visible = {line.split()[-1] for line in listing.splitlines()}
     extra = {n for n in visible if not n.startswith("nl_")} - {"InitializeInjection", "InitializeInjectionNvtx2"}
     assert not extra, extra
-    return None
-
-
-def main():
-    wanted = sys.argv[1] if len(sys.argv) > 1 else ""
-    missing = [p.name for p in (LIBRARY, FAKE, FAKE_NVML, PROGRAM) if not p.exists()]
-    tests = {n[len("test_"):]: f for n, f in globals().items() if n.startswith("test_") and wanted in n}
-    for name, test in tests.items():
-        if missing:
-            print(f"SKIP {name}: not built: {', '.join(missing)}")
-            continue
-        try:
-            skipped = test()
-            print(f"SKIP {name}: {skipped}" if skipped else f"PASS {name}", flush=True)
-        except (AssertionError, subprocess.TimeoutExpired, OSError, IndexError, KeyError, ValueError) as error:
-            print(f"FAIL {name}: {type(error).__name__} {error}", flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Runs tests/cases/<adapter>/*.case: an input, questions to the imported run, and the exact answers.
 
@@ -22,31 +21,23 @@ A case is text in sections that begin with a line `== section`:
   == counters            every counter of the import with its count, exactly ("none" for none)
   == error               exit status and message the import must end with, instead of rows and counters
 
-Lines in front of the first section say what the case is about. --update (or NEUROLENS_UPDATE=1) writes what the
+Lines before the first section say what the case is about. ./test --update (NEUROLENS_UPDATE=1) writes what the
 program answers into the cases; review the diff. Every counter that src/import declares must occur in some case.
 """
-import concurrent.futures
 import json
 import os
-import pathlib
 import re
 import sqlite3
-import subprocess
-import sys
-import tempfile
 
-ROOT = pathlib.Path(os.environ.get("NEUROLENS_ROOT", pathlib.Path(__file__).resolve().parents[2]))
-BIN = os.environ.get("NEUROLENS_BIN", str(ROOT / "build/release/neurolens"))
-CASES = ROOT / "tests/cases"
+import pytest
+
+import nlcap_writer
+import protobuf_text
+import xspace
+from neurolens_cli import ROOT, TESTS, equal
+
+CASES = TESTS / "cases"
 EMPTY = "none\n"
-sys.path.insert(0, str(ROOT / "tests"))
-import nlcap_writer  # noqa: E402 pylint: disable=wrong-import-position
-import protobuf_text  # noqa: E402 pylint: disable=wrong-import-position
-import xspace  # noqa: E402 pylint: disable=wrong-import-position
-
-
-class Failure(Exception):
-    pass
 
 
 def parse(text):
@@ -57,13 +48,6 @@ def parse(text):
 
 def render(preamble, sections):
     return preamble + "".join(f"== {heading}\n{body}" for heading, body in sections)
-
-
-def call(arguments, folder):
-    environment = {**os.environ, "XDG_CONFIG_HOME": str(folder), "NO_COLOR": "1"}
-    done = subprocess.run([BIN, "--store", f"{folder}/store", *arguments], stdin=subprocess.DEVNULL, capture_output=True,
-                          timeout=120, check=False, cwd=folder, env=environment)
-    return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
 
 
 def make_database(path, sql, changes):
@@ -81,7 +65,7 @@ def make_database(path, sql, changes):
         elif what == "damaged":
             data[(int(number) - 1) * 1024:int(number) * 1024] = b"\x55" * 1024
         else:
-            raise Failure(f"unknown change {change}")
+            pytest.fail(f"unknown change {change}")
     path.write_bytes(data)
 
 
@@ -100,7 +84,7 @@ def make_capture(path, body, changes):
         elif what == "damaged":
             data[int(number)] ^= 0x55
         else:
-            raise Failure(f"unknown change {change}")
+            pytest.fail(f"unknown change {change}")
     path.write_bytes(data)
 
 
@@ -135,59 +119,57 @@ def place_input(sections, folder):
             paths.append(name)
         elif words[0] == "sample":
             paths.append(str(CASES / "samples" / words[1]))
-    if not paths:
-        raise Failure("has no input")
+    assert paths, "has no input"
     return paths
 
 
-def answers(sections, folder):
+def answers(sections, store):
     """What the program says to each section that holds an answer, by index."""
-    paths = place_input(sections, folder)
+    paths = place_input(sections, store.cwd)
     flags = next((body.split() for heading, body in sections if heading == "options"), [])
-    status, out, err = call(["import", *paths, "--json", *flags], folder)
+    done = store.run("import", *paths, "--json", *flags)
+    out, err = done.stdout, done.stderr
     found = {}
     for i, (heading, _) in enumerate(sections):
         if heading == "error":
-            if status == 0:
-                raise Failure("was imported, an error was expected")
+            assert done.returncode != 0, "was imported, an error was expected"
             message = json.loads(out or err)["error"]["message"] if (out or err).lstrip().startswith("{") else err.strip()
-            found[i] = f"{status} {message}\n"
-            if "\n" in message:
-                raise Failure(f"the error has more than one line: {message}")
+            found[i] = f"{done.returncode} {message}\n"
+            assert "\n" not in message, f"the error has more than one line: {message}"
             return found
-    if status != 0:
-        raise Failure(f"import ended with {status}: {(err or out).strip()[-300:]}")
+    assert done.returncode == 0, f"import ended with {done.returncode}: {(err or out).strip()[-300:]}"
     (run,) = json.loads(out)["runs"]
     query = None
     for i, (heading, body) in enumerate(sections):
         if heading == "query":
             query = " ".join(body.split())
         elif heading == "rows":
-            status, out, err = call(["query", run["run_id"], query, "--format", "csv"], folder)
-            if status != 0:
-                raise Failure(f"query ended with {status}: {err.strip()[-300:]}")
-            found[i] = out.replace("\r\n", "\n")
+            found[i] = store.text("query", run["run_id"], query, "--format", "csv", text=False).decode("utf-8", "replace").replace("\r\n", "\n")
         elif heading == "counters":
             lines = sorted(f"{c['name']} {c['count']}\n" for c in run["counters"])
             found[i] = "".join(lines) or EMPTY
     return found
 
 
-def run_case(path, update):
+@pytest.mark.parametrize("path", [pytest.param(p, id=f"{p.parent.name}_{p.stem}") for p in sorted(CASES.glob("*/*.case"))])
+def test_the_program_answers_as_the_case_says(path, store):
     preamble, sections = parse(path.read_text(encoding="utf-8"))
-    with tempfile.TemporaryDirectory(prefix="nl-case-") as folder:
-        found = answers(sections, pathlib.Path(folder))
-    if not found:
-        raise Failure("asks nothing")
+    found = answers(sections, store)
+    assert found, "asks nothing"
     wrong = [i for i, text in found.items() if sections[i][1].rstrip("\n") != text.rstrip("\n")]
-    if wrong and update:
+    if wrong and os.environ.get("NEUROLENS_UPDATE") == "1":
         for i in wrong:
             last = i == len(sections) - 1
             sections[i][1] = found[i].rstrip("\n") + ("\n" if last else "\n\n")
         path.write_text(render(preamble, sections), encoding="utf-8")
     elif wrong:
         heading, expected = sections[wrong[0]]
-        raise Failure(f"{heading}: expected {expected.strip()!r}, found {found[wrong[0]].strip()!r}")
+        equal(heading, expected.strip(), found[wrong[0]].strip())
+
+
+def counters_of(path):
+    """The counters a case expects, which are those it has: every case is checked exactly."""
+    _, sections = parse(path.read_text(encoding="utf-8"))
     return {line.split()[0] for heading, body in sections if heading == "counters" for line in body.split("\n") if line.strip()}
 
 
@@ -199,31 +181,6 @@ def declared_counters():
     return names
 
 
-def main():
-    update = "--update" in sys.argv or os.environ.get("NEUROLENS_UPDATE") == "1"
-    wanted = os.environ.get("NEUROLENS_TEST_FILTER", "")
-    paths = sorted(CASES.glob("*/*.case"))
-    failed, seen = 0, set()
-
-    def attempt(path):
-        try:
-            return path, run_case(path, update), None
-        except (Failure, OSError, ValueError, KeyError, subprocess.TimeoutExpired) as failure:
-            return path, set(), " ".join(str(failure).split())
-
-    chosen = [p for p in paths if not wanted or wanted in p.stem or wanted in "cases.py"]
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for path, counters, why in pool.map(attempt, chosen):
-            seen |= counters
-            failed += why is not None
-            print(f"PASS {path.stem}" if why is None else f"FAIL {path.stem}: {why}", flush=True)
-    if chosen == paths:
-        missing = declared_counters() - seen
-        failed += bool(missing)
-        print(f"FAIL every_counter_is_hit_by_some_case: not {', '.join(sorted(missing))}" if missing
-              else "PASS every_counter_is_hit_by_some_case")
-    return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def test_every_counter_is_hit_by_some_case():
+    missing = declared_counters() - set().union(*map(counters_of, CASES.glob("*/*.case")))
+    assert not missing, f"no case has {', '.join(sorted(missing))}"

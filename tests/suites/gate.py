@@ -1,16 +1,14 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """baseline, gate and trend through the program: exit statuses, files for CI, change points planted in a history."""
 import json
-import os
 import pathlib
 import random
-import subprocess
-import tempfile
 import xml.etree.ElementTree as ElementTree
 
-ROOT = pathlib.Path(os.environ.get("NEUROLENS_ROOT", pathlib.Path(__file__).resolve().parents[2]))
-BIN = os.environ.get("NEUROLENS_BIN", str(ROOT / "build/release/neurolens"))
+import pytest
+
+from neurolens_cli import H200, ROOT, Store, narrow, real
+
 # What Jenkins, GitLab and GitHub readers of JUnit agree on: element -> (attributes it must have, it may have, children).
 JUNIT = {
     "testsuites": ({"tests", "failures"}, {"name", "errors", "time"}, {"testsuite"}),
@@ -41,63 +39,57 @@ def trace(path, step_ms, seed, steps=10, device="NVIDIA H200", labels=True):
     return str(path)
 
 
-class Place:
+class Place(Store):
+    """A store, and traces written beside it."""
+
     def __init__(self, folder):
-        self.folder = pathlib.Path(folder)
+        super().__init__(folder / "store", cwd=folder)
         self.seed = 0
-
-    def run(self, *words, width=80):
-        env = dict(os.environ, NEUROLENS_STORE=str(self.folder / "store"), COLUMNS=str(width))
-        return subprocess.run([BIN, *words], capture_output=True, text=True, env=env, cwd=self.folder, check=False)
-
-    def json(self, *words):
-        result = self.run(*words, "--json")
-        return result.returncode, json.loads(result.stdout)
 
     def traces(self, count, step_ms, **options):
         out = []
         for _ in range(count):
             self.seed += 1
-            out.append(trace(self.folder / f"trace_{self.seed}.json", step_ms, self.seed, **options))
+            out.append(trace(self.cwd / f"trace_{self.seed}.json", step_ms, self.seed, **options))
         return out
 
 
-def check(condition, message):
-    if not condition:
-        raise AssertionError(message)
+@pytest.fixture
+def place(tmp_path):
+    return Place(tmp_path)
 
 
 def exits(result, status):
-    check(result.returncode == status, f"exit {result.returncode}, not {status}: {(result.stdout + result.stderr)[-400:]}")
+    assert result.returncode == status, f"exit {result.returncode}, not {status}: {(result.stdout + result.stderr)[-400:]}"
     return result
 
 
-def unchanged_passes_and_slower_fails(place):
+def test_unchanged_passes_and_slower_fails(place):
     place.run("baseline", "set", "main", *place.traces(6, 10))
     exits(place.run("gate", "--baseline", "main", "--candidate", *place.traces(6, 10)), 0)
     slower = exits(place.run("gate", "--baseline", "main", "--candidate", *place.traces(6, 10.5), "--metric", "wall", "stage:LLM@decode_step"), 1)
-    check(slower.stdout.startswith("regressed: wall, stage:decode_step (limit 2 %)"), slower.stdout)
+    assert slower.stdout.startswith("regressed: wall, stage:decode_step (limit 2 %)"), slower.stdout
     exits(place.run("gate", "--baseline", "main", "--candidate", *place.traces(6, 10.5), "--max-regression", "20%"), 0)
     exits(place.run("gate", "--baseline", "main", "--candidate", *place.traces(6, 9)), 0)
-    status, reply = place.json("gate", "--baseline", "main", "--candidate", *place.traces(6, 10.5), "--stage", "decode_step")
-    check(status == 1 and reply["metrics"][0]["metric"] == "stage:decode_step", str(reply)[:300])
-    check(abs(reply["metrics"][0]["change"] - 0.05) < 0.01, str(reply["metrics"][0]["change"]))
-    check(reply["metrics"][0]["ci_low"] < 0.05 < reply["metrics"][0]["ci_high"], str(reply["metrics"][0]))
-    check(reply["explanation"]["contributions"], "no explanation")
+    reply = place.json("gate", "--baseline", "main", "--candidate", *place.traces(6, 10.5), "--stage", "decode_step", status=1)
+    assert reply["metrics"][0]["metric"] == "stage:decode_step", str(reply)[:300]
+    assert abs(reply["metrics"][0]["change"] - 0.05) < 0.01, str(reply["metrics"][0]["change"])
+    assert reply["metrics"][0]["ci_low"] < 0.05 < reply["metrics"][0]["ci_high"], str(reply["metrics"][0])
+    assert reply["explanation"]["contributions"], "no explanation"
 
 
-def undecided_is_two_unless_told(place):
+def test_undecided_exits_with_2_unless_told_otherwise(place):
     one, other = place.traces(1, 10), place.traces(1, 12)
     words = ("gate", "--baseline", *one, "--candidate", *other)
     undecided = exits(place.run(*words), 2)
-    check("on each side" in undecided.stdout, undecided.stdout)
+    assert "on each side" in undecided.stdout, undecided.stdout
     exits(place.run(*words, "--undecided", "pass"), 0)
     exits(place.run(*words, "--undecided", "fail"), 1)
-    status, reply = place.json(*words)
-    check(status == 2 and reply["outcome"] == "undecided" and reply["metrics"][0]["more_runs_needed"] >= 1, str(reply)[:300])
+    reply = place.json(*words, status=2)
+    assert reply["outcome"] == "undecided" and reply["metrics"][0]["more_runs_needed"] >= 1, str(reply)[:300]
 
 
-def bad_input_is_three(place):
+def test_bad_input_exits_with_3(place):
     good, other = place.traces(3, 10), place.traces(3, 10)
     sides = ("--baseline", *good, "--candidate", *other)
     for words, part in [
@@ -116,47 +108,47 @@ def bad_input_is_three(place):
         (("gate", "--baseline", *good, "--candidate", str(ROOT / "CMakeLists.txt")), "error"),
     ]:
         result = exits(place.run(*words), 3)
-        check(part in result.stderr, f"{words}: {result.stderr}")
+        assert part in result.stderr, f"{words}: {result.stderr}"
     # A metric that one run lacks is no pass, however the others look.
     bare = place.traces(1, 10, labels=False)
     exits(place.run("gate", "--baseline", *good, "--candidate", *other, *bare, "--metric", "stage:decode_step"), 3)
     result = exits(place.run("gate", "--baseline", *good, "--candidate", *place.traces(3, 10, device="NVIDIA H100")), 3)
-    check("not comparable: device" in result.stderr, result.stderr)
+    assert "not comparable: device" in result.stderr, result.stderr
     allowed = place.run("gate", "--baseline", *good, "--candidate", *place.traces(3, 10, device="NVIDIA H100"), "--allow-different")
-    check(allowed.returncode in (0, 2) and "not the same: device" in allowed.stdout, allowed.stdout)
+    assert allowed.returncode in (0, 2) and "not the same: device" in allowed.stdout, allowed.stdout
 
 
-def junit_and_markdown_are_what_ci_reads(place):
+def test_junit_and_markdown_are_what_ci_reads(place):
     words = ("gate", "--baseline", *place.traces(6, 10), "--candidate", *place.traces(6, 11), "--metric", "wall", "op:aten::mm", "kernel:gem*")
     exits(place.run(*words, "--junit", "out/gate.xml", "--md", "out/gate.md"), 1)
-    tree = ElementTree.parse(place.folder / "out/gate.xml").getroot()
-    check(tree.tag == "testsuites", tree.tag)
+    tree = ElementTree.parse(place.cwd / "out/gate.xml").getroot()
+    assert tree.tag == "testsuites", tree.tag
     for element in tree.iter():
         required, allowed, children = JUNIT[element.tag]
         names = set(element.attrib)
-        check(required <= names <= required | allowed, f"<{element.tag}> has {names}")
-        check({child.tag for child in element} <= children, f"<{element.tag}> holds {[c.tag for c in element]}")
+        assert required <= names <= required | allowed, f"<{element.tag}> has {names}"
+        assert {child.tag for child in element} <= children, f"<{element.tag}> holds {[c.tag for c in element]}"
     suite = tree.find("testsuite")
     cases = suite.findall("testcase")
-    check(int(suite.get("tests")) == len(cases) == 3, "tests")
-    check(int(suite.get("failures")) == len(suite.findall("testcase/failure")) == 3, "failures")
-    check([c.get("name") for c in cases] == ["wall", "op:aten::mm", "kernel:gem*"], str([c.get("name") for c in cases]))
-    markdown = (place.folder / "out/gate.md").read_text()
-    check(markdown.startswith("### NeuroLens gate: regressed: wall, op:aten::mm"), markdown[:100])
-    check("| METRIC" in markdown and markdown.count("<details>") == markdown.count("</details>") == 1, markdown)
+    assert int(suite.get("tests")) == len(cases) == 3, "tests"
+    assert int(suite.get("failures")) == len(suite.findall("testcase/failure")) == 3, "failures"
+    assert [c.get("name") for c in cases] == ["wall", "op:aten::mm", "kernel:gem*"], str([c.get("name") for c in cases])
+    markdown = (place.cwd / "out/gate.md").read_text()
+    assert markdown.startswith("### NeuroLens gate: regressed: wall, op:aten::mm"), markdown[:100]
+    assert "| METRIC" in markdown and markdown.count("<details>") == markdown.count("</details>") == 1, markdown
 
 
-def baselines_are_kept_and_guarded(place):
+def test_baselines_are_kept_and_guarded(place):
     traces = place.traces(3, 10)
     exits(place.run("baseline", "set", "main", *traces[:2], "--note", "first"), 0)
     exits(place.run("baseline", "set", "main", traces[2], "--add"), 0)
-    shown = place.json("baseline", "show", "main")[1]["baselines"][0]
-    check(len(shown["runs"]) == 3 and shown["note"] == "first", str(shown)[:200])
-    check("main" in exits(place.run("baseline"), 0).stdout, "list")
+    shown = place.json("baseline", "show", "main")["baselines"][0]
+    assert len(shown["runs"]) == 3 and shown["note"] == "first", str(shown)[:200]
+    assert "main" in exits(place.run("baseline"), 0).stdout, "list"
     refused = exits(place.run("rm", "@latest"), 2)
-    check("is part of baseline main" in refused.stderr, refused.stderr)
+    assert "is part of baseline main" in refused.stderr, refused.stderr
     exits(place.run("rm", "@latest", "--force"), 0)
-    check(len(place.json("baseline", "show", "main")[1]["baselines"][0]["runs"]) == 2, "forced rm")
+    assert len(place.json("baseline", "show", "main")["baselines"][0]["runs"]) == 2, "forced rm"
     for words in [("baseline", "show", "other"), ("baseline", "rm", "other"), ("baseline", "set", "x"), ("baseline", "set", "@x", traces[0]),
                   ("baseline", "list", "x")]:
         exits(place.run(*words), 2)
@@ -164,46 +156,28 @@ def baselines_are_kept_and_guarded(place):
     exits(place.run("rm", "@all", "--yes"), 0)
 
 
-def trend_finds_the_planted_change(place):
+def test_trend_finds_the_planted_change(place):
     for step_ms in [10] * 16 + [10.6] * 12:
         exits(place.run("import", "-q", *place.traces(1, step_ms), "--tag", "job=nightly"), 0)
     exits(place.run("import", "-q", *place.traces(1, 10.6, labels=False), "--tag", "job=nightly"), 0)
     exits(place.run("import", "-q", *place.traces(1, 30, device="NVIDIA A100")), 0)
-    status, reply = place.json("trend", "--metric", "stage:LLM@decode_step", "--tag", "job=nightly")
-    check(status == 0 and len(reply["runs"]) == 29, f"{len(reply['runs'])} runs")
+    reply = place.json("trend", "--metric", "stage:LLM@decode_step", "--tag", "job=nightly")
+    assert len(reply["runs"]) == 29, f"{len(reply['runs'])} runs"
     points = reply["change_points"]
-    check([p["index"] for p in points] == [16], str(points))
-    check(points[0]["class"] == "regressed" and abs(points[0]["change"] - 0.06) < 0.005, str(points))
-    check(len(reply["unreadable"]) == 1 and len(reply["unreadable"][0]["runs"]) == 1, str(reply["unreadable"]))
+    assert [p["index"] for p in points] == [16], str(points)
+    assert points[0]["class"] == "regressed" and abs(points[0]["change"] - 0.06) < 0.005, str(points)
+    assert len(reply["unreadable"]) == 1 and len(reply["unreadable"][0]["runs"]) == 1, str(reply["unreadable"])
     text = exits(place.run("trend", "--metric", "stage:decode_step", "--tag", "job=nightly"), 0).stdout
-    check("1 change of level" in text and "could not be read" in text and "•" in text, text)
-    check(all(len(line) <= 80 for line in text.splitlines()), "wider than 80 columns")
-    newest = place.json("trend")[1]
-    check(len(newest["runs"]) == 1 and newest["workload"]["device"] == "NVIDIA A100", str(newest["workload"]))
-    check(exits(place.run("trend", "--model", "nothing"), 0).stdout == "no runs match\n", "no match")
+    assert "1 change of level" in text and "could not be read" in text and "•" in text, text
+    assert all(len(line) <= 80 for line in text.splitlines()), "wider than 80 columns"
+    newest = place.json("trend")
+    assert len(newest["runs"]) == 1 and newest["workload"]["device"] == "NVIDIA A100", str(newest["workload"])
+    assert exits(place.run("trend", "--model", "nothing"), 0).stdout == "no runs match\n", "no match"
     exits(place.run("trend", "--metric", "speed"), 2)
     exits(place.run("trend", "--since", "yesterday-ish"), 2)
 
 
-def the_same_program_twice_is_no_regression(place):
-    shared = os.environ.get("NEUROLENS_SHARED")
-    rerun = pathlib.Path(shared or "/nowhere") / "data/h200/kineto/rerun.json.gz"
-    if not rerun.exists():
-        return "the second recording is not there"
-    words = ("gate", "--baseline", str(ROOT / "data/h200/base.json.gz"), "--candidate", str(rerun), "--metric")
+def test_the_same_program_twice_is_not_a_regression(place):
+    rerun = real("h200", "kineto", "rerun.json.gz")
+    words = ("gate", "--baseline", H200 / "base.json.gz", "--candidate", rerun, "--metric")
     exits(place.run(*words, "wall", "device", "stage:decode_step", "mfu", "tokens_per_s", "ttft", "tpot", "p10:decode_step"), 2)
-    return None
-
-
-def main():
-    for case in [unchanged_passes_and_slower_fails, undecided_is_two_unless_told, bad_input_is_three, junit_and_markdown_are_what_ci_reads,
-                 baselines_are_kept_and_guarded, trend_finds_the_planted_change, the_same_program_twice_is_no_regression]:
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                skipped = case(Place(folder))
-                print(f"SKIP gate: {case.__name__}: {skipped}" if skipped else f"PASS gate: {case.__name__}")
-            except (AssertionError, KeyError, ValueError, OSError) as error:
-                print(f"FAIL gate: {case.__name__}: {type(error).__name__}: {error}")
-
-
-main()

@@ -1,63 +1,17 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Nsight Compute pages against Python's csv module: counts, total times and metrics of the imported run, and reports attached to runs.
-
-agrees.*    every real page (data/h200, NEUROLENS_SHARED) and every sample: kernels, metrics, rules, summed durations, values by unit
-report.*    .ncu-rep goes through the ncu on PATH (a stand-in here): its pages, its failure, its absence
-attach.*    counters joined to the kernels of a run: matched and unmatched, seen by query, roofline, findings and compare, kept by bundles
-"""
+"""Nsight Compute pages against Python's csv module: kernels, metrics, rules, summed durations, values by unit. Reports go through the
+ncu on PATH, a stand-in here. Counters attached to a run are seen by query, roofline, findings and compare, and kept by bundles."""
 import csv
-import gzip
 import io
 import json
-import os
-import pathlib
-import shutil
-import subprocess
-import sys
-import tempfile
 from decimal import Decimal
 
-ROOT = pathlib.Path(os.environ.get("NEUROLENS_ROOT", pathlib.Path(__file__).resolve().parents[2]))
-BIN = os.environ.get("NEUROLENS_BIN", str(ROOT / "build/release/neurolens"))
-SHARED = os.environ.get("NEUROLENS_SHARED")
-DETAILS, RAW = (ROOT / f"data/h200/llama_layer_{page}.csv.gz" for page in ("details", "raw"))
+import pytest
+
+from neurolens_cli import H200, SAMPLES, Run, Store, ToolReport, content, equal, error_of, named, real_files
+
+DETAILS, RAW = (H200 / f"llama_layer_{page}.csv.gz" for page in ("details", "raw"))
 TENS = {"ns": 0, "us": 3, "ms": 6, "s": 9, "byte": 0, "Kbyte": 3, "Mbyte": 6, "Gbyte": 9, "Tbyte": 12, "hz": 0, "Khz": 3, "Mhz": 6, "Ghz": 9}
-
-
-class Failure(Exception):
-    pass
-
-
-def call(arguments, **more):
-    return subprocess.run([BIN, *map(str, arguments)], capture_output=True, check=False, text=True, timeout=300, stdin=subprocess.DEVNULL, **more)
-
-
-def run(arguments):
-    done = call(arguments)
-    if done.returncode != 0:
-        raise Failure(f"{arguments[2]} ended with {done.returncode}: {done.stderr.strip()[-300:]}")
-    return done.stdout
-
-
-def expect(what, expected, found):
-    if expected != found:
-        raise Failure(f"{what}: expected {str(expected)[:400]}, found {str(found)[:400]}")
-
-
-class Store:
-    def __init__(self, folder):
-        self.flags = ["--store", str(pathlib.Path(folder) / "store")]
-
-    def add(self, path, *more):
-        (made,) = json.loads(run([*self.flags, "import", str(path), "--json", *more]))["runs"]
-        return made
-
-    def json(self, *arguments):
-        return json.loads(run([*self.flags, *arguments, "--json"]))
-
-    def rows(self, run_id, sql):
-        return [tuple(r) for r in csv.reader(io.StringIO(run([*self.flags, "query", run_id, sql, "--format", "csv", "--max-rows", "1000000"])))][1:]
 
 
 def number(text):
@@ -75,8 +29,7 @@ def scale(unit):
 
 def page(path):
     """(kernels {id: [name, grid, block, duration ns]}, metrics [(id, name, number in a plain unit or None)], rules) by the csv module alone."""
-    with (gzip.open(path, "rt", newline="") if path.suffix == ".gz" else open(path, newline="", encoding="utf-8")) as text:
-        lines = list(csv.reader(text))
+    lines = list(csv.reader(io.StringIO(content(path).decode(), newline="")))
     header, body = lines[0], lines[1:]
     at = {name: i for i, name in enumerate(header)}
     kernels, metrics, rules = {}, [], []
@@ -106,88 +59,60 @@ def page(path):
     return kernels, metrics, rules
 
 
-def agrees(path):
+PAGES = [*sorted((SAMPLES / "ncu").glob("*.csv")), DETAILS, RAW]
+
+
+@pytest.mark.parametrize("path", named(PAGES) + named(real_files("public/ncu", "*.csv"), "no public pages here (NEUROLENS_SHARED)"))
+def test_kernels_metrics_and_rules_agree_with_the_page(path, imported):
     kernels, metrics, rules = page(path)
-    with tempfile.TemporaryDirectory(prefix="nl-ncu-") as folder:
-        store = Store(folder)
-        made = store.add(path)
-        expect("adapter", "ncu", made["adapter"])
-        rows = store.rows(made["run_id"], "SELECT name, '(' || grid_x || ', ' || grid_y || ', ' || grid_z || ')', '(' || block_x || ', ' || block_y || ', ' || "
-                          "block_z || ')', dur_ns FROM kernel ORDER BY id")
-        truth = [(name, grid, block, "" if ns is None else str(int(ns))) for name, grid, block, ns in kernels.values()]
-        expect("kernels", truth, rows)
-        times = [ns for *_, ns in kernels.values() if ns is not None]
-        expect("kernels and total time", [(str(len(kernels)), str(int(sum(times))) if times else "")],
-               store.rows(made["run_id"], "SELECT count(*), sum(dur_ns) FROM kernel"))
-        expect("metrics", [(str(len(metrics)), str(sum(v is not None for *_, v in metrics)), str(len({name for _, name, _ in metrics})))],
-               store.rows(made["run_id"], "SELECT count(*), count(value), count(DISTINCT name) FROM kernel_metric"))
-        found = store.rows(made["run_id"], "SELECT name, value FROM kernel_metric ORDER BY id")
-        wrong = [(a, b) for a, b in zip(metrics, found) if a[1] != b[0] or (None if b[1] == "" else float(b[1])) != (None if a[2] is None else float(a[2]))]
-        expect("values that differ", [], wrong[:2])
-        order = {key: str(i) for i, key in enumerate(kernels)}
-        expect("rules", [(order[key], rule, "" if pct is None else float(pct), text) for key, rule, pct, text in rules],
-               [(k, rule, "" if pct == "" else float(pct), text) for k, rule, pct, text in
-                store.rows(made["run_id"], "SELECT kernel_id, rule, estimated_speedup_pct, message FROM tool_finding ORDER BY id")])
+    run = imported(path)
+    equal("adapter", "ncu", run.adapter)
+    rows = run.rows("SELECT name, '(' || grid_x || ', ' || grid_y || ', ' || grid_z || ')', '(' || block_x || ', ' || block_y || ', ' || block_z || ')', dur_ns "
+                    "FROM kernel ORDER BY id")
+    equal("kernels", [(name, grid, block, "" if ns is None else str(int(ns))) for name, grid, block, ns in kernels.values()], rows)
+    times = [ns for *_, ns in kernels.values() if ns is not None]
+    equal("kernels and total time", [(str(len(kernels)), str(int(sum(times))) if times else "")], run.rows("SELECT count(*), sum(dur_ns) FROM kernel"))
+    equal("metrics", [(str(len(metrics)), str(sum(v is not None for *_, v in metrics)), str(len({name for _, name, _ in metrics})))],
+          run.rows("SELECT count(*), count(value), count(DISTINCT name) FROM kernel_metric"))
+    found = run.rows("SELECT name, value FROM kernel_metric ORDER BY id")
+    wrong = [(a, b) for a, b in zip(metrics, found) if a[1] != b[0] or (None if b[1] == "" else float(b[1])) != (None if a[2] is None else float(a[2]))]
+    equal("values that differ", [], wrong[:2])
+    order = {key: str(i) for i, key in enumerate(kernels)}
+    equal("rules", [(order[key], rule, "" if pct is None else float(pct), text) for key, rule, pct, text in rules],
+          [(k, rule, "" if pct == "" else float(pct), text) for k, rule, pct, text in
+           run.rows("SELECT kernel_id, rule, estimated_speedup_pct, message FROM tool_finding ORDER BY id")])
 
 
-# Stands for ncu: prints the page it is asked for.
-STAND_IN = """#!/bin/sh
-[ "$1 $3 $4" = "--import --csv --page" ] || { echo "bad arguments: $*" >&2; exit 9; }
+# What the stand-in for ncu must be called with; it prints the page it is asked for.
+CALLED = """[ "$1 $3 $4" = "--import --csv --page" ] || { echo "bad arguments: $*" >&2; exit 9; }
 case "$2" in *.ncu-rep) ;; *) echo "no report: $2" >&2; exit 8;; esac
 """
 
 
-def report(body, packed=False):
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="nl-ncu-"))
-    (folder / "bin").mkdir()
-    if body is not None:
-        program = folder / "bin/ncu"
-        program.write_text(STAND_IN + body)
-        program.chmod(0o755)
-    path = folder / ("r.ncu-rep.gz" if packed else "r.ncu-rep")
-    data = b"NVR\0 of some profile"
-    path.write_bytes(gzip.compress(data) if packed else data)
-    environment = {**os.environ, "PATH": f"{folder}/bin:/usr/bin:/bin", "TMPDIR": str(folder)}
-    return folder, ["--store", folder / "store", "import", path, "--json"], environment
+@pytest.fixture
+def report(store, tmp_path):
+    return ToolReport(store, tmp_path, "ncu", CALLED)
 
 
-def finish(folder, arguments, environment):
-    done = call(arguments, env=environment)
-    left = [p.name for p in folder.iterdir() if p.name.startswith("neurolens-")]
-    if left:
-        raise Failure(f"left behind: {left}")
-    return done
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "packed"])
+def test_a_report_is_printed_by_ncu_and_imported(report, packed):
+    done = report.imported(f'gzip -dc "{H200}/llama_layer_$5.csv.gz"', packed)
+    assert done.returncode == 0, done.stderr
+    (made,) = json.loads(done.stdout)["runs"]
+    # Exact values from the raw page, words of the rules from the details page, on the same kernels.
+    equal("tables", {"kernel": 60, "kernel_counter": 60, "tool_finding": 459},
+          {name: made["tables"][name] for name in ("kernel", "kernel_counter", "tool_finding")})
+    equal("counters", [], [c for c in made["counters"] if c["severity"] != "info"])
 
 
-def report_is_printed(_):
-    for packed in (False, True):
-        folder, arguments, environment = report(f'gzip -dc "{ROOT}/data/h200/llama_layer_$5.csv.gz"', packed)
-        done = finish(folder, arguments, environment)
-        if done.returncode != 0:
-            raise Failure(done.stderr)
-        (made,) = json.loads(done.stdout)["runs"]
-        shutil.rmtree(folder)
-        # Exact values from the raw page, words of the rules from the details page, on the same kernels.
-        expect("tables", {"kernel": 60, "kernel_counter": 60, "tool_finding": 459},
-               {name: made["tables"][name] for name in ("kernel", "kernel_counter", "tool_finding")})
-        expect("counters", [], [c for c in made["counters"] if c["severity"] != "info"])
+def test_a_failure_of_ncu_is_passed_on(report):
+    error = error_of(report.imported('echo "==ERROR== the report is newer" >&2; exit 5'))
+    equal("message", "ncu --import ended with status 5: ==ERROR== the report is newer", error["message"])
 
 
-def report_failure_is_passed_on(_):
-    folder, arguments, environment = report('echo "==ERROR== the report is newer" >&2; exit 5')
-    done = finish(folder, arguments, environment)
-    shutil.rmtree(folder)
-    expect("message", "ncu --import ended with status 5: ==ERROR== the report is newer", json.loads(done.stdout or done.stderr)["error"]["message"])
-    expect("exit status", 2, done.returncode)
-
-
-def report_needs_ncu(_):
-    folder, arguments, environment = report(None)
-    done = finish(folder, arguments, {**environment, "PATH": str(folder / "bin")})
-    shutil.rmtree(folder)
-    error = json.loads(done.stdout or done.stderr)["error"]
-    if "there is none on PATH" not in error["message"] or "ncu --import FILE.ncu-rep --csv" not in error.get("hint", "") or done.returncode != 2:
-        raise Failure(f"{done.returncode}: {error}")
+def test_a_report_without_ncu_is_refused_with_a_hint(report):
+    error = error_of(report.imported())
+    assert "there is none on PATH" in error["message"] and "ncu --import FILE.ncu-rep --csv" in error.get("hint", ""), error
 
 
 def trace_of(kernels, path, scale_ns=1):
@@ -205,125 +130,81 @@ def trace_of(kernels, path, scale_ns=1):
     path.write_text(json.dumps({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA H200", "numSms": 132}], "traceEvents": events}))
 
 
-def attach_joins_counters(_):
+def test_attached_counters_are_joined_to_the_kernels_of_a_run(store, tmp_path):
     """A run with every kernel of the report but three, one launched otherwise, and some the report does not have."""
     kernels = [tuple(k) for k in page(RAW)[0].values()]
     last = next(k for k in kernels if k[0].startswith("nvjet_sm90_tst_192x192"))
     mine = [k for k in kernels if k != kernels[0] and k is not last]
     mine[4] = (mine[4][0], "(9, 9, 9)", *mine[4][2:])
     mine += [("void only_in_the_run(int)", "(1, 1, 1)", "(32, 1, 1)", 5000)] * 2
-    with tempfile.TemporaryDirectory(prefix="nl-ncu-") as folder:
-        folder = pathlib.Path(folder)
-        store = Store(folder)
-        trace_of(mine, folder / "run.json")
-        run_id = store.add(folder / "run.json")["run_id"]
-        document = (folder / "store/runs" / run_id / "run.json").read_bytes()
-        attached = store.json("import", "--attach", run_id, str(RAW))["attached"]
-        reasons = sorted((u["reason"], u["executions"]) for u in attached["unmatched"])
-        expect("kernels, matched, run kernels", (60, 57, len(mine)), (attached["kernels"], attached["matched"], attached["run_kernels"]))
-        expect("reasons", [("fewer_executions", 1), ("no_such_kernel", 1), ("other_launch", 1)], reasons)
-        expect("run document is untouched", document, (folder / "store/runs" / run_id / "run.json").read_bytes())
-        expect("counters, joined by, kernels", [("57", "launch_order", "57", "57")], store.rows(
-            run_id, "SELECT count(*), any_value(joined_by), count(DISTINCT kernel_id), count(flops) FROM kernel_counter"))
-        # Of the two equal GEMMs the run has the second only, which is its first.
-        expect("pairs in order", [("56",)], store.rows(
-            run_id, "SELECT count(*) FROM kernel_counter c JOIN kernel k ON k.id = c.kernel_id WHERE c.dur_ns = k.dur_ns"))
-        # The details page on top: its rules, and its counters in front of the raw page's.
-        again = store.json("import", "--attach", run_id, str(DETAILS))["attached"]
-        expect("second attachment", (57, False), (again["matched"], again["duplicate"]))
-        expect("the same file twice", True, store.json("import", "--attach", run_id, str(RAW))["attached"]["duplicate"])
-        expect("ids are rows", [("114", "114", "0", "113")], store.rows(
-            run_id, "SELECT count(*), count(DISTINCT id), min(id), max(id) FROM kernel_counter"))
-        trace_of(mine, folder / "slower.json", 2)
-        slower = store.add(folder / "slower.json")["run_id"]
-        expect("attached to the slower one", 57, store.json("import", "--attach", slower, str(RAW))["attached"]["matched"])
-        seen_by_analyses(store, run_id, slower)
-        bundled(store, folder, run_id)
+    trace_of(mine, tmp_path / "run.json")
+    run = store.add(tmp_path / "run.json")
+    document = (tmp_path / "store/runs" / run.id / "run.json").read_bytes()
+    attached = store.json("import", "--attach", run.id, RAW)["attached"]
+    reasons = sorted((u["reason"], u["executions"]) for u in attached["unmatched"])
+    equal("kernels, matched, run kernels", (60, 57, len(mine)), (attached["kernels"], attached["matched"], attached["run_kernels"]))
+    equal("reasons", [("fewer_executions", 1), ("no_such_kernel", 1), ("other_launch", 1)], reasons)
+    equal("run document is untouched", document, (tmp_path / "store/runs" / run.id / "run.json").read_bytes())
+    equal("counters, joined by, kernels", [("57", "launch_order", "57", "57")], run.rows("SELECT count(*), any_value(joined_by), count(DISTINCT kernel_id), count(flops) FROM kernel_counter"))
+    # Of the two equal GEMMs the run has the second only, which is its first.
+    equal("pairs in order", [("56",)], run.rows("SELECT count(*) FROM kernel_counter c JOIN kernel k ON k.id = c.kernel_id WHERE c.dur_ns = k.dur_ns"))
+    # The details page on top: its rules, and its counters in front of the raw page's.
+    again = store.json("import", "--attach", run.id, DETAILS)["attached"]
+    equal("second attachment", (57, False), (again["matched"], again["duplicate"]))
+    equal("the same file twice", True, store.json("import", "--attach", run.id, RAW)["attached"]["duplicate"])
+    equal("ids are rows", [("114", "114", "0", "113")], run.rows("SELECT count(*), count(DISTINCT id), min(id), max(id) FROM kernel_counter"))
+    trace_of(mine, tmp_path / "slower.json", 2)
+    slower = store.add(tmp_path / "slower.json")
+    equal("attached to the slower one", 57, store.json("import", "--attach", slower.id, RAW)["attached"]["matched"])
+    seen_by_analyses(run, slower)
+    bundled(run, tmp_path)
 
 
-def seen_by_analyses(store, run_id, slower):
-    roofline = store.json("roofline", run_id)
+def seen_by_analyses(run, slower):
+    roofline = run.ask("roofline")
     gemm = next(p for p in roofline["counted"] if p["raw_name"].startswith("nvjet_sm90_tst_192x192"))
     # 2 * 4096 * 5632 * 2048 on the tensor cores, padded to whole tiles, and some on the vector units.
-    if not 99656663040 <= gemm["flops"] < 1.01 * 99656663040:
-        raise Failure(f"FLOPs of the one GEMM left: {gemm['flops']}")
-    expect("source, bound", ("counters", "compute"), (gemm["source"], gemm["bound"]))
-    if not 0.85 < gemm["efficiency"] < 0.95:
-        raise Failure(f"efficiency {gemm['efficiency']}")
-    findings = store.json("findings", run_id, "--limit", "1000")
-    if not findings["tool_findings"] or any(w["tool"] != "Nsight Compute" for w in findings["tool_findings"]):
-        raise Failure("the tool's own findings are missing")
+    assert 99656663040 <= gemm["flops"] < 1.01 * 99656663040, f"FLOPs of the one GEMM left: {gemm['flops']}"
+    equal("source, bound", ("counters", "compute"), (gemm["source"], gemm["bound"]))
+    assert 0.85 < gemm["efficiency"] < 0.95, f"efficiency {gemm['efficiency']}"
+    findings = run.ask("findings", "--limit", "1000")
+    assert findings["tool_findings"] and not any(w["tool"] != "Nsight Compute" for w in findings["tool_findings"]), "the tool's own findings are missing"
     lacking = {n["rule"] for n in findings["not_assessed"]}
-    if {"memory_bound_kernel", "stall_memory", "low_occupancy"} & lacking:
-        raise Failure(f"not assessed with counters: {sorted(lacking)}")
-    if not any(f["rule"] == "compute_bound_kernel" and "nvjet" in f["kernel"] for f in findings["findings"]):
-        raise Failure(f"no compute-bound kernel among {[f['rule'] for f in findings['findings']]}")
-    counters = store.json("compare", run_id, slower)["counters"]
+    assert not ({"memory_bound_kernel", "stall_memory", "low_occupancy"} & lacking), f"not assessed with counters: {sorted(lacking)}"
+    assert any(f["rule"] == "compute_bound_kernel" and "nvjet" in f["kernel"] for f in findings["findings"]), (
+        f"no compute-bound kernel among {[f['rule'] for f in findings['findings']]}")
+    counters = run.ask("compare", slower.id)["counters"]
     one = next(c for c in counters if "192x192" in c["kernel"])
     for side in ("a", "b"):
-        expect(f"source and executions of {side}", ("ncu", 1), (one[side]["source"], one[side]["kernels"]))
-    if abs(one["a"]["l2_hit_rate"] - one["b"]["l2_hit_rate"]) > 1e-4 or one["a"]["l2_hit_rate"] <= 0:
-        raise Failure(f"counters of both sides: {one}")
+        equal(f"source and executions of {side}", ("ncu", 1), (one[side]["source"], one[side]["kernels"]))
+    assert abs(one["a"]["l2_hit_rate"] - one["b"]["l2_hit_rate"]) <= 1e-4 and one["a"]["l2_hit_rate"] > 0, f"counters of both sides: {one}"
 
 
-def bundled(store, folder, run_id):
-    run([*store.flags, "export", run_id, "--format", "bundle", "--out", str(folder / "b.zip")])
+def bundled(run, folder):
+    run.store.text("export", run.id, "--format", "bundle", "--out", folder / "b.zip")
     other = Store(folder / "other")
-    (folder / "other").mkdir()
-    made = json.loads(run([*other.flags, "import", str(folder / "b.zip"), "--json"]))["runs"][0]
-    expect("restored", [("114",)], other.rows(made["run_id"], "SELECT count(*) FROM kernel_counter"))
-    for name in ("store", "other/store"):
-        checks = json.loads(run(["--store", str(folder / name), "doctor", "--json"]))
-        expect("healthy", True, checks["healthy"])
-    exported(store, folder, run_id)
-    victim = next((folder / "store/runs" / run_id / "files/attached").rglob("kernel_counter.parquet"))
+    equal("restored", [("114",)], Run(other, other.imports(folder / "b.zip")[0]).rows("SELECT count(*) FROM kernel_counter"))
+    for one in (run.store, other):
+        equal("healthy", True, one.json("doctor")["healthy"])
+    exported(run, folder)
+    victim = next((run.store.folder / "runs" / run.id / "files/attached").rglob("kernel_counter.parquet"))
     victim.write_bytes(victim.read_bytes()[:100])
-    if call([*store.flags, "doctor", "--json"]).returncode == 0:
-        raise Failure("doctor does not see a damaged attachment")
+    assert run.store.run("doctor", "--json").returncode != 0, "doctor does not see a damaged attachment"
 
 
-def exported(store, folder, run_id):
+def exported(run, folder):
     """The tables of attachments stand beside the run's own, with all their rows."""
     out = folder / "tables"
-    run([*store.flags, "export", run_id, "--format", "parquet", "--out", str(out)])
-    expect("attached tables", [f"kernel_counter.attached_{i}.parquet" for i in (1, 2)], sorted(p.name for p in out.glob("kernel_counter*")))
-    attached = sorted((folder / "store/runs" / run_id / "files/attached").rglob("kernel_metric.parquet"))
-    expect("their bytes", [p.read_bytes() for p in attached], [p.read_bytes() for p in sorted(out.glob("kernel_metric.attached_*"))])
+    run.store.text("export", run.id, "--format", "parquet", "--out", out)
+    equal("attached tables", [f"kernel_counter.attached_{i}.parquet" for i in (1, 2)], sorted(p.name for p in out.glob("kernel_counter*")))
+    attached = sorted((run.store.folder / "runs" / run.id / "files/attached").rglob("kernel_metric.parquet"))
+    equal("their bytes", [p.read_bytes() for p in attached], [p.read_bytes() for p in sorted(out.glob("kernel_metric.attached_*"))])
 
 
-def attach_refuses_what_does_not_fit(_):
-    with tempfile.TemporaryDirectory(prefix="nl-ncu-") as folder:
-        folder = pathlib.Path(folder)
-        store = Store(folder)
-        trace_of([("other(int)", "(1, 1, 1)", "(1, 1, 1)", 100)], folder / "run.json")
-        run_id = store.add(folder / "run.json")["run_id"]
-        for path, words in ((RAW, "none of its 60 kernels is in run"), (folder / "run.json", "no kernel counters")):
-            done = call([*store.flags, "import", "--attach", run_id, path, "--json"])
-            if done.returncode != 2 or words not in done.stdout + done.stderr:
-                raise Failure(f"{done.returncode}: {done.stdout}{done.stderr}")
-        if (folder / "store/runs" / run_id / "files").exists() or list((folder / "store/staging").iterdir()):
-            raise Failure("something was left behind")
-
-
-def main():
-    real = [DETAILS, RAW] + (sorted((pathlib.Path(SHARED) / "data/public/ncu").glob("*.csv")) if SHARED else [])
-    tests = [(f"agrees.{p.name.split('.csv')[0]}", agrees, p) for p in sorted((ROOT / "tests/cases/samples/ncu").glob("*.csv")) + real]
-    tests += [(f"report.{f.__name__.removeprefix('report_')}", f, None) for f in (report_is_printed, report_failure_is_passed_on, report_needs_ncu)]
-    tests += [(f"attach.{f.__name__.removeprefix('attach_')}", f, None) for f in (attach_joins_counters, attach_refuses_what_does_not_fit)]
-    wanted, failed = os.environ.get("NEUROLENS_TEST_FILTER", ""), 0
-    for name, function, path in tests:
-        if wanted and wanted not in name and wanted not in "ncu.py":
-            continue
-        try:
-            function(path)
-            print(f"PASS {name}", flush=True)
-        except (Failure, OSError, ValueError, KeyError, StopIteration, subprocess.SubprocessError) as failure:
-            failed += 1
-            print(f"FAIL {name}: {type(failure).__name__} {' '.join(str(failure).split())}", flush=True)
-    if not SHARED:
-        print("SKIP agrees.public: no public pages here (NEUROLENS_SHARED)")
-    return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+@pytest.mark.parametrize("path, words", [(RAW, "none of its 60 kernels is in run"), ("run.json", "no kernel counters")], ids=["other_kernels", "no_counters"])
+def test_what_does_not_fit_a_run_is_not_attached(path, words, store, tmp_path):
+    trace_of([("other(int)", "(1, 1, 1)", "(1, 1, 1)", 100)], tmp_path / "run.json")
+    run = store.add(tmp_path / "run.json")
+    done = store.run("import", "--attach", run.id, path, "--json")
+    assert done.returncode == 2 and words in done.stdout + done.stderr, f"{done.returncode}: {done.stdout}{done.stderr}"
+    assert not (store.folder / "runs" / run.id / "files").exists() and not list((store.folder / "staging").iterdir()), "something was left behind"

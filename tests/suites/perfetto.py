@@ -1,34 +1,20 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`neurolens export --format perfetto` against an own reader of the protobuf bytes and the tables by SQL.
 
 Every slice of the trace (name, start, duration) is a row of a table and the other way round; times in a sequence
 never go back; begins and ends balance; every id that is used is defined; arrows lead from a launch to its work.
-Prints "PASS name" or "FAIL name: why".
 """
 import collections
 import json
-import os
-import pathlib
 import struct
-import subprocess
-import sys
-import tempfile
 
-ROOT = pathlib.Path(os.environ.get("NEUROLENS_ROOT") or pathlib.Path(__file__).resolve().parents[2])
-BIN = os.environ.get("NEUROLENS_BIN") or str(ROOT / "build" / "release" / "neurolens")
+import pytest
+
+from neurolens_cli import H200, SAMPLES, equal
+
 SPANS = ("kernel", "memcpy", "memset", "sync", "api_call", "op", "python_call", "range")
 DEVICE = ("kernel", "memcpy", "memset", "sync")
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
-
-
-class Wrong(Exception):
-    """A claim that does not hold."""
-
-
-def expect(condition, text):
-    if not condition:
-        raise Wrong(text)
 
 
 # ------------------------------------------------------------------ protobuf
@@ -43,7 +29,7 @@ def varint(data, at):
         if byte < 0x80:
             return value, at
         shift += 7
-        expect(shift < 70, "a varint of more than ten bytes")
+        assert shift < 70, "a varint of more than ten bytes"
 
 
 def fields(data):
@@ -58,10 +44,10 @@ def fields(data):
             value, at = struct.unpack_from("<Q", data, at)[0], at + 8
         elif kind == 2:
             size, at = varint(data, at)
-            expect(at + size <= len(data), "a message runs over its end")
+            assert at + size <= len(data), "a message runs over its end"
             value, at = data[at:at + size], at + size
         else:
-            raise Wrong(f"wire type {kind}")
+            pytest.fail(f"wire type {kind}")
         yield key >> 3, value
 
 
@@ -86,25 +72,25 @@ class Trace:
         self.counters = collections.defaultdict(list)  # track -> [(time, value)]
         self.sequences = {}
         for number, packet in fields(data):
-            expect(number == 1, f"field {number} in the trace")
+            assert number == 1, f"field {number} in the trace"
             self.packet(message(packet))
         for sequence in self.sequences.values():
-            expect(not sequence["open"], "a slice that never ends")
+            assert not sequence["open"], "a slice that never ends"
         for uuid, track in self.tracks.items():
             for parent in track[5]:
-                expect(parent in self.tracks, f"track {uuid} has an unknown parent")
+                assert parent in self.tracks, f"track {uuid} has an unknown parent"
 
     def packet(self, packet):
-        expect(len(packet[10]) == 1, "a packet without sequence")
+        assert len(packet[10]) == 1, "a packet without sequence"
         for descriptor in packet[60]:
             track = message(descriptor)
-            expect(track[1][0] not in self.tracks and track[1][0] != 0, "a track described twice")
+            assert track[1][0] not in self.tracks and track[1][0] != 0, "a track described twice"
             self.tracks[track[1][0]] = track
         if not packet[11]:
             return
         flags = packet[13][0]
         if flags & 1:
-            expect(packet[10][0] not in self.sequences, "a sequence that starts twice")
+            assert packet[10][0] not in self.sequences, "a sequence that starts twice"
             defaults = message(message(packet[59][0])[11][0])
             self.sequences[packet[10][0]] = {"track": defaults[11][0], "time": 0, "open": [],
                                              "names": {}, "categories": {}, "keys": {}, "texts": {}}
@@ -113,28 +99,28 @@ class Trace:
             for number, entry in fields(interned):
                 table = sequence[{1: "categories", 2: "names", 3: "keys", 29: "texts"}[number]]
                 entry = message(entry)
-                expect(entry[1][0] not in table and entry[1][0] != 0, "an interned id used twice")
+                assert entry[1][0] not in table and entry[1][0] != 0, "an interned id used twice"
                 table[entry[1][0]] = entry[2][0].decode()
         time = packet[8][0]
-        expect(time >= sequence["time"], f"time goes back on sequence {packet[10][0]}: {sequence['time']} to {time}")
+        assert time >= sequence["time"], f"time goes back on sequence {packet[10][0]}: {sequence['time']} to {time}"
         sequence["time"] = time
         self.event(sequence, time, message(packet[11][0]))
 
     def event(self, sequence, time, event):
         kind = event[9][0]
         track = event[11][0] if event[11] else sequence["track"]
-        expect(track in self.tracks, "an event on a track that was not described before it")
+        assert track in self.tracks, "an event on a track that was not described before it"
         if kind == END:
-            expect(sequence["open"], "an end without begin")
+            assert sequence["open"], "an end without begin"
             begun = sequence["open"].pop()
             self.slices.append((begun[0], begun[1], time - begun[1], *begun[2:]))
             return
         if kind == COUNTER:
-            expect(self.tracks[track][8], "a counter value on a track of slices")
+            assert self.tracks[track][8], "a counter value on a track of slices"
             value = signed(event[30][0]) if event[30] else struct.unpack("<d", struct.pack("<Q", event[44][0]))[0]
             self.counters[track].append((time, value))
             return
-        expect(kind in (BEGIN, INSTANT), f"event type {kind}")
+        assert kind in (BEGIN, INSTANT), f"event type {kind}"
         name = sequence["names"][event[10][0]] if event[10] else ""
         notes = dict(self.note(sequence, message(n)) for n in event[4])
         what = (name, time, [sequence["categories"][c] for c in event[3]], notes, event[47], event[48], track)
@@ -153,49 +139,32 @@ class Trace:
 # ------------------------------------------------------------------ against the tables
 
 
-def call(store, *args, expected=0):
-    done = subprocess.run([BIN, *map(str, args)], stdin=subprocess.DEVNULL, capture_output=True, timeout=300,
-                          env={**os.environ, "NEUROLENS_STORE": str(store)})
-    expect(done.returncode == expected, f"exit {done.returncode} of {' '.join(map(str, args))}: {done.stderr.decode()[-300:]}")
-    return done.stdout
-
-
-def rows(store, run, sql):
-    return json.loads(call(store, "query", run, sql, "--json", "--max-rows", 10000000))["rows"]
-
-
-def load(store, trace_file):
-    run = json.loads(call(store, "import", trace_file, "--json"))["runs"][0]["run_id"]
-    return run, Trace(call(store, "export", run, "--format", "perfetto", "--out", "-"))
-
-
-def compare(store, run, trace):
+def compare(run, trace):
     union = " UNION ALL ".join(f"SELECT '{t}' AS kind, name, start_ns, dur_ns FROM {t}" for t in SPANS)
-    stored = rows(store, run, f"SELECT name, start_ns, dur_ns FROM ({union}) WHERE dur_ns >= 0")
-    shift = min([0, *[r[0] for r in rows(store, run, f"SELECT min(start_ns) FROM ({union})") if r[0] is not None]])
+    stored = run.values(f"SELECT name, start_ns, dur_ns FROM ({union}) WHERE dur_ns >= 0")
+    shift = min([0, *[r[0] for r in run.values(f"SELECT min(start_ns) FROM ({union})") if r[0] is not None]])
     expected = collections.Counter((name or "", start - shift, dur) for name, start, dur in stored)
     found = collections.Counter(s[:3] for s in trace.slices)
-    expect(found == expected, f"{sum(found.values())} slices, {sum(expected.values())} rows; "
+    assert found == expected, (f"{sum(found.values())} slices, {sum(expected.values())} rows; "
            f"only in the trace {list((found - expected).items())[:3]}, only in the tables {list((expected - found).items())[:3]}")
 
     sums = collections.defaultdict(lambda: [0, 0])
     for name, _, dur, *_ in trace.slices:
         sums[name][0] += 1
         sums[name][1] += dur
-    by_sql = rows(store, run, f"SELECT name, count(*), CAST(sum(dur_ns) AS BIGINT) FROM ({union}) WHERE dur_ns >= 0 GROUP BY name")
-    expect({n or "": [c, int(s)] for n, c, s in by_sql} == dict(sums), "sums per name differ")
+    by_sql = run.values(f"SELECT name, count(*), CAST(sum(dur_ns) AS BIGINT) FROM ({union}) WHERE dur_ns >= 0 GROUP BY name")
+    assert {n or "": [c, int(s)] for n, c, s in by_sql} == dict(sums), "sums per name differ"
 
-    instants = rows(store, run, f"SELECT name, start_ns FROM ({union} UNION ALL SELECT 'm', name, start_ns, NULL FROM memory_event "
+    instants = run.values(f"SELECT name, start_ns FROM ({union} UNION ALL SELECT 'm', name, start_ns, NULL FROM memory_event "
                                 "UNION ALL SELECT 's', 'cpu_sample', start_ns, NULL FROM cpu_sample WHERE start_ns IS NOT NULL) "
                                 "WHERE dur_ns IS NULL OR dur_ns < 0")
-    expect(collections.Counter((i[0], i[1]) for i in trace.instants) == collections.Counter((n or "", s - shift) for n, s in instants),
-           "instants differ")
-    samples = rows(store, run, "SELECT (SELECT count(*) FROM counter_sample WHERE value IS NOT NULL) + "
+    assert collections.Counter((i[0], i[1]) for i in trace.instants) == collections.Counter((n or "", s - shift) for n, s in instants), "instants differ"
+    samples = run.values("SELECT (SELECT count(*) FROM counter_sample WHERE value IS NOT NULL) + "
                                "(SELECT count(total_allocated_bytes) + count(total_reserved_bytes) FROM memory_event)")[0][0]
-    expect(sum(map(len, trace.counters.values())) == samples, f"{samples} counter values are stored")
+    assert sum(map(len, trace.counters.values())) == samples, f"{samples} counter values are stored"
 
     union = " UNION ALL ".join(f"SELECT a.name, a.start_ns, d.name, d.start_ns FROM {t} d JOIN api_call a ON a.id = d.api_call_id" for t in DEVICE)
-    launches = collections.Counter((a, x - shift, b, y - shift) for a, x, b, y in rows(store, run, union))
+    launches = collections.Counter((a, x - shift, b, y - shift) for a, x, b, y in run.values(union))
     sources = {}
     for s in trace.slices:
         for flow in s[5]:
@@ -204,96 +173,100 @@ def compare(store, run, trace):
     others = 0
     for s in trace.slices:
         for flow in s[6]:
-            expect(flow in sources, "an arrow from nowhere")
+            assert flow in sources, "an arrow from nowhere"
             if set(s[3]) & set(DEVICE):
-                expect(len(sources[flow]) == 1, "a launch arrow with two sources")
+                assert len(sources[flow]) == 1, "a launch arrow with two sources"
                 arrows[(*sources[flow][0][:2], *s[:2])] += 1
             else:
                 others += 1
-    expect(arrows == launches, f"{sum(arrows.values())} launch arrows, {sum(launches.values())} links")
+    assert arrows == launches, f"{sum(arrows.values())} launch arrows, {sum(launches.values())} links"
     return others
 
 
-def check_notes(store, run, trace):
+def check_notes(run, trace):
     kernels = [s for s in trace.slices if s[3] == ["kernel"]]
-    stored = rows(store, run, "SELECT name, start_ns, grid_x, grid_y, grid_z, block_x, block_y, block_z, registers_per_thread, "
+    stored = run.values("SELECT name, start_ns, grid_x, grid_y, grid_z, block_x, block_y, block_z, registers_per_thread, "
                               "shared_bytes, correlation FROM kernel")
     extents = lambda xyz: None if None in xyz else f"[{xyz[0]}, {xyz[1]}, {xyz[2]}]"
     expected = collections.Counter((r[0], r[1], extents(r[2:5]), extents(r[5:8]), *r[8:]) for r in stored)
     found = collections.Counter((k[0], k[1], k[4].get("grid"), k[4].get("block"), k[4].get("registers_per_thread"),
                                  k[4].get("shared_bytes"), k[4].get("correlation")) for k in kernels)
-    expect(found == expected, f"kernel notes differ: {list((found - expected).items())[:2]} {list((expected - found).items())[:2]}")
+    assert found == expected, f"kernel notes differ: {list((found - expected).items())[:2]} {list((expected - found).items())[:2]}"
     ops = [s for s in trace.slices if s[3] == ["op"]]
-    dims = collections.Counter(r[0] for r in rows(store, run, "SELECT input_dims FROM op WHERE input_dims != ''"))
-    expect(collections.Counter(o[4]["input_dims"] for o in ops if "input_dims" in o[4]) == dims, "shapes differ")
+    dims = collections.Counter(r[0] for r in run.values("SELECT input_dims FROM op WHERE input_dims != ''"))
+    assert collections.Counter(o[4]["input_dims"] for o in ops if "input_dims" in o[4]) == dims, "shapes differ"
     copies = [s for s in trace.slices if s[3] == ["memcpy"]]
-    moved = rows(store, run, "SELECT coalesce(CAST(sum(bytes) AS BIGINT), 0) FROM memcpy")[0][0]
-    expect(sum(c[4].get("bytes", 0) for c in copies) == int(moved), "bytes of copies differ")
+    moved = run.values("SELECT coalesce(CAST(sum(bytes) AS BIGINT), 0) FROM memcpy")[0][0]
+    assert sum(c[4].get("bytes", 0) for c in copies) == int(moved), "bytes of copies differ"
 
 
 # ------------------------------------------------------------------ cases
 
 
-def bundled(path):
-    def check(folder):
-        store = folder / "store"
-        run, trace = load(store, path)
-        others = compare(store, run, trace)
-        check_notes(store, run, trace)
-        if "train_stack" in path.name:
-            expect(others > 500, f"{others} arrows from forward to backward")
-            names = [t[2][0].decode() for t in trace.tracks.values() if t[8]]
-            expect(any("memory allocated" in n for n in names), f"counter tracks {names}")
-            values = [v for u, t in trace.tracks.items() if t[8] and b"device 0 memory allocated" in t[2][0] for _, v in trace.counters[u]]
-            top = rows(store, run, "SELECT max(total_allocated_bytes) FROM memory_event WHERE device = 0 AND device_type != 0")[0][0]
-            expect(max(values) == top, f"{max(values)} instead of {top}")
-    return check
+def traces():
+    return [*sorted(H200.glob("*.gz")), *sorted(SAMPLES.glob("*/*.json"))]
 
 
-def lanes_have_names(folder):
-    store = folder / "store"
-    run, trace = load(store, ROOT / "data" / "h200" / "base.json.gz")
+@pytest.mark.parametrize("path", [pytest.param(p, id=f"{p.parent.name}_{p.name.split('.')[0]}") for p in traces()])
+def test_slices_equal_rows(path, imported, exported_perfetto):
+    run, trace = imported(path), Trace(exported_perfetto(path).read_bytes())
+    others = compare(run, trace)
+    check_notes(run, trace)
+    if "train_stack" in path.name:
+        assert others > 500, f"{others} arrows from forward to backward"
+        names = [t[2][0].decode() for t in trace.tracks.values() if t[8]]
+        assert any("memory allocated" in n for n in names), f"counter tracks {names}"
+        values = [v for u, t in trace.tracks.items() if t[8] and b"device 0 memory allocated" in t[2][0] for _, v in trace.counters[u]]
+        top = run.values("SELECT max(total_allocated_bytes) FROM memory_event WHERE device = 0 AND device_type != 0")[0][0]
+        equal("largest memory", top, max(values))
+
+
+def test_lanes_have_names(exported_perfetto):
+    trace = Trace(exported_perfetto(H200 / "base.json.gz").read_bytes())
     processes = [message(t[3][0]) for t in trace.tracks.values() if t[3]]
-    expect([p[6][0] for p in processes if p[6]] == [b"python3"], f"processes {processes}")
+    assert [p[6][0] for p in processes if p[6]] == [b"python3"], f"processes {processes}"
     threads = [message(t[4][0]) for t in trace.tracks.values() if t[4]]
-    expect(threads and all(t[5][0] for t in threads), "a thread without name")
+    assert threads and all(t[5][0] for t in threads), "a thread without name"
     plain = {t[2][0].decode(): t for t in trace.tracks.values() if t[2]}
-    expect("GPU 0" in plain and any(n.startswith("stream") for n in plain), f"tracks {sorted(plain)}")
+    assert "GPU 0" in plain and any(n.startswith("stream") for n in plain), f"tracks {sorted(plain)}"
     kernels = {s[7] for s in trace.slices if s[3] == ["kernel"]}
-    expect(all(b"stream" in trace.tracks[k][2][0] for k in kernels), "kernels lie on other tracks than streams")
+    assert all(b"stream" in trace.tracks[k][2][0] for k in kernels), "kernels lie on other tracks than streams"
 
 
-def write_trace(folder, events):
-    path = folder / "made.json"
-    path.write_text(json.dumps({"traceEvents": events}))
-    return path
+@pytest.fixture
+def made(store, tmp_path):
+    """made(events): the run of a trace of these events, and its export."""
+    def make(events):
+        path = tmp_path / "made.json"
+        path.write_text(json.dumps({"traceEvents": events}))
+        run = store.add(path)
+        return run, Trace(store.text("export", run.id, "--format", "perfetto", "--out", "-", text=False))
+    return make
 
 
 def span(name, start, dur, tid=1, **more):
     return {"ph": "X", "name": name, "cat": "made", "pid": 7, "tid": tid, "ts": start, "dur": dur, **more}
 
 
-def overlapping_spans_are_all_kept(folder):
+def test_overlapping_spans_are_all_kept(made):
     events = [span(f"staircase {i % 7}", i, 4000, 1) for i in range(3000)]
     events += [span("nested", 10 * i, 9.5, 2) for i in range(100)] + [span("around", 0, 1000, 2)]
     events += [span("crossing", 995, 10, 2), span("in crossing", 1001, 2, 2), span("after", 1002, 1, 2)]
-    store = folder / "store"
-    run, trace = load(store, write_trace(folder, events))
-    compare(store, run, trace)
+    run, trace = made(events)
+    compare(run, trace)
     by_name = {s[0]: s for s in trace.slices}
-    expect(by_name["around"][7] != by_name["crossing"][7], "crossing spans share a track")
+    assert by_name["around"][7] != by_name["crossing"][7], "crossing spans share a track"
     tracks = {s[7] for s in trace.slices if s[0].startswith("staircase")}
-    expect(len(tracks) == 3000, f"{len(tracks)} tracks for 3000 spans that all cross")
+    assert len(tracks) == 3000, f"{len(tracks)} tracks for 3000 spans that all cross"
 
 
-def hundred_thousand_crossing_spans_take_no_long(folder):
+def test_a_hundred_thousand_crossing_spans_are_all_kept(made):
     events = [span("s", i, 200000) for i in range(100000)]
-    store = folder / "store"
-    run, trace = load(store, write_trace(folder, events))
-    expect(len(trace.slices) == 100000, f"{len(trace.slices)} slices")
+    _, trace = made(events)
+    assert len(trace.slices) == 100000, f"{len(trace.slices)} slices"
 
 
-def odd_times_and_names_are_kept(folder):
+def test_odd_times_and_names_are_kept(made):
     events = [span("", 0, 1), span("\u0000\u001b[31m\n", 1, 1), span("é😀" * 200000, 2, 1), span("zero", 5, 0), span("zero", 5, 0),
               span("around zero", 5, 1), span("before", -1000.001, 3), span("exact", 0.001, 0.002), span("ends at start", 4, 1),
               span("late", 9e12, 1), {"ph": "i", "name": "mark", "pid": "text", "tid": "lane", "ts": 3, "s": "t"},
@@ -302,38 +275,12 @@ def odd_times_and_names_are_kept(folder):
               {"ph": "B", "name": "open", "pid": 0, "tid": 0, "ts": 1}, {"ph": "X", "name": "p0", "pid": 0, "tid": 0, "ts": 1, "dur": 1},
               {"ph": "X", "name": "big ids", "pid": 2**40, "tid": 2**50, "ts": 1, "dur": 1},
               {"ph": "X", "name": "negative ids", "pid": -1, "tid": -9, "ts": 1, "dur": 1}]
-    store = folder / "store"
-    run, trace = load(store, write_trace(folder, events))
-    compare(store, run, trace)
-    expect(sorted(v for values in trace.counters.values() for _, v in values) == [-2, 1.5, 1e300], f"{dict(trace.counters)}")
+    run, trace = made(events)
+    compare(run, trace)
+    assert sorted(v for values in trace.counters.values() for _, v in values) == [-2, 1.5, 1e300], f"{dict(trace.counters)}"
 
 
-def the_same_run_gives_the_same_bytes(folder):
-    store = folder / "store"
-    call(store, "import", ROOT / "data" / "h200" / "compile.json.gz")
-    one = call(store, "export", "@latest", "--format", "perfetto", "--out", "-")
-    expect(one == call(store, "export", "@latest", "--format", "perfetto", "--out", "-"), "the bytes differ")
-
-
-def main():
-    chosen = os.environ.get("NEUROLENS_TEST_FILTER", "")
-    traces = [*sorted((ROOT / "data" / "h200").glob("*.gz")), *sorted((ROOT / "tests" / "cases" / "samples").glob("*/*.json"))]
-    cases = [(f"slices_equal_rows_{p.parent.name}_{p.name.split('.')[0]}", bundled(p)) for p in traces]
-    cases += [(f.__name__, f) for f in (lanes_have_names, overlapping_spans_are_all_kept, hundred_thousand_crossing_spans_take_no_long,
-                                        odd_times_and_names_are_kept, the_same_run_gives_the_same_bytes)]
-    failed = False
-    for name, check in cases:
-        if chosen and chosen not in name:
-            continue
-        with tempfile.TemporaryDirectory(prefix="nl-perfetto-") as folder:
-            try:
-                check(pathlib.Path(folder))
-                print(f"PASS {name}", flush=True)
-            except (Wrong, OSError, ValueError, LookupError, subprocess.TimeoutExpired) as error:
-                failed = True
-                print(f"FAIL {name}: {type(error).__name__} {' '.join(str(error).split())[:400]}", flush=True)
-    return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def test_the_same_run_gives_the_same_bytes(imported):
+    run = imported(H200 / "compile.json.gz")
+    one, two = (run.store.text("export", run.id, "--format", "perfetto", "--out", "-", text=False) for _ in range(2))
+    assert one == two

@@ -1,105 +1,74 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`neurolens profile` with the frameworks that can be had here: onnxruntime-node from npm, Debian's python3-torch, a stand-in for trtexec.
-
-onnxrt.*    ONNX models written on the fly (tests/make_models.py): shapes from their signatures, warm-up left out, every iteration a run of the model
-torch.*     a TorchScript file and MODULE:CALLABLE; calls of operators against iterations
-tensorrt.*  the command line a stand-in for trtexec gets, and its files as a run
-missing.*   no framework: exit status 2, the install line, no run
-fails.*     a framework that fails, and Ctrl-C: the last words, no run, nothing left behind
-"""
+"""`neurolens profile` with the frameworks that can be had here: onnxruntime-node from npm, Debian's python3-torch, a stand-in for
+trtexec. Models are written on the fly by tests/make_models.py; every iteration is one run of the model."""
 import json
 import os
-import pathlib
 import shutil
 import signal
 import stat
 import subprocess
 import sys
-import tempfile
-import time
 
-ROOT = pathlib.Path(os.environ.get("NEUROLENS_ROOT", pathlib.Path(__file__).resolve().parents[2]))
-BIN = os.environ.get("NEUROLENS_BIN", str(ROOT / "build/release/neurolens"))
-NODE_FOLDER = ROOT / "tests/onnxrt_node"
-MODELS = ROOT / "tests/make_models.py"
+import pytest
 
+from neurolens_cli import LIMIT_S, TESTS, Store, default_signals, equal, error_of, python_with, wait_until
 
-class Wrong(Exception):
-    pass
+MODELS = TESTS / "make_models.py"
 
 
-class Skip(Exception):
-    pass
+class Place(Store):
+    """A folder with a store, a scratch folder of its own, and a PATH that begins there."""
 
-
-def equal(what, got, wanted):
-    if got != wanted:
-        raise Wrong(f"{what}: {got!r} instead of {wanted!r}")
-
-
-class Place:
-    """A folder with a store, a scratch folder of its own, and a PATH that can be put in front."""
-
-    def __init__(self, work, name):
-        self.folder = work / name
-        (self.folder / "bin").mkdir(parents=True)
-        (self.folder / "tmp").mkdir()
-        self.environment = {**os.environ, "TMPDIR": str(self.folder / "tmp"), "NEUROLENS_STORE": str(self.folder / "store"),
-                            "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}"}
+    def __init__(self, folder):
+        (folder / "bin").mkdir()
+        (folder / "tmp").mkdir()
+        super().__init__(folder / "store", cwd=folder, TMPDIR=str(folder / "tmp"), PATH=f"{folder / 'bin'}:{os.environ['PATH']}")
 
     def program(self, name, text):
-        path = self.folder / "bin" / name
+        path = self.cwd / "bin" / name
         path.write_text(text)
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
         return path
 
-    def call(self, *words, cwd=None):
-        return subprocess.run([BIN, "--json", *map(str, words)], capture_output=True, text=True, check=False, timeout=600, env=self.environment,
-                              cwd=cwd or self.folder)
+    def profile(self, backend, model, *words, **options):
+        """The reply of a profile that works."""
+        return self.json("profile", "--backend", backend, "--model", model, *words, **options)
 
-    def reply(self, *words, cwd=None):
-        done = self.call(*words, cwd=cwd)
-        if done.returncode != 0:
-            raise Wrong(f"{words[0]} ends with {done.returncode}: {(done.stdout + done.stderr).strip()[-600:]}")
-        return json.loads(done.stdout)
-
-    def error(self, *words, cwd=None, status=2):
-        done = self.call(*words, cwd=cwd)
-        equal("exit status", done.returncode, status)
+    def refuses(self, backend, model, *words):
+        """The error of a profile that does not."""
+        error = error_of(self.run("profile", "--backend", backend, "--model", model, *words, "--json"))
         self.is_clean()
-        return json.loads(done.stdout or done.stderr)["error"]
+        return error
 
     def is_clean(self):
-        equal("files left behind", [p.name for p in (self.folder / "tmp").iterdir() if p.name.startswith("neurolens-profile-")], [])
-        if (self.folder / "store").exists():
-            equal("runs", self.reply("ls")["runs"], [])
+        equal("files left behind", [], [p.name for p in (self.cwd / "tmp").iterdir() if p.name.startswith("neurolens-profile-")])
+        if self.folder.exists():
+            equal("runs", [], self.json("ls")["runs"])
 
     def rows(self, run, sql):
-        return [tuple(row) for row in self.reply("query", run, sql)["rows"]]
+        return [tuple(row) for row in self.json("query", run, sql)["rows"]]
 
 
-def adapters(place):
-    return {f["name"] for f in place.reply("formats")["formats"]}
+@pytest.fixture
+def place(tmp_path):
+    return Place(tmp_path)
 
 
-def onnxruntime_node():
-    """The folder Node.js finds onnxruntime-node from."""
-    if not shutil.which("node") or not shutil.which("npm"):
-        raise Skip("Node.js or npm is not installed")
-    if not (NODE_FOLDER / "node_modules/onnxruntime-node").exists():
-        done = subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=NODE_FOLDER, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise Skip(f"npm ci failed: {done.stderr.strip().splitlines()[-1:]}")
-    return NODE_FOLDER
+@pytest.fixture
+def torch():
+    """A Python that has PyTorch."""
+    return python_with("torch")
 
 
-def python_with(module):
-    for python in ("python3", "/usr/bin/python3"):
-        found = shutil.which(python)
-        if found and subprocess.run([found, "-c", f"import {module}"], capture_output=True, check=False).returncode == 0:
-            return found
-    raise Skip(f"no Python here has {module}")
+@pytest.fixture
+def adapter(place):
+    """adapter(name): skips where this build cannot read what the framework writes."""
+    names = {f["name"] for f in place.json("formats")["formats"]}
+
+    def need(name):
+        if name not in names:
+            pytest.skip(f"this build has no adapter {name}")
+    return need
 
 
 def bare_python(place):
@@ -108,80 +77,69 @@ def bare_python(place):
 
 
 def make(kind, path, python=sys.executable):
-    done = subprocess.run([python, str(MODELS), kind, str(path)], capture_output=True, text=True, check=False, timeout=600)
-    if done.returncode:
-        raise Wrong(f"make_models.py {kind}: {done.stderr[-300:]}")
+    done = subprocess.run([python, str(MODELS), kind, str(path)], capture_output=True, text=True, check=False, timeout=LIMIT_S)
+    assert not done.returncode, f"make_models.py {kind}: {done.stderr[-300:]}"
     return path
 
 
-def onnxrt_mlp(work):
-    place = Place(work, "mlp")
-    if "onnxrt" not in adapters(place):
-        raise Skip("this build has no adapter onnxrt")
-    model = make("onnx-mlp", place.folder / "mlp.onnx")
-    reply = place.reply("profile", "--backend", "onnxrt", "--model", model, "--bs", 4, "--iters", 7, "--warmup", 3, "--tag", "who=test",
-                        cwd=onnxruntime_node())
+def test_an_onnx_model_is_profiled_without_its_warm_up(place, adapter, onnxruntime_node):
+    adapter("onnxrt")
+    model = make("onnx-mlp", place.cwd / "mlp.onnx")
+    reply = place.profile("onnxrt", model, "--bs", 4, "--iters", 7, "--warmup", 3, "--tag", "who=test", cwd=onnxruntime_node)
     check_reply(place, reply)
-    equal("inputs", reply["inputs"], [{"name": "x", "shape": [4, 64], "type": "float32"}])
-    equal("dimensions", reply["dims"], [{"name": "batch", "size": 4, "why": "batch size"}])
-    equal("warm-up left out", reply["warmup_excluded"], 3)
+    equal("inputs", [{"name": "x", "shape": [4, 64], "type": "float32"}], reply["inputs"])
+    equal("dimensions", [{"name": "batch", "size": 4, "why": "batch size"}], reply["dims"])
+    equal("warm-up left out", 3, reply["warmup_excluded"])
     run = reply["run_id"]
     # ONNX Runtime fuses the first three nodes; the last MatMul stays one call an iteration.
-    equal("calls of MatMul", place.rows(run, "SELECT count(*) FROM op WHERE name LIKE '%MatMul_y%'"), [(7,)])
-    equal("steps", place.rows(run, "SELECT count(*) FROM step"), [(7,)])
-    shown = place.reply("show", run)
-    equal("model", shown["document"]["model"]["name"], "mlp")
-    tags = place.reply("ls")["runs"][0]["tags"]
+    equal("calls of MatMul", [(7,)], place.rows(run, "SELECT count(*) FROM op WHERE name LIKE '%MatMul_y%'"))
+    equal("steps", [(7,)], place.rows(run, "SELECT count(*) FROM step"))
+    shown = place.json("show", run)
+    equal("model", "mlp", shown["document"]["model"]["name"])
+    tags = place.json("ls")["runs"][0]["tags"]
     for key, value in {"profiled_with": "onnxrt", "batch_size": "4", "iterations": "7", "warmup": "3", "who": "test"}.items():
-        equal(f"tag {key}", tags.get(key), value)
+        equal(f"tag {key}", value, tags.get(key))
 
 
-def onnxrt_tokens(work):
-    place = Place(work, "tokens")
-    if "onnxrt" not in adapters(place):
-        raise Skip("this build has no adapter onnxrt")
-    model = make("onnx-tokens", place.folder / "tokens.onnx")
-    reply = place.reply("profile", "--backend", "onnxrt", "--model", model, "--bs", 2, "--seq", 16, "--iters", 3, "--warmup", 0,
-                        cwd=onnxruntime_node())
-    equal("inputs", reply["inputs"], [{"name": n, "shape": [2, 16], "type": "int64"} for n in ("input_ids", "attention_mask")])
-    equal("dimensions", {d["name"]: d["size"] for d in reply["dims"]}, {"batch_size": 2, "sequence_length": 16})
-    equal("warm-up left out", reply["warmup_excluded"], 0)
-    equal("steps", place.rows(reply["run_id"], "SELECT count(*) FROM step"), [(3,)])
+def test_inputs_of_an_onnx_model_get_shapes_from_its_signature(place, adapter, onnxruntime_node):
+    adapter("onnxrt")
+    model = make("onnx-tokens", place.cwd / "tokens.onnx")
+    reply = place.profile("onnxrt", model, "--bs", 2, "--seq", 16, "--iters", 3, "--warmup", 0, cwd=onnxruntime_node)
+    equal("inputs", [{"name": n, "shape": [2, 16], "type": "int64"} for n in ("input_ids", "attention_mask")], reply["inputs"])
+    equal("dimensions", {"batch_size": 2, "sequence_length": 16}, {d["name"]: d["size"] for d in reply["dims"]})
+    equal("warm-up left out", 0, reply["warmup_excluded"])
+    equal("steps", [(3,)], place.rows(reply["run_id"], "SELECT count(*) FROM step"))
     # By name, against what the rest of the request says.
-    again = place.reply("profile", "--backend", "onnxrt", "--model", model, "--iters", 1, "--dim", "sequence_length=5", cwd=onnxruntime_node())
-    equal("shape by --dim", again["inputs"][0]["shape"], [1, 5])
+    again = place.profile("onnxrt", model, "--iters", 1, "--dim", "sequence_length=5", cwd=onnxruntime_node)
+    equal("shape by --dim", [1, 5], again["inputs"][0]["shape"])
     # Token ids beyond the table: the framework's own words.
-    problem = place.call("profile", "--backend", "onnxrt", "--model", model, "--max-int", 100000, "--seq", 64, cwd=onnxruntime_node())
-    equal("exit status", problem.returncode, 2)
-    if "Gather" not in problem.stdout + problem.stderr:
-        raise Wrong(f"the framework's words are missing: {problem.stdout + problem.stderr}")
+    problem = place.run("--json", "profile", "--backend", "onnxrt", "--model", model, "--max-int", 100000, "--seq", 64, cwd=onnxruntime_node)
+    equal("exit status", 2, problem.returncode)
+    assert "Gather" in problem.stdout + problem.stderr, f"the framework's words are missing: {problem.stdout + problem.stderr}"
 
 
 def check_reply(place, reply):
     """Everything the reply schema promises, with the types it promises."""
-    schema = next(op for op in place.reply("docs", "ops")["ops"] if op["name"] == "profile")["reply"]
+    schema = next(op for op in place.json("docs", "ops")["ops"] if op["name"] == "profile")["reply"]
     types = {"string": str, "integer": int, "array": list, "object": dict, "null": type(None)}
     for key in schema["required"]:
         wanted = schema["properties"][key].get("type", "string")
         allowed = tuple(types[w] for w in ([wanted] if isinstance(wanted, str) else wanted))
-        if not isinstance(reply.get(key, ...), allowed):
-            raise Wrong(f"{key} is {reply.get(key, 'missing')!r}, not {wanted}")
+        assert isinstance(reply.get(key, ...), allowed), f"{key} is {reply.get(key, 'missing')!r}, not {wanted}"
 
 
-def torch_file(work):
-    python, place = python_with("torch"), Place(work, "torchscript")
-    model = make("torchscript", place.folder / "net.pt", python)
-    reply = place.reply("profile", "--backend", "torch", "--model", model, "--python", python, "--bs", 4, "--iters", 6, "--warmup", 2, "--device", "cpu")
-    equal("inputs", [(i["type"], i["shape"]) for i in reply["inputs"]], [("float32", [4, 32])])
-    if "first layer with weights" not in reply["dims"][0]["why"]:
-        raise Wrong(f"it does not say where the shape is from: {reply['dims']}")
+def test_a_torchscript_file_is_profiled(place, torch):
+    model = make("torchscript", place.cwd / "net.pt", torch)
+    reply = place.profile("torch", model, "--python", torch, "--bs", 4, "--iters", 6, "--warmup", 2, "--device", "cpu")
+    equal("inputs", [("float32", [4, 32])], [(i["type"], i["shape"]) for i in reply["inputs"]])
+    assert "first layer with weights" in reply["dims"][0]["why"], f"it does not say where the shape is from: {reply['dims']}"
     check_reply(place, reply)
     run = reply["run_id"]
-    equal("calls of aten::linear", place.rows(run, "SELECT count(*) FROM op WHERE name = 'aten::linear'"), [(12,)])
-    equal("steps", place.rows(run, "SELECT count(*) FROM step"), [(6,)])
-    equal("backend", place.reply("show", run)["document"]["software"]["backend"], "torch")
-    given = place.reply("profile", "--backend", "torch", "--model", model, "--python", python, "--input", "bs,32:float32", "--bs", 3, "--iters", 1)
-    equal("shape by --input", given["inputs"][0]["shape"], [3, 32])
+    equal("calls of aten::linear", [(12,)], place.rows(run, "SELECT count(*) FROM op WHERE name = 'aten::linear'"))
+    equal("steps", [(6,)], place.rows(run, "SELECT count(*) FROM step"))
+    equal("backend", "torch", place.json("show", run)["document"]["software"]["backend"])
+    given = place.profile("torch", model, "--python", torch, "--input", "bs,32:float32", "--bs", 3, "--iters", 1)
+    equal("shape by --input", [3, 32], given["inputs"][0]["shape"])
 
 
 MODULE = """
@@ -205,79 +163,59 @@ def sleepy():
 """
 
 
-def torch_callable(work):
-    python, place = python_with("torch"), Place(work, "callable")
-    (place.folder / "mynet.py").write_text(MODULE)
-    reply = place.reply("profile", "--backend", "torch", "--model", "mynet:build", "--python", python, "--iters", 4)
-    equal("inputs", reply["inputs"][0]["shape"], [5, 8])
-    equal("calls of aten::relu", place.rows(reply["run_id"], "SELECT count(*) FROM op WHERE name = 'aten::relu'"), [(4,)])
+def test_a_callable_of_a_module_is_profiled(place, torch):
+    (place.cwd / "mynet.py").write_text(MODULE)
+    reply = place.profile("torch", "mynet:build", "--python", torch, "--iters", 4)
+    equal("inputs", [5, 8], reply["inputs"][0]["shape"])
+    equal("calls of aten::relu", [(4,)], place.rows(reply["run_id"], "SELECT count(*) FROM op WHERE name = 'aten::relu'"))
 
 
-def fails_with_last_words(work):
-    python, place = python_with("torch"), Place(work, "broken")
-    (place.folder / "mynet.py").write_text(MODULE)
-    error = place.error("profile", "--backend", "torch", "--model", "mynet:broken", "--python", python)
-    if "no such checkpoint" not in error["message"] or "status 1" not in error["message"]:
-        raise Wrong(f"the last words are missing: {error['message']}")
-    error = place.error("profile", "--backend", "torch", "--model", "nothere.pt", "--python", python)
-    if "the model does not exist" not in error["message"]:
-        raise Wrong(error["message"])
+def test_a_framework_that_fails_is_quoted_and_leaves_nothing(place, torch):
+    (place.cwd / "mynet.py").write_text(MODULE)
+    error = place.refuses("torch", "mynet:broken", "--python", torch)
+    assert "no such checkpoint" in error["message"] and "status 1" in error["message"], f"the last words are missing: {error['message']}"
+    error = place.refuses("torch", "nothere.pt", "--python", torch)
+    assert "the model does not exist" in error["message"], error["message"]
 
 
-def fails_interrupted(work):
-    python, place = python_with("torch"), Place(work, "interrupted")
-    (place.folder / "mynet.py").write_text(MODULE)
-    command = [BIN, "profile", "--backend", "torch", "--model", "mynet:sleepy", "--python", python, "--device", "cpu"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=place.environment, cwd=place.folder,
-                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as child:
-        said, deadline = place.folder / "tmp/pid", time.monotonic() + 300
-        while not said.exists() or not said.read_text().endswith("\n"):
-            if time.monotonic() > deadline or child.poll() is not None:
-                raise Wrong(f"the model was never run: {child.communicate()[1]}")
-            time.sleep(0.05)
+def test_ctrl_c_ends_the_framework_and_leaves_nothing(place, torch):
+    (place.cwd / "mynet.py").write_text(MODULE)
+    command = place.command("profile", "--backend", "torch", "--model", "mynet:sleepy", "--python", torch, "--device", "cpu")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **place.environment}, cwd=place.cwd,
+                          preexec_fn=default_signals) as child:
+        said = place.cwd / "tmp/pid"
+        wait_until(lambda: said.exists() and said.read_text().endswith("\n"), "the model to run", child)
         child.send_signal(signal.SIGINT)
-        child.communicate(timeout=120)
-    equal("exit status", child.returncode, 130)
-    try:
+        child.communicate(timeout=LIMIT_S)
+    equal("exit status", 130, child.returncode)
+    with pytest.raises(ProcessLookupError):
         os.kill(int(said.read_text()), 0)
-        raise Wrong("the model runs on")
-    except ProcessLookupError:
-        pass
     place.is_clean()
 
 
-def missing_torch(work):
-    place = Place(work, "no_torch")
-    (place.folder / "net.pt").write_bytes(b"x")
-    error = place.error("profile", "--backend", "torch", "--model", place.folder / "net.pt", "--python", bare_python(place))
-    if "torch is not installed" not in error["message"] or "pip install torch" not in error.get("hint", ""):
-        raise Wrong(f"{error}")
+def test_missing_pytorch_is_named_with_the_install_line(place):
+    (place.cwd / "net.pt").write_bytes(b"x")
+    error = place.refuses("torch", place.cwd / "net.pt", "--python", bare_python(place))
+    assert "torch is not installed" in error["message"] and "pip install torch" in error.get("hint", ""), f"{error}"
 
 
-def missing_onnxruntime(work):
-    place = Place(work, "no_onnxrt")
-    if "onnxrt" not in adapters(place):
-        raise Skip("this build has no adapter onnxrt")
-    model = make("onnx-mlp", place.folder / "mlp.onnx")
-    error = place.error("profile", "--backend", "onnxrt", "--model", model, "--python", bare_python(place))
-    if "ONNX Runtime is not installed" not in error["message"] or "pip install onnxruntime" not in error.get("hint", ""):
-        raise Wrong(f"{error}")
-    (place.folder / "text.onnx").write_text("no model at all")
-    error = place.error("profile", "--backend", "onnxrt", "--model", place.folder / "text.onnx")
-    if "not an ONNX model" not in error["message"]:
-        raise Wrong(f"{error}")
+def test_missing_onnx_runtime_is_named_with_the_install_line(place, adapter):
+    adapter("onnxrt")
+    model = make("onnx-mlp", place.cwd / "mlp.onnx")
+    error = place.refuses("onnxrt", model, "--python", bare_python(place))
+    assert "ONNX Runtime is not installed" in error["message"] and "pip install onnxruntime" in error.get("hint", ""), f"{error}"
+    (place.cwd / "text.onnx").write_text("no model at all")
+    error = place.refuses("onnxrt", place.cwd / "text.onnx")
+    assert "not an ONNX model" in error["message"], f"{error}"
 
 
-def missing_trtexec(work):
-    place = Place(work, "no_trtexec")
-    if "tensorrt" not in adapters(place):
-        raise Skip("this build has no adapter tensorrt")
+def test_missing_trtexec_is_named(place, adapter):
+    adapter("tensorrt")
     if shutil.which("trtexec"):
-        raise Skip("trtexec is installed here")
-    model = make("onnx-mlp", place.folder / "mlp.onnx")
-    error = place.error("profile", "--backend", "tensorrt", "--model", model)
-    if "trtexec is not on PATH" not in error["message"] or "install" not in error.get("hint", ""):
-        raise Wrong(f"{error}")
+        pytest.skip("trtexec is installed here")
+    model = make("onnx-mlp", place.cwd / "mlp.onnx")
+    error = place.refuses("tensorrt", model)
+    assert "trtexec is not on PATH" in error["message"] and "install" in error.get("hint", ""), f"{error}"
 
 
 # A stand-in, not TensorRT: takes the flags of trtexec and writes files in its layout.
@@ -302,43 +240,19 @@ json.dump([{{"startH2dMs": i, "endH2dMs": i + 0.01, "startComputeMs": i + 0.01, 
 """
 
 
-def tensorrt_standin(work):
-    place = Place(work, "trtexec")
-    if "tensorrt" not in adapters(place):
-        raise Skip("this build has no adapter tensorrt")
+def test_trtexec_gets_its_flags_and_its_files_become_a_run(place, adapter):
+    adapter("tensorrt")
     place.program("trtexec", TRTEXEC)
-    model = make("onnx-mlp", place.folder / "mlp.onnx")
-    reply = place.reply("profile", "--backend", "tensorrt", "--model", model, "--bs", 16, "--precision", "fp16", "--iters", 9)
-    flags = json.loads((place.folder / "tmp/flags").read_text())
+    model = make("onnx-mlp", place.cwd / "mlp.onnx")
+    reply = place.profile("tensorrt", model, "--bs", 16, "--precision", "fp16", "--iters", 9)
+    flags = json.loads((place.cwd / "tmp/flags").read_text())
     for flag in (f"--onnx={model}", "--shapes=x:16x64", "--fp16", "--iterations=9", "--separateProfileRun"):
-        if flag not in flags:
-            raise Wrong(f"{flag} is missing in {flags}")
-    equal("version", reply["version"], "8.6.1")
+        assert flag in flags, f"{flag} is missing in {flags}"
+    equal("version", "8.6.1", reply["version"])
     names = {row[0] for row in place.rows(reply["run_id"], "SELECT DISTINCT name FROM op UNION SELECT DISTINCT name FROM kernel")}
-    if "MatMul_y" not in names:
-        raise Wrong(f"the layers are missing: {names}")
-    failing = make("onnx-mlp", place.folder / "fail.onnx")
-    done = place.call("profile", "--backend", "tensorrt", "--model", failing)
-    equal("exit status", done.returncode, 2)
-    if "status 7" not in done.stdout + done.stderr or "static dimensions" not in done.stdout + done.stderr:
-        raise Wrong(f"the last words are missing: {done.stdout}{done.stderr}")
-
-
-CHECKS = {"onnxrt.mlp": onnxrt_mlp, "onnxrt.tokens": onnxrt_tokens, "torch.torchscript_file": torch_file, "torch.module_callable": torch_callable,
-          "tensorrt.standin": tensorrt_standin, "missing.torch": missing_torch, "missing.onnxruntime": missing_onnxruntime,
-          "missing.trtexec": missing_trtexec, "fails.last_words": fails_with_last_words, "fails.interrupted": fails_interrupted}
-
-
-def main():
-    with tempfile.TemporaryDirectory() as name:
-        for title, check in CHECKS.items():
-            try:
-                check(pathlib.Path(name))
-                print(f"PASS {title}", flush=True)
-            except Skip as reason:
-                print(f"SKIP {title}: {reason}", flush=True)
-            except (Wrong, KeyError, IndexError, TypeError, ValueError, OSError, subprocess.TimeoutExpired) as error:
-                print(f"FAIL {title}: {type(error).__name__} {str(error)[:900]}", flush=True)
-
-
-main()
+    assert "MatMul_y" in names, f"the layers are missing: {names}"
+    failing = make("onnx-mlp", place.cwd / "fail.onnx")
+    done = place.run("--json", "profile", "--backend", "tensorrt", "--model", failing)
+    equal("exit status", 2, done.returncode)
+    assert "status 7" in done.stdout + done.stderr and "static dimensions" in done.stdout + done.stderr, (
+        f"the last words are missing: {done.stdout}{done.stderr}")

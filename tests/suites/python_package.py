@@ -1,32 +1,15 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The neurolens package: labels reach the capture, other tools and nobody; PyTorch is labelled without a change to the program."""
 import os
-import shlex
 import shutil
 import subprocess
-import sys
-import tempfile
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests"))
-from nlc_reader import Capture  # noqa: E402
+import pytest
 
-BIN = os.environ.get("NEUROLENS_BIN", str(ROOT / "build/release/neurolens"))
-RECORD = shlex.split(os.environ.get("NEUROLENS_TEST_RECORDER", "")) or [BIN, "record"]
-PYTHON = next((p for p in ("/usr/bin/python3", "/usr/local/bin/python3") if os.path.exists(p)), sys.executable)
-LIMIT_S = 180
+from neurolens_cli import LIMIT_S, PYTHON, RECORD, ROOT, TESTS
+from nlcap_reader import Recording
+
 PUSH, POP, MARK = 1, 2, 5
-
-
-class Failed(Exception):
-    pass
-
-
-def check(condition, what):
-    if not condition:
-        raise Failed(what)
 
 
 def plain(code, folder, **variables):
@@ -38,29 +21,29 @@ def plain(code, folder, **variables):
 
 def recorded(code, folder, *options, env=None, name="x"):
     """(ranges with their paths, result) of a program under the recorder."""
-    out = str(Path(folder) / f"{name}.nlcap")
+    out = str(folder / f"{name}.nlcap")
     result = subprocess.run([*RECORD, "--out", out, *options, "--", PYTHON, "-c", code], cwd=folder, capture_output=True, text=True,
                             timeout=LIMIT_S, check=False, stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
-    check(result.returncode == 0, f"status {result.returncode}: {result.stderr[-500:]}")
-    return Capture(out), result
+    assert result.returncode == 0, f"status {result.returncode}: {result.stderr[-500:]}"
+    return Recording(out), result
 
 
 def paths(capture):
     """Every range as the path of the ranges around it on its thread."""
     open_ranges, out = {}, []
-    for event in sorted(capture.ranges, key=lambda e: e["time"]):
+    for event in sorted(capture.ranges, key=lambda e: e["time_ns"]):
         stack = open_ranges.setdefault(event["tid"], [])
         if event["what"] == PUSH:
             stack.append(event["name"])
             out.append("/".join(stack))
         elif event["what"] == POP:
-            check(stack, "a range is closed that was not open")
+            assert stack, "a range is closed that was not open"
             stack.pop()
-    check(not any(open_ranges.values()), f"ranges are left open: {open_ranges}")
+    assert not any(open_ranges.values()), f"ranges are left open: {open_ranges}"
     return out
 
 
-def case_labels_reach_the_capture(folder):
+def test_labels_reach_the_capture(tmp_path):
     code = """
 import neurolens, threading
 assert neurolens.is_recording()
@@ -76,15 +59,15 @@ with neurolens.llm.request():
     with neurolens.llm.decode_all():
         with neurolens.llm.decode_step(): pass
 """
-    capture, _ = recorded(code, folder)
+    capture, _ = recorded(code, tmp_path)
     found = paths(capture)
     for wanted in ("outer", "outer/größe", "decorated", "LLM@request/LLM@prefill", "LLM@request/LLM@decode_all/LLM@decode_step"):
-        check(wanted in found, f"{wanted} is missing: {found}")
-    check(found.count("decorated") == 2 and len({e["tid"] for e in capture.ranges}) == 2, f"the thread's call is missing: {found}")
-    check(any(e["what"] == MARK and e["name"] == "cache_miss" for e in capture.ranges), "the mark is missing")
+        assert wanted in found, f"{wanted} is missing: {found}"
+    assert found.count("decorated") == 2 and len({e["tid"] for e in capture.ranges}) == 2, f"the thread's call is missing: {found}"
+    assert any(e["what"] == MARK and e["name"] == "cache_miss" for e in capture.ranges), "the mark is missing"
 
 
-def case_ranges_close_when_the_body_raises(folder):
+def test_ranges_close_when_the_body_raises(tmp_path):
     code = """
 import neurolens
 try:
@@ -97,11 +80,11 @@ try: f()
 except KeyError: pass
 with neurolens.scope("d"): pass
 """
-    capture, _ = recorded(code, folder)
-    check(paths(capture) == ["a", "a/b", "c", "d"], f"{paths(capture)}")
+    capture, _ = recorded(code, tmp_path)
+    assert paths(capture) == ["a", "a/b", "c", "d"], f"{paths(capture)}"
 
 
-def case_stop_and_start_bound_what_is_recorded(folder):
+def test_stop_and_start_bound_what_is_recorded(tmp_path):
     code = """
 import neurolens
 with neurolens.scope("before"): pass
@@ -114,11 +97,11 @@ f()
 neurolens.start()
 with neurolens.scope("after"): f()
 """
-    capture, _ = recorded(code, folder)
-    check(paths(capture) == ["before", "after", "after/late"], f"{paths(capture)}")
+    capture, _ = recorded(code, tmp_path)
+    assert paths(capture) == ["before", "after", "after/late"], f"{paths(capture)}"
 
 
-def case_odd_labels_do_no_harm(folder):
+def test_odd_labels_do_no_harm(tmp_path):
     code = """
 import neurolens
 class Bad:
@@ -129,11 +112,11 @@ for name in ("", "a\\0b", "x" * 100000, 17, None, "\\ud800"):
 neurolens.mark_event("m", {"bad": Bad()})
 with neurolens.scope("last"): pass
 """
-    capture, _ = recorded(code, folder)
-    check("last" in paths(capture), f"{paths(capture)}")
+    capture, _ = recorded(code, tmp_path)
+    assert "last" in paths(capture), f"{paths(capture)}"
 
 
-def case_unrecorded_programs_load_nothing(folder):
+def test_unrecorded_programs_load_nothing(tmp_path):
     code = """
 import sys, threading, neurolens
 assert not neurolens.is_recording()
@@ -148,14 +131,14 @@ assert f(3) == 3
 neurolens.mark_event("x", {"y": 1}); neurolens.start(); neurolens.stop()
 assert "ctypes" not in sys.modules and threading.active_count() == 1
 """
-    result = plain(code, folder)
-    check(result.returncode == 0 and not result.stderr, f"{result.returncode} {result.stderr[-400:]}")
+    result = plain(code, tmp_path)
+    assert result.returncode == 0 and not result.stderr, f"{result.returncode} {result.stderr[-400:]}"
 
 
-def case_a_missing_library_does_no_harm(folder):
-    result = plain("import neurolens\nwith neurolens.scope('a'): pass", folder, NEUROLENS_CAPTURE_LIBRARY="/no/such.so",
-                   NEUROLENS_CAPTURE_DIR=folder, NVTX_INJECTION64_PATH="/no/such/tool.so")
-    check(result.returncode == 0 and not result.stderr, f"{result.returncode} {result.stderr[-400:]}")
+def test_a_missing_library_does_no_harm(tmp_path):
+    result = plain("import neurolens\nwith neurolens.scope('a'): pass", tmp_path, NEUROLENS_CAPTURE_LIBRARY="/no/such.so",
+                   NEUROLENS_CAPTURE_DIR=str(tmp_path), NVTX_INJECTION64_PATH="/no/such/tool.so")
+    assert result.returncode == 0 and not result.stderr, f"{result.returncode} {result.stderr[-400:]}"
 
 
 TOOL = r"""
@@ -179,30 +162,29 @@ int InitializeInjectionNvtx2(const void* (*get)(uint32_t)) {
 """
 
 
-def case_other_tools_get_the_same_labels_through_nvtx(folder):
+def test_other_tools_get_the_same_labels_through_nvtx(tmp_path):
     if not shutil.which("cc"):
-        return "no C compiler"
-    source, tool, out = Path(folder) / "tool.c", str(Path(folder) / "tool.so"), Path(folder) / "said"
+        pytest.skip("no C compiler")
+    source, tool, out = tmp_path / "tool.c", str(tmp_path / "tool.so"), tmp_path / "said"
     source.write_text(TOOL)
     subprocess.run(["cc", "-shared", "-fPIC", str(source), "-o", tool], check=True, timeout=LIMIT_S)
     code = "import neurolens\nwith neurolens.scope('a'):\n    neurolens.mark_event('m')\nwith neurolens.llm.prefill(): pass"
-    result = plain(code, folder, NVTX_INJECTION64_PATH=tool, TOOL_OUT=str(out))
-    check(result.returncode == 0, result.stderr[-400:])
-    check(out.read_text() == "push a\nmark m\npop\npush LLM@prefill\npop\n", f"the tool heard {out.read_text()!r}")
-    return None
+    result = plain(code, tmp_path, NVTX_INJECTION64_PATH=tool, TOOL_OUT=str(out))
+    assert result.returncode == 0, result.stderr[-400:]
+    assert out.read_text() == "push a\nmark m\npop\npush LLM@prefill\npop\n", f"the tool heard {out.read_text()!r}"
 
 
-def case_the_users_sitecustomize_still_runs(folder):
-    place = Path(folder) / "site"
+def test_the_users_sitecustomize_still_runs(tmp_path):
+    place = tmp_path / "site"
     place.mkdir()
     (place / "sitecustomize.py").write_text("import builtins; builtins.from_the_user = 42\n")
     code = "import sys, sitecustomize\nassert from_the_user == 42\nassert 'site' in sitecustomize.__file__\nimport neurolens\nassert neurolens.is_recording()"
-    recorded(code, folder, env={"PYTHONPATH": str(place)})
+    recorded(code, tmp_path, env={"PYTHONPATH": str(place)})
 
 
-def case_decorating_a_coroutine_is_refused(folder):
+def test_decorating_a_coroutine_is_refused(tmp_path):
     code = "import neurolens\ntry:\n    @neurolens.scope('x')\n    async def f(): pass\nexcept TypeError as e:\n    assert 'plain functions' in str(e)\nelse:\n    raise SystemExit('taken')"
-    check(plain(code, folder).returncode == 0, "it was taken")
+    assert plain(code, tmp_path).returncode == 0, "it was taken"
 
 
 MODEL = """
@@ -228,13 +210,13 @@ model = TinyForCausalLM()
 def torch_path():
     """Environment with PyTorch, or with as much of it as we look at."""
     real = subprocess.run([PYTHON, "-c", "import torch"], capture_output=True, check=False, timeout=LIMIT_S).returncode == 0
-    return {} if real else {"PYTHONPATH": str(ROOT / "tests/fake_torch")}
+    return {} if real else {"PYTHONPATH": str(TESTS / "fake_torch")}
 
 
-FAKE = {"PYTHONPATH": str(ROOT / "tests/fake_torch")}
+FAKE = {"PYTHONPATH": str(TESTS / "fake_torch")}
 
 
-def case_torch_modules_and_stages_are_labelled_without_a_change(folder):
+def test_torch_modules_and_stages_are_labelled_without_a_change(tmp_path):
     code = MODEL + """
 model(torch.zeros(2, 5, dtype=torch.long))
 model(input_ids=torch.zeros(2, 1, dtype=torch.long))
@@ -244,34 +226,31 @@ except ValueError: pass
 model.fail = False
 nn.Linear(8, 8)(torch.zeros(1, 8))
 """
-    capture, _ = recorded(code, folder, "--no-cpu", env=torch_path())
+    capture, _ = recorded(code, tmp_path, "--no-cpu", env=torch_path())
     open_ranges, found = [], []
-    for event in sorted(capture.ranges, key=lambda e: e["time"]):
+    for event in sorted(capture.ranges, key=lambda e: e["time_ns"]):
         if event["what"] == PUSH:
             open_ranges.append(event["name"])
             found.append("/".join(open_ranges))
         elif event["what"] == POP:
             open_ranges.pop()
     top = "nn.Module: TinyForCausalLM"
-    check(f"LLM@prefill/{top}/nn.Module: layers.1/nn.Module: layers.1.mlp" in found, f"{found}")
-    check(f"LLM@decode_step/{top}/nn.Module: lm_head" in found, f"{found}")
-    check(found[-1] == "nn.Module: Linear", f"what a raised exception left open was not closed: {found[-1]}")
-    return None
+    assert f"LLM@prefill/{top}/nn.Module: layers.1/nn.Module: layers.1.mlp" in found, f"{found}"
+    assert f"LLM@decode_step/{top}/nn.Module: lm_head" in found, f"{found}"
+    assert found[-1] == "nn.Module: Linear", f"what a raised exception left open was not closed: {found[-1]}"
 
 
-def case_torch_is_not_imported_for_the_program(folder):
-    _, result = recorded("import sys; print('torch' in sys.modules, any('neurolens' in type(f).__module__ for f in sys.meta_path if not isinstance(f, type)))", folder)
-    check(result.stdout.split() == ["False", "True"], result.stdout)
-    return None
+def test_torch_is_not_imported_for_the_program(tmp_path):
+    _, result = recorded("import sys; print('torch' in sys.modules, any('neurolens' in type(f).__module__ for f in sys.meta_path if not isinstance(f, type)))", tmp_path)
+    assert result.stdout.split() == ["False", "True"], result.stdout
 
 
-def case_modules_can_be_left_out(folder):
-    capture, _ = recorded(MODEL + "model(torch.zeros(1, 3, dtype=torch.long))", folder, "--no-cpu", "--no-modules", "--no-ops", env=torch_path())
-    check(not any("nn.Module" in e["name"] for e in capture.ranges), f"{capture.ranges[:5]}")
-    return None
+def test_modules_can_be_left_out(tmp_path):
+    capture, _ = recorded(MODEL + "model(torch.zeros(1, 3, dtype=torch.long))", tmp_path, "--no-cpu", "--no-modules", "--no-ops", env=torch_path())
+    assert not any("nn.Module" in e["name"] for e in capture.ranges), f"{capture.ranges[:5]}"
 
 
-def case_what_is_switched_off_is_gone_from_torch(folder):
+def test_what_is_switched_off_is_gone_from_torch(tmp_path):
     code = MODEL + """
 import time, neurolens
 from torch.autograd import profiler
@@ -285,12 +264,12 @@ time.sleep(0)
 assert mine() and profiler._active.state == "nvtx"
 model(torch.zeros(2, 1, dtype=torch.long))
 """
-    capture, result = recorded(code, folder, "--no-cpu", env=FAKE)
-    check("nn.Module: lm_head" in [e["name"] for e in capture.ranges], f"{capture.ranges[:5]}")
-    check("Leaked" not in result.stderr, result.stderr)
+    capture, result = recorded(code, tmp_path, "--no-cpu", env=FAKE)
+    assert "nn.Module: lm_head" in [e["name"] for e in capture.ranges], f"{capture.ranges[:5]}"
+    assert "Leaked" not in result.stderr, result.stderr
 
 
-def case_the_programs_own_profiler_comes_first(folder):
+def test_the_programs_own_profiler_comes_first(tmp_path):
     code = MODEL + """
 from torch.autograd import profiler
 for _ in range(2):
@@ -299,11 +278,11 @@ for _ in range(2):
         model(torch.zeros(2, 1, dtype=torch.long))
     assert profiler._active.state == "nvtx"
 """
-    _, result = recorded(code, folder, "--no-cpu", env=FAKE)
-    check("Leaked" not in result.stderr, f"an observer is left to torch: {result.stderr}")
+    _, result = recorded(code, tmp_path, "--no-cpu", env=FAKE)
+    assert "Leaked" not in result.stderr, f"an observer is left to torch: {result.stderr}"
 
 
-def case_shapes_are_taken_of_some_forwards(folder):
+def test_shapes_are_taken_of_some_forwards(tmp_path):
     code = MODEL + """
 from torch.autograd import profiler
 taken = []
@@ -312,10 +291,10 @@ for _ in range(40):
     taken.append(profiler._active.shapes)
 assert all(taken[:8]) and sum(taken[8:]) == 4, taken
 """
-    recorded(code, folder, "--no-cpu", env=FAKE)
+    recorded(code, tmp_path, "--no-cpu", env=FAKE)
 
 
-def case_a_budget_thins_operators_by_what_they_cost(folder):
+def test_a_budget_thins_operators_by_what_they_cost(tmp_path):
     code = """
 from neurolens._torch import Spender
 def made(share, bare_ns, price_ns, forwards=2000):
@@ -333,34 +312,34 @@ for share, price in ((0.01, 0.58), (0.05, 0.58), (0.01, 0.02)):
     assert abs(told - spent) < 0.1 * spent + 3 * price / 2000, (told, spent)
 assert made(0.01, 1_000_000, 0)[0] > 1800  # what costs nothing is recorded, but for some that are measured
 """
-    check((result := plain(code, folder)).returncode == 0, result.stderr[-500:])
+    assert (result := plain(code, tmp_path)).returncode == 0, result.stderr[-500:]
 
 
-def case_stages_stay_whole_within_a_budget(folder):
+def test_stages_stay_whole_within_a_budget(tmp_path):
     code = MODEL + """
 from torch.autograd import profiler
 for _ in range(300):
     model(torch.zeros(2, 1, dtype=torch.long))
     assert profiler._active is None
 """
-    capture, _ = recorded(code, folder, "--no-cpu", "--budget", "1%", env=FAKE)
+    capture, _ = recorded(code, tmp_path, "--no-cpu", "--budget", "1%", env=FAKE)
     names = [e["name"] for e in capture.ranges if e["what"] == PUSH]
-    check(names.count("LLM@decode_step") == 300, f"{names.count('LLM@decode_step')} stages")
-    check(3 <= names.count("nn.Module: lm_head") < 150, f"{names.count('nn.Module: lm_head')} forwards were looked into")
+    assert names.count("LLM@decode_step") == 300, f"{names.count('LLM@decode_step')} stages"
+    assert 3 <= names.count("nn.Module: lm_head") < 150, f"{names.count('nn.Module: lm_head')} forwards were looked into"
 
 
-def case_compiled_models_are_torchs_own(folder):
+def test_compiled_models_are_torchs_own(tmp_path):
     code = MODEL + """
 import torch._dynamo
 compiled = torch.compile(model)
 assert "neurolens" not in nn.Module.__call__.__module__
 compiled(torch.zeros(2, 1, dtype=torch.long))
 """
-    capture, _ = recorded(code, folder, "--no-cpu", env=FAKE)
-    check(not any("nn.Module" in e["name"] for e in capture.ranges), f"{capture.ranges[:5]}")
+    capture, _ = recorded(code, tmp_path, "--no-cpu", env=FAKE)
+    assert not any("nn.Module" in e["name"] for e in capture.ranges), f"{capture.ranges[:5]}"
 
 
-def case_windows_begin_with_a_label_or_a_call(folder):
+def test_windows_begin_with_a_label_or_a_call(tmp_path):
     code = """
 import neurolens
 assert not neurolens.is_recording()
@@ -373,28 +352,7 @@ neurolens.start()
 with neurolens.scope("called"): pass
 neurolens.stop()
 """
-    capture, _ = recorded(code.replace("neurolens.start()", "pass"), folder, "--capture-range", "nvtx:wanted")
-    check(paths(capture) == ["wanted", "wanted/inside"], f"by label: {paths(capture)}")
-    capture, _ = recorded(code.replace("    assert", "    assert not"), folder, "--capture-range", "api", name="y")
-    check(paths(capture) == ["called"], f"by call: {paths(capture)}")
-
-
-def main():
-    library = Path(RECORD[0]).parent / "libneurolens_capture.so"
-    for need in (Path(RECORD[0]), library):
-        if not need.exists():
-            print(f"FAIL python_package: {need} is not built")
-            return
-    for name, case in list(globals().items()):
-        if not name.startswith("case_"):
-            continue
-        title = name[5:].replace("_", " ")
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                skipped = case(folder)
-                print(f"SKIP {title}: {skipped}" if skipped else f"PASS {title}", flush=True)
-            except (Failed, subprocess.SubprocessError, OSError, ValueError, IndexError, KeyError) as problem:
-                print(f"FAIL {title}: {type(problem).__name__} {str(problem)[:600]!r}", flush=True)
-
-
-main()
+    capture, _ = recorded(code.replace("neurolens.start()", "pass"), tmp_path, "--capture-range", "nvtx:wanted")
+    assert paths(capture) == ["wanted", "wanted/inside"], f"by label: {paths(capture)}"
+    capture, _ = recorded(code.replace("    assert", "    assert not"), tmp_path, "--capture-range", "api", name="y")
+    assert paths(capture) == ["called"], f"by call: {paths(capture)}"

@@ -1,46 +1,16 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Folders of ranks of any format become one run; what collectives waited and moved is told apart.
-
-planted.*  kineto ranks with planted lateness and clock offsets: every number against the plan
-names.*    formats that know no ranks: told by file names; two formats in one folder are two runs
-real.*     a real NCCL trace (NEUROLENS_SHARED) beside itself on a clock that is 7 ms off
-text.*     the command's text at 80 columns
-"""
+"""Folders of ranks of any format become one run, and what collectives waited is told apart from what they moved."""
 import gzip
 import json
-import os
 import pathlib
 import random
-import subprocess
-import tempfile
 
-ROOT = pathlib.Path(os.environ.get("NEUROLENS_ROOT", pathlib.Path(__file__).resolve().parents[2]))
-BIN = os.environ.get("NEUROLENS_BIN", str(ROOT / "build/release/neurolens"))
-SHARED = os.environ.get("NEUROLENS_SHARED")
+import pytest
+
+from neurolens_cli import Store, equal, load, narrow, near, real
+
+pytestmark = pytest.mark.xdist_group("ranks")
 KERNEL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
-
-
-class Wrong(Exception):
-    pass
-
-
-def call(store, *words, json_reply=True):
-    done = subprocess.run([BIN, "--store", str(store), *(["--json"] if json_reply else []), *map(str, words)], capture_output=True, text=True,
-                          check=False, timeout=300)
-    if done.returncode != 0:
-        raise Wrong(f"{words[0]} ends with {done.returncode}: {done.stderr.strip()[-300:]}")
-    return json.loads(done.stdout) if json_reply else done.stdout
-
-
-def near(what, got, wanted, within=1e-6):
-    if got is None or abs(got - wanted) > within:
-        raise Wrong(f"{what}: {got} instead of {wanted}")
-
-
-def equal(what, got, wanted):
-    if got != wanted:
-        raise Wrong(f"{what}: {got!r} instead of {wanted!r}")
 
 
 def kineto(rank, world, kernels):
@@ -52,8 +22,9 @@ def kineto(rank, world, kernels):
     return {"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": world}, "traceEvents": events}
 
 
-def check_planted(work):
-    """Four ranks; rank 2 is late by 2 ms every time, and the clocks of 1 and 3 are far off."""
+@pytest.fixture(scope="module")
+def planted(module_folder):
+    """Four ranks; rank 2 is late by 2 ms every time, and the clocks of 1 and 3 are far off: (run, plan, offsets)."""
     offsets_us, chance = [0, 250_000, 0, -31_000], random.Random(5)
     plan, lists = [], [[], [], [], []]
     for i in range(60):
@@ -63,33 +34,34 @@ def check_planted(work):
         plan.append((arrive, transfer))
         for rank in range(4):
             lists[rank].append((arrive[rank] + offsets_us[rank], max(arrive) + transfer - arrive[rank], i))
-    folder = work / "planted"
+    folder = module_folder / "planted"
     folder.mkdir()
     for rank in range(4):
         (folder / f"worker{rank}.json").write_text(json.dumps(kineto(rank, 4, lists[rank])))
-    store = work / "store"
-    runs = call(store, "import", folder)["runs"]
-    equal("runs of the folder", len(runs), 1)
-    equal("where the ranks come from", runs[0]["ranks_from"], "content")
-    reply = call(store, "ranks", runs[0]["run_id"], "--limit", 0)
-    equal("members", [m["rank"] for m in reply["members"]], [0, 1, 2, 3])
-    equal("collectives", reply["collectives_total"], 60)
-    equal("clocks corrected", reply["clocks_corrected"], True)
-    equal("impossible", reply["impossible"], 0)
+    return Store(module_folder / "store").add(folder), plan, offsets_us
+
+
+def test_planted_lateness_and_clock_offsets_are_found(planted):
+    run, plan, offsets_us = planted
+    equal("where the ranks come from", "content", run.reply["ranks_from"])
+    reply = run.ask("ranks", "--limit", 0)
+    equal("members", [0, 1, 2, 3], [m["rank"] for m in reply["members"]])
+    equal("collectives", 60, reply["collectives_total"])
+    equal("clocks corrected", True, reply["clocks_corrected"])
+    equal("impossible", 0, reply["impossible"])
     for member in reply["members"]:
         planted = offsets_us[member["rank"]] / 1e3
         near(f"offset of rank {member['rank']}", member["clock_offset_ms"], planted, within=member["clock_bound_ms"] + 1e-9 if member["rank"] else 0)
-        if not member["clock_offset_low_ms"] - 1e-9 <= planted <= member["clock_offset_high_ms"] + 1e-9:
-            raise Wrong(f"rank {member['rank']}: {planted} is outside of its bounds")
-        equal(f"correction of rank {member['rank']}", member["clock_applied"], planted != 0)
+        assert member["clock_offset_low_ms"] - 1e-9 <= planted <= member["clock_offset_high_ms"] + 1e-9, (
+            f"rank {member['rank']}: {planted} is outside of its bounds")
+        equal(f"correction of rank {member['rank']}", planted != 0, member["clock_applied"])
         # Rank 2 keeps everyone for 2 ms, which is what bounds a clock here.
-        if member["clock_bound_ms"] > 2.5:
-            raise Wrong(f"the bound of {member['clock_bound_ms']} ms is of no use")
+        assert member["clock_bound_ms"] <= 2.5, f"the bound of {member['clock_bound_ms']} ms is of no use"
     for got in reply["collectives"]:
         arrive, transfer = plan[got["sequence"]]
         near("skew", got["skew_ms"], (max(arrive) - min(arrive)) / 1e3)
         near("transfer", got["transfer_ms"], transfer / 1e3)
-        equal("last", got["last"], arrive.index(max(arrive)))
+        equal("last", arrive.index(max(arrive)), got["last"])
     waited = [sum(max(a) - a[rank] for a, _ in plan) / 1e3 for rank in range(4)]
     held = sum(max(a) - sorted(a)[-2] for a, _ in plan) / 1e3
     for member in reply["members"]:
@@ -97,55 +69,48 @@ def check_planted(work):
     near("what rank 2 held up", reply["members"][2]["held_up_ms"], held)
     near("waiting of all", reply["waited_ms"], sum(waited))
     (group,) = reply["groups"]
-    equal("matched by", group["matched_by"], "sequence")
+    equal("matched by", "sequence", group["matched_by"])
     near("transfer of the group", group["transfer_ms"], sum(t for _, t in plan) / 1e3)
-    found = [f for f in call(store, "findings", runs[0]["run_id"])["findings"] if f["rule"] == "straggler_rank"]
-    equal("straggler findings", len(found), 1)
-    if "rank 2" not in found[0]["message"]:
-        raise Wrong(f"the straggler is rank 2, not: {found[0]['message']}")
-    return store, runs[0]["run_id"]
+    found = [f for f in run.ask("findings")["findings"] if f["rule"] == "straggler_rank"]
+    equal("straggler findings", 1, len(found))
+    assert "rank 2" in found[0]["message"], f"the straggler is rank 2, not: {found[0]['message']}"
 
 
-def check_even(work):
-    """Ranks that arrive together: no straggler, nothing corrected."""
-    folder = work / "even"
+def test_ranks_that_arrive_together_have_no_straggler_and_no_correction(store, tmp_path):
+    folder = tmp_path / "even"
     folder.mkdir()
     for rank in range(2):
         (folder / f"r{rank}.json").write_text(json.dumps(kineto(rank, 2, [(1000 * i + rank, 500 - rank, i) for i in range(20)])))
-    store = work / "store"
-    run = call(store, "import", folder)["runs"][0]["run_id"]
-    reply = call(store, "ranks", run)
-    equal("clocks corrected", reply["clocks_corrected"], False)
+    run = store.add(folder)
+    reply = run.ask("ranks")
+    equal("clocks corrected", False, reply["clocks_corrected"])
     near("skew of the group", reply["groups"][0]["skew_ms"], 0.02)
-    if [f for f in call(store, "findings", run)["findings"] if f["rule"] == "straggler_rank"]:
-        raise Wrong("a straggler in a run without one")
+    assert not ([f for f in run.ask("findings")["findings"] if f["rule"] == "straggler_rank"]), "a straggler in a run without one"
 
 
 def chrome(shift):
     return json.dumps([{"ph": "X", "name": "work", "cat": "c", "pid": 1, "tid": 1, "ts": 10 + shift, "dur": 5}])
 
 
-def check_names(work):
-    store = work / "names_store"
-    folder = work / "names"
+def test_ranks_of_a_format_without_ranks_come_from_file_names(store, tmp_path):
+    folder = tmp_path / "names"
     folder.mkdir()
     for rank in (0, 1):
         (folder / f"trace_rank{rank}.json").write_text(chrome(rank))
-    (run,) = call(store, "import", folder)["runs"]
-    equal("where the ranks come from", run["ranks_from"], "file names")
-    equal("ranks", [(r["rank"], r["file"]) for r in run["ranks"]], [(0, "trace_rank0.json"), (1, "trace_rank1.json")])
-    rows = call(store, "query", run["run_id"], "SELECT rank FROM process ORDER BY id")["rows"]
-    equal("ranks of the processes", [r[0] for r in rows], [0, 1])
-    notes = call(store, "show", run["run_id"])["document"].get("notes", [])
-    if not any("file names" in note for note in notes):
-        raise Wrong(f"the run does not say where its ranks come from: {notes}")
-    equal("runs with --apart", len(call(work / "apart_store", "import", folder, "--apart")["runs"]), 2)
-    equal("not assessed", call(store, "ranks", run["run_id"])["collectives_total"], 0)
+    run = store.add(folder)
+    equal("where the ranks come from", "file names", run.reply["ranks_from"])
+    equal("ranks", [(0, "trace_rank0.json"), (1, "trace_rank1.json")], [(r["rank"], r["file"]) for r in run.reply["ranks"]])
+    rows = run.values("SELECT rank FROM process ORDER BY id")
+    equal("ranks of the processes", [0, 1], [r[0] for r in rows])
+    notes = run.ask("show")["document"].get("notes", [])
+    assert any("file names" in note for note in notes), f"the run does not say where its ranks come from: {notes}"
+    equal("runs with --apart", 2, len(Store(tmp_path / "apart").imports(folder, "--apart")))
+    equal("not assessed", 0, run.ask("ranks")["collectives_total"])
 
 
-def check_sets(work):
-    """Each rank is a set of CSV files of rocprofv3, named by its process."""
-    folder, store = work / "sets", work / "sets_store"
+def test_a_rank_may_be_a_set_of_files(store, tmp_path):
+    """CSV files of rocprofv3, named by their process."""
+    folder = tmp_path / "sets"
     for rank, pid in ((0, 908), (1, 1207)):
         (folder / f"rank_{rank}").mkdir(parents=True)
         place = folder / f"rank_{rank}" / f"{pid}_"
@@ -155,39 +120,38 @@ def check_sets(work):
         pathlib.Path(f"{place}hip_api_trace.csv").write_text(
             '"Domain","Function","Process_Id","Thread_Id","Correlation_Id","Start_Timestamp","End_Timestamp"\n'
             f'"HIP_RUNTIME_API","hipLaunchKernel",{pid},7,1,{900 + rank},{950 + rank}\n')
-    (run,) = call(store, "import", folder)["runs"]
-    equal("ranks", [r["rank"] for r in run["ranks"]], [0, 1])
-    equal("files", len(run["files"]), 4)
-    rows = call(store, "query", run["run_id"], "SELECT p.rank, k.start_ns, a.start_ns FROM kernel k JOIN thread t ON t.id = k.thread_id "
-                "JOIN process p ON p.id = t.process_id JOIN api_call a ON a.id = k.api_call_id ORDER BY 1")["rows"]
-    equal("kernels with their calls, by rank", rows, [[0, 1000, 900], [1, 1001, 901]])
-    equal("runs with --apart", len(call(work / "sets_apart", "import", folder, "--apart")["runs"]), 2)
+    run = store.add(folder)
+    equal("ranks", [0, 1], [r["rank"] for r in run.reply["ranks"]])
+    equal("files", 4, len(run.reply["files"]))
+    rows = run.values("SELECT p.rank, k.start_ns, a.start_ns FROM kernel k JOIN thread t ON t.id = k.thread_id "
+                "JOIN process p ON p.id = t.process_id JOIN api_call a ON a.id = k.api_call_id ORDER BY 1")
+    equal("kernels with their calls, by rank", [[0, 1000, 900], [1, 1001, 901]], rows)
+    equal("runs with --apart", 2, len(Store(tmp_path / "apart").imports(folder, "--apart")))
 
 
-def check_two_formats(work):
-    store = work / "formats_store"
-    folder = work / "formats"
+def test_two_formats_in_one_folder_are_two_runs(store, tmp_path):
+    folder = tmp_path / "formats"
     folder.mkdir()
     for rank in (0, 1):
         (folder / f"rank{rank}.json").write_text(chrome(rank))
         (folder / f"rank{rank}.pt.trace.json").write_text(json.dumps(kineto(rank, 2, [(10, 5, 0)])))
-    runs = call(store, "import", folder)["runs"]
-    equal("runs of two formats", sorted((r["adapter"], len(r["files"])) for r in runs), [("chrome", 2), ("kineto", 2)])
+    runs = store.imports(folder)
+    equal("runs of two formats", [("chrome", 2), ("kineto", 2)], sorted((r["adapter"], len(r["files"])) for r in runs))
 
 
-def check_repetitions(work):
-    folder = work / "repetitions"
+def test_repetitions_in_one_folder_are_runs_of_their_own(store, tmp_path):
+    folder = tmp_path / "repetitions"
     folder.mkdir()
     for i in (0, 1):
         (folder / f"run_{i}.json").write_text(chrome(i))
-    equal("runs of repetitions", len(call(work / "rep_store", "import", folder)["runs"]), 2)
+    equal("runs of repetitions", 2, len(store.imports(folder)))
 
 
-def check_real(work):
+def test_a_real_nccl_trace_beside_itself_on_another_clock(store, tmp_path):
     """The only rank that was published, and itself on a clock 7 ms ahead, 2 us late in every collective."""
-    source = pathlib.Path(SHARED) / "data/public/kineto/hta_nccl.json.gz"
-    trace = json.load(gzip.open(source))
-    folder = work / "real"
+    source = real("public", "kineto", "hta_nccl.json.gz")
+    trace = load(source)
+    folder = tmp_path / "real"
     folder.mkdir()
     (folder / "rank0.json.gz").write_bytes(source.read_bytes())
     trace["distributedInfo"]["rank"] = 1
@@ -203,48 +167,23 @@ def check_real(work):
                 shortest = min(shortest, event["dur"])
     with gzip.open(folder / "rank1.json.gz", "wt", compresslevel=1) as to:
         json.dump(trace, to)
-    store = work / "real_store"
-    (run,) = call(store, "import", folder)["runs"]
-    equal("files", len(run["files"]), 2)
-    reply = call(store, "ranks", run["run_id"], "--limit", 0)
-    equal("collectives", reply["collectives_total"], kernels)
-    equal("matched by", [g["matched_by"] for g in reply["groups"]], ["order"])
+    run = store.add(folder)
+    equal("files", 2, len(run.reply["files"]))
+    reply = run.ask("ranks", "--limit", 0)
+    equal("collectives", kernels, reply["collectives_total"])
+    equal("matched by", ["order"], [g["matched_by"] for g in reply["groups"]])
     member = reply["members"][1]
     near("offset", member["clock_offset_ms"], 7, within=member["clock_bound_ms"])
     near("offset from the ends", member["clock_offset_ms"], 7, within=1e-5)
     near("bound", member["clock_bound_ms"], (shortest + 2) / 1e3, within=1e-5)
-    equal("correction", member["clock_applied"], shortest < 7000)
-    equal("last", member["last"], kernels)
+    equal("correction", shortest < 7000, member["clock_applied"])
+    equal("last", kernels, member["last"])
     near("lateness", member["mean_late_ms"], 0.002, within=1e-5)
 
 
-def check_text(store, run):
-    text = call(store, "ranks", run, "--limit", 3, json_reply=False)
-    wide = [line for line in text.splitlines() if len(line) > 80]
-    if wide:
-        raise Wrong(f"wider than 80 columns: {wide[0]!r}")
+def test_the_text_fits_80_columns_and_names_the_late_rank(planted):
+    run, _, _ = planted
+    text = run.store.text("ranks", run.id, "--limit", 3)
+    narrow(text)
     for part in ("waiting for the last to arrive", "rank 2 came last", "times stored in the run are not", "CLOCK OFFSET", "LARGEST SKEW"):
-        if part not in text:
-            raise Wrong(f"{part!r} is missing in:\n{text}")
-
-
-def main():
-    with tempfile.TemporaryDirectory() as name:
-        work = pathlib.Path(name)
-        planted = []
-        checks = {"planted.lateness_and_offsets": lambda: planted.extend(check_planted(work)), "planted.even_ranks": lambda: check_even(work),
-                  "names.ranks_of_any_format": lambda: check_names(work), "names.sets_of_files": lambda: check_sets(work), "names.two_formats": lambda: check_two_formats(work),
-                  "names.repetitions": lambda: check_repetitions(work), "text.eighty_columns": lambda: check_text(*planted)}
-        if SHARED and (pathlib.Path(SHARED) / "data/public/kineto/hta_nccl.json.gz").exists():
-            checks["real.nccl_trace"] = lambda: check_real(work)
-        else:
-            print("SKIP real.nccl_trace: no extra real traces (NEUROLENS_SHARED)")
-        for title, check in checks.items():
-            try:
-                check()
-                print(f"PASS {title}")
-            except (Wrong, KeyError, TypeError, ValueError, subprocess.TimeoutExpired) as error:
-                print(f"FAIL {title}: {type(error).__name__} {error}")
-
-
-main()
+        assert part in text, f"{part!r} is missing in:\n{text}"

@@ -1,23 +1,25 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every command of the README and of the operations' own examples runs and succeeds, as a reader would type it."""
-import json
-import os
+"""Every command of the README and of the operations' own examples runs and succeeds, as a reader would type it.
+
+They build on one another (an import first, questions after it): all are run once, in order, and each is a case."""
 import re
 import shlex
-import subprocess
-import tempfile
-from pathlib import Path
+import shutil
 
-ROOT = Path(__file__).resolve().parents[2]
-BIN = os.environ.get("NEUROLENS_BIN", str(ROOT / "build/release/neurolens"))
-TRACE = ROOT / "data/h200/base.json.gz"
+import pytest
+
+from neurolens_cli import H200, ROOT, Store
+
+pytestmark = [pytest.mark.xdist_group("readme"), pytest.mark.slow_first(40)]
+RECORDED = "neurolens run -- python3 infer.py"
+# Tested elsewhere, or last: they would remove or hide what the others use, need a process, or a framework.
+NOT_HERE = ("rm", "ctl", "run", "profile")
 
 
 def readme_commands():
     """Lines in code blocks that begin with `$ neurolens` or `neurolens`, with their continuation lines."""
-    text = (ROOT / "README.md").read_text()
-    for block in re.findall(r"```\n(.*?)```", text, re.S):
+    found = []
+    for block in re.findall(r"```\n(.*?)```", (ROOT / "README.md").read_text(), re.S):
         lines = block.splitlines()
         for i, line in enumerate(lines):
             match = re.match(r"(?:\$ )?(neurolens .*)", line)
@@ -27,53 +29,49 @@ def readme_commands():
             while command.count('"') % 2 == 1:  # a quoted SQL statement goes on
                 i += 1
                 command += " " + lines[i].strip()
-            yield re.sub(r"\s+#.*$", "", command)
+            found.append(re.sub(r"\s+#.*$", "", command))
+    return found
 
 
-def run(command, store, folder):
-    words = shlex.split(command)
-    env = dict(os.environ, NEUROLENS_STORE=store, COLUMNS="80")
-    words = [str(ROOT / w) if w.startswith("data/") else w for w in words[1:]]
-    return subprocess.run([BIN, *words], capture_output=True, text=True, env=env, cwd=folder, check=False)
+def examples():
+    """Examples in docs/cli.md; what has a placeholder in it is a usage line."""
+    found = sorted(set(re.findall(r"^(neurolens [a-z]+ ?[^\n|`]*)$", (ROOT / "docs/cli.md").read_text(), re.M)))
+    return [e for e in found if not re.search(r"\[|\.\.\.|COMMAND|RUN|FILE|PATH", e)]
 
 
-def report(name, result, allowed=(0,)):
-    if result.returncode in allowed:
-        print(f"PASS {name}")
-    else:
-        print(f"FAIL {name}: exit {result.returncode}: {(result.stderr or result.stdout).strip()[:300]}")
+README = list(dict.fromkeys(readme_commands()))
+EXAMPLES = [*(e for e in examples() if e.split()[1] not in NOT_HERE), RECORDED]
 
 
-def main():
-    with tempfile.TemporaryDirectory() as store, tempfile.TemporaryDirectory() as folder:
-        commands = list(readme_commands())
-        if len(commands) < 8:
-            print(f"FAIL readme: only {len(commands)} commands found, the README changed its form")
-        for command in commands:
-            report(f"readme: {command[:70]}", run(command, store, folder))
-        # Examples of the operations, on files named as they name them.
-        (Path(folder) / "trace.json.gz").write_bytes(TRACE.read_bytes())
-        (Path(folder) / "before.json.gz").write_bytes(TRACE.read_bytes())
-        (Path(folder) / "after.json.gz").write_bytes((ROOT / "data/h200/item_sync.json.gz").read_bytes())
-        (Path(folder) / "candidate.json.gz").write_bytes((ROOT / "data/h200/item_sync.json.gz").read_bytes())
-        run_id = json.loads(run("neurolens ls --json", store, folder).stdout)["runs"][0]["run_id"]
-        document = subprocess.run([BIN, "export", run_id, "--format", "run-json", "--out", f"{folder}/run.json", "--force"],
-                                  env=dict(os.environ, NEUROLENS_STORE=store), capture_output=True, text=True, check=False)
-        report("export of the document", document)
-        (Path(folder) / "infer.py").write_text("import time\nend = time.time() + 0.5\nwhile time.time() < end: pass\n")
-        cli = (ROOT / "docs/cli.md").read_text()
-        examples = sorted(set(re.findall(r"^(neurolens [a-z]+ ?[^\n|`]*)$", cli, re.M)))
-        for example in examples:
-            if re.search(r"\[|\.\.\.|COMMAND|RUN|FILE|PATH", example):
-                continue  # a usage line, not an example
-            name = example.split()[1]
-            if name in ("rm", "ctl", "run", "profile"):
-                continue  # tested elsewhere or below: it would remove or hide what the others use, needs a process, or a framework
-            report(f"example: {example[:70]}", run(example, store, folder), allowed=(0, 1) if name == "doctor" else (0,))
-        last = "neurolens run -- python3 infer.py"
-        if last not in examples:
-            print(f"FAIL example: {last}: not in docs/cli.md")
-        report(f"example: {last}", run(last, store, folder))
+@pytest.fixture(scope="module")
+def results(module_folder):
+    """{command: its result}, run in the order of the README, then the examples on files named as they name them."""
+    for name, trace in {"trace": "base", "before": "base", "after": "item_sync", "candidate": "item_sync"}.items():
+        shutil.copy(H200 / f"{trace}.json.gz", module_folder / f"{name}.json.gz")
+    (module_folder / "infer.py").write_text("for _ in range(10 ** 7): pass\n")
+    store = Store(module_folder / "store", cwd=module_folder)
+
+    def run(command):
+        words = [str(ROOT / w) if w.startswith("data/") else w for w in shlex.split(command)[1:]]
+        return store.run(*words)
+    found = {command: run(command) for command in readme_commands()}
+    run_id = store.json("ls")["runs"][0]["run_id"]
+    store.text("export", run_id, "--format", "run-json", "--out", module_folder / "run.json", "--force")
+    found.update({f"example {command}": run(command) for command in EXAMPLES})
+    return found
 
 
-main()
+@pytest.mark.parametrize("command", README)
+def test_a_command_of_the_readme_succeeds(command, results):
+    assert results[command].returncode == 0, (results[command].stderr or results[command].stdout)[-300:]
+
+
+@pytest.mark.parametrize("command", EXAMPLES)
+def test_an_example_of_an_operation_succeeds(command, results):
+    result = results[f"example {command}"]
+    assert result.returncode in ((0, 1) if command.startswith("neurolens doctor") else (0,)), (result.stderr or result.stdout)[-300:]
+
+
+def test_the_readme_and_the_examples_are_found():
+    assert len(README) >= 8, f"only {len(README)} commands found, the README changed its form"
+    assert RECORDED in examples(), "not in docs/cli.md"

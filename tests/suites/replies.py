@@ -1,19 +1,15 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every operation's --json reply has the form its reply schema promises (checked by ajv), and so do the parameters."""
 import json
-import os
 import shlex
-import shutil
 import subprocess
-import tempfile
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-BIN = os.environ.get("NEUROLENS_BIN", str(ROOT / "build/release/neurolens"))
-AJV = ROOT / "tests/ajv"
-TRACE = str(ROOT / "data/h200/compile.json.gz")
-OTHER = str(ROOT / "data/h200/item_sync.json.gz")
+import pytest
+
+from neurolens_cli import BIN, H200, LIMIT_S, Store, outcome
+
+pytestmark = [pytest.mark.xdist_group("replies"), pytest.mark.slow_first(20)]
+TRACE, OTHER = H200 / "compile.json.gz", H200 / "item_sync.json.gz"
 
 # An operation is called as its example says, except those whose example names files of the reader's own;
 # %s is a scratch folder. The order matters to the first and the last only.
@@ -26,43 +22,38 @@ CALLS = {
     "gate": ["gate", "--baseline", "@latest", "--candidate", OTHER],
     "record": ["record", "--out", "%s/record.nlcap", "--", "sleep", "0.2"], "run": ["run", "--", "sleep", "0.2"],
     "ctl": ["ctl", "%s/record.nlcap", "status"],
-    "compare": ["compare", str(ROOT / "data/h200/base.json.gz"), TRACE],
+    "compare": ["compare", H200 / "base.json.gz", TRACE],
 }
 
 
-def calls(ops):
-    """(name, words) of every operation: import first, rm last; record before ctl, which looks at its capture."""
-    middle = sorted(set(ops) - {"import", "record", "run", "rm", "profile"})  # profile needs a framework: suite profile checks its reply
-    for name in ["import", "record", *middle, "run", "rm"]:
-        yield name, CALLS.get(name) or shlex.split(ops[name]["example"])[1:]
+def operations():
+    done = subprocess.run([BIN, "docs", "ops", "--json"], capture_output=True, check=True, timeout=LIMIT_S)
+    return {op["name"]: op for op in json.loads(done.stdout)["ops"]}
 
 
-def call(words, store):
-    result = subprocess.run([BIN, "--store", store, "--json", *words], capture_output=True, text=True, check=False)
-    return json.loads(result.stdout)
+OPS = operations()
+# import first, rm last; record before ctl, which looks at its capture. profile needs a framework: suite profile checks its reply.
+ORDER = ["import", "record", *sorted(set(OPS) - {"import", "record", "run", "rm", "profile"}), "run", "rm"]
 
 
-def main():
-    if not shutil.which("node"):
-        print("SKIP replies: node is not installed")
-        return
-    if not (AJV / "node_modules/ajv").exists() and subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=AJV, capture_output=True, check=False).returncode:
-        print("SKIP replies: npm ci failed")
-        return
-    cases = []
-    with tempfile.TemporaryDirectory() as work:
-        store = f"{work}/store"
-        ops = {op["name"]: op for op in call(["docs", "ops"], store)["ops"]}
-        for name, words in calls(ops):
-            if name == "validate":
-                call(["export", "@latest", "--format", "run-json", "--out", f"{work}/run.json"], store)
-            reply = call([w.replace("%s", work) for w in words], store)
-            cases.append({"name": f"reply of {name}", "schema": ops[name]["reply"], "value": reply})
-            cases.append({"name": f"parameters of {name}", "schema": ops[name]["parameters"], "value": None})
-    check = subprocess.run(["node", "replies.mjs"], cwd=AJV, input=json.dumps(cases), capture_output=True, text=True, check=False)
-    print(check.stdout, end="")
-    if check.returncode or not check.stdout:
-        print(f"FAIL replies: {check.stderr[-300:]}")
+@pytest.fixture(scope="module")
+def checked(ajv, module_folder):
+    """What ajv prints about the reply and the parameters of every operation, called in order."""
+    store, cases = Store(module_folder / "store", cwd=module_folder), []
+    for name in ORDER:
+        words = CALLS.get(name) or shlex.split(OPS[name]["example"])[1:]
+        if name == "validate":
+            store.text("export", "@latest", "--format", "run-json", "--out", module_folder / "run.json")
+        done = store.run("--json", *(str(w).replace("%s", str(module_folder)) for w in words))
+        cases.append({"name": f"reply of {name}", "schema": OPS[name]["reply"], "value": json.loads(done.stdout)})
+        cases.append({"name": f"parameters of {name}", "schema": OPS[name]["parameters"], "value": None})
+    done = subprocess.run(["node", "replies.mjs"], cwd=ajv, input=json.dumps(cases), capture_output=True, text=True, check=False, timeout=LIMIT_S)
+    assert done.returncode == 0 and done.stdout, done.stderr[-300:]
+    return done.stdout
 
 
-main()
+@pytest.mark.parametrize("name", ORDER)
+@pytest.mark.parametrize("what", ["reply", "parameters"])
+def test_the_schema_is_kept(what, name, checked):
+    why = outcome(checked, f"{what} of {name}")
+    assert why is None, why

@@ -1,24 +1,15 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""XLA profiles against a walk of the protobuf in Python (tests/xspace.py): counts and total times of the imported run.
-
-agrees.*   every sample and every real file (NEUROLENS_SHARED): kernels, copies, fills per name and stream, host spans per thread,
-           launches, the executions of HLO ops, to the nanosecond
-same.*     the Chrome trace that JAX wrote of the same recording has the same events with the same times
-packed.*   .gz gives the same run as the plain file
-"""
+"""XLA profiles against a walk of the protobuf in Python (tests/xspace.py): kernels, copies and fills per name and stream, host spans
+per thread, launches and executions of HLO ops of the imported run, to the nanosecond."""
 import collections
-import gzip
-import json
-import pathlib
-import sys
-import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-import xspace  # noqa: E402 pylint: disable=wrong-import-position
-from imported_run import ROOT, SHARED, Failure, Imported, content, expect, packed, run_checks  # noqa: E402 pylint: disable=wrong-import-position
+import pytest
 
-SAMPLES = ROOT / "tests/cases/samples/xplane"
+import xspace
+from neurolens_cli import H200, SAMPLES, content, equal, load, named, real_files, same_rows
+
+XPLANE = sorted((SAMPLES / "xplane").glob("*.pb"))
+REAL = sorted([*real_files("h200/xplane", "*.pb.gz"), *real_files("public/xplane", "*.pb")])
 DERIVED = {"Steps", "XLA Modules", "XLA Ops", "_counters_"}
 
 
@@ -28,7 +19,7 @@ def times(line, event):
     return start, line["timestamp_ns"] + (event["offset_ps"] + event["duration_ps"]) // 1000
 
 
-def check_device(planes, imported):
+def check_device(planes, run):
     sums = {table: collections.Counter() for table in ("kernel", "memcpy", "memset")}
     counts = {table: collections.Counter() for table in sums}
     for plane in planes:
@@ -43,11 +34,11 @@ def check_device(planes, imported):
                 counts[table][key] += 1
                 sums[table][key] += end - start
     for table, truth in sums.items():
-        expect(table, [(*k, str(counts[table][k]), str(v)) for k, v in truth.items()], imported.rows(
+        same_rows(table, [(*k, str(counts[table][k]), str(v)) for k, v in truth.items()], run.rows(
             f"SELECT device, name, correlation, count(*), sum(dur_ns) FROM {table} GROUP BY 1, 2, 3"))
 
 
-def check_host(planes, imported):
+def check_host(planes, run):
     truth = collections.defaultdict(lambda: [0, 0])
     for plane in planes:
         for line in plane["lines"]:
@@ -59,12 +50,12 @@ def check_host(planes, imported):
     # Ops of device work and the modules around them are derived: drawn around their launches, no events of the host.
     tables = " UNION ALL ".join(f"SELECT thread_id, dur_ns FROM {t}" for t in (
         "python_call", "api_call", "range WHERE category <> 'xla_module'", "op WHERE external_id IS NULL"))
-    expect("host events per thread", [(str(k), str(n), str(ns)) for k, (n, ns) in truth.items()], imported.rows(
+    same_rows("host events per thread", [(str(k), str(n), str(ns)) for k, (n, ns) in truth.items()], run.rows(
         f"SELECT t.tid, count(*), coalesce(sum(e.dur_ns), 0)::BIGINT FROM ({tables} UNION ALL SELECT thread_id, 0 FROM memory_event) e JOIN thread t ON "
         "t.id = e.thread_id JOIN process p ON p.id = t.process_id WHERE p.name LIKE '/host:%' GROUP BY 1"))
 
 
-def check_links(planes, imported):
+def check_links(planes, run):
     launches = {}
     for plane in planes:
         for line in plane["lines"]:
@@ -80,51 +71,36 @@ def check_links(planes, imported):
                 linked[launches.get(event["stats"].get("correlation_id"), "")] += 1
                 start, end = times(line, event)
                 ops[event["stats"].get("hlo_op") or ""] += end - start
-    rows = imported.rows("SELECT a.name, count(*) FROM kernel k LEFT JOIN api_call a ON a.id = k.api_call_id WHERE k.stream IS NOT NULL GROUP BY 1")
-    expect("launches", [(k, str(v)) for k, v in linked.items()], rows)
-    expect("kernel time by HLO op", [(k, str(v)) for k, v in ops.items()], imported.rows(
+    rows = run.rows("SELECT a.name, count(*) FROM kernel k LEFT JOIN api_call a ON a.id = k.api_call_id WHERE k.stream IS NOT NULL GROUP BY 1")
+    same_rows("launches", [(k, str(v)) for k, v in linked.items()], rows)
+    same_rows("kernel time by HLO op", [(k, str(v)) for k, v in ops.items()], run.rows(
         "SELECT o.name, sum(k.dur_ns) FROM kernel k LEFT JOIN op o ON o.id = k.op_id WHERE k.stream IS NOT NULL GROUP BY 1"))
 
 
-def agrees(path):
-    with tempfile.TemporaryDirectory(prefix="nl-xplane-") as folder:
-        imported = Imported(path, folder)
-        if imported.run["adapter"] != "xplane":
-            raise Failure(f"read as {imported.run['adapter']}")
-        planes = xspace.read(content(path))
-        check_device(planes, imported)
-        check_host(planes, imported)
-        check_links(planes, imported)
+@pytest.mark.parametrize("path", named(XPLANE) + named(REAL, "no real profiles here (NEUROLENS_SHARED)"))
+def test_counts_times_and_launches_agree_with_the_file(path, imported):
+    run = imported(path)
+    equal("adapter", "xplane", run.adapter)
+    planes = xspace.read(content(path))
+    check_device(planes, run)
+    check_host(planes, run)
+    check_links(planes, run)
 
 
-def same_as_chrome(pair):
+@pytest.mark.parametrize("path", named(XPLANE))
+def test_a_packed_file_gives_the_same_run(path, imported, packed):
+    equal("tables", imported(path).reply["tables"], packed(path).reply["tables"])
+
+
+def test_the_chrome_trace_of_the_same_recording_has_the_same_events(imported):
     """The converter of JAX rounds picoseconds to decimals of a microsecond and leaves its own lines out of neither file."""
-    path, trace = pair
     truth = collections.defaultdict(lambda: [0, 0])
-    for event in json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]:
+    for event in load(H200 / "jax_gelu_norm.trace.json.gz")["traceEvents"]:
         if event.get("ph") == "X":
             truth[event["name"]][0] += 1
             truth[event["name"]][1] += round(event["dur"] * 1000)
-    with tempfile.TemporaryDirectory(prefix="nl-xplane-") as folder:
-        imported = Imported(path, folder)
-        for table in ("kernel", "memset"):
-            rows = imported.rows(f"SELECT name, count(*), sum(dur_ns) FROM {table} GROUP BY 1")
-            expect(f"{table} against the Chrome trace", [(n, *map(str, truth[n])) for n, _, _ in rows], rows)
-            if not rows:
-                raise Failure(f"no rows in {table}")
-
-
-def main():
-    samples = sorted(SAMPLES.glob("*.pb"))
-    tests = [(f"agrees.{p.name.split('.')[0]}", agrees, p) for p in samples] + [(f"packed.{p.name.split('.')[0]}", packed, p) for p in samples]
-    tests.append(("same.h200_jax_mlp", same_as_chrome, (SAMPLES / "h200_jax_mlp.xplane.pb", ROOT / "data/h200/jax_gelu_norm.trace.json.gz")))
-    shared = pathlib.Path(SHARED or "absent") / "data"
-    real = [*(shared / "h200/xplane").glob("*.pb.gz"), *(shared / "public/xplane").glob("*.pb")]
-    tests += [(f"agrees.{p.name.split('.')[0]}", agrees, p) for p in sorted(real)]
-    if not real:
-        print("SKIP agrees.real: no real profiles here (NEUROLENS_SHARED)")
-    return run_checks("xplane.py", tests)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    run = imported(SAMPLES / "xplane/h200_jax_mlp.xplane.pb")
+    for table in ("kernel", "memset"):
+        rows = run.rows(f"SELECT name, count(*), sum(dur_ns) FROM {table} GROUP BY 1")
+        assert rows, f"no rows in {table}"
+        same_rows(f"{table} against the Chrome trace", [(n, *map(str, truth[n])) for n, _, _ in rows], rows)

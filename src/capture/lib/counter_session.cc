@@ -10,6 +10,8 @@ namespace nl::capture {
 namespace {
 
 constexpr int64_t kClocksNs = 100'000'000, kWaitNs = 1'000'000'000;
+// With nothing to do until it is woken: a recorded program that rests is left alone.
+constexpr int64_t kIdleNs = 3'600'000'000'000;
 // Of one core, for all that a burst takes.
 constexpr double kMostCpuShare = 0.1;
 
@@ -119,7 +121,7 @@ void CounterSession::WakeDevices() {
 }
 
 int64_t CounterSession::LetGo(int64_t now_ns, uint32_t offs) {
-  if (let_go_.load(std::memory_order_relaxed) == offs) return now_ns + kWaitNs;
+  if (let_go_.load(std::memory_order_relaxed) == offs) return now_ns + kIdleNs;
   if (off_since_ns_ == 0) off_since_ns_ = now_ns;
   if (now_ns < off_since_ns_ + kRestNs) return off_since_ns_ + kRestNs;
   for (uint32_t i = 0; i < device_count_; ++i) devices_[i]->Rest();
@@ -128,7 +130,7 @@ int64_t CounterSession::LetGo(int64_t now_ns, uint32_t offs) {
     library_.call.ProfilerDeInitialize(&end);
   }
   let_go_.store(offs, std::memory_order_release);
-  return now_ns + kWaitNs;
+  return now_ns + kIdleNs;
 }
 
 int64_t CounterSession::Turn(int64_t now_ns) {
@@ -139,7 +141,7 @@ int64_t CounterSession::Turn(int64_t now_ns) {
     WakeDevices();
     OpenDevices();
   }
-  int64_t next_ns = now_ns + kWaitNs;
+  int64_t next_ns = now_ns + kIdleNs;
   const auto by = [&](int64_t time_ns) { next_ns = time_ns < next_ns ? time_ns : next_ns; };
   if (on && want_clocks_ && opened_ != 0) {
     if (now_ns - clocks_read_ns_ >= kClocksNs) {

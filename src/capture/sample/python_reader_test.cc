@@ -69,7 +69,7 @@ class Interpreter {
     close(ends[1]);
     pollfd waiting{ends[0], POLLIN, 0};
     char text[16] = {};
-    ready_ = poll(&waiting, 1, 60'000) == 1 && read(ends[0], text, sizeof(text)) > 0;
+    ready_ = poll(&waiting, 1, 600'000) == 1 && read(ends[0], text, sizeof(text)) > 0;
     close(ends[0]);
   }
   ~Interpreter() {
@@ -110,7 +110,7 @@ TEST(PythonReader, ReadsStacksOfRealInterpreters) {
       GTEST_SKIP() << reader.reason();
     ASSERT_EQ(attached, PythonReader::Attach::kReady) << reader.reason();
     bool spun = false, idled = false, held = false;
-    for (int tries = 0; tries < 3000 && !(spun && idled && held); ++tries) {
+    for (int tries = 0; tries < 60'000 && !(spun && idled && held); ++tries) {
       std::vector<PythonThread> threads;
       ASSERT_TRUE(reader.ReadThreads(threads));
       for (const PythonThread& thread : threads) {
