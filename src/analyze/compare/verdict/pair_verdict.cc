@@ -9,7 +9,7 @@ namespace nl::compare {
 namespace {
 
 constexpr double kLeastChange = 0.01;  // of the wall; a single pair of runs cannot show less
-constexpr double kLeastOfDrift = 0.2;  // a host change below this share of the drift may be part of the drift
+constexpr double kLeastShareOfDrift = 0.2;  // a host change below this share of the drift may be part of the drift
 constexpr int64_t kRunsToDecide = 4;   // with one run on each side: enough for most changes
 constexpr double kNoChangeConfidence = 0.5, kChangeConfidence = 0.95;
 
@@ -24,7 +24,7 @@ void SumContributions(const Comparison& c, CompareVerdict& out) {
     double& to = x.cause == Cause::kWorkChanged ? out.work_ms : host_only ? host_ms : out.change_ms;
     to += x.delta_ms() - x.hidden_ms;
   }
-  if (std::abs(host_ms) >= kLeastOfDrift * std::abs(out.unchanged_ms)) out.change_ms += host_ms;
+  if (std::abs(host_ms) >= kLeastShareOfDrift * std::abs(out.unchanged_ms)) out.change_ms += host_ms;
 }
 
 }  // namespace
