@@ -1,156 +1,164 @@
 // SPDX-License-Identifier: Apache-2.0
+// One sweep per device over three merged interval lists.
 #include "analyze/accounting.h"
 
 #include <algorithm>
-#include <map>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
-#include "model/kernel_name.h"
+#include "analyze/device_work.h"
+#include "analyze/run_data.h"
 
 namespace nl {
 
-DeviceTime AccountDevice(std::vector<WorkInterval> work, int64_t wall_ns,
-                         const std::vector<Interval>& pauses) {
-  DeviceTime out;
-  out.wall_ns = wall_ns;
-  out.events = static_cast<int64_t>(work.size());
-  std::vector<Interval> per_class[kWorkClasses], all;
-  all.reserve(work.size());
-  for (const WorkInterval& w : work) {
-    per_class[static_cast<size_t>(w.work)].push_back({w.start_ns, w.end_ns});
-    all.push_back({w.start_ns, w.end_ns});
+int64_t TimeParts::wall_ns() const {
+  int64_t sum = 0;
+  for (const int64_t ns : by_mask) sum += ns;
+  return sum;
+}
+
+int64_t TimeParts::Of(WorkClass work) const {
+  int64_t sum = 0;
+  for (size_t mask = 0; mask < by_mask.size(); ++mask) {
+    if (mask >> static_cast<size_t>(work) & 1) sum += by_mask[mask];
   }
-  std::vector<std::pair<int64_t, int>> edges;  // of the merged classes: few compared with the events
-  for (std::vector<Interval>& intervals : per_class) {
-    MergeIntervals(intervals);
-    for (const Interval& i : intervals) {
-      edges.emplace_back(i.start_ns, 1);
-      edges.emplace_back(i.end_ns, -1);
+  return sum;
+}
+
+int64_t TimeParts::Both(WorkClass a, WorkClass b) const {
+  const size_t both = size_t{1} << static_cast<size_t>(a) | size_t{1} << static_cast<size_t>(b);
+  return by_mask[both] + (both == 7 ? 0 : by_mask[7]);
+}
+
+std::optional<double> TimeParts::Utilization() const {
+  const int64_t recorded_ns = wall_ns() - paused_ns;
+  if (recorded_ns <= 0) return std::nullopt;
+  return static_cast<double>(busy_ns()) / static_cast<double>(recorded_ns);
+}
+
+TimeParts DeviceSweep::Window(int64_t from_ns, int64_t to_ns) const {
+  TimeParts parts;
+  if (to_ns <= from_ns) return parts;
+  int64_t covered = 0;
+  if (!start_ns.empty()) {
+    size_t i =
+        static_cast<size_t>(std::upper_bound(start_ns.begin(), start_ns.end(), from_ns) - start_ns.begin());
+    for (i = i == 0 ? 0 : i - 1; i + 1 < start_ns.size() && start_ns[i] < to_ns; ++i) {
+      const int64_t ns = std::min(to_ns, start_ns[i + 1]) - std::max(from_ns, start_ns[i]);
+      if (ns <= 0) continue;
+      parts.by_mask[mask[i]] += ns;
+      covered += ns;
     }
   }
-  out.compute_ns = LengthNs(per_class[0]);
-  out.communication_ns = LengthNs(per_class[1]);
-  out.memory_ns = LengthNs(per_class[2]);
-  MergeIntervals(all);
-  out.busy_ns = LengthNs(all);
-  out.paused_ns = LengthNs(Outside(pauses, all));
-  std::sort(edges.begin(), edges.end());
-  int depth = 0;
-  int64_t since = 0;
-  for (const auto& [at, step] : edges) {
-    if (depth >= 2) out.overlap_ns += at - since;
-    depth += step;
-    since = at;
-  }
-  return out;
+  parts.by_mask[0] += to_ns - from_ns - covered;  // before the first and after the last work
+  parts.paused_ns = LengthNs(Clipped(paused, {from_ns, to_ns}));
+  return parts;
 }
 
 namespace {
 
-// Of a run without spans: from the first CPU sample to the end of the last; without times, what those of the
-// busiest thread add up to.
-Status FindSampleBounds(Snapshot& snapshot, RunTime& time) {
-  NL_ASSIGN(const SqlTable bounds,
-            snapshot.sql().QueryTable(
-                "SELECT min(start_ns), max(start_ns + coalesce(weight_ns, 0)), (SELECT max(ns) FROM (SELECT "
-                "CAST(least(sum(weight_ns), 9223372036854775807) AS BIGINT) AS ns FROM cpu_sample WHERE "
-                "start_ns IS NULL GROUP BY thread_id)) FROM cpu_sample WHERE start_ns IS NOT NULL",
-                {}));
-  if (bounds.rows.empty()) return {};
-  const auto& row = bounds.rows[0];
-  if (!row[0].is_null()) {
-    time.first_start_ns = row[0].get<int64_t>();
-    time.last_end_ns = row[1].get<int64_t>();
-  } else if (!row[2].is_null()) {
-    time.last_end_ns = row[2].get<int64_t>();
-  }
-  return {};
-}
+using ClassIntervals = std::array<std::vector<Interval>, kWorkClasses>;  // each merged
 
-// First start and last end over every table of spans, in one pass of the engine.
-Status FindBounds(Snapshot& snapshot, RunTime& time) {
-  std::string sql;
-  for (const char* table : {"kernel", "memcpy", "memset", "sync", "api_call", "op", "python_call", "range"}) {
-    sql += fmt::format(
-        "{}SELECT min(start_ns) AS low, max(start_ns + dur_ns) AS high FROM \"{}\" WHERE dur_ns IS NOT NULL",
-        sql.empty() ? "" : " UNION ALL ", table);
-  }
-  NL_ASSIGN(const SqlTable bounds,
-            snapshot.sql().QueryTable("SELECT min(low), max(high) FROM (" + sql + ")", {}));
-  if (bounds.rows.empty() || bounds.rows[0][0].is_null()) return FindSampleBounds(snapshot, time);
-  time.first_start_ns = bounds.rows[0][0].get<int64_t>();
-  time.last_end_ns = bounds.rows[0][1].get<int64_t>();
-  return {};
-}
-
-using WorkByDevice = std::map<DeviceKey, std::vector<WorkInterval>>;
-
-// Rank of each lane, only where a run has several: their device numbers may be the same.
-Result<std::vector<int32_t>> LoadRanks(Snapshot& snapshot) {
-  ProcessColumns process;
-  NL_TRY(snapshot.Load(process, {"rank"}));
-  std::vector<int32_t> distinct = process.rank;
-  std::sort(distinct.begin(), distinct.end());
-  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
-  std::vector<int32_t> ranks;
-  if (distinct.size() < 2) return ranks;
-  ThreadColumns thread;
-  NL_TRY(snapshot.Load(thread, {"process_id"}));
-  for (const ProcessId id : thread.process_id) {
-    const auto row = static_cast<size_t>(id);
-    ranks.push_back(IsNull(id) || row >= process.rank.size() ? NullOf<int32_t>::value : process.rank[row]);
-  }
-  return ranks;
-}
-
-template <class Columns>
-Status LoadWork(Snapshot& snapshot, const std::vector<int32_t>& ranks, WorkByDevice& work) {
-  constexpr bool kKernels = std::is_same_v<Columns, KernelColumns>;
-  Columns t;
-  if constexpr (kKernels) {
-    NL_TRY(snapshot.Load(t, {"device", "start_ns", "dur_ns", "name"}));
-  } else {
-    NL_TRY(snapshot.Load(t, {"device", "start_ns", "dur_ns"}));
-  }
-  Columns lanes;
-  if (!ranks.empty()) NL_TRY(snapshot.Load(lanes, {"thread_id"}));
-  std::unordered_map<uint32_t, WorkClass> classes;
-  for (size_t i = 0; i < t.start_ns.size(); ++i) {
-    if (IsNull(t.dur_ns[i])) continue;
-    WorkClass kind = WorkClass::kMemory;
-    if constexpr (kKernels) {
-      const auto [it, added] = classes.try_emplace(static_cast<uint32_t>(t.name[i]), WorkClass::kCompute);
-      if (added && ParseKernelName(snapshot.strings().Text(t.name[i])).family == KernelFamily::kCommunication)
-        it->second = WorkClass::kCommunication;
-      kind = it->second;
+// Three lists of merged intervals as segments of one mask each.
+DeviceSweep SweepClasses(const ClassIntervals& classes) {
+  DeviceSweep out;
+  std::array<size_t, kWorkClasses> at{};
+  uint8_t mask = 0;
+  for (;;) {
+    int64_t next = INT64_MAX;
+    for (size_t c = 0; c < kWorkClasses; ++c) {
+      if (at[c] == classes[c].size()) continue;
+      const Interval& i = classes[c][at[c]];
+      next = std::min(next, mask >> c & 1 ? i.end_ns : i.start_ns);
     }
-    const size_t lane =
-        ranks.empty() || IsNull(lanes.thread_id[i]) ? ranks.size() : static_cast<size_t>(lanes.thread_id[i]);
-    const DeviceKey key{lane < ranks.size() ? ranks[lane] : NullOf<int32_t>::value, t.device[i]};
-    work[key].push_back({t.start_ns[i], t.start_ns[i] + t.dur_ns[i], kind});
+    if (next == INT64_MAX) break;
+    for (size_t c = 0; c < kWorkClasses; ++c) {
+      if (at[c] < classes[c].size() && (mask >> c & 1) && classes[c][at[c]].end_ns == next) {
+        mask = static_cast<uint8_t>(mask & ~(1u << c));
+        ++at[c];
+      }
+      if (at[c] < classes[c].size() && !(mask >> c & 1) && classes[c][at[c]].start_ns == next)
+        mask = static_cast<uint8_t>(mask | 1u << c);
+    }
+    out.start_ns.push_back(next);
+    out.mask.push_back(mask);
   }
-  return {};
+  return out;
+}
+
+std::vector<Interval> UnionOfClasses(const ClassIntervals& classes) {
+  std::vector<Interval> all;
+  for (const std::vector<Interval>& each : classes) all.insert(all.end(), each.begin(), each.end());
+  MergeIntervals(all);
+  return all;
+}
+
+// The columns that BuildDeviceWork and FindBounds need, and no others: a summary of millions of
+// events has to answer at once.
+Status LoadDeviceColumns(Snapshot& snapshot, RunData& to) {
+  to.strings = &snapshot.strings();
+  NL_TRY(snapshot.Load(to.process, {"rank"}));
+  NL_TRY(snapshot.Load(to.thread, {"process_id"}));
+  const auto& ranks = to.process.rank;
+  const bool ranked = std::any_of(ranks.begin(), ranks.end(), [](int32_t rank) { return !IsNull(rank); });
+  const auto load_work = [&](ColumnSet& table) -> Status {
+    NL_TRY(snapshot.Load(table, {"start_ns", "dur_ns", "device", "name"}));
+    return ranked ? snapshot.Load(table, {"thread_id"}) : Status();
+  };
+  NL_TRY(load_work(to.kernel));
+  NL_TRY(load_work(to.memcpy));
+  NL_TRY(load_work(to.memset));
+  NL_TRY(snapshot.Load(to.sync, {"start_ns", "dur_ns"}));
+  NL_TRY(snapshot.Load(to.api_call, {"start_ns", "dur_ns"}));
+  NL_TRY(snapshot.Load(to.op, {"start_ns", "dur_ns"}));
+  NL_TRY(snapshot.Load(to.python_call, {"start_ns", "dur_ns"}));
+  return snapshot.Load(to.range, {"start_ns", "dur_ns"});
 }
 
 }  // namespace
 
-Result<RunTime> AccountRun(Snapshot& snapshot, const std::vector<Interval>& pauses) {
-  RunTime time;
-  NL_TRY(FindBounds(snapshot, time));
-  const std::vector<Interval> paused = Clipped(pauses, {time.first_start_ns, time.last_end_ns});
-  NL_ASSIGN(const std::vector<int32_t> ranks, LoadRanks(snapshot));
-  WorkByDevice work;
-  NL_TRY(LoadWork<KernelColumns>(snapshot, ranks, work));
-  NL_TRY(LoadWork<MemcpyColumns>(snapshot, ranks, work));
-  NL_TRY(LoadWork<MemsetColumns>(snapshot, ranks, work));
-  for (auto& [key, intervals] : work) {
-    time.devices.push_back(AccountDevice(std::move(intervals), time.wall_ns(), paused));
-    time.devices.back().device = key.device;
-    time.devices.back().rank = key.rank;
+Result<DeviceAccounts> AccountDevices(const TimelineFacts& t, const std::vector<Interval>& pauses) {
+  DeviceAccounts out;
+  std::vector<ClassIntervals> classes(t.devices.size());
+  out.items.assign(t.devices.size(), 0);
+  for (size_t i = 0; i < t.work.size(); ++i) {
+    ++out.items[t.work.device[i]];
+    if (t.work.end_ns[i] == t.work.start_ns[i]) continue;
+    std::vector<Interval>& list = classes[t.work.device[i]][static_cast<size_t>(t.work.work[i])];
+    // Sorted by start: an item extends the last interval or opens a new one.
+    if (!list.empty() && t.work.start_ns[i] <= list.back().end_ns)
+      list.back().end_ns = std::max(list.back().end_ns, t.work.end_ns[i]);
+    else
+      list.push_back({t.work.start_ns[i], t.work.end_ns[i]});
   }
-  return time;
+  for (const ClassIntervals& device : classes) {
+    out.sweeps.push_back(SweepClasses(device));
+    if (!pauses.empty()) out.sweeps.back().paused = Outside(pauses, UnionOfClasses(device));
+    out.devices.push_back(out.sweeps.back().Window(t.first_start_ns, t.last_end_ns));
+    const int64_t sum_ns = out.devices.back().wall_ns();
+    if (sum_ns != t.wall_ns()) {
+      return Internal(
+          fmt::format("the parts of a device sum to {} ns, but the wall time is {} ns", sum_ns, t.wall_ns()));
+    }
+  }
+  return out;
+}
+
+Result<RunTime> AccountRun(Snapshot& snapshot, const std::vector<Interval>& pauses) {
+  RunData data;
+  NL_TRY(LoadDeviceColumns(snapshot, data));
+  TimelineFacts timeline;
+  BuildDeviceWork(data, timeline);
+  FindBounds(data, timeline);
+  if (timeline.wall_ns() == 0) {  // perhaps without spans: only then do CPU samples matter
+    NL_TRY(snapshot.Load(data.cpu_sample, {"thread_id", "start_ns", "weight_ns"}));
+    FindBounds(data, timeline);
+  }
+  RunTime out;
+  NL_ASSIGN(static_cast<DeviceAccounts&>(out), AccountDevices(timeline, pauses));
+  out.wall_ns = timeline.wall_ns();
+  out.keys = std::move(timeline.devices);
+  return out;
 }
 
 }  // namespace nl

@@ -81,7 +81,7 @@ void Sweep(const OpColumns& ops, OpTimes& times) {
     while (!stack.empty() &&
            (ops.thread_id[stack.back()] != ops.thread_id[i] || end_of(stack.back()) <= ops.start_ns[i]))
       pop();
-    // A parent whose end lies inside this op is no parent (clocks of some writers round so).
+    // An op that ends inside this one does not enclose it (some writers round times so).
     while (!stack.empty() && end_of(stack.back()) < end_of(i)) pop();
     if (!stack.empty()) {
       times.self_ns[stack.back()] -= IsNull(ops.dur_ns[i]) ? 0 : ops.dur_ns[i];
@@ -106,7 +106,7 @@ Status AddKernelTime(Snapshot& snapshot, const TotalsFilter& filter, OpTimes& ti
   return {};
 }
 
-// What importers say of the type of an op whose name is of a node (args, key op_type); JSON text.
+// Importers keep the type of an op that is named after its node in args, key op_type, as JSON text.
 Status NameByType(Snapshot& snapshot, OpColumns& ops) {
   ArgsColumns args;
   NL_TRY(snapshot.Load(args, {"owner", "owner_id", "key", "value"}));
@@ -165,47 +165,66 @@ Result<std::vector<NameStats>> OperatorTotals(Snapshot& snapshot, const TotalsFi
   return Finish(groups);
 }
 
+namespace {
+
+// Finds the group of a kernel: by name, or by name and launch configuration.
+class KernelGroups {
+ public:
+  KernelGroups(const KernelColumns& k, const StringPool& strings, bool by_shape)
+      : k_(k), strings_(strings), by_shape_(by_shape) {}
+
+  Group& Of(size_t i) {
+    const size_t next = groups_.size();
+    const size_t at = by_shape_ ? shaped_.try_emplace(ShapeKey(i), next).first->second
+                                : named_.try_emplace(static_cast<uint32_t>(k_.name[i]), next).first->second;
+    if (at == next) Start(i);
+    return groups_[at];
+  }
+  std::vector<Group>& groups() { return groups_; }
+
+ private:
+  std::array<int64_t, 7> ShapeKey(size_t i) const {
+    return {static_cast<int64_t>(k_.name[i]),
+            k_.grid_x[i],
+            k_.grid_y[i],
+            k_.grid_z[i],
+            k_.block_x[i],
+            k_.block_y[i],
+            k_.block_z[i]};
+  }
+  void Start(size_t i) {
+    NameStats& stats = groups_.emplace_back().stats;
+    stats.raw_name = strings_.Text(k_.name[i]);
+    const KernelName parsed = ParseKernelName(stats.raw_name);
+    stats.name = parsed.short_name;
+    stats.family = KernelFamilyName(parsed.family);
+    stats.device = k_.device[i];
+    if (by_shape_ && !IsNull(k_.grid_x[i])) {
+      stats.shapes = fmt::format("{}x{}x{} / {}x{}x{}", k_.grid_x[i], k_.grid_y[i], k_.grid_z[i],
+                                 k_.block_x[i], k_.block_y[i], k_.block_z[i]);
+    }
+  }
+
+  const KernelColumns& k_;
+  const StringPool& strings_;
+  const bool by_shape_;
+  std::vector<Group> groups_;
+  std::map<std::array<int64_t, 7>, size_t> shaped_;
+  std::unordered_map<uint32_t, size_t> named_;
+};
+
+}  // namespace
+
 Result<std::vector<NameStats>> KernelTotals(Snapshot& snapshot, const TotalsFilter& filter) {
   KernelColumns k;
-  if (filter.by_shape) {
-    NL_TRY(snapshot.Load(k, {"dur_ns", "name", "device", "stream", "grid_x", "grid_y", "grid_z", "block_x",
-                             "block_y", "block_z"}));
-  } else {
-    NL_TRY(snapshot.Load(k, {"dur_ns", "name", "device", "stream"}));
-  }
-  std::vector<Group> groups;
-  std::map<std::array<int64_t, 7>, size_t> shaped;
-  std::unordered_map<uint32_t, size_t> index;
+  NL_TRY(snapshot.Load(k, {"dur_ns", "name", "device", "stream"}));
+  if (filter.by_shape)
+    NL_TRY(snapshot.Load(k, {"grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"}));
+  KernelGroups groups(k, snapshot.strings(), filter.by_shape);
   for (size_t i = 0; i < k.dur_ns.size(); ++i) {
     if ((filter.device && k.device[i] != *filter.device) || (filter.stream && k.stream[i] != *filter.stream))
       continue;
-    size_t at = groups.size();
-    if (filter.by_shape) {
-      const std::array<int64_t, 7> key{static_cast<int64_t>(k.name[i]),
-                                       k.grid_x[i],
-                                       k.grid_y[i],
-                                       k.grid_z[i],
-                                       k.block_x[i],
-                                       k.block_y[i],
-                                       k.block_z[i]};
-      at = shaped.try_emplace(key, at).first->second;
-    } else {
-      at = index.try_emplace(static_cast<uint32_t>(k.name[i]), at).first->second;
-    }
-    if (at == groups.size()) {
-      groups.emplace_back();
-      NameStats& stats = groups.back().stats;
-      stats.raw_name = snapshot.strings().Text(k.name[i]);
-      const KernelName parsed = ParseKernelName(stats.raw_name);
-      stats.name = parsed.short_name;
-      stats.family = KernelFamilyName(parsed.family);
-      stats.device = k.device[i];
-      if (filter.by_shape && !IsNull(k.grid_x[i])) {
-        stats.shapes = fmt::format("{}x{}x{} / {}x{}x{}", k.grid_x[i], k.grid_y[i], k.grid_z[i], k.block_x[i],
-                                   k.block_y[i], k.block_z[i]);
-      }
-    }
-    Group& group = groups[at];
+    Group& group = groups.Of(i);
     if (group.stats.device && *group.stats.device != k.device[i]) group.stats.device.reset();
     ++group.stats.calls;
     if (IsNull(k.dur_ns[i])) continue;
@@ -215,7 +234,7 @@ Result<std::vector<NameStats>> KernelTotals(Snapshot& snapshot, const TotalsFilt
     group.stats.device_all_ns += k.dur_ns[i];
     group.durations.push_back(k.dur_ns[i]);
   }
-  return Finish(groups);
+  return Finish(groups.groups());
 }
 
 Result<std::vector<CopyStats>> CopyTotals(Snapshot& snapshot) {

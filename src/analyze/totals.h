@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Totals by name: operators (total, self and device time) and kernels.
+// Totals by name: operators (total, self and device time), kernels and copies; and their rows as
+// `operators`, `kernels`, `summary` and reports give them.
 // Thread rule: pure functions over the snapshot's columns.
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/record.h"
 #include "base/result.h"
 #include "ledger/snapshot.h"
 
@@ -28,18 +30,50 @@ struct NameStats {
 
 struct TotalsFilter {
   bool by_shape = false;
-  bool by_type = false;                   // ops: by type where the source tells it apart from the name
+  bool by_type = false;                   // ops: by type, where the source has a type beside the name
   std::optional<int64_t> device, stream;  // of the kernels
 };
 
 // Sorted by device time, then total time, largest first.
 Result<std::vector<NameStats>> OperatorTotals(Snapshot& snapshot, const TotalsFilter& filter);
 Result<std::vector<NameStats>> KernelTotals(Snapshot& snapshot, const TotalsFilter& filter);
+
 struct CopyStats {
   std::string kind, src_memory, dst_memory;
   int64_t calls = 0, total_ns = 0, bytes = 0;
 };
 Result<std::vector<CopyStats>> CopyTotals(Snapshot& snapshot);
+
+// What shares are parts of: all device time, or the host self time where there is none.
+struct TotalsWhole {
+  int64_t ns = 0;
+  bool on_host = false;
+};
+TotalsWhole WholeOfOperators(const std::vector<NameStats>& stats);
+TotalsWhole WholeOfKernels(const std::vector<NameStats>& stats);
+
+struct NameTotals {
+  std::string name, raw_name;
+  std::optional<std::string> family;
+  std::optional<int32_t> device;
+  int64_t calls = 0;
+  double total_ms = 0, self_ms = 0, gpu_ms = 0, gpu_total_ms = 0, mean_ms = 0, p50_ms = 0, p95_ms = 0;
+  std::optional<double> share;
+  std::optional<std::string> shapes;
+};
+struct CopyTotalsRow {
+  std::string kind, from, to;
+  int64_t calls = 0;
+  double total_ms = 0;
+  int64_t bytes = 0;
+};
+void Describe(Record<NameTotals>& r);
+void Describe(Record<CopyTotalsRow>& r);
+
+NameTotals RowOf(const NameStats& stats, const TotalsWhole& whole);
+// At most `limit` of them; 0: all.
+std::vector<NameTotals> RowsOf(const std::vector<NameStats>& stats, const TotalsWhole& whole, size_t limit);
+std::vector<CopyTotalsRow> RowsOf(const std::vector<CopyStats>& stats);
 
 // Linear interpolation between closest ranks, rank = (n - 1) * p / 100. Reorders `v`.
 double Percentile(std::vector<int64_t>& v, double p);

@@ -2,6 +2,7 @@
 #include "analyze/totals.h"
 
 #include "analyze/accounting.h"
+#include "analyze/analysis.h"
 #include "testing/test_run.h"
 
 namespace nl {
@@ -59,13 +60,35 @@ TEST(Totals, DeviceTimeIsUnionNotSum) {
   TestRun run(kNestedOpsTrace);
   const RunTime time = *AccountRun(*run.snapshot);
   ASSERT_EQ(time.devices.size(), 1u);
-  const DeviceTime& d = time.devices[0];
-  EXPECT_EQ(d.compute_ns, 60000);  // 30.001 .. 90.001
-  EXPECT_EQ(d.communication_ns, 10000);
-  EXPECT_EQ(d.memory_ns, 10000);
-  EXPECT_EQ(d.overlap_ns, 5000);
-  EXPECT_EQ(d.busy_ns, 75000);
-  EXPECT_EQ(time.wall_ns(), 225000);
+  const TimeParts& d = time.devices[0];
+  EXPECT_EQ(d.Of(WorkClass::kCompute), 60000);  // 30.001 .. 90.001
+  EXPECT_EQ(d.Of(WorkClass::kCommunication), 10000);
+  EXPECT_EQ(d.Of(WorkClass::kMemory), 10000);
+  EXPECT_EQ(d.overlap_ns(), 5000);
+  EXPECT_EQ(d.busy_ns(), 75000);
+  EXPECT_EQ(time.wall_ns, 225000);
+}
+
+// `summary` loads a few columns, `overlap` all of them: both must give the same time.
+TEST(Totals, AccountRunAgreesWithTheAccountingPass) {
+  TestRun run(kNestedOpsTrace);
+  const std::vector<Interval> pauses = {{5'000, 20'000}, {100'000, 150'000}};
+  const RunTime quick = *AccountRun(*run.snapshot, pauses);
+  Json document;
+  for (const Interval& p : pauses)
+    document["capture"]["pauses"].push_back({{"start_ns", p.start_ns}, {"end_ns", p.end_ns}});
+  const auto analysis = Analysis::Open(*run.snapshot, document, {});
+  ASSERT_TRUE(analysis.ok());
+  const AccountingFacts& facts = **(*analysis)->Need<AccountingFacts>();
+  EXPECT_EQ(quick.wall_ns, facts.wall_ns);
+  EXPECT_EQ(quick.keys, (*analysis)->facts().Get<TimelineFacts>().devices);
+  EXPECT_EQ(quick.items, facts.items);
+  ASSERT_EQ(quick.devices.size(), facts.devices.size());
+  for (size_t i = 0; i < quick.devices.size(); ++i) {
+    EXPECT_EQ(quick.devices[i].by_mask, facts.devices[i].by_mask);
+    EXPECT_EQ(quick.devices[i].paused_ns, facts.devices[i].paused_ns);
+    EXPECT_GT(quick.devices[i].paused_ns, 0);
+  }
 }
 
 TEST(Totals, CopiesAreSplitByMemories) {

@@ -6,9 +6,11 @@
 
 #include <fmt/format.h>
 
+#include "analyze/totals.h"
 #include "base/counter.h"
 #include "base/file_ops.h"
 #include "base/human.h"
+#include "base/record_json.h"
 #include "base/terminal.h"
 #include "report/report_forms.h"
 #include "report/report_model.h"
@@ -21,11 +23,10 @@ namespace {
 
 constexpr size_t kFindingsShown = 5;
 
-Json Rows(const std::vector<NameStats>& stats, TotalsKind kind) {
-  const TotalsWhole whole = WholeOf(stats, kind);
+template <class Row>
+Json Documents(const std::vector<Row>& rows) {
   Json out = Json::array();
-  for (size_t i = 0; i < std::min(stats.size(), kMaxReportRows); ++i)
-    out.push_back(NameStatsJson(stats[i], whole, kind));
+  for (const Row& row : rows) out.push_back(ToDocument(row));
   return out;
 }
 
@@ -57,18 +58,11 @@ Result<Json> MakeReport(OpenAnalysis& open) {
   NL_ASSIGN(const std::vector<NameStats> operators, OperatorTotals(snapshot, {}));
   NL_ASSIGN(const std::vector<NameStats> kernels, KernelTotals(snapshot, {}));
   NL_ASSIGN(const std::vector<CopyStats> copies, CopyTotals(snapshot));
-  lists.operators = Rows(operators, TotalsKind::kOperators);
+  lists.operators = Documents(RowsOf(operators, WholeOfOperators(operators), kMaxReportRows));
   lists.operators_total = operators.size();
-  lists.kernels = Rows(kernels, TotalsKind::kKernels);
+  lists.kernels = Documents(RowsOf(kernels, WholeOfKernels(kernels), kMaxReportRows));
   lists.kernels_total = kernels.size();
-  for (const CopyStats& c : copies) {
-    lists.copies.push_back({{"kind", c.kind},
-                            {"from", c.src_memory},
-                            {"to", c.dst_memory},
-                            {"calls", c.calls},
-                            {"total_ms", static_cast<double>(c.total_ns) / 1e6},
-                            {"bytes", c.bytes}});
-  }
+  lists.copies = Documents(RowsOf(copies));
   NL_ASSIGN(lists.memory, MemoryJson(snapshot));
   return BuildReport(*open.analysis, open.run.run.run_id, std::move(lists));
 }
@@ -98,20 +92,6 @@ void Describe(Record<ReportReplyPart>& r) {
   r.Field("ms", &ReportReplyPart::ms, Unit::kMs, "Time");
   r.Field("share", &ReportReplyPart::share, Unit::kShare, "Part of the whole time");
   r.Field("idle", &ReportReplyPart::idle, "The device did nothing in this time");
-}
-
-void Describe(Record<ReportReplyCounter>& r) {
-  r.Name("ReportReplyCounter", "Records of the source with the same defect");
-  r.Field("name", &ReportReplyCounter::name, "Name of the defect");
-  r.Field("severity", &ReportReplyCounter::severity, "info, notice, data_loss or error");
-  r.Field("count", &ReportReplyCounter::count, "Records");
-  r.Field("advice", &ReportReplyCounter::advice, "What to do about it");
-}
-
-void Describe(Record<ReportReplyCounters>& r) {
-  r.Name("ReportReplyCounters", "Defects of the source of a run");
-  r.Field("lost", &ReportReplyCounters::lost, "Records that could not be kept");
-  r.Field("reasons", &ReportReplyCounters::reasons, "Records by defect");
 }
 
 void Describe(Record<ReportReply>& r) {
@@ -161,7 +141,7 @@ ReportReply ReportReplyOf(const Json& report) {
   };
   out.counters.lost = integer(counters, "lost");
   for (const Json& reason : ListAt(counters, "reasons")) {
-    ReportReplyCounter& counter = out.counters.reasons.emplace_back();
+    RunCounter& counter = out.counters.reasons.emplace_back();
     counter.name = TextAt(reason, "name");
     counter.severity = TextAt(reason, "severity");
     counter.count = integer(reason, "count");
@@ -186,7 +166,7 @@ std::string ReportReplyText(const ReportReply& reply, const TextStyle& style) {
   if (findings.size() > kFindingsShown)
     out += fmt::format("{} more findings are in the report\n", findings.size() - kFindingsShown);
   if (!findings.empty()) out += "\n";
-  for (const ReportReplyCounter& c : reply.counters.reasons) {
+  for (const RunCounter& c : reply.counters.reasons) {
     if (c.severity == SeverityName(Severity::kInfo)) continue;
     const std::string text =
         fmt::format("{}: {} x {}. {}", c.severity, HumanCount(c.count), c.name, c.advice.value_or(""));

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyze/run_counters.h"
 #include "ops/open_analysis.h"
 
 namespace nl {
@@ -48,19 +49,6 @@ struct ReportReplyPart {
 };
 void Describe(Record<ReportReplyPart>& r);
 
-struct ReportReplyCounter {
-  std::string name, severity;
-  int64_t count = 0;
-  std::optional<std::string> advice;
-};
-void Describe(Record<ReportReplyCounter>& r);
-
-struct ReportReplyCounters {
-  int64_t lost = 0;
-  std::vector<ReportReplyCounter> reasons;
-};
-void Describe(Record<ReportReplyCounters>& r);
-
 // Reply of `report` and `analyze`: the main facts of the report model, and the files written.
 struct ReportReply {
   std::string run_id;
@@ -68,7 +56,7 @@ struct ReportReply {
   std::string verdict;
   Json diagnosis;
   std::vector<ReportReplyPart> breakdown;
-  ReportReplyCounters counters;
+  RunCounters counters;
   std::vector<Json> findings;
   std::vector<WrittenReport> files;
   std::vector<SkippedReport> skipped;

@@ -17,7 +17,7 @@ namespace nl {
 
 namespace {
 
-// What was not recorded is neither busy nor idle; told among what is not busy.
+// Time without recording is neither busy nor idle; it is listed with the time that is not busy.
 constexpr char kPaused[] = "paused";
 
 class PartList {
@@ -37,29 +37,6 @@ class PartList {
   int64_t whole_ns_;
   Json parts_ = Json::array();
 };
-
-struct Edge {
-  int64_t at_ns;
-  uint8_t work;
-  int8_t change;
-};
-
-// Time of one device in each combination of classes (bit per class); [0] stays 0.
-std::array<int64_t, 8> Combinations(std::vector<Edge>& edges) {
-  std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.at_ns < b.at_ns; });
-  std::array<int64_t, 8> time{};
-  std::array<int64_t, kWorkClasses> open{};
-  int64_t before_ns = 0;
-  unsigned mask = 0;
-  for (const Edge& edge : edges) {
-    time[mask] += mask != 0 ? edge.at_ns - before_ns : 0;
-    before_ns = edge.at_ns;
-    open[edge.work] += edge.change;
-    const unsigned bit = 1u << edge.work;
-    mask = open[edge.work] > 0 ? mask | bit : mask & ~bit;
-  }
-  return time;
-}
 
 int64_t NsAt(const Json& section, const char* key) {
   return static_cast<int64_t>(std::llround(NumberAt(section, key).value_or(0) * 1e6));
@@ -81,30 +58,19 @@ void AddIdle(PartList& parts, int64_t idle_ns, const Json& section) {
   parts.Add("idle_edges", "Idle: before the first and after the last device work", idle_ns - explained, true);
 }
 
-Json DeviceBreakdown(const TimelineFacts& timeline, const Json& idle_section) {
-  std::vector<std::vector<Edge>> edges(timeline.devices.size());
-  const DeviceWork& work = timeline.work;
-  for (size_t i = 0; i < work.size(); ++i) {
-    const auto cls = static_cast<uint8_t>(work.work[i]);
-    edges[work.device[i]].push_back({work.start_ns[i], cls, 1});
-    edges[work.device[i]].push_back({work.end_ns[i], cls, -1});
+Json DeviceBreakdown(const DeviceAccounts& accounts, const Json& idle_section) {
+  TimeParts sum;
+  for (const TimeParts& device : accounts.devices) {
+    for (size_t i = 0; i < sum.by_mask.size(); ++i) sum.by_mask[i] += device.by_mask[i];
+    sum.paused_ns += device.paused_ns;
   }
-  std::array<int64_t, 8> sum{};
-  for (std::vector<Edge>& device : edges) {
-    const std::array<int64_t, 8> time = Combinations(device);
-    for (size_t i = 0; i < sum.size(); ++i) sum[i] += time[i];
-  }
-  const int64_t whole_ns = timeline.wall_ns() * static_cast<int64_t>(timeline.devices.size());
-  int64_t busy_ns = 0;
-  for (const int64_t ns : sum) busy_ns += ns;
-  PartList parts(whole_ns);
-  parts.Add("compute", "Compute kernels", sum[1], false);
-  parts.Add("communication", "Communication", sum[2], false);
-  parts.Add("memory", "Copies and fills", sum[4], false);
-  parts.Add("overlap", "Several of these at once", sum[3] + sum[5] + sum[6] + sum[7], false);
-  const int64_t paused_ns = std::min(NsAt(idle_section, "paused_ms"), whole_ns - busy_ns);
-  AddIdle(parts, whole_ns - busy_ns - paused_ns, idle_section);
-  parts.Add(kPaused, "Not recorded: recording paused", paused_ns, true);
+  PartList parts(sum.wall_ns());
+  parts.Add("compute", "Compute kernels", sum.by_mask[1], false);
+  parts.Add("communication", "Communication", sum.by_mask[2], false);
+  parts.Add("memory", "Copies and fills", sum.by_mask[4], false);
+  parts.Add("overlap", "Several of these at once", sum.overlap_ns(), false);
+  AddIdle(parts, sum.idle_ns(), idle_section);
+  parts.Add(kPaused, "Not recorded: recording paused", sum.paused_ns, true);
   return parts.Take();
 }
 
@@ -178,8 +144,8 @@ const Json* Largest(const Json& breakdown, bool idle) {
 
 }  // namespace
 
-Json BreakdownJson(const TimelineFacts& timeline, const Json& idle_section) {
-  return timeline.devices.empty() ? HostBreakdown(timeline) : DeviceBreakdown(timeline, idle_section);
+Json BreakdownJson(const TimelineFacts& timeline, const DeviceAccounts& accounts, const Json& idle_section) {
+  return timeline.devices.empty() ? HostBreakdown(timeline) : DeviceBreakdown(accounts, idle_section);
 }
 
 std::string VerdictText(const Json& report) {

@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "analyze/facts/accounting.h"
 #include "analyze/facts/timeline.h"
 #include "base/json.h"
 
@@ -15,7 +16,7 @@ namespace nl {
 // [{what, label, ms, share, idle}] of the devices' wall time (all devices together), or of
 // the busiest thread's when no device worked. `idle_section` (host_ms, launch_ms, sync_ms,
 // other_ms) splits the idle time; null leaves it whole. ms sum to the wall exactly.
-Json BreakdownJson(const TimelineFacts& timeline, const Json& idle_section);
+Json BreakdownJson(const TimelineFacts& timeline, const DeviceAccounts& accounts, const Json& idle_section);
 
 // From the finished report model (wall_ms, devices, breakdown, diagnosis, idle).
 std::string VerdictText(const Json& report);

@@ -7,10 +7,11 @@
 
 #include <fmt/format.h>
 
-#include "analyze/accounting.h"
 #include "analyze/facts/critical_path.h"
 #include "analyze/program/flame.h"
+#include "analyze/run_counters.h"
 #include "base/human.h"
+#include "base/record_json.h"
 #include "base/units.h"
 #include "report/report_breakdown.h"
 #include "report/report_glossary.h"
@@ -20,26 +21,6 @@
 namespace nl {
 
 namespace {
-
-// Lost and suspect records, per reason.
-Json CountersJson(const RunData& data) {
-  Json reasons = Json::array();
-  int64_t lost = 0;
-  const ImportLogColumns& log = data.import_log;
-  for (size_t i = 0; i < log.reason.size(); ++i) {
-    const std::string reason(data.Text(log.reason[i])), severity(data.Text(log.severity[i]));
-    if (severity == "data_loss") lost += log.count[i];
-    const auto same =
-        std::find_if(reasons.begin(), reasons.end(), [&](const Json& r) { return r["name"] == reason; });
-    if (same != reasons.end()) {
-      (*same)["count"] = (*same)["count"].get<int64_t>() + log.count[i];
-      continue;
-    }
-    reasons.push_back({{"name", reason}, {"severity", severity}, {"count", log.count[i]}});
-    reasons.back()["advice"] = IsNull(log.advice[i]) ? Json() : Json(data.Text(log.advice[i]));
-  }
-  return Json{{"lost", lost}, {"reasons", std::move(reasons)}};
-}
 
 Json RunSection(const RunData& data) {
   const Json& doc = data.document;
@@ -51,48 +32,10 @@ Json RunSection(const RunData& data) {
     if (!ChildAt(doc, key).is_null()) provenance[key] = doc[key];
   }
   Json out{{"environment", std::move(environment)}, {"provenance", std::move(provenance)}};
-  out["counters"] = CountersJson(data);
+  out["counters"] = ToDocument(CountersOf(data.import_log, *data.strings));
   const Json& capture = ChildAt(doc, "capture");
   out["capture"] = capture;
   out["overhead_pct"] = ChildAt(capture, "overhead_pct");
-  return out;
-}
-
-std::string DeviceName(const RunData& data, int32_t device) {
-  for (size_t i = 0; i < data.device.device.size(); ++i) {
-    if (data.device.device[i] == device && !IsNull(data.device.name[i]))
-      return std::string(data.Text(data.device.name[i]));
-  }
-  return "";
-}
-
-// What `accounting` gives, from the timeline, for runs analysed without it.
-Json DevicesJson(const TimelineFacts& timeline, const RunData& data) {
-  std::vector<std::vector<WorkInterval>> work(timeline.devices.size());
-  for (size_t i = 0; i < timeline.work.size(); ++i) {
-    work[timeline.work.device[i]].push_back(
-        {timeline.work.start_ns[i], timeline.work.end_ns[i], timeline.work.work[i]});
-  }
-  const std::vector<Interval> pauses =
-      Clipped(data.Pauses(), {timeline.first_start_ns, timeline.last_end_ns});
-  Json out = Json::array();
-  for (size_t i = 0; i < work.size(); ++i) {
-    const DeviceKey key = timeline.devices[i];
-    const DeviceTime time = AccountDevice(std::move(work[i]), timeline.wall_ns(), pauses);
-    const std::string name = DeviceName(data, key.device);
-    Json device{{"index", IsNull(key.device) ? Json() : Json(key.device)},
-                {"rank", IsNull(key.rank) ? Json() : Json(key.rank)},
-                {"name", name.empty() ? Json() : Json(name)},
-                {"busy_ms", Ms(time.busy_ns)},
-                {"idle_ms", Ms(time.idle_ns())},
-                {"paused_ms", Ms(time.paused_ns)},
-                {"compute_ms", Ms(time.compute_ns)},
-                {"communication_ms", Ms(time.communication_ns)},
-                {"memory_ms", Ms(time.memory_ns)},
-                {"overlap_ms", Ms(time.overlap_ns)}};
-    device["utilization"] = time.Utilization() ? Json(*time.Utilization()) : Json();
-    out.push_back(std::move(device));
-  }
   return out;
 }
 
@@ -183,11 +126,10 @@ Result<Json> BuildReport(Analysis& analysis, const std::string& run_id, ReportLi
   out["wall_ms"] = Ms(timeline->wall_ns());
   out["verdict"] = "";
   out["diagnosis"] = ChildAt(ChildAt(sections, "findings"), "diagnosis");
-  out["breakdown"] = BreakdownJson(*timeline, ChildAt(sections, "idle"));
+  NL_ASSIGN(const AccountingFacts* accounting, analysis.Need<AccountingFacts>());
+  out["breakdown"] = BreakdownJson(*timeline, *accounting, ChildAt(sections, "idle"));
   const Json& accounted = ChildAt(ChildAt(sections, "accounting"), "devices");
-  out["devices"] = accounted.is_array() ? accounted
-                   : order_only         ? Json::array()
-                                        : DevicesJson(*timeline, analysis.data());
+  out["devices"] = accounted.is_array() ? accounted : Json::array();
   if (out["diagnosis"].is_null()) out.erase("diagnosis");
   NL_ASSIGN(const AttributionFacts* attribution, analysis.Need<AttributionFacts>());
   if (Json flame = FlameJson(analysis, *timeline, *attribution); !flame.is_null())
@@ -209,9 +151,8 @@ Result<Json> BuildReport(Analysis& analysis, const std::string& run_id, ReportLi
   out["timeline"] = TimelineJson(*timeline, analysis.data());
   out["glossary"] = GlossaryJson(out);
   const size_t samples = analysis.data().cpu_sample.start_ns.size();
-  out["verdict"] = order_only                                ? OrderVerdict(out)
-                   : timeline->wall_ns() == 0 && samples > 0 ? SamplesVerdict(samples)
-                                                             : VerdictText(out);
+  const bool samples_only = samples > 0 && timeline->work.size() == 0 && timeline->host.size() == 0;
+  out["verdict"] = order_only ? OrderVerdict(out) : samples_only ? SamplesVerdict(samples) : VerdictText(out);
   return out;
 }
 

@@ -43,10 +43,14 @@ Analysis TwoKinds(RunBuilder& run) {
   return run.Finish();
 }
 
+Json BreakdownOf(Analysis& analysis, const Json& idle) {
+  return BreakdownJson(**analysis.Need<TimelineFacts>(), **analysis.Need<AccountingFacts>(), idle);
+}
+
 TEST(Breakdown, PartsOfDeviceTimeAreDisjointAndSumToTheWall) {
   RunBuilder run;
   Analysis analysis = TwoKinds(run);
-  const Json parts = BreakdownJson(**analysis.Need<TimelineFacts>(), Json());
+  const Json parts = BreakdownOf(analysis, Json());
   EXPECT_DOUBLE_EQ(PartMs(parts, "compute"), 20);
   EXPECT_DOUBLE_EQ(PartMs(parts, "memory"), 20);
   EXPECT_DOUBLE_EQ(PartMs(parts, "overlap"), 20);
@@ -59,7 +63,7 @@ TEST(Breakdown, IdleIsSplitByTheIdleSectionAndTheRestIsTheEdges) {
   RunBuilder run;
   Analysis analysis = TwoKinds(run);
   const Json idle{{"host_ms", 25.0}, {"launch_ms", 5.0}, {"sync_ms", 0.0}, {"other_ms", 1.0}};
-  const Json parts = BreakdownJson(**analysis.Need<TimelineFacts>(), idle);
+  const Json parts = BreakdownOf(analysis, idle);
   EXPECT_DOUBLE_EQ(PartMs(parts, "idle_host"), 25);
   EXPECT_DOUBLE_EQ(PartMs(parts, "idle_edges"), 9);
   EXPECT_DOUBLE_EQ(Sum(parts, "ms"), 100);
@@ -67,10 +71,10 @@ TEST(Breakdown, IdleIsSplitByTheIdleSectionAndTheRestIsTheEdges) {
 
 TEST(Breakdown, APauseIsItsOwnPartAndTheVerdictIsOfWhatWasRecorded) {
   RunBuilder run;
+  run.document()["capture"]["pauses"] = {{{"start_ns", 70'000'000}, {"end_ns", 95'000'000}}};
   Analysis analysis = TwoKinds(run);
-  const Json idle{
-      {"host_ms", 9.0}, {"launch_ms", 1.0}, {"sync_ms", 0.0}, {"other_ms", 0.0}, {"paused_ms", 25.0}};
-  const Json parts = BreakdownJson(**analysis.Need<TimelineFacts>(), idle);
+  const Json idle{{"host_ms", 9.0}, {"launch_ms", 1.0}, {"sync_ms", 0.0}, {"other_ms", 0.0}};
+  const Json parts = BreakdownOf(analysis, idle);
   EXPECT_DOUBLE_EQ(PartMs(parts, "paused"), 25);
   EXPECT_DOUBLE_EQ(PartMs(parts, "idle_host"), 9);
   EXPECT_DOUBLE_EQ(PartMs(parts, "idle_edges"), 5);
@@ -85,7 +89,7 @@ TEST(Breakdown, AnIdleSectionThatContradictsTheDeviceIsNotUsed) {
   RunBuilder run;
   Analysis analysis = TwoKinds(run);
   const Json idle{{"host_ms", 80.0}, {"launch_ms", 5.0}};
-  const Json parts = BreakdownJson(**analysis.Need<TimelineFacts>(), idle);
+  const Json parts = BreakdownOf(analysis, idle);
   EXPECT_DOUBLE_EQ(PartMs(parts, "idle"), 40);
   EXPECT_DOUBLE_EQ(Sum(parts, "ms"), 100);
 }
@@ -97,7 +101,7 @@ TEST(Breakdown, WithoutADeviceTheBusiestThreadCountsInnermostFirst) {
   run.Op(thread, "aten::add", 10, 30);
   run.Op(idle, "aten::neg", 90, 10);
   Analysis analysis = run.Finish();
-  const Json parts = BreakdownJson(**analysis.Need<TimelineFacts>(), Json());
+  const Json parts = BreakdownOf(analysis, Json());
   EXPECT_DOUBLE_EQ(PartMs(parts, "op"), 30e-6);
   EXPECT_DOUBLE_EQ(PartMs(parts, "python"), 50e-6);
   EXPECT_DOUBLE_EQ(PartMs(parts, "nothing"), 20e-6);
@@ -115,11 +119,12 @@ TEST(Verdict, NamesTheDiagnosisAndTheLargestWait) {
   EXPECT_NE(VerdictText(two).find(") they wait for the host."), std::string::npos) << VerdictText(two);
 }
 
-TEST(Verdict, SamplesAloneAreSomething) {
+TEST(Verdict, CpuSamplesAloneHaveTheirOwnVerdict) {
   RunBuilder run;
   CpuSampleRow row;
   row.thread_id = run.Thread("main");
   row.start_ns = 5;
+  row.weight_ns = 1'000;
   row.stack = run.Name("main;work");
   run.data().cpu_sample.Add(row);
   Analysis analysis = run.Finish();

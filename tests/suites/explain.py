@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every explaining command on every real trace: no error, and parts that sum to their whole."""
+import json
+
 import pytest
 
 from neurolens_cli import H200, content, kineto_traces
@@ -10,10 +12,26 @@ def close(what, got, wanted):
     assert abs(got - wanted) <= 5e-7 + 1e-12 * abs(wanted), f"{what}: {got} instead of {wanted}"
 
 
+# What `summary`, `overlap` and the report say of each device; the three must agree to the last digit.
+DEVICE_TIMES = ("index", "rank", "name", "busy_ms", "idle_ms", "paused_ms", "compute_ms", "communication_ms", "memory_ms",
+                "overlap_ms", "utilization", "events")
+
+
+def agree_on_devices(run, overlap, folder):
+    run.ask("report", "--out", folder / "report")
+    answers = {"summary": run.ask("summary"), "report": json.loads((folder / "report/report.json").read_text())}
+    wanted = [{key: d[key] for key in DEVICE_TIMES} for d in overlap["devices"]]
+    for name, answer in answers.items():
+        assert answer["wall_ms"] == overlap["wall_ms"], f"wall time of {name}: {answer['wall_ms']} instead of {overlap['wall_ms']}"
+        found = [{key: d[key] for key in DEVICE_TIMES} for d in answer["devices"]]
+        assert found == wanted, f"devices of {name}"
+
+
 @pytest.mark.parametrize("trace", kineto_traces())
 def test_parts_sum_to_their_whole_in_every_explaining_command(trace, imported, tmp_path):
     run = imported(trace)
     overlap = run.ask("overlap")
+    agree_on_devices(run, overlap, tmp_path)
     for device in overlap["devices"]:
         close("parts of a device", sum(p["ms"] for p in device["parts"]), overlap["wall_ms"])
         close("busy and idle", device["busy_ms"] + device["idle_ms"], overlap["wall_ms"])
@@ -29,11 +47,10 @@ def test_parts_sum_to_their_whole_in_every_explaining_command(trace, imported, t
     findings = run.ask("findings")
     for finding in findings["findings"]:
         assert len(finding["suggestions"]) >= 3, f"{finding['rule']} has fewer than three suggestions"
-    for command in ("launch", "stages", "roofline", "flame", "peaks", "summary"):
+    for command in ("launch", "stages", "roofline", "flame", "peaks"):
         run.store.json(command, *([] if command == "peaks" else [run.id]))
     first, second = (run.ask("fingerprint") for _ in range(2))
     assert first == second, "two fingerprints of one run differ"
-    run.ask("report", "--out", tmp_path / "report")
 
 
 def test_two_ranks_that_both_call_their_device_0_stay_two_devices(store, tmp_path):

@@ -2,16 +2,19 @@
 #pragma once
 // AccountingFacts: where the wall time of each device and each host thread went.
 // Interval unions, never sums of durations: the parts of a window sum to it exactly
-// (checked when they are made). Concurrency is kept and told as overlap.
-// Made by passes/accounting.
+// (checked when they are made). Work that runs at the same time is reported as overlap.
+// Made by passes/accounting; the device part by analyze/accounting.h.
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "analyze/facts/timeline.h"
 #include "base/intervals.h"
-#include "base/json.h"
+#include "base/record.h"
 #include "model/api_kind.h"
 
 namespace nl {
@@ -32,6 +35,8 @@ struct TimeParts {
   int64_t Both(WorkClass a, WorkClass b) const;
   // Time in which at least two classes ran.
   int64_t overlap_ns() const { return by_mask[3] + by_mask[5] + by_mask[6] + by_mask[7]; }
+  // Busy part of the recorded time; null when nothing was recorded.
+  std::optional<double> Utilization() const;
 };
 
 // What ran when on one device: segment i lasts from start_ns[i] to start_ns[i + 1] with mask[i];
@@ -42,6 +47,13 @@ struct DeviceSweep {
   std::vector<Interval> paused;  // nothing ran that is known of, and nothing was recorded
   // The parts of any window, in the time its segments take.
   TimeParts Window(int64_t from_ns, int64_t to_ns) const;
+};
+
+// In the order of TimelineFacts::devices.
+struct DeviceAccounts {
+  std::vector<TimeParts> devices;
+  std::vector<int64_t> items;  // device work items per device
+  std::vector<DeviceSweep> sweeps;
 };
 
 struct HostTime {
@@ -55,7 +67,7 @@ struct HostTime {
   int64_t launches = 0;  // device work items launched from this thread
 };
 
-struct AccountingFacts {
+struct AccountingFacts : DeviceAccounts {
   static constexpr const char* kName = "accounting";
 
   struct Step {
@@ -64,13 +76,60 @@ struct AccountingFacts {
     std::vector<TimeParts> devices;  // in the order of TimelineFacts::devices
   };
   int64_t wall_ns = 0;
-  std::vector<TimeParts> devices;
-  std::vector<int64_t> items;  // device work items per device
-  std::vector<DeviceSweep> sweeps;
   std::vector<Step> steps;
   std::vector<HostTime> threads;  // those that launched most work first
 };
 
-Json ToJson(const AccountingFacts& facts, const TimelineFacts& timeline, const RunData& data);
+// The facts as reports and `neurolens overlap` give them.
+struct TimePart {
+  std::string what;
+  double ms = 0;
+  std::optional<double> share;
+};
+struct TimePartsMs {
+  double wall_ms = 0, busy_ms = 0, idle_ms = 0, paused_ms = 0;
+  double compute_ms = 0, communication_ms = 0, memory_ms = 0, overlap_ms = 0;
+  double compute_communication_ms = 0, compute_memory_ms = 0, communication_memory_ms = 0;
+  std::optional<double> utilization;
+  std::vector<TimePart> parts;
+};
+struct AccountedDevice : TimePartsMs {
+  std::optional<int32_t> index, rank;
+  std::optional<std::string> name;
+  int64_t events = 0;
+  std::optional<double> hidden_communication_share, hidden_memory_share;
+};
+struct AccountedStep {
+  std::string name;
+  std::optional<int64_t> number;
+  double wall_ms = 0;
+  std::vector<TimePartsMs> devices;
+};
+struct ApiGroupTime {
+  double ms = 0;
+  int64_t calls = 0;
+};
+struct AccountedThread {
+  std::optional<std::string> name;
+  std::optional<int64_t> tid;
+  double recorded_ms = 0, op_total_ms = 0, op_self_ms = 0, python_self_ms = 0, range_self_ms = 0;
+  int64_t launches = 0;
+  std::map<std::string, ApiGroupTime> api;
+};
+struct AccountingSection {
+  double wall_ms = 0;
+  std::vector<AccountedDevice> devices;
+  std::vector<AccountedStep> steps;
+  std::vector<AccountedThread> threads;
+};
+void Describe(Record<TimePart>& r);
+void Describe(Record<TimePartsMs>& r);
+void Describe(Record<AccountedDevice>& r);
+void Describe(Record<AccountedStep>& r);
+void Describe(Record<ApiGroupTime>& r);
+void Describe(Record<AccountedThread>& r);
+void Describe(Record<AccountingSection>& r);
+
+AccountingSection SectionOf(const AccountingFacts& facts, const TimelineFacts& timeline, const RunData& data);
 
 }  // namespace nl

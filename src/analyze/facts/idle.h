@@ -100,18 +100,21 @@ struct IdleGap : IdlePartsMs {
   std::string cause;
   std::optional<std::string> name, next, next_raw_name;
 };
-struct IdleSection : IdlePartsMs {
+struct IdleTotals : IdlePartsMs {
   double idle_ms = 0, blocked_ms = 0;
   int64_t gap_count = 0;
   double floor_us = 0;
   std::vector<IdleDevice> devices;
   std::vector<IdleReason> causes;
+};
+struct IdleSection : IdleTotals {
   std::vector<IdleGap> largest;
 };
 void Describe(Record<IdlePartsMs>& r);
 void Describe(Record<IdleDevice>& r);
 void Describe(Record<IdleReason>& r);
 void Describe(Record<IdleGap>& r);
+void Describe(Record<IdleTotals>& r);
 void Describe(Record<IdleSection>& r);
 
 IdleSection SectionOf(const IdleFacts& facts, const TimelineFacts& timeline, const RunData& data);

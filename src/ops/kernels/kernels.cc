@@ -1,9 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
+// `neurolens kernels`: the kernels of a run with their time on the device.
 #include "ops/open_snapshot.h"
+#include "ops/totals_list.h"
 
 namespace nl::ops::kernels {
 
 namespace {
+
+struct KernelsReply {
+  std::string run_id;
+  int64_t rows_total = 0;
+  std::vector<NameTotals> kernels;
+};
+void Describe(Record<KernelsReply>& r) {
+  r.Name("KernelsReply", "Reply of `neurolens kernels`");
+  r.Field("run_id", &KernelsReply::run_id, "The run");
+  r.Field("rows_total", &KernelsReply::rows_total, "Rows before --limit");
+  r.Field("kernels", &KernelsReply::kernels, "One row per kernel, in the order of --sort");
+}
 
 class KernelsOp final : public Op {
  public:
@@ -12,10 +26,10 @@ class KernelsOp final : public Op {
     info.name = "kernels";
     info.summary = "Kernels of a run with their time on the device";
     info.choose_when =
-        "Choose it to see what the device spent its time on; `operators` for who asked for it.";
+        "Choose it to see what the device spent its time on; `operators` shows what launched the kernels.";
     info.example = "neurolens kernels @latest --sort calls --md";
     info.cost = Cost::kSeconds;
-    info.reply_schema = TotalsSchema(TotalsKind::kKernels);
+    info.reply = ReplyOf<KernelsReply>();
     return info;
   }
 
@@ -24,11 +38,19 @@ class KernelsOp final : public Op {
   Result<Reply> Run(OpContext& context) override {
     NL_ASSIGN(const OpenRun run, OpenSnapshot(context, params_.run));
     NL_ASSIGN(std::vector<NameStats> stats, KernelTotals(*run.snapshot, params_.Filter()));
-    return TotalsReply(run, std::move(stats), params_, TotalsKind::kKernels);
+    KernelsReply out;
+    out.run_id = run.run.run_id;
+    out.rows_total = static_cast<int64_t>(stats.size());
+    out.kernels = ListOf(std::move(stats), TotalsKind::kKernels, params_);
+    std::string raw = TotalsRaw(out.kernels, TotalsKind::kKernels, params_);
+    Reply reply = Reply::Of(std::move(out));
+    reply.raw = std::move(raw);
+    return reply;
   }
 
-  std::string Text(const Reply& reply, const TextStyle& style) const override {
-    return TotalsText(reply.json, TotalsKind::kKernels, style);
+  std::string Text(const Reply& any, const TextStyle& style) const override {
+    const auto& reply = any.As<KernelsReply>();
+    return TotalsText(reply.kernels, reply.rows_total, TotalsKind::kKernels, style);
   }
 
  private:

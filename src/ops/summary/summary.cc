@@ -8,86 +8,149 @@
 #include "analyze/accounting.h"
 #include "analyze/facts/idle.h"
 #include "analyze/facts/stages.h"
+#include "analyze/run_counters.h"
 #include "base/human.h"
-#include "base/record_json.h"
 #include "base/units.h"
 #include "ops/open_analysis.h"
+#include "ops/totals_list.h"
 #include "report/text_table.h"
 
 namespace nl::ops::summary {
 
 namespace {
 
-Json DeviceJson(const DeviceTime& d, const std::string& name) {
-  Json out{{"index", IsNull(d.device) ? Json() : Json(d.device)},
-           {"rank", IsNull(d.rank) ? Json() : Json(d.rank)},
-           {"name", name.empty() ? Json() : Json(name)}};
-  out["busy_ms"] = Ms(d.busy_ns);
-  out["idle_ms"] = Ms(d.idle_ns());
-  out["paused_ms"] = Ms(d.paused_ns);
-  out["compute_ms"] = Ms(d.compute_ns);
-  out["communication_ms"] = Ms(d.communication_ns);
-  out["memory_ms"] = Ms(d.memory_ns);
-  out["overlap_ms"] = Ms(d.overlap_ns);
-  out["utilization"] = d.Utilization() ? Json(*d.Utilization()) : Json();
-  out["events"] = d.events;
-  return out;
+struct SummaryDevice {
+  std::optional<int32_t> index, rank;
+  std::optional<std::string> name;
+  double busy_ms = 0;
+  std::optional<double> idle_ms;
+  double paused_ms = 0, compute_ms = 0, communication_ms = 0, memory_ms = 0;
+  std::optional<double> overlap_ms, utilization;
+  int64_t events = 0;
+};
+void Describe(Record<SummaryDevice>& r) {
+  using T = SummaryDevice;
+  r.Name("SummaryDevice", "Time of one device; idle_ms, overlap_ms and utilization need a timeline");
+  r.Field("index", &T::index, "Device number");
+  r.Field("rank", &T::rank, "Rank that used the device");
+  r.Field("name", &T::name, "Name of the device");
+  r.Field("busy_ms", &T::busy_ms, Unit::kMs, "Time in which any work ran");
+  r.Field("idle_ms", &T::idle_ms, Unit::kMs, "Time without work while recording was on");
+  r.Field("paused_ms", &T::paused_ms, Unit::kMs, "Recording was paused; neither busy nor idle");
+  r.Field("compute_ms", &T::compute_ms, Unit::kMs, "Time in which compute kernels ran");
+  r.Field("communication_ms", &T::communication_ms, Unit::kMs, "Time in which communication kernels ran");
+  r.Field("memory_ms", &T::memory_ms, Unit::kMs, "Time in which copies or memsets ran");
+  r.Field("overlap_ms", &T::overlap_ms, Unit::kMs, "Time in which at least two of the three ran");
+  r.Field("utilization", &T::utilization, Unit::kShare, "Busy part of the recorded time");
+  r.Field("events", &T::events, "Kernels, copies and memsets on the device");
 }
 
-Result<Json> CountersJson(Snapshot& snapshot) {
-  ImportLogColumns log;
-  NL_TRY(snapshot.Load(log, {"reason", "severity", "count", "advice"}));
-  Json reasons = Json::array();
-  int64_t lost = 0;
-  for (size_t i = 0; i < log.reason.size(); ++i) {
-    const std::string reason(snapshot.strings().Text(log.reason[i]));
-    const std::string severity(snapshot.strings().Text(log.severity[i]));
-    if (severity == "data_loss") lost += log.count[i];
-    const auto same =
-        std::find_if(reasons.begin(), reasons.end(), [&](const Json& r) { return r["name"] == reason; });
-    if (same != reasons.end()) {
-      (*same)["count"] = (*same)["count"].get<int64_t>() + log.count[i];
-    } else {
-      reasons.push_back({{"name", reason},
-                         {"severity", severity},
-                         {"count", log.count[i]},
-                         {"advice", snapshot.strings().Text(log.advice[i])}});
-    }
-  }
-  return Json{{"lost", lost}, {"reasons", reasons}};
+struct SummaryReply {
+  std::string run_id, model, precision;
+  double wall_ms = 0, device_ms = 0;
+  bool has_timeline = true;
+  std::vector<SummaryDevice> devices;
+  std::vector<NameTotals> operators;
+  int64_t operators_total = 0;
+  std::vector<NameTotals> kernels;
+  int64_t kernels_total = 0;
+  std::vector<CopyTotalsRow> copies;
+  int64_t cpu_samples = 0;
+  RunCounters counters;
+  std::optional<IdleTotals> idle;
+  std::optional<std::vector<StageSummary>> stages;
+  std::optional<std::string> explained_reason;
+};
+void Describe(Record<SummaryReply>& r) {
+  using T = SummaryReply;
+  r.Name("SummaryReply", "Reply of `neurolens summary`");
+  r.Field("run_id", &T::run_id, "The run");
+  r.Field("model", &T::model, "Name of the model");
+  r.Field("precision", &T::precision, "Precision of the model");
+  r.Field("wall_ms", &T::wall_ms, Unit::kMs, "Time from the first to the last event of the run");
+  r.Field("device_ms", &T::device_ms, Unit::kMs, "Device time of all kernels");
+  r.Field("has_timeline", &T::has_timeline,
+          "Whether the source recorded when kernels ran, not only how long");
+  r.Field("devices", &T::devices, "Each device, by rank and number");
+  r.Field("operators", &T::operators, "Operators, most device time first");
+  r.Field("operators_total", &T::operators_total, "Operators before --top");
+  r.Field("kernels", &T::kernels, "Kernels, most device time first");
+  r.Field("kernels_total", &T::kernels_total, "Kernels before --top");
+  r.Field("copies", &T::copies, "Copies by direction and memory, most time first");
+  r.Field("cpu_samples", &T::cpu_samples, "CPU samples recorded");
+  r.Field("counters", &T::counters, "What the import lost or found suspect");
+  r.Field("idle", &T::idle, "Why the devices were idle, with the ten longest reasons");
+  r.Field("stages", &T::stages, "Stages of LLM inference, as `neurolens stages` gives them");
+  r.Field("explained_reason", &T::explained_reason, "Why idle and stages are null");
 }
 
 // A summary answers at once; explaining millions of events takes a second that `idle` and `stages` may take.
 constexpr int64_t kMaxExplainedEvents = 500'000;
+constexpr size_t kMaxReasons = 10;
 
-constexpr char kNoTimeline[] = "how long kernels took is known, not when: there is no timeline";
+constexpr char kNoTimeline[] = "the source recorded how long kernels took but not when: there is no timeline";
 
-// Why the devices were idle and the stages, where that costs no wait; else null with the reason.
-Status Explain(const OpContext& context, const CatalogRun& run, Json& out) {
-  out["idle"] = out["stages"] = out["explained_reason"] = Json();
+std::vector<SummaryDevice> DevicesOf(const RunTime& time, const DeviceColumns& devices,
+                                     const StringPool& strings) {
+  std::vector<SummaryDevice> out;
+  for (size_t i = 0; i < time.devices.size(); ++i) {
+    const TimeParts& parts = time.devices[i];
+    SummaryDevice d;
+    d.index = Known(time.keys[i].device);
+    d.rank = Known(time.keys[i].rank);
+    for (size_t row = 0; row < devices.device.size(); ++row) {
+      if (devices.device[row] == time.keys[i].device && !IsNull(devices.name[row]))
+        d.name = std::string(strings.Text(devices.name[row]));
+    }
+    d.busy_ms = Ms(parts.busy_ns());
+    d.idle_ms = Ms(parts.idle_ns());
+    d.paused_ms = Ms(parts.paused_ns);
+    d.compute_ms = Ms(parts.Of(WorkClass::kCompute));
+    d.communication_ms = Ms(parts.Of(WorkClass::kCommunication));
+    d.memory_ms = Ms(parts.Of(WorkClass::kMemory));
+    d.overlap_ms = Ms(parts.overlap_ns());
+    d.utilization = parts.Utilization();
+    d.events = time.items[i];
+    out.push_back(std::move(d));
+  }
+  return out;
+}
+
+Status AddTotals(Snapshot& snapshot, size_t top, SummaryReply& out) {
+  NL_ASSIGN(const std::vector<NameStats> ops, OperatorTotals(snapshot, {}));
+  NL_ASSIGN(const std::vector<NameStats> kernels, KernelTotals(snapshot, {}));
+  NL_ASSIGN(const std::vector<CopyStats> copies, CopyTotals(snapshot));
+  const TotalsWhole device = WholeOfKernels(kernels);
+  out.device_ms = Ms(device.ns);
+  out.operators = RowsOf(ops, device.ns > 0 ? device : WholeOfOperators(ops), top);
+  out.operators_total = static_cast<int64_t>(ops.size());
+  out.kernels = RowsOf(kernels, device, top);
+  out.kernels_total = static_cast<int64_t>(kernels.size());
+  out.copies = RowsOf(copies);
+  return {};
+}
+
+// Why the devices were idle and the stages, where that is quick; else null with the reason.
+Status Explain(const OpContext& context, const CatalogRun& run, SummaryReply& out) {
   if (run.event_count > kMaxExplainedEvents) {
-    out["explained_reason"] =
-        fmt::format("over {} events: ask `neurolens idle` and `neurolens stages`", kMaxExplainedEvents);
+    out.explained_reason =
+        fmt::format("over {} events: run `neurolens idle` and `neurolens stages`", kMaxExplainedEvents);
     return {};
   }
   AnalysisParams params;
   params.run = run.run_id;
   NL_ASSIGN(const OpenAnalysis open, Analyze(context, params));
   if (open.analysis->data().OrderOnly()) {
-    out["explained_reason"] = kNoTimeline;
-    for (Json& device : out["devices"])
-      device["idle_ms"] = device["utilization"] = device["overlap_ms"] = Json();
+    out.explained_reason = kNoTimeline;
+    out.has_timeline = false;
+    for (SummaryDevice& d : out.devices) d.idle_ms = d.utilization = d.overlap_ms = std::nullopt;
     return {};
   }
   NL_ASSIGN(const IdleFacts* idle, open.analysis->Need<IdleFacts>());
-  Json idle_json =
-      ToDocument(SectionOf(*idle, open.analysis->facts().Get<TimelineFacts>(), open.analysis->data()));
-  Json& causes = idle_json["causes"];
-  if (causes.size() > 10) causes.erase(causes.begin() + 10, causes.end());
-  idle_json.erase("largest");
-  out["idle"] = std::move(idle_json);
+  out.idle = SectionOf(*idle, open.analysis->facts().Get<TimelineFacts>(), open.analysis->data());
+  out.idle->causes.resize(std::min(out.idle->causes.size(), kMaxReasons));
   NL_ASSIGN(const StagesFacts* stages, open.analysis->Need<StagesFacts>());
-  out["stages"] = ToDocument(SectionOf(*stages))["stages"];
+  out.stages = SectionOf(*stages).stages;
   return {};
 }
 
@@ -97,20 +160,12 @@ class SummaryOp final : public Op {
     OpInfo info;
     info.name = "summary";
     info.summary =
-        "Where the time of a run went: wall, device busy and idle, top operators and kernels, copies";
+        "Where the time of a run went: wall time, device busy and idle, top operators and kernels, copies";
     info.choose_when =
         "Choose it first. `operators` and `kernels` give the full lists, `query` anything else.";
     info.example = "neurolens summary @latest";
     info.cost = Cost::kSeconds;
-    info.reply_schema = SchemaFromText(
-        R"({"type": "object", "required": ["run_id", "wall_ms", "devices", "operators", "kernels", "copies", "counters"],
-      "properties": {"run_id": {"type": "string"}, "wall_ms": {"type": "number"}, "device_ms": {"type": "number"},
-        "devices": {"type": "array", "items": {"type": "object", "required": ["index", "busy_ms", "idle_ms", "utilization"]}},
-        "operators": {"type": "array"}, "kernels": {"type": "array"},
-        "copies": {"type": "array", "items": {"type": "object", "required": ["kind", "calls", "total_ms", "bytes"]}},
-        "idle": {"type": ["object", "null"], "required": ["host_ms", "launch_ms", "sync_ms", "other_ms", "causes"]},
-        "stages": {"type": ["array", "null"]}, "cpu_samples": {"type": "integer"}, "explained_reason": {"type": ["string", "null"], "description": "why idle and stages are null"},
-        "counters": {"type": "object", "required": ["lost", "reasons"]}}})");
+    info.reply = ReplyOf<SummaryReply>();
     return info;
   }
 
@@ -124,110 +179,71 @@ class SummaryOp final : public Op {
     Snapshot& snapshot = *run.snapshot;
     NL_ASSIGN(const Json document, ReadDocument(run));
     NL_ASSIGN(const RunTime time, AccountRun(snapshot, PausesOf(document)));
-    NL_ASSIGN(const std::vector<NameStats> ops, OperatorTotals(snapshot, {}));
-    NL_ASSIGN(const std::vector<NameStats> kernels, KernelTotals(snapshot, {}));
-    NL_ASSIGN(const std::vector<CopyStats> copies, CopyTotals(snapshot));
     DeviceColumns devices;
     NL_TRY(snapshot.Load(devices, {"device", "name"}));
-    Reply reply;
-    Json& out = reply.json;
-    out["run_id"] = run.run.run_id;
-    out["model"] = run.run.model;
-    out["precision"] = run.run.precision;
-    out["wall_ms"] = Ms(time.wall_ns());
-    int64_t kernel_ns = 0;
-    for (const NameStats& k : kernels) kernel_ns += k.total_ns;
-    out["device_ms"] = Ms(kernel_ns);
-    out["devices"] = Json::array();
-    for (const DeviceTime& d : time.devices) {
-      std::string name;
-      for (size_t i = 0; i < devices.device.size(); ++i) {
-        if (devices.device[i] == d.device) name = snapshot.strings().Text(devices.name[i]);
-      }
-      out["devices"].push_back(DeviceJson(d, name));
-    }
-    const TotalsWhole whole =
-        kernel_ns > 0 ? TotalsWhole{kernel_ns, false} : WholeOf(ops, TotalsKind::kOperators);
-    out["operators"] = Json::array();
-    for (size_t i = 0; i < std::min<size_t>(ops.size(), static_cast<size_t>(top_)); ++i)
-      out["operators"].push_back(NameStatsJson(ops[i], whole, TotalsKind::kOperators));
-    out["operators_total"] = ops.size();
-    out["kernels"] = Json::array();
-    for (size_t i = 0; i < std::min<size_t>(kernels.size(), static_cast<size_t>(top_)); ++i)
-      out["kernels"].push_back(NameStatsJson(kernels[i], {kernel_ns, false}, TotalsKind::kKernels));
-    out["kernels_total"] = kernels.size();
-    out["copies"] = Json::array();
-    for (const CopyStats& c : copies) {
-      out["copies"].push_back({{"kind", c.kind},
-                               {"from", c.src_memory},
-                               {"to", c.dst_memory},
-                               {"calls", c.calls},
-                               {"total_ms", Ms(c.total_ns)},
-                               {"bytes", c.bytes}});
-    }
+    ImportLogColumns log;
+    NL_TRY(snapshot.Load(log, {"reason", "severity", "count", "advice"}));
     NL_ASSIGN(const SqlTable samples, snapshot.sql().QueryTable("SELECT count(*) FROM cpu_sample", {}));
-    out["cpu_samples"] = samples.rows.at(0).at(0);
-    NL_ASSIGN(out["counters"], CountersJson(snapshot));
+    SummaryReply out;
+    out.run_id = run.run.run_id;
+    out.model = run.run.model;
+    out.precision = run.run.precision;
+    out.wall_ms = Ms(time.wall_ns);
+    out.devices = DevicesOf(time, devices, snapshot.strings());
+    NL_TRY(AddTotals(snapshot, static_cast<size_t>(top_), out));
+    out.cpu_samples = samples.rows.at(0).at(0).get<int64_t>();
+    out.counters = CountersOf(log, snapshot.strings());
     NL_TRY(Explain(context, run.run, out));
-    return reply;
+    return Reply::Of(std::move(out));
   }
 
-  std::string Text(const Reply& reply, const TextStyle& style) const override {
-    const Json& r = reply.json;
-    std::string out = fmt::format("{}  {}\n", r["run_id"].get<std::string>(), r["model"].get<std::string>());
-    const bool order_only = r["explained_reason"] == kNoTimeline;
-    if (r["wall_ms"] == 0 && r["cpu_samples"] > 0) {
-      return out +
-             fmt::format("{} CPU samples and nothing else: `neurolens flame` shows where they were taken\n",
-                         HumanCount(r["cpu_samples"]));
-    }
-    out += fmt::format("{} {}", order_only ? "kernels, one after the other," : "wall", HumanMs(r["wall_ms"]));
-    if (order_only) out += fmt::format("\n{}", kNoTimeline);
-    if (r["devices"].empty()) out += ", no device work recorded";
+  std::string Text(const Reply& any, const TextStyle& style) const override {
+    const auto& reply = any.As<SummaryReply>();
+    std::string out = fmt::format("{}  {}\n", reply.run_id, reply.model);
+    out += fmt::format("{} {}", reply.has_timeline ? "wall" : "sum of kernel times", HumanMs(reply.wall_ms));
+    if (!reply.has_timeline) out += fmt::format("\n{}", kNoTimeline);
+    if (reply.devices.empty()) out += ", no device work recorded";
     out += "\n";
-    for (const Json& d : r["devices"]) out += DeviceText(d);
-    if (r["idle"].is_object() && r["idle"]["idle_ms"] > 0) out += IdleText(r["idle"]);
-    out += "\n" + TotalsText(List(r, "operators"), TotalsKind::kOperators, style);
-    if (!r["kernels"].empty()) out += "\n" + TotalsText(List(r, "kernels"), TotalsKind::kKernels, style);
-    if (!r["copies"].empty()) out += "\n" + CopiesText(r["copies"], style);
-    for (const Json& c : r["counters"]["reasons"]) {
-      if (c["severity"] != "info") {
-        out += fmt::format("\n{}: {} x {}. {}\n", c["severity"].get<std::string>(), HumanCount(c["count"]),
-                           c["name"].get<std::string>(), c["advice"].get<std::string>());
-      }
+    if (reply.devices.empty() && reply.operators.empty() && reply.cpu_samples > 0) {
+      return out + fmt::format("{} CPU samples: `neurolens flame` shows where they were taken\n",
+                               HumanCount(reply.cpu_samples));
+    }
+    for (const SummaryDevice& d : reply.devices) out += DeviceText(d);
+    if (reply.idle && reply.idle->idle_ms > 0) out += IdleText(*reply.idle);
+    // The lists are cut by --top on purpose: no note of more rows.
+    const auto shown = [](const std::vector<NameTotals>& rows) { return static_cast<int64_t>(rows.size()); };
+    out += "\n" + TotalsText(reply.operators, shown(reply.operators), TotalsKind::kOperators, style);
+    if (!reply.kernels.empty())
+      out += "\n" + TotalsText(reply.kernels, shown(reply.kernels), TotalsKind::kKernels, style);
+    if (!reply.copies.empty()) out += "\n" + CopiesText(reply.copies, style);
+    for (const RunCounter& c : reply.counters.reasons) {
+      if (c.severity == "info") continue;
+      out +=
+          fmt::format("\n{}: {} x {}. {}\n", c.severity, HumanCount(c.count), c.name, c.advice.value_or(""));
     }
     return out;
   }
 
  private:
-  static Json List(const Json& r, const char* name) {
-    return {{name, r[name]}, {"rows_total", r[name].size()}};
-  }
-
-  static std::string DeviceText(const Json& d) {
-    const auto ms = [&d](const char* key) { return HumanMs(d[key].get<double>()); };
-    if (d["utilization"].is_null() && d["idle_ms"].is_null()) {
-      return fmt::format("device {}{}: compute {}\n", d["index"].is_null() ? "?" : DumpJson(d["index"]),
-                         d["name"].is_null() ? "" : " " + d["name"].get<std::string>(), ms("compute_ms"));
-    }
-    std::string out = fmt::format(
-        "device {}{}{}: busy {} ({:.1f} %), idle {}{}\n", d["index"].is_null() ? "?" : DumpJson(d["index"]),
-        d["rank"].is_null() ? "" : fmt::format(" of rank {}", d["rank"].get<int>()),
-        d["name"].is_null() ? "" : " " + d["name"].get<std::string>(), ms("busy_ms"),
-        d["utilization"].is_null() ? 0 : 100 * d["utilization"].get<double>(), ms("idle_ms"),
-        d["paused_ms"] == 0 ? "" : fmt::format(", not recorded {}", ms("paused_ms")));
-    out += fmt::format("  compute {}, communication {}, memory {}, overlapped {}\n", ms("compute_ms"),
-                       ms("communication_ms"), ms("memory_ms"), ms("overlap_ms"));
+  static std::string DeviceText(const SummaryDevice& d) {
+    std::string out =
+        fmt::format("device {}{}{}: ", d.index ? std::to_string(*d.index) : "?",
+                    d.rank ? fmt::format(" of rank {}", *d.rank) : "", d.name ? " " + *d.name : "");
+    if (!d.idle_ms) return out + fmt::format("compute {}\n", HumanMs(d.compute_ms));
+    out += fmt::format("busy {} ({:.1f} %), idle {}{}\n", HumanMs(d.busy_ms), 100 * d.utilization.value_or(0),
+                       HumanMs(*d.idle_ms),
+                       d.paused_ms > 0 ? fmt::format(", not recorded {}", HumanMs(d.paused_ms)) : "");
+    out += fmt::format("  compute {}, communication {}, memory {}, overlapped {}\n", HumanMs(d.compute_ms),
+                       HumanMs(d.communication_ms), HumanMs(d.memory_ms), HumanMs(d.overlap_ms.value_or(0)));
     return out;
   }
 
-  static std::string IdleText(const Json& idle) {
-    const auto ms = [&idle](const char* key) { return HumanMs(idle[key].get<double>()); };
-    return fmt::format("  idle for the host {}, launches {}, sync {}, other {}\n", ms("host_ms"),
-                       ms("launch_ms"), ms("sync_ms"), ms("other_ms"));
+  static std::string IdleText(const IdleTotals& idle) {
+    return fmt::format("  idle waiting for host {}, launch {}, sync {}, other {}\n", HumanMs(idle.host_ms),
+                       HumanMs(idle.launch_ms), HumanMs(idle.sync_ms), HumanMs(idle.other_ms));
   }
 
-  static std::string CopiesText(const Json& copies, const TextStyle& style) {
+  static std::string CopiesText(const std::vector<CopyTotalsRow>& copies, const TextStyle& style) {
     TextTable table({{"COPIES", Align::kLeft, false, 0},
                      {"FROM", Align::kLeft, false, 0},
                      {"TO", Align::kLeft, false, 0},
@@ -235,12 +251,10 @@ class SummaryOp final : public Op {
                      {"CALLS", Align::kRight, false, 0},
                      {"BYTES", Align::kRight, false, 0},
                      {"GB/s", Align::kRight, false, 0}});
-    for (const Json& c : copies) {
-      const double total_ms = c["total_ms"];
-      const double bytes = c["bytes"];
-      table.AddRow({c["kind"], c["from"], c["to"], HumanMs(total_ms), HumanCount(c["calls"]),
-                    HumanBytes(c["bytes"]),
-                    total_ms > 0 ? fmt::format("{:.1f}", bytes / total_ms / 1e6) : "-"});
+    for (const CopyTotalsRow& c : copies) {
+      const double gbps = c.total_ms > 0 ? static_cast<double>(c.bytes) / c.total_ms / 1e6 : 0;
+      table.AddRow({c.kind, c.from, c.to, HumanMs(c.total_ms), HumanCount(c.calls), HumanBytes(c.bytes),
+                    c.total_ms > 0 ? fmt::format("{:.1f}", gbps) : "-"});
     }
     return table.Render(style.width, style.color);
   }

@@ -11,7 +11,7 @@ namespace {
 
 using testing_analyze::RunBuilder;
 
-TEST(AccountingPass, OverlapsOfEveryPairAreToldApart) {
+TEST(AccountingPass, EveryPairOfClassesHasItsOwnOverlap) {
   RunBuilder run;
   run.Kernel("gemm", 7, 0, 100);
   run.Kernel("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 8, 50, 100);  // 50 with the gemm, 50 alone
@@ -33,7 +33,7 @@ TEST(AccountingPass, OverlapsOfEveryPairAreToldApart) {
   EXPECT_EQ(p.overlap_ns(), 70);
 }
 
-TEST(AccountingPass, PausesAreOfNoWindowsIdleTime) {
+TEST(AccountingPass, PausesAreNotIdleTimeInAnyWindow) {
   RunBuilder run;
   run.Kernel("gemm", 7, 0, 100);
   run.Kernel("gemm", 7, 900, 100);
@@ -50,6 +50,41 @@ TEST(AccountingPass, PausesAreOfNoWindowsIdleTime) {
   const TimeParts& step = facts.steps.at(0).devices.at(0);
   EXPECT_EQ(step.paused_ns, 150);
   EXPECT_EQ(step.idle_ns(), 0);
+}
+
+TEST(AccountingPass, UtilizationIsAPartOfTheRecordedTime) {
+  TimeParts parts;
+  parts.by_mask = {60, 40};
+  parts.paused_ns = 35;
+  EXPECT_DOUBLE_EQ(parts.Utilization().value(), 40.0 / 65);
+  parts.by_mask = {10, 0};
+  parts.paused_ns = 10;
+  EXPECT_FALSE(parts.Utilization()) << "nothing was recorded";
+}
+
+TEST(AccountingPass, ANegativeDurationCountsAsZero) {
+  RunBuilder run;
+  run.Kernel("gemm", 7, 100, 50);
+  run.Kernel("gemm", 7, 200, -150);
+  Analysis analysis = run.Finish();
+  const AccountingFacts& facts = **analysis.Need<AccountingFacts>();
+  EXPECT_EQ(facts.wall_ns, 100);
+  EXPECT_EQ(facts.devices.at(0).busy_ns(), 50);
+  EXPECT_EQ(facts.items.at(0), 2);
+}
+
+TEST(AccountingPass, HiddenSharesArePartsOfTheirOwnClass) {
+  RunBuilder run;
+  run.Kernel("gemm", 7, 0, 100);
+  run.Kernel("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 8, 75, 100);
+  Analysis analysis = run.Finish();
+  const AccountingFacts& facts = **analysis.Need<AccountingFacts>();
+  const AccountingSection section = SectionOf(facts, analysis.facts().Get<TimelineFacts>(), analysis.data());
+  EXPECT_DOUBLE_EQ(section.devices.at(0).hidden_communication_share.value(), 0.25);
+  EXPECT_FALSE(section.devices.at(0).hidden_memory_share) << "the run has no copies";
+  double sum_ms = 0;
+  for (const TimePart& part : section.devices.at(0).parts) sum_ms += part.ms;
+  EXPECT_DOUBLE_EQ(sum_ms, section.wall_ms);
 }
 
 TEST(AccountingPass, RanksKeepTheirDevicesApart) {

@@ -45,16 +45,21 @@ void Describe(Record<IdleGap>& r) {
   r.Field("next_raw_name", &IdleGap::next_raw_name, "Its name as recorded");
 }
 
+void Describe(Record<IdleTotals>& r) {
+  r.Name("IdleTotals", "Idle time of all devices by reason");
+  r.Base<IdlePartsMs>();
+  r.Field("idle_ms", &IdleTotals::idle_ms, Unit::kMs, "Idle time of all devices");
+  r.Field("blocked_ms", &IdleTotals::blocked_ms, Unit::kMs,
+          "Part of host_ms inside calls that wait for the device");
+  r.Field("gap_count", &IdleTotals::gap_count, "Gaps of all devices");
+  r.Field("floor_us", &IdleTotals::floor_us, Unit::kUs, "Launch latency floor of this trace");
+  r.Field("devices", &IdleTotals::devices, "Each device");
+  r.Field("causes", &IdleTotals::causes, "Reasons, longest first; they sum to the idle time");
+}
+
 void Describe(Record<IdleSection>& r) {
   r.Name("IdleSection", "Why the devices of a run were idle");
-  r.Base<IdlePartsMs>();
-  r.Field("idle_ms", &IdleSection::idle_ms, Unit::kMs, "Idle time of all devices");
-  r.Field("blocked_ms", &IdleSection::blocked_ms, Unit::kMs,
-          "Part of host_ms inside calls that wait for the device");
-  r.Field("gap_count", &IdleSection::gap_count, "Gaps of all devices");
-  r.Field("floor_us", &IdleSection::floor_us, Unit::kUs, "Launch latency floor of this trace");
-  r.Field("devices", &IdleSection::devices, "Each device");
-  r.Field("causes", &IdleSection::causes, "Reasons, longest first; they sum to the idle time");
+  r.Base<IdleTotals>();
   r.Field("largest", &IdleSection::largest, "The longest gaps, longest first");
 }
 

@@ -2,9 +2,9 @@
 // Puts the events of a run in order: device work by time, host spans nested by time.
 
 #include <algorithm>
-#include <map>
 #include <tuple>
 
+#include "analyze/device_work.h"
 #include "analyze/facts/timeline.h"
 #include "analyze/pass.h"
 
@@ -30,24 +30,16 @@ class Builder {
 
   void Build() {
     on_device_.assign(data_.thread.process_id.size(), false);
-    FindRanks();
     for (const auto* lanes : {&data_.kernel.thread_id, &data_.memcpy.thread_id, &data_.memset.thread_id}) {
       for (const ThreadId lane : *lanes) MarkDeviceLane(lane);
     }
     BuildHost();
-    BuildWork();
-    FindBounds();
+    BuildDeviceWork(data_, out_);
+    LinkWork();
+    FindBounds(data_, out_);
   }
 
  private:
-  void FindRanks() {
-    rank_of_thread_.assign(data_.thread.process_id.size(), NullOf<int32_t>::value);
-    for (size_t i = 0; i < rank_of_thread_.size(); ++i) {
-      const auto process = static_cast<size_t>(data_.thread.process_id[i]);
-      if (!IsNull(data_.thread.process_id[i]) && process < data_.process.rank.size())
-        rank_of_thread_[i] = data_.process.rank[process];
-    }
-  }
   void MarkDeviceLane(ThreadId lane) {
     if (!IsNull(lane) && static_cast<size_t>(lane) < on_device_.size())
       on_device_[static_cast<size_t>(lane)] = true;
@@ -175,66 +167,28 @@ class Builder {
   }
 
   // ---- device ----
-  struct WorkItem {
-    int64_t start_ns, end_ns;
-    uint32_t row;
-    WorkKind kind;
-  };
-
-  void BuildWork() {
-    std::vector<WorkItem> items;
-    items.reserve(data_.kernel.start_ns.size() + data_.memcpy.start_ns.size() + data_.memset.start_ns.size());
-    const auto collect = [&](const auto& t, WorkKind kind) {
-      for (size_t i = 0; i < t.start_ns.size(); ++i) {
-        if (IsNull(t.start_ns[i]) || IsNull(t.dur_ns[i])) {
-          ++out_.untimed;
-          continue;
-        }
-        items.push_back({t.start_ns[i], t.start_ns[i] + std::max<int64_t>(t.dur_ns[i], 0),
-                         static_cast<uint32_t>(i), kind});
-      }
-    };
-    collect(data_.kernel, WorkKind::kKernel);
-    collect(data_.memcpy, WorkKind::kMemcpy);
-    collect(data_.memset, WorkKind::kMemset);
-    std::sort(items.begin(), items.end(), [](const WorkItem& a, const WorkItem& b) {
-      return std::tie(a.start_ns, a.end_ns, a.kind, a.row) < std::tie(b.start_ns, b.end_ns, b.kind, b.row);
-    });
-    for (const WorkItem& item : items) {
-      switch (item.kind) {
-        case WorkKind::kKernel: Add(item, data_.kernel); break;
-        case WorkKind::kMemcpy: Add(item, data_.memcpy); break;
-        case WorkKind::kMemset: Add(item, data_.memset); break;
+  // Sets the launching call and the innermost op of every work item, which need the host tree.
+  void LinkWork() {
+    DeviceWork& w = out_.work;
+    for (size_t k = 0; k < w.size(); ++k) {
+      switch (w.kind[k]) {
+        case WorkKind::kKernel: Link(k, data_.kernel); break;
+        case WorkKind::kMemcpy: Link(k, data_.memcpy); break;
+        case WorkKind::kMemset: Link(k, data_.memset); break;
       }
     }
-    SortDevices();
   }
 
   template <class Columns>
-  void Add(const WorkItem& item, const Columns& t) {
-    DeviceWork& w = out_.work;
-    const size_t i = item.row;
-    const ThreadId lane = t.thread_id.empty() ? ThreadId::kNull : t.thread_id[i];
-    const int32_t rank = IsNull(lane) || static_cast<size_t>(lane) >= rank_of_thread_.size()
-                             ? NullOf<int32_t>::value
-                             : rank_of_thread_[static_cast<size_t>(lane)];
-    const uint32_t device = DeviceOf({rank, t.device[i]});
-    w.start_ns.push_back(item.start_ns);
-    w.end_ns.push_back(item.end_ns);
-    w.kind.push_back(item.kind);
-    w.work.push_back(item.kind == WorkKind::kKernel ? ClassOf(t.name[i]) : WorkClass::kMemory);
-    w.row.push_back(item.row);
-    w.device.push_back(device);
-    w.stream.push_back(
-        StreamOf(device, t.context.empty() ? NullOf<int64_t>::value : t.context[i], t.stream[i]));
-    w.name.push_back(t.name[i]);
-    const uint32_t launch = NodeAt(t.api_call_id, i, out_.node_of_api);
-    w.launch.push_back(launch);
-    uint32_t op = NodeAt(t.op_id, i, out_.node_of_op);
+  void Link(size_t k, const Columns& t) {
+    const size_t row = out_.work.row[k];
+    const uint32_t launch = NodeAt(t.api_call_id, row, out_.node_of_api);
+    uint32_t op = NodeAt(t.op_id, row, out_.node_of_op);
     for (uint32_t up = launch; op == kNone && up != kNone; up = out_.host.parent[up]) {
       if (out_.host.kind[up] == HostKind::kOp) op = up;
     }
-    w.op.push_back(op);
+    out_.work.launch[k] = launch;
+    out_.work.op[k] = op;
   }
 
   static uint32_t NodeAt(const std::vector<RowId>& links, size_t i, const std::vector<uint32_t>& nodes) {
@@ -243,88 +197,11 @@ class Builder {
     return row < nodes.size() ? nodes[row] : kNone;
   }
 
-  WorkClass ClassOf(StringId name) {
-    const auto [it, added] = out_.kernel_names.try_emplace(static_cast<uint32_t>(name));
-    if (added) it->second = ParseKernelName(data_.Text(name));
-    return it->second.family == KernelFamily::kCommunication ? WorkClass::kCommunication
-                                                             : WorkClass::kCompute;
-  }
-  uint32_t DeviceOf(const DeviceKey& key) {
-    const auto [it, added] = devices_.try_emplace(key, static_cast<uint32_t>(out_.devices.size()));
-    if (added) out_.devices.push_back(key);
-    return it->second;
-  }
-  uint32_t StreamOf(uint32_t device, int64_t context, int64_t stream) {
-    const auto [it, added] =
-        streams_.try_emplace({device, context, stream}, static_cast<uint32_t>(out_.streams.size()));
-    if (added) out_.streams.push_back({device, context, stream});
-    return it->second;
-  }
-
-  // Devices were numbered as they came; people expect them by rank and index.
-  void SortDevices() {
-    std::vector<uint32_t> place(out_.devices.size());
-    uint32_t next = 0;
-    for (const auto& [key, old] : devices_) {
-      place[old] = next;
-      out_.devices[next++] = key;
-    }
-    for (uint32_t& device : out_.work.device) device = place[device];
-    for (TimelineFacts::Stream& stream : out_.streams) stream.device = place[stream.device];
-  }
-
-  // Without spans: from the first CPU sample to the end of the last; without times, what those of the
-  // busiest thread add up to.
-  void FindSampleBounds(int64_t& low, int64_t& high) const {
-    const CpuSampleColumns& samples = data_.cpu_sample;
-    std::map<ThreadId, int64_t> sum_of_thread;
-    int64_t busiest = 0;
-    for (size_t i = 0; i < samples.start_ns.size(); ++i) {
-      const int64_t weight = IsNull(samples.weight_ns[i]) ? 0 : samples.weight_ns[i];
-      if (IsNull(samples.start_ns[i])) {
-        int64_t& sum = sum_of_thread[samples.thread_id[i]];
-        if (__builtin_add_overflow(sum, weight, &sum)) sum = INT64_MAX;
-        busiest = std::max(busiest, sum);
-        continue;
-      }
-      low = std::min(low, samples.start_ns[i]);
-      high = std::max(high, samples.start_ns[i] + weight);
-    }
-    if (high < low && busiest > 0) low = 0, high = busiest;
-  }
-
-  void FindBounds() {
-    int64_t low = INT64_MAX, high = INT64_MIN;
-    const auto take = [&](const std::vector<int64_t>& starts, const std::vector<int64_t>& ends) {
-      for (const int64_t t : starts) low = std::min(low, t);
-      for (const int64_t t : ends) high = std::max(high, t);
-    };
-    take(out_.host.start_ns, out_.host.end_ns);
-    take(out_.work.start_ns, out_.work.end_ns);
-    // Spans outside of both structures count for the wall all the same, as in `summary`.
-    const auto widen = [&](const auto& t) {
-      for (size_t i = 0; i < t.start_ns.size(); ++i) {
-        if (IsNull(t.start_ns[i]) || IsNull(t.dur_ns[i])) continue;
-        low = std::min(low, t.start_ns[i]);
-        high = std::max(high, t.start_ns[i] + t.dur_ns[i]);
-      }
-    };
-    widen(data_.range);
-    widen(data_.sync);
-    if (high < low) FindSampleBounds(low, high);
-    if (high < low) low = high = 0;
-    out_.first_start_ns = low;
-    out_.last_end_ns = high;
-  }
-
   const RunData& data_;
   TimelineFacts& out_;
   std::vector<bool> on_device_;
-  std::vector<int32_t> rank_of_thread_;
   std::vector<std::vector<HostSpan>> spans_;  // by thread + 1; 0: no thread
   std::vector<size_t> merged_;
-  std::map<DeviceKey, uint32_t> devices_;
-  std::map<std::tuple<uint32_t, int64_t, int64_t>, uint32_t> streams_;
 };
 
 class TimelinePass final : public Pass {
