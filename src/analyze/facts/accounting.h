@@ -81,7 +81,7 @@ struct AccountingFacts : DeviceAccounts {
 };
 
 // The facts as reports and `neurolens overlap` give them.
-struct TimePart {
+struct TimeShare {
   std::string what;
   double ms = 0;
   std::optional<double> share;
@@ -91,15 +91,15 @@ struct TimePartsMs {
   double compute_ms = 0, communication_ms = 0, memory_ms = 0, overlap_ms = 0;
   double compute_communication_ms = 0, compute_memory_ms = 0, communication_memory_ms = 0;
   std::optional<double> utilization;
-  std::vector<TimePart> parts;
+  std::vector<TimeShare> parts;
 };
-struct AccountedDevice : TimePartsMs {
+struct DeviceTime : TimePartsMs {
   std::optional<int32_t> index, rank;
   std::optional<std::string> name;
   int64_t events = 0;
   std::optional<double> hidden_communication_share, hidden_memory_share;
 };
-struct AccountedStep {
+struct StepTime {
   std::string name;
   std::optional<int64_t> number;
   double wall_ms = 0;
@@ -109,7 +109,7 @@ struct ApiGroupTime {
   double ms = 0;
   int64_t calls = 0;
 };
-struct AccountedThread {
+struct ThreadTime {
   std::optional<std::string> name;
   std::optional<int64_t> tid;
   double recorded_ms = 0, op_total_ms = 0, op_self_ms = 0, python_self_ms = 0, range_self_ms = 0;
@@ -118,16 +118,16 @@ struct AccountedThread {
 };
 struct AccountingSection {
   double wall_ms = 0;
-  std::vector<AccountedDevice> devices;
-  std::vector<AccountedStep> steps;
-  std::vector<AccountedThread> threads;
+  std::vector<DeviceTime> devices;
+  std::vector<StepTime> steps;
+  std::vector<ThreadTime> threads;
 };
-void Describe(Record<TimePart>& r);
+void Describe(Record<TimeShare>& r);
 void Describe(Record<TimePartsMs>& r);
-void Describe(Record<AccountedDevice>& r);
-void Describe(Record<AccountedStep>& r);
+void Describe(Record<DeviceTime>& r);
+void Describe(Record<StepTime>& r);
 void Describe(Record<ApiGroupTime>& r);
-void Describe(Record<AccountedThread>& r);
+void Describe(Record<ThreadTime>& r);
 void Describe(Record<AccountingSection>& r);
 
 AccountingSection SectionOf(const AccountingFacts& facts, const TimelineFacts& timeline, const RunData& data);

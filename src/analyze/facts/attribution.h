@@ -60,21 +60,21 @@ struct AttributionFacts {
 std::string_view ModuleNameOf(std::string_view text);
 
 // The facts as reports give them.
-struct AttributionRow {
+struct CallTotals {
   std::string name;
   int64_t calls = 0, kernels = 0;
   double host_total_ms = 0, host_self_ms = 0, gpu_total_ms = 0, gpu_self_ms = 0;
 };
-struct AttributionAmount {
+struct WorkAmount {
   int64_t kernels = 0;
   double gpu_ms = 0;
 };
 struct AttributionSection {
-  std::vector<AttributionRow> ops, modules, ranges;
-  AttributionAmount outside_ops, outside_modules, outside_ranges, unlinked, graph, all;
+  std::vector<CallTotals> ops, modules, ranges;
+  WorkAmount outside_ops, outside_modules, outside_ranges, unlinked, graph, all;
 };
-void Describe(Record<AttributionRow>& r);
-void Describe(Record<AttributionAmount>& r);
+void Describe(Record<CallTotals>& r);
+void Describe(Record<WorkAmount>& r);
 void Describe(Record<AttributionSection>& r);
 
 AttributionSection SectionOf(const AttributionFacts& facts, const RunData& data);

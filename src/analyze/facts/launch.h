@@ -46,7 +46,7 @@ struct LaunchFacts {
 };
 
 // The facts as reports and `neurolens launch` give them.
-struct LaunchStream {
+struct LaunchQueue {
   std::optional<int32_t> device;
   std::optional<int64_t> stream;
   int64_t queue_max = 0;
@@ -68,11 +68,11 @@ struct LaunchSection {
   int64_t launch_bound = 0;
   std::optional<double> launch_bound_share;
   double launch_bound_work_ms = 0;
-  std::vector<LaunchStream> streams;
+  std::vector<LaunchQueue> streams;
   int64_t queue_max = 0;
   std::vector<LaunchCall> calls;
 };
-void Describe(Record<LaunchStream>& r);
+void Describe(Record<LaunchQueue>& r);
 void Describe(Record<LaunchCall>& r);
 void Describe(Record<LaunchSection>& r);
 

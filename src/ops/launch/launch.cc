@@ -104,7 +104,7 @@ class LaunchOp final : public Op {
                        {"STREAM", Align::kRight, false, 0},
                        {"LONGEST QUEUE", Align::kRight, false, 0},
                        {"MEAN", Align::kRight, false, 0}});
-    for (const LaunchStream& s : r.streams) {
+    for (const LaunchQueue& s : r.streams) {
       streams.AddRow({s.device ? std::to_string(*s.device) : "?", s.stream ? std::to_string(*s.stream) : "?",
                       HumanCount(s.queue_max), fmt::format("{:.1f}", s.queue_mean)});
     }

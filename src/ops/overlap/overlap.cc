@@ -53,12 +53,12 @@ class OverlapOp final : public Op {
     const auto& reply = any.As<OverlapReply>();
     if (reply.devices.empty()) return "no device work recorded\n";
     std::string out = fmt::format("wall {}\n", HumanMs(reply.wall_ms));
-    for (const AccountedDevice& d : reply.devices) out += "\n" + DeviceText(d, style);
+    for (const DeviceTime& d : reply.devices) out += "\n" + DeviceText(d, style);
     return out;
   }
 
  private:
-  static std::string DeviceText(const AccountedDevice& d, const TextStyle& style) {
+  static std::string DeviceText(const DeviceTime& d, const TextStyle& style) {
     std::string out =
         fmt::format("device {}{}{}: busy {} ({:.1f} %)\n", d.index ? std::to_string(*d.index) : "?",
                     d.rank ? fmt::format(" of rank {}", *d.rank) : "", d.name ? " " + *d.name : "",
@@ -68,7 +68,7 @@ class OverlapOp final : public Op {
     TextTable parts({{"WHAT RAN", Align::kLeft, false, 0},
                      {"TIME", Align::kRight, false, 0},
                      {"SHARE", Align::kRight, false, 0}});
-    for (const TimePart& p : d.parts)
+    for (const TimeShare& p : d.parts)
       parts.AddRow({p.what, HumanMs(p.ms), p.share ? fmt::format("{:.2f} %", 100 * *p.share) : ""});
     return out + parts.Render(style.width, style.color);
   }

@@ -8,11 +8,11 @@
 
 namespace nl {
 
-void Describe(Record<TimePart>& r) {
-  r.Name("TimePart", "Time in which exactly this combination of work ran");
-  r.Field("what", &TimePart::what, "What ran, such as `compute only` or `compute and memory`");
-  r.Field("ms", &TimePart::ms, Unit::kMs, "How long");
-  r.Field("share", &TimePart::share, Unit::kShare, "Part of the wall time");
+void Describe(Record<TimeShare>& r) {
+  r.Name("TimeShare", "Time in which exactly this combination of work ran");
+  r.Field("what", &TimeShare::what, "What ran, such as `compute only` or `compute and memory`");
+  r.Field("ms", &TimeShare::ms, Unit::kMs, "How long");
+  r.Field("share", &TimeShare::share, Unit::kShare, "Part of the wall time");
 }
 
 void Describe(Record<TimePartsMs>& r) {
@@ -36,9 +36,9 @@ void Describe(Record<TimePartsMs>& r) {
   r.Field("parts", &T::parts, "Each combination of work with its time; they sum to the wall time");
 }
 
-void Describe(Record<AccountedDevice>& r) {
-  using T = AccountedDevice;
-  r.Name("AccountedDevice", "What ran on one device over the whole run");
+void Describe(Record<DeviceTime>& r) {
+  using T = DeviceTime;
+  r.Name("DeviceTime", "What ran on one device over the whole run");
   r.Base<TimePartsMs>();
   r.Field("index", &T::index, "Device number");
   r.Field("rank", &T::rank, "Rank that used the device");
@@ -50,12 +50,12 @@ void Describe(Record<AccountedDevice>& r) {
           "Part of the copy and memset time that ran at the same time as compute");
 }
 
-void Describe(Record<AccountedStep>& r) {
-  r.Name("AccountedStep", "What ran on the devices during one step");
-  r.Field("name", &AccountedStep::name, "Name of the step as recorded");
-  r.Field("number", &AccountedStep::number, "Number of the step");
-  r.Field("wall_ms", &AccountedStep::wall_ms, Unit::kMs, "Duration of the step");
-  r.Field("devices", &AccountedStep::devices, "Each device, in the order of the run's devices");
+void Describe(Record<StepTime>& r) {
+  r.Name("StepTime", "What ran on the devices during one step");
+  r.Field("name", &StepTime::name, "Name of the step as recorded");
+  r.Field("number", &StepTime::number, "Number of the step");
+  r.Field("wall_ms", &StepTime::wall_ms, Unit::kMs, "Duration of the step");
+  r.Field("devices", &StepTime::devices, "Each device, in the order of the run's devices");
 }
 
 void Describe(Record<ApiGroupTime>& r) {
@@ -64,9 +64,9 @@ void Describe(Record<ApiGroupTime>& r) {
   r.Field("calls", &ApiGroupTime::calls, "Number of calls");
 }
 
-void Describe(Record<AccountedThread>& r) {
-  using T = AccountedThread;
-  r.Name("AccountedThread", "Where the time of one host thread went");
+void Describe(Record<ThreadTime>& r) {
+  using T = ThreadTime;
+  r.Name("ThreadTime", "Where the time of one host thread went");
   r.Field("name", &T::name, "Name of the thread");
   r.Field("tid", &T::tid, "Thread number as recorded");
   r.Field("recorded_ms", &T::recorded_ms, Unit::kMs, "Time covered by anything recorded on the thread");
@@ -122,8 +122,8 @@ void SetParts(const TimeParts& p, TimePartsMs& out) {
   if (p.paused_ns > 0) out.parts.push_back({"not recorded", Ms(p.paused_ns), Share(p.paused_ns, wall_ns)});
 }
 
-AccountedDevice DeviceOf(const TimeParts& parts, const DeviceKey& key, int64_t events, const RunData& data) {
-  AccountedDevice out;
+DeviceTime DeviceOf(const TimeParts& parts, const DeviceKey& key, int64_t events, const RunData& data) {
+  DeviceTime out;
   SetParts(parts, out);
   out.index = Known(key.device);
   out.rank = Known(key.rank);
@@ -139,8 +139,8 @@ AccountedDevice DeviceOf(const TimeParts& parts, const DeviceKey& key, int64_t e
   return out;
 }
 
-AccountedThread ThreadOf(const HostTime& time, const RunData& data) {
-  AccountedThread out;
+ThreadTime ThreadOf(const HostTime& time, const RunData& data) {
+  ThreadTime out;
   const auto row = static_cast<size_t>(time.thread);
   if (!IsNull(time.thread) && row < data.thread.name.size()) {
     if (!IsNull(data.thread.name[row])) out.name = std::string(data.Text(data.thread.name[row]));
@@ -175,7 +175,7 @@ AccountingSection SectionOf(const AccountingFacts& facts, const TimelineFacts& t
     out.devices.push_back(
         passes::accounting::DeviceOf(facts.devices[i], timeline.devices[i], facts.items[i], data));
   for (const AccountingFacts::Step& step : facts.steps) {
-    AccountedStep row;
+    StepTime row;
     row.name = data.Text(step.name);
     row.number = Known(step.number);
     row.wall_ms = Ms(step.end_ns - step.start_ns);

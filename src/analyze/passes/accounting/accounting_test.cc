@@ -83,7 +83,7 @@ TEST(AccountingPass, HiddenSharesArePartsOfTheirOwnClass) {
   EXPECT_DOUBLE_EQ(section.devices.at(0).hidden_communication_share.value(), 0.25);
   EXPECT_FALSE(section.devices.at(0).hidden_memory_share) << "the run has no copies";
   double sum_ms = 0;
-  for (const TimePart& part : section.devices.at(0).parts) sum_ms += part.ms;
+  for (const TimeShare& part : section.devices.at(0).parts) sum_ms += part.ms;
   EXPECT_DOUBLE_EQ(sum_ms, section.wall_ms);
 }
 

@@ -5,9 +5,9 @@
 
 namespace nl {
 
-void Describe(Record<AttributionRow>& r) {
-  using T = AttributionRow;
-  r.Name("AttributionRow", "Host and device time of one operator, module or range");
+void Describe(Record<CallTotals>& r) {
+  using T = CallTotals;
+  r.Name("CallTotals", "Host and device time of one operator, module or range");
   r.Field("name", &T::name, "Name; the path of a module");
   r.Field("calls", &T::calls, "Number of calls");
   r.Field("kernels", &T::kernels, "Work items launched directly inside it");
@@ -17,10 +17,10 @@ void Describe(Record<AttributionRow>& r) {
   r.Field("gpu_self_ms", &T::gpu_self_ms, Unit::kMs, "Device time of the work launched directly inside it");
 }
 
-void Describe(Record<AttributionAmount>& r) {
-  r.Name("AttributionAmount", "An amount of device work");
-  r.Field("kernels", &AttributionAmount::kernels, "Work items");
-  r.Field("gpu_ms", &AttributionAmount::gpu_ms, Unit::kMs, "Their device time");
+void Describe(Record<WorkAmount>& r) {
+  r.Name("WorkAmount", "An amount of device work");
+  r.Field("kernels", &WorkAmount::kernels, "Work items");
+  r.Field("gpu_ms", &WorkAmount::gpu_ms, Unit::kMs, "Their device time");
 }
 
 void Describe(Record<AttributionSection>& r) {
@@ -41,13 +41,13 @@ namespace passes::attribution {
 
 namespace {
 
-AttributionRow RowOf(const AttributionFacts::Totals& t, std::string name) {
+CallTotals RowOf(const AttributionFacts::Totals& t, std::string name) {
   return {
       std::move(name),     t.calls, t.work, Ms(t.host_total_ns), Ms(t.host_self_ns), Ms(t.device_total_ns),
       Ms(t.device_self_ns)};
 }
 
-AttributionAmount AmountOf(const AttributionFacts::Amount& a) { return {a.count, Ms(a.device_ns)}; }
+WorkAmount AmountOf(const AttributionFacts::Amount& a) { return {a.count, Ms(a.device_ns)}; }
 
 }  // namespace
 

@@ -8,9 +8,9 @@
 
 namespace nl {
 
-void Describe(Record<LaunchStream>& r) {
-  using T = LaunchStream;
-  r.Name("LaunchStream", "Queue of one stream: launches whose work has not started yet");
+void Describe(Record<LaunchQueue>& r) {
+  using T = LaunchQueue;
+  r.Name("LaunchQueue", "Queue of one stream: launches whose work has not started yet");
   r.Field("device", &T::device, "Device number");
   r.Field("stream", &T::stream, "Stream number");
   r.Field("queue_max", &T::queue_max, "Longest queue");
@@ -74,7 +74,7 @@ LaunchSection SectionOf(const LaunchFacts& f, const TimelineFacts& t, const RunD
   out.launch_bound_work_ms = Ms(f.launch_bound_ns);
   for (const LaunchFacts::Queue& q : f.queues) {
     const TimelineFacts::Stream& stream = t.streams[q.stream];
-    LaunchStream row;
+    LaunchQueue row;
     row.device = Known(t.devices[stream.device].device);
     row.stream = Known(stream.stream);
     row.queue_max = q.max_length;

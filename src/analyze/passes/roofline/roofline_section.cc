@@ -21,7 +21,7 @@ std::span<const std::string_view> NamesOf(CostSource) {
 
 void Describe(Record<RooflineRow>& r) {
   using T = RooflineRow;
-  r.Name("RooflineRow", "What one operator or kernel achieved");
+  r.Name("RooflinePoint", "What one operator or kernel achieved");
   r.Field("op", &T::op, "Operator; null when several launch the kernel");
   r.Field("shapes", &T::shapes, "Input shapes as recorded");
   r.Field("types", &T::types, "Input types as recorded");
