@@ -34,59 +34,62 @@ std::string Architecture() {
 #endif
 }
 
+struct VersionReply {
+  std::string version;
+  std::optional<std::string> commit;
+  std::string build_type, compiler, architecture;
+  int64_t adapters = 0;
+  std::string duckdb;
+  std::optional<std::string> licences;
+};
+void Describe(Record<VersionReply>& r) {
+  r.Name("VersionReply", "Reply of `neurolens version`");
+  r.Field("version", &VersionReply::version, "Version of the program");
+  r.Field("commit", &VersionReply::commit, "Commit it was built from");
+  r.Field("build_type", &VersionReply::build_type, "Build type of CMake");
+  r.Field("compiler", &VersionReply::compiler, "Compiler and its version");
+  r.Field("architecture", &VersionReply::architecture, "Processor architecture");
+  r.Field("adapters", &VersionReply::adapters, "Formats that this build imports");
+  r.Field("duckdb", &VersionReply::duckdb, "Pinned release of DuckDB");
+  r.Field("licences", &VersionReply::licences, "Third-party software in the program, with its licences");
+}
+
 class VersionOp final : public Op {
  public:
   OpInfo Info() const override {
     OpInfo info;
     info.name = "version";
-    info.summary = "Print the version, the commit and how the program was built.";
-    info.choose_when = "Take it for a bug report, or to see which DuckDB release this build was pinned to.";
+    info.summary = "Print the version, the commit and how the program was built";
+    info.choose_when = "Choose it for a bug report, or to see which DuckDB release this build uses.";
     info.example = "neurolens version";
-    const Json text{{"type", "string"}};
-    info.reply_schema = Json{
-        {"type", "object"},
-        {"required", {"version", "commit", "build_type", "compiler", "architecture", "adapters", "duckdb"}},
-        {"properties",
-         {{"version", text},
-          {"commit", {{"type", {"string", "null"}}}},
-          {"build_type", text},
-          {"compiler", text},
-          {"architecture", text},
-          {"adapters", {{"type", "integer"}, {"description", "formats this build imports"}}},
-          {"duckdb", {{"type", "string"}, {"description", "pinned release"}}},
-          {"licences",
-           {{"type", "string"}, {"description", "third-party software inside, with its licences"}}}}}};
+    info.reply = ReplyOf<VersionReply>();
     return info;
   }
 
   void Bind(ParamBinder& binder) override {
-    binder.Add("licences", licences_, "Print the licences of the software inside.");
+    binder.Add("licences", licences_, "Print the licences of the third-party software in the program");
   }
 
   Result<Reply> Run(OpContext&) override {
-    Reply reply;
-    reply.json = Json{{"version", kVersion},
-                      {"commit", kGitCommit.empty() ? Json() : Json(kGitCommit)},
-                      {"build_type", kBuildType},
-                      {"compiler", Compiler()},
-                      {"architecture", Architecture()},
-                      {"adapters", AllAdapters().size()},
-                      {"duckdb", kDuckDbVersion}};
-    if (licences_) reply.json["licences"] = embedded::kNotice;
-    return reply;
+    VersionReply reply;
+    reply.version = kVersion;
+    if (!kGitCommit.empty()) reply.commit = kGitCommit;
+    reply.build_type = kBuildType;
+    reply.compiler = Compiler();
+    reply.architecture = Architecture();
+    reply.adapters = static_cast<int64_t>(AllAdapters().size());
+    reply.duckdb = kDuckDbVersion;
+    if (licences_) reply.licences = embedded::kNotice;
+    return Reply::Of(std::move(reply));
   }
 
-  std::string Text(const Reply& reply, const TextStyle&) const override {
-    const Json& j = reply.json;
-    if (j.contains("licences")) return j["licences"].get<std::string>();
-    const auto text = [&](const char* key) { return j[key].is_string() ? j[key].get<std::string>() : ""; };
-    std::string out = "neurolens " + text("version");
-    if (!text("commit").empty()) out += fmt::format(" ({})", text("commit"));
-    out +=
-        fmt::format("\nbuilt      {}, {}, {}\n", text("build_type"), text("compiler"), text("architecture"));
-    out += fmt::format("imports    {} formats\nduckdb     {} (pinned)\n", j["adapters"].get<int64_t>(),
-                       text("duckdb"));
-    return out;
+  std::string Text(const Reply& any, const TextStyle&) const override {
+    const auto& r = any.As<VersionReply>();
+    if (r.licences) return *r.licences;
+    return fmt::format(
+        "neurolens {}{}\nbuilt      {}, {}, {}\nimports    {} formats\nduckdb     {} (pinned)\n", r.version,
+        r.commit ? fmt::format(" ({})", *r.commit) : "", r.build_type, r.compiler, r.architecture, r.adapters,
+        r.duckdb);
   }
 
  private:
