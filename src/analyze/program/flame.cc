@@ -13,10 +13,10 @@ namespace nl {
 namespace {
 
 constexpr std::string_view kStepLabel = "ProfilerStep#";
-// Beyond this a tree is not merging: paths are all different. New ones are folded at once.
+// Above this, paths differ too much to merge; new ones go to "(other)" at once.
 constexpr size_t kMaxPaths = 4'000'000;
 
-// Children of merged nodes by (parent, name): open addressing, since every span asks.
+// Children of merged nodes by (parent, name): open addressing, because every span looks one up.
 class ChildTable {
  public:
   ChildTable() : slots_(1 << 12) {}
@@ -114,11 +114,11 @@ class Merger {
     }
   }
 
-  // A run that has sampled stacks and nothing else: weights are its time, or what was counted.
+  // A run with sampled stacks only: weights are times, or counts of the recorded unit.
   void AddSamples() {
     const CpuSampleColumns& samples = data_.cpu_sample;
     tree_.frame_texts = std::make_shared<std::deque<std::string>>();
-    // Samples of different units have no common sum: time first, then the unit met first.
+    // Samples of different units have no common sum: use time if present, otherwise the first unit.
     StringId unit = StringId::kNull;
     bool timed = false;
     for (size_t i = 0; i < samples.stack.size() && !timed; ++i) {
@@ -155,7 +155,7 @@ class Merger {
     return it->second;
   }
 
-  // Kineto draws the whole recording as one span of category Trace on a lane of its own.
+  // Kineto writes the whole recording as one span of category Trace on its own lane.
   bool IsFrame(uint32_t i) const {
     return t_.host.kind[i] == HostKind::kRange && t_.host.last[i] == i + 1 &&
            data_.Text(data_.range.category[t_.host.row[i]]) == "Trace";
@@ -195,7 +195,7 @@ class Merger {
     return it->second;
   }
 
-  // Steps differ in their number only; merged they are one frame.
+  // Steps differ only in their number and merge into one frame.
   StringId NameOf(StringId name) {
     if (IsNull(name)) return name;
     const auto id = static_cast<uint32_t>(name);

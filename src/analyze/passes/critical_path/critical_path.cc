@@ -15,7 +15,7 @@ namespace passes::critical_path {
 
 namespace {
 
-// A piece of the path: time on one host thread, or one thing with a name.
+// A piece of the path: time on one host thread, or one named event.
 struct Stretch {
   int64_t start_ns, end_ns;
   uint32_t thread;  // position in threads; kNone: not a host thread's time
@@ -50,7 +50,6 @@ class Walker {
   }
 
  private:
-  // ---- the walk ----
   void Walk() {
     uint32_t point = graph_.order[0];
     for (const uint32_t p : graph_.order) {
@@ -133,7 +132,6 @@ class Walker {
                                                           : PathClass::kKernel;
   }
 
-  // ---- segments ----
   void Emit(const Stretch& s) {
     if (s.thread == kNone) {
       AddSegment(s.start_ns, s.end_ns, s.name, s.what);
@@ -197,7 +195,6 @@ class Walker {
     }
   }
 
-  // ---- slack ----
   void FindSlack() {
     std::vector<int64_t> latest_ns(graph_.points(), last_ns_);
     for (size_t k = graph_.order.size(); k-- > 0;) {
@@ -222,7 +219,6 @@ class Walker {
     }
   }
 
-  // ---- totals ----
   struct Sum {
     int64_t ns = 0, segments = 0;
   };

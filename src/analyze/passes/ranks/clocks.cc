@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far the clocks of ranks are apart. Of a collective in which everyone waits it is certain that
-// no member ends before the last has started. With o the offset of a clock and m the (unknown) true
+// Offsets between the clocks of ranks. In a collective where everyone waits, no member ends before
+// the last has started. With o the offset of a clock and m the (unknown) true
 // time the last arrived, start - o <= m <= end - o for each member: difference constraints, whose
-// tightest consequences are shortest paths from the first member. Within them the estimate is the
-// median difference of ends, as members leave together.
+// tightest bounds are shortest paths from the first member. Within them, the estimate is the median
+// difference of ends, because members leave together.
 
 #include <algorithm>
 #include <cstdlib>
@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kUnknown = INT64_MIN;
 
 struct Bounds {
-  std::vector<int64_t> value;  // per member; kUnknown: nothing ties it to the first
+  std::vector<int64_t> value;  // per member; kUnknown: not connected to the first
   bool settled = true;
 };
 
@@ -54,7 +54,7 @@ Bounds Tighten(const RanksFacts& facts, int sign) {
   }
 }
 
-// The lower median; exact, which a double of a unix time is not.
+// The lower median, in integers: a double cannot represent a Unix time in ns exactly.
 int64_t Middle(std::vector<int64_t>& values) {
   const auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -90,7 +90,7 @@ std::vector<int64_t> EndDifferences(const RanksFacts& facts) {
   return known;
 }
 
-// Largest distance of a single end from the median one: what is left to say when no offset fits.
+// Largest distance of an end from the median: the bound when no single offset fits.
 int64_t Spread(const RanksFacts& facts, const std::vector<int64_t>& offsets, uint32_t member) {
   int64_t most = 0;
   for (const RanksFacts::Collective& c : facts.collectives) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of one group and sequence number are one collective; where nothing is numbered, the n-th
-// call of a group is, if every member made the same calls in the same order.
+// Calls of one group with one sequence number are one collective; without sequence numbers, the
+// n-th calls of a group are, if every member made the same calls in the same order.
 
 #include <algorithm>
 #include <cctype>
@@ -94,7 +94,7 @@ class Matcher {
     take(call.group_size, c.group_size);
   }
 
-  // What the source says at the kernel, then at the op that launched it or one around that.
+  // Attributes recorded at the kernel, then at the op that launched it or an op around that.
   void FromKernels() {
     const DeviceWork& w = t_.work;
     for (uint32_t i = 0; i < w.size(); ++i) {
@@ -221,7 +221,7 @@ class Matcher {
     out_.groups[group].incomplete += size && static_cast<int64_t>(calls.size()) < *size;
   }
 
-  // One number may stand for several kernels (coalesced calls): the n-th of each member and name.
+  // Several kernels may have one number (coalesced calls): match the n-th of each member and name.
   void BySequence(std::vector<MemberCall>& calls) {
     std::stable_sort(calls.begin(), calls.end(),
                      [](const MemberCall& a, const MemberCall& b) { return a.start_ns < b.start_ns; });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The two steps of the ranks pass: which calls of different members are one collective, and how far
-// the members' clocks are apart.
+// The two steps of the ranks pass: matching the calls of different members to collectives, and
+// estimating the offsets between the clocks of members.
 // Thread rule: pure functions.
 
 #include "analyze/facts/ranks.h"

@@ -148,8 +148,8 @@ struct Period {
   size_t first = 0, length = 0, count = 0;  // count repeats of `length` kernels from `first` on
 };
 
-// Distances between calls of a kernel that is called once per step are the period; the rarest kernels are
-// asked first. A period holds when 95 % of the kernels are the same one period later.
+// The distance between calls of a kernel that runs once per step is the period; the rarest kernels are
+// tried first. A period holds when 95 % of the kernels are the same one period later.
 Period FindPeriod(const std::vector<uint32_t>& name) {
   constexpr size_t kMinRepeats = 4, kMarkers = 32;
   std::unordered_map<uint32_t, std::vector<size_t>> places;

@@ -26,7 +26,7 @@ struct FoundStages {
   std::string source, reason;
   bool inferred = false;
   std::vector<FoundStage>
-      stages;  // request, prefill, decode_all, decode_step, each with its sub-stages behind it
+      stages;  // request, prefill, decode_all, decode_step, each followed by its sub-stages
 };
 
 int32_t ProcessOf(const RunData& data, ThreadId thread);

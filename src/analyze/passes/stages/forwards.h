@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Forwards of the model, read from the shapes of its ops: where each begins, how many
-// tokens went through it and how long the context was.
+// Forward passes of the model, found from the shapes of its ops: where each starts, how many
+// tokens it processed and how long the context was.
 // Thread rule: pure functions.
 
 #include <optional>
@@ -14,13 +14,13 @@ namespace nl::passes::stages {
 
 struct Forward {
   ThreadId thread = ThreadId::kNull;
-  int64_t start_ns = 0, end_ns = 0;  // first to last op that tells something
+  int64_t start_ns = 0, end_ns = 0;  // first to last op with a known role
   uint32_t first_node = kNone;       // of the host tree; kNone: not from ops
   std::optional<int64_t> tokens, head_tokens, batch, q_len, kv_len;
 
-  // More than one new token per sequence; empty when the shapes do not tell.
+  // More than one new token per sequence; empty when the shapes do not show it.
   std::optional<bool> IsPrefill() const;
-  // Why FLOPs cannot be told; empty when `work` is whole.
+  // Why FLOPs are unknown; empty when `work` is complete.
   std::string ToWork(ForwardWork& work) const;
 };
 

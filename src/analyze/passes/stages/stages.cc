@@ -104,7 +104,7 @@ class Measurer {
   }
 
  private:
-  // All devices of one run are taken to be alike when they have one name; else there is no single peak.
+  // Devices with one name have the same peaks; with different names there is no single peak.
   Status FindPeaks() {
     std::set<std::string> names;
     std::set<int32_t> devices;
@@ -126,8 +126,7 @@ class Measurer {
     return {};
   }
 
-  // Without shapes: what the run document says of batch and length, one forward per labelled prefill and
-  // step.
+  // Without shapes: batch and length from the run document, one forward per labelled prefill and step.
   void ForwardsFromDocument(const FoundStages& found) {
     const Json model = data_.document.is_object() ? data_.document.value("model", Json()) : Json();
     if (!model.is_object() || !model.value("batch_size", Json()).is_number_integer()) return;
@@ -192,8 +191,8 @@ class Measurer {
     for (auto& v : busy) busy_.emplace_back(std::move(v));
   }
 
-  // Stages of one name that overlap in a process run on several threads at once; then the work of a thread
-  // without labels cannot be told apart and stays out.
+  // Stages of one name that overlap in a process run on several threads; then work of a thread without
+  // labels cannot be assigned to one of them and is not counted.
   static std::set<int32_t> Overlapping(const std::vector<StageSpan>& spans) {
     std::unordered_map<int32_t, int64_t> end;
     std::set<int32_t> out;
