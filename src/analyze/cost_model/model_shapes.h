@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the shapes of recorded ops tell about the model: the embedding table gives
+// The dimensions of the model from the shapes of recorded ops: the embedding table gives
 // vocabulary and width, attention gives heads, pairs of GEMMs give the feed-forward width.
-// Part of model_dims; each value says what it was read from.
+// Part of model_dims; each value has its source.
 // Thread rule: pure functions.
 
 #include "analyze/cost_model/model_dims.h"

@@ -37,10 +37,10 @@ class Expression {
   // Value of a name; nullopt: null.
   using Lookup = std::function<std::optional<double>(const std::string& name)>;
 
-  // Nullopt when the text is no expression; `problem` then says why.
+  // Nullopt when the text is not an expression; `problem` has the reason.
   static std::optional<Expression> Parse(std::string_view text, TextProblem& problem);
   static Expression Number(double value);
-  // True when every one of `parts` is ("all") or one of them ("any"). Empty: true, false.
+  // True if all of `parts` are true, or any of them. Without parts: true for all, false for any.
   static Expression Join(const std::vector<Expression>& parts, bool all);
 
   std::optional<double> Evaluate(const Lookup& lookup) const;

@@ -80,7 +80,8 @@ TEST_F(StagesOpsTest, ATrainingRunHasNoStagesAndAFlameTree) {
   const Reply flame = Call("flame", {{"out", file}});
   const Json scope = Must(ParseJson(Must(ReadWholeFile(file))));
   EXPECT_EQ(scope["profiles"].size(), 2u);
-  EXPECT_NEAR(scope["profiles"][1]["endValue"].get<double>() / 1e6, flame.As<ops::flame::FlameReply>().gpu_ms, 1e-6);
+  EXPECT_NEAR(scope["profiles"][1]["endValue"].get<double>() / 1e6, flame.As<ops::flame::FlameReply>().gpu_ms,
+              1e-6);
   EXPECT_GT(Call("flame", Json::object()).As<ops::flame::FlameReply>().tree.size(), 10u);
   op_ = MakeOp("flame");
   EXPECT_FALSE(RunOp(*op_, {{"out", dir_.path() + "/r.svg"}}, context_).ok());
