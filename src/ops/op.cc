@@ -121,17 +121,12 @@ Status ParamBinder::Fill(const Json& args) {
 }
 
 std::string Reply::JsonText(int indent) const {
-  if (value.empty()) return DumpJson(json, indent);
   std::string out;
   WriteJson(out, value.data(), value.info(), indent);
   return out;
 }
 
-Json Reply::Document() const { return value.empty() ? json : ToDocument(value.data(), value.info()); }
-
-Json ReplySchema(const OpInfo& info) {
-  return info.reply != nullptr ? JsonSchema(info.reply()) : info.reply_schema;
-}
+Json Reply::Document() const { return ToDocument(value.data(), value.info()); }
 
 std::unique_ptr<Op> MakeOp(const std::vector<OpEntry>& ops, std::string_view name) {
   const auto it =

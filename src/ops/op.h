@@ -130,7 +130,6 @@ struct OpInfo {
   int bad_input_status = 2;
   std::string exit_status;  // what its exit status says, where that is not as everywhere; one line
   const RecordInfo& (*reply)() = nullptr;  // description of the reply: ReplyOf<IdleReply>()
-  Json reply_schema;                       // of an operation whose reply is not described yet
 };
 
 // Progress of long work; `total` 0 means unknown. Called from any thread.
@@ -148,7 +147,6 @@ struct OpContext {
 
 struct Reply {
   Described value;            // the reply, a struct that OpInfo::reply describes
-  Json json;                  // of an operation whose reply is not described yet
   bool answer_is_no = false;  // exit status 1: the question was answered, with "no"
   // Exit status of an answer that is neither yes nor no (gate: 2, undecided); 0: by answer_is_no.
   int answer_status = 0;
@@ -178,9 +176,6 @@ template <class T>
 constexpr auto ReplyOf() {
   return &RecordOf<T>;
 }
-// JSON Schema (draft-07) of an operation's reply.
-Json ReplySchema(const OpInfo& info);
-
 // How text should look on this terminal.
 struct TextStyle {
   int width = 80;

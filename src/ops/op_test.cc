@@ -104,7 +104,7 @@ TEST(AllOps, AreDescribedFully) {
     EXPECT_FALSE(info.summary.empty()) << info.name;
     EXPECT_EQ(info.summary.find('\n'), std::string::npos) << info.name;
     EXPECT_EQ(info.example.rfind("neurolens " + info.name, 0), 0u) << info.name << ": " << info.example;
-    EXPECT_TRUE(ReplySchema(info).is_object()) << info.name;
+    ASSERT_NE(info.reply, nullptr) << info.name;
     ParamBinder binder;
     op->Bind(binder);
     std::set<std::string> params;
@@ -124,7 +124,7 @@ TEST(AllOps, RecordsOfRepliesHaveUniqueNamesAndEveryFieldIsDocumented) {
   std::map<std::string, const RecordInfo*> by_name;
   for (const OpEntry& entry : AllOps()) {
     const OpInfo info = entry.make()->Info();
-    if (info.reply == nullptr) continue;
+    ASSERT_NE(info.reply, nullptr) << info.name;
     for (const RecordInfo* record : RecordsOf(info.reply())) {
       const auto [it, added] = by_name.emplace(record->name, record);
       EXPECT_EQ(it->second, record) << entry.name << ": two records are called " << record->name;

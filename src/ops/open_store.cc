@@ -118,23 +118,6 @@ SqlLimits SettingsLimits(const OpContext& context) {
   return limits;
 }
 
-Json SchemaFromText(std::string_view text) {
-  Result<Json> json = ParseJson(text);
-  return json.ok() ? *std::move(json) : Json();
-}
-
-Json CatalogRunSchema() {
-  Json schema = {{"type", "object"}, {"properties", Json::object()}, {"required", Json::array()}};
-  const Json example = CatalogRunToJson({});
-  for (const auto& [key, value] : example.items()) {
-    const char* type = value.is_string() ? "string" : value.is_object() ? "object" : "integer";
-    schema["properties"][key] = {{"type", type}};
-    schema["required"].push_back(key);
-  }
-  schema["properties"]["tags"]["additionalProperties"] = {{"type", "string"}};
-  return schema;
-}
-
 std::string ShortTime(int64_t unix_ns) {
   std::string text = Rfc3339Utc(unix_ns).substr(0, 16);
   if (text.size() > 10) text[10] = ' ';

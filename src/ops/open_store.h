@@ -32,12 +32,6 @@ Result<std::unique_ptr<SqlSession>> OpenFolderSql(const OpContext& context, cons
 // Row and time limits of the settings, and the request's cancel flag.
 SqlLimits SettingsLimits(const OpContext& context);
 
-// A JSON Schema written as text in the source.
-Json SchemaFromText(std::string_view text);
-
-// JSON Schema of one catalog row, as `ls` and `show` reply it.
-Json CatalogRunSchema();
-
 // "2025-11-15 01:32" (UTC).
 std::string ShortTime(int64_t unix_ns);
 

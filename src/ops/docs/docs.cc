@@ -48,7 +48,7 @@ std::vector<DocsOperation> OperationList() {
     ParamBinder binder;
     op->Bind(binder);
     out.push_back({info.name, info.summary, info.choose_when, info.example, info.writes,
-                   ParamSchema(binder.params()), ReplySchema(info)});
+                   ParamSchema(binder.params()), JsonSchema(info.reply())});
   }
   return out;
 }

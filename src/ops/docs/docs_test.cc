@@ -34,7 +34,7 @@ TEST(CommandReference, EveryOperationHasASummaryAndAnExampleThatBeginsWithItsNam
     const OpInfo info = entry.make()->Info();
     EXPECT_FALSE(info.summary.empty()) << info.name;
     EXPECT_NE(info.example.find("neurolens " + info.name), std::string::npos) << info.name;
-    EXPECT_TRUE(ReplySchema(info).is_object()) << info.name;
+    EXPECT_NE(info.reply, nullptr) << info.name;
   }
 }
 
