@@ -90,7 +90,7 @@ class Runner {
         continue;
       }
       for (int seed = 1; seed <= (o_.exact ? 1 : o_.seeds); ++seed) {
-        const uint64_t base = compare::HashPair(compare::HashText(pair.name), static_cast<uint64_t>(seed));
+        const uint64_t base = compare::HashPair(SeedOf(pair.name), static_cast<uint64_t>(seed));
         PairResult r =
             RunPair(pair, o_.exact ? NoNoise() : RunNoise(base), o_.exact ? NoNoise() : RunNoise(base + 1));
         if (!r.error.empty()) fmt::print("  {}: {}\n", pair.name, r.error);
@@ -130,7 +130,7 @@ class Runner {
       if (o_.list || (!o_.only.empty() && pair.name.find(o_.only) == std::string::npos)) continue;
       for (int seed = 1; seed <= (o_.exact ? 1 : o_.seeds); ++seed) {
         const uint64_t base =
-            compare::HashPair(compare::HashText(pair.name), static_cast<uint64_t>(seed) + 50);
+            compare::HashPair(SeedOf(pair.name), static_cast<uint64_t>(seed) + 50);
         const NoiseLevel a = o_.exact ? NoNoise() : RunNoise(base),
                          b = o_.exact ? NoNoise() : RunNoise(base + 1);
         const PairResult r = RunPair(pair, a, b);
@@ -161,7 +161,7 @@ class Runner {
       const std::string& world = worlds[static_cast<size_t>(i) % worlds.size()];
       PairCase pair{world + ": nothing", World(world), {plants::Nothing()}, false};
       if (!o_.only.empty() && pair.name.find(o_.only) == std::string::npos) continue;
-      const uint64_t base = compare::HashPair(compare::HashText(world), 7919 + static_cast<uint64_t>(i));
+      const uint64_t base = compare::HashPair(SeedOf(world), 7919 + static_cast<uint64_t>(i));
       const PairResult r = RunPair(pair, RunNoise(base), RunNoise(base + 1));
       const VerdictClass verdict = r.comparison.verdict.verdict;
       const bool bad = verdict == VerdictClass::kRegressed || verdict == VerdictClass::kImproved;

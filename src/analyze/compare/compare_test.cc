@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small runs written by hand: what the comparison says of them is known to the nanosecond.
+// Small runs written by hand: the result of the comparison is known to the nanosecond.
 #include "analyze/compare/compare.h"
 
 #include <gtest/gtest.h>
@@ -117,7 +117,7 @@ TEST(Compare, TheSameRunTwiceIsTheSame) {
   for (const Contribution& x : c.contributions) EXPECT_EQ(x.delta_ms(), 0) << CauseName(x.cause);
 }
 
-TEST(Compare, ASlowerKernelIsWorthItsTime) {
+TEST(Compare, ASlowerKernelCostsItsExtraTime) {
   Tape a, b;
   Layers(a, 20);
   for (int i = 0; i < 20; ++i) {
@@ -164,7 +164,7 @@ TEST(Compare, InsertedCallsCostWhatTheyTakeAndTheRestStaysMatched) {
   EXPECT_NEAR(c.contributions[0].delta_ms(), 0.060, 1e-9);
 }
 
-TEST(Compare, DeletedCallsAreTheMirrorOfInsertedOnes) {
+TEST(Compare, DeletedCallsMirrorInsertedOnes) {
   Tape with, without, with2, without2;
   for (Tape* t : {&with, &with2}) {
     for (int i = 0; i < 20; ++i) {
@@ -205,16 +205,16 @@ TEST(Compare, ARepeatedChangeIsOneContribution) {
     });
   }
   const Comparison c = Compare(a, b);
-  size_t told = 0;
-  for (const Contribution& x : c.contributions) told += x.cause != Cause::kNoise;
-  EXPECT_EQ(told, 1u);
+  size_t changes = 0;
+  for (const Contribution& x : c.contributions) changes += x.cause != Cause::kNoise;
+  EXPECT_EQ(changes, 1u);
   EXPECT_EQ(c.contributions[0].cause, Cause::kKernelsAdded);
   EXPECT_EQ(c.contributions[0].count_b, 100);
   EXPECT_EQ(c.contributions[0].stage, "step");
   EXPECT_NEAR(c.contributions[0].delta_ms(), 0.9, 1e-9);
 }
 
-TEST(Compare, LabelsOnOneSideOnlyDoNotUnalign) {
+TEST(Compare, LabelsOnOneSideOnlyDoNotMisalign) {
   Tape a, b;
   for (int step = 0; step < 12; ++step) {
     a.Label("LLM@decode_step", [](Tape& t) { Layers(t, 4); });
@@ -226,7 +226,7 @@ TEST(Compare, LabelsOnOneSideOnlyDoNotUnalign) {
   EXPECT_FALSE(SaysChange(c)) << VerdictName(c.verdict.verdict);
 }
 
-TEST(Compare, AWaitIsToldAsAWait) {
+TEST(Compare, AnAddedWaitIsSyncAdded) {
   Tape a, b;
   for (int i = 0; i < 30; ++i) {
     Layers(a, 3), Layers(b, 3);
@@ -249,7 +249,7 @@ TEST(Compare, MoreStepsAreMoreWork) {
   EXPECT_FALSE(c.normalised_by.empty());
 }
 
-TEST(Compare, DeviceTimeLeavesTheHostOut) {
+TEST(Compare, DeviceTimeExcludesTheHost) {
   Tape a, b;
   for (int i = 0; i < 50; ++i) {
     a.Do({"aten::mm", kGemm, 5'000, "[[8,8],[8,8]]", 20'000});
@@ -263,7 +263,7 @@ TEST(Compare, DeviceTimeLeavesTheHostOut) {
   EXPECT_FALSE(SaysChange(c));
 }
 
-// ---- runs nobody wants to record ----
+// ---- degenerate runs ----
 
 TEST(Compare, TwoEmptyRuns) {
   Tape a, b;

@@ -98,7 +98,7 @@ class Overlay {
 }  // namespace
 
 void Describe(Record<FlameDiffFrame>& r) {
-  r.Name("FlameDiffFrame", "One frame of the flame graph of two runs");
+  r.Name("FlameFrame", "One frame of the flame graph of two runs");
   r.Field("name", &FlameDiffFrame::name, "Operator, function, range or kernel");
   r.Field("a_ms", &FlameDiffFrame::a_ms, Unit::kMs, "Inclusive time in run A");
   r.Field("b_ms", &FlameDiffFrame::b_ms, Unit::kMs, "Inclusive time in run B");
@@ -106,7 +106,7 @@ void Describe(Record<FlameDiffFrame>& r) {
 }
 
 void Describe(Record<FlameDiff>& r) {
-  r.Name("FlameDiff", "Flame graphs of two runs merged by path of names");
+  r.Name("CompareFlame", "Flame graphs of two runs merged by path of names");
   r.Field("device", &FlameDiff::device, "Device time; null: neither run has any");
   r.Field("host", &FlameDiff::host, "Host time; null: neither run has any");
 }

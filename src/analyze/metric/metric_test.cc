@@ -77,7 +77,7 @@ TEST(Metric, StageIsTheMeanOfItsInstancesWithOrWithoutThePrefix) {
                    plain.value);
 }
 
-TEST(Metric, OpCountsWhatIsBelowItOnce) {
+TEST(Metric, WorkInsideNestedOpsCountsOnce) {
   RunBuilder run;
   AddSteps(run);
   Analysis analysis = run.Finish();
@@ -126,7 +126,7 @@ TEST(Metric, MemoryIsThePeakOnADevice) {
   EXPECT_EQ(Value(analysis, "memory").unit, "bytes");
 }
 
-TEST(Metric, WhatWasNotMeasuredIsAnErrorWithTheReason) {
+TEST(Metric, AMetricThatWasNotMeasuredIsAnErrorWithTheReason) {
   RunBuilder empty;
   Analysis nothing = empty.Finish();
   for (const char* spec : {"wall", "device", "idle", "op:x", "kernel:x", "stage:prefill", "device:prefill",
@@ -144,7 +144,7 @@ TEST(Metric, WhatWasNotMeasuredIsAnErrorWithTheReason) {
   EXPECT_EQ(ErrorOf(analysis, "ttft").code, ErrorCode::kUnsupported);
 }
 
-TEST(Metric, BadSpecsAreToldBeforeAnyRunIsRead) {
+TEST(Metric, BadSpecsAreRefusedBeforeAnyRunIsRead) {
   for (const char* bad : {"", "wal", "wall:x", "stage", "stage:", "op", "kernel:", "mfu:", "ttft:prefill",
                           "p10", "p75:prefill", ":", "Wall"}) {
     const Status status = CheckMetric(bad);

@@ -46,7 +46,7 @@ TEST(Regression, WhereLargerIsBetterLessIsARegression) {
   EXPECT_EQ(One({"tokens_per_s", "tokens/s", true, Around(450), Around(500)}).outcome, GateOutcome::kPass);
 }
 
-TEST(Regression, OneRunIsUndecidedHoweverLargeTheDifference) {
+TEST(Regression, OneRunIsUndecidedForAnyDifference) {
   const MetricVerdict j = One({"wall", "ms", false, {100}, {300}});
   EXPECT_EQ(j.outcome, GateOutcome::kUndecided);
   EXPECT_EQ(j.more_runs_needed, 4);

@@ -96,9 +96,9 @@ Split StrongestSplit(const std::vector<double>& sums, const std::vector<Range>& 
 }
 
 // One range of the history around its median, outliers clipped by its own noise.
-class HistoryStretch {
+class HistoryRange {
  public:
-  HistoryStretch(std::span<const double> values, double phi)
+  HistoryRange(std::span<const double> values, double phi)
       : v_(values.begin(), values.end()), block_(BlockLength(phi, values.size())) {
     const double middle = Median(v_);
     const double reach = kSpikeClip * NoiseDeviation(v_);
@@ -165,15 +165,15 @@ class ChangePointFinder {
   }
 
  private:
-  HistoryStretch Cut(Range r) const { return {std::span(values_).subspan(r.first, r.size()), phi_}; }
+  HistoryRange Cut(Range r) const { return {std::span(values_).subspan(r.first, r.size()), phi_}; }
 
   void Divide(Range range) {
     if (range.size() < 2 * least_) return;
     const std::vector<Range> intervals = NestedIntervals(range.size(), least_);
-    const HistoryStretch stretch = Cut(range);
-    const Split split = StrongestSplit(stretch.Sums(), intervals, least_);
+    const HistoryRange history = Cut(range);
+    const Split split = StrongestSplit(history.Sums(), intervals, least_);
     if (split.strength <= 0) return;
-    const double p = stretch.PermutationP(split.strength, options_, [&](const std::vector<double>& sums) {
+    const double p = history.PermutationP(split.strength, options_, [&](const std::vector<double>& sums) {
       return StrongestSplit(sums, intervals, least_).strength;
     });
     if (p > options_.alpha) return;
@@ -209,8 +209,8 @@ class ChangePointFinder {
     const auto strength = [&](const std::vector<double>& sums) {
       return std::fabs(sums[found_[i].at - first] - share * sums.back());
     };
-    const HistoryStretch stretch = Cut({first, last});
-    return stretch.PermutationP(strength(stretch.Sums()), options_, strength);
+    const HistoryRange history = Cut({first, last});
+    return history.PermutationP(strength(history.Sums()), options_, strength);
   }
 
   const std::vector<double>& values_;

@@ -34,7 +34,7 @@ TEST(ChangePoints, FindsEveryLevel) {
   EXPECT_LE(found[0].p_value, 0.01);
 }
 
-TEST(ChangePoints, SeesARiseThatWasUndone) {
+TEST(ChangePoints, FindsARiseFollowedByAFall) {
   SeededRandom random(2);
   const auto found = FindChangePoints(History(random, {{60, 100}, {8, 106}, {52, 100}}));
   ASSERT_EQ(found.size(), 2u);
@@ -42,7 +42,7 @@ TEST(ChangePoints, SeesARiseThatWasUndone) {
   EXPECT_NEAR(static_cast<double>(found[1].index), 68, 1);
 }
 
-TEST(ChangePoints, AnOddRunIsNoChange) {
+TEST(ChangePoints, AnOutlierIsNotAChange) {
   SeededRandom random(3);
   for (int round = 0; round < 20; ++round) {
     Values v = History(random, {{40, 100}});
@@ -51,7 +51,7 @@ TEST(ChangePoints, AnOddRunIsNoChange) {
   }
 }
 
-TEST(ChangePoints, SeldomFindsOneInNoiseEvenWhenItDrifts) {
+TEST(ChangePoints, RarelyFindsOneInCorrelatedNoise) {
   SeededRandom random(4);
   int independent = 0;
   int drifting = 0;
@@ -69,7 +69,7 @@ TEST(ChangePoints, SeldomFindsOneInNoiseEvenWhenItDrifts) {
   EXPECT_LE(drifting, 15);    // without blocks it is one history in seven: 21
 }
 
-TEST(ChangePoints, TheLastRunsAreEnoughForABigOne) {
+TEST(ChangePoints, FindsALargeChangeInTheLastRuns) {
   SeededRandom random(5);
   const auto found = FindChangePoints(History(random, {{40, 100}, {4, 115}}));
   ASSERT_EQ(found.size(), 1u);

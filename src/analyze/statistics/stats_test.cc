@@ -44,7 +44,7 @@ TEST(BenjaminiHochberg, AgreesWithAWorkedExample) {
   for (size_t i = 0; i < p.size(); ++i) EXPECT_NEAR(q[i], expected[i], 1e-12) << i;
 }
 
-TEST(BenjaminiHochberg, NotANumberIsNoTest) {
+TEST(BenjaminiHochberg, NanIsNotATest) {
   const Values q = BenjaminiHochberg(Values{0.01, kNan, 0.02});
   EXPECT_NEAR(q[0], 0.02, 1e-12);
   EXPECT_TRUE(std::isnan(q[1]));
@@ -91,7 +91,7 @@ TEST(TestSignificance, SameNeedsEquivalenceNotTheAbsenceOfEvidence) {
   EXPECT_GT(noisy.more_runs_needed.value(), 100);  // 5 % of spread, 1 % of margin
 }
 
-TEST(TestSignificance, TheRunsItAsksForDecideMostTimes) {
+TEST(TestSignificance, TheRequestedRunsMostlyDecide) {
   int decided = 0;
   int asked = 0;
   for (int round = 0; round < 60; ++round) {
@@ -112,7 +112,7 @@ TEST(TestSignificance, TheRunsItAsksForDecideMostTimes) {
 }
 
 // The claim of the whole file, small: bench/decide_marks measures it properly.
-TEST(TestSignificance, SeldomSeesAChangeWhereThereIsNone) {
+TEST(TestSignificance, RarelySeesAChangeWhereThereIsNone) {
   int false_verdicts = 0;
   for (int round = 0; round < 300; ++round) {
     SeededRandom random(static_cast<uint64_t>(round));
@@ -152,7 +152,7 @@ TEST(TestSignificance, ExactNumbersAreDecidedExactly) {
   EXPECT_EQ(TestSignificance(Values{0, 0}, Values{0, 0}).verdict, VerdictClass::kSame);
 }
 
-TEST(TestSignificance, PairsTakeCommonDriftOut) {
+TEST(TestSignificance, PairingRemovesCommonDrift) {
   SeededRandom random(4);
   Values a;
   Values b;
@@ -248,7 +248,7 @@ TEST(PairedSteps, FindsAShiftAndBoundsIt) {
   EXPECT_LT(d.p_value, 1e-5);
 }
 
-TEST(PairedSteps, PairsTakeWhatGrowsWithTheStepOut) {
+TEST(PairedSteps, PairingRemovesGrowthOverSteps) {
   Values a;
   Values b;
   for (int i = 0; i < 12; ++i) {
@@ -302,7 +302,7 @@ TEST(PairedSteps, HostileInputIsNotAssessed) {
   EXPECT_EQ(shifted.ci_low, 1);
 }
 
-TEST(RobustScale, FindsTheDriftBehindChangedAndTinyPieces) {
+TEST(RobustScale, FindsTheDriftDespiteChangedAndTinyPieces) {
   SeededRandom random(9);
   Values a;
   Values b;
@@ -339,7 +339,7 @@ TEST(RobustScale, TheIntervalHoldsTheScale) {
   EXPECT_GE(held, 192);
 }
 
-TEST(RobustScale, KnowsNothingFromNothing) {
+TEST(RobustScale, WithoutPairsTheScaleIsOne) {
   const ScaleEstimate none = RobustScale(Values{0, kNan, -1, 2}, Values{1, 1, 1, 0});
   EXPECT_EQ(none.pairs, 0);
   EXPECT_EQ(none.scale, 1);

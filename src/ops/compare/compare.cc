@@ -115,7 +115,7 @@ class CompareOp final : public Op {
     if (step_ >= 0) options_.step = step_;
     NL_ASSIGN(const Comparison comparison, CompareRunSets(a.analyses, b.analyses, options_));
     CompareReply reply;
-    static_cast<CompareModel&>(reply) = ModelWithRuns(comparison, static_cast<size_t>(top_), a, b);
+    static_cast<CompareFacts&>(reply) = FactsWithRuns(comparison, static_cast<size_t>(top_), a, b);
     NL_TRY(Write(comparison, a, b, reply));
     return Reply::Of(std::move(reply));
   }
@@ -125,8 +125,8 @@ class CompareOp final : public Op {
   }
 
  private:
-  CompareModel ModelWithRuns(const Comparison& comparison, size_t top, const Side& a, const Side& b) const {
-    CompareModel out = ModelOf(comparison, top);
+  CompareFacts FactsWithRuns(const Comparison& comparison, size_t top, const Side& a, const Side& b) const {
+    CompareFacts out = CompareFactsOf(comparison, top);
     for (const OpenAnalysis& open : a.runs) out.runs.a.push_back(RunOf(open));
     for (const OpenAnalysis& open : b.runs) out.runs.b.push_back(RunOf(open));
     if (!options_.stage.empty()) out.options.stage = options_.stage;
@@ -140,8 +140,8 @@ class CompareOp final : public Op {
   Status Write(const Comparison& comparison, const Side& a, const Side& b, CompareReply& reply) const {
     if (!md_.empty()) NL_TRY(WriteForm(md_, "md", CompareMarkdown(reply), reply.files));
     if (html_.empty() && json_.empty()) return {};
-    ComparePageData page;
-    static_cast<CompareModel&>(page) = ModelWithRuns(comparison, kMaxContributions, a, b);
+    CompareDocument page;
+    static_cast<CompareFacts&>(page) = FactsWithRuns(comparison, kMaxContributions, a, b);
     page.timeline = MakePairTimeline(comparison.timeline);
     NL_ASSIGN(page.flame, DiffFlames(ComparedRun(a, comparison.run_a), ComparedRun(b, comparison.run_b)));
     if (!html_.empty()) {

@@ -20,9 +20,9 @@ struct CompareTextOptions {
 // Lines of at most `width` columns (60 at least).
 std::string CompareText(const CompareReply& comparison, const CompareTextOptions& options);
 
-std::string CompareMarkdown(const CompareModel& comparison);
+std::string CompareMarkdown(const CompareFacts& comparison);
 
 // Unsupported when this build has no page (no Node.js at build time).
-Result<std::string> CompareHtml(const ComparePageData& comparison);
+Result<std::string> CompareHtml(const CompareDocument& comparison);
 
 }  // namespace nl

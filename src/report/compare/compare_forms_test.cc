@@ -20,7 +20,7 @@ using namespace testing_compare;
 
 CompareReply ReplyFor(const Comparison& comparison) {
   CompareReply out;
-  static_cast<CompareModel&>(out) = ModelOf(comparison);
+  static_cast<CompareFacts&>(out) = CompareFactsOf(comparison);
   return out;
 }
 
@@ -178,7 +178,7 @@ TEST(CompareNext, UndecidedSuggestsMoreRunsAndDriftSuggestsDeviceTime) {
   c.verdict.more_runs_needed = 4;
   c.drift = 1.2;
   std::string next;
-  for (const CompareNextStep& step : NextSteps(ModelOf(c), "a", "b"))
+  for (const CompareNextStep& step : NextSteps(CompareFactsOf(c), "a", "b"))
     next += step.command + ": " + step.why + "\n";
   EXPECT_TRUE(Has(next, "4 more runs on each side")) << next;
   EXPECT_TRUE(Has(next, "neurolens compare a b --time device")) << next;

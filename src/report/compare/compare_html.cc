@@ -12,7 +12,7 @@ extern const std::string_view kComparePage;
 
 namespace nl {
 
-Result<std::string> CompareHtml(const ComparePageData& comparison) {
+Result<std::string> CompareHtml(const CompareDocument& comparison) {
   return PageWithData(embedded::kComparePage, ToDocument(comparison));
 }
 

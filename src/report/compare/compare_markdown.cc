@@ -24,7 +24,7 @@ std::string Folded(const std::string& title, const std::string& body) {
   return fmt::format("<details>\n<summary>{}</summary>\n\n{}\n</details>\n\n", MdText(title), body);
 }
 
-std::string MdHeadline(const CompareModel& c) {
+std::string MdHeadline(const CompareFacts& c) {
   std::string verdict(VerdictName(c.verdict.verdict));
   verdict[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(verdict[0])));
   std::string out = fmt::format("## {}: {} -> {}", verdict, HumanMs(c.wall_a_ms), HumanMs(c.wall_b_ms));
@@ -32,7 +32,7 @@ std::string MdHeadline(const CompareModel& c) {
   return out + "\n\n";
 }
 
-std::string MdFacts(const CompareModel& c) {
+std::string MdFacts(const CompareFacts& c) {
   std::string out =
       fmt::format("A is {}, B is {}. ", MdText(SideName(c, false), 80), MdText(SideName(c, true), 80));
   out += fmt::format("Similarity {}; matched: {} of A's and {} of B's time.",
@@ -44,7 +44,7 @@ std::string MdFacts(const CompareModel& c) {
   return out + "\n\n";
 }
 
-std::string MdDifferences(const CompareModel& c) {
+std::string MdDifferences(const CompareFacts& c) {
   std::string out;
   for (const CompareDifference& d : c.comparability) {
     out += fmt::format("> **{}**: {} -> {}", MdText(d.what, 80), MdText(d.a.value_or("-"), 80),
@@ -54,8 +54,8 @@ std::string MdDifferences(const CompareModel& c) {
   return out.empty() ? "" : "> The setups differ:\n>\n" + out + "\n";
 }
 
-std::string WaterfallTable(const CompareModel& model) {
-  const DeltaScale scale = ScaleOf(model);
+std::string WaterfallTable(const CompareFacts& facts) {
+  const DeltaScale scale = ScaleOf(facts);
   const std::string unit = fmt::format(", {}", scale.unit);
   TextTable table({{"#", Align::kRight},
                    {"Cause"},
@@ -65,7 +65,7 @@ std::string WaterfallTable(const CompareModel& model) {
                    {"B - A" + unit, Align::kRight},
                    {"Share", Align::kRight},
                    {"Confidence", Align::kRight}});
-  for (const CompareContribution& c : model.contributions) {
+  for (const CompareContribution& c : facts.contributions) {
     const bool merged = c.merged > 0;
     std::string cause = merged ? c.text : CauseText(c);
     if (!merged && !c.significant) cause += " (not significant)";
@@ -73,13 +73,13 @@ std::string WaterfallTable(const CompareModel& model) {
                   scale.Plain(c.a_ms), scale.Plain(c.b_ms), scale.Signed(c.delta_ms), ShareText(c.share),
                   merged ? "" : ConfidenceOf(c)});
   }
-  const bool some = model.delta_ms != 0;
-  if (model.residual_ms != 0) {
-    table.AddRow({"", "not explained", "", "", "", scale.Signed(model.residual_ms),
-                  some ? ShareText(model.residual_ms / model.delta_ms) : "-", ""});
+  const bool some = facts.delta_ms != 0;
+  if (facts.residual_ms != 0) {
+    table.AddRow({"", "not explained", "", "", "", scale.Signed(facts.residual_ms),
+                  some ? ShareText(facts.residual_ms / facts.delta_ms) : "-", ""});
   }
-  table.AddRow({"", "total", "", scale.Plain(model.wall_a_ms), scale.Plain(model.wall_b_ms),
-                scale.Signed(model.delta_ms), some ? "100.0 %" : "-", ""});
+  table.AddRow({"", "total", "", scale.Plain(facts.wall_a_ms), scale.Plain(facts.wall_b_ms),
+                scale.Signed(facts.delta_ms), some ? "100.0 %" : "-", ""});
   return table.Markdown() + "\n";
 }
 
@@ -118,9 +118,9 @@ std::string MdEvidence(const char* side, const std::vector<CompareEvidence>& row
   return list.empty() ? "" : fmt::format("- {}: {}\n", side, list);
 }
 
-std::string MdDetails(const CompareModel& model) {
+std::string MdDetails(const CompareFacts& facts) {
   std::string out;
-  for (const CompareContribution& c : model.contributions) {
+  for (const CompareContribution& c : facts.contributions) {
     if (c.merged > 0) continue;
     out += fmt::format("**{}. {}**, {}. {}\n\n", HumanCount(c.rank), MdText(CauseText(c)),
                        MdText(SignedMs(c.delta_ms)), MdText(c.text, 600));
@@ -150,9 +150,9 @@ std::string MdTable(const std::vector<CompareTableRow>& rows, const char* headin
   return out;
 }
 
-std::string MdShifts(const CompareModel& model) {
+std::string MdShifts(const CompareFacts& facts) {
   std::string out;
-  for (const CompareShift& s : model.shifts) {
+  for (const CompareShift& s : facts.shifts) {
     out += fmt::format("- {} moved from {} to {}", HumanMs(s.ms), MdText(s.from, 100), MdText(s.to, 100));
     const std::string place = PlaceText(s);
     out += (place.empty() ? "" : " in " + MdText(place, 120)) + "\n";
@@ -160,9 +160,9 @@ std::string MdShifts(const CompareModel& model) {
   return out.empty() ? "" : "Costs that moved but did not change in sum:\n\n" + out + "\n";
 }
 
-std::string MdRuns(const CompareModel& model) {
+std::string MdRuns(const CompareFacts& facts) {
   TextTable table({{"Side"}, {"Run"}, {"Source"}, {"Model"}, {"Device"}});
-  for (const auto& [side, runs] : {std::pair("A", &model.runs.a), std::pair("B", &model.runs.b)}) {
+  for (const auto& [side, runs] : {std::pair("A", &facts.runs.a), std::pair("B", &facts.runs.b)}) {
     for (const CompareRun& run : *runs)
       table.AddRow({side, MdCell(run.run_id), MdCell(run.name.value_or("")), MdCell(run.model.value_or("")),
                     MdCell(run.device.value_or(""))});
@@ -172,7 +172,7 @@ std::string MdRuns(const CompareModel& model) {
 
 }  // namespace
 
-std::string CompareMarkdown(const CompareModel& c) {
+std::string CompareMarkdown(const CompareFacts& c) {
   std::string out =
       MdHeadline(c) + fmt::format("**{}**\n\n", MdText(c.verdict.text, 900)) + MdFacts(c) + MdDifferences(c);
   out += WaterfallTable(c) + MdShifts(c);

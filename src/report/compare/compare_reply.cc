@@ -157,8 +157,8 @@ std::vector<CompareTableRow> TableOf(const std::vector<CompareRow>& rows) {
 
 }  // namespace
 
-CompareModel ModelOf(const Comparison& c, size_t top) {
-  CompareModel out;
+CompareFacts CompareFactsOf(const Comparison& c, size_t top) {
+  CompareFacts out;
   out.run_a = c.run_a;
   out.run_b = c.run_b;
   out.similarity = FiniteOrNull(c.similarity);

@@ -93,7 +93,7 @@ struct CompareNextStep {
 };
 
 // What the reply and the data of the page share.
-struct CompareModel {
+struct CompareFacts {
   std::string run_a, run_b;
   CompareSides runs;
   std::optional<double> similarity;
@@ -116,12 +116,12 @@ struct CompareModel {
   std::vector<CompareNextStep> next;
 };
 
-struct CompareReply : CompareModel {
+struct CompareReply : CompareFacts {
   std::vector<WrittenFile> files;
 };
 
 // The data of the page, and what --json FILE writes.
-struct ComparePageData : CompareModel {
+struct CompareDocument : CompareFacts {
   PairTimeline timeline;
   FlameDiff flame;
 };
@@ -138,16 +138,16 @@ void Describe(Record<CompareRun>& r);
 void Describe(Record<CompareSides>& r);
 void Describe(Record<CompareSettings>& r);
 void Describe(Record<CompareNextStep>& r);
-void Describe(Record<CompareModel>& r);
+void Describe(Record<CompareFacts>& r);
 void Describe(Record<CompareReply>& r);
-void Describe(Record<ComparePageData>& r);
+void Describe(Record<CompareDocument>& r);
 
 // At most `top` contributions; the rest becomes one more, "N smaller changes", so that the list still
 // sums to the difference. `runs`, `options` and `next` stay empty.
-CompareModel ModelOf(const Comparison& comparison, size_t top = SIZE_MAX);
+CompareFacts CompareFactsOf(const Comparison& comparison, size_t top = SIZE_MAX);
 
 // Commands worth running next; `a` and `b` are the names the user gave the runs.
-std::vector<CompareNextStep> NextSteps(const CompareModel& comparison, const std::string& a,
+std::vector<CompareNextStep> NextSteps(const CompareFacts& comparison, const std::string& a,
                                        const std::string& b);
 
 }  // namespace nl

@@ -25,7 +25,7 @@ double SumOfDeltas(const std::vector<CompareContribution>& rows) {
 }
 
 TEST(CompareReply, HasTheDocumentedNames) {
-  const Json json = ToDocument(ModelOf(Usual()));
+  const Json json = ToDocument(CompareFactsOf(Usual()));
   for (const char* key :
        {"similarity",  "matched_share_a", "matched_share_b", "wall_a_ms",     "wall_b_ms",     "delta_ms",
         "residual_ms", "verdict",         "comparability",   "normalised_by", "contributions", "shifts",
@@ -48,8 +48,8 @@ TEST(CompareReply, HasTheDocumentedNames) {
 }
 
 TEST(CompareReply, RanksStartAtOneAndSharesAreOfTheWholeDifference) {
-  const CompareModel model = ModelOf(Usual());
-  const std::vector<CompareContribution>& list = model.contributions;
+  const CompareFacts facts = CompareFactsOf(Usual());
+  const std::vector<CompareContribution>& list = facts.contributions;
   ASSERT_EQ(list.size(), 4u);
   double shares = 0;
   for (size_t i = 0; i < list.size(); ++i) {
@@ -59,13 +59,13 @@ TEST(CompareReply, RanksStartAtOneAndSharesAreOfTheWholeDifference) {
   EXPECT_DOUBLE_EQ(list[0].share.value(), 18 / 16.5);
   EXPECT_DOUBLE_EQ(list[1].share.value(), -4 / 16.5);
   EXPECT_NEAR(shares, 1, 1e-12);
-  EXPECT_NEAR(SumOfDeltas(list) + model.residual_ms, model.delta_ms, 1e-12);
+  EXPECT_NEAR(SumOfDeltas(list) + facts.residual_ms, facts.delta_ms, 1e-12);
 }
 
 TEST(CompareReply, ContributionsAfterTheTopBecomeOneRowThatKeepsTheSum) {
   const Comparison c = Hostile(500);
   for (const size_t top : {1u, 7u, 499u, 500u}) {
-    const std::vector<CompareContribution> list = ModelOf(c, top).contributions;
+    const std::vector<CompareContribution> list = CompareFactsOf(c, top).contributions;
     ASSERT_EQ(list.size(), top + 1);
     const CompareContribution& rest = list.back();
     EXPECT_EQ(rest.cause, Cause::kNoise);
@@ -80,28 +80,28 @@ TEST(CompareReply, ContributionsAfterTheTopBecomeOneRowThatKeepsTheSum) {
     EXPECT_NEAR(parts, rest.delta_ms, 1e-9);
     EXPECT_LE(rest.parts.size(), 51u);
   }
-  EXPECT_EQ(ModelOf(c).contributions.size(), 501u);
-  EXPECT_EQ(ModelOf(c).contributions[0].merged, 0);
+  EXPECT_EQ(CompareFactsOf(c).contributions.size(), 501u);
+  EXPECT_EQ(CompareFactsOf(c).contributions[0].merged, 0);
 }
 
 TEST(CompareReply, UnknownValuesAreNull) {
-  const CompareModel empty = ModelOf(Empty());
+  const CompareFacts empty = CompareFactsOf(Empty());
   EXPECT_TRUE(empty.contributions.empty());
   EXPECT_FALSE(empty.normalised_by || empty.verdict.p_value);
-  const CompareModel usual = ModelOf(Usual());
+  const CompareFacts usual = CompareFactsOf(Usual());
   EXPECT_FALSE(usual.normal_b_ms || usual.contributions[1].stage || usual.comparability[1].a);
-  const CompareModel one = ModelOf(OneSide());
+  const CompareFacts one = CompareFactsOf(OneSide());
   EXPECT_FALSE(one.similarity || one.drift) << "NaN is not a JSON number";
   Comparison same = Usual();
   same.wall_b_ms = same.wall_a_ms;
-  EXPECT_FALSE(ModelOf(same).contributions[0].share) << "there is no difference to be a share of";
+  EXPECT_FALSE(CompareFactsOf(same).contributions[0].share) << "there is no difference to be a share of";
 }
 
 TEST(CompareReply, TablesStartWithTheLargestDifferenceAndKeepTheirSums) {
   Comparison c;
   for (int i = 0; i < 3000; ++i)
     c.by_kernel.push_back({"k" + std::to_string(i), 1, 1, 1.0, 1.0 + i * (i % 2 ? 1 : -1), 0, 0});
-  const std::vector<CompareTableRow> rows = ModelOf(c).by_kernel;
+  const std::vector<CompareTableRow> rows = CompareFactsOf(c).by_kernel;
   ASSERT_EQ(rows.size(), 1001u);
   EXPECT_EQ(rows[0].name, "k2999");
   EXPECT_EQ(rows[1].name, "k2998");
@@ -113,7 +113,7 @@ TEST(CompareReply, TablesStartWithTheLargestDifferenceAndKeepTheirSums) {
 }
 
 TEST(CompareReply, ThePageHasWhatTheReplyHasAndTheTimelines) {
-  const Json page = ToDocument(ComparePageData()), reply = ToDocument(CompareReply());
+  const Json page = ToDocument(CompareDocument()), reply = ToDocument(CompareReply());
   for (const auto& [key, value] : reply.items()) EXPECT_EQ(page.contains(key), key != "files") << key;
   EXPECT_TRUE(page.contains("timeline") && page.contains("flame"));
 }

@@ -61,7 +61,7 @@ struct Paint {
 // A bar on a common axis: to the right when B takes more time, to the left when it takes less.
 class Bars {
  public:
-  Bars(const CompareModel& comparison, int width) {
+  Bars(const CompareFacts& comparison, int width) {
     double more = 0, less = 0;
     for (const CompareContribution& c : comparison.contributions) {
       more = std::max(more, c.delta_ms);
@@ -111,8 +111,8 @@ class Bars {
 
 class Waterfall {
  public:
-  Waterfall(const CompareModel& comparison, int width, bool color)
-      : model_(comparison),
+  Waterfall(const CompareFacts& comparison, int width, bool color)
+      : facts_(comparison),
         width_(width),
         paint_{color},
         scale_(ScaleOf(comparison)),
@@ -124,8 +124,8 @@ class Waterfall {
   std::string Render() const {
     std::string out =
         paint_.Bold(Line("#", Name("CAUSE"), bars_.Heading(), scale_.unit, "SHARE", "CONFIDENCE")) + "\n";
-    for (const CompareContribution& c : model_.contributions) out += Row(c);
-    if (model_.contributions.empty()) out += Paragraph("no change that costs or saves time", width_, rank_);
+    for (const CompareContribution& c : facts_.contributions) out += Row(c);
+    if (facts_.contributions.empty()) out += Paragraph("no change that costs or saves time", width_, rank_);
     return out + Sum();
   }
 
@@ -164,27 +164,27 @@ class Waterfall {
 
   // The residual, if any, and the total.
   std::string Sum() const {
-    const bool some = model_.delta_ms != 0;
+    const bool some = facts_.delta_ms != 0;
     std::string out;
-    if (model_.residual_ms != 0) {
+    if (facts_.residual_ms != 0) {
       const std::string axis = bars_.Left(0) + paint_.Dim("│") + bars_.Right(0);
-      out = Line("", Name("not explained"), axis, scale_.Signed(model_.residual_ms),
-                 some ? ShareText(model_.residual_ms / model_.delta_ms) : "-", "") +
+      out = Line("", Name("not explained"), axis, scale_.Signed(facts_.residual_ms),
+                 some ? ShareText(facts_.residual_ms / facts_.delta_ms) : "-", "") +
             "\n";
     }
     const std::string blank(static_cast<size_t>(bars_.width()), ' ');
-    const std::string total = scale_.Signed(model_.delta_ms);
+    const std::string total = scale_.Signed(facts_.delta_ms);
     return out + paint_.Bold(Line("", Name("B - A"), blank, total, some ? "100.0 %" : "-", "")) + "\n";
   }
 
-  const CompareModel& model_;
+  const CompareFacts& facts_;
   int width_, rank_ = 3, cause_ = 20;
   Paint paint_;
   DeltaScale scale_;
   Bars bars_;
 };
 
-std::string SideLine(const CompareModel& c, bool b, int width) {
+std::string SideLine(const CompareFacts& c, bool b, int width) {
   const double wall_ms = b ? c.wall_b_ms : c.wall_a_ms, busy_ms = b ? c.busy_b_ms : c.busy_a_ms;
   std::string line = fmt::format("{}  {}", b ? "B" : "A", HumanMs(wall_ms));
   if (const auto change = RelativeDelta(c); b && change) line += fmt::format(" ({})", SignedPercent(change));
@@ -194,7 +194,7 @@ std::string SideLine(const CompareModel& c, bool b, int width) {
   return CutMiddle(line, width) + (room >= 8 && !name.empty() ? "  " + CutMiddle(name, room) : "") + "\n";
 }
 
-std::string Sides(const CompareModel& c, int width) {
+std::string Sides(const CompareFacts& c, int width) {
   std::string like = fmt::format("similarity {}; matched: {} of A, {} of B",
                                  c.similarity ? fmt::format("{:.4f}", *c.similarity) : "-",
                                  HumanPercent(c.matched_share_a, 1), HumanPercent(c.matched_share_b, 1));
@@ -204,9 +204,9 @@ std::string Sides(const CompareModel& c, int width) {
   return SideLine(c, false, width) + SideLine(c, true, width) + Paragraph(like, width, 0);
 }
 
-std::string Differences(const CompareModel& model, int width) {
+std::string Differences(const CompareFacts& facts, int width) {
   std::string out;
-  for (const CompareDifference& d : model.comparability) {
+  for (const CompareDifference& d : facts.comparability) {
     std::string line = fmt::format("{}: {} -> {}", d.what, d.a.value_or("-"), d.b.value_or("-"));
     if (d.consequence) line += ": " + *d.consequence;
     out += "- " + Paragraph(line, width, 2).substr(2);
@@ -214,9 +214,9 @@ std::string Differences(const CompareModel& model, int width) {
   return out.empty() ? "" : "\nThe setups differ\n" + out;
 }
 
-std::string Shifts(const CompareModel& model, int width) {
+std::string Shifts(const CompareFacts& facts, int width) {
   std::string out;
-  for (const CompareShift& shift : model.shifts) {
+  for (const CompareShift& shift : facts.shifts) {
     std::string line = fmt::format("{} from {} to {}", HumanMs(shift.ms), shift.from, shift.to);
     const std::string place = PlaceText(shift);
     if (!place.empty()) line += " in " + place;
@@ -225,16 +225,16 @@ std::string Shifts(const CompareModel& model, int width) {
   return out.empty() ? "" : "\nCosts that moved but did not change in sum\n" + out;
 }
 
-const std::vector<CompareTableRow>& RowsBy(const CompareModel& model, const std::string& by) {
-  return by == "kernel"   ? model.by_kernel
-         : by == "op"     ? model.by_op
-         : by == "module" ? model.by_module
-                          : model.by_stage;
+const std::vector<CompareTableRow>& RowsBy(const CompareFacts& facts, const std::string& by) {
+  return by == "kernel"   ? facts.by_kernel
+         : by == "op"     ? facts.by_op
+         : by == "module" ? facts.by_module
+                          : facts.by_stage;
 }
 
-std::string TableBy(const CompareModel& model, const CompareTextOptions& options, int width) {
+std::string TableBy(const CompareFacts& facts, const CompareTextOptions& options, int width) {
   if (options.by.empty()) return "";
-  const std::vector<CompareTableRow>& rows = RowsBy(model, options.by);
+  const std::vector<CompareTableRow>& rows = RowsBy(facts, options.by);
   if (rows.empty()) return fmt::format("\nno {} was recorded\n", options.by);
   std::string title = options.by;
   std::transform(title.begin(), title.end(), title.begin(), [](unsigned char c) { return std::toupper(c); });
@@ -256,9 +256,9 @@ std::string TableBy(const CompareModel& model, const CompareTextOptions& options
   return out;
 }
 
-std::string NextText(const CompareModel& model, int width) {
+std::string NextText(const CompareFacts& facts, int width) {
   std::string out;
-  for (const CompareNextStep& step : model.next) {
+  for (const CompareNextStep& step : facts.next) {
     out += "  " + CutMiddle(PrintableText(step.command), width - 2) + "\n";
     out += Paragraph(step.why, width, 6);
   }

@@ -44,7 +44,7 @@ std::string DeltaScale::Signed(double ms) const {
   return "+" + text;
 }
 
-DeltaScale ScaleOf(const CompareModel& comparison) {
+DeltaScale ScaleOf(const CompareFacts& comparison) {
   double largest_ms = std::fabs(comparison.delta_ms);
   for (const CompareContribution& c : comparison.contributions)
     largest_ms = std::max(largest_ms, std::fabs(c.delta_ms));
@@ -103,11 +103,11 @@ std::string PlaceText(const CompareContribution& c) { return Joined({&c.stage, &
 
 std::string PlaceText(const CompareShift& shift) { return Joined({&shift.stage, &shift.module}); }
 
-std::optional<double> RelativeDelta(const CompareModel& c) {
+std::optional<double> RelativeDelta(const CompareFacts& c) {
   return c.wall_a_ms > 0 ? std::optional(c.delta_ms / c.wall_a_ms) : std::nullopt;
 }
 
-std::string SideName(const CompareModel& comparison, bool b) {
+std::string SideName(const CompareFacts& comparison, bool b) {
   const std::vector<CompareRun>& runs = b ? comparison.runs.b : comparison.runs.a;
   const std::string& compared = b ? comparison.run_b : comparison.run_a;
   std::string out;

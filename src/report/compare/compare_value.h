@@ -22,7 +22,7 @@ struct DeltaScale {
   std::string Plain(double ms) const;   // "18.21"
 };
 // For every row of the waterfall, not for the walls.
-DeltaScale ScaleOf(const CompareModel& comparison);
+DeltaScale ScaleOf(const CompareFacts& comparison);
 
 std::string SignedMs(double ms);                        // "+18.2 ms"
 std::string MsOrDash(std::optional<double> ms);         // "18.2 ms"; "-" when null
@@ -39,9 +39,9 @@ std::string ConfidenceOf(const CompareContribution& contribution);
 std::string PlaceText(const CompareContribution& contribution);
 std::string PlaceText(const CompareShift& shift);
 // The share of A's wall, null when that is 0.
-std::optional<double> RelativeDelta(const CompareModel& comparison);
+std::optional<double> RelativeDelta(const CompareFacts& comparison);
 // "base.json.gz and 2 more", or the run's id. `b`: of side B.
-std::string SideName(const CompareModel& comparison, bool b);
+std::string SideName(const CompareFacts& comparison, bool b);
 // "cudaStreamSynchronize 1.5 ms (api_call row 7)".
 std::string EvidenceText(const CompareEvidence& evidence);
 

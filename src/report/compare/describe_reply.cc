@@ -28,13 +28,13 @@ void Describe(Record<CompareCost>& r) {
 }
 
 void Describe(Record<ComparePart>& r) {
-  r.Name("ComparePart", "One kind of call in a contribution");
+  r.Name("ContributionPart", "One kind of call in a contribution");
   r.Base<CompareCost>();
   r.Field("change", &ComparePart::change, "What changed in these calls");
 }
 
 void Describe(Record<CompareContribution>& r) {
-  r.Name("CompareContribution", "One change and its part of the difference between the runs");
+  r.Name("Contribution", "One change and its part of the difference between the runs");
   r.Field("rank", &CompareContribution::rank, "Position in the list, from 1");
   r.Field("cause", &CompareContribution::cause, "Class of the change (docs/compare.md)");
   r.Field("detail", &CompareContribution::detail, "Refines the cause: direction of a copy, allocation");
@@ -64,7 +64,7 @@ void Describe(Record<CompareContribution>& r) {
 }
 
 void Describe(Record<CompareTableRow>& r) {
-  r.Name("CompareTableRow", "One kernel, operator, module or stage in both runs");
+  r.Name("CompareRow", "One kernel, operator, module or stage in both runs");
   r.Field("name", &CompareTableRow::name, "Name; empty: calls without one");
   r.Field("count_a", &CompareTableRow::count_a, "Calls in run A");
   r.Field("count_b", &CompareTableRow::count_b, "Calls in run B");
@@ -76,7 +76,7 @@ void Describe(Record<CompareTableRow>& r) {
 }
 
 void Describe(Record<CompareDifference>& r) {
-  r.Name("CompareDifference", "A difference between the setups of the two sides");
+  r.Name("Comparability", "A difference between the setups of the two sides");
   r.Field("what", &CompareDifference::what, "Device, driver, batch size, ...");
   r.Field("a", &CompareDifference::a, "Value on side A");
   r.Field("b", &CompareDifference::b, "Value on side B");
@@ -84,7 +84,7 @@ void Describe(Record<CompareDifference>& r) {
 }
 
 void Describe(Record<CompareShift>& r) {
-  r.Name("CompareShift", "A cost that moved between neighbours while their sum stayed the same");
+  r.Name("CostShift", "A cost that moved between neighbours while their sum stayed the same");
   r.Field("stage", &CompareShift::stage, "Stage of both");
   r.Field("module", &CompareShift::module, "Module of both");
   r.Field("from", &CompareShift::from, "Operator that got cheaper");
@@ -112,13 +112,13 @@ void Describe(Record<CompareRun>& r) {
 }
 
 void Describe(Record<CompareSides>& r) {
-  r.Name("CompareSides", "The runs of both sides, in the order given");
+  r.Name("CompareRuns", "The runs of both sides, in the order given");
   r.Field("a", &CompareSides::a, "Side A");
   r.Field("b", &CompareSides::b, "Side B");
 }
 
 void Describe(Record<CompareSettings>& r) {
-  r.Name("CompareSettings", "Parameters of the comparison");
+  r.Name("CompareOptions", "Parameters of the comparison");
   r.Field("stage", &CompareSettings::stage, "Only this stage; null: the whole run");
   r.Field("step", &CompareSettings::step, "Only this instance of the stage; null: all");
   r.Field("time", &CompareSettings::time, "wall or device");
@@ -131,57 +131,57 @@ void Describe(Record<CompareNextStep>& r) {
   r.Field("why", &CompareNextStep::why, "What it shows");
 }
 
-void Describe(Record<CompareModel>& r) {
-  r.Name("Comparison", "What changed between two runs, what each change costs, and whether it is real");
-  r.Field("run_a", &CompareModel::run_a, "Run of side A that is compared; of several, nearest to the median");
-  r.Field("run_b", &CompareModel::run_b, "Run of side B that is compared");
-  r.Field("runs", &CompareModel::runs, "All runs of both sides");
-  r.Field("similarity", &CompareModel::similarity, "Similarity of the two runs, -1 to 1");
-  r.Field("matched_share_a", &CompareModel::matched_share_a, Unit::kShare,
+void Describe(Record<CompareFacts>& r) {
+  r.Name("CompareFacts", "What changed between two runs, what each change costs, and whether it is real");
+  r.Field("run_a", &CompareFacts::run_a, "Run of side A that is compared; of several, nearest to the median");
+  r.Field("run_b", &CompareFacts::run_b, "Run of side B that is compared");
+  r.Field("runs", &CompareFacts::runs, "All runs of both sides");
+  r.Field("similarity", &CompareFacts::similarity, "Similarity of the two runs, -1 to 1");
+  r.Field("matched_share_a", &CompareFacts::matched_share_a, Unit::kShare,
           "Time of run A in calls that have a partner in B");
-  r.Field("matched_share_b", &CompareModel::matched_share_b, Unit::kShare,
+  r.Field("matched_share_b", &CompareFacts::matched_share_b, Unit::kShare,
           "Time of run B in calls that have a partner in A");
-  r.Field("fingerprint", &CompareModel::fingerprint, "The similarity in detail");
-  r.Field("wall_a_ms", &CompareModel::wall_a_ms, Unit::kMs,
+  r.Field("fingerprint", &CompareFacts::fingerprint, "The similarity in detail");
+  r.Field("wall_a_ms", &CompareFacts::wall_a_ms, Unit::kMs,
           "Wall time of run A, or the part selected by stage, step and time");
-  r.Field("wall_b_ms", &CompareModel::wall_b_ms, Unit::kMs, "The same of run B");
-  r.Field("delta_ms", &CompareModel::delta_ms, Unit::kMs, "wall_b_ms - wall_a_ms");
-  r.Field("residual_ms", &CompareModel::residual_ms, Unit::kMs, "delta_ms less the sum of all contributions");
-  r.Field("busy_a_ms", &CompareModel::busy_a_ms, Unit::kMs, "Device time of run A, overlap counted once");
-  r.Field("busy_b_ms", &CompareModel::busy_b_ms, Unit::kMs, "Device time of run B, overlap counted once");
-  r.Field("walls_a_ms", &CompareModel::walls_a_ms, Unit::kMs,
+  r.Field("wall_b_ms", &CompareFacts::wall_b_ms, Unit::kMs, "The same of run B");
+  r.Field("delta_ms", &CompareFacts::delta_ms, Unit::kMs, "wall_b_ms - wall_a_ms");
+  r.Field("residual_ms", &CompareFacts::residual_ms, Unit::kMs, "delta_ms less the sum of all contributions");
+  r.Field("busy_a_ms", &CompareFacts::busy_a_ms, Unit::kMs, "Device time of run A, overlap counted once");
+  r.Field("busy_b_ms", &CompareFacts::busy_b_ms, Unit::kMs, "Device time of run B, overlap counted once");
+  r.Field("walls_a_ms", &CompareFacts::walls_a_ms, Unit::kMs,
           "Wall time of every run of side A; empty: one run on each side");
-  r.Field("walls_b_ms", &CompareModel::walls_b_ms, Unit::kMs, "The same of side B");
-  r.Field("verdict", &CompareModel::verdict, "The verdict");
-  r.Field("comparability", &CompareModel::comparability, "Differences between the setups");
-  r.Field("normalised_by", &CompareModel::normalised_by, "Unit of normal_a_ms; null: not normalised");
-  r.Field("normal_a_ms", &CompareModel::normal_a_ms, Unit::kMs, "Wall time of run A per that unit");
-  r.Field("normal_b_ms", &CompareModel::normal_b_ms, Unit::kMs, "Wall time of run B per that unit");
-  r.Field("drift", &CompareModel::drift, Unit::kRatio,
+  r.Field("walls_b_ms", &CompareFacts::walls_b_ms, Unit::kMs, "The same of side B");
+  r.Field("verdict", &CompareFacts::verdict, "The verdict");
+  r.Field("comparability", &CompareFacts::comparability, "Differences between the setups");
+  r.Field("normalised_by", &CompareFacts::normalised_by, "Unit of normal_a_ms; null: not normalised");
+  r.Field("normal_a_ms", &CompareFacts::normal_a_ms, Unit::kMs, "Wall time of run A per that unit");
+  r.Field("normal_b_ms", &CompareFacts::normal_b_ms, Unit::kMs, "Wall time of run B per that unit");
+  r.Field("drift", &CompareFacts::drift, Unit::kRatio,
           "Host time of B relative to A in unchanged work; above 1: slower");
-  r.Field("on_host", &CompareModel::on_host, "No device work was recorded: host time is compared");
-  r.Field("contributions", &CompareModel::contributions, "The changes; they sum to delta_ms");
-  r.Field("shifts", &CompareModel::shifts, "Costs that moved but did not change");
-  r.Field("by_kernel", &CompareModel::by_kernel, "By kernel, largest difference first");
-  r.Field("by_op", &CompareModel::by_op, "By operator, largest difference first");
-  r.Field("by_module", &CompareModel::by_module, "By module, largest difference first");
-  r.Field("by_stage", &CompareModel::by_stage, "By stage, largest difference first");
-  r.Field("counters", &CompareModel::counters, "Hardware counters by kernel, where captured");
-  r.Field("options", &CompareModel::options, "Parameters of the comparison");
-  r.Field("next", &CompareModel::next, "Commands worth running next");
+  r.Field("on_host", &CompareFacts::on_host, "No device work was recorded: host time is compared");
+  r.Field("contributions", &CompareFacts::contributions, "The changes; they sum to delta_ms");
+  r.Field("shifts", &CompareFacts::shifts, "Costs that moved but did not change");
+  r.Field("by_kernel", &CompareFacts::by_kernel, "By kernel, largest difference first");
+  r.Field("by_op", &CompareFacts::by_op, "By operator, largest difference first");
+  r.Field("by_module", &CompareFacts::by_module, "By module, largest difference first");
+  r.Field("by_stage", &CompareFacts::by_stage, "By stage, largest difference first");
+  r.Field("counters", &CompareFacts::counters, "Hardware counters by kernel, where captured");
+  r.Field("options", &CompareFacts::options, "Parameters of the comparison");
+  r.Field("next", &CompareFacts::next, "Commands worth running next");
 }
 
 void Describe(Record<CompareReply>& r) {
   r.Name("CompareReply", "Reply of `neurolens compare`");
-  r.Base<CompareModel>();
+  r.Base<CompareFacts>();
   r.Field("files", &CompareReply::files, "Files written");
 }
 
-void Describe(Record<ComparePageData>& r) {
-  r.Name("ComparePageData", "What `neurolens compare --json FILE` writes and the page reads");
-  r.Base<CompareModel>();
-  r.Field("timeline", &ComparePageData::timeline, "Both runs in time");
-  r.Field("flame", &ComparePageData::flame, "Flame graph of the difference");
+void Describe(Record<CompareDocument>& r) {
+  r.Name("CompareDocument", "What `neurolens compare --json FILE` writes and the page reads");
+  r.Base<CompareFacts>();
+  r.Field("timeline", &CompareDocument::timeline, "Both runs in time");
+  r.Field("flame", &CompareDocument::flame, "Flame graph of the difference");
 }
 
 }  // namespace nl

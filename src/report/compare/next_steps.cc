@@ -40,7 +40,7 @@ CompareNextStep StepFor(Cause cause, bool slower, const std::string& run) {
 
 }  // namespace
 
-std::vector<CompareNextStep> NextSteps(const CompareModel& c, const std::string& a, const std::string& b) {
+std::vector<CompareNextStep> NextSteps(const CompareFacts& c, const std::string& a, const std::string& b) {
   std::vector<CompareNextStep> out;
   if (c.verdict.verdict == VerdictClass::kUndecided && c.verdict.more_runs_needed) {
     const int64_t more = *c.verdict.more_runs_needed;

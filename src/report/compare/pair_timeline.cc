@@ -101,7 +101,7 @@ PairTimelineSide ColumnsOf(const std::vector<Item>& items, const MergedSide& sid
 }  // namespace
 
 void Describe(Record<PairTimelineSide>& r) {
-  r.Name("CompareTimelineSide", "Items of one run of a comparison; all lists have the same length");
+  r.Name("CompareTrack", "Items of one run of a comparison; all lists have the same length");
   r.Field("items_total", &PairTimelineSide::items_total, "Items before merging");
   r.Field("merged_below_ms", &PairTimelineSide::merged_below_ms, Unit::kMs,
           "Neighbours within this time are one item; null: nothing was merged");

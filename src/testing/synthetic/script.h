@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "analyze/compare/sequence/call_sequence.h"
+#include "testing/synthetic/seed.h"
 
 namespace nl::synthetic {
 
@@ -113,7 +114,7 @@ class Writer {
   // Where the program is; calls of one place share a noise block.
   void Enter(const std::string& stage, int step, int layer) {
     stage_ = stage, step_ = step, layer_ = layer;
-    place_ = compare::HashPair(compare::HashText(stage) + salt,
+    place_ = compare::HashPair(SeedOf(stage) + salt,
                                static_cast<uint64_t>(step) * 1000003u + static_cast<uint64_t>(layer + 1));
     block_ = static_cast<uint32_t>(step + 1) * 64 + static_cast<uint32_t>(layer + 1);
     seen_.clear();
@@ -219,7 +220,7 @@ class Writer {
     }
   }
   void NewCall(const std::string& site) {
-    const uint64_t at = compare::HashText(site) + (editing_ > 0 ? 0x5bd1e995 : 0);
+    const uint64_t at = SeedOf(site) + (editing_ > 0 ? 0x5bd1e995 : 0);
     key_ = compare::HashPair(place_, compare::HashPair(at, ++seen_[at]));
     part_ = 0;
   }

@@ -65,14 +65,14 @@ class Aligner {
   Aligner(const std::vector<Element>& a, const std::vector<Element>& b) : a_(a), b_(b) {}
 
   std::vector<Match> Run() {
-    Stretch(0, Size(a_), 0, Size(b_), 0);
+    AlignRange(0, Size(a_), 0, Size(b_), 0);
     return std::move(out_);
   }
 
  private:
   static uint32_t Size(const std::vector<Element>& v) { return static_cast<uint32_t>(v.size()); }
 
-  void Stretch(uint32_t a0, uint32_t a1, uint32_t b0, uint32_t b1, int depth) {
+  void AlignRange(uint32_t a0, uint32_t a1, uint32_t b0, uint32_t b1, int depth) {
     while (a0 < a1 && b0 < b1 && a_[a0].exact == b_[b0].exact) out_.push_back({a0++, b0++});
     uint32_t tail = 0;
     while (a1 > a0 && b1 > b0 && a_[a1 - 1].exact == b_[b1 - 1].exact) --a1, --b1, ++tail;
@@ -145,12 +145,12 @@ class Aligner {
       if (anchors.empty() || depth > kMostCuts) return Proportional(a0, a1, b0, b1, depth, key);
       const uint32_t from_a = a0, from_b = b0;
       for (const Match& anchor : anchors) {
-        Stretch(a0, from_a + anchor.a, b0, from_b + anchor.b, depth + 1);
+        AlignRange(a0, from_a + anchor.a, b0, from_b + anchor.b, depth + 1);
         a0 = from_a + anchor.a;
         b0 = from_b + anchor.b;
         out_.push_back({a0++, b0++});
       }
-      return Stretch(a0, a1, b0, b1, depth + 1);
+      return AlignRange(a0, a1, b0, b1, depth + 1);
     }
     NothingInCommon(a0, a1, b0, b1);
   }
@@ -255,8 +255,8 @@ class Aligner {
         break;
       }
     }
-    Stretch(a0, a, b0, b, depth + 1);
-    Stretch(a, a1, b, b1, depth + 1);
+    AlignRange(a0, a, b0, b, depth + 1);
+    AlignRange(a, a1, b, b1, depth + 1);
   }
 
   const std::vector<Element>& a_;

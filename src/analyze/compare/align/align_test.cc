@@ -10,31 +10,31 @@
 namespace nl::compare {
 namespace {
 
-// The prices that align.cc minimises: of no partner, and of a pair by what the two share.
+// The costs that align.cc minimises: of an element without partner, and of a pair.
 constexpr uint32_t kGap = 4, kNoPair = 1u << 20;
-uint32_t Price(const Element& a, const Element& b) {
+uint32_t PairCost(const Element& a, const Element& b) {
   if (a.exact == b.exact) return 0;
   if (a.kernel != 0 && a.kernel == b.kernel) return 1;
   if (a.loose == b.loose) return 2;
   return a.group != 0 && a.group == b.group ? 5 : kNoPair;
 }
 
-uint32_t PriceOf(const std::vector<Match>& matches, const std::vector<Element>& a,
-                 const std::vector<Element>& b) {
+uint32_t CostOf(const std::vector<Match>& matches, const std::vector<Element>& a,
+                const std::vector<Element>& b) {
   uint32_t sum = 0;
-  for (const Match& m : matches) sum += m.a == kNone || m.b == kNone ? kGap : Price(a[m.a], b[m.b]);
+  for (const Match& m : matches) sum += m.a == kNone || m.b == kNone ? kGap : PairCost(a[m.a], b[m.b]);
   return sum;
 }
 
 // The whole table, as a textbook fills it.
-uint32_t LeastPrice(const std::vector<Element>& a, const std::vector<Element>& b) {
+uint32_t LeastCost(const std::vector<Element>& a, const std::vector<Element>& b) {
   std::vector<uint32_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<uint32_t>(j) * kGap;
   for (size_t i = 1; i <= a.size(); ++i) {
     uint32_t corner = row[0];
     row[0] = static_cast<uint32_t>(i) * kGap;
     for (size_t j = 1; j <= b.size(); ++j) {
-      const uint32_t pair = corner + Price(a[i - 1], b[j - 1]);
+      const uint32_t pair = corner + PairCost(a[i - 1], b[j - 1]);
       corner = row[j];
       row[j] = std::min({pair, row[j] + kGap, row[j - 1] + kGap});
     }
@@ -77,7 +77,7 @@ TEST(AlignElements, CostsNoMoreThanTheWholeTable) {
                                b = Random(random, random.Below(40), names);
     const std::vector<Match> matches = AlignElements(a, b);
     ExpectWhole(matches, a.size(), b.size());
-    EXPECT_EQ(PriceOf(matches, a, b), LeastPrice(a, b)) << "round " << round;
+    EXPECT_EQ(CostOf(matches, a, b), LeastCost(a, b)) << "round " << round;
   }
 }
 
@@ -96,7 +96,7 @@ TEST(AlignElements, LongSequencesCostLittleMoreThanTheWholeTable) {
     }
     const std::vector<Match> matches = AlignElements(a, b);
     ExpectWhole(matches, a.size(), b.size());
-    EXPECT_LE(PriceOf(matches, a, b), LeastPrice(a, b) * 11 / 10) << names << " names";
+    EXPECT_LE(CostOf(matches, a, b), LeastCost(a, b) * 11 / 10) << names << " names";
   }
 }
 
@@ -119,12 +119,12 @@ TEST(AlignElements, ABandCostsNoMoreThanTheWholeTable) {
     }
     const std::vector<Match> matches = AlignElements(a, b);
     ExpectWhole(matches, a.size(), b.size());
-    EXPECT_EQ(PriceOf(matches, a, b), LeastPrice(a, b)) << "round " << round;
+    EXPECT_EQ(CostOf(matches, a, b), LeastCost(a, b)) << "round " << round;
   }
 }
 
 // Another batch size changes every call and leaves the sequence as it is.
-TEST(AlignElements, WhatChangedEverywhereIsCutAtWhatIsTheSameChanged) {
+TEST(AlignElements, RangesThatChangedEverywhereAreCutAtChangedAnchors) {
   SeededRandom random(15);
   std::vector<Element> a, b;
   for (uint64_t i = 0; i < 30'000; ++i) {
@@ -149,7 +149,7 @@ TEST(AlignElements, TwoAgainstVeryMany) {
   }
 }
 
-TEST(AlignElements, AnInsertionNeverUnalignsWhatFollows) {
+TEST(AlignElements, AnInsertionDoesNotMisalignTheRest) {
   SeededRandom random(13);
   for (const uint32_t length : {10u, 500u, 20'000u}) {
     std::vector<Element> a;

@@ -155,7 +155,7 @@ Similarity CompareFingerprints(const FingerprintFacts& a, const FingerprintFacts
 
 void Describe(Record<Similarity::Divergence>& r) {
   using D = Similarity::Divergence;
-  r.Name("FingerprintDivergence", "One op that differs between two fingerprints");
+  r.Name("Divergence", "One op that differs between two fingerprints");
   r.Field("name", &D::name, "Name of the op");
   r.Field("type", &D::type, "Type of the op");
   r.Field("index_a", &D::index_a, "Position in run A; null: no partner there");
@@ -166,7 +166,7 @@ void Describe(Record<Similarity::Divergence>& r) {
 }
 
 void Describe(Record<Similarity>& r) {
-  r.Name("FingerprintSimilarity", "Similarity of two runs by their fingerprints");
+  r.Name("Similarity", "Similarity of two runs by their fingerprints");
   r.Field("similarity", &Similarity::similarity, "Cosine times the aligned share, 0 to 1");
   r.Field("cosine", &Similarity::cosine, "Cosine over the aligned ops, weighted by latency");
   r.Field("plain", &Similarity::plain, "Unweighted cosine over all ops, unknown features as 0");

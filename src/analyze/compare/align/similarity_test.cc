@@ -52,7 +52,7 @@ TEST(Similarity, OfARunWithItselfIsOne) {
   EXPECT_EQ(s.divergent[0].distance, 0);
 }
 
-TEST(Similarity, WhatDidNotAlignIsAPenaltyHoweverAlikeTheRestIs) {
+TEST(Similarity, UnalignedTimeReducesTheSimilarity) {
   FingerprintFacts a = Of({1, 9}), b = Of({1, 9});
   b.ops[1].sig = b.ops[1].name = "another";
   const Similarity s = CompareFingerprints(a, b);
@@ -63,7 +63,7 @@ TEST(Similarity, WhatDidNotAlignIsAPenaltyHoweverAlikeTheRestIs) {
   EXPECT_FALSE(s.divergent[0].index_b && s.divergent[0].index_a) << "ops without a partner diverge most";
 }
 
-TEST(Similarity, AnInsertedOpDoesNotUnalignWhatFollows) {
+TEST(Similarity, AnInsertedOpDoesNotMisalignTheRest) {
   FingerprintFacts a = Of({1, 2, 3, 4}), b = Of({1, 2, 3, 4});
   b.ops.insert(b.ops.begin() + 1, Op("new", "new", 1, {0.0, std::nullopt, 0.5, 0.6, 0.7, std::nullopt}));
   for (size_t i = 0; i < b.ops.size(); ++i) b.ops[i].index = static_cast<int64_t>(i);
@@ -72,7 +72,7 @@ TEST(Similarity, AnInsertedOpDoesNotUnalignWhatFollows) {
   EXPECT_DOUBLE_EQ(s.similarity, 1);
 }
 
-TEST(Similarity, OtherShapesStillAlignByTypeNameAndOrder) {
+TEST(Similarity, DifferentShapesAlignByTypeNameAndOrder) {
   FingerprintFacts a = Of({1, 2}), b = Of({1, 2});
   for (auto* facts : {&a, &b}) facts->ops[0].name = facts->ops[1].name = "aten::mm";
   b.ops[0].sig = "x";
@@ -93,7 +93,7 @@ TEST(Similarity, ARepeatedSignatureIsUsedOnce) {
   EXPECT_DOUBLE_EQ(s.matched_share_b, 1);
 }
 
-TEST(Similarity, WhatOneRunDidNotMeasureIsUnknownNotZero) {
+TEST(Similarity, AFeatureThatOneRunDidNotMeasureIsUnknownNotZero) {
   FingerprintFacts a = Of({1, 2}), b = Of({1, 2});
   for (auto& op : b.ops) op.values[2] = std::nullopt;
   const Similarity s = CompareFingerprints(a, b);
@@ -102,7 +102,7 @@ TEST(Similarity, WhatOneRunDidNotMeasureIsUnknownNotZero) {
   EXPECT_LT(s.plain, 0.95) << "plain takes null as 0";
 }
 
-TEST(Similarity, AnIntensityOfThousandsDoesNotDrownTheOtherFeatures) {
+TEST(Similarity, AHighIntensityDoesNotDominateTheOtherFeatures) {
   FingerprintFacts a = Of({1, 1}), b = Of({1, 1});
   for (auto* facts : {&a, &b})
     for (auto& op : facts->ops) op.values[1] = 5000;
@@ -120,7 +120,7 @@ TEST(Similarity, HeavyOpsDecide) {
   EXPECT_LT(CompareFingerprints(a, heavy).similarity, 0.95);
 }
 
-TEST(Similarity, ARunWithoutOpsIsLikeNothing) {
+TEST(Similarity, ARunWithoutOpsHasNoSimilarity) {
   const Similarity s = CompareFingerprints(Of({1, 2}), FingerprintFacts());
   EXPECT_EQ(s.similarity, 0);
   EXPECT_EQ(s.matched_share_a, 0);

@@ -13,7 +13,7 @@
 namespace nl {
 
 void Describe(Record<CounterMeans>& r) {
-  r.Name("CompareCounterMeans", "Hardware counters of one kernel in one run, means weighted by duration");
+  r.Name("KernelCounters", "Hardware counters of one kernel in one run, means weighted by duration");
   r.Field("kernels", &CounterMeans::kernels, "Executions with counters");
   r.Field("total_ms", &CounterMeans::total_ms, Unit::kMs, "Device time of these executions");
   r.Field("source", &CounterMeans::source, "Tool that captured the counters");

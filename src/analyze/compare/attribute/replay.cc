@@ -64,11 +64,11 @@ Replay::Weights Replay::Plain(double host_speed) const {
 
 void Replay::Apply(const std::vector<CallEdit>& edits, Weights& to) const {
   // The host time of a call starts where the previous call ended.
-  struct Stretch {
+  struct HostInterval {
     int64_t from_ns, to_ns;
     double factor;
   };
-  std::vector<std::vector<Stretch>> stretches(t_.threads.size());
+  std::vector<std::vector<HostInterval>> intervals(t_.threads.size());
   std::vector<float> device_of_call;
   ThreadFinder threads(t_.threads);
   for (const CallEdit& edit : edits) {
@@ -83,7 +83,7 @@ void Replay::Apply(const std::vector<CallEdit>& edits, Weights& to) const {
     const CallKind kind = sequence_.Type(edit.call).kind;
     const bool own = kind == CallKind::kSync || kind == CallKind::kAlloc;
     const int64_t from_ns = end_ns - sequence_.elapsed_ns[edit.call];
-    stretches[threads.Of(node)].push_back(
+    intervals[threads.Of(node)].push_back(
         {own ? std::max(from_ns, t_.host.start_ns[node]) : from_ns, end_ns, edit.host});
   }
   if (!device_of_call.empty()) {
@@ -91,11 +91,11 @@ void Replay::Apply(const std::vector<CallEdit>& edits, Weights& to) const {
     for (size_t i = 0; i < to.device.size(); ++i) to.device[i] = device_of_call[sequence_.call_of_work[i]];
   }
   to.gone.assign(graph_->host_time_ns.size(), false);
-  for (size_t thread = 0; thread < stretches.size(); ++thread) {
-    std::vector<Stretch>& mine = stretches[thread];
+  for (size_t thread = 0; thread < intervals.size(); ++thread) {
+    std::vector<HostInterval>& mine = intervals[thread];
     if (mine.empty()) continue;
     std::sort(mine.begin(), mine.end(),
-              [](const Stretch& x, const Stretch& y) { return x.from_ns < y.from_ns; });
+              [](const HostInterval& x, const HostInterval& y) { return x.from_ns < y.from_ns; });
     size_t at = 0;
     // Scale the part of the last `weight_ns` before `end_ns` that lies in the intervals.
     const auto edited = [&](int64_t end_ns, int64_t weight_ns, int64_t now_ns) {

@@ -11,7 +11,7 @@ namespace {
 using testing_analyze::RunBuilder;
 
 // Operators of `host_ns` each, one kernel of `device_ns` each, launched by the last 1 us of the operator; a
-// kernel starts 1 us behind its launch or behind the kernel before it.
+// kernel starts 1 us after its launch or after the previous kernel.
 void Loop(RunBuilder& run, int calls, int64_t host_ns, int64_t device_ns) {
   const ThreadId main = run.Thread("main");
   run.Device(0, "NVIDIA H200");
@@ -77,7 +77,7 @@ TEST(Replay, WhereTheDeviceIsSlowerHostTimeIsHidden) {
   EXPECT_EQ(r.replay->CostNs(Every(r, "aten::op3", kRemoved, kRemoved)), 10 * 8'000);
 }
 
-TEST(Replay, ASlowerHostMakesHostTimeDearer) {
+TEST(Replay, ASlowerHostMakesHostTimeMoreExpensive) {
   RunBuilder run;
   Loop(run, 50, 10'000, 4'000);
   Replayed r(run);
@@ -87,7 +87,7 @@ TEST(Replay, ASlowerHostMakesHostTimeDearer) {
 }
 
 // The host waits 6 us for each kernel: without the waits it would be done before the device is.
-TEST(Replay, AWaitThatIsNotMadeLetsTheHostRunAhead) {
+TEST(Replay, RemovingAWaitLetsTheHostRunAhead) {
   RunBuilder run;
   const ThreadId main = run.Thread("main");
   run.Device(0, "NVIDIA H200");
@@ -97,7 +97,7 @@ TEST(Replay, AWaitThatIsNotMadeLetsTheHostRunAhead) {
     const RowId launch = run.Api(main, "cudaLaunchKernel", now + 2'000, 1'000);
     now += 3'000;
     run.Kernel("gemm", 7, now + 1'000, 5'000, launch);
-    run.Api(main, "cudaStreamSynchronize", now, 8'000);  // returns 2 us behind the kernel
+    run.Api(main, "cudaStreamSynchronize", now, 8'000);  // returns 2 us after the kernel
     now += 8'000;
   }
   Replayed r(run);

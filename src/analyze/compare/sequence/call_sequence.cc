@@ -16,12 +16,6 @@
 
 namespace nl::compare {
 
-uint64_t HashText(std::string_view text) {
-  uint64_t h = 0xcbf29ce484222325ull ^ text.size();
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
-  return h ^ (h >> 29);
-}
-
 namespace {
 
 bool IsBackground(const std::vector<ThreadId>& background, ThreadId thread) {

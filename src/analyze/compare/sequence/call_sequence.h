@@ -119,7 +119,6 @@ struct CallSequenceOptions {
 // Internal when the costs do not sum to the walls.
 Result<CallSequence> BuildCallSequence(Analysis& run, const CallSequenceOptions& options = {});
 
-uint64_t HashText(std::string_view text);
 inline uint64_t HashPair(uint64_t a, uint64_t b) {
   uint64_t h = (a ^ (b + 0x9e3779b97f4a7c15ull + (a << 6) + (a >> 2))) * 0xff51afd7ed558ccdull;
   return h ^ (h >> 32);

@@ -88,7 +88,7 @@ TEST(CallSequence, CostsSumToTheWallOfEveryDevice) {
   }
 }
 
-TEST(CallSequence, EveryCallIsInTheSegmentThatSaysSo) {
+TEST(CallSequence, EveryCallIsInItsSegment) {
   SeededRandom random(22);
   for (int round = 0; round < 200; ++round) {
     RunBuilder run;

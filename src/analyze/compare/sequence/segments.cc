@@ -288,7 +288,7 @@ LaneTokens CountLanes(const CallSequence& sequence) {
 }
 
 // Calls that both have, relative to the larger.
-double Alike(const TokenCounts& a, const TokenCounts& b) {
+double SharedCalls(const TokenCounts& a, const TokenCounts& b) {
   uint64_t shared = 0, in_a = 0, in_b = 0;
   for (const auto& [token, count] : a) {
     in_a += count;
@@ -343,18 +343,19 @@ void PairLanes(const CallSequence& a, CallSequence& b) {
   const LaneTokens in_a = CountLanes(a), in_b = CountLanes(b);
   if (in_a.size() < 2 && in_b.size() < 2) return;
   struct Candidate {
-    double alike;
+    double shared;
     uint32_t a, b;
   };
   std::vector<Candidate> candidates;
   for (uint32_t i = 0; i < in_a.size(); ++i) {
     for (uint32_t j = 0; j < in_b.size(); ++j) {
-      if (const double alike = Alike(in_a[i], in_b[j]); alike > 0) candidates.push_back({alike, i, j});
+      if (const double shared = SharedCalls(in_a[i], in_b[j]); shared > 0)
+        candidates.push_back({shared, i, j});
     }
   }
   const auto apart = [](const Candidate& c) { return c.a > c.b ? c.a - c.b : c.b - c.a; };
   std::sort(candidates.begin(), candidates.end(), [&](const Candidate& x, const Candidate& y) {
-    if (x.alike != y.alike) return x.alike > y.alike;
+    if (x.shared != y.shared) return x.shared > y.shared;
     return apart(x) != apart(y) ? apart(x) < apart(y) : x.a < y.a;
   });
   std::vector<uint32_t> lane_of(in_b.size(), kNone);
