@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 import shutil
+import struct
 import subprocess
 import sys
 import tarfile
@@ -221,6 +222,18 @@ def test_notice_names_everything_inside(folder):
     for library in lines + list(json.loads((ROOT / "web/package.json").read_text())["dependencies"]):
         assert names.get(library) in named, f"NOTICE does not name {library}"
     assert "DuckDB" in named
+
+
+def test_encrypted_bundle_is_refused(folder):
+    """Packages have no code for encrypted zip entries (packaging/zip_without_encryption.cc): libarchive must not call it."""
+    name, aes = b"manifest.json", struct.pack("<HHH2sBH", 0x9901, 7, 2, b"AE", 3, 0)
+    entry = struct.pack("<HHHHHIIIHH", 51, 1, 99, 0, 33, 0, 64, 36, len(name), len(aes))
+    local = b"PK\3\4" + entry + name + aes + bytes(64)
+    central = b"PK\1\2" + struct.pack("<H", 0x033F) + entry + struct.pack("<HHHII", 0, 0, 0, 0, 0) + name + aes
+    bundle = folder / "encrypted.zip"
+    bundle.write_bytes(local + central + b"PK\5\6" + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(central), len(local), 0))
+    result = run(BIN, "--store", folder / "store", "import", bundle, cwd=folder, status=2)
+    assert "assphrase" in result.stderr
 
 
 def test_container_recipes_name_what_is_there():
