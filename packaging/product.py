@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import tempfile
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,13 +70,11 @@ def version():
 def stripped(path, arch):
     """The bytes of a binary without debug information and local symbols."""
     tool = f"{arch}-linux-gnu-strip"
-    out = path.parent / f".{path.name}.stripped.{os.getpid()}"
-    try:
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / path.name
         if subprocess.run([tool, "--strip-unneeded", "-o", str(out), str(path)], check=False).returncode != 0:
             fail(f"{tool} failed on {path}")
         return out.read_bytes()
-    finally:
-        out.unlink(missing_ok=True)
 
 
 def python_files():

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = [pytest.mark.xdist_group("package"), pytest.mark.slow_first(60)]
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("NEUROLENS_BIN", ROOT / "build/release/neurolens"))
 TRACE = ROOT / "data/h200/base.json.gz"
