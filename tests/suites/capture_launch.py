@@ -294,7 +294,12 @@ def test_ctl_stops_and_starts_a_recording(place):
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=LIMIT_S)
     assert [w["on"] for w in place.capture().windows][:3] == [1, 0, 1], f"windows {place.capture().windows}"
-    result = subprocess.run([BIN, "ctl", "1", "status"], capture_output=True, text=True, timeout=LIMIT_S, check=False)
+
+
+def test_ctl_names_a_process_that_is_not_recorded():
+    with subprocess.Popen(["sleep", "600"]) as other:
+        result = subprocess.run([BIN, "ctl", str(other.pid), "status"], capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        other.kill()
     assert result.returncode == 2 and "not being recorded" in result.stderr, f"{result.returncode} {result.stderr}"
 
 
