@@ -19,13 +19,17 @@ Sha256::~Sha256() { EVP_MD_CTX_free(context_); }
 
 void Sha256::Update(const void* bytes, size_t size) { EVP_DigestUpdate(context_, bytes, size); }
 
-std::string Sha256::FinishHex() {
-  unsigned char digest[EVP_MAX_MD_SIZE];
+void Sha256::Finish(unsigned char* to) {
   unsigned int size = 0;
-  EVP_DigestFinal_ex(context_, digest, &size);
-  EVP_DigestInit_ex(context_, EVP_sha256(), nullptr);
+  EVP_DigestFinal_ex(context_, to, &size);
+  EVP_DigestInit_ex(context_, nullptr, nullptr);
+}
+
+std::string Sha256::FinishHex() {
+  unsigned char digest[32];
+  Finish(digest);
   std::string out;
-  for (unsigned int i = 0; i < size; ++i) out += fmt::format("{:02x}", digest[i]);
+  for (const unsigned char byte : digest) out += fmt::format("{:02x}", byte);
   return out;
 }
 

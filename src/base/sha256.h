@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// SHA-256 (OpenSSL), incremental: content identity of inputs and bundles.
+// SHA-256 (OpenSSL), incremental: of the files of bundles, and the parts of Sha256Tree.
 // Thread rule: one object, one thread at a time.
 
 #include <cstddef>
@@ -22,8 +22,9 @@ class Sha256 {
 
   void Update(const void* bytes, size_t size);
   void Update(std::string_view bytes) { Update(bytes.data(), bytes.size()); }
-  // 64 lower-case hexadecimal digits; the object then starts over.
+  // 64 lower-case hexadecimal digits, or 32 bytes; the object then starts over.
   std::string FinishHex();
+  void Finish(unsigned char* to);
 
  private:
   evp_md_ctx_st* context_;

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/sha256.h"
+#include "base/sha256_tree.h"
 #include "base/utf8.h"
 #include "import/document_builder.h"
 #include "import/read/file_name.h"
@@ -43,7 +44,7 @@ class SniffedSource final : public ByteSource {
   }
   int64_t bytes_read() const override { return inner_->bytes_read(); }
   int64_t bytes_total() const override { return inner_->bytes_total(); }
-  std::string Sha256Hex() override { return inner_->Sha256Hex(); }
+  std::string HashHex() override { return inner_->HashHex(); }
   const std::string& name() const override { return inner_->name(); }
   bool is_plain_file() const override { return inner_->is_plain_file(); }
 
@@ -253,7 +254,7 @@ void Conclude(Opened& file, bool alone, EventSink& sink, EventBatch& tail, Impor
   PutHeader(file.about.header, alone ? "" : file.source->name(), sink, tail);
   PutLog(file.counters, file.source->name(), sink, tail);
   result.document.source.files.push_back(
-      {file.source->name(), file.source->bytes_read(), file.source->Sha256Hex()});
+      {file.source->name(), file.source->bytes_read(), file.source->HashHex(), Sha256Tree::kName});
   result.source_bytes += file.source->bytes_read();
   result.counters.Merge(std::move(file.counters));
   const bool named = !file.role.set.empty() && file.role.set != FileRole::kFolder;

@@ -38,10 +38,12 @@ Result<AttachOutcome> AttachTables(Store& store, const std::string& run_id, Stag
                                    Json about) {
   StagedRun staged = std::move(staged_in);
   const std::string run_folder = store.RunPath(run_id);
-  const std::string content = about.value("content_sha256", "");
+  const std::string content = about.value("content_sha256", ""), plain = about.value("plain_sha256", "");
   for (const std::string& folder : AttachmentFolders(run_folder)) {
     const Result<Json> other = ReadAbout(folder);
-    if (other.ok() && other->is_object() && !content.empty() && other->value("content_sha256", "") == content)
+    if (!other.ok() || !other->is_object()) continue;
+    const std::string there = other->value("content_sha256", "");
+    if (!there.empty() && (there == content || there == plain))
       return AttachOutcome{std::filesystem::path(folder).filename().string(), true};
   }
   AttachOutcome outcome{NewUuidV7(), false};

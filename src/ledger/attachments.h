@@ -29,7 +29,7 @@ struct AttachOutcome {
   bool duplicate = false;  // the run has one of this content: that one is named
 };
 // Makes the staged tables an attachment of a run. `about` becomes attachment.json and has
-// content_sha256.
+// content_sha256; with plain_sha256 it is also compared with what version 0.1 attached.
 Result<AttachOutcome> AttachTables(Store& store, const std::string& run_id, StagedRun&& staged, Json about);
 
 // First thing wrong with the attachments of a run; empty: none.

@@ -108,6 +108,7 @@ void Describe(Io& io, FieldsOf<Io, SourceFile> x) {
   NL_REQUIRED(name);
   NL_REQUIRED(bytes);
   NL_REQUIRED(sha256);
+  NL_OPTIONAL(hash);
 }
 
 template <class Io>

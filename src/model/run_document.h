@@ -101,6 +101,7 @@ struct SourceFile {
   std::string name;
   int64_t bytes = 0;
   std::string sha256;
+  std::optional<std::string> hash = {};  // how `sha256` was computed; null: plain SHA-256
   bool operator==(const SourceFile&) const = default;
 };
 

@@ -154,8 +154,9 @@ std::string EnvironmentTable(const Json& report) {
   add("Precision", TextAt(software, "precision"));
   add("CUDA or ROCm", TextAt(software, "cuda_version"));
   for (const Json& f : ListAt(source, "files")) {
-    add("Source", fmt::format("{} ({}, sha256 {})", TextAt(f, "name"), BytesAt(f, "bytes"),
-                              TextAt(f, "sha256").substr(0, 12)));
+    const std::string hash = TextAt(f, "hash");
+    add("Source", fmt::format("{} ({}, {} {})", TextAt(f, "name"), BytesAt(f, "bytes"),
+                              hash.empty() ? "sha256" : hash, TextAt(f, "sha256").substr(0, 12)));
   }
   add("Profiler", TextAt(source, "tool") + " " + TextAt(source, "tool_version"));
   add("Read by", TextAt(source, "adapter") + " " + TextAt(source, "adapter_version"));

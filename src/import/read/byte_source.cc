@@ -18,12 +18,13 @@
 
 #include "base/file_ops.h"
 #include "base/sha256.h"
+#include "base/sha256_tree.h"
 
 namespace nl {
 
 namespace {
 
-constexpr size_t kInputBytes = 256 << 10;
+constexpr size_t kInputBytes = Sha256Tree::kGroupBytes;
 
 // The stored bytes: read, counted, hashed.
 class StoredInput {
@@ -47,11 +48,13 @@ class StoredInput {
         continue;
       }
       if (total_ < 0) NL_TRY(AwaitInput());
-      const ssize_t n = read(fd_.get(), to + got, std::min(size - got, kInputBytes));
+      // Up to the end of a group of leaves, so that they are hashed where they are.
+      const size_t group = kInputBytes - static_cast<size_t>(offset()) % kInputBytes;
+      const ssize_t n = read(fd_.get(), to + got, std::min(size - got, group));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return FileError("read", path_);
       if (n == 0) break;
-      sha_.Update(to + got, static_cast<size_t>(n));
+      if (hashes_) hash_.Update(to + got, static_cast<size_t>(n));
       read_.fetch_add(n, std::memory_order_relaxed);
       got += static_cast<size_t>(n);
     }
@@ -67,11 +70,13 @@ class StoredInput {
     return std::string_view(peeked_);
   }
 
+  // For one that hashes the bytes of several inputs itself.
+  void LeaveHashToOwner() { hashes_ = false; }
   int64_t offset() const { return read_.load(std::memory_order_relaxed); }
   int64_t total() const { return total_; }
   const std::string& path() const { return path_; }
   const std::string& name() const { return name_; }
-  std::string Sha256Hex() { return sha_.FinishHex(); }
+  std::string HashHex() { return hash_.FinishHex(); }
 
  private:
   // A pipe may give nothing for ever: wait in steps, so that the user can stop it.
@@ -88,7 +93,8 @@ class StoredInput {
   int64_t total_;
   const std::atomic<bool>* cancelled_;
   std::atomic<int64_t> read_{0};
-  Sha256 sha_;
+  Sha256Tree hash_;
+  bool hashes_ = true;
   std::string peeked_;
   size_t pushed_ = 0;
 };
@@ -98,7 +104,7 @@ class SourceBase : public ByteSource {
   explicit SourceBase(std::unique_ptr<StoredInput> input) : input_(std::move(input)) {}
   int64_t bytes_read() const override { return input_->offset(); }
   int64_t bytes_total() const override { return input_->total(); }
-  std::string Sha256Hex() override { return input_->Sha256Hex(); }
+  std::string HashHex() override { return input_->HashHex(); }
   const std::string& name() const override { return input_->name(); }
   bool is_plain_file() const override { return false; }
 
@@ -248,7 +254,10 @@ class FolderSource final : public ByteSource {
  public:
   FolderSource(std::vector<std::unique_ptr<StoredInput>> inputs, std::string name)
       : inputs_(std::move(inputs)), name_(std::move(name)) {
-    for (const auto& input : inputs_) total_ += input->total();
+    for (const auto& input : inputs_) {
+      input->LeaveHashToOwner();
+      total_ += input->total();
+    }
   }
 
   Result<size_t> Read(char* to, size_t size) override {
@@ -256,7 +265,7 @@ class FolderSource final : public ByteSource {
     while (got < size && at_ < inputs_.size()) {
       NL_ASSIGN(const size_t n, inputs_[at_]->Read(to + got, size - got));
       if (n == 0) ++at_;
-      sha_.Update(to + got, n);
+      hash_.Update(to + got, n);
       read_.fetch_add(static_cast<int64_t>(n), std::memory_order_relaxed);
       got += n;
     }
@@ -264,7 +273,7 @@ class FolderSource final : public ByteSource {
   }
   int64_t bytes_read() const override { return read_.load(std::memory_order_relaxed); }
   int64_t bytes_total() const override { return total_; }
-  std::string Sha256Hex() override { return sha_.FinishHex(); }
+  std::string HashHex() override { return hash_.FinishHex(); }
   const std::string& name() const override { return name_; }
   bool is_plain_file() const override { return false; }
 
@@ -274,7 +283,7 @@ class FolderSource final : public ByteSource {
   size_t at_ = 0;
   int64_t total_ = 0;
   std::atomic<int64_t> read_{0};
-  Sha256 sha_;
+  Sha256Tree hash_;
 };
 
 Result<std::unique_ptr<ByteSource>> OpenFolder(const std::string& path, const std::atomic<bool>* cancelled) {
@@ -295,6 +304,52 @@ Result<std::unique_ptr<ByteSource>> OpenFolder(const std::string& path, const st
 bool IsCaptureFolder(const std::string& path) {
   std::error_code code;
   return std::filesystem::is_directory(path, code) && !CaptureFiles(path).empty();
+}
+
+namespace {
+
+// The files whose bytes, one after the other, are those of the path.
+std::vector<std::string> StoredFiles(const std::string& path) {
+  return IsCaptureFolder(path) ? CaptureFiles(path) : std::vector<std::string>{path};
+}
+
+template <class Hash>
+Result<std::string> HashFiles(const std::vector<std::string>& files) {
+  Hash hash;
+  std::vector<char> piece(kInputBytes);
+  for (const std::string& file : files) {
+    const UniqueFd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd.valid()) {
+      if (errno == ENOENT) return NotFound(fmt::format("no such file: {}", file));
+      return FileError("open", file);
+    }
+    for (;;) {
+      const ssize_t n = read(fd.get(), piece.data(), piece.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return FileError("read", file);
+      if (n == 0) break;
+      hash.Update(piece.data(), static_cast<size_t>(n));
+    }
+  }
+  return hash.FinishHex();
+}
+
+}  // namespace
+
+int64_t StoredBytes(const std::string& path) {
+  int64_t total = 0;
+  for (const std::string& file : StoredFiles(path)) {
+    std::error_code code;
+    const auto bytes = std::filesystem::file_size(file, code);
+    if (code) return -1;
+    total += static_cast<int64_t>(bytes);
+  }
+  return total;
+}
+
+Result<std::string> StoredHash(const std::string& path, HashKind kind) {
+  const std::vector<std::string> files = StoredFiles(path);
+  return kind == HashKind::kTree ? HashFiles<Sha256Tree>(files) : HashFiles<Sha256>(files);
 }
 
 Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path,

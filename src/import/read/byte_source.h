@@ -2,8 +2,8 @@
 #pragma once
 // ByteSource: the bytes of an input, decompressed on the way (gzip with any number of
 // members, zstd with any number of frames, or plain), from a file or standard input.
-// The compression is detected from the first bytes, never from the name. The SHA-256 and size
-// are those of the bytes as stored.
+// The compression is detected from the first bytes, never from the name. Hash and size are
+// those of the bytes as stored.
 // Thread rule: one thread reads; bytes_read() may be polled from others.
 
 #include <atomic>
@@ -24,8 +24,8 @@ class ByteSource {
   // Stored bytes taken so far, and in all (-1 for a pipe).
   virtual int64_t bytes_read() const = 0;
   virtual int64_t bytes_total() const = 0;
-  // After the end was read.
-  virtual std::string Sha256Hex() = 0;
+  // Sha256Tree of the stored bytes, after the end was read.
+  virtual std::string HashHex() = 0;
   virtual const std::string& name() const = 0;  // file name without folders, or "stdin"
   // Does Read give the bytes of a file on disk as they are stored?
   virtual bool is_plain_file() const = 0;
@@ -34,6 +34,12 @@ class ByteSource {
 // A folder that `neurolens record` made: files ending in .nlc, which read one after the
 // other are one capture.
 bool IsCaptureFolder(const std::string& path);
+
+// Bytes stored under a path, of all files of a capture folder together; -1: unknown until they are read.
+int64_t StoredBytes(const std::string& path);
+// The hash that a source gives of them, or their plain SHA-256.
+enum class HashKind { kTree, kPlain };
+Result<std::string> StoredHash(const std::string& path, HashKind kind);
 
 // `path` "-" reads standard input; a capture folder gives the bytes of its files in the order
 // of their names. A read that waits for a pipe ends with Cancelled once

@@ -6,7 +6,7 @@
 #include <random>
 #include <thread>
 
-#include "base/sha256.h"
+#include "base/sha256_tree.h"
 #include "testing/import_fixture.h"
 
 namespace nl {
@@ -17,7 +17,7 @@ using testing_import::TraceFile;
 using testing_import::Zstd;
 
 struct Read {
-  std::string text, error, sha256;
+  std::string text, error, hash;
   int64_t bytes = -1, total = -1;
 };
 
@@ -40,7 +40,7 @@ Read ReadWhole(const std::string& path, size_t step) {
     out.text.append(buffer, 0, *n);
     if (*n < step) break;
   }
-  out.sha256 = (*source)->Sha256Hex();
+  out.hash = (*source)->HashHex();
   out.bytes = (*source)->bytes_read();
   out.total = (*source)->bytes_total();
   return out;
@@ -69,7 +69,7 @@ TEST(ByteSource, GivesBackWhatWasPacked) {
         const Read read = ReadBytes(stored, step);
         ASSERT_EQ(read.error, "") << size << " in steps of " << step;
         ASSERT_TRUE(read.text == text) << size << " in steps of " << step;
-        EXPECT_EQ(read.sha256, Sha256Hex(stored));
+        EXPECT_EQ(read.hash, Sha256TreeHex(stored));
         EXPECT_EQ(read.bytes, static_cast<int64_t>(stored.size()));
         EXPECT_EQ(read.total, static_cast<int64_t>(stored.size()));
       }
@@ -136,7 +136,7 @@ TEST(ByteSource, ReadsAPipeOfUnknownLength) {
   EXPECT_EQ(read.error, "");
   EXPECT_TRUE(read.text == text);
   EXPECT_EQ(read.total, -1);
-  EXPECT_EQ(read.sha256, Sha256Hex(stored));
+  EXPECT_EQ(read.hash, Sha256TreeHex(stored));
 }
 
 TEST(ByteSource, AnEmptyFileHasNoBytes) {

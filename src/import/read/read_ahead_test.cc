@@ -21,7 +21,7 @@ class Letters final : public ByteSource {
   }
   int64_t bytes_read() const override { return static_cast<int64_t>(next_); }
   int64_t bytes_total() const override { return -1; }
-  std::string Sha256Hex() override { return ""; }
+  std::string HashHex() override { return ""; }
   const std::string& name() const override { return name_; }
   bool is_plain_file() const override { return false; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/read/whole_file.h"
 
-#include "base/sha256.h"
+#include "base/sha256_tree.h"
 #include "testing/import_fixture.h"
 
 namespace nl {
@@ -41,7 +41,7 @@ TEST(WholeFile, UsesAPlainFileWhereItStands) {
   EXPECT_EQ((*whole)->path(), std::filesystem::canonical(stored.path()).string());
   EXPECT_EQ((*whole)->size_bytes(), static_cast<int64_t>(bytes.size()));
   ASSERT_TRUE((*whole)->Finish().ok());
-  EXPECT_EQ(input.source->Sha256Hex(), Sha256Hex(bytes));
+  EXPECT_EQ(input.source->HashHex(), Sha256TreeHex(bytes));
 }
 
 TEST(WholeFile, UnpacksWhatIsCompressedAndRemovesItsCopy) {
@@ -59,7 +59,7 @@ TEST(WholeFile, UnpacksWhatIsCompressedAndRemovesItsCopy) {
     ASSERT_TRUE((*whole)->Finish().ok());
   }
   EXPECT_FALSE(PathExists(copy));
-  EXPECT_EQ(input.source->Sha256Hex(), Sha256Hex(packed));
+  EXPECT_EQ(input.source->HashHex(), Sha256TreeHex(packed));
 }
 
 TEST(WholeFile, ABrokenStreamIsItsError) {

@@ -10,6 +10,7 @@
 #include "base/terminal.h"
 #include "base/time_text.h"
 #include "base/units.h"
+#include "import/read/byte_source.h"
 #include "import/rows/join_kernels.h"
 #include "ledger/attachments.h"
 #include "ledger/run_tables.h"
@@ -155,10 +156,17 @@ Result<ImportAttachment> AttachFile(OpContext& context, Store& store, const std:
   match.run_id = run.run_id;
   Json about = ToDocument(match);
   about["content_sha256"] = result.content_sha256;
+  // What version 0.1 attached has the plain hash.
+  if (request.paths[0] != "-" && !AttachmentFolders(store.RunPath(run.run_id)).empty()) {
+    NL_ASSIGN(about["plain_sha256"], StoredHash(request.paths[0], HashKind::kPlain));
+  }
   about["attached_at"] = Rfc3339Utc(UnixNowNs());
   about["source_files"] = Json::array();
   for (const SourceFile& file : result.document.source.files)
-    about["source_files"].push_back({{"name", file.name}, {"bytes", file.bytes}, {"sha256", file.sha256}});
+    about["source_files"].push_back({{"name", file.name},
+                                     {"bytes", file.bytes},
+                                     {"sha256", file.sha256},
+                                     {"hash", file.hash.value_or("sha256")}});
   NL_ASSIGN(const AttachOutcome outcome,
             AttachTables(store, run.run_id, std::move(staged), std::move(about)));
   return ImportAttachment{std::move(match), outcome.attachment_id, outcome.duplicate, request.paths};

@@ -10,7 +10,6 @@
 
 #include "base/file_ops.h"
 #include "base/human.h"
-#include "base/sha256.h"
 #include "base/time_text.h"
 #include "base/uuid.h"
 #include "import/file_sets.h"
@@ -236,25 +235,27 @@ class ImportOp final : public Op {
   Result<std::optional<std::string>> FindDuplicate(Store& store, const Group& group) const {
     if (force_) return std::optional<std::string>();
     std::vector<SourceFile> files;
-    for (const std::string& path : group.paths) {
-      if (path == "-") return std::optional<std::string>();
-      std::error_code code;
-      const auto bytes = std::filesystem::file_size(path, code);
-      if (code) return std::optional<std::string>();
-      files.push_back({path, static_cast<int64_t>(bytes), ""});
-    }
     int64_t total = 0;
-    for (const SourceFile& file : files) total += file.bytes;
+    for (const std::string& path : group.paths) {
+      const int64_t bytes = path == "-" ? -1 : StoredBytes(path);
+      if (bytes < 0) return std::optional<std::string>();
+      files.push_back({path, bytes, ""});
+      total += bytes;
+    }
     NL_ASSIGN(const std::vector<CatalogRun> runs, store.catalog().List({}));
     if (std::none_of(runs.begin(), runs.end(),
                      [&](const CatalogRun& run) { return run.source_bytes == total; })) {
       return std::optional<std::string>();
     }
-    for (SourceFile& file : files) {
-      NL_ASSIGN(file.sha256, FileSha256Hex(file.name));
+    // Runs stored by version 0.1 have the plain hash.
+    for (const HashKind kind : {HashKind::kTree, HashKind::kPlain}) {
+      for (SourceFile& file : files) {
+        NL_ASSIGN(file.sha256, StoredHash(file.name, kind));
+      }
+      NL_ASSIGN(const std::optional<CatalogRun> found, store.catalog().FindByContent(ContentSha256(files)));
+      if (found) return std::optional(found->run_id);
     }
-    NL_ASSIGN(const std::optional<CatalogRun> found, store.catalog().FindByContent(ContentSha256(files)));
-    return found ? std::optional(found->run_id) : std::nullopt;
+    return std::optional<std::string>();
   }
 
   // Buffers are in proportion to the row groups and the pieces of text.

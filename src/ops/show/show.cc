@@ -7,7 +7,9 @@
 
 #include "base/file_ops.h"
 #include "base/human.h"
+#include "base/sha256_tree.h"
 #include "base/terminal.h"
+#include "import/read/byte_source.h"
 #include "ledger/sql_values.h"
 #include "ops/open_store.h"
 #include "report/text_table.h"
@@ -56,12 +58,27 @@ void Describe(Record<ShowLogEntry>& r) {
   r.Field("advice", &ShowLogEntry::advice, "What to do about it");
 }
 
+struct ShowSource {
+  std::string file;
+  int64_t bytes = 0;
+  std::string sha256;
+  std::optional<std::string> matches;
+};
+void Describe(Record<ShowSource>& r) {
+  r.Name("ShowSource", "A file compared with the inputs of a run");
+  r.Field("file", &ShowSource::file, "Path of the file");
+  r.Field("bytes", &ShowSource::bytes, Unit::kBytes, "Size of the file");
+  r.Field("sha256", &ShowSource::sha256, "Plain SHA-256 of the file, as sha256sum prints it");
+  r.Field("matches", &ShowSource::matches, "Input of the run with the same bytes; null: none");
+}
+
 struct ShowReply {
   CatalogRun run;
   std::string path;
   Json document = Json::object();
   std::vector<ShowTable> tables;
   std::vector<ShowLogEntry> import_log;
+  std::vector<ShowSource> sources;
   std::vector<std::string> warnings;
 };
 void Describe(Record<ShowReply>& r) {
@@ -71,6 +88,7 @@ void Describe(Record<ShowReply>& r) {
   r.Field("document", &ShowReply::document, "Parts of run.json (docs/run_document.md), without the timeline");
   r.Field("tables", &ShowReply::tables, "Its tables");
   r.Field("import_log", &ShowReply::import_log, "Defects found by the import, most frequent first");
+  r.Field("sources", &ShowReply::sources, "The files of --source");
   r.Field("warnings", &ShowReply::warnings, "Files of the run that cannot be read");
 }
 
@@ -88,6 +106,9 @@ class ShowOp final : public Op {
 
   void Bind(ParamBinder& binder) override {
     binder.Add("run", run_, "The run: id, id prefix, @latest or tag").Run().Positional().Required();
+    binder.Add("source", sources_, "Compare this file with the inputs of the run, and give its plain SHA-256")
+        .Path()
+        .LocalOnly();
   }
 
   Result<Reply> Run(OpContext& context) override {
@@ -98,6 +119,7 @@ class ShowOp final : public Op {
     reply.run = run;
     reply.path = folder;
     ReadDocument(folder, reply);
+    NL_TRY(CompareSources(reply));
     ListTables(folder, reply.tables);
     if (Status status = CountRows(context, *store, folder, reply); !status.ok()) {
       if (status.error().code == ErrorCode::kCancelled) return std::move(status).error();
@@ -109,7 +131,7 @@ class ShowOp final : public Op {
   std::string Text(const Reply& any, const TextStyle& style) const override {
     const auto& reply = any.As<ShowReply>();
     std::string out = Facts(reply.run, reply.document);
-    out += Losses(reply);
+    out += Losses(reply) + SourcesText(reply.sources);
     TextTable table(
         {{"TABLE", Align::kLeft, true}, {"ROWS", Align::kRight, false}, {"STORED", Align::kRight, false}});
     for (const ShowTable& t : reply.tables)
@@ -216,7 +238,35 @@ class ShowOp final : public Op {
     return out;
   }
 
+  // Which input of the run each file is, by its bytes (docs/identity.md).
+  Status CompareSources(ShowReply& reply) const {
+    const Json& inputs = PartOf(PartOf(reply.document, "source"), "files");
+    for (const std::string& path : sources_) {
+      ShowSource source{path, StoredBytes(path), "", std::nullopt};
+      NL_ASSIGN(source.sha256, StoredHash(path, HashKind::kPlain));
+      NL_ASSIGN(const std::string tree, StoredHash(path, HashKind::kTree));
+      for (const Json& input : inputs.is_array() ? inputs : Json::array()) {
+        const bool plain = TextOf(input, "hash") != Sha256Tree::kName;
+        if (TextOf(input, "sha256") == (plain ? source.sha256 : tree)) source.matches = TextOf(input, "name");
+      }
+      reply.sources.push_back(std::move(source));
+    }
+    return {};
+  }
+
+  static std::string SourcesText(const std::vector<ShowSource>& sources) {
+    std::string out;
+    for (const ShowSource& s : sources) {
+      out += fmt::format(
+          "{}: {}\n  sha256 {}\n", PrintableText(s.file),
+          s.matches ? "same bytes as input " + PrintableText(*s.matches) : "not an input of this run",
+          s.sha256);
+    }
+    return out;
+  }
+
   std::string run_;
+  std::vector<std::string> sources_;
 };
 
 }  // namespace

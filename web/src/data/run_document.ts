@@ -84,6 +84,7 @@ export interface SourceFile {
   name: string;
   bytes: number;
   sha256: string;
+  hash?: "sha256" | "sha256-tree-32k" | null;
 }
 
 export interface Source {

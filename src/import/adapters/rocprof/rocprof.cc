@@ -116,7 +116,7 @@ class RocprofAdapter final : public Adapter {
     }
     int64_t bytes_read() const override { return inner_.bytes_read(); }
     int64_t bytes_total() const override { return inner_.bytes_total(); }
-    std::string Sha256Hex() override { return inner_.Sha256Hex(); }
+    std::string HashHex() override { return inner_.HashHex(); }
     const std::string& name() const override { return inner_.name(); }
     bool is_plain_file() const override { return inner_.is_plain_file(); }
 
