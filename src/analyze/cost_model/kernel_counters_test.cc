@@ -151,14 +151,15 @@ TEST(KernelCounters, BothSidesOfAComparisonShowThem) {
   row.achieved_occupancy = 0.5;
   row.dram_read_bytes = 2e9;
   Analysis left = a.Finish(), right = b.Finish();
-  const Json counters = compare::CompareCounters(left, right);
+  const std::vector<CounterComparison> counters = compare::CompareCounters(left, right);
   ASSERT_EQ(counters.size(), 1u);
-  EXPECT_EQ(counters[0]["kernel"], "gemm");
-  EXPECT_EQ(counters[0]["a"]["achieved_occupancy"], 0.25);
-  EXPECT_EQ(counters[0]["b"]["achieved_occupancy"], 0.5);
-  EXPECT_EQ(counters[0]["b"]["dram_read_gb"], 2.0);
-  EXPECT_TRUE(counters[0]["a"]["dram_read_gb"].is_null());
-  EXPECT_EQ(counters[0]["a"]["source"], "ncu");
+  EXPECT_EQ(counters[0].kernel, "gemm");
+  ASSERT_TRUE(counters[0].a && counters[0].b);
+  EXPECT_EQ(counters[0].a->achieved_occupancy, 0.25);
+  EXPECT_EQ(counters[0].b->achieved_occupancy, 0.5);
+  EXPECT_EQ(counters[0].b->dram_read_gb, 2.0);
+  EXPECT_FALSE(counters[0].a->dram_read_gb);
+  EXPECT_EQ(counters[0].a->source, "ncu");
 }
 
 TEST(ToolFindings, TheLargestEstimateComesFirst) {

@@ -40,15 +40,15 @@ size_t Count(const std::string& text, const std::string& part) {
   return count;
 }
 
-bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool HasText(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(GateMetric, UndecidedNamesTheRunsThatWouldDecide) {
   const GateMetric noisy = Metric({"wall", "ms", false, {100, 110, 95, 104, 91}, {103, 99, 112, 94, 106}});
-  EXPECT_TRUE(Has(noisy.text, "more runs on each side")) << noisy.text;
+  EXPECT_TRUE(HasText(noisy.text, "more runs on each side")) << noisy.text;
   const GateMetric two = Metric({"wall", "ms", false, {100, 103}, {300, 150}});
-  EXPECT_TRUE(Has(two.text, "at least 3 more runs")) << two.text;
+  EXPECT_TRUE(HasText(two.text, "at least 3 more runs")) << two.text;
   const GateMetric wild = Metric({"wall", "ms", false, {100, 300, 50, 210}, {110, 290, 60, 190}});
-  EXPECT_TRUE(Has(wild.text, "reduce the variation between runs")) << wild.text;
+  EXPECT_TRUE(HasText(wild.text, "reduce the variation between runs")) << wild.text;
   const GateMetric one = Metric({"wall", "ms", false, {100}, {300}});
   EXPECT_FALSE(one.ci_low);
   EXPECT_EQ(one.more_runs_needed, 4);
@@ -59,23 +59,23 @@ TEST(GateForms, JUnitCountsMatchItsElements) {
   EXPECT_EQ(Count(as_error, "<testcase "), 3u);
   EXPECT_EQ(Count(as_error, "<failure "), 1u);
   EXPECT_EQ(Count(as_error, "<error "), 1u);
-  EXPECT_TRUE(Has(as_error, "tests=\"3\" failures=\"1\" errors=\"1\" skipped=\"0\"")) << as_error;
+  EXPECT_TRUE(HasText(as_error, "tests=\"3\" failures=\"1\" errors=\"1\" skipped=\"0\"")) << as_error;
   const std::string as_skip = GateJUnit(HostileReply(UndecidedPolicy::kPass));
   EXPECT_EQ(Count(as_skip, "<skipped "), 1u);
-  EXPECT_TRUE(Has(as_skip, "failures=\"1\" errors=\"0\" skipped=\"1\"")) << as_skip;
+  EXPECT_TRUE(HasText(as_skip, "failures=\"1\" errors=\"0\" skipped=\"1\"")) << as_skip;
   EXPECT_TRUE(
-      Has(GateJUnit(HostileReply(UndecidedPolicy::kFail)), "failures=\"2\" errors=\"0\" skipped=\"0\""));
+      HasText(GateJUnit(HostileReply(UndecidedPolicy::kFail)), "failures=\"2\" errors=\"0\" skipped=\"0\""));
   for (const char c : as_error) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20);
 }
 
 TEST(GateForms, MarkdownAndTextStartWithTheVerdictAndEscapeNames) {
   const std::string md = GateMarkdown(HostileReply(std::nullopt));
   EXPECT_TRUE(md.starts_with("### NeuroLens gate: regressed")) << md;
-  EXPECT_FALSE(Has(md, "</testcase>")) << md;
+  EXPECT_FALSE(HasText(md, "</testcase>")) << md;
   EXPECT_EQ(Count(md, "<details>"), 1u);
   const std::string text = GateText(HostileReply(std::nullopt), 80, false);
   EXPECT_TRUE(text.starts_with("regressed")) << text;
-  EXPECT_FALSE(Has(text, "\x01"));
+  EXPECT_FALSE(HasText(text, "\x01"));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ ChartStyle Style(int width) {
   return style;
 }
 
-std::vector<std::string> Lines(const std::string& text) {
+std::vector<std::string> ChartLines(const std::string& text) {
   std::vector<std::string> out;
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) out.push_back(line);
@@ -35,7 +35,7 @@ TEST(TrendChart, FitsTheWidthForAnyNumberOfRuns) {
     for (size_t i = 0; i < runs; ++i)
       points.push_back({100.0 + std::sin(static_cast<double>(i)), 100, i == runs / 2});
     for (const int width : {40, 80, 120}) {
-      const std::vector<std::string> lines = Lines(DrawChart(points, Style(width)));
+      const std::vector<std::string> lines = ChartLines(DrawChart(points, Style(width)));
       ASSERT_EQ(lines.size(), 10u);
       for (const std::string& line : lines) EXPECT_LE(DisplayWidth(line), width) << runs << "\n" << line;
     }
@@ -45,7 +45,7 @@ TEST(TrendChart, FitsTheWidthForAnyNumberOfRuns) {
 TEST(TrendChart, DrawsValuesLevelsAndChanges) {
   std::vector<ChartPoint> points;
   for (int i = 0; i < 10; ++i) points.push_back({i < 5 ? 100.0 : 200.0, i < 5 ? 100.0 : 200.0, i == 5});
-  const std::vector<std::string> lines = Lines(DrawChart(points, Style(60)));
+  const std::vector<std::string> lines = ChartLines(DrawChart(points, Style(60)));
   EXPECT_NE(lines[0].find("200.0 ms │"), std::string::npos);
   EXPECT_NE(lines[0].find("•───•"), std::string::npos) << lines[0];
   EXPECT_NE(lines[7].find("100.0 ms │•───•"), std::string::npos) << lines[7];

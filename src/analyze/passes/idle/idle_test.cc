@@ -77,13 +77,12 @@ TEST(IdlePass, SamplesSayWhatTheHostDidWhereNoSpanWasRecorded) {
   const auto made = analysis.Need<IdleFacts>();
   ASSERT_TRUE(made.ok()) << made.error().ToString();
   const auto timeline = analysis.Need<TimelineFacts>();
-  const Json json = ToJson(**made, **timeline, analysis.data());
   std::map<std::string, double> sampled;
-  for (const Json& cause : json["causes"]) {
-    if (cause["what"] == "cpu samples") sampled[cause["name"]] = cause["ms"];
+  for (const IdleReason& cause : SectionOf(**made, **timeline, analysis.data()).causes) {
+    if (cause.what == "cpu samples") sampled[cause.name.value_or("")] = cause.ms;
   }
   // The 500 ns before the label have no sample.
-  ASSERT_EQ(sampled.size(), 2u) << json.dump();
+  ASSERT_EQ(sampled.size(), 2u);
   EXPECT_NEAR(sampled["tokenize (text.py)"], 29'500e-6 * 2 / 3, 1e-6);
   EXPECT_NEAR(sampled["main (run.py), waiting"], 29'500e-6 / 3, 1e-6);
 }
