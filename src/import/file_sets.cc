@@ -141,13 +141,13 @@ class PartSet {
           const RecordingSpan& sb = exact ? b.exact_span() : b.span();
           if (!sa.has_times() || !sb.has_times()) continue;
           gap_ns = std::min(gap_ns.value_or(INT64_MAX), GapNs(sa, sb));
-          if (*gap_ns > kMostGapNs) continue;
-          text =
-              *gap_ns == 0 ? "overlapping clocks" : fmt::format("clocks {} apart", HumanDurationNs(*gap_ns));
-          return true;
         }
       }
       if (!gap_ns) return true;  // no times to compare
+      if (*gap_ns <= kMostGapNs) {
+        text = *gap_ns == 0 ? "overlapping clocks" : fmt::format("clocks {} apart", HumanDurationNs(*gap_ns));
+        return true;
+      }
       text = fmt::format("of another recording ({} apart)", HumanDurationNs(*gap_ns));
     }
     return false;

@@ -198,7 +198,7 @@ TEST(TestSignificance, HostileInputIsUndecidedWithAReason) {
   with_nan.push_back(kNan);
   const Significance d = TestSignificance(good, with_nan);
   EXPECT_EQ(d.count_b, 6);
-  EXPECT_NE(d.reason.find("not numbers"), std::string::npos);
+  EXPECT_NE(d.reason.find("not finite"), std::string::npos);
 }
 
 TEST(TestSignificance, AZeroBaseHasNoRatio) {

@@ -93,9 +93,9 @@ TEST(ByteSource, ZerosBehindAGzipMemberArePadding) {
   EXPECT_EQ(ReadBytes(Gzip("a") + std::string(3, '\0') + Gzip("b")).text, "ab");
 }
 
-TEST(ByteSource, OtherBytesBehindAGzipMemberAreAnError) {
+TEST(ByteSource, OtherBytesAfterAGzipMemberAreAnError) {
   const Read read = ReadBytes(Gzip("text") + "garbage");
-  EXPECT_NE(read.error.find("no gzip member"), std::string::npos) << read.error;
+  EXPECT_NE(read.error.find("not a gzip member"), std::string::npos) << read.error;
 }
 
 TEST(ByteSource, EveryCutOfACompressedFileIsAnError) {

@@ -94,7 +94,7 @@ TEST_F(SqliteReaderTest, SaysWhatIsWrongWithTheFile) {
   damaged[100] = '\x77';  // the type of the first page
   EXPECT_NE(with(damaged).find("malformed"), std::string::npos);
   WriteText(path + "-journal", "x");
-  EXPECT_NE(ErrorOf(path).find("a.db-journal is beside it"), std::string::npos);
+  EXPECT_NE(ErrorOf(path).find("a.db-journal exists"), std::string::npos);
 }
 
 TEST_F(SqliteReaderTest, DamageInATableEndsItWithItsRow) {

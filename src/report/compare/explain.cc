@@ -122,7 +122,7 @@ std::string UnchangedSentence(const Contribution& c, double drift) {
       c.a_ms < 0 || c.b_ms < 0
           ? fmt::format("unchanged work and time not explained by the changes: {}", SignedTime(c.delta_ms()))
           : fmt::format("unchanged work takes {} -> {}", HumanMs(c.a_ms), HumanMs(c.b_ms));
-  if (drift != 1)
+  if (std::isfinite(drift) && drift != 1)
     out += fmt::format("; its operators ran {:.1f} % {} on the host", std::abs(drift - 1) * 100,
                        drift > 1 ? "slower" : "faster");
   return out;

@@ -149,7 +149,7 @@ TEST(Findings, WithoutStepsGraphsAreNotAssessedAndLaunchesAreReported) {
   const Answer a = Ask(s.run);
   EXPECT_EQ(a.Find("graph_candidate"), nullptr);
   ASSERT_NE(a.Lacks("graph_candidate"), nullptr);
-  EXPECT_EQ(a.Lacks("graph_candidate")->needs, std::vector<std::string>{"steps of the loop"});
+  EXPECT_EQ(a.Lacks("graph_candidate")->needs, std::vector<std::string>{"labelled steps"});
   ASSERT_NE(a.Find("host_bound_launch"), nullptr);
   EXPECT_GT(*a.Find("host_bound_launch")->score, 0);
 }
@@ -512,7 +512,7 @@ TEST(Findings, ScoreIsWeightTimesImpactTimesConfidence) {
   double before = 1e300;
   for (const Finding& f : a.facts.findings) {
     ASSERT_TRUE(f.score) << f.rule;
-    EXPECT_DOUBLE_EQ(*f.score, static_cast<double>(f.severity) * *f.impact_ms * f.confidence);
+    EXPECT_DOUBLE_EQ(*f.score, SeverityWeight(f.severity) * *f.impact_ms * f.confidence);
     EXPECT_LE(*f.score, before) << "the costliest first";
     before = *f.score;
     EXPECT_FALSE(f.evidence.empty());
