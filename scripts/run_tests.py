@@ -414,6 +414,7 @@ def main():
     options = parser.parse_args()
     os.environ.setdefault("PYTHONUNBUFFERED", "1")
     with tempfile.TemporaryDirectory(prefix="neurolens-test-", ignore_cleanup_errors=True) as home:
+        os.chmod(home, 0o755)  # some tests become another user, who must reach their own scratch folder
         runner = Runner(home, options.name or "", options.update)
         runner.quick()
         if not options.quick and not options.update:

@@ -9,11 +9,6 @@
 
 namespace nl {
 
-Json Pass::FactsJson(const RunData& data, const FactBoard& facts) const {
-  const Described section = Section(data, facts);
-  return section.empty() ? Json() : ToDocument(section.data(), section.info());
-}
-
 namespace {
 constexpr int kMaxPassDepth = 32;  // a circle of passes is our own mistake; a test finds it
 }
@@ -49,7 +44,9 @@ Status Analysis::RunAll() {
 Json Analysis::SectionJson(const std::string& name) const {
   if (!facts_.Has(name)) return Json();
   for (const auto& describe : AllPasses()) {
-    if (describe().Info().name == name) return describe().FactsJson(data_, facts_);
+    if (describe().Info().name != name) continue;
+    const Described section = describe().Section(data_, facts_);
+    return section.empty() ? Json() : ToDocument(section.data(), section.info());
   }
   return Json();
 }

@@ -58,6 +58,7 @@ struct PassInfo {
   std::string name;                // also of the facts it makes
   std::string title;               // what it answers
   std::vector<std::string> needs;  // facts of other passes
+  const RecordInfo& (*section)() = nullptr;  // description of its section; null: it has none
 };
 
 class Pass {
@@ -69,8 +70,6 @@ class Pass {
   virtual Status Run(const RunData& data, const AnalysisOptions& options, FactBoard& facts) const = 0;
   // Its facts as a section of reports, a described struct; empty when there is nothing to show.
   virtual Described Section(const RunData&, const FactBoard&) const { return {}; }
-  // The same of a pass whose section is not described yet.
-  virtual Json FactsJson(const RunData& data, const FactBoard& facts) const;
 };
 
 // Every pass (generated from the folders of passes/).

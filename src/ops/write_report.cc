@@ -164,7 +164,9 @@ std::string ReportReplyText(const ReportReply& reply, const TextStyle& style) {
   for (size_t i = 0; i < std::min(findings.size(), kFindingsShown); ++i)
     out += FindingText(findings[i], i + 1, style);
   if (findings.size() > kFindingsShown)
-    out += fmt::format("{} more findings are in the report\n", findings.size() - kFindingsShown);
+    out += findings.size() == kFindingsShown + 1
+               ? "1 more finding is in the report\n"
+               : fmt::format("{} more findings are in the report\n", findings.size() - kFindingsShown);
   if (!findings.empty()) out += "\n";
   for (const RunCounter& c : reply.counters.reasons) {
     if (c.severity == SeverityName(Severity::kInfo)) continue;

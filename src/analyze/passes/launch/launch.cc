@@ -133,7 +133,7 @@ class Collector {
 class LaunchPass final : public Pass {
  public:
   PassInfo Info() const override {
-    return {LaunchFacts::kName, "Cost of launching, and how far the host ran ahead", {TimelineFacts::kName}};
+    return {LaunchFacts::kName, "Cost of launching, and how far the host ran ahead", {TimelineFacts::kName}, &RecordOf<LaunchSection>};
   }
   Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {
     LaunchFacts out;
