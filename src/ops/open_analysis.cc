@@ -68,7 +68,7 @@ Result<OpenAnalysis> Analyze(const OpContext& context, const AnalysisParams& par
 Status NeedTimeline(const OpenAnalysis& open) {
   if (!open.analysis->data().OrderOnly()) return {};
   return Unsupported(
-             "the source of this run says how long kernels took, not when: it has no timeline to answer from")
+             "the source of this run recorded how long kernels took but not when: there is no timeline")
       .Hint(
           "`kernels`, `roofline` and `findings` work; attach the report to a run with a timeline: "
           "neurolens import --attach RUN FILE");

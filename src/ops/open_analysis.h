@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What operations that explain one run share: its parameters and its analysis.
+// Shared by the operations that explain one run: its parameters and its analysis.
 // Thread rule: one request, one thread.
 
 #include <memory>
@@ -29,8 +29,8 @@ struct OpenAnalysis {
 // Opens the run, reads the files the parameters name and loads the columns.
 Result<OpenAnalysis> Analyze(const OpContext& context, const AnalysisParams& params);
 
-// Unsupported when the run's source has durations only: its starts tell the order
-// only, so a question about gaps or overlap has no answer.
+// Unsupported when the source of the run recorded durations without times: starts give only the
+// order, so gaps and overlap are unknown.
 Status NeedTimeline(const OpenAnalysis& open);
 
 // "peak_dram_gbps=4800,sm_count=132" as numbers; a bad part is InvalidInput naming it.

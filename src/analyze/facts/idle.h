@@ -58,7 +58,7 @@ struct IdleFacts {
   struct Gap {
     int64_t start_ns, end_ns;
     uint32_t device;  // position in TimelineFacts::devices
-    uint32_t next;    // work item that ends it; kNone behind the last one
+    uint32_t next;    // work item that ends it; kNone after the last one
     IdleParts parts;
     int64_t blocked_ns;  // of the host part, inside calls that wait for the device
     IdleCause cause;     // of its largest part
