@@ -129,8 +129,7 @@ class Runner {
     for (const PairCase& pair : cases) {
       if (o_.list || (!o_.only.empty() && pair.name.find(o_.only) == std::string::npos)) continue;
       for (int seed = 1; seed <= (o_.exact ? 1 : o_.seeds); ++seed) {
-        const uint64_t base =
-            compare::HashPair(SeedOf(pair.name), static_cast<uint64_t>(seed) + 50);
+        const uint64_t base = compare::HashPair(SeedOf(pair.name), static_cast<uint64_t>(seed) + 50);
         const NoiseLevel a = o_.exact ? NoNoise() : RunNoise(base),
                          b = o_.exact ? NoNoise() : RunNoise(base + 1);
         const PairResult r = RunPair(pair, a, b);

@@ -149,10 +149,9 @@ class TrendOp final : public Op {
       TrendRun row{run.run_id, "", Rfc3339Utc(run.created_at_ns), run.source_name, {}, {}, {}, {}};
       Result<MetricValue> value = ReadOne(context, run, row.short_id);
       if (value.ok()) {
-        row.value = value->value;
-        if (before && *before != 0 && std::isfinite(value->value / *before))
-          row.change = value->value / *before - 1;
-        before = value->value;
+        if (std::isfinite(value->value)) row.value = value->value;
+        if (row.value && before && std::isfinite(*row.value / *before)) row.change = *row.value / *before - 1;
+        if (row.value) before = row.value;
         reply.metric = value->spec;
         reply.unit = value->unit;
         reply.larger_is_better = value->larger_is_better;
