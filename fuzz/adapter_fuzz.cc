@@ -12,6 +12,8 @@
 #include "model/schema.h"
 #include "row_sink.h"
 
+extern const char* const kFuzzAdapter;  // of each target, written by CMakeLists.txt
+
 namespace {
 
 struct Outcome {
@@ -24,7 +26,7 @@ Outcome Import(const std::string& path, size_t chunk_bytes, bool check_document)
   nl::RowSink sink;
   nl::ImportRequest request;
   request.paths = {path};
-  request.format = NL_FUZZ_ADAPTER;
+  request.format = kFuzzAdapter;
   request.model_name = "fuzz";
   request.options.threads = 1;
   request.options.chunk_bytes = chunk_bytes;

@@ -441,3 +441,14 @@ def test_formats_lists_every_adapter(store):
     folders = sorted(p.name for p in (ROOT / "src/import/adapters").iterdir() if p.is_dir())
     assert sorted(names) == sorted([*folders, "bundle"]), f"{names} for {folders}"
     narrow(store.text("formats"))
+
+
+def test_csv_lines_end_with_lf(store, tmp_path):
+    (tmp_path / "trace.json").write_text(
+        '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 10, "dur": 5}]}')
+    store.add(tmp_path / "trace.json")
+    for question in (["query", "@latest", "SELECT id, name FROM op", "--format", "csv"], ["operators", "@latest", "--csv"]):
+        answer = store.text(*question, text=False)
+        assert b"\r" not in answer
+        assert answer.endswith(b"\n") and answer.count(b"\n") == 2
+    assert store.text("query", "@latest", "SELECT id, name FROM op", "--format", "csv") == "id,name\n0,aten::add\n"

@@ -374,3 +374,24 @@ def test_live_prints_lines_without_a_terminal(place):
     _, rest = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 0, f"{process.returncode} {said + rest}"
     assert b"\x1b[2J" not in said + rest, "it clears a screen that is not there"
+
+
+def test_the_processes_of_the_program_are_counted_not_the_helpers_of_a_wrapper(place):
+    script = place.folder / "wrapper.sh"
+    script.write_text("for i in 1 2 3; do (n=0; while [ $n -lt 60000 ]; do n=$((n+1)); done); done\nexec sleep 0.3\n")
+    assert json.loads(place.run(["sh", script], "--json").stdout)["processes"] == 1
+
+
+# Runs until recording has stopped: `control` of the capture says so (docs/formats/nlcap.md).
+UNTIL_OFF = """
+import struct
+while struct.unpack_from("<I", open(os.environ["NEUROLENS_CAPTURE_DIR"] + "/control", "rb").read(), 188)[0]: time.sleep(0.01)
+time.sleep(0.1)
+"""
+
+
+def test_the_recorded_time_and_the_time_of_the_program_are_told_apart(place):
+    reply = json.loads(place.run(python(UNTIL_OFF), "--json", "--duration", "0.2").stdout)
+    assert 200 <= reply["recorded_ms"] <= reply["wall_ms"] - 100, reply
+    place.out += "2"
+    assert b"(the program ran " in place.run(python(UNTIL_OFF), "--duration", "0.2").stderr

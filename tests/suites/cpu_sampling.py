@@ -10,6 +10,7 @@ import tempfile
 
 import pytest
 
+import nlcap_writer
 from neurolens_cli import LIMIT_S, PYTHON, RECORD, default_signals, wait_until
 from nlcap_reader import Recording
 
@@ -215,3 +216,35 @@ def test_samples_lie_inside_the_run(tmp_path):
     late = [s for s in capture.samples if not root["start_ns"] <= s["time_ns"] <= root["end_ns"]]
     assert not late, f"samples off the clock: {late[:3]} of {root}"
     assert all(s["weight_ns"] > 0 for s in capture.samples), "a sample stands for no time"
+
+
+SAMPLES_ALONE = """file pid=10 monotonic_ns=1000
+process pid=10 start_ns=0 executable="/bin/app"
+thread pid=10 tid=10 name="main"
+frame id=1 kind=1 name="main"
+stack id=1 frames=1
+cpu_sample time_ns=5000000 weight_ns=5000000 pid=10 tid=10 stack=1
+cpu_sample time_ns=40000000 weight_ns=2000000 pid=10 tid=10 stack=1
+"""
+
+
+def test_cpu_samples_alone_have_a_wall(store, tmp_path):
+    def written(name, text):
+        (data,) = nlcap_writer.files_of(text)
+        (tmp_path / name).write_bytes(data)
+        return tmp_path / name
+    run = store.add(written("trace.nlcap", SAMPLES_ALONE)).reply
+    assert run["tables"]["cpu_sample"] == 2
+    expected_ms = 37.0  # from the start of the first to the end of the last
+    assert run["wall_ms"] == pytest.approx(expected_ms)
+    shown = store.json("show", "@latest")
+    assert shown["run"]["wall_ns"] == expected_ms * 1e6
+    assert shown["document"]["summary"]["total_duration_ms"] == pytest.approx(expected_ms)
+    assert store.json("summary", "@latest")["wall_ms"] == pytest.approx(expected_ms)
+    assert store.json("ls")["runs"][0]["wall_ns"] == expected_ms * 1e6
+    analysis = store.json("analyze", "@latest")
+    assert f"{expected_ms:.1f} ms" in store.text("analyze", "@latest"), analysis
+    for question in (["overlap", "@latest"], ["critical-path", "@latest"], ["idle", "@latest"]):
+        store.json(*question)
+    store.add(written("again.nlcap", SAMPLES_ALONE.replace("weight_ns=2000000", "weight_ns=3000000")))
+    store.json("compare", run["run_id"], "@latest")

@@ -2,6 +2,7 @@
 """ROCm recordings against an own reading of the same files (json and csv of Python): counts, total times and links."""
 import collections
 import csv
+import pathlib
 import shutil
 
 import pytest
@@ -95,3 +96,44 @@ def test_calls_and_total_times_of_a_table_of_sums_agree(path, imported):
     with open(path, encoding="utf-8") as file:
         truth = count((r["Name"], r["Calls"], r["TotalDurationNs"]) for r in csv.DictReader(file))
     equal("sums per name", truth, count(imported(path).rows("SELECT name, count(*), sum(dur_ns) FROM api_call GROUP BY 1")))
+
+
+def two_recordings(folder):
+    """Kernels and calls of one recording, copies of another one with the same name an hour later."""
+    calls = '"Domain","Function","Process_Id","Thread_Id","Correlation_Id","Start_Timestamp","End_Timestamp"\n'
+    (folder / "9_hip_api_trace.csv").write_text(calls + '"HIP_RUNTIME_API_EXT","hipLaunchKernel",9,9,1,1000,1500\n')
+    (folder / "9_kernel_trace.csv").write_text('"Kind","Agent_Id","Kernel_Name","Correlation_Id","Start_Timestamp","End_Timestamp"\n'
+                                    '"KERNEL_DISPATCH","Agent 1","add",1,1400,1900\n')
+    (folder / "9_memory_copy_trace.csv").write_text('"Kind","Direction","Source_Agent_Id","Destination_Agent_Id","Correlation_Id","Start_Timestamp","End_Timestamp"\n'
+                                         '"MEMORY_COPY","MEMORY_COPY_HOST_TO_DEVICE","Agent 0","Agent 1",2,3600000002000,3600000003000\n')
+    return folder / "9_kernel_trace.csv"
+
+
+def test_import_takes_the_parts_of_the_same_recording_and_names_them(store, tmp_path):
+    kernels = two_recordings(tmp_path)
+    run = store.add(kernels).reply
+    assert [pathlib.Path(f).name for f in run["files"]] == ["9_kernel_trace.csv", "9_hip_api_trace.csv"]
+    assert run["wall_ms"] == pytest.approx(900e-6)
+    assert [(pathlib.Path(s["file"]).name, s["taken"], s["reason"]) for s in run["siblings"]] == [
+        ("9_hip_api_trace.csv", True, "same name '9', overlapping clocks"),
+        ("9_memory_copy_trace.csv", False, "of another recording (1 h 00 min apart)")]
+    text = store.text("import", kernels, "--force")
+    assert "  with 9_hip_api_trace.csv: same name '9', overlapping clocks\n" in text
+    assert "  without 9_memory_copy_trace.csv: of another recording (1 h 00 min apart)\n" in text
+
+
+def test_import_only_takes_the_named_file(store, tmp_path):
+    kernels = two_recordings(tmp_path)
+    run = store.add(kernels, "--only").reply
+    assert run["files"] == [str(kernels)] and run["siblings"] == []
+    assert run["tables"].get("api_call") is None
+
+
+def test_import_of_a_folder_keeps_recordings_apart(store, tmp_path):
+    two_recordings(tmp_path)
+    (tmp_path / "in").mkdir()
+    for path in tmp_path.glob("*.csv"):
+        path.rename(tmp_path / "in" / path.name)
+    runs = store.imports(tmp_path / "in")
+    assert sorted(len(run["files"]) for run in runs) == [1, 2]
+    assert max(run["wall_ms"] for run in runs) < 1

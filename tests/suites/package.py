@@ -21,11 +21,10 @@ from pathlib import Path
 
 import pytest
 
+from neurolens_cli import BIN, BUILD, H200, LIMIT_S, PYTHON, ROOT
+
 pytestmark = [pytest.mark.xdist_group("package"), pytest.mark.slow_first(60)]
-ROOT = Path(__file__).resolve().parents[2]
-BIN = Path(os.environ.get("NEUROLENS_BIN", ROOT / "build/release/neurolens"))
-TRACE = ROOT / "data/h200/base.json.gz"
-LIMIT_S = 300
+TRACE = H200 / "base.json.gz"
 PROGRAM = """
 import neurolens
 with neurolens.scope("outer"):
@@ -49,7 +48,7 @@ def run(*command, cwd, user=None, env=None, status=0):
 
 
 def package(kind, out):
-    result = subprocess.run([sys.executable, ROOT / "scripts/package", kind, "--from-build", BIN.parent, "--out", out], capture_output=True, text=True,
+    result = subprocess.run([sys.executable, ROOT / "scripts/package", kind, "--from-build", BUILD, "--out", out], capture_output=True, text=True,
                             timeout=LIMIT_S, check=False, stdin=subprocess.DEVNULL)
     assert result.returncode == 0, result.stderr
     (path,) = re.findall(r"^(.+)  [\d.]+ MB$", result.stdout, re.M)
@@ -159,7 +158,7 @@ def test_wheel_imports_and_records_with_its_own_libraries(venv, folder):
 def test_wheel_records_an_interpreter_that_it_is_not_installed_in(venv, folder):
     work = folder / "other-work"
     work.mkdir()
-    module = imports_and_records(venv / "bin/neurolens", "/usr/bin/python3", work)
+    module = imports_and_records(venv / "bin/neurolens", PYTHON, work)
     assert module.parts[-5:-1] == ("share", "neurolens", "python", "neurolens")
 
 
@@ -189,7 +188,7 @@ def test_tarball_works_read_only_in_a_path_with_spaces(unpacked, folder):
     work.mkdir()
     user = 65534 if os.getuid() == 0 else None
     before = sorted(unpacked.rglob("*"))
-    module = imports_and_records(unpacked / "bin/neurolens", "/usr/bin/python3", work, user)
+    module = imports_and_records(unpacked / "bin/neurolens", PYTHON, work, user)
     assert unpacked in module.parents
     assert unpacked in loaded_duckdb(unpacked / "bin/neurolens", work, user).resolve().parents
     assert sorted(unpacked.rglob("*")) == before, "files appeared in the read-only folder"
