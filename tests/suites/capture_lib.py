@@ -615,7 +615,7 @@ def test_what_one_pass_does_not_hold_is_left_out_least_wanted_first():
     assert any("not sampled: tensor pipes active" in m for m in messages(c)), messages(c)
 
 
-@pytest.mark.parametrize("fake, why", [("pm_overflow=2", "buffer overflowed"), ("pm_full=2", "more samples than a burst has room for")])
+@pytest.mark.parametrize("fake, why", [("pm_overflow=2", "buffer overflowed"), ("pm_full=2", "more samples than a burst can hold")])
 def test_counters_begin_anew_after_an_overflow(fake, why):
     c = record("launch=1", "bursts=6", fake=fake)
     assert len([m for m in messages(c) if why in m]) == 1, messages(c)

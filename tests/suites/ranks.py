@@ -185,5 +185,5 @@ def test_the_text_fits_80_columns_and_names_the_late_rank(planted):
     run, _, _ = planted
     text = run.store.text("ranks", run.id, "--limit", 3)
     narrow(text)
-    for part in ("waiting for the last to arrive", "rank 2 came last", "times stored in the run are not", "CLOCK OFFSET", "LARGEST SKEW"):
+    for part in ("waiting for the last to arrive", "rank 2 arrived last", "times stored in the run are not", "CLOCK OFFSET", "LARGEST SKEW"):
         assert part in text, f"{part!r} is missing in:\n{text}"

@@ -39,14 +39,14 @@ TrendReply TenRuns() {
   return r;
 }
 
-bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool TrendHas(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(TrendText, NamesTheChangeOfLevelAndTheRunsWithoutAValue) {
   const std::string text = TrendText(TenRuns(), 80, false);
   EXPECT_TRUE(text.starts_with("wall over 9 runs of llama on NVIDIA H200: 1 change of level")) << text;
-  EXPECT_TRUE(Has(text, "┊ 2025-01-05 s5 regressed: 100.0 ms -> 120.0 ms (+20.00 %), p 0.001")) << text;
-  EXPECT_TRUE(Has(text, "1 run could not be read: the run has no span with a duration (s7)")) << text;
-  EXPECT_TRUE(Has(text, "2 runs on another device, precision or backend left out")) << text;
+  EXPECT_TRUE(TrendHas(text, "┊ 2025-01-05 s5 regressed: 100.0 ms -> 120.0 ms (+20.00 %), p 0.001")) << text;
+  EXPECT_TRUE(TrendHas(text, "1 run could not be read: the run has no span with a duration (s7)")) << text;
+  EXPECT_TRUE(TrendHas(text, "2 runs on another device, precision or backend left out")) << text;
 }
 
 TEST(TrendText, FitsTheTerminalAndHoldsNoControlCharacters) {
@@ -63,10 +63,10 @@ TEST(TrendText, FewRunsNeedMoreAndNoRunsDoNotMatch) {
   TrendReply few = TenRuns();
   few.runs.resize(3);
   few.change_points.clear();
-  EXPECT_TRUE(Has(TrendText(few, 80, false), "needs at least 6 runs"));
+  EXPECT_TRUE(TrendHas(TrendText(few, 80, false), "needs at least 6 runs"));
   EXPECT_EQ(TrendText(TrendReply(), 80, false), "no runs match\n");
   for (TrendRun& run : few.runs) run.value = std::nullopt;
-  EXPECT_TRUE(Has(TrendText(few, 80, false), "none of the 3 runs has a value"));
+  EXPECT_TRUE(TrendHas(TrendText(few, 80, false), "none of the 3 runs has a value"));
 }
 
 }  // namespace
