@@ -8,7 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analyze/run_data.h"
+#include "model/ids.h"
+#include "model/string_pool.h"
 
 namespace nl {
 
@@ -42,18 +43,18 @@ inline bool IsAlloc(ApiKind kind) { return kind == ApiKind::kAlloc || kind == Ap
 // Kinds of a run's calls, each distinct name read once.
 class ApiKinds {
  public:
-  explicit ApiKinds(const RunData& data) : data_(data) {}
+  explicit ApiKinds(const StringPool* strings) : strings_(strings) {}
   ApiKind Of(StringId name) {
     if (IsNull(name)) return ApiKind::kOther;
     const auto id = static_cast<size_t>(name);
-    if (id >= kinds_.size()) kinds_.resize(data_.strings->size(), kNotRead);
-    if (kinds_[id] == kNotRead) kinds_[id] = static_cast<uint8_t>(ClassifyApi(data_.Text(name)));
+    if (id >= kinds_.size()) kinds_.resize(strings_->size(), kNotRead);
+    if (kinds_[id] == kNotRead) kinds_[id] = static_cast<uint8_t>(ClassifyApi(strings_->Text(name)));
     return static_cast<ApiKind>(kinds_[id]);
   }
 
  private:
   static constexpr uint8_t kNotRead = 0xff;
-  const RunData& data_;
+  const StringPool* strings_;
   std::vector<uint8_t> kinds_;  // by string
 };
 

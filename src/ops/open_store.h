@@ -25,7 +25,7 @@ Result<std::vector<CatalogRun>> ResolveRuns(Store& store, const std::vector<std:
 // holds the shortest id that names the run; the view `runs` lists them all.
 Result<std::unique_ptr<SqlSession>> OpenSql(const OpContext& context, Store& store,
                                             const std::vector<CatalogRun>& runs);
-// SQL over the tables in a folder that is no stored run.
+// SQL over the tables in a folder that is not a stored run.
 Result<std::unique_ptr<SqlSession>> OpenFolderSql(const OpContext& context, const std::string& label,
                                                   const std::string& folder);
 

@@ -26,7 +26,7 @@ class Builder {
         host_(timeline.host),
         work_(timeline.work),
         out_(out),
-        kinds_(data) {}
+        kinds_(data.strings) {}
 
   void Build() {
     out_.works = static_cast<uint32_t>(work_.size());

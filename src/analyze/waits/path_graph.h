@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analyze/facts/timeline.h"
+#include "analyze/run_data.h"
 #include "model/api_kind.h"
 
 namespace nl {

@@ -34,7 +34,7 @@ class Builder {
         options_(options),
         out_(out),
         program_(run.data(), timeline),
-        kinds_(run.data()),
+        kinds_(run.data().strings),
         types_(program_, out.types) {
     out_.run = &run;
   }

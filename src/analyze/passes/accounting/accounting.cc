@@ -30,7 +30,7 @@ void AccountSteps(const RunData& data, AccountingFacts& out) {
 
 void AccountHost(const RunData& data, const TimelineFacts& t, AccountingFacts& out) {
   const HostTree& h = t.host;
-  ApiKinds kinds(data);
+  ApiKinds kinds(data.strings);
   std::vector<int64_t> self(h.size());
   for (size_t i = 0; i < h.size(); ++i) {
     self[i] += h.end_ns[i] - h.start_ns[i];

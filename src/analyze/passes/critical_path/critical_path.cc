@@ -32,7 +32,7 @@ class Walker {
         work_(timeline.work),
         graph_(graph),
         out_(out),
-        kinds_(data) {}
+        kinds_(data.strings) {}
 
   void Run() {
     out_.wall_ns = timeline_.wall_ns();

@@ -62,7 +62,7 @@ class Splitter {
         w_(t.work),
         accounting_(a),
         out_(out),
-        kinds_(data),
+        kinds_(data.strings),
         sampled_(data),
         pauses_(data.Pauses()) {}
 

@@ -57,7 +57,7 @@ LaunchFacts::Queue SweepQueue(uint32_t stream, std::vector<Change>& changes) {
 
 class Collector {
  public:
-  Collector(const RunData& data, const TimelineFacts& t, LaunchFacts& out) : t_(t), out_(out), kinds_(data) {}
+  Collector(const RunData& data, const TimelineFacts& t, LaunchFacts& out) : t_(t), out_(out), kinds_(data.strings) {}
 
   void Run() {
     changes_.resize(t_.streams.size());

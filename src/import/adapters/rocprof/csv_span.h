@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Which processes and which time a CSV file of rocprof is of, without importing it: what tells the files of
+// Which processes and which time a CSV file of rocprof is of, without importing it, to separate the files of
 // one recording from those of another with the same name.
 // Thread rule: one thread.
 
