@@ -28,6 +28,8 @@ export interface DeviceTime extends TimeParts {
   rank: number | null;
   name: string | null;
   events: number;
+  hidden_communication_share: number | null;
+  hidden_memory_share: number | null;
 }
 
 export interface ThreadTime {
@@ -154,11 +156,11 @@ export interface PathShare {
   share: number | null;
 }
 
-// `raw_name` is present for kernels.
+// `raw_name` is null for anything but a kernel.
 export interface PathContributor {
   class: string;
   name: string | null;
-  raw_name?: string;
+  raw_name: string | null;
   ms: number;
   share: number | null;
   segments: number;
@@ -167,14 +169,14 @@ export interface PathContributor {
 export interface PathSegment {
   class: string;
   name: string | null;
-  raw_name?: string;
+  raw_name: string | null;
   start_ms: number;
   ms: number;
 }
 
 export interface PathKernel {
   name: string | null;
-  raw_name?: string;
+  raw_name: string | null;
   calls: number;
   total_ms: number;
   on_path_ms: number;

@@ -18,7 +18,8 @@ function deviceText(d: HardwareDevice): string {
 // "2026-11-16T16:10:51.008115868Z" without the fraction.
 const timeText = (rfc3339: string): string => rfc3339.replace("T", " ").replace(/(\.\d+)?Z$/, " UTC");
 
-const fileText = (f: SourceFile): string => `${f.name} (${bytes(f.bytes)}, ${f.hash ?? "sha256"} ${f.sha256.slice(0, 12)})`;
+const fileText = (f: SourceFile): string =>
+  `${f.name} (${bytes(f.bytes)}, ${f.hash ?? "sha256"} ${f.sha256.slice(0, 12)})`;
 
 function factsOf(report: ReportDocument): Fact[] {
   const { hardware, software, model } = report.run.environment;
