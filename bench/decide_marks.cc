@@ -24,10 +24,10 @@
 
 namespace {
 
-using nl::TestSignificance;
-using nl::SignificanceOptions;
-using nl::Significance;
 using nl::SeededRandom;
+using nl::Significance;
+using nl::SignificanceOptions;
+using nl::TestSignificance;
 using nl::VerdictClass;
 using Values = std::vector<double>;
 

@@ -55,9 +55,9 @@ class FactBoard {
 };
 
 struct PassInfo {
-  std::string name;                // also of the facts it makes
-  std::string title;               // what it answers
-  std::vector<std::string> needs;  // facts of other passes
+  std::string name;                          // also of the facts it makes
+  std::string title;                         // what it answers
+  std::vector<std::string> needs;            // facts of other passes
   const RecordInfo& (*section)() = nullptr;  // description of its section; null: it has none
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/run_program.h"
 
-
 #include <gtest/gtest.h>
 
 #include "base/file_ops.h"

@@ -24,8 +24,7 @@ void EventBatch::Clear() {
 }
 
 #define NL_TABLE_INFO(Type, name) &Type##Columns::kInfo,
-constinit const std::array<const TableInfo*, EventBatch::kTables> kAllTables = {
-    NL_ALL_TABLES(NL_TABLE_INFO)};
+constinit const std::array<const TableInfo*, EventBatch::kTables> kAllTables = {NL_ALL_TABLES(NL_TABLE_INFO)};
 #undef NL_TABLE_INFO
 
 }  // namespace nl

@@ -153,8 +153,8 @@ std::vector<SettingSpec> MakeSpecs() {
   return {
       {"store", "", "Folder that holds the runs and their catalog.", Kind::kPath},
       {"threads", "0", "Worker threads for import and queries; 0: one per core.", Kind::kInt, 0, 1024},
-      {"import_memory_mb", "512", "Memory limit for the buffers and columns of an import, in MB.", Kind::kInt, 64,
-       1 << 20},
+      {"import_memory_mb", "512", "Memory limit for the buffers and columns of an import, in MB.", Kind::kInt,
+       64, 1 << 20},
       {"query_rows", "10000", "Limit for the rows of a query.", Kind::kInt, 1, 1'000'000'000},
       {"query_seconds", "60", "Time limit of a query, in seconds.", Kind::kInt, 1, 86'400},
       {"query_memory_mb", "2048", "Memory limit of a query, in MB.", Kind::kInt, 64, 1 << 20},

@@ -14,19 +14,16 @@
 //   counters_rest      waits until nothing of PM sampling is left
 //   launched=N         waits until N more kernels were launched, by whatever thread
 //   leave=N            makes CUDA calls until CUPTI has left N times more
-//   watched            waits until CUPTI was asked to leave;  unwatched: makes CUDA calls until it no longer is
-//   pause              waits until recording pauses
-//   file               waits until the capture has a file that is not empty
-//   steps=N            N times a range with a kernel in it, then 2 ms of rest
-//   make_graph         instantiates a CUDA graph;  print_left: prints how often CUPTI has left
-//   print_now          prints the monotonic time in ns
-//   racing_threads=N   N threads launch kernels until the process ends
-//   sleep=MS           fork, fork_work, exec=..., crash, kill, _exit=N, exit=N, close_stdout,
-//   destroy            the context is destroyed
-//   start stop         as neurolens.start() and stop() do
-//   print=TEXT         writes to standard output
-// Prints nothing else. Exit status 0, or what exit= says; 9 when a library is not there, 7 when what it waits for
-// does not come in ten minutes.
+//   watched            waits until CUPTI was asked to leave;  unwatched: makes CUDA calls until it no longer
+//   is pause              waits until recording pauses file               waits until the capture has a file
+//   that is not empty steps=N            N times a range with a kernel in it, then 2 ms of rest make_graph
+//   instantiates a CUDA graph;  print_left: prints how often CUPTI has left print_now          prints the
+//   monotonic time in ns racing_threads=N   N threads launch kernels until the process ends sleep=MS fork,
+//   fork_work, exec=..., crash, kill, _exit=N, exit=N, close_stdout, destroy            the context is
+//   destroyed start stop         as neurolens.start() and stop() do print=TEXT         writes to standard
+//   output
+// Prints nothing else. Exit status 0, or what exit= says; 9 when a library is not there, 7 when what it waits
+// for does not come in ten minutes.
 #include <atomic>
 #include <csignal>
 #include <cstdint>

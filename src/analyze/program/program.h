@@ -60,7 +60,8 @@ class NameTable {
 };
 
 struct Program {
-  Program(const RunData& d, const TimelineFacts& t) : data(d), timeline(t), counters(d), api_kinds_(d.strings) {}
+  Program(const RunData& d, const TimelineFacts& t)
+      : data(d), timeline(t), counters(d), api_kinds_(d.strings) {}
   const RunData& data;
   const TimelineFacts& timeline;
   const KernelCounters counters;

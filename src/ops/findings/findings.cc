@@ -139,8 +139,7 @@ class FindingsOp final : public Op {
     size_t number = 0;
     for (const Finding& f : r.findings) out += "\n" + FindingText(f, ++number, width);
     const auto total = static_cast<size_t>(r.findings_total);
-    if (total > number)
-      out += fmt::format("\n{} more; use --limit {} to list all\n", total - number, total);
+    if (total > number) out += fmt::format("\n{} more; use --limit {} to list all\n", total - number, total);
     if (number == 0) out += "\nNo findings.\n";
     if (!r.tool_findings.empty()) out += "\n" + ToolText(r.tool_findings, width);
     if (!r.not_assessed.empty()) out += "\n" + NotAssessedText(r, width);

@@ -16,7 +16,8 @@ struct ListedRun : CatalogRun {
 inline void Describe(Record<ListedRun>& r) {
   r.Name("ListedRun", "A run of the store, with the shortest id that names it");
   r.Base<CatalogRun>();
-  r.Field("short_id", &ListedRun::short_id, "Shortest prefix of the id, 8 characters or more, that is unique");
+  r.Field("short_id", &ListedRun::short_id,
+          "Shortest prefix of the id, 8 characters or more, that is unique");
 }
 
 struct LsReply {

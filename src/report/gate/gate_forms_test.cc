@@ -40,7 +40,9 @@ size_t Count(const std::string& text, const std::string& part) {
   return count;
 }
 
-bool HasText(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool HasText(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 TEST(GateMetric, UndecidedNamesTheRunsThatWouldDecide) {
   const GateMetric noisy = Metric({"wall", "ms", false, {100, 110, 95, 104, 91}, {103, 99, 112, 94, 106}});

@@ -39,7 +39,9 @@ TrendReply TenRuns() {
   return r;
 }
 
-bool TrendHas(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool TrendHas(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 TEST(TrendText, NamesTheChangeOfLevelAndTheRunsWithoutAValue) {
   const std::string text = TrendText(TenRuns(), 80, false);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, test } from "vitest";
+import type { Contribution } from "../data/replies";
 import { callsText, causeText, confidenceText, pairText, placeText, significanceText } from "./contribution_text";
 
 test("a cause is in words, with its detail", () => {
@@ -13,7 +14,7 @@ test("a place has the parts that are known", () => {
 });
 
 describe("confidenceText", () => {
-  const of = (confidence: number | null, cause = "kernel_slower", merged = 0) =>
+  const of = (confidence: number, cause: Contribution["cause"] = "kernel_slower", merged = 0) =>
     confidenceText({ cause, confidence, merged });
   test("is never rounded up to certainty", () => {
     expect(of(0.9951)).toBe(">99\u00a0%");
@@ -22,7 +23,6 @@ describe("confidenceText", () => {
   });
   test("is unknown for noise, empty for several changes", () => {
     expect(of(0.9, "noise")).toBe("–");
-    expect(of(null)).toBe("–");
     expect(of(0.9, "kernel_slower", 3)).toBe("");
   });
 });

@@ -20,7 +20,7 @@ export function confidenceText({
 }: Pick<Contribution, "cause" | "confidence" | "merged">): string {
   if (merged > 0) return "";
   if (cause === "noise") return "–";
-  return confidence !== null && confidence > 0.995 && confidence < 1 ? ">99\u00a0%" : pct(confidence, 0);
+  return confidence > 0.995 && confidence < 1 ? ">99\u00a0%" : pct(confidence, 0);
 }
 
 // "x" when both sides agree or one has none, otherwise "x → y".

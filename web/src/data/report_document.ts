@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report as `neurolens report` writes it (docs/report.md). Times are milliseconds, shares 0..1.
-import type { Diagnosis, FindingsSection, RanksSection, RooflineSection, StagesSection } from "./report_findings";
+
 import type {
   AccountingSection,
   AttributionSection,
+  CopyTotals,
   CriticalPathSection,
   DeviceTime,
+  Diagnosis,
+  FindingsSection,
   IdleSection,
   LaunchSection,
-} from "./report_time";
+  NameTotals,
+  RanksSection,
+  RooflineSection,
+  StagesSection,
+} from "./generated";
+import type { PathStrip } from "./report_time";
 import type { Capture, Clock, Hardware, Model, Rank, Software, Source } from "./run_document";
 
 // One slice of the wall time. The slices sum to the wall time times the number of devices.
@@ -21,32 +29,6 @@ export interface BreakdownPart {
 }
 
 // The calls of one operator or kernel. `family` is null for operators, `device` when all devices are summed.
-export interface NameTotals {
-  name: string;
-  raw_name: string;
-  family: string | null;
-  device: number | null;
-  calls: number;
-  total_ms: number;
-  self_ms: number;
-  gpu_ms: number;
-  gpu_total_ms: number;
-  mean_ms: number;
-  p50_ms: number;
-  p95_ms: number;
-  share: number | null;
-  shapes: string | null;
-}
-
-export interface CopyTotals {
-  kind: string;
-  from: string;
-  to: string;
-  calls: number;
-  total_ms: number;
-  bytes: number;
-}
-
 // A call tree in one list; `parent` is an index into it, null for a root. Parents come before their children.
 export interface FlameNode {
   name: string;
@@ -145,7 +127,7 @@ export interface ReportDocument {
   accounting?: AccountingSection;
   idle?: IdleSection;
   launch?: LaunchSection;
-  critical_path?: CriticalPathSection;
+  critical_path?: CriticalPathSection & { strip?: PathStrip };
   // Absent when there are no collectives.
   ranks?: RanksSection;
 }

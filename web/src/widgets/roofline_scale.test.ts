@@ -4,7 +4,6 @@ import type { DevicePeaks, RooflinePoint } from "../data/replies";
 import { axesFor, bandwidthRoof, decades, plottedPoints, powerText, readPeaks } from "./roofline_scale";
 
 const H200: DevicePeaks = {
-  index: 0,
   device: "NVIDIA H200",
   bf16_tflops: 989,
   fp16_tflops: 989,
@@ -31,7 +30,7 @@ describe("readPeaks", () => {
     expect(readPeaks([H200], new Set()).roofs.map((r) => r.label)).toEqual(["bf16, fp16", "tf32", "fp8", "fp32"]);
   });
   test("two equal devices give no second roof, the faster memory counts", () => {
-    const peaks = readPeaks([H200, { ...H200, index: 1, dram_gbps: 5000 }], new Set(["bf16"]));
+    const peaks = readPeaks([H200, { ...H200, dram_gbps: 5000 }], new Set(["bf16"]));
     expect(peaks.roofs).toEqual([{ label: "bf16", tflops: 989 }]);
     expect(peaks.gbps).toBe(5000);
   });

@@ -9,8 +9,9 @@ namespace nl::compare {
 namespace {
 
 constexpr double kLeastChange = 0.01;  // of the wall; a single pair of runs cannot show less
-constexpr double kLeastShareOfDrift = 0.2;  // a host change below this share of the drift may be part of the drift
-constexpr int64_t kRunsToDecide = 4;   // with one run on each side: enough for most changes
+constexpr double kLeastShareOfDrift =
+    0.2;                              // a host change below this share of the drift may be part of the drift
+constexpr int64_t kRunsToDecide = 4;  // with one run on each side: enough for most changes
 constexpr double kNoChangeConfidence = 0.5, kChangeConfidence = 0.95;
 
 void SumContributions(const Comparison& c, CompareVerdict& out) {

@@ -75,8 +75,10 @@ void AccountHost(const RunData& data, const TimelineFacts& t, AccountingFacts& o
 class AccountingPass final : public Pass {
  public:
   PassInfo Info() const override {
-    return {
-        AccountingFacts::kName, "Where the time of each device and host thread went", {TimelineFacts::kName}, &RecordOf<AccountingSection>};
+    return {AccountingFacts::kName,
+            "Where the time of each device and host thread went",
+            {TimelineFacts::kName},
+            &RecordOf<AccountingSection>};
   }
   Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {
     const auto& t = facts.Get<TimelineFacts>();

@@ -352,7 +352,10 @@ class Builder {
 class AttributionPass final : public Pass {
  public:
   PassInfo Info() const override {
-    return {AttributionFacts::kName, "Device work by op, module, range and step", {TimelineFacts::kName}, &RecordOf<AttributionSection>};
+    return {AttributionFacts::kName,
+            "Device work by op, module, range and step",
+            {TimelineFacts::kName},
+            &RecordOf<AttributionSection>};
   }
   Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {
     AttributionFacts out;

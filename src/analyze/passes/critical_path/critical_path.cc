@@ -325,7 +325,8 @@ class CriticalPathPass final : public Pass {
   PassInfo Info() const override {
     return {CriticalPathFacts::kName,
             "What the run waited for, from its first event to its last",
-            {TimelineFacts::kName}, &RecordOf<CriticalPathSection>};
+            {TimelineFacts::kName},
+            &RecordOf<CriticalPathSection>};
   }
   Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {
     const auto& timeline = facts.Get<TimelineFacts>();

@@ -19,7 +19,8 @@ class FindingsPass final : public Pass {
   PassInfo Info() const override {
     return {FindingsFacts::kName,
             "What bounds the run, and what the rules found",
-            {TimelineFacts::kName, IdleFacts::kName, RanksFacts::kName}, &RecordOf<FindingsFacts>};
+            {TimelineFacts::kName, IdleFacts::kName, RanksFacts::kName},
+            &RecordOf<FindingsFacts>};
   }
   Status Run(const RunData& data, const AnalysisOptions& options, FactBoard& facts) const override {
     NL_ASSIGN(const RuleSet rules, RuleSet::Load(options.rules_files));

@@ -299,7 +299,10 @@ class Splitter {
 class IdlePass final : public Pass {
  public:
   PassInfo Info() const override {
-    return {IdleFacts::kName, "Why the devices were idle", {TimelineFacts::kName, AccountingFacts::kName}, &RecordOf<IdleSection>};
+    return {IdleFacts::kName,
+            "Why the devices were idle",
+            {TimelineFacts::kName, AccountingFacts::kName},
+            &RecordOf<IdleSection>};
   }
   Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {
     const auto& accounting = facts.Get<AccountingFacts>();

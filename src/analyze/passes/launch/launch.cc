@@ -57,7 +57,8 @@ LaunchFacts::Queue SweepQueue(uint32_t stream, std::vector<Change>& changes) {
 
 class Collector {
  public:
-  Collector(const RunData& data, const TimelineFacts& t, LaunchFacts& out) : t_(t), out_(out), kinds_(data.strings) {}
+  Collector(const RunData& data, const TimelineFacts& t, LaunchFacts& out)
+      : t_(t), out_(out), kinds_(data.strings) {}
 
   void Run() {
     changes_.resize(t_.streams.size());
@@ -133,7 +134,10 @@ class Collector {
 class LaunchPass final : public Pass {
  public:
   PassInfo Info() const override {
-    return {LaunchFacts::kName, "Cost of launching, and how far the host ran ahead", {TimelineFacts::kName}, &RecordOf<LaunchSection>};
+    return {LaunchFacts::kName,
+            "Cost of launching, and how far the host ran ahead",
+            {TimelineFacts::kName},
+            &RecordOf<LaunchSection>};
   }
   Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {
     LaunchFacts out;

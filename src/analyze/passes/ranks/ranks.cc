@@ -83,7 +83,8 @@ class RanksPass final : public Pass {
   PassInfo Info() const override {
     return {RanksFacts::kName,
             "Which rank waited for which in collectives, and the offsets between their clocks",
-            {TimelineFacts::kName}, &RecordOf<RanksSection>};
+            {TimelineFacts::kName},
+            &RecordOf<RanksSection>};
   }
   Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {
     RanksFacts out;

@@ -324,7 +324,8 @@ class RooflinePass final : public Pass {
   PassInfo Info() const override {
     return {RooflineFacts::kName,
             "How close ops and kernels come to what the device can do",
-            {TimelineFacts::kName}, &RecordOf<RooflineSection>};
+            {TimelineFacts::kName},
+            &RecordOf<RooflineSection>};
   }
   Status Run(const RunData& data, const AnalysisOptions& options, FactBoard& facts) const override {
     RooflineFacts out;

@@ -441,7 +441,8 @@ class StagesPass final : public Pass {
   PassInfo Info() const override {
     return {StagesFacts::kName,
             "Stages of LLM inference: latency, tokens, MFU, MBU",
-            {TimelineFacts::kName, AttributionFacts::kName}, &RecordOf<StagesSection>};
+            {TimelineFacts::kName, AttributionFacts::kName},
+            &RecordOf<StagesSection>};
   }
   Status Run(const RunData& data, const AnalysisOptions& options, FactBoard& facts) const override {
     StagesFacts out;
