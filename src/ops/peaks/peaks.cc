@@ -67,7 +67,7 @@ class PeaksOp final : public Op {
   std::string Text(const Reply& any, const TextStyle& style) const override {
     const auto& reply = any.As<PeaksReply>();
     if (reply.devices.empty()) {
-      return fmt::format("no peaks are known for '{}'; give them with --peaks or --peaks-file\n",
+      return fmt::format("the peaks of '{}' are unknown; use --peaks or --peaks-file\n",
                          reply.asked.value_or(""));
     }
     TextTable table({{"DEVICE", Align::kLeft, true, 8},

@@ -102,9 +102,8 @@ class Builder {
       } else if (out_.peaks_reason.empty()) {
         const std::string name = DeviceNameOf(data_, NamedDevice(key.device));
         out_.peaks_reason =
-            name.empty()
-                ? "the run does not name its device; give its peaks with --peaks"
-                : fmt::format("no peaks are known for {}; give them with --peaks or --peaks-file", name);
+            name.empty() ? "the run does not name its device; use --peaks"
+                         : fmt::format("the peaks of '{}' are unknown; use --peaks or --peaks-file", name);
       }
     }
     return {};
