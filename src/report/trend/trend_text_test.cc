@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <regex>
 #include <sstream>
 
 #include "base/terminal.h"
@@ -39,8 +40,9 @@ TrendReply TenRuns() {
   return r;
 }
 
+// Whether the text has the words, wherever its lines are wrapped.
 bool TrendHas(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
+  return std::regex_replace(text, std::regex("\\s+"), " ").find(part) != std::string::npos;
 }
 
 TEST(TrendText, NamesTheChangeOfLevelAndTheRunsWithoutAValue) {
