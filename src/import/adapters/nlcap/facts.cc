@@ -29,15 +29,14 @@ void AlignStreams(CaptureFile& c) {
   for (const Stream& stream : c.streams) {
     if (stream.has_file && first == nullptr) first = &stream;
   }
-  if (first == nullptr) return;
   const auto usable = [](int64_t ns) { return ns > 0 && ns < kMostNs / 4; };
   const auto offset_of = [&](const Stream& s) {
     return usable(s.file.realtime_ns) && usable(s.file.monotonic_ns)
                ? s.file.realtime_ns - s.file.monotonic_ns
                : int64_t{0};
   };
-  const int64_t first_offset_ns = offset_of(*first);
-  c.file.about.base_time_ns = first_offset_ns;
+  const int64_t first_offset_ns = first != nullptr ? offset_of(*first) : 0;
+  if (first != nullptr) c.file.about.base_time_ns = first_offset_ns;
   bool several = false;
   for (Stream& stream : c.streams) {
     if (stream.has_file && stream.file.boot_id_hash != first->file.boot_id_hash) {
