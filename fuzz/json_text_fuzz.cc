@@ -83,6 +83,8 @@ void CompareWithLibrary(const TraceEvent& event, const nl::Json& document) {
     const bool is_arg = key.starts_with("args.");
     if (is_arg && (count.count("args") > 0 || !document.contains("args") || !document["args"].is_object()))
       continue;
+    // Arguments beside an "args" that is no object: the library keeps one of the two.
+    if (key == "args" && document["args"].is_object()) continue;
     const nl::Json& owner = is_arg ? document["args"] : document;
     const std::string name = is_arg ? key.substr(5) : key;
     if (!owner.contains(name)) {

@@ -116,6 +116,13 @@ void RunFacts::ObserveSpans(const Columns& t) {
   }
 }
 
+// A damaged trace can name several lanes for one stream. The lowest is kept: which comes first depends on
+// where the file was cut.
+static ThreadId Lower(ThreadId a, ThreadId b) {
+  if (IsNull(a) || IsNull(b)) return IsNull(a) ? b : a;
+  return std::min(a, b);
+}
+
 template <class Columns>
 void RunFacts::ObserveDeviceWork(const Columns& t) {
   StreamKey last_key{};
@@ -128,9 +135,9 @@ void RunFacts::ObserveDeviceWork(const Columns& t) {
     if (stream == nullptr || key != last_key) {
       last_key = key;
       stream = &streams_[key];
-      stream->thread = t.thread_id[i];
     }
     ++stream->events;
+    if (t.thread_id[i] != stream->thread) stream->thread = Lower(stream->thread, t.thread_id[i]);
     if (spans == nullptr || device != t.device[i]) {
       device = t.device[i];
       spans = &device_spans_[device];

@@ -162,6 +162,28 @@ TEST_F(LinkTest, KernelsFindTheirLaunchAndOpAcrossBatches) {
   EXPECT_TRUE(counters_.empty());
 }
 
+TEST_F(LinkTest, TheLaneOfAStreamDoesNotDependOnTheBatches) {
+  for (const bool split : {false, true}) {
+    RunFacts facts;
+    for (const int32_t lane : {1, 2, 0, 3}) {
+      KernelRow r;
+      r.thread_id = static_cast<ThreadId>(lane);
+      r.start_ns = lane;
+      r.dur_ns = 1;
+      r.device = 0;
+      r.stream = 7;
+      batch_.kernel.Add(r);
+      if (!split) continue;
+      facts.Observe(batch_, sink_);
+      batch_.Clear();
+    }
+    facts.Observe(batch_, sink_);
+    batch_.Clear();
+    ASSERT_EQ(facts.streams().size(), 1u);
+    EXPECT_EQ(facts.streams().begin()->second.thread, static_cast<ThreadId>(0)) << "split: " << split;
+  }
+}
+
 TEST_F(LinkTest, WhatIsNotRecordedIsNullAndCounted) {
   AddKernel(99, 98);
   AddKernel(kNull, kNull);
