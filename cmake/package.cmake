@@ -34,5 +34,5 @@ target_link_libraries(PkgConfig::ARCHIVE INTERFACE zip_without_encryption)
 
 include_directories(SYSTEM ${NL_SYSROOT}/usr/include ${NL_SYSROOT}/usr/include/${triplet})
 # The same bytes from every checkout, and no path of it inside.
-add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}=. -ffile-prefix-map=/usr/${triplet}/include=/usr/include)
+add_compile_options(-ffile-prefix-map=/usr/${triplet}/include=/usr/include)
 add_link_options(-static-libstdc++ -static-libgcc -Wl,--gc-sections -Wl,--strip-all)
