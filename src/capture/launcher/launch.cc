@@ -188,13 +188,12 @@ bool Recording::StartProgram(LaunchError& error) {
   sampling.python = (options_.wanted & kWantPython) != 0;
   writer_.AddFact("cpu.rate_hz", std::to_string(sampling.rate_hz));
   sampler_.emplace(writer_, sampling);
-  sampler_->PrepareChild(child_.pid());
+  sampler_->PrepareChild(child_.pid(), sampling_);
   start_ns_ = MonotonicNs();
   writer_.Add(WindowRecord{start_ns_, sampling_ ? 1u : 0u, WindowReason::kBegin});
   writer_.Flush();
   const int failed = child_.Start();
   if (failed == 0) {
-    if (!sampling_) sampler_->SetRecording(false, start_ns_);
     recording_since_ns_ = on_since_ns_ = sampling_ ? start_ns_ : 0;
     return true;
   }

@@ -47,10 +47,11 @@ void CpuSampler::Say(const std::string& message) {
   writer_.Message(MessageLevel::kWarning, message);
 }
 
-void CpuSampler::PrepareChild(pid_t pid) {
+void CpuSampler::PrepareChild(pid_t pid, bool recording) {
   root_ = pid;
+  recording_ = recording;
   // A Python stack is read when its native one was taken; without it nothing is in a hurry.
-  if (options_.native && !perf_.Open(pid, options_.rate_hz, true, options_.python))
+  if (options_.native && !perf_.Open(pid, options_.rate_hz, recording, options_.python))
     Say("native stacks are not recorded: " + perf_.why());
   if (perf_.is_open() && !perf_.sees_kernel_time())
     Say("time inside the kernel is not sampled: kernel.perf_event_paranoid is " +

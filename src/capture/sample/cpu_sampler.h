@@ -47,8 +47,9 @@ class CpuSampler {
   CpuSampler(ChunkWriter& writer, SamplerOptions options)
       : writer_(writer), options_(options), stacks_(writer) {}
 
-  // Before `pid` runs its program: counting begins with its exec.
-  void PrepareChild(pid_t pid);
+  // Before `pid` runs its program: counting begins with its exec, or with SetRecording(true) when it is
+  // not to be recorded yet.
+  void PrepareChild(pid_t pid, bool recording);
   std::vector<int> descriptors() const { return perf_.descriptors(); }
   // Between ticks.
   int64_t interval_ns() const { return samples() ? 1'000'000'000 / options_.rate_hz : kFollowNs; }

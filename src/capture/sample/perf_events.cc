@@ -120,7 +120,6 @@ bool PerfEvents::Open(pid_t pid, int rate_hz, bool on_exec, bool at_once) {
     break;
   }
   if (error == 0 && !rings_.empty()) {
-    if (!on_exec) SetEnabled(true);
     return true;
   }
   for (const Ring& ring : rings_) {

@@ -37,8 +37,8 @@ class PerfEvents {
   PerfEvents(const PerfEvents&) = delete;
   PerfEvents& operator=(const PerfEvents&) = delete;
 
-  // Counts `pid` (not yet exec'ed: counting begins with its exec when `on_exec`). A sample makes a
-  // descriptor readable at once when `at_once`, else a half-full ring does: every waking costs the
+  // Counts `pid` (not yet exec'ed) from its exec on when `on_exec`, else from SetEnabled(true) on. A sample
+  // makes a descriptor readable at once when `at_once`, else a half-full ring does: every waking costs the
   // sampled core an interrupt to another one. False: why() says which permission is missing, in words
   // for the user.
   bool Open(pid_t pid, int rate_hz, bool on_exec, bool at_once);
