@@ -48,7 +48,7 @@ RUNTIME = {  # what the sanitizers read; the rest is their defaults
     "ASAN_OPTIONS": "strict_string_checks=1:intercept_tls_get_addr=0",
     "UBSAN_OPTIONS": "print_stacktrace=1",
     "LSAN_OPTIONS": f"suppressions={ROOT}/scripts/lsan.supp:print_suppressions=0",
-    "TSAN_OPTIONS": f"suppressions={ROOT}/scripts/tsan.supp:halt_on_error=0:exitcode=66",
+    "TSAN_OPTIONS": f"suppressions={ROOT}/scripts/tsan.supp:halt_on_error=0:exitcode=66:die_after_fork=0",
 }
 
 
