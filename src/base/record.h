@@ -227,7 +227,7 @@ class Record {
          [](const void* at, const char*) { return record_detail::TypeOf<std::optional<M>>()->held(at); }});
   }
   // The struct of this name in a map, of a type that is known at run time only; left out when there is
-  // none. `name`, `type` and `doc` must outlive the program's descriptions.
+  // none. `name`, `type` and `doc` must live as long as the program.
   template <class C>
   void OptionalField(const char* name, DescribedMap C::*member, const TypeInfo& type, const char* doc) {
     info_.fields.push_back(

@@ -91,16 +91,16 @@ void TakeSections(const Analysis& analysis, Report& report) {
     const std::string name = describe().Info().name;
     const Described section = analysis.Section(name);
     if (section.empty()) continue;
+    if (const auto* path = section.As<CriticalPathSection>(); path != nullptr) {
+      report.critical_path = ReportPath{*path, {}};
+      continue;
+    }
     const bool taken =
         Take<AccountingSection>(section, report.accounting) ||
         Take<FindingsFacts>(section, report.findings) || Take<IdleSection>(section, report.idle) ||
         Take<LaunchSection>(section, report.launch) || Take<RanksSection>(section, report.ranks) ||
         Take<RooflineSection>(section, report.roofline) || Take<StagesSection>(section, report.stages);
-    if (const auto* path = section.As<CriticalPathSection>(); path != nullptr) {
-      report.critical_path = ReportPath{*path, {}};
-    } else if (!taken) {
-      report.other_sections.emplace(name, section);
-    }
+    if (!taken) report.other_sections.emplace(name, section);
   }
 }
 
