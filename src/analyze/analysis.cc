@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "base/record_json.h"
-
 namespace nl {
 
 namespace {
@@ -41,14 +39,12 @@ Status Analysis::RunAll() {
   return {};
 }
 
-Json Analysis::SectionJson(const std::string& name) const {
-  if (!facts_.Has(name)) return Json();
+Described Analysis::Section(const std::string& name) const {
+  if (!facts_.Has(name)) return {};
   for (const auto& describe : AllPasses()) {
-    if (describe().Info().name != name) continue;
-    const Described section = describe().Section(data_, facts_);
-    return section.empty() ? Json() : ToDocument(section.data(), section.info());
+    if (describe().Info().name == name) return describe().Section(data_, facts_);
   }
-  return Json();
+  return {};
 }
 
 }  // namespace nl

@@ -29,8 +29,8 @@ class Analysis {
   // Every pass there is.
   Status RunAll();
 
-  // The section of one pass; null when the pass has not run or has nothing to show.
-  Json SectionJson(const std::string& name) const;
+  // The section of one pass; empty when the pass has not run or has nothing to show.
+  Described Section(const std::string& name) const;
 
   const RunData& data() const { return data_; }
   const AnalysisOptions& options() const { return options_; }

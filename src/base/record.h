@@ -19,12 +19,14 @@
 // Members may be: bool, integers, double, std::string, enums that have NamesOf(), std::optional,
 // std::vector, std::map<std::string, T>, described structs, Scalar (a cell of a query) and
 // Json (a document with a schema of its own).
-// An empty std::optional is null, "not known". A double that is not finite is null too, so a member
-// that can be so must be an optional.
+// An empty std::optional is null, "not known"; described as OptionalField, it is left out instead. A
+// double that is not finite is null too, so a member that can be so must be an optional.
 // Thread rule: tables are built once and never change; any thread may read.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -104,6 +106,8 @@ struct FieldInfo {
   size_t offset;
   Unit unit;
   const char* doc;
+  // Of a field that may be absent: its value in the member at `offset`, or null. Else null.
+  const void* (*find)(const void* member, const char* name) = nullptr;
 };
 
 struct RecordInfo {
@@ -115,7 +119,14 @@ struct RecordInfo {
 template <class T>
 const RecordInfo& RecordOf();
 
+class Described;
+// Described structs by the name of their field.
+using DescribedMap = std::map<std::string, Described, std::less<>>;
+
 namespace record_detail {
+
+// Value of one name; null when there is none.
+const void* FindDescribed(const void* map, const char* name);
 
 template <class T>
 struct IsVector : std::false_type {};
@@ -207,6 +218,24 @@ class Record {
   template <class M, class C>
   void Field(const char* name, M C::*member, Unit unit, const char* doc) {
     info_.fields.push_back({name, record_detail::TypeOf<M>(), OffsetOf(probe_.*member), unit, doc});
+  }
+  // A member that is left out, not null, while it is empty.
+  template <class M, class C>
+  void OptionalField(const char* name, std::optional<M> C::*member, const char* doc) {
+    info_.fields.push_back(
+        {name, record_detail::TypeOf<M>(), OffsetOf(probe_.*member), Unit::kNone, doc,
+         [](const void* at, const char*) { return record_detail::TypeOf<std::optional<M>>()->held(at); }});
+  }
+  // The struct of this name in a map, of a type that is known at run time only; left out when there is
+  // none. `name`, `type` and `doc` must live as long as the program.
+  template <class C>
+  void OptionalField(const char* name, DescribedMap C::*member, const TypeInfo& type, const char* doc) {
+    info_.fields.push_back(
+        {name, &type, OffsetOf(probe_.*member), Unit::kNone, doc, &record_detail::FindDescribed});
+  }
+  bool HasField(std::string_view name) const {
+    return std::any_of(info_.fields.begin(), info_.fields.end(),
+                       [name](const FieldInfo& field) { return name == field.name; });
   }
   // The fields of a base class, in place.
   template <class B>

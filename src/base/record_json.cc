@@ -13,8 +13,10 @@ namespace {
 
 using Kind = TypeInfo::Kind;
 
+// Null when the field is absent.
 const void* FieldAt(const void* record, const FieldInfo& field) {
-  return static_cast<const char*>(record) + field.offset;
+  const void* member = static_cast<const char*>(record) + field.offset;
+  return field.find == nullptr ? member : field.find(member, field.name);
 }
 
 std::string_view EnumName(const TypeInfo& type, const void* at) {
@@ -29,18 +31,17 @@ class Writer {
   Writer(std::string& out, int indent) : out_(out), indent_(indent) {}
 
   void Record(const void* at, const RecordInfo& info) {
-    if (info.fields.empty()) {
-      out_ += "{}";
-      return;
-    }
     Open('{');
-    for (size_t i = 0; i < info.fields.size(); ++i) {
-      const FieldInfo& field = info.fields[i];
-      Separate(i == 0);
+    bool first = true;
+    for (const FieldInfo& field : info.fields) {
+      const void* value = FieldAt(at, field);
+      if (value == nullptr) continue;
+      Separate(first);
+      first = false;
       Key(field.name);
-      Value(FieldAt(at, field), *field.type);
+      Value(value, *field.type);
     }
-    Close('}');
+    Close('}', first);
   }
 
  private:
@@ -52,9 +53,9 @@ class Writer {
     if (!first) out_ += ',';
     NewLine();
   }
-  void Close(char bracket) {
+  void Close(char bracket, bool empty) {
     --depth_;
-    NewLine();
+    if (!empty) NewLine();
     out_ += bracket;
   }
   void NewLine() {
@@ -148,23 +149,15 @@ class Writer {
 
   void List(const void* at, const TypeInfo& type) {
     const size_t count = type.count(at);
-    if (count == 0) {
-      out_ += "[]";
-      return;
-    }
     Open('[');
     for (size_t i = 0; i < count; ++i) {
       Separate(i == 0);
       Value(type.at(at, i), *type.element());
     }
-    Close(']');
+    Close(']', count == 0);
   }
 
   void Map(const void* at, const TypeInfo& type) {
-    if (type.count(at) == 0) {
-      out_ += "{}";
-      return;
-    }
     Open('{');
     struct State {
       Writer* writer;
@@ -178,7 +171,7 @@ class Writer {
       s.writer->Key(key);
       s.writer->Value(value, *s.element);
     });
-    Close('}');
+    Close('}', state.first);
   }
 
   std::string& out_;
@@ -280,7 +273,7 @@ Json RecordSchema(const RecordInfo& info) {
     property["description"] = field.doc;
     if (field.unit != Unit::kNone) property["x-unit"] = UnitName(field.unit);
     properties[field.name] = std::move(property);
-    required.push_back(field.name);
+    if (field.find == nullptr) required.push_back(field.name);
   }
   Json out{{"type", "object"}};
   if (info.doc[0] != '\0') out["description"] = info.doc;
@@ -339,6 +332,12 @@ std::string DocType(const TypeInfo& type) {
 
 }  // namespace
 
+const void* record_detail::FindDescribed(const void* map, const char* name) {
+  const auto& structs = *static_cast<const DescribedMap*>(map);
+  const auto found = structs.find(name);
+  return found == structs.end() ? nullptr : found->second.data();
+}
+
 std::string_view UnitName(Unit unit) {
   switch (unit) {
     case Unit::kNone: return "";
@@ -367,7 +366,9 @@ void WriteJson(std::string& out, const void* at, const RecordInfo& info, int ind
 
 Json ToDocument(const void* at, const RecordInfo& info) {
   Json out = Json::object();
-  for (const FieldInfo& field : info.fields) out[field.name] = DocumentOf(FieldAt(at, field), *field.type);
+  for (const FieldInfo& field : info.fields) {
+    if (const void* value = FieldAt(at, field)) out[field.name] = DocumentOf(value, *field.type);
+  }
   return out;
 }
 
@@ -397,8 +398,8 @@ std::string TypeScript(const std::vector<const RecordInfo*>& records) {
     out += fmt::format("export interface {} {{\n", record->name);
     for (const FieldInfo& field : record->fields) {
       const std::string unit = field.unit == Unit::kNone ? "" : fmt::format(" ({})", UnitName(field.unit));
-      out +=
-          fmt::format("  /** {}{} */\n  {}: {};\n", field.doc, unit, field.name, TypeScriptOf(*field.type));
+      out += fmt::format("  /** {}{} */\n  {}{}: {};\n", field.doc, unit, field.name,
+                         field.find == nullptr ? "" : "?", TypeScriptOf(*field.type));
     }
     out += "}\n";
   }
@@ -408,8 +409,8 @@ std::string TypeScript(const std::vector<const RecordInfo*>& records) {
 std::string DocTable(const RecordInfo& info) {
   std::string out = "| field | type | unit | meaning |\n|---|---|---|---|\n";
   for (const FieldInfo& field : info.fields)
-    out += fmt::format("| `{}` | {} | {} | {} |\n", field.name, DocType(*field.type), UnitName(field.unit),
-                       field.doc);
+    out += fmt::format("| `{}` | {}{} | {} | {} |\n", field.name, DocType(*field.type),
+                       field.find == nullptr ? "" : " or absent", UnitName(field.unit), field.doc);
   return out;
 }
 

@@ -31,8 +31,8 @@ Json ToDocument(const T& value) {
   return ToDocument(&value, RecordOf<T>());
 }
 
-// JSON Schema, draft-07: every member required and nothing else allowed, nested records under
-// "definitions", units as "x-unit".
+// JSON Schema, draft-07: every member required that cannot be absent and nothing else allowed, nested
+// records under "definitions", units as "x-unit".
 Json JsonSchema(const RecordInfo& info);
 
 // Exported interfaces of the records and all they hold, each once, sorted by name.

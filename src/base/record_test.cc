@@ -134,5 +134,41 @@ TEST(Record, DescribedGivesItsOwnTypeOnly) {
   EXPECT_TRUE(Described().empty());
 }
 
+struct Sparse {
+  std::optional<Leaf> leaf;
+  std::optional<std::vector<int64_t>> counts;
+  DescribedMap others;
+};
+void Describe(Record<Sparse>& r) {
+  static const TypeInfo leaf = *record_detail::TypeOf<Leaf>();
+  r.Name("Sparse", "Fields that may be absent");
+  r.OptionalField("leaf", &Sparse::leaf, "A record");
+  r.OptionalField("counts", &Sparse::counts, "A list");
+  for (const char* name : {"other", "leaf"}) {
+    if (!r.HasField(name)) r.OptionalField(name, &Sparse::others, leaf, "Found by its name");
+  }
+}
+
+TEST(Record, AnOptionalFieldIsAbsentInsteadOfNull) {
+  for (const int indent : {-1, 2}) EXPECT_EQ(ToJsonText(Sparse(), indent), "{}");
+  Sparse some;
+  some.counts.emplace();
+  some.others.emplace("other", Described::Of(Leaf{"x", 2}));
+  some.others.emplace("unknown", Described::Of(Leaf()));
+  EXPECT_EQ(ToJsonText(some), R"({"counts":[],"other":{"name":"x","dur_ms":2.0}})");
+  EXPECT_EQ(DumpJson(ToDocument(some)), ToJsonText(some));
+}
+
+TEST(Record, AnOptionalFieldIsNotRequiredAndNeverNull) {
+  const Json schema = JsonSchema(RecordOf<Sparse>());
+  EXPECT_TRUE(schema["required"].empty());
+  EXPECT_EQ(schema["properties"]["other"]["allOf"][0]["$ref"], "#/definitions/Leaf");
+  EXPECT_EQ(schema["properties"]["counts"]["type"], "array");
+  const std::string text = TypeScript({&RecordOf<Sparse>()});
+  EXPECT_NE(text.find("  counts?: number[];\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("  other?: Leaf;\n"), std::string::npos) << text;
+  EXPECT_NE(DocTable(RecordOf<Sparse>()).find("| `leaf` | Leaf or absent |"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace nl

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analyze/run_counters.h"
 #include "ops/open_analysis.h"
+#include "report/report_model.h"
 
 namespace nl {
 
@@ -20,7 +20,7 @@ namespace nl {
 inline constexpr size_t kMaxReportRows = 1000;
 
 // The report model (report/report_model.h) of an opened run.
-Result<Json> MakeReport(OpenAnalysis& open);
+Result<Report> MakeReport(OpenAnalysis& open);
 
 // Paths of the files to write; an empty path: not this file.
 struct ReportFiles {
@@ -42,31 +42,24 @@ struct SkippedReport {
 };
 void Describe(Record<SkippedReport>& r);
 
-struct ReportReplyPart {
-  std::string what, label;
-  double ms = 0, share = 0;
-  bool idle = false;
-};
-void Describe(Record<ReportReplyPart>& r);
-
 // Reply of `report` and `analyze`: the main facts of the report model, and the files written.
 struct ReportReply {
   std::string run_id;
   double wall_ms = 0;
   std::string verdict;
-  Json diagnosis;
-  std::vector<ReportReplyPart> breakdown;
+  Diagnosis diagnosis;
+  std::vector<ReportPart> breakdown;
   RunCounters counters;
-  std::vector<Json> findings;
+  std::vector<Finding> findings;
   std::vector<WrittenReport> files;
   std::vector<SkippedReport> skipped;
 };
 void Describe(Record<ReportReply>& r);
 
 // From the report model, without files.
-ReportReply ReportReplyOf(const Json& report);
+ReportReply ReportReplyOf(const Report& report);
 // Writes each file as a whole and creates its folder.
-Result<std::vector<WrittenReport>> WriteReport(const Json& report, const ReportFiles& files);
+Result<std::vector<WrittenReport>> WriteReport(const Report& report, const ReportFiles& files);
 std::string ReportReplyText(const ReportReply& reply, const TextStyle& style);
 
 }  // namespace nl

@@ -11,71 +11,68 @@
 
 #include "base/human.h"
 #include "base/units.h"
-#include "report/report_value.h"
+#include "report/report_model.h"
 
 namespace nl {
 
 namespace {
 
-// Time without recording is neither busy nor idle; it is listed with the time that is not busy.
-constexpr char kPaused[] = "paused";
+using PartKind = ReportPartKind;
 
 class PartList {
  public:
   explicit PartList(int64_t whole_ns) : whole_ns_(whole_ns) {}
 
-  void Add(const char* what, const char* label, int64_t ns, bool idle) {
+  void Add(PartKind what, const char* label, int64_t ns, bool idle) {
     if (ns <= 0) return;
-    Json part{{"what", what}, {"label", label}, {"ms", Ms(ns)}};
-    part["share"] = whole_ns_ > 0 ? static_cast<double>(ns) / static_cast<double>(whole_ns_) : 0.0;
-    part["idle"] = idle;
-    parts_.push_back(std::move(part));
+    const double share = whole_ns_ > 0 ? static_cast<double>(ns) / static_cast<double>(whole_ns_) : 0.0;
+    parts_.push_back({what, label, Ms(ns), share, idle});
   }
-  Json Take() { return std::move(parts_); }
+  std::vector<ReportPart> Take() { return std::move(parts_); }
 
  private:
   int64_t whole_ns_;
-  Json parts_ = Json::array();
+  std::vector<ReportPart> parts_;
 };
 
-int64_t NsAt(const Json& section, const char* key) {
-  return static_cast<int64_t>(std::llround(NumberAt(section, key).value_or(0) * 1e6));
-}
+int64_t NsOf(double ms) { return static_cast<int64_t>(std::llround(ms * 1e6)); }
 
-void AddIdle(PartList& parts, int64_t idle_ns, const Json& section) {
-  const int64_t host = NsAt(section, "host_ms"), launch = NsAt(section, "launch_ms");
-  const int64_t sync = NsAt(section, "sync_ms"), other = NsAt(section, "other_ms");
+void AddIdle(PartList& parts, int64_t idle_ns, const IdlePartsMs& split) {
+  const int64_t host = NsOf(split.host_ms), launch = NsOf(split.launch_ms);
+  const int64_t sync = NsOf(split.sync_ms), other = NsOf(split.other_ms);
   const int64_t explained = host + launch + sync + other;
   // A rounding of 1 ns a part is not a contradiction.
   if (explained <= 0 || explained > idle_ns + 4) {
-    parts.Add("idle", "Idle", idle_ns, true);
+    parts.Add(PartKind::kIdle, "Idle", idle_ns, true);
     return;
   }
-  parts.Add("idle_host", "Idle: waiting for the host", host, true);
-  parts.Add("idle_launch", "Idle: launch latency", launch, true);
-  parts.Add("idle_sync", "Idle: synchronisation and dependencies", sync, true);
-  parts.Add("idle_other", "Idle: no cause recorded", other, true);
-  parts.Add("idle_edges", "Idle: before the first and after the last device work", idle_ns - explained, true);
+  parts.Add(PartKind::kIdleHost, "Idle: waiting for the host", host, true);
+  parts.Add(PartKind::kIdleLaunch, "Idle: launch latency", launch, true);
+  parts.Add(PartKind::kIdleSync, "Idle: synchronisation and dependencies", sync, true);
+  parts.Add(PartKind::kIdleOther, "Idle: no cause recorded", other, true);
+  parts.Add(PartKind::kIdleEdges, "Idle: before the first and after the last device work",
+            idle_ns - explained, true);
 }
 
-Json DeviceBreakdown(const DeviceAccounts& accounts, const Json& idle_section) {
+std::vector<ReportPart> DeviceBreakdown(const DeviceAccounts& accounts, const IdlePartsMs* idle) {
   TimeParts sum;
   for (const TimeParts& device : accounts.devices) {
     for (size_t i = 0; i < sum.by_mask.size(); ++i) sum.by_mask[i] += device.by_mask[i];
     sum.paused_ns += device.paused_ns;
   }
   PartList parts(sum.wall_ns());
-  parts.Add("compute", "Compute kernels", sum.by_mask[1], false);
-  parts.Add("communication", "Communication", sum.by_mask[2], false);
-  parts.Add("memory", "Copies and fills", sum.by_mask[4], false);
-  parts.Add("overlap", "Several of these at once", sum.overlap_ns(), false);
-  AddIdle(parts, sum.idle_ns(), idle_section);
-  parts.Add(kPaused, "Not recorded: recording paused", sum.paused_ns, true);
+  parts.Add(PartKind::kCompute, "Compute kernels", sum.by_mask[1], false);
+  parts.Add(PartKind::kCommunication, "Communication", sum.by_mask[2], false);
+  parts.Add(PartKind::kMemory, "Copies and fills", sum.by_mask[4], false);
+  parts.Add(PartKind::kOverlap, "Several of these at once", sum.overlap_ns(), false);
+  AddIdle(parts, sum.idle_ns(), idle != nullptr ? *idle : IdlePartsMs{});
+  // Neither busy nor idle; it is listed with the time that is not busy.
+  parts.Add(PartKind::kPaused, "Not recorded: recording paused", sum.paused_ns, true);
   return parts.Take();
 }
 
 // The busiest thread, each moment counted for the innermost span.
-Json HostBreakdown(const TimelineFacts& timeline) {
+std::vector<ReportPart> HostBreakdown(const TimelineFacts& timeline) {
   const HostTree& host = timeline.host;
   std::array<int64_t, 4> best{};
   int64_t best_ns = 0;
@@ -95,32 +92,36 @@ Json HostBreakdown(const TimelineFacts& timeline) {
     best_ns = covered_ns;
   }
   PartList parts(timeline.wall_ns());
-  parts.Add("op", "Framework operators", best[static_cast<size_t>(HostKind::kOp)], false);
-  parts.Add("python", "Python", best[static_cast<size_t>(HostKind::kPython)], false);
-  parts.Add("range", "Labelled ranges", best[static_cast<size_t>(HostKind::kRange)], false);
-  parts.Add("api", "Runtime calls", best[static_cast<size_t>(HostKind::kApi)], false);
-  parts.Add("nothing", "Nothing recorded", timeline.wall_ns() - best_ns, true);
+  parts.Add(PartKind::kOp, "Framework operators", best[static_cast<size_t>(HostKind::kOp)], false);
+  parts.Add(PartKind::kPython, "Python", best[static_cast<size_t>(HostKind::kPython)], false);
+  parts.Add(PartKind::kRange, "Labelled ranges", best[static_cast<size_t>(HostKind::kRange)], false);
+  parts.Add(PartKind::kApi, "Runtime calls", best[static_cast<size_t>(HostKind::kApi)], false);
+  parts.Add(PartKind::kNothing, "Nothing recorded", timeline.wall_ns() - best_ns, true);
   return parts.Take();
 }
 
-const char* LeadOf(const std::string& diagnosis) {
-  if (diagnosis == "cpu_bound") return "Held back by the host";
-  if (diagnosis == "gpu_bound_compute") return "Limited by GPU compute";
-  if (diagnosis == "gpu_bound_memory") return "Limited by GPU memory bandwidth";
-  if (diagnosis == "launch_bound") return "Held back by kernel launches";
-  if (diagnosis == "transfer_bound") return "Held back by copies between host and GPU";
-  if (diagnosis == "sync_bound") return "Held back by synchronisation";
-  if (diagnosis == "communication_bound") return "Held back by communication";
-  if (diagnosis == "balanced") return "No single limit";
+// Null when the bound is not known.
+const char* LeadOf(RunBound bound) {
+  switch (bound) {
+    case RunBound::kCpu: return "Held back by the host";
+    case RunBound::kGpuCompute: return "Limited by GPU compute";
+    case RunBound::kGpuMemory: return "Limited by GPU memory bandwidth";
+    case RunBound::kLaunch: return "Held back by kernel launches";
+    case RunBound::kTransfer: return "Held back by copies between host and GPU";
+    case RunBound::kSync: return "Held back by synchronisation";
+    case RunBound::kCommunication: return "Held back by communication";
+    case RunBound::kBalanced: return "No single limit";
+    case RunBound::kUnknown: break;
+  }
   return nullptr;
 }
 
-std::string WaitPhrase(const std::string& what, bool several) {
+std::string WaitPhrase(PartKind what, bool several) {
   const char* const wait = several ? "they wait for" : "it waits for";
-  if (what == "idle_host") return fmt::format("{} the host", wait);
-  if (what == "idle_launch") return fmt::format("{} launches to arrive", wait);
-  if (what == "idle_sync") return fmt::format("{} synchronisation or other work", wait);
-  if (what == "idle_edges")
+  if (what == PartKind::kIdleHost) return fmt::format("{} the host", wait);
+  if (what == PartKind::kIdleLaunch) return fmt::format("{} launches to arrive", wait);
+  if (what == PartKind::kIdleSync) return fmt::format("{} synchronisation or other work", wait);
+  if (what == PartKind::kIdleEdges)
     return several ? "they have not started or are done already" : "it has not started or is done already";
   return several ? "they are idle" : "it is idle";
 }
@@ -133,56 +134,73 @@ const char* LeadOfBusy(double busy) {
 
 std::string Percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-const Json* Largest(const Json& breakdown, bool idle) {
-  const Json* best = nullptr;
-  for (const Json& part : breakdown) {
-    if (part["idle"].get<bool>() != idle || part["what"] == kPaused) continue;
-    if (best == nullptr || part["ms"].get<double>() > (*best)["ms"].get<double>()) best = &part;
+// Null when there is none.
+const ReportPart* Largest(const std::vector<ReportPart>& breakdown, bool idle) {
+  const ReportPart* best = nullptr;
+  for (const ReportPart& part : breakdown) {
+    if (part.idle != idle || part.what == PartKind::kPaused) continue;
+    if (best == nullptr || part.ms > best->ms) best = &part;
   }
   return best;
 }
 
-}  // namespace
-
-Json BreakdownJson(const TimelineFacts& timeline, const DeviceAccounts& accounts, const Json& idle_section) {
-  return timeline.devices.empty() ? HostBreakdown(timeline) : DeviceBreakdown(accounts, idle_section);
+std::string HostVerdict(const Report& report) {
+  std::string out =
+      fmt::format("Host only: no device work was recorded in {} of wall time", HumanMs(report.wall_ms));
+  if (const ReportPart* top = Largest(report.breakdown, false); top != nullptr) {
+    std::string label = top->label;
+    label[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(label[0])));
+    out += fmt::format("; the busiest thread spends {} of it in {}", Percent(top->share), label);
+  }
+  return out + ".";
 }
 
-std::string VerdictText(const Json& report) {
-  const Json& breakdown = report["breakdown"];
-  const double wall_ms = report["wall_ms"];
-  if (wall_ms <= 0 || breakdown.empty())
+}  // namespace
+
+std::span<const std::string_view> NamesOf(ReportPartKind) {
+  static constexpr std::string_view kNames[] = {
+      "compute",    "communication", "memory", "overlap", "idle",   "idle_host", "idle_launch", "idle_sync",
+      "idle_other", "idle_edges",    "paused", "op",      "python", "range",     "api",         "nothing"};
+  return kNames;
+}
+
+void Describe(Record<ReportPart>& r) {
+  r.Name("ReportPart", "A part of the time of all devices, or of the busiest thread without devices");
+  r.Field("what", &ReportPart::what, "Name of the part");
+  r.Field("label", &ReportPart::label, "Name for people");
+  r.Field("ms", &ReportPart::ms, Unit::kMs, "Time");
+  r.Field("share", &ReportPart::share, Unit::kShare, "Part of the whole time");
+  r.Field("idle", &ReportPart::idle, "The device did nothing in this time");
+}
+
+std::vector<ReportPart> BreakdownOf(const TimelineFacts& timeline, const DeviceAccounts& accounts,
+                                    const IdlePartsMs* idle) {
+  return timeline.devices.empty() ? HostBreakdown(timeline) : DeviceBreakdown(accounts, idle);
+}
+
+std::string VerdictText(const Report& report) {
+  const double wall_ms = report.wall_ms;
+  if (wall_ms <= 0 || report.breakdown.empty())
     return "The run has no timed events, so there is nothing to explain.";
-  const size_t devices = report["devices"].size();
-  if (devices == 0) {
-    const Json* top = Largest(breakdown, false);
-    std::string out =
-        fmt::format("Host only: no device work was recorded in {} of wall time", HumanMs(wall_ms));
-    if (top != nullptr) {
-      std::string label = (*top)["label"];
-      label[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(label[0])));
-      out += fmt::format("; the busiest thread spends {} of it in {}", Percent((*top)["share"]), label);
-    }
-    return out + ".";
-  }
+  const size_t devices = report.devices.size();
+  if (devices == 0) return HostVerdict(report);
   double busy = 0, recorded = 1;
-  for (const Json& part : breakdown) {
-    if (!part["idle"].get<bool>()) busy += part["share"].get<double>();
-    if (part["what"] == kPaused) recorded -= part["share"].get<double>();
+  for (const ReportPart& part : report.breakdown) {
+    if (!part.idle) busy += part.share;
+    if (part.what == PartKind::kPaused) recorded -= part.share;
   }
   busy = recorded > 0 ? busy / recorded : 0;
   const std::string whole = HumanMs(wall_ms * recorded) + (recorded < 1 ? " recorded" : "");
-  const char* known = LeadOf(TextAt(ChildAt(report, "diagnosis"), "class"));
+  const char* known = LeadOf(report.diagnosis.bound);
   const char* lead = known != nullptr ? known : LeadOfBusy(busy);
   std::string out = devices == 1 ? fmt::format("{}: the GPU works {} of {} ({})", lead,
                                                HumanMs(busy * recorded * wall_ms), whole, Percent(busy))
                                  : fmt::format("{}: the {} GPUs work {} of {} of wall time", lead, devices,
                                                Percent(busy), whole);
-  const Json* wait = Largest(breakdown, true);
-  if (wait != nullptr && recorded > 0 && (*wait)["share"].get<double>() / recorded >= 0.05) {
-    out += fmt::format(
-        "; for {} ({}) {}", HumanMs((*wait)["ms"].get<double>() / static_cast<double>(devices)),
-        Percent((*wait)["share"].get<double>() / recorded), WaitPhrase((*wait)["what"], devices > 1));
+  const ReportPart* wait = Largest(report.breakdown, true);
+  if (wait != nullptr && recorded > 0 && wait->share / recorded >= 0.05) {
+    out += fmt::format("; for {} ({}) {}", HumanMs(wait->ms / static_cast<double>(devices)),
+                       Percent(wait->share / recorded), WaitPhrase(wait->what, devices > 1));
   }
   return out + ".";
 }

@@ -5,20 +5,55 @@
 // of the report.
 // Thread rule: pure functions.
 
+#include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "analyze/facts/accounting.h"
+#include "analyze/facts/idle.h"
 #include "analyze/facts/timeline.h"
-#include "base/json.h"
+#include "base/record.h"
 
 namespace nl {
 
-// [{what, label, ms, share, idle}] of the devices' wall time (all devices together), or of
-// the busiest thread's when no device worked. `idle_section` (host_ms, launch_ms, sync_ms,
-// other_ms) splits the idle time; null leaves it whole. ms sum to the wall exactly.
-Json BreakdownJson(const TimelineFacts& timeline, const DeviceAccounts& accounts, const Json& idle_section);
+struct Report;
 
-// From the finished report model (wall_ms, devices, breakdown, diagnosis, idle).
-std::string VerdictText(const Json& report);
+enum class ReportPartKind : uint8_t {
+  kCompute,
+  kCommunication,
+  kMemory,
+  kOverlap,
+  kIdle,
+  kIdleHost,
+  kIdleLaunch,
+  kIdleSync,
+  kIdleOther,
+  kIdleEdges,
+  kPaused,
+  kOp,
+  kPython,
+  kRange,
+  kApi,
+  kNothing,
+};
+std::span<const std::string_view> NamesOf(ReportPartKind);
+
+struct ReportPart {
+  ReportPartKind what = ReportPartKind::kIdle;
+  std::string label;
+  double ms = 0, share = 0;
+  bool idle = false;
+};
+void Describe(Record<ReportPart>& r);
+
+// The devices' wall time (all devices together), or the busiest thread's when no device worked.
+// `idle` splits the idle time; null leaves it whole. ms sum to the wall exactly.
+std::vector<ReportPart> BreakdownOf(const TimelineFacts& timeline, const DeviceAccounts& accounts,
+                                    const IdlePartsMs* idle);
+
+// From wall_ms, devices, breakdown and diagnosis of the report.
+std::string VerdictText(const Report& report);
 
 }  // namespace nl

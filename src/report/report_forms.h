@@ -8,24 +8,24 @@
 #include <string>
 #include <string_view>
 
-#include "base/json.h"
 #include "base/result.h"
+#include "report/report_model.h"
 
 namespace nl {
 
-std::string ReportMarkdown(const Json& report);
-std::string OperatorsMarkdown(const Json& report);
-std::string KernelsMarkdown(const Json& report);
+std::string ReportMarkdown(const Report& report);
+std::string OperatorsMarkdown(const Report& report);
+std::string KernelsMarkdown(const Report& report);
 // For someone who never opened a profiler.
-std::string StakeholderMarkdown(const Json& report);
+std::string StakeholderMarkdown(const Report& report);
 
 // One self-contained page. Unsupported when this build has no page (no Node.js at build time).
-Result<std::string> ReportHtml(const Json& report);
+Result<std::string> ReportHtml(const Report& report);
 // Why this build cannot write the page; empty when it can.
 std::string HtmlMissingReason();
-// A built page of web/ with `data` in its place; Unsupported when the build has no pages.
-Result<std::string> PageWithData(std::string_view page, const Json& data);
-// `json` as text for a <script type="application/json"> element.
-std::string ScriptSafeJson(const Json& json);
+// A built page of web/ with `json` as its data; Unsupported when the build has no pages.
+Result<std::string> PageWithData(std::string_view page, std::string_view json);
+// JSON text for a <script type="application/json"> element.
+std::string ScriptSafeJson(std::string_view json);
 
 }  // namespace nl

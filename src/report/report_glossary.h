@@ -3,11 +3,21 @@
 // What the words of a report mean; only those that this report uses.
 // Thread rule: pure function.
 
-#include "base/json.h"
+#include <string>
+#include <vector>
+
+#include "base/record.h"
 
 namespace nl {
 
-// [{name, unit, meaning}] for the sections that `report` has.
-Json GlossaryJson(const Json& report);
+struct Report;
+
+struct GlossaryTerm {
+  std::string name, unit, meaning;
+};
+void Describe(Record<GlossaryTerm>& r);
+
+// The terms of the sections that `report` has.
+std::vector<GlossaryTerm> GlossaryOf(const Report& report);
 
 }  // namespace nl

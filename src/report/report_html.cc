@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string_view>
 
+#include "base/record_json.h"
 #include "report/report_forms.h"
 
 // The built page (web/), or empty when the build had no Node.js.
@@ -14,12 +15,11 @@ namespace {
 constexpr std::string_view kDataMark = "\"@neurolens-report-data@\"";
 }
 
-std::string ScriptSafeJson(const Json& json) {
-  const std::string text = DumpJson(json);
+std::string ScriptSafeJson(std::string_view json) {
   std::string out;
-  out.reserve(text.size() + text.size() / 64);
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
+  out.reserve(json.size() + json.size() / 64);
+  for (size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
     // These stand only inside of strings, where an escape means the same.
     if (c == '<') {
       out += "\\u003c";
@@ -27,9 +27,8 @@ std::string ScriptSafeJson(const Json& json) {
       out += "\\u003e";
     } else if (c == '&') {
       out += "\\u0026";
-    } else if (c == '\xe2' &&
-               (text.compare(i, 3, "\xe2\x80\xa8") == 0 || text.compare(i, 3, "\xe2\x80\xa9") == 0)) {
-      out += text[i + 2] == '\xa8' ? "\\u2028" : "\\u2029";
+    } else if (c == '\xe2' && (json.substr(i, 3) == "\xe2\x80\xa8" || json.substr(i, 3) == "\xe2\x80\xa9")) {
+      out += json[i + 2] == '\xa8' ? "\\u2028" : "\\u2029";
       i += 2;
     } else {
       out += c;
@@ -43,7 +42,7 @@ std::string HtmlMissingReason() {
   return "this build has no pages: Node.js or npm was missing when it was built";
 }
 
-Result<std::string> PageWithData(std::string_view page, const Json& data) {
+Result<std::string> PageWithData(std::string_view page, std::string_view json) {
   const size_t at = page.find(kDataMark);
   if (at == std::string_view::npos) {
     return Unsupported(HtmlMissingReason().empty() ? "the built page has no place for its data"
@@ -51,11 +50,13 @@ Result<std::string> PageWithData(std::string_view page, const Json& data) {
         .Hint("install nodejs and npm, then build again; Markdown and JSON work without");
   }
   std::string out(page.substr(0, at));
-  out += ScriptSafeJson(data);
+  out += ScriptSafeJson(json);
   out += page.substr(at + kDataMark.size());
   return out;
 }
 
-Result<std::string> ReportHtml(const Json& report) { return PageWithData(embedded::kReportPage, report); }
+Result<std::string> ReportHtml(const Report& report) {
+  return PageWithData(embedded::kReportPage, ToJsonText(report));
+}
 
 }  // namespace nl

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report's model and forms, on runs built by hand and on the model that the page's tests use.
+// The report's model and forms, on runs and on a report built by hand.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <numeric>
 
-#include "base/file_ops.h"
+#include "base/record_json.h"
 #include "report/report_breakdown.h"
 #include "report/report_forms.h"
 #include "report/report_model.h"
@@ -18,18 +18,68 @@ namespace {
 
 using testing_analyze::RunBuilder;
 
-Json FullModel() {
-  return *ParseJson(*ReadWholeFile(std::string(NL_SOURCE_DIR) + "/web/fixtures/full.json"));
+// Names that a trace may hold: none may leave its cell or become markup.
+constexpr const char* kHostileName = "a|b\\|c\n<script>alert(1)</script> <img src=x> \x1b[31m `x` *y* [z](w)";
+
+Finding HostileFinding() {
+  Finding out;
+  out.rule = "launch_bound";
+  out.title = "launching costs more than computing";
+  out.message = "Launching costs more than computing, in " + std::string(kHostileName);
+  out.confidence = 0.9;
+  out.impact_ms = 12.5;
+  out.kernel = out.op = kHostileName;
+  out.evidence = {{"api_call", 7, "cudaLaunchKernel", 4.2, "us"}, {std::nullopt, {}, kHostileName, {}, {}}};
+  out.suggestions = {"Capture the decode step", kHostileName};
+  return out;
 }
 
-double Sum(const Json& parts, const char* key) {
+// A report with every section, and hostile names wherever a name comes from the trace.
+Report FullReport() {
+  const std::string name = kHostileName;
+  Report out;
+  out.generated_from = "run-1";
+  out.wall_ms = 183.2;
+  out.run.environment = {{"hardware", {{"devices", {{{"index", 0}, {"name", name}}}}}},
+                         {"model", {{"name", name}}}};
+  out.run.provenance = {{"source", {{"tool", name}, {"files", {{{"name", name}, {"bytes", 5}}}}}},
+                        {"notes", {name}}};
+  out.run.counters = {12, {{name, "data_loss", 12, name}, {"fine", "info", 3, {}}}};
+  out.run.overhead_pct = 7.5;
+  out.devices.emplace_back().name = name;
+  out.breakdown = {{ReportPartKind::kCompute, "Compute kernels", 21.6, 0.118, false},
+                   {ReportPartKind::kIdleHost, "Idle: waiting for the host", 121, 0.66, true},
+                   {ReportPartKind::kIdleEdges, "Idle: before and after", 40.6, 0.222, true}};
+  out.findings.findings = {HostileFinding()};
+  out.findings.diagnosis = {RunBound::kCpu, 0.9, HostileFinding().evidence, {name}, {}};
+  out.findings.not_assessed = {{name, {name, name}, name}};
+  out.findings.tool_findings = {{name, name, name, 1, 2, 3, name, {}, name}};
+  out.diagnosis = out.findings.diagnosis;
+  out.idle.emplace().causes = {{name, name, 5, 0.5, 1}};
+  out.launch.emplace().launches = 1234;
+  out.critical_path.emplace().shares = {{PathClass::kKernel, PathBound::kKernel, 100, 0.5}};
+  out.critical_path->contributors = {{PathClass::kKernel, name, name, 3, 0.1, 1}};
+  out.ranks.emplace().members.emplace_back().rank = 1;
+  out.roofline.points.emplace_back().op = name;
+  out.stages.stages.emplace_back().name = name;
+  out.stages.ttft_ms = 3;
+  out.memory.emplace().peaks = {{0, 1 << 20, 1 << 21}};
+  out.operators = out.kernels = {{name, name + "raw", name, 0, 3, 1, 1, 1, 1, 0.3, 0.3, 0.4, 0.5, name}};
+  out.operators_total = out.kernels_total = 20;
+  out.copies = {{name, name, name, 1, 2.5, 1000}};
+  out.glossary = GlossaryOf(out);
+  out.verdict = VerdictText(out);
+  return out;
+}
+
+double SumMs(const std::vector<ReportPart>& parts) {
   return std::accumulate(parts.begin(), parts.end(), 0.0,
-                         [key](double sum, const Json& p) { return sum + p[key].get<double>(); });
+                         [](double sum, const ReportPart& p) { return sum + p.ms; });
 }
 
-double PartMs(const Json& parts, const std::string& what) {
-  for (const Json& part : parts) {
-    if (part["what"] == what) return part["ms"];
+double PartMs(const std::vector<ReportPart>& parts, ReportPartKind what) {
+  for (const ReportPart& part : parts) {
+    if (part.what == what) return part.ms;
   }
   return 0;
 }
@@ -43,43 +93,49 @@ Analysis TwoKinds(RunBuilder& run) {
   return run.Finish();
 }
 
-Json BreakdownOf(Analysis& analysis, const Json& idle) {
-  return BreakdownJson(**analysis.Need<TimelineFacts>(), **analysis.Need<AccountingFacts>(), idle);
+std::vector<ReportPart> PartsOf(Analysis& analysis, std::optional<IdlePartsMs> idle = {}) {
+  return BreakdownOf(**analysis.Need<TimelineFacts>(), **analysis.Need<AccountingFacts>(),
+                     idle ? &*idle : nullptr);
 }
 
 TEST(Breakdown, PartsOfDeviceTimeAreDisjointAndSumToTheWall) {
   RunBuilder run;
   Analysis analysis = TwoKinds(run);
-  const Json parts = BreakdownOf(analysis, Json());
-  EXPECT_DOUBLE_EQ(PartMs(parts, "compute"), 20);
-  EXPECT_DOUBLE_EQ(PartMs(parts, "memory"), 20);
-  EXPECT_DOUBLE_EQ(PartMs(parts, "overlap"), 20);
-  EXPECT_DOUBLE_EQ(PartMs(parts, "idle"), 40);
-  EXPECT_DOUBLE_EQ(Sum(parts, "ms"), 100);
-  EXPECT_DOUBLE_EQ(Sum(parts, "share"), 1);
+  const std::vector<ReportPart> parts = PartsOf(analysis);
+  EXPECT_DOUBLE_EQ(PartMs(parts, ReportPartKind::kCompute), 20);
+  EXPECT_DOUBLE_EQ(PartMs(parts, ReportPartKind::kMemory), 20);
+  EXPECT_DOUBLE_EQ(PartMs(parts, ReportPartKind::kOverlap), 20);
+  EXPECT_DOUBLE_EQ(PartMs(parts, ReportPartKind::kIdle), 40);
+  EXPECT_DOUBLE_EQ(SumMs(parts), 100);
+  double share = 0;
+  for (const ReportPart& part : parts) share += part.share;
+  EXPECT_DOUBLE_EQ(share, 1);
 }
 
 TEST(Breakdown, IdleIsSplitByTheIdleSectionAndTheRestIsTheEdges) {
   RunBuilder run;
   Analysis analysis = TwoKinds(run);
-  const Json idle{{"host_ms", 25.0}, {"launch_ms", 5.0}, {"sync_ms", 0.0}, {"other_ms", 1.0}};
-  const Json parts = BreakdownOf(analysis, idle);
-  EXPECT_DOUBLE_EQ(PartMs(parts, "idle_host"), 25);
-  EXPECT_DOUBLE_EQ(PartMs(parts, "idle_edges"), 9);
-  EXPECT_DOUBLE_EQ(Sum(parts, "ms"), 100);
+  const IdlePartsMs idle{25, 5, 0, 1, 0};
+  const std::vector<ReportPart> parts = PartsOf(analysis, idle);
+  EXPECT_DOUBLE_EQ(PartMs(parts, ReportPartKind::kIdleHost), 25);
+  EXPECT_DOUBLE_EQ(PartMs(parts, ReportPartKind::kIdleEdges), 9);
+  EXPECT_DOUBLE_EQ(SumMs(parts), 100);
 }
 
 TEST(Breakdown, APauseIsItsOwnPartAndTheVerdictIsOfWhatWasRecorded) {
   RunBuilder run;
   run.document()["capture"]["pauses"] = {{{"start_ns", 70'000'000}, {"end_ns", 95'000'000}}};
   Analysis analysis = TwoKinds(run);
-  const Json idle{{"host_ms", 9.0}, {"launch_ms", 1.0}, {"sync_ms", 0.0}, {"other_ms", 0.0}};
-  const Json parts = BreakdownOf(analysis, idle);
-  EXPECT_DOUBLE_EQ(PartMs(parts, "paused"), 25);
-  EXPECT_DOUBLE_EQ(PartMs(parts, "idle_host"), 9);
-  EXPECT_DOUBLE_EQ(PartMs(parts, "idle_edges"), 5);
-  EXPECT_DOUBLE_EQ(Sum(parts, "ms"), 100);
-  const Json report{{"breakdown", parts}, {"wall_ms", 100.0}, {"devices", Json::array({Json::object()})}};
+  const IdlePartsMs idle{9, 1, 0, 0, 25};
+  const std::vector<ReportPart> parts = PartsOf(analysis, idle);
+  EXPECT_DOUBLE_EQ(PartMs(parts, ReportPartKind::kPaused), 25);
+  EXPECT_DOUBLE_EQ(PartMs(parts, ReportPartKind::kIdleHost), 9);
+  EXPECT_DOUBLE_EQ(PartMs(parts, ReportPartKind::kIdleEdges), 5);
+  EXPECT_DOUBLE_EQ(SumMs(parts), 100);
+  Report report;
+  report.breakdown = parts;
+  report.wall_ms = 100;
+  report.devices.resize(1);
   EXPECT_EQ(
       VerdictText(report),
       "Busy: the GPU works 60.0 ms of 75.0 ms recorded (80.0 %); for 9.0 ms (12.0 %) it waits for the host.");
@@ -88,10 +144,10 @@ TEST(Breakdown, APauseIsItsOwnPartAndTheVerdictIsOfWhatWasRecorded) {
 TEST(Breakdown, AnIdleSectionThatContradictsTheDeviceIsNotUsed) {
   RunBuilder run;
   Analysis analysis = TwoKinds(run);
-  const Json idle{{"host_ms", 80.0}, {"launch_ms", 5.0}};
-  const Json parts = BreakdownOf(analysis, idle);
-  EXPECT_DOUBLE_EQ(PartMs(parts, "idle"), 40);
-  EXPECT_DOUBLE_EQ(Sum(parts, "ms"), 100);
+  const IdlePartsMs idle{80, 5, 0, 0, 0};
+  const std::vector<ReportPart> parts = PartsOf(analysis, idle);
+  EXPECT_DOUBLE_EQ(PartMs(parts, ReportPartKind::kIdle), 40);
+  EXPECT_DOUBLE_EQ(SumMs(parts), 100);
 }
 
 TEST(Breakdown, WithoutADeviceTheBusiestThreadCountsInnermostFirst) {
@@ -101,20 +157,19 @@ TEST(Breakdown, WithoutADeviceTheBusiestThreadCountsInnermostFirst) {
   run.Op(thread, "aten::add", 10, 30);
   run.Op(idle, "aten::neg", 90, 10);
   Analysis analysis = run.Finish();
-  const Json parts = BreakdownOf(analysis, Json());
-  EXPECT_DOUBLE_EQ(PartMs(parts, "op"), 30e-6);
-  EXPECT_DOUBLE_EQ(PartMs(parts, "python"), 50e-6);
-  EXPECT_DOUBLE_EQ(PartMs(parts, "nothing"), 20e-6);
+  const std::vector<ReportPart> parts = PartsOf(analysis);
+  EXPECT_DOUBLE_EQ(PartMs(parts, ReportPartKind::kOp), 30e-6);
+  EXPECT_DOUBLE_EQ(PartMs(parts, ReportPartKind::kPython), 50e-6);
+  EXPECT_DOUBLE_EQ(PartMs(parts, ReportPartKind::kNothing), 20e-6);
 }
 
 TEST(Verdict, NamesTheDiagnosisAndTheLargestWait) {
-  const std::string verdict = VerdictText(FullModel());
+  Report two = FullReport();
   EXPECT_EQ(
-      verdict,
+      VerdictText(two),
       "Held back by the host: the GPU works 21.6 ms of 183.2 ms (11.8 %); for 121.0 ms (66.0 %) it waits "
       "for the host.");
-  Json two = FullModel();
-  two["devices"].push_back(two["devices"][0]);
+  two.devices.push_back(two.devices[0]);
   EXPECT_NE(VerdictText(two).find("the 2 GPUs work"), std::string::npos) << VerdictText(two);
   EXPECT_NE(VerdictText(two).find(") they wait for the host."), std::string::npos) << VerdictText(two);
 }
@@ -128,20 +183,21 @@ TEST(Verdict, CpuSamplesAloneHaveTheirOwnVerdict) {
   row.stack = run.Name("main;work");
   run.data().cpu_sample.Add(row);
   Analysis analysis = run.Finish();
-  const std::string verdict = (*BuildReport(analysis, "run-1", {}))["verdict"];
+  const std::string verdict = BuildReport(analysis, "run-1", {})->verdict;
   EXPECT_EQ(verdict.rfind("CPU samples only (1)", 0), 0u) << verdict;
 }
 
 TEST(Timeline, EverySpanIsThereWhenFew) {
   RunBuilder run;
   Analysis analysis = TwoKinds(run);
-  const Json line = TimelineJson(**analysis.Need<TimelineFacts>(), analysis.data());
-  EXPECT_EQ(line["events_total"], 3);
-  EXPECT_TRUE(line["merged_below_us"].is_null());
-  ASSERT_EQ(line["lanes"].size(), 3u);
-  EXPECT_EQ(line["lanes"][1]["kind"], "device");
-  EXPECT_EQ(line["lanes"][1]["start_us"][0], 20'000);
-  EXPECT_EQ(line["lanes"][2]["name"], "main");
+  const ReportTimeline line = TimelineOf(**analysis.Need<TimelineFacts>(), analysis.data());
+  EXPECT_EQ(line.events_total, 3);
+  EXPECT_EQ(line.merged_below_us, std::nullopt);
+  ASSERT_EQ(line.lanes.size(), 3u);
+  EXPECT_EQ(line.lanes[1].kind, LaneKind::kDevice);
+  EXPECT_EQ(line.lanes[1].start_us, std::vector<double>{20'000});
+  EXPECT_EQ(line.lanes[1].count, std::nullopt);
+  EXPECT_EQ(line.lanes[2].name, "main");
 }
 
 TEST(Timeline, OverlappingWorkOfOneStreamTakesTwoRows) {
@@ -150,8 +206,8 @@ TEST(Timeline, OverlappingWorkOfOneStreamTakesTwoRows) {
   run.Kernel("b", 7, 50, 100);
   run.Kernel("c", 7, 120, 100);
   Analysis analysis = run.Finish();
-  const Json line = TimelineJson(**analysis.Need<TimelineFacts>(), analysis.data());
-  EXPECT_EQ(line["lanes"][0]["depth"], Json::parse("[0, 1, 0]"));
+  const ReportTimeline line = TimelineOf(**analysis.Need<TimelineFacts>(), analysis.data());
+  EXPECT_EQ(line.lanes[0].depth, (std::vector<int64_t>{0, 1, 0}));
 }
 
 TEST(Timeline, MergingKeepsTheCountTheLongestNameAndWhatIsLong) {
@@ -161,22 +217,20 @@ TEST(Timeline, MergingKeepsTheCountTheLongestNameAndWhatIsLong) {
     run.Op(thread, i % 10 == 3 ? "longer" : "short", i * 100, i % 10 == 3 ? 90 : 10);
   run.Op(thread, "long", 200'000, 800'000);
   Analysis analysis = run.Finish();
-  const Json line = TimelineJson(**analysis.Need<TimelineFacts>(), analysis.data(), {500, 1000});
-  EXPECT_EQ(line["events_total"], 1001);
-  EXPECT_LE(line["events_drawn"], 500);
-  const Json& lane = line["lanes"][0];
-  int64_t counted = 0;
-  for (const Json& c : lane["count"]) counted += c.get<int64_t>();
-  EXPECT_EQ(counted, 1001);
-  EXPECT_EQ(lane["count"].back(), 1) << "the long span stands alone";
-  EXPECT_EQ(lane["dur_us"].back(), 800);
-  EXPECT_EQ(line["names"][lane["name_id"][0].get<size_t>()], "longer");
+  const ReportTimeline line = TimelineOf(**analysis.Need<TimelineFacts>(), analysis.data(), {500, 1000});
+  EXPECT_EQ(line.events_total, 1001);
+  EXPECT_LE(line.events_drawn, 500);
+  const ReportLane& lane = line.lanes[0];
+  EXPECT_EQ(std::accumulate(lane.count->begin(), lane.count->end(), int64_t{0}), 1001);
+  EXPECT_EQ(lane.count->back(), 1) << "the long span stands alone";
+  EXPECT_EQ(lane.dur_us.back(), 800);
+  EXPECT_EQ(line.names[static_cast<size_t>(lane.name_id[0])], "longer");
 }
 
 TEST(ReportModel, HasWhatEveryRunHasAndNoSectionOfPassesThatSayNothing) {
   RunBuilder run;
   Analysis analysis = TwoKinds(run);
-  const Json report = *BuildReport(analysis, "run-1", {});
+  const Json report = ToDocument(*BuildReport(analysis, "run-1", {}));
   for (const char* key : {"schema_version", "generated_from", "run", "wall_ms", "verdict", "breakdown",
                           "devices", "operators", "kernels", "copies", "timeline", "glossary"}) {
     EXPECT_TRUE(report.contains(key)) << key;
@@ -188,11 +242,11 @@ TEST(ReportModel, HasWhatEveryRunHasAndNoSectionOfPassesThatSayNothing) {
 TEST(ReportModel, TheStripOfTheCriticalPathAccountsForEveryMoment) {
   RunBuilder run;
   Analysis analysis = TwoKinds(run);
-  const Json report = *BuildReport(analysis, "run-1", {});
-  const Json& strip = report["critical_path"]["strip"];
+  const Report report = *BuildReport(analysis, "run-1", {});
+  const PathStrip& strip = report.critical_path->strip.value();
   double sum_ms = 0;
-  for (const Json& c : strip["classes"]) {
-    for (const Json& share : c["share"]) sum_ms += share.get<double>() * strip["bin_ms"].get<double>();
+  for (const PathStripClass& c : strip.classes) {
+    for (const double share : c.share) sum_ms += share * strip.bin_ms;
   }
   EXPECT_NEAR(sum_ms, 100, 1);
 }
@@ -200,20 +254,35 @@ TEST(ReportModel, TheStripOfTheCriticalPathAccountsForEveryMoment) {
 TEST(ReportModel, TheFlameGraphHoldsAllDeviceTime) {
   RunBuilder run;
   Analysis analysis = TwoKinds(run);
-  const Json report = *BuildReport(analysis, "run-1", {});
-  const Json& nodes = report["flame"]["nodes"];
-  EXPECT_NEAR(Sum(nodes, "device_self_ms"), 80, 1e-9);
+  const Report report = *BuildReport(analysis, "run-1", {});
+  const std::vector<ReportFlameNode>& nodes = report.flame.value().nodes;
+  double device_ms = 0;
   for (size_t i = 0; i < nodes.size(); ++i) {
-    const Json& parent = nodes[i]["parent"];
-    EXPECT_TRUE(parent.is_null() || parent.get<size_t>() < i) << i;
+    device_ms += nodes[i].device_self_ms;
+    EXPECT_LT(nodes[i].parent.value_or(-1), static_cast<int64_t>(i));
   }
+  EXPECT_NEAR(device_ms, 80, 1e-9);
+}
+
+TEST(ReportModel, EverySectionOfAPassIsInTheModelAndInItsDescription) {
+  RunBuilder run;
+  Analysis analysis = TwoKinds(run);
+  const Json report = ToDocument(*BuildReport(analysis, "run-1", {}));
+  const Json schema = JsonSchema(RecordOf<Report>());
+  for (const auto& describe : AllPasses()) {
+    const PassInfo pass = describe().Info();
+    EXPECT_EQ(schema["properties"].contains(pass.name), pass.section != nullptr || pass.name == "timeline");
+    EXPECT_EQ(report.contains(pass.name), schema["properties"].contains(pass.name) && pass.name != "ranks")
+        << pass.name;
+  }
+  EXPECT_EQ(report["attribution"]["all"]["kernels"], 2);
 }
 
 TEST(ReportModel, AnEmptyRunIsReportedInEveryForm) {
   RunBuilder run;
   Analysis analysis = run.Finish();
-  const Json report = *BuildReport(analysis, "run-1", {});
-  EXPECT_NE(report["verdict"].get<std::string>().find("no timed events"), std::string::npos);
+  const Report report = *BuildReport(analysis, "run-1", {});
+  EXPECT_NE(report.verdict.find("no timed events"), std::string::npos);
   EXPECT_NE(ReportMarkdown(report).find("# run run"), std::string::npos);
   EXPECT_NE(StakeholderMarkdown(report).find("## Recommendations"), std::string::npos);
 }
@@ -231,7 +300,7 @@ size_t Cells(const std::string& line) {
 }
 
 TEST(Markdown, TablesKeepTheirColumnsWhateverTheNamesAre) {
-  const Json report = FullModel();
+  const Report report = FullReport();
   for (const std::string& text : {ReportMarkdown(report), OperatorsMarkdown(report), KernelsMarkdown(report),
                                   StakeholderMarkdown(report)}) {
     size_t columns = 0, tables = 0, at = 0;
@@ -255,7 +324,7 @@ TEST(Markdown, TablesKeepTheirColumnsWhateverTheNamesAre) {
 }
 
 TEST(Markdown, SaysVerdictThenLossThenFindingsWithEvidenceAndAdvice) {
-  const std::string text = ReportMarkdown(FullModel());
+  const std::string text = ReportMarkdown(FullReport());
   const size_t verdict = text.find("Held back by the host"), loss = text.find("Data loss: 12 x"),
                finding = text.find("### 1. Launching costs more than computing\n\nLaunching costs more"),
                evidence = text.find("Evidence: cudaLaunchKernel"),
@@ -281,21 +350,22 @@ TEST(Markdown, MillisecondsHaveFourDigitsThatMeanSomething) {
 
 TEST(Html, DataCannotEndItsElement) {
   const Json hostile{{"</script><!--", "a\xe2\x80\xa8\xe2\x80\xa9\xe2\x82\xac&<"}};
-  const std::string text = ScriptSafeJson(hostile);
+  const std::string text = ScriptSafeJson(DumpJson(hostile));
   EXPECT_EQ(text.find_first_of("<>&"), std::string::npos);
   EXPECT_EQ(text.find("\xe2\x80"), std::string::npos);
   EXPECT_EQ(*ParseJson(text), hostile) << "and means the same";
 }
 
 TEST(Html, IsThePageWithTheModelInside) {
-  const Result<std::string> page = ReportHtml(Json{{"x", 1}});
+  const Result<std::string> page = ReportHtml(Report());
   if (!HtmlMissingReason().empty()) {
     ASSERT_FALSE(page.ok());
     EXPECT_EQ(page.error().code, ErrorCode::kUnsupported);
     return;
   }
   ASSERT_TRUE(page.ok());
-  EXPECT_NE(page->find("id=\"report-data\">{\"x\":1}</script>"), std::string::npos);
+  EXPECT_NE(page->find("id=\"report-data\">" + ScriptSafeJson(ToJsonText(Report())) + "</script>"),
+            std::string::npos);
   EXPECT_LT(page->size(), 2'000'000u);
 }
 

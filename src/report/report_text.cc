@@ -2,10 +2,10 @@
 #include "report/report_text.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
+#include "base/counter.h"
 #include "base/human.h"
 #include "report/report_value.h"
 #include "report/text_table.h"
@@ -14,106 +14,96 @@ namespace nl {
 
 namespace {
 
-const Json& Environment(const Json& report, const char* key) {
-  return ChildAt(ChildAt(ChildAt(report, "run"), "environment"), key);
-}
-
-const Json& Provenance(const Json& report, const char* key) {
-  return ChildAt(ChildAt(ChildAt(report, "run"), "provenance"), key);
-}
-
 // The first `rows` of the list, and a line when there are more.
-std::string Finish(const TextTable& table, const std::string& heading, size_t shown,
-                   std::optional<double> total, const char* file) {
+std::string Finish(const TextTable& table, const std::string& heading, size_t shown, int64_t total,
+                   const char* file) {
   if (table.rows() == 0) return "";
   std::string out = heading + table.Markdown() + "\n";
-  if (total && static_cast<double>(shown) < *total) {
-    out += fmt::format("{} of {} rows; {} has more.\n\n", HumanCount(static_cast<int64_t>(shown)),
-                       HumanCount(std::llround(*total)), file);
-  }
+  const auto rows = static_cast<int64_t>(shown);
+  if (rows < total)
+    out += fmt::format("{} of {} rows; {} has more.\n\n", HumanCount(rows), HumanCount(total), file);
   return out;
+}
+
+std::string LabelOf(std::optional<int64_t> rank, std::optional<int64_t> index, const std::string& name) {
+  std::string out;
+  if (rank) out += fmt::format("rank {} ", HumanCount(*rank));
+  out += "GPU";
+  if (index) out += " " + HumanCount(*index);
+  return MdCell(name.empty() ? out : out + " " + name);
+}
+
+std::optional<int64_t> IntegerOf(const Json& object, const char* key) {
+  const Json& value = ChildAt(object, key);
+  return value.is_number_integer() ? std::optional(value.get<int64_t>()) : std::nullopt;
 }
 
 }  // namespace
 
-std::string RunTitle(const Json& report) {
-  const std::string model = TextAt(Environment(report, "model"), "name");
-  std::string out = model.empty() ? "run " + TextAt(report, "generated_from") : model;
-  const Json& devices = ListAt(Environment(report, "hardware"), "devices");
+std::string RunTitle(const Report& report) {
+  const Json& environment = report.run.environment;
+  const std::string model = TextAt(ChildAt(environment, "model"), "name");
+  std::string out = model.empty() ? "run " + report.generated_from : model;
+  const Json& devices = ListAt(ChildAt(environment, "hardware"), "devices");
   if (devices.empty()) return out;
   const std::string name = TextAt(devices[0], "name");
   if (name.empty()) return out;
   return out + (devices.size() > 1 ? fmt::format(" on {} x {}", devices.size(), name) : " on " + name);
 }
 
-std::string DeviceLabel(const Json& device) {
-  std::string out;
-  if (NumberAt(device, "rank")) out += fmt::format("rank {} ", CountAt(device, "rank"));
-  out += "GPU";
-  if (NumberAt(device, "index")) out += " " + CountAt(device, "index");
-  const std::string name = TextAt(device, "name");
-  return MdCell(name.empty() ? out : out + " " + name);
+std::string DeviceLabel(const DeviceTime& device) {
+  return LabelOf(device.rank, device.index, device.name.value_or(""));
 }
 
-std::string BytesAt(const Json& object, const char* key) {
-  const std::optional<double> bytes = NumberAt(object, key);
-  return bytes && std::fabs(*bytes) < 9e18 ? HumanBytes(std::llround(*bytes)) : "-";
-}
-
-std::string LossLines(const Json& report) {
-  const Json& run = ChildAt(report, "run");
+std::string LossLines(const Report& report) {
   std::string out;
-  for (const Json& reason : ListAt(ChildAt(run, "counters"), "reasons")) {
-    const std::string severity = TextAt(reason, "severity");
-    if (severity == "info") continue;
-    out += fmt::format("> {}: {} x {}. {}\n", severity == "data_loss" ? "Data loss" : "Notice",
-                       CountAt(reason, "count"), MdText(TextAt(reason, "name"), 80),
-                       MdText(TextAt(reason, "advice"), 400));
+  for (const RunCounter& reason : report.run.counters.reasons) {
+    if (reason.severity == SeverityName(Severity::kInfo)) continue;
+    out += fmt::format(
+        "> {}: {} x {}. {}\n", reason.severity == SeverityName(Severity::kDataLoss) ? "Data loss" : "Notice",
+        HumanCount(reason.count), MdText(reason.name, 80), MdText(reason.advice.value_or(""), 400));
   }
-  const std::optional<double> overhead = NumberAt(run, "overhead_pct");
+  const std::optional<double> overhead = report.run.overhead_pct;
   if (overhead && *overhead > 5)
     out += fmt::format("> The profiler slowed the run by {:.1f} %: times here are that much too long.\n",
                        *overhead);
   return out.empty() ? out : out + "\n";
 }
 
-std::string OperatorTable(const Json& report, size_t rows, const std::string& heading) {
+std::string OperatorTable(const Report& report, size_t rows, const std::string& heading) {
   TextTable table({{"Operator"},
                    {"Total ms", Align::kRight},
                    {"Self ms", Align::kRight},
                    {"GPU ms", Align::kRight},
                    {"Calls", Align::kRight},
                    {"Mean ms", Align::kRight}});
-  const Json& list = ListAt(report, "operators");
-  const size_t shown = std::min(rows, list.size());
+  const size_t shown = std::min(rows, report.operators.size());
   for (size_t i = 0; i < shown; ++i) {
-    const Json& o = list[i];
-    table.AddRow({MdCell(TextAt(o, "name")), MsNumber(NumberAt(o, "total_ms")),
-                  MsNumber(NumberAt(o, "self_ms")), MsNumber(NumberAt(o, "gpu_ms")), CountAt(o, "calls"),
-                  MsNumber(NumberAt(o, "mean_ms"))});
+    const NameTotals& o = report.operators[i];
+    table.AddRow({MdCell(o.name), MsNumber(o.total_ms), MsNumber(o.self_ms), MsNumber(o.gpu_ms),
+                  HumanCount(o.calls), MsNumber(o.mean_ms)});
   }
-  return Finish(table, heading, shown, NumberAt(report, "operators_total"),
+  return Finish(table, heading, shown, report.operators_total,
                 rows == SIZE_MAX ? "`neurolens operators --limit 0`" : "operators.md");
 }
 
-std::string KernelTable(const Json& report, size_t rows, const std::string& heading) {
+std::string KernelTable(const Report& report, size_t rows, const std::string& heading) {
   TextTable table({{"Kernel"},
                    {"Device", Align::kRight},
                    {"Total ms", Align::kRight},
                    {"Calls", Align::kRight},
                    {"Mean ms", Align::kRight}});
-  const Json& list = ListAt(report, "kernels");
-  const size_t shown = std::min(rows, list.size());
+  const size_t shown = std::min(rows, report.kernels.size());
   for (size_t i = 0; i < shown; ++i) {
-    const Json& k = list[i];
-    table.AddRow({MdCell(TextAt(k, "name")), NumberAt(k, "device") ? CountAt(k, "device") : "all",
-                  MsNumber(NumberAt(k, "total_ms")), CountAt(k, "calls"), MsNumber(NumberAt(k, "mean_ms"))});
+    const NameTotals& k = report.kernels[i];
+    table.AddRow({MdCell(k.name), k.device ? HumanCount(*k.device) : "all", MsNumber(k.total_ms),
+                  HumanCount(k.calls), MsNumber(k.mean_ms)});
   }
-  return Finish(table, heading, shown, NumberAt(report, "kernels_total"),
+  return Finish(table, heading, shown, report.kernels_total,
                 rows == SIZE_MAX ? "`neurolens kernels --limit 0`" : "kernels.md");
 }
 
-std::string StageTable(const Json& report) {
+std::string StageTable(const Report& report) {
   TextTable table({{"Stage"},
                    {"Count", Align::kRight},
                    {"Total", Align::kRight},
@@ -124,30 +114,30 @@ std::string StageTable(const Json& report) {
                    {"Idle", Align::kRight},
                    {"MFU", Align::kRight},
                    {"MBU", Align::kRight}});
-  for (const Json& s : ListAt(ChildAt(report, "stages"), "stages")) {
-    const std::optional<double> rate = NumberAt(s, "tokens_per_s");
-    const Json& inferred = ChildAt(s, "inferred");
-    table.AddRow({MdCell(TextAt(s, "name")) + (inferred == Json(true) ? " (inferred)" : ""),
-                  CountAt(s, "count"), MsAt(s, "total_ms"), MsAt(s, "p50_ms"), MsAt(s, "p95_ms"),
-                  rate ? fmt::format("{:.1f}", *rate) : "-", PercentAt(s, "launch_share"),
-                  PercentAt(s, "idle_share"), PercentAt(s, "mfu"), PercentAt(s, "mbu")});
+  for (const StageSummary& s : report.stages.stages) {
+    table.AddRow({MdCell(s.name) + (s.inferred ? " (inferred)" : ""), HumanCount(s.count),
+                  HumanMs(s.total_ms), HumanMs(s.p50_ms), HumanMs(s.p95_ms),
+                  s.tokens_per_s ? fmt::format("{:.1f}", *s.tokens_per_s) : "-",
+                  PercentOrDash(s.launch_share), PercentOrDash(s.idle_share), PercentOrDash(s.mfu),
+                  PercentOrDash(s.mbu)});
   }
   return table.rows() == 0 ? "" : table.Markdown();
 }
 
-std::string EnvironmentTable(const Json& report) {
+std::string EnvironmentTable(const Report& report) {
   TextTable table({{"What"}, {"Value"}});
   const auto add = [&table](const char* what, std::string value) {
     value.erase(value.find_last_not_of(' ') + 1);
     if (!value.empty()) table.AddRow({what, MdCell(value)});
   };
-  const Json& hardware = Environment(report, "hardware");
-  const Json& software = Environment(report, "software");
-  const Json& model = Environment(report, "model");
-  const Json& source = Provenance(report, "source");
-  add("Run", TextAt(report, "generated_from"));
+  const Json& hardware = ChildAt(report.run.environment, "hardware");
+  const Json& software = ChildAt(report.run.environment, "software");
+  const Json& model = ChildAt(report.run.environment, "model");
+  const Json& source = ChildAt(report.run.provenance, "source");
+  add("Run", report.generated_from);
   add("Model", TextAt(model, "name"));
-  for (const Json& d : ListAt(hardware, "devices")) add("Device", DeviceLabel(d));
+  for (const Json& d : ListAt(hardware, "devices"))
+    add("Device", LabelOf(std::nullopt, IntegerOf(d, "index"), TextAt(d, "name")));
   add("CPU", TextAt(ChildAt(hardware, "host"), "cpu_model"));
   add("OS", TextAt(ChildAt(hardware, "host"), "os"));
   add("Backend", TextAt(software, "backend") + " " + TextAt(software, "version"));
@@ -155,16 +145,17 @@ std::string EnvironmentTable(const Json& report) {
   add("CUDA or ROCm", TextAt(software, "cuda_version"));
   for (const Json& f : ListAt(source, "files")) {
     const std::string hash = TextAt(f, "hash");
-    add("Source", fmt::format("{} ({}, {} {})", TextAt(f, "name"), BytesAt(f, "bytes"),
+    const std::optional<int64_t> bytes = IntegerOf(f, "bytes");
+    add("Source", fmt::format("{} ({}, {} {})", TextAt(f, "name"), bytes ? HumanBytes(*bytes) : "-",
                               hash.empty() ? "sha256" : hash, TextAt(f, "sha256").substr(0, 12)));
   }
   add("Profiler", TextAt(source, "tool") + " " + TextAt(source, "tool_version"));
   add("Read by", TextAt(source, "adapter") + " " + TextAt(source, "adapter_version"));
-  add("Stored at", TextAt(ChildAt(ChildAt(report, "run"), "provenance"), "created_at"));
-  const std::optional<double> overhead = NumberAt(ChildAt(report, "run"), "overhead_pct");
+  add("Stored at", TextAt(report.run.provenance, "created_at"));
+  const std::optional<double> overhead = report.run.overhead_pct;
   add("Profiler overhead", overhead ? fmt::format("{:.1f} %", *overhead) : "not recorded");
-  add("Lost records", CountAt(ChildAt(ChildAt(report, "run"), "counters"), "lost"));
-  for (const Json& note : ListAt(ChildAt(ChildAt(report, "run"), "provenance"), "notes")) {
+  add("Lost records", HumanCount(report.run.counters.lost));
+  for (const Json& note : ListAt(report.run.provenance, "notes")) {
     if (note.is_string()) add("Note", note.get<std::string>());
   }
   return table.Markdown();

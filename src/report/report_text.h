@@ -5,19 +5,18 @@
 
 #include <string>
 
-#include "base/json.h"
+#include "report/report_model.h"
 
 namespace nl {
 
-std::string RunTitle(const Json& report);     // "base on NVIDIA H200"
-std::string DeviceLabel(const Json& device);  // "rank 1 GPU 0 NVIDIA H200"
-std::string BytesAt(const Json& object, const char* key);
+std::string RunTitle(const Report& report);         // "base on NVIDIA H200"
+std::string DeviceLabel(const DeviceTime& device);  // "rank 1 GPU 0 NVIDIA H200"
 // One warning line per kind of lost or suspect record, and the profiler's own cost; "" when clean.
-std::string LossLines(const Json& report);
+std::string LossLines(const Report& report);
 // Tables end with a newline; "" when there are no rows. `heading` goes before them.
-std::string OperatorTable(const Json& report, size_t rows, const std::string& heading);
-std::string KernelTable(const Json& report, size_t rows, const std::string& heading);
-std::string StageTable(const Json& report);
-std::string EnvironmentTable(const Json& report);
+std::string OperatorTable(const Report& report, size_t rows, const std::string& heading);
+std::string KernelTable(const Report& report, size_t rows, const std::string& heading);
+std::string StageTable(const Report& report);
+std::string EnvironmentTable(const Report& report);
 
 }  // namespace nl

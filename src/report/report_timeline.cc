@@ -168,13 +168,13 @@ class NameTable {
  public:
   NameTable(const TimelineFacts& timeline, const RunData& data) : timeline_(timeline), data_(data) {}
 
-  size_t IdOf(StringId name, bool device) {
+  int64_t IdOf(StringId name, bool device) {
     const uint32_t key = static_cast<uint32_t>(name);
-    const auto [it, fresh] = ids_[device ? 1 : 0].emplace(key, names_.size());
+    const auto [it, fresh] = ids_[device ? 1 : 0].emplace(key, static_cast<int64_t>(names_.size()));
     if (fresh) names_.push_back(TextOf(name, device));
     return it->second;
   }
-  Json Take() { return std::move(names_); }
+  std::vector<std::string> Take() { return std::move(names_); }
 
  private:
   std::string TextOf(StringId name, bool device) const {
@@ -188,53 +188,78 @@ class NameTable {
 
   const TimelineFacts& timeline_;
   const RunData& data_;
-  std::unordered_map<uint32_t, size_t> ids_[2];
-  Json names_ = Json::array();
+  std::unordered_map<uint32_t, int64_t> ids_[2];
+  std::vector<std::string> names_;
 };
 
-Json Us(int64_t ns) { return ns % 1000 == 0 ? Json(ns / 1000) : Json(static_cast<double>(ns) / 1e3); }
+double Us(int64_t ns) { return static_cast<double>(ns) / 1e3; }
 
-Json LaneJson(const Lane& lane, int64_t origin_ns, bool merged, NameTable& names) {
-  Json start = Json::array(), dur = Json::array(), name = Json::array(), category = Json::array(),
-       depth = Json::array(), count = Json::array();
-  uint16_t deepest = 0;
+ReportLane LaneColumns(const Lane& lane, int64_t origin_ns, bool merged, NameTable& names) {
+  ReportLane out;
+  out.name = lane.name;
+  out.kind = lane.device ? LaneKind::kDevice : LaneKind::kHost;
+  if (merged) out.count.emplace();
   for (const Span& span : lane.spans) {
-    start.push_back(Us(span.start_ns - origin_ns));
-    dur.push_back(Us(span.end_ns - span.start_ns));
-    name.push_back(names.IdOf(span.name, lane.device));
-    category.push_back(span.category);
-    depth.push_back(span.depth);
-    if (merged) count.push_back(span.count);
-    deepest = std::max(deepest, span.depth);
+    out.start_us.push_back(Us(span.start_ns - origin_ns));
+    out.dur_us.push_back(Us(span.end_ns - span.start_ns));
+    out.name_id.push_back(names.IdOf(span.name, lane.device));
+    out.category.push_back(span.category);
+    out.depth.push_back(span.depth);
+    if (merged) out.count->push_back(span.count);
+    out.depth_max = std::max<int64_t>(out.depth_max, span.depth);
   }
-  Json out{{"name", lane.name}, {"kind", lane.device ? "device" : "host"}, {"depth_max", deepest}};
-  out["start_us"] = std::move(start);
-  out["dur_us"] = std::move(dur);
-  out["name_id"] = std::move(name);
-  out["category"] = std::move(category);
-  out["depth"] = std::move(depth);
-  if (merged) out["count"] = std::move(count);
   return out;
 }
 
 }  // namespace
 
-Json TimelineJson(const TimelineFacts& timeline, const RunData& data, const TimelineLimits& limits) {
+std::span<const std::string_view> NamesOf(LaneKind) {
+  static constexpr std::string_view kNames[] = {"device", "host"};
+  return kNames;
+}
+
+void Describe(Record<ReportLane>& r) {
+  r.Name("ReportLane", "Spans of one stream or thread; all lists have the same length");
+  r.Field("name", &ReportLane::name, "Name of the lane");
+  r.Field("kind", &ReportLane::kind, "Stream of a device, or thread of the host");
+  r.Field("depth_max", &ReportLane::depth_max, "Largest depth");
+  r.Field("start_us", &ReportLane::start_us, Unit::kUs, "Start, from the start of the run");
+  r.Field("dur_us", &ReportLane::dur_us, Unit::kUs, "Duration");
+  r.Field("name_id", &ReportLane::name_id, "Position in the list of names");
+  r.Field("category", &ReportLane::category, "Position in the list of categories");
+  r.Field("depth", &ReportLane::depth, "Row within the lane, 0 for outermost calls");
+  r.OptionalField("count", &ReportLane::count, "Spans that this one represents, where spans were merged");
+}
+
+void Describe(Record<ReportTimeline>& r) {
+  r.Name("ReportTimeline", "What ran when, with few enough spans for a page");
+  r.Field("wall_us", &ReportTimeline::wall_us, Unit::kUs, "Time from the first to the last event");
+  r.Field("events_total", &ReportTimeline::events_total, "Spans before merging");
+  r.Field("events_drawn", &ReportTimeline::events_drawn, "Spans after merging");
+  r.Field("merged_below_us", &ReportTimeline::merged_below_us, Unit::kUs,
+          "Neighbours within this time are one span, with the name of the longest; null: nothing was merged");
+  r.Field("categories", &ReportTimeline::categories, "Categories of spans");
+  r.Field("names", &ReportTimeline::names, "Names of spans");
+  r.Field("lanes", &ReportTimeline::lanes, "Streams, then threads");
+}
+
+ReportTimeline TimelineOf(const TimelineFacts& timeline, const RunData& data, const TimelineLimits& limits) {
   std::vector<Lane> lanes = DeviceLanes(timeline);
   std::vector<Lane> host = HostLanes(timeline, data);
   std::move(host.begin(), host.end(), std::back_inserter(lanes));
-  const size_t total = CountSpans(lanes);
+  ReportTimeline out;
+  out.wall_us = Us(timeline.wall_ns());
+  out.events_total = static_cast<int64_t>(CountSpans(lanes));
   const int64_t merged_ns = Thin(lanes, timeline.wall_ns(), limits);
+  out.events_drawn = static_cast<int64_t>(CountSpans(lanes));
+  if (merged_ns > 0) out.merged_below_us = Us(merged_ns);
+  out.categories.assign(std::begin(kCategories), std::end(kCategories));
   NameTable names(timeline, data);
-  Json out{{"wall_us", Us(timeline.wall_ns())}, {"events_total", total}, {"events_drawn", CountSpans(lanes)}};
-  out["merged_below_us"] = merged_ns > 0 ? Us(merged_ns) : Json();
-  out["categories"] = kCategories;
-  Json drawn = Json::array();
   for (const Lane& lane : lanes) {
-    if (!lane.spans.empty()) drawn.push_back(LaneJson(lane, timeline.first_start_ns, merged_ns > 0, names));
+    if (!lane.spans.empty())
+      out.lanes.push_back(LaneColumns(lane, timeline.first_start_ns, merged_ns > 0, names));
   }
-  out["names"] = names.Take();
-  out["lanes"] = std::move(drawn);
+  out.names = names.Take();
   return out;
 }
 

@@ -6,22 +6,48 @@
 // Thread rule: pure functions.
 
 #include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "analyze/facts/timeline.h"
 #include "analyze/run_data.h"
-#include "base/json.h"
+#include "base/record.h"
 
 namespace nl {
+
+enum class LaneKind : uint8_t { kDevice, kHost };
+std::span<const std::string_view> NamesOf(LaneKind);
+
+// The columns are of equal length.
+struct ReportLane {
+  std::string name;
+  LaneKind kind = LaneKind::kHost;
+  int64_t depth_max = 0;
+  std::vector<double> start_us, dur_us;
+  std::vector<int64_t> name_id, category, depth;
+  std::optional<std::vector<int64_t>> count;  // empty: no span was merged
+};
+void Describe(Record<ReportLane>& r);
+
+struct ReportTimeline {
+  double wall_us = 0;
+  int64_t events_total = 0, events_drawn = 0;
+  std::optional<double> merged_below_us;
+  std::vector<std::string> categories, names;
+  std::vector<ReportLane> lanes;
+};
+void Describe(Record<ReportTimeline>& r);
 
 struct TimelineLimits {
   size_t max_events = 60'000;
   int64_t full_zoom_px = 20'000;
 };
 
-// {wall_us, events_total, events_drawn, merged_below_us, categories[], names[], lanes[{name,
-// kind, depth_max, start_us[], dur_us[], name_id[], category[], depth[], count[]}]}.
-// merged_below_us is null when every span is there; `count` is then left out. A merged span
-// carries the name of the longest one in it.
-Json TimelineJson(const TimelineFacts& timeline, const RunData& data, const TimelineLimits& limits = {});
+// A merged span carries the name of the longest one in it.
+ReportTimeline TimelineOf(const TimelineFacts& timeline, const RunData& data,
+                          const TimelineLimits& limits = {});
 
 }  // namespace nl

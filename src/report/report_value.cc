@@ -40,63 +40,43 @@ std::optional<double> NumberAt(const Json& object, const char* key) {
   return child.get<double>();
 }
 
-std::string JoinedAt(const Json& object, const char* key) {
-  std::string out = TextAt(object, key);
-  for (const Json& item : ListAt(object, key)) {
-    if (item.is_string()) out += (out.empty() ? "" : ", ") + item.get<std::string>();
-  }
+std::string PlainWords(std::string_view word) {
+  std::string out(word);
+  std::replace(out.begin(), out.end(), '_', ' ');
   return out;
 }
 
-std::string PlainWords(std::string word) {
-  std::replace(word.begin(), word.end(), '_', ' ');
-  return word;
+std::string CostText(const Finding& finding) {
+  if (!finding.impact_ms) return "";
+  if (*finding.impact_ms > 0) return "could save up to " + HumanMs(*finding.impact_ms);
+  if (finding.counted_in.empty()) return "";
+  return fmt::format("this cost is counted in {}", fmt::join(finding.counted_in, ", "));
 }
 
-std::string CostText(const Json& finding) {
-  const std::optional<double> impact_ms = NumberAt(finding, "impact_ms");
-  if (!impact_ms) return "";
-  const std::string counted_in = JoinedAt(finding, "counted_in");
-  if (*impact_ms <= 0) return counted_in.empty() ? "" : "this cost is counted in " + counted_in;
-  return "could save up to " + HumanMs(*impact_ms);
-}
-
-std::string EvidenceText(const Json& evidence) {
-  if (evidence.is_string()) return evidence.get<std::string>();
-  std::string out = TextAt(evidence, "what");
+std::string EvidenceText(const Evidence& evidence) {
+  std::string out = evidence.what;
   for (const char* scope : {"run.", "op.", "kernel.", "stage.", "features."}) {
     if (out.starts_with(scope)) out = PlainWords(out.substr(std::string_view(scope).size()));
   }
-  const Json& value = ChildAt(evidence, "value");
-  const std::string unit = TextAt(evidence, "unit");
-  if (value.is_string()) out += " " + value.get<std::string>();
-  if (value.is_number()) {
-    const auto number = value.get<double>();
+  if (evidence.value) {
+    const double number = *evidence.value;
+    const std::string unit = evidence.unit.value_or("");
     out += unit == "ratio"                   ? fmt::format(" {:.1f} %", 100 * number)
            : unit == "ms"                    ? " " + HumanMs(number)
            : unit == "count" || unit.empty() ? fmt::format(" {:.6g}", number)
                                              : fmt::format(" {:.4g} {}", number, unit);
   }
-  const std::string table = TextAt(evidence, "table");
-  if (table.empty()) return out;
-  const Json& row = ChildAt(evidence, "row");
-  return out + " (" + table + (row.is_number() ? " row " + DumpJson(row) : "") + ")";
+  if (!evidence.table) return out;
+  return out + " (" + *evidence.table + (evidence.row ? fmt::format(" row {}", *evidence.row) : "") + ")";
 }
 
-std::string MsAt(const Json& object, const char* key) {
-  const std::optional<double> ms = NumberAt(object, key);
-  return ms ? HumanMs(*ms) : "-";
-}
+std::string MsOrDash(std::optional<double> ms) { return ms ? HumanMs(*ms) : "-"; }
 
-std::string PercentAt(const Json& object, const char* key) {
-  const std::optional<double> share = NumberAt(object, key);
+std::string PercentOrDash(std::optional<double> share) {
   return share ? fmt::format("{:.1f} %", 100 * *share) : "-";
 }
 
-std::string CountAt(const Json& object, const char* key) {
-  const std::optional<double> count = NumberAt(object, key);
-  return count && std::fabs(*count) < 9e18 ? HumanCount(std::llround(*count)) : "-";
-}
+std::string CountOrDash(std::optional<int64_t> count) { return count ? HumanCount(*count) : "-"; }
 
 std::string MsNumber(std::optional<double> ms) {
   if (!ms) return "-";

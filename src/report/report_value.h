@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Reading a report model whose sections may be absent: every getter answers "not there"
-// instead of failing, whatever the type of what it finds.
+// Values for display, and reading of documents whose members may be absent (run documents, replies
+// of other programs): every getter answers "not there" instead of failing, whatever it finds.
 // Thread rule: pure functions.
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "analyze/facts/findings.h"
 #include "base/json.h"
 
 namespace nl {
@@ -19,21 +22,19 @@ const Json& ListAt(const Json& object, const char* key);
 std::string TextAt(const Json& object, const char* key);
 std::optional<double> NumberAt(const Json& object, const char* key);
 
-// A list of texts (or one text) in one line.
-std::string JoinedAt(const Json& object, const char* key);
 // "launch_latency" as people write it.
-std::string PlainWords(std::string word);
+std::string PlainWords(std::string_view word);
 // What a finding costs, as the end of a sentence: "could save up to 12.3 ms", "this cost is counted in
 // X"; "" when it is not known.
-std::string CostText(const Json& finding);
+std::string CostText(const Finding& finding);
 // One piece of evidence: "short kernel share 85.7 % (kernel row 3)". Not escaped.
-std::string EvidenceText(const Json& evidence);
+std::string EvidenceText(const Evidence& evidence);
 
-// For display; "-" when there is none.
-std::string MsAt(const Json& object, const char* key);       // "12.3 ms"
-std::string PercentAt(const Json& object, const char* key);  // a share 0..1 as "12.3 %"
-std::string CountAt(const Json& object, const char* key);    // "1,234"
-std::string MsNumber(std::optional<double> ms);  // "12.345" with sensible digits, without the unit
+// For display; "-" when null.
+std::string MsOrDash(std::optional<double> ms);          // "12.3 ms"
+std::string PercentOrDash(std::optional<double> share);  // a share 0..1 as "12.3 %"
+std::string CountOrDash(std::optional<int64_t> count);   // "1,234"
+std::string MsNumber(std::optional<double> ms);          // "12.345" with sensible digits, without the unit
 
 // One line of prose for Markdown: control characters made visible, cut to `columns`, escaped.
 std::string MdText(std::string_view text, int columns = 200);

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every operation's --json reply has the form its reply schema promises (checked by ajv), and so do the parameters."""
+"""Every operation's --json reply has the form its reply schema promises (checked by ajv), and so do the parameters and report.json."""
 import json
 import shlex
 import subprocess
 
 import pytest
 
-from neurolens_cli import BIN, H200, LIMIT_S, Store, outcome
+from neurolens_cli import BIN, H200, LIMIT_S, ROOT, Store, load, outcome
 
 pytestmark = [pytest.mark.xdist_group("replies"), pytest.mark.slow_first(20)]
 TRACE, OTHER = H200 / "compile.json.gz", H200 / "item_sync.json.gz"
+# Sources whose reports differ in the sections they have: all, durations without starts, no calls on the host.
+REPORTED = [H200 / name for name in ("base.json.gz", "llama_layer_details.csv.gz", "jax_gelu_norm.trace.json.gz")]
+FIXTURE = ROOT / "web/fixtures/full.json"
 
 # An operation is called as its example says, except those whose example names files of the reader's own;
 # %s is a scratch folder. The order matters to the first and the last only.
@@ -47,6 +50,11 @@ def checked(ajv, module_folder):
         done = store.run("--json", *(str(w).replace("%s", str(module_folder)) for w in words))
         cases.append({"name": f"reply of {name}", "schema": OPS[name]["reply"], "value": json.loads(done.stdout)})
         cases.append({"name": f"parameters of {name}", "schema": OPS[name]["parameters"], "value": None})
+    schema = store.json("schema", "report")["schema"]
+    for trace in REPORTED:
+        store.text("analyze", trace, "--json", module_folder / "report.json")
+        cases.append({"name": f"report of {trace.name}", "schema": schema, "value": load(module_folder / "report.json")})
+    cases.append({"name": f"report of {FIXTURE.name}", "schema": schema, "value": load(FIXTURE)})
     done = subprocess.run(["node", "replies.mjs"], cwd=ajv, input=json.dumps(cases), capture_output=True, text=True, check=False, timeout=LIMIT_S)
     assert done.returncode == 0 and done.stdout, done.stderr[-300:]
     return done.stdout
@@ -56,4 +64,10 @@ def checked(ajv, module_folder):
 @pytest.mark.parametrize("what", ["reply", "parameters"])
 def test_the_schema_is_kept(what, name, checked):
     why = outcome(checked, f"{what} of {name}")
+    assert why is None, why
+
+
+@pytest.mark.parametrize("name", [path.name for path in [*REPORTED, FIXTURE]])
+def test_the_schema_of_the_report_is_kept(name, checked):
+    why = outcome(checked, f"report of {name}")
     assert why is None, why

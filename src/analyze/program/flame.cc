@@ -296,6 +296,11 @@ std::vector<uint32_t> PathOf(const FlameTree& tree, uint32_t node) {
 
 }  // namespace
 
+std::span<const std::string_view> NamesOf(FlameKind) {
+  static constexpr std::string_view kNames[] = {"root", "host", "device", "unlinked", "other"};
+  return kNames;
+}
+
 std::vector<std::vector<uint32_t>> FlameTree::Children(bool device) const {
   std::vector<std::vector<uint32_t>> out(nodes.size());
   for (uint32_t i = 1; i < nodes.size(); ++i) out[nodes[i].parent].push_back(i);

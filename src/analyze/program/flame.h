@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,7 @@
 namespace nl {
 
 enum class FlameKind : uint8_t { kRoot, kHost, kDevice, kUnlinked, kOther };
+std::span<const std::string_view> NamesOf(FlameKind);
 
 struct FlameTree {
   struct Node {

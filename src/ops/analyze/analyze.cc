@@ -41,11 +41,11 @@ class AnalyzeOp final : public Op {
   }
 
   Result<Reply> Run(OpContext& context) override {
-    if (!files_.html.empty() && !HtmlMissingReason().empty()) return ReportHtml(Json()).error();
+    if (!files_.html.empty() && !HtmlMissingReason().empty()) return ReportHtml({}).error();
     NL_ASSIGN(OpenAnalysis open, OpenRunOrFile(context, params_));
-    NL_ASSIGN(const Json model, MakeReport(open));
-    ReportReply reply = ReportReplyOf(model);
-    NL_ASSIGN(reply.files, WriteReport(model, files_));
+    NL_ASSIGN(const Report report, MakeReport(open));
+    ReportReply reply = ReportReplyOf(report);
+    NL_ASSIGN(reply.files, WriteReport(report, files_));
     return Reply::Of(std::move(reply));
   }
 

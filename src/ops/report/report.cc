@@ -39,12 +39,12 @@ class ReportOp final : public Op {
     const std::string missing = HtmlMissingReason();
     bool html = format_ == "all" || format_ == "html";
     if (html && !missing.empty()) {
-      if (format_ == "html") return ReportHtml(Json::object()).error();
+      if (format_ == "html") return ReportHtml({}).error();
       skipped.push_back({"report.html", missing});
       html = false;
     }
     NL_ASSIGN(OpenAnalysis open, Analyze(context, params_));
-    NL_ASSIGN(const Json model, MakeReport(open));
+    NL_ASSIGN(const Report report, MakeReport(open));
     const std::string folder = out_.empty() ? "report-" + open.run.run.run_id.substr(0, 13) : out_;
     const auto file = [&folder](const char* name) { return folder + "/" + name; };
     ReportFiles files;
@@ -56,8 +56,8 @@ class ReportOp final : public Op {
       files.kernels_md = file("kernels.md");
       files.stakeholder_md = file("stakeholder_summary.md");
     }
-    ReportReply reply = ReportReplyOf(model);
-    NL_ASSIGN(reply.files, WriteReport(model, files));
+    ReportReply reply = ReportReplyOf(report);
+    NL_ASSIGN(reply.files, WriteReport(report, files));
     reply.skipped = std::move(skipped);
     return Reply::Of(std::move(reply));
   }

@@ -3,19 +3,21 @@
 
 #include <fmt/format.h>
 
+#include "base/record_json.h"
 #include "base/terminal.h"
 #include "model/event_batch.h"
 #include "model/schema.h"
 #include "ops/open_store.h"
+#include "report/report_model.h"
 #include "report/text_table.h"
 
 namespace nl::ops::schema {
 
 namespace {
 
-enum class SchemaOf : uint8_t { kTable, kRun };
+enum class SchemaOf : uint8_t { kTable, kRun, kReport };
 std::span<const std::string_view> NamesOf(SchemaOf) {
-  static constexpr std::string_view kNames[] = {"table", "run"};
+  static constexpr std::string_view kNames[] = {"table", "run", "report"};
   return kNames;
 }
 
@@ -49,7 +51,7 @@ struct SchemaReply {
 void Describe(Record<SchemaReply>& r) {
   r.Name("SchemaReply", "Reply of `neurolens schema`");
   r.Field("what", &SchemaReply::what, "What was asked for");
-  r.Field("schema", &SchemaReply::schema, "JSON Schema of run.json, for run; else null");
+  r.Field("schema", &SchemaReply::schema, "JSON Schema of run.json or report.json; null for table");
   r.Field("tables", &SchemaReply::tables, "The tables, for table");
 }
 
@@ -102,42 +104,40 @@ class SchemaOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "schema";
-    info.summary = "Describe the tables column by column, or print the JSON Schema of the run document";
+    info.summary =
+        "Describe the tables column by column, or print the JSON Schema of the run document or the report";
     info.choose_when =
-        "Choose it before writing SQL for `query`, or software that writes or reads run documents.";
+        "Choose it before writing SQL for `query`, or software that writes or reads run documents or "
+        "reports.";
     info.example = "neurolens schema table --name kernel";
     info.reply = ReplyOf<SchemaReply>();
     return info;
   }
 
   void Bind(ParamBinder& binder) override {
-    binder.Add("what", what_, "table: the tables for SQL; run: the JSON Schema of run.json")
+    binder
+        .Add("what", what_,
+             "table: the tables for SQL; run: the JSON Schema of run.json; report: that of report.json")
         .Positional()
-        .Choices({"table", "run"});
+        .Choices({"table", "run", "report"});
     binder.Add("name", name_, "Only this table");
     binder.Add("md", md_, "Print Markdown");
   }
 
   Result<Reply> Run(OpContext&) override {
+    if (what_ == "table") return Tables();
+    if (!name_.empty() || md_) return InvalidInput("--name and --md apply to `neurolens schema table` only");
     SchemaReply out;
+    std::string raw;
     if (what_ == "run") {
-      if (!name_.empty() || md_)
-        return InvalidInput("--name and --md apply to `neurolens schema table` only");
       out.what = SchemaOf::kRun;
-      NL_ASSIGN(out.schema, ParseJson(RunSchemaText()));
-      Reply reply = Reply::Of(std::move(out));
-      reply.raw = RunSchemaText();
-      return reply;
+      raw = RunSchemaText();
+      NL_ASSIGN(out.schema, ParseJson(raw));
+    } else {
+      out.what = SchemaOf::kReport;
+      out.schema = JsonSchema(RecordOf<Report>());
+      raw = DumpJson(out.schema, 2) + "\n";
     }
-    out.tables.emplace();
-    std::string names;
-    for (const TableInfo* info : kAllTables) {
-      names += fmt::format("{}{}", names.empty() ? "" : ", ", info->name);
-      if (name_.empty() || name_ == info->name) out.tables->push_back(TableOf(*info));
-    }
-    if (out.tables->empty())
-      return NotFound(fmt::format("there is no table '{}'", name_)).Hint("the tables are " + names);
-    std::string raw = md_ ? Markdown(*out.tables) : "";
     Reply reply = Reply::Of(std::move(out));
     reply.raw = std::move(raw);
     return reply;
@@ -153,6 +153,22 @@ class SchemaOp final : public Op {
   }
 
  private:
+  Result<Reply> Tables() const {
+    SchemaReply out;
+    out.tables.emplace();
+    std::string names;
+    for (const TableInfo* info : kAllTables) {
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", info->name);
+      if (name_.empty() || name_ == info->name) out.tables->push_back(TableOf(*info));
+    }
+    if (out.tables->empty())
+      return NotFound(fmt::format("there is no table '{}'", name_)).Hint("the tables are " + names);
+    std::string raw = md_ ? Markdown(*out.tables) : "";
+    Reply reply = Reply::Of(std::move(out));
+    reply.raw = std::move(raw);
+    return reply;
+  }
+
   std::string what_ = "table", name_;
   bool md_ = false;
 };

@@ -13,7 +13,7 @@ extern const std::string_view kComparePage;
 namespace nl {
 
 Result<std::string> CompareHtml(const CompareDocument& comparison) {
-  return PageWithData(embedded::kComparePage, ToDocument(comparison));
+  return PageWithData(embedded::kComparePage, ToJsonText(comparison));
 }
 
 }  // namespace nl

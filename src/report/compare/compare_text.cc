@@ -10,6 +10,7 @@
 #include "base/terminal.h"
 #include "report/compare/compare_forms.h"
 #include "report/compare/compare_value.h"
+#include "report/report_value.h"
 #include "report/text_table.h"
 
 namespace nl {

@@ -53,8 +53,6 @@ DeltaScale ScaleOf(const CompareFacts& comparison) {
 
 std::string SignedMs(double ms) { return (ms > 0 ? "+" : "") + HumanMs(ms); }
 
-std::string MsOrDash(std::optional<double> ms) { return ms ? HumanMs(*ms) : "-"; }
-
 std::string ShareText(std::optional<double> share) {
   if (!share) return "-";
   if (*share > kShownShare) return ">999 %";
@@ -79,7 +77,7 @@ std::string CallsText(int64_t a, int64_t b) {
 }
 
 std::string CauseText(const CompareContribution& c) {
-  const std::string cause = PlainWords(std::string(CauseName(c.cause)));
+  const std::string cause = PlainWords(CauseName(c.cause));
   return c.detail ? fmt::format("{} ({})", cause, *c.detail) : cause;
 }
 

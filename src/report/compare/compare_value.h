@@ -25,7 +25,6 @@ struct DeltaScale {
 DeltaScale ScaleOf(const CompareFacts& comparison);
 
 std::string SignedMs(double ms);                        // "+18.2 ms"
-std::string MsOrDash(std::optional<double> ms);         // "18.2 ms"; "-" when null
 std::string SignedPercent(std::optional<double> part);  // a share as "+12.3 %"; ">999 %" beyond
 std::string ShareText(std::optional<double> share);     // "80.9 %", "-12.0 %"; "-" when null
 std::string ConfidenceText(double confidence);          // "99 %"; above 99.5 % ">99 %"

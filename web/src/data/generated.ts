@@ -1073,6 +1073,16 @@ export interface GateSide {
   runs: GateRun[];
 }
 
+/** A word of the report */
+export interface GlossaryTerm {
+  /** The word */
+  name: string;
+  /** Unit of its values */
+  unit: string;
+  /** What it means */
+  meaning: string;
+}
+
 /** Idle time of one device */
 export interface IdleDevice {
   /** Waiting for the host to issue the next launch (ms) */
@@ -1571,6 +1581,26 @@ export interface LsReply {
   runs: ListedRun[];
 }
 
+/** Largest amounts of memory on one device */
+export interface MemoryPeak {
+  /** Device number */
+  device: number;
+  /** In live tensors (bytes) */
+  allocated_bytes: number;
+  /** Including what the allocator keeps (bytes) */
+  reserved_bytes: number;
+}
+
+/** Memory of one device over time; both lists have the same length */
+export interface MemorySeries {
+  /** Device number */
+  device: number;
+  /** Time from the first allocation event (ms) */
+  at_ms: number[];
+  /** In live tensors at that time (bytes) */
+  allocated_bytes: number[];
+}
+
 /** The model that the run executed */
 export interface ModelSection {
   /** Dimensions */
@@ -1765,6 +1795,22 @@ export interface PathSlack {
   histogram: SlackBin[];
   /** Kernels, copies and memsets by time on the path */
   kernels: SlackKernel[];
+}
+
+/** The mix of the critical path over time */
+export interface PathStrip {
+  /** Length of a bin (ms) */
+  bin_ms: number;
+  /** Classes of time that the path has */
+  classes: PathStripClass[];
+}
+
+/** One class of time on the critical path */
+export interface PathStripClass {
+  /** Class of time */
+  class: "host_op" | "python" | "host_range" | "api" | "launch" | "launch_latency" | "sync_wait" | "kernel" | "copy" | "communication" | "device_gap" | "unrecorded";
+  /** Its part of each bin (share) */
+  share: number[];
 }
 
 /** Proof that the path covers the run: both sums are equal */
@@ -2089,32 +2135,120 @@ export interface RemovedRun {
   freed_bytes: number;
 }
 
-/** Reply of `neurolens report` and `neurolens analyze` */
-export interface ReportReply {
+/** report.json: the model that every form of a report is made from */
+export interface Report {
+  /** Version of this form */
+  schema_version: number;
   /** The run */
-  run_id: string;
+  generated_from: string;
+  /** Where and how it was recorded */
+  run: ReportRun;
   /** Time from the first to the last event (ms) */
   wall_ms: number;
   /** The main result in one paragraph */
   verdict: string;
-  /** Main limit of the run (docs/report.md); null: not known */
-  diagnosis: unknown;
-  /** Where the time went */
-  breakdown: ReportReplyPart[];
-  /** Defects of the source */
-  counters: RunCounters;
-  /** Findings, most important first (docs/report.md) */
-  findings: unknown[];
-  /** Files that were written */
-  files: WrittenReport[];
-  /** Files that could not be written */
-  skipped: SkippedReport[];
+  /** Main limit of the run, the same as in `findings` */
+  diagnosis: Diagnosis;
+  /** Where the time went; sums to the wall time x the number of devices */
+  breakdown: ReportPart[];
+  /** What ran on each device, the same as in `accounting` */
+  devices: DeviceTime[];
+  /** The heaviest part of the call tree; absent without times */
+  flame?: ReportFlame;
+  /** What ran on each device and thread */
+  accounting?: AccountingSection;
+  /** What the run's length depended on */
+  critical_path?: ReportPath;
+  /** What bounds the run, and what the rules found */
+  findings: FindingsSection;
+  /** Why devices were idle */
+  idle?: IdleSection;
+  /** What launching cost */
+  launch?: LaunchSection;
+  /** Which rank waited for which; absent without collectives */
+  ranks?: RanksSection;
+  /** What was achieved of what the device can do */
+  roofline: RooflineSection;
+  /** Stages of LLM inference */
+  stages: StagesSection;
+  /** Device work by the operators, modules and ranges that launched it */
+  attribution?: AttributionSection;
+  /** Operators, at most 1,000 */
+  operators: NameTotals[];
+  /** Operators before that limit */
+  operators_total: number;
+  /** Kernels, at most 1,000 */
+  kernels: NameTotals[];
+  /** Kernels before that limit */
+  kernels_total: number;
+  /** Copies by kind and direction */
+  copies: CopyTotals[];
+  /** Device memory; absent without allocation events */
+  memory?: ReportMemory;
+  /** What ran when */
+  timeline: ReportTimeline;
+  /** Words that this report uses */
+  glossary: GlossaryTerm[];
+}
+
+/** The heaviest part of the call tree */
+export interface ReportFlame {
+  /** Frames, parents before children */
+  nodes: ReportFlameNode[];
+  /** Light paths that were merged into "(other)" frames */
+  folded: number;
+}
+
+/** One frame of the call tree */
+export interface ReportFlameNode {
+  /** Name of the frame */
+  name: string;
+  /** What the frame is */
+  kind: "root" | "host" | "device" | "unlinked" | "other";
+  /** Position of its parent, which comes before it; null: outermost */
+  parent: number | null;
+  /** Host time without callees (ms) */
+  host_self_ms: number;
+  /** Device time without callees (ms) */
+  device_self_ms: number;
+}
+
+/** Spans of one stream or thread; all lists have the same length */
+export interface ReportLane {
+  /** Name of the lane */
+  name: string;
+  /** Stream of a device, or thread of the host */
+  kind: "device" | "host";
+  /** Largest depth */
+  depth_max: number;
+  /** Start, from the start of the run (us) */
+  start_us: number[];
+  /** Duration (us) */
+  dur_us: number[];
+  /** Position in the list of names */
+  name_id: number[];
+  /** Position in the list of categories */
+  category: number[];
+  /** Row within the lane, 0 for outermost calls */
+  depth: number[];
+  /** Spans that this one represents, where spans were merged */
+  count?: number[];
+}
+
+/** Device memory as the allocator reported it */
+export interface ReportMemory {
+  /** Allocation events */
+  events: number;
+  /** Peak of each device */
+  peaks: MemoryPeak[];
+  /** Memory over time, of each device */
+  series: MemorySeries[];
 }
 
 /** A part of the time of all devices, or of the busiest thread without devices */
-export interface ReportReplyPart {
+export interface ReportPart {
   /** Name of the part */
-  what: string;
+  what: "compute" | "communication" | "memory" | "overlap" | "idle" | "idle_host" | "idle_launch" | "idle_sync" | "idle_other" | "idle_edges" | "paused" | "op" | "python" | "range" | "api" | "nothing";
   /** Name for people */
   label: string;
   /** Time (ms) */
@@ -2123,6 +2257,92 @@ export interface ReportReplyPart {
   share: number;
   /** The device did nothing in this time */
   idle: boolean;
+}
+
+/** The critical path of a run */
+export interface ReportPath {
+  /** Time from the first to the last event (ms) */
+  wall_ms: number;
+  /** Why there is no path */
+  reason: string | null;
+  /** Resources, longest time first */
+  bound_by: PathBoundShare[];
+  /** Classes, longest time first */
+  shares: PathClassShare[];
+  /** Sums in nanoseconds */
+  sums: PathSums;
+  /** Names on the path, longest time first */
+  contributors: PathContributor[];
+  /** Contributors before the limit */
+  contributors_total: number;
+  /** The longest segments, in time order */
+  segments: PathSegment[];
+  /** Segments before the limit */
+  segments_total: number;
+  /** Slack of device work */
+  slack: PathSlack;
+  /** Lower quartile of launch latencies onto an idle stream (ms) */
+  launch_latency_floor_ms: number;
+  /** Waits between streams that were inferred from the order of calls */
+  inferred_waits: number;
+  /** Dependencies left out because the effect precedes its cause in the trace */
+  impossible_edges: number;
+  /** Its mix over time; absent when there is no path */
+  strip?: PathStrip;
+}
+
+/** Reply of `neurolens report` and `neurolens analyze` */
+export interface ReportReply {
+  /** The run */
+  run_id: string;
+  /** Time from the first to the last event (ms) */
+  wall_ms: number;
+  /** The main result in one paragraph */
+  verdict: string;
+  /** Main limit of the run */
+  diagnosis: Diagnosis;
+  /** Where the time went */
+  breakdown: ReportPart[];
+  /** Defects of the source */
+  counters: RunCounters;
+  /** Findings, most important first */
+  findings: Finding[];
+  /** Files that were written */
+  files: WrittenReport[];
+  /** Files that could not be written */
+  skipped: SkippedReport[];
+}
+
+/** Where and how the run was recorded */
+export interface ReportRun {
+  /** hardware, software, model and ranks of the run document */
+  environment: unknown;
+  /** source, created_at, tags, config, clock and notes of the run document */
+  provenance: unknown;
+  /** Defects of the source */
+  counters: RunCounters;
+  /** capture of the run document; null: it has none */
+  capture: unknown;
+  /** How much the profiler slowed the run (percent) */
+  overhead_pct: number | null;
+}
+
+/** What ran when, with few enough spans for a page */
+export interface ReportTimeline {
+  /** Time from the first to the last event (us) */
+  wall_us: number;
+  /** Spans before merging */
+  events_total: number;
+  /** Spans after merging */
+  events_drawn: number;
+  /** Neighbours within this time are one span, with the name of the longest; null: nothing was merged (us) */
+  merged_below_us: number | null;
+  /** Categories of spans */
+  categories: string[];
+  /** Names of spans */
+  names: string[];
+  /** Streams, then threads */
+  lanes: ReportLane[];
 }
 
 /** Reply of `neurolens rm` */
@@ -2370,8 +2590,8 @@ export interface SchemaColumn {
 /** Reply of `neurolens schema` */
 export interface SchemaReply {
   /** What was asked for */
-  what: "table" | "run";
-  /** JSON Schema of run.json, for run; else null */
+  what: "table" | "run" | "report";
+  /** JSON Schema of run.json or report.json; null for table */
   schema: unknown;
   /** The tables, for table */
   tables: SchemaTable[] | null;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the time went: of all devices together, then of each.
-import type { BreakdownPart, DeviceTime } from "../data/replies";
+import type { DeviceTime, ReportPart } from "../data/replies";
 import { ms, pct } from "../widgets/format";
 import { StackedBar } from "../widgets/stacked_bar";
 import { SortTable } from "../widgets/table";
@@ -24,7 +24,7 @@ const PART_COLOR: Record<string, string> = {
   nothing: "--idle-4",
 };
 
-export function Breakdown({ parts }: { parts: BreakdownPart[] }) {
+export function Breakdown({ parts }: { parts: ReportPart[] }) {
   const slices = parts.map((p) => ({
     key: p.what,
     label: p.label,

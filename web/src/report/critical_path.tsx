@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The chain of work that decided the wall time.
-import type { CriticalPathSection, PathStrip } from "../data/replies";
-
-/** The report adds the path over time, in bins. */
-type PathWithStrip = CriticalPathSection & { strip?: PathStrip };
-
+import type { PathStrip, ReportPath } from "../data/replies";
 import { useWidth } from "../widgets/canvas";
 import { ms, pct, plain } from "../widgets/format";
 import { StackedBar } from "../widgets/stacked_bar";
@@ -33,7 +29,7 @@ function Strip({ strip, shade }: { strip: PathStrip; shade: (name: string) => st
   );
 }
 
-export function CriticalPathView({ path }: { path: PathWithStrip }) {
+export function CriticalPathView({ path }: { path: ReportPath }) {
   const shares = path.shares.filter((s) => s.ms > 0);
   const shade = (name: string) =>
     `var(--hue-${

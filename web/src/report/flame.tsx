@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The call tree of a run as a flame graph; width is GPU or host time.
 import { useMemo, useState } from "preact/hooks";
-import type { FlameNode } from "../data/replies";
+import type { ReportFlameNode } from "../data/replies";
 import { hueOf } from "../widgets/canvas";
 import { FlameCanvas } from "../widgets/flame_canvas";
 import { ms, pct } from "../widgets/format";
@@ -10,7 +10,7 @@ import { Toggle } from "../widgets/toggle";
 import type { Metric } from "./flame_tree";
 import { buildTree, rootTotal } from "./flame_tree";
 
-export function FlameView({ nodes }: { nodes: FlameNode[] }) {
+export function FlameView({ nodes }: { nodes: ReportFlameNode[] }) {
   const tree = useMemo(() => buildTree(nodes), [nodes]);
   const sums = { device: rootTotal(tree, "device"), host: rootTotal(tree, "host") };
   const [metric, setMetric] = useState<Metric>(sums.device > 0 ? "device" : "host");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, test } from "vitest";
-import type { FlameNode } from "../data/replies";
+import type { ReportFlameNode } from "../data/replies";
 import { buildTree, rootTotal } from "./flame_tree";
 
-const node = (name: string, parent: number | null, host: number, device: number): FlameNode => ({
+const node = (name: string, parent: number | null, host: number, device: number): ReportFlameNode => ({
   name,
   kind: "host",
   parent,

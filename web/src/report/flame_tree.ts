@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The call tree of a run with the total of each frame: its own time and that of its callees.
-import type { FlameNode } from "../data/replies";
+import type { ReportFlameNode } from "../data/replies";
 import type { FlameTree } from "../widgets/flame_layout";
 
 export type Metric = "device" | "host";
@@ -16,7 +16,7 @@ function callersFirst(children: number[][], roots: number[]): number[] {
   return order;
 }
 
-export function buildTree(nodes: FlameNode[]): RunTree {
+export function buildTree(nodes: ReportFlameNode[]): RunTree {
   const children: number[][] = nodes.map(() => []);
   const roots: number[] = [];
   const parent = nodes.map((node, i) => {

@@ -4,7 +4,7 @@ import "../widgets/palette.css";
 import "../widgets/page.css";
 
 import type { ComponentChildren } from "preact";
-import type { ImportReason, ReportDocument } from "../data/replies";
+import type { ReportDocument, RunCounter } from "../data/replies";
 import { count, cut, ms, pct } from "../widgets/format";
 import { Shell, startPage } from "../widgets/shell";
 import { recordedShares } from "./recorded";
@@ -22,7 +22,7 @@ function titleOf(r: ReportDocument): string {
   return `${name} on ${several}${cut(device, 60)}`;
 }
 
-function Loss({ reason: c }: { reason: ImportReason }) {
+function Loss({ reason: c }: { reason: RunCounter }) {
   const isLoss = c.severity in SEVERITY_NAME;
   return (
     <p class={`loss ${isLoss ? "bad" : ""}`}>

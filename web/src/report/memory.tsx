@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Allocated device memory over time.
-import type { Memory } from "../data/replies";
+import type { ReportMemory } from "../data/replies";
 import { useWidth } from "../widgets/canvas";
 import { bytes } from "../widgets/format";
 import "./memory.css";
@@ -8,7 +8,7 @@ import "./memory.css";
 const HEIGHT = 140;
 const HEADROOM_PX = 20;
 
-export function MemoryView({ memory }: { memory: Memory }) {
+export function MemoryView({ memory }: { memory: ReportMemory }) {
   const [box, width] = useWidth();
   const top = Math.max(1, ...memory.peaks.map((p) => p.allocated_bytes));
   const end = Math.max(1e-9, ...memory.series.map((s) => s.at_ms[s.at_ms.length - 1] ?? 0));

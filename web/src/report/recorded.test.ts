@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
+import type { ReportPart } from "../data/replies";
 import { recordedShares } from "./recorded";
 
-const part = (what: string, share: number, idle: boolean) => ({ what, label: what, ms: share, share, idle });
+const part = (what: ReportPart["what"], share: number, idle: boolean) => ({
+  what,
+  label: what,
+  ms: share,
+  share,
+  idle,
+});
 
 test("busy is a share of what was recorded", () => {
   const { recorded, busy } = recordedShares([

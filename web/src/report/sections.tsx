@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sections of the report page, in order. A section that the run has nothing for is left out.
 import type { ComponentChildren } from "preact";
-import type { GlossaryTerm, ReportDocument } from "../data/replies";
+import type { CallTotals, GlossaryTerm, ReportDocument } from "../data/replies";
 import { TimelineView } from "../timeline/timeline";
 import { RooflineView } from "../widgets/roofline";
 import type { SectionInfo } from "../widgets/shell";
@@ -43,11 +43,12 @@ function Time({ report: r }: { report: ReportDocument }) {
   );
 }
 
+function totalsOf(id: string, label: string, rows: CallTotals[] = []) {
+  return rows.length > 0 && <CallTotalsTable id={id} label={label} rows={rows} />;
+}
+
 export function sectionsOf(r: ReportDocument): SectionInfo[] {
-  const {
-    roofline,
-    attribution: { modules, ranges },
-  } = r;
+  const { roofline } = r;
   const idle = r.devices.length > 0 ? r.idle : undefined;
   const path = r.critical_path?.shares.some((s) => s.ms > 0) ? r.critical_path : undefined;
   const launch = r.launch && r.launch.launches > 0 ? r.launch : undefined;
@@ -69,8 +70,8 @@ export function sectionsOf(r: ReportDocument): SectionInfo[] {
     ["path", "Critical path", path && <CriticalPathView path={path} />],
     ["idle", "Device idle time", idle && <IdleView idle={idle} />],
     ["launches", "Launches", launch && <Launches launch={launch} />],
-    ["modules", "Modules", modules.length > 0 && <CallTotalsTable id="modules" label="Module" rows={modules} />],
-    ["ranges", "Labelled ranges", ranges.length > 0 && <CallTotalsTable id="ranges" label="Range" rows={ranges} />],
+    ["modules", "Modules", totalsOf("modules", "Module", r.attribution?.modules)],
+    ["ranges", "Labelled ranges", totalsOf("ranges", "Range", r.attribution?.ranges)],
     ["copies", "Copies", r.copies.length > 0 && <Copies copies={r.copies} />],
     ["memory", "Memory", r.memory && <MemoryView memory={r.memory} />],
     ["run", "Environment", <Environment key="run" report={r} />],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws the lanes of a timeline and the overview above them.
-import type { Timeline, TimelineLane } from "../data/replies";
+import type { ReportLane, ReportTimeline } from "../data/replies";
 import { drawLabel, prepareCanvas } from "../widgets/canvas";
 import { cut, plural } from "../widgets/format";
 import { color } from "../widgets/theme";
@@ -66,7 +66,7 @@ export function drawHead(context: CanvasRenderingContext2D, { lane, top, rows }:
   if (used + 20 < width) context.fillText(note, used + 10, top + HEAD_PX / 2);
 }
 
-export type Coverage = Record<TimelineLane["kind"], Float32Array[]>;
+export type Coverage = Record<ReportLane["kind"], Float32Array[]>;
 
 // Per pixel column a bar as high as the lanes were busy; several streams at once fill the column.
 function drawBars(
@@ -94,7 +94,7 @@ function drawBars(
 export function drawOverview(
   canvas: HTMLCanvasElement,
   width: number,
-  timeline: Timeline,
+  timeline: ReportTimeline,
   fills: string[],
   view: View,
   bars: Coverage,

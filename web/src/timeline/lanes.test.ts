@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, test } from "vitest";
-import type { Timeline, TimelineLane } from "../data/replies";
+import type { ReportLane, ReportTimeline } from "../data/replies";
 import { AXIS_PX } from "./axis";
 import { coverage, HEAD_PX, headAt, LEVELS, placeLanes, ROW_PX, spanAt, usedCategories } from "./lanes";
 
 type Span = [start: number, duration: number, depth?: number, category?: number];
 
-function makeLane(kind: "device" | "host", spans: Span[], depthMax?: number): TimelineLane {
+function makeLane(kind: "device" | "host", spans: Span[], depthMax?: number): ReportLane {
   return {
     name: kind,
     kind,
@@ -18,7 +18,7 @@ function makeLane(kind: "device" | "host", spans: Span[], depthMax?: number): Ti
     depth: spans.map((s) => s[2] ?? 0),
   };
 }
-const makeTimeline = (lanes: TimelineLane[], wallUs = 100): Timeline => ({
+const makeTimeline = (lanes: ReportLane[], wallUs = 100): ReportTimeline => ({
   wall_us: wallUs,
   events_total: 0,
   events_drawn: 0,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the lanes of a timeline lie, and what is under the mouse.
-import type { Timeline, TimelineLane } from "../data/replies";
+import type { ReportLane, ReportTimeline } from "../data/replies";
 import { AXIS_PX } from "./axis";
 import type { View } from "./view";
 import { timeAt } from "./view";
@@ -11,20 +11,17 @@ export const LEVELS = 8; // of a lane that is not expanded
 const GAP_PX = 6;
 
 export interface PlacedLane {
-  lane: TimelineLane;
+  lane: ReportLane;
   top: number;
   rows: number;
 }
 
 export interface SpanHit {
-  lane: TimelineLane;
+  lane: ReportLane;
   index: number;
 }
 
-export function placeLanes(
-  lanes: TimelineLane[],
-  expanded: Set<TimelineLane>,
-): { placed: PlacedLane[]; height: number } {
+export function placeLanes(lanes: ReportLane[], expanded: Set<ReportLane>): { placed: PlacedLane[]; height: number } {
   let top = AXIS_PX;
   const placed = lanes.map((lane) => {
     const levels = lane.depth_max + 1;
@@ -36,7 +33,7 @@ export function placeLanes(
 }
 
 // The lane whose title is at this height.
-export function headAt(placed: PlacedLane[], y: number): TimelineLane | null {
+export function headAt(placed: PlacedLane[], y: number): ReportLane | null {
   return placed.find((p) => y >= p.top && y < p.top + HEAD_PX)?.lane ?? null;
 }
 
@@ -57,7 +54,7 @@ export function spanAt(placed: PlacedLane[], view: View, width: number, x: numbe
 }
 
 // How much of each pixel column the lanes of one kind cover, per category.
-export function coverage(timeline: Timeline, kind: TimelineLane["kind"], width: number): Float32Array[] {
+export function coverage(timeline: ReportTimeline, kind: ReportLane["kind"], width: number): Float32Array[] {
   const sums = timeline.categories.map(() => new Float32Array(width));
   const scale = timeline.wall_us > 0 ? width / timeline.wall_us : 0;
   for (const lane of timeline.lanes) {
@@ -75,7 +72,7 @@ export function coverage(timeline: Timeline, kind: TimelineLane["kind"], width: 
 }
 
 // The categories that occur, by name.
-export function usedCategories(timeline: Timeline): string[] {
+export function usedCategories(timeline: ReportTimeline): string[] {
   const used = new Set<number>();
   for (const lane of timeline.lanes) for (const c of lane.category) used.add(c);
   return timeline.categories.filter((_, i) => used.has(i));

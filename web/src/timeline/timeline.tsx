@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The run over time: streams above, threads below. A click on a span highlights every span with its name.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Timeline, TimelineLane } from "../data/replies";
+import type { ReportLane, ReportTimeline } from "../data/replies";
 import { prepareCanvas, useWidth } from "../widgets/canvas";
 import { count, cut, plural, us } from "../widgets/format";
 import { color, useTheme } from "../widgets/theme";
@@ -22,7 +22,7 @@ interface Hover extends SpanHit {
   y: number;
 }
 
-function SpanTip({ hover, timeline, width }: { hover: Hover; timeline: Timeline; width: number }) {
+function SpanTip({ hover, timeline, width }: { hover: Hover; timeline: ReportTimeline; width: number }) {
   const { lane, index } = hover;
   const merged = lane.count?.[index] ?? 1;
   return (
@@ -38,7 +38,7 @@ function SpanTip({ hover, timeline, width }: { hover: Hover; timeline: Timeline;
   );
 }
 
-function Note({ timeline }: { timeline: Timeline }) {
+function Note({ timeline }: { timeline: ReportTimeline }) {
   const { events_total: total, events_drawn: drawn, merged_below_us: merged } = timeline;
   return (
     <p class="note">
@@ -59,7 +59,7 @@ const CATEGORY_LABEL: Record<string, string> = {
 };
 const categoryLabel = (name: string): string => CATEGORY_LABEL[name] ?? name;
 
-function Legend({ timeline }: { timeline: Timeline }) {
+function Legend({ timeline }: { timeline: ReportTimeline }) {
   const used = useMemo(() => usedCategories(timeline), [timeline]);
   return (
     <span class="legend">
@@ -74,18 +74,18 @@ function Legend({ timeline }: { timeline: Timeline }) {
 }
 
 // Adds or removes a lane; a new set, so that the page notices.
-function toggled(lanes: Set<TimelineLane>, lane: TimelineLane): Set<TimelineLane> {
+function toggled(lanes: Set<ReportLane>, lane: ReportLane): Set<ReportLane> {
   const next = new Set(lanes);
   if (!next.delete(lane)) next.add(lane);
   return next;
 }
 
-export function TimelineView({ timeline }: { timeline: Timeline }) {
+export function TimelineView({ timeline }: { timeline: ReportTimeline }) {
   const [box, width] = useWidth();
   const canvas = useRef<HTMLCanvasElement>(null);
   const overview = useRef<HTMLCanvasElement>(null);
   const theme = useTheme();
-  const [expanded, setExpanded] = useState<Set<TimelineLane>>(new Set());
+  const [expanded, setExpanded] = useState<Set<ReportLane>>(new Set());
   const [all, setAll] = useState(false);
   const [hover, setHover] = useState<Hover | null>(null);
   const [marked, setMarked] = useState<number | null>(null);
