@@ -212,7 +212,7 @@ struct SiteHash {
   }
 };
 
-std::string Shapes(std::string_view dims) { return std::string(dims.substr(0, 120)); }
+std::string ShortText(std::string_view text) { return std::string(text.substr(0, 120)); }
 
 void AddSiteCounters(const CounterSum& sum, std::map<std::string, double, std::less<>>& numbers) {
   static constexpr std::pair<const char*, Counter> kFeatures[] = {
@@ -239,9 +239,9 @@ FeatureSubject CallSiteSubject(const Program& p, const CallSite& s) {
   out.texts["op.place"] = p.Place(p.OpName(leaf), module, stage);
   out.texts["op.caller"] = p.PythonAround(leaf.node);
   if (row < p.data.op.input_dims.size())
-    out.texts["op.shapes"] = Shapes(p.data.Text(p.data.op.input_dims[row]));
+    out.texts["op.shapes"] = ShortText(p.data.Text(p.data.op.input_dims[row]));
   if (row < p.data.op.input_types.size())
-    out.texts["op.dtypes"] = Shapes(p.data.Text(p.data.op.input_types[row]));
+    out.texts["op.dtypes"] = ShortText(p.data.Text(p.data.op.input_types[row]));
   const bool kernel = t.work.kind[leaf.work] == WorkKind::kKernel;
   out.texts["op.kernel"] = kernel ? t.KernelNameOf(t.work.name[leaf.work]).short_name
                                   : std::string(p.data.Text(t.work.name[leaf.work]));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analyze/cost_model/kernel_counters.h"
+#include "analyze/cost_model/op_shapes.h"
 #include "analyze/facts/timeline.h"
 #include "analyze/run_data.h"
 #include "base/intervals.h"
@@ -24,15 +25,13 @@ enum class ElementType : uint8_t { kUnknown, kOther, kFp32, kHalf };
 
 // Shapes and types of an operator's inputs; only what patterns ask for.
 struct OpInputs {
-  std::vector<std::vector<int64_t>> dims;  // of tensors; scalars are empty
+  Shapes dims;
   std::vector<ElementType> types;
-  int64_t Elements(size_t input) const;
-  int64_t LastDim(size_t input) const;
+  int64_t Elements(size_t input) const { return input < dims.size() ? ElementCount(dims[input]) : 0; }
+  int64_t LastDim(size_t input) const {
+    return input < dims.size() && !dims[input].empty() ? dims[input].back() : 0;
+  }
 };
-struct GemmShape {
-  int64_t batch = 0, m = 0, n = 0, k = 0;  // n = 0: not known
-};
-GemmShape GemmShapeOf(std::string_view op, const OpInputs& inputs);
 
 // An operator call with device work of its own, in program order.
 struct LeafOp {
