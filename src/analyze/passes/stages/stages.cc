@@ -16,6 +16,7 @@
 #include "analyze/passes/stages/forwards.h"
 #include "analyze/totals.h"
 #include "base/intervals.h"
+#include "model/api_kind.h"
 #include "model/labels/nvtx_label.h"
 
 namespace nl {
@@ -26,16 +27,6 @@ namespace {
 
 using Instance = StagesFacts::Instance;
 using Stage = StagesFacts::Stage;
-
-bool IsLaunch(std::string_view name) {
-  for (const std::string_view start :
-       {"cudaLaunchKernel", "cudaLaunchCooperativeKernel", "cuLaunchKernel", "cudaGraphLaunch",
-        "cuGraphLaunch", "hipLaunchKernel", "hipModuleLaunchKernel", "hipExtModuleLaunchKernel",
-        "hipExtLaunchKernel", "hipGraphLaunch"}) {
-    if (name.starts_with(start)) return true;
-  }
-  return false;
-}
 
 // What lies on one host thread, by start.
 struct ThreadLine {
@@ -167,12 +158,11 @@ class Measurer {
       }
       return lines_[it->second];
     };
-    std::vector<uint8_t> is_launch(data_.strings->size(), 2);
+    ApiKinds kinds(data_.strings);
     for (uint32_t i = 0; i < t_.host.size(); ++i) {
-      if (t_.host.kind[i] != HostKind::kApi || IsNull(t_.host.name[i])) continue;
-      uint8_t& launch = is_launch[static_cast<uint32_t>(t_.host.name[i])];
-      if (launch == 2) launch = IsLaunch(data_.Text(t_.host.name[i])) ? 1 : 0;
-      if (launch == 1)
+      if (t_.host.kind[i] != HostKind::kApi) continue;
+      const ApiKind kind = kinds.Of(t_.host.name[i]);
+      if (kind == ApiKind::kLaunch || kind == ApiKind::kGraphLaunch)
         line(t_.host.thread[i]).launch_calls.push_back({t_.host.start_ns[i], t_.host.end_ns[i]});
     }
     for (uint32_t k = 0; k < t_.work.size(); ++k) {
