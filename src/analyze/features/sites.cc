@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "analyze/features/parts.h"
+#include "base/median.h"
 
 namespace nl::features {
 
@@ -296,10 +297,8 @@ void AddCallSites(const Program& p, Features& out) {
   if (order.size() > kMostCallSites) order.resize(kMostCallSites);
   for (const CallSite* site : order) out.ops.push_back(CallSiteSubject(p, *site));
   if (device.empty()) return;
-  const auto middle = device.begin() + static_cast<ptrdiff_t>(device.size() / 2);
-  std::nth_element(device.begin(), middle, device.end());
   out.run.numbers["run.ops"] = static_cast<double>(device.size());
-  out.run.numbers["run.op_median_ms"] = Ms(*middle);
+  out.run.numbers["run.op_median_ms"] = Ms(UpperMedian(device));
   out.run.texts["run.top_op"] = std::string(p.OpName(p.leaves[order[0]->leaf]));
 }
 
