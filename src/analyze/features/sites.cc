@@ -99,7 +99,7 @@ class CallerSites {
     const bool whole_op = h_.end_ns[caller] - h_.start_ns[caller] < 10 * std::max<int64_t>(dur, 20'000);
     const int64_t from = std::max(whole_op ? h_.start_ns[caller] : start, site.idle_until_ns);
     const int64_t end = whole_op ? h_.end_ns[caller] : h_.end_ns[node];
-    const int64_t resumed = p_.NextBusyNs(end);
+    const int64_t resumed = p_.busy.NextNs(end);
     const int64_t to = resumed == INT64_MAX ? end : resumed;
     site.idle_ns += p_.IdleNs(from, to);
     site.idle_until_ns = std::max(site.idle_until_ns, to);

@@ -172,32 +172,14 @@ void Program::BuildSteps() {
 
 void Program::BuildBusy() {
   const DeviceWork& w = timeline.work;
-  busy.reserve(w.size());
-  for (size_t i = 0; i < w.size(); ++i) busy.push_back({w.start_ns[i], w.end_ns[i]});
-  MergeIntervals(busy);
-  int64_t sum = 0;
-  busy_before_ns.reserve(busy.size());
-  for (const Interval& i : busy) {
-    busy_before_ns.push_back(sum);
-    sum += i.end_ns - i.start_ns;
-  }
+  std::vector<Interval> all;
+  all.reserve(w.size());
+  for (size_t i = 0; i < w.size(); ++i) all.push_back({w.start_ns[i], w.end_ns[i]});
+  busy = IntervalCover(std::move(all));
 }
 
 int64_t Program::IdleNs(int64_t from_ns, int64_t to_ns) const {
-  const auto busy_until = [this](int64_t time) -> int64_t {
-    const auto after = std::upper_bound(busy.begin(), busy.end(), time,
-                                        [](int64_t t, const Interval& i) { return t < i.start_ns; });
-    if (after == busy.begin()) return 0;
-    const auto at = static_cast<size_t>(after - busy.begin()) - 1;
-    return busy_before_ns[at] + std::min(time, busy[at].end_ns) - busy[at].start_ns;
-  };
-  return to_ns <= from_ns ? 0 : to_ns - from_ns - (busy_until(to_ns) - busy_until(from_ns));
-}
-
-int64_t Program::NextBusyNs(int64_t from_ns) const {
-  const auto after = std::lower_bound(busy.begin(), busy.end(), from_ns,
-                                      [](const Interval& i, int64_t t) { return i.end_ns <= t; });
-  return after == busy.end() ? INT64_MAX : std::max(after->start_ns, from_ns);
+  return to_ns <= from_ns ? 0 : to_ns - from_ns - busy.CoveredNs(from_ns, to_ns);
 }
 
 uint32_t Program::StepAt(int64_t time_ns) const {

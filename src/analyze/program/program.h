@@ -69,17 +69,14 @@ struct Program {
   std::vector<LeafOp> leaves;
   std::vector<Step> steps;  // by time, one label, not overlapping; else empty
   std::string step_label;
-  int64_t device_ns = 0;                // sum over all work
-  std::vector<Interval> busy;           // any device working, merged
-  std::vector<int64_t> busy_before_ns;  // busy time before busy[i]
+  int64_t device_ns = 0;  // sum over all work
+  IntervalCover busy;     // any device working
   bool has_shapes = false, has_types = false;
 
   void Build();
   void BuildOrder();  // without when the devices were busy
   // Device-idle time in [from, to).
   int64_t IdleNs(int64_t from_ns, int64_t to_ns) const;
-  // Start of the first busy stretch at or after the time; INT64_MAX when none.
-  int64_t NextBusyNs(int64_t from_ns) const;
   uint32_t StepAt(int64_t time_ns) const;  // kNone outside
   ApiKind KindOf(StringId api) const { return api_kinds_.Of(api); }
   const OpInputs& InputsOf(uint32_t op_row) const;

@@ -38,32 +38,6 @@ struct ThreadLine {
   std::vector<const Forward*> forwards;
 };
 
-// Busy time of a device up to any instant, by binary search.
-class BusyIndex {
- public:
-  explicit BusyIndex(std::vector<Interval> v) : v_(std::move(v)) {
-    MergeIntervals(v_);
-    before_.reserve(v_.size());
-    int64_t sum = 0;
-    for (const Interval& i : v_) {
-      before_.push_back(sum);
-      sum += i.end_ns - i.start_ns;
-    }
-  }
-  int64_t Between(int64_t from_ns, int64_t to_ns) const { return Until(to_ns) - Until(from_ns); }
-
- private:
-  int64_t Until(int64_t time_ns) const {
-    const auto next = std::upper_bound(v_.begin(), v_.end(), time_ns,
-                                       [](int64_t t, const Interval& i) { return t < i.start_ns; });
-    if (next == v_.begin()) return 0;
-    const auto i = static_cast<size_t>(next - v_.begin()) - 1;
-    return before_[i] + std::min(time_ns, v_[i].end_ns) - v_[i].start_ns;
-  }
-  std::vector<Interval> v_;
-  std::vector<int64_t> before_;
-};
-
 class Measurer {
  public:
   Measurer(const RunData& data, const FactBoard& facts, const AnalysisOptions& options, StagesFacts& out)
@@ -214,7 +188,7 @@ class Measurer {
       }
       for (const uint32_t device : devices) {
         i.device_ns += i.duration_ns();
-        i.idle_ns += i.duration_ns() - busy_[device].Between(i.start_ns, i.end_ns);
+        i.idle_ns += i.duration_ns() - busy_[device].CoveredNs(i.start_ns, i.end_ns);
       }
       durations.push_back(i.duration_ns());
       stage.instances.push_back(i);
@@ -423,7 +397,7 @@ class Measurer {
   StagesFacts& out_;
   std::vector<Forward> forwards_;
   std::vector<ThreadLine> lines_;
-  std::vector<BusyIndex> busy_;
+  std::vector<IntervalCover> busy_;  // by device
 };
 
 class StagesPass final : public Pass {
