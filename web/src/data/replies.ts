@@ -4,6 +4,5 @@
 export type * from "./compare_reply";
 export type * from "./generated";
 export type * from "./report_document";
-export type * from "./report_findings";
 export type * from "./report_time";
 export type * from "./run_document";

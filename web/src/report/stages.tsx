@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stages of a workload, such as prefill and decode.
-import type { Stage, StagesSection } from "../data/replies";
+import type { StageSummary, StagesSection } from "../data/replies";
 import { count, cut, ms, pct } from "../widgets/format";
 import { SortTable } from "../widgets/table";
 
 const REASONS_SHOWN = 4;
 
 // Why a stage has no MFU or MBU, each reason once.
-function missingReasons(stages: Stage[]): string[] {
+function missingReasons(stages: StageSummary[]): string[] {
   const reasons = stages.flatMap((s) => [s.mfu === null ? s.mfu_reason : null, s.mbu === null ? s.mbu_reason : null]);
   return [...new Set(reasons)].filter((r): r is string => !!r).slice(0, REASONS_SHOWN);
 }
