@@ -201,8 +201,8 @@ Status TimeSteps(Analysis& run_a, Analysis& run_b) {
 bool Run(const Case& c, bool steps) {
   testing_analyze::RunBuilder builder_a, builder_b;
   const Program program_a = MakeProgram(c.a), program_b = MakeProgram(c.b);
-  Simulator(program_a, RunNoise(1), &builder_a).Run();
-  Simulator(program_b, RunNoise(2), &builder_b).Run();
+  Simulate(program_a, RunNoise(1), &builder_a);
+  Simulate(program_b, RunNoise(2), &builder_b);
   DropUnloaded(builder_a.data());
   DropUnloaded(builder_b.data());
   Analysis a = builder_a.Finish(), b = builder_b.Finish();

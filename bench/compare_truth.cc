@@ -216,9 +216,9 @@ int main(int argc, char** argv) {
     }
   }
   Runner runner(o);
-  bool ok = runner.Pairs(CaseList().Singles(), false);
-  ok = runner.Pairs(CaseList().Doubles(), true) && ok;
-  ok = runner.Hidden(CaseList().Hidden()) && ok;
+  bool ok = runner.Pairs(SingleCases(), false);
+  ok = runner.Pairs(DoubleCases(), true) && ok;
+  ok = runner.Hidden(HiddenCases()) && ok;
   ok = runner.Repeats() && ok;
   return ok ? 0 : 1;
 }

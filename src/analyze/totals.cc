@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "base/median.h"
 #include "model/kernel_name.h"
 
 namespace nl {
@@ -18,8 +19,7 @@ double Percentile(std::vector<int64_t>& v, double p) {
   if (v.empty()) return 0;
   const double rank = static_cast<double>(v.size() - 1) * p / 100;
   const auto low = static_cast<size_t>(rank);
-  std::nth_element(v.begin(), v.begin() + static_cast<ptrdiff_t>(low), v.end());
-  const auto at_low = static_cast<double>(v[low]);
+  const auto at_low = static_cast<double>(AtRank(v, low));
   if (low + 1 >= v.size()) return at_low;
   const auto next =
       static_cast<double>(*std::min_element(v.begin() + static_cast<ptrdiff_t>(low) + 1, v.end()));

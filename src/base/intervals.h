@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Unions of time intervals: the only way time is added up where work overlaps.
-// Thread rule: pure functions.
+// Thread rule: pure functions; an IntervalCover is immutable.
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace nl {
@@ -67,5 +68,43 @@ inline std::vector<Interval> Outside(const std::vector<Interval>& a, const std::
   }
   return out;
 }
+
+// Answers by binary search how much of a window intervals cover, where they may overlap.
+class IntervalCover {
+ public:
+  IntervalCover() = default;
+  explicit IntervalCover(std::vector<Interval> v) : merged_(std::move(v)) {
+    MergeIntervals(merged_);
+    before_ns_.reserve(merged_.size());
+    int64_t sum = 0;
+    for (const Interval& i : merged_) {
+      before_ns_.push_back(sum);
+      sum += i.end_ns - i.start_ns;
+    }
+  }
+
+  // Time covered in [from, to); 0 when that is empty.
+  int64_t CoveredNs(int64_t from_ns, int64_t to_ns) const {
+    return to_ns <= from_ns ? 0 : CoveredUntil(to_ns) - CoveredUntil(from_ns);
+  }
+  // The first covered instant at or after the time; INT64_MAX when there is none.
+  int64_t NextNs(int64_t from_ns) const {
+    const auto i = std::lower_bound(merged_.begin(), merged_.end(), from_ns,
+                                    [](const Interval& each, int64_t ns) { return each.end_ns <= ns; });
+    return i == merged_.end() ? INT64_MAX : std::max(i->start_ns, from_ns);
+  }
+
+ private:
+  int64_t CoveredUntil(int64_t time_ns) const {
+    const auto after = std::upper_bound(merged_.begin(), merged_.end(), time_ns,
+                                        [](int64_t ns, const Interval& each) { return ns < each.start_ns; });
+    if (after == merged_.begin()) return 0;
+    const auto at = static_cast<size_t>(after - merged_.begin()) - 1;
+    return before_ns_[at] + std::min(time_ns, merged_[at].end_ns) - merged_[at].start_ns;
+  }
+
+  std::vector<Interval> merged_;
+  std::vector<int64_t> before_ns_;  // covered before merged_[i]
+};
 
 }  // namespace nl

@@ -72,5 +72,27 @@ TEST(Outside, AgreesWithCountingEveryNanosecond) {
   }
 }
 
+TEST(IntervalCover, AgreesWithCountingEveryNanosecond) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 300; ++round) {
+    std::vector<Interval> v;
+    std::set<int64_t> covered;
+    for (size_t i = random() % 10; i > 0; --i) {
+      const int64_t start = random() % 60, end = start + 1 + random() % 15;
+      v.push_back({start, end});
+      for (int64_t t = start; t < end; ++t) covered.insert(t);
+    }
+    const IntervalCover cover(v);
+    for (int64_t from = -2; from < 80; from += 5) {
+      const auto next = covered.lower_bound(from);
+      ASSERT_EQ(cover.NextNs(from), next == covered.end() ? INT64_MAX : *next);
+      for (int64_t to = from - 1; to < 80; to += 3) {
+        const auto counted = to <= from ? 0 : std::distance(next, covered.lower_bound(to));
+        ASSERT_EQ(cover.CoveredNs(from, to), counted) << from << " to " << to;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace nl

@@ -21,7 +21,14 @@ class NameMatcher {
   std::string pattern_;
 };
 
-// "near names: a, b" with the most alike of `names`, at most five; "it has: ..." when none is alike.
+// For words of a fixed vocabulary: the candidates nearest to `word` in spelling, none when all are
+// far. Several only on a tie, or when `word` is the beginning of several.
+std::vector<std::string> Nearest(std::string_view word, const std::vector<std::string>& candidates);
+// "did you mean 'x'?" or, for a tie, "did you mean 'x' or 'y'?"; empty without candidates.
+std::string DidYouMean(const std::vector<std::string>& nearest);
+
+// For names of a run, of which people type a part: "near names: a, b" with the most alike of `names`, at most
+// five; "it has: ..." when none is alike.
 std::string NearNamesHint(std::string_view wanted, const std::vector<std::string>& names);
 
 }  // namespace nl

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "base/near_names.h"
 #include "base/terminal.h"
 #include "cli/help.h"
 #include "cli/parse.h"

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "base/near_names.h"
+
 namespace nl {
 
 namespace {
@@ -276,23 +278,6 @@ class ParamParser {
   Json args_ = Json::object();
 };
 
-// Edits (insert, delete, replace, swap of neighbours) that turn `a` into `b`.
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
-  for (size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;
-  for (size_t j = 0; j <= b.size(); ++j) cost[0][j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replace = cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      cost[i][j] = std::min({replace, cost[i - 1][j] + 1, cost[i][j - 1] + 1});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
-      }
-    }
-  }
-  return cost[a.size()][b.size()];
-}
-
 }  // namespace
 
 Result<CommandWords> ParseLeading(const std::vector<std::string>& words, GlobalOptions& options) {
@@ -316,38 +301,6 @@ Result<CommandWords> ParseLeading(const std::vector<std::string>& words, GlobalO
 Result<Json> ParseParams(const CommandInfo& command, const std::vector<std::string>& words,
                          GlobalOptions& options) {
   return ParamParser(command, words, options).Parse();
-}
-
-std::vector<std::string> Nearest(std::string_view word, const std::vector<std::string>& candidates) {
-  // Past this length it is no typing error, and the table would be large.
-  if (word.empty() || word.size() > 64) return {};
-  const bool flag = word.rfind("--", 0) == 0;
-  const size_t letters = word.size() - (flag ? 2 : 0);
-  size_t best = std::max<size_t>(1, letters / 3);
-  Words nearest;
-  for (const std::string& candidate : candidates) {
-    const size_t distance = EditDistance(word, candidate);
-    if (distance > best || distance >= candidate.size()) continue;
-    if (distance < best) nearest.clear();
-    best = distance;
-    if (std::find(nearest.begin(), nearest.end(), candidate) == nearest.end()) nearest.push_back(candidate);
-  }
-  if (!nearest.empty()) return nearest;
-  // A command cut short, as "kern" for "kernels".
-  for (const std::string& candidate : candidates) {
-    if (letters >= 2 && candidate.rfind(word, 0) == 0) nearest.push_back(candidate);
-  }
-  return nearest;
-}
-
-std::string DidYouMean(const std::vector<std::string>& nearest) {
-  if (nearest.empty()) return "";
-  std::string text = "did you mean ";
-  for (size_t i = 0; i < nearest.size(); ++i) {
-    if (i > 0) text += i + 1 == nearest.size() ? " or " : ", ";
-    text += "'" + nearest[i] + "'";
-  }
-  return text + "?";
 }
 
 }  // namespace nl

@@ -40,9 +40,4 @@ Result<CommandWords> ParseLeading(const std::vector<std::string>& words, GlobalO
 Result<Json> ParseParams(const CommandInfo& command, const std::vector<std::string>& words,
                          GlobalOptions& options);
 
-// The candidates nearest to `word` in spelling, none when all are far. Several only on a tie.
-std::vector<std::string> Nearest(std::string_view word, const std::vector<std::string>& candidates);
-// "did you mean 'x'?" or, for a tie, "did you mean 'x' or 'y'?"; empty without candidates.
-std::string DidYouMean(const std::vector<std::string>& nearest);
-
 }  // namespace nl

@@ -153,16 +153,5 @@ TEST(Parse, HelpNeedsNoArguments) {
   EXPECT_TRUE(parsed.options.help);
 }
 
-TEST(Nearest, FindsTypingErrorsTiesAndShortenedWordsOnly) {
-  const Words commands{"import", "kernels", "operators", "rm", "show", "summary"};
-  EXPECT_EQ(Nearest("shwo", commands), Words{"show"});
-  EXPECT_EQ(Nearest("improt", commands), Words{"import"});
-  EXPECT_EQ(Nearest("kern", commands), Words{"kernels"});
-  EXPECT_EQ(Nearest("xyz", commands), Words{});
-  EXPECT_EQ(Nearest("", commands), Words{});
-  EXPECT_EQ(Nearest(std::string(100'000, 'x'), commands), Words{});
-  EXPECT_EQ(DidYouMean(Nearest("cat", {"cut", "car", "dog"})), "did you mean 'cut' or 'car'?");
-}
-
 }  // namespace
 }  // namespace nl

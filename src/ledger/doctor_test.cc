@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/sha256.h"
 #include "ledger/store.h"
 #include "testing/run_fixture.h"
 

@@ -12,6 +12,7 @@
 
 #include "base/uuid.h"
 #include "ledger/doctor.h"
+#include "model/schema.h"
 #include "testing/run_fixture.h"
 
 namespace nl {

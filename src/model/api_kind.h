@@ -2,7 +2,7 @@
 #pragma once
 // What a runtime or driver API call is for, from its name (CUDA and HIP spellings). The
 // one place that reads these names.
-// Thread rule: ClassifyApi is pure; an ApiKinds belongs to one thread.
+// Thread rule: the functions are pure; an ApiKinds belongs to one thread.
 
 #include <cstdint>
 #include <string_view>
@@ -32,6 +32,15 @@ inline constexpr size_t kApiKinds = 12;
 ApiKind ClassifyApi(std::string_view name);
 // The group people know: "launch", "graph launch", "sync", "copy", "alloc", "other".
 std::string_view ApiGroup(ApiKind kind);
+
+// What a call waits for; frozen; 0 means no wait.
+enum class WaitKind : uint8_t { kNone, kEvent, kStreamWait, kStream, kContext };
+WaitKind WaitOf(std::string_view name);
+// Name of a row of table sync; null for kNone.
+const char* NameOf(WaitKind kind);
+
+// "cudaLaunchKernel_v7000" without "_v7000", as most profilers write it; "cuMemcpyHtoD_v2" stays.
+std::string_view WithoutApiVersion(std::string_view name);
 
 // Puts work other than a copy on a stream.
 inline bool IsLaunch(ApiKind kind) {

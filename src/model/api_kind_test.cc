@@ -40,6 +40,22 @@ TEST(ApiKind, CudaAndHipSpellings) {
   for (const auto& [name, kind] : cases) EXPECT_EQ(ClassifyApi(name), kind) << name;
 }
 
+TEST(ApiKind, WaitsByWhatTheyWaitFor) {
+  EXPECT_EQ(WaitOf("cudaStreamWaitEvent"), WaitKind::kStreamWait);
+  EXPECT_EQ(WaitOf("cudaEventSynchronize"), WaitKind::kEvent);
+  EXPECT_EQ(WaitOf("cuStreamSynchronize_ptsz"), WaitKind::kStream);
+  EXPECT_EQ(WaitOf("cuCtxSynchronize"), WaitKind::kContext);
+  EXPECT_EQ(WaitOf("cudaLaunchKernel"), WaitKind::kNone);
+  EXPECT_STREQ(NameOf(WaitKind::kStream), "Stream Sync");
+  EXPECT_EQ(NameOf(WaitKind::kNone), nullptr);
+}
+
+TEST(ApiKind, OnlyLongVersionsAreCut) {
+  EXPECT_EQ(WithoutApiVersion("cudaLaunchKernel_v7000"), "cudaLaunchKernel");
+  EXPECT_EQ(WithoutApiVersion("cuMemcpyHtoD_v2"), "cuMemcpyHtoD_v2");
+  EXPECT_EQ(WithoutApiVersion("cuda_variable"), "cuda_variable");
+}
+
 TEST(ApiKind, EveryKindBelongsToAGroup) {
   for (size_t i = 0; i < kApiKinds; ++i) EXPECT_FALSE(ApiGroup(static_cast<ApiKind>(i)).empty());
   EXPECT_EQ(ApiGroup(ApiKind::kMemset), "copy");

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <string_view>
 
+#include "base/markdown.h"
 #include "base/terminal.h"
 
 namespace nl {
@@ -57,27 +58,6 @@ std::string RenderLine(const std::vector<TextColumn>& columns, const std::vector
   return line;
 }
 
-std::string MarkdownCell(std::string_view raw) {
-  std::string out;
-  for (const char c : PrintableText(raw)) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '|':
-      case '\\':
-      case '`':
-      case '*':
-      case '_':
-      case '[':
-      case ']':
-      case '~': out += '\\'; [[fallthrough]];
-      default: out += c;
-    }
-  }
-  return out;
-}
-
 std::string CsvCell(std::string_view cell) {
   if (cell.find_first_of("\",\r\n") == std::string_view::npos) return std::string(cell);
   std::string out = "\"";
@@ -127,13 +107,13 @@ std::string TextTable::Render(int width, bool color) const {
 
 std::string TextTable::Markdown() const {
   std::string out = "|";
-  for (const TextColumn& column : columns_) out += " " + MarkdownCell(column.header) + " |";
+  for (const TextColumn& column : columns_) out += " " + MarkdownText(column.header) + " |";
   out += "\n|";
   for (const TextColumn& column : columns_) out += column.align == Align::kRight ? "---:|" : "---|";
   out += '\n';
   for (const auto& row : rows_) {
     out += '|';
-    for (const std::string& cell : row) out += " " + MarkdownCell(cell) + " |";
+    for (const std::string& cell : row) out += " " + MarkdownText(cell) + " |";
     out += '\n';
   }
   return out;

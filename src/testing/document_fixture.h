@@ -2,23 +2,12 @@
 #pragma once
 // For tests: the documents of tests/ajv/cases.
 
-#include <gtest/gtest.h>
-
-#include <fstream>
-#include <sstream>
 #include <string>
 
 #include "base/json.h"
 
 namespace nl::testing_model {
 
-inline Json LoadCase(const std::string& name) {
-  std::ifstream file(std::string(NL_SOURCE_DIR "/tests/ajv/cases/") + name, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  auto parsed = ParseJson(text.str());
-  EXPECT_TRUE(parsed.ok()) << name;
-  return parsed.ok() ? *parsed : Json();
-}
+Json LoadCase(const std::string& name);
 
 }  // namespace nl::testing_model

@@ -48,19 +48,19 @@ Marks Measure(const std::vector<PairCase>& cases, size_t stride, size_t among, b
 
 // Odd strides, so that causes come done and undone.
 TEST(CompareTruth, ThePlantedCauseComesFirst) {
-  const Marks m = Measure(CaseList().Singles(), 7, 1, true);
+  const Marks m = Measure(SingleCases(), 7, 1, true);
   EXPECT_GE(m.pairs, 50);
   EXPECT_GE(100 * m.first, 95 * m.pairs) << m.first << " of " << m.pairs << "\n" << m.missed;
 }
 
 // Of all pairs 95 % (compare_truth --exact); those picked here have more of the hard ones.
 TEST(CompareTruth, WithoutNoiseTheSizeIsRight) {
-  const Marks m = Measure(CaseList().Singles(), 9, 1, false);
+  const Marks m = Measure(SingleCases(), 9, 1, false);
   EXPECT_GE(100 * m.sized, 94 * m.pairs) << m.sized << " of " << m.pairs << "\n" << m.missed;
 }
 
 TEST(CompareTruth, OfTwoCausesBothAreAmongTheFirstThree) {
-  const Marks m = Measure(CaseList().Doubles(), 3, 3, true);
+  const Marks m = Measure(DoubleCases(), 3, 3, true);
   EXPECT_GE(100 * m.first, 95 * m.pairs) << m.first << " of " << m.pairs << "\n" << m.missed;
 }
 
@@ -93,7 +93,7 @@ TEST(Simulator, TheWallIsTheOneThatIsRecorded) {
   for (const std::string& world : RepeatWorlds()) {
     const Program program = MakeProgram(World(world));
     testing_analyze::RunBuilder builder;
-    const Simulated simulated = Simulator(program, RunNoise(3), &builder).Run();
+    const Simulated simulated = Simulate(program, RunNoise(3), &builder);
     Analysis run = builder.Finish();
     const auto timeline = run.Need<TimelineFacts>();
     ASSERT_TRUE(timeline.ok());
@@ -114,7 +114,7 @@ TEST(Simulator, WorkKeepsTheOrderOfItsStream) {
   for (const std::string& world : RepeatWorlds()) {
     const Program program = MakeProgram(World(world));
     testing_analyze::RunBuilder builder;
-    Simulator(program, RunNoise(4), &builder).Run();
+    Simulate(program, RunNoise(4), &builder);
     Analysis run = builder.Finish();
     const TimelineFacts& t = **run.Need<TimelineFacts>();
     std::vector<int64_t> free_ns(t.streams.size(), INT64_MIN);

@@ -10,63 +10,6 @@
 
 namespace nl::flops {
 
-// The elements of a JSON array, as they are written. Empty for anything else.
-static std::vector<std::string_view> Elements(std::string_view text) {
-  std::vector<std::string_view> out;
-  if (text.size() < 2 || text.front() != '[' || text.back() != ']') return out;
-  text = text.substr(1, text.size() - 2);
-  int depth = 0;
-  bool quoted = false;
-  size_t from = 0;
-  const auto put = [&](size_t to) {
-    while (from < to && text[from] == ' ') ++from;
-    while (to > from && text[to - 1] == ' ') --to;
-    out.push_back(text.substr(from, to - from));
-  };
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted) {
-      if (c == '\\')
-        ++i;
-      else if (c == '"')
-        quoted = false;
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == '[') {
-      ++depth;
-    } else if (c == ']') {
-      --depth;
-    } else if (c == ',' && depth == 0) {
-      put(i);
-      from = i + 1;
-    }
-  }
-  if (!text.empty()) put(text.size());
-  return out;
-}
-
-static std::optional<int64_t> Integer(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-static std::optional<Shape> Integers(std::string_view text) {
-  Shape out;
-  if (text.size() < 2 || text.front() != '[') return std::nullopt;
-  for (const std::string_view e : Elements(text)) {
-    const auto value = Integer(e);
-    if (!value) return std::nullopt;
-    out.push_back(*value);
-  }
-  return out;
-}
-
-static std::string_view Unquoted(std::string_view text) {
-  return text.size() >= 2 && text.front() == '"' ? text.substr(1, text.size() - 2) : text;
-}
-
 double Numel(const Shape& shape) {
   double n = 1;
   for (const int64_t d : shape) n *= static_cast<double>(d);
@@ -88,20 +31,20 @@ static bool IsScalarType(std::string_view type) {
 
 Call ReadCall(std::string_view dims, std::string_view types, std::string_view concrete) {
   Call call;
-  const auto shapes = Elements(dims), names = Elements(types), scalars = Elements(concrete);
+  const auto shapes = ListElements(dims), names = ListElements(types), scalars = ListElements(concrete);
   call.inputs.resize(shapes.size());
   for (size_t i = 0; i < shapes.size(); ++i) {
     Input& in = call.inputs[i];
     in.type = i < names.size() ? Unquoted(names[i]) : std::string_view();
     in.scalar = i < scalars.size() ? Unquoted(scalars[i]) : std::string_view();
     if (in.type == "TensorList") {
-      for (const std::string_view e : Elements(shapes[i])) {
-        if (auto shape = Integers(e)) in.tensors.push_back(std::move(*shape));
+      for (const std::string_view e : ListElements(shapes[i])) {
+        if (auto shape = ParseShape(e)) in.tensors.push_back(std::move(*shape));
       }
       continue;
     }
     if (IsScalarType(in.type)) continue;
-    if (auto shape = Integers(shapes[i])) {
+    if (auto shape = ParseShape(shapes[i])) {
       in.tensors.push_back(std::move(*shape));
       in.is_tensor = true;
     }
@@ -216,8 +159,8 @@ OpCost ScaledMm(const Call& call) {
 
 // One number for all dimensions is legal too.
 static std::optional<Shape> PerDimension(std::string_view text, size_t n) {
-  if (const auto one = Integer(text)) return Shape(n, *one);
-  auto out = Integers(text);
+  if (const auto one = ParseInteger(text)) return Shape(n, *one);
+  auto out = ParseShape(text);
   if (!out) return std::nullopt;
   if (out->size() == 1) out->assign(n, (*out)[0]);
   return out->size() == n ? out : std::nullopt;
@@ -233,7 +176,7 @@ OpCost Convolution(const Call& call, const ConvPlaces& at) {
   if (!stride || !padding || !dilation) return Unknown("its stride, padding or dilation was not recorded");
   const bool transposed = at.transposed != kNoPlace && call.Scalar(at.transposed) == "True";
   const auto extra = transposed ? PerDimension(call.Scalar(at.output_padding), n) : Shape(n, 0);
-  const auto groups = Integer(call.Scalar(at.groups));
+  const auto groups = ParseInteger(call.Scalar(at.groups));
   if (!extra || !groups || *groups < 1) return Unknown("its groups or output padding were not recorded");
   double out_places = 1, in_places = 1, kernel = 1;
   for (size_t d = 0; d < n; ++d) {
@@ -271,7 +214,7 @@ OpCost ConvolutionBackward(const Call& call) {
   const Shape *g = call.Tensor(0), *x = call.Tensor(1), *w = call.Tensor(2);
   if (!g || !x || !w || g->size() < 3 || g->size() != w->size() || x->size() != w->size())
     return Unknown(kOddShapes);
-  const auto mask = Elements(call.Scalar(10));
+  const auto mask = ListElements(call.Scalar(10));
   if (mask.size() != 3 || call.Scalar(7).empty())
     return Unknown("which gradients it computes was not recorded");
   const bool transposed = call.Scalar(7) == "True", wants_input = mask[0] == "True",
@@ -398,8 +341,8 @@ OpCost Reduction(const Call& call) {
   out.dtype = NormalDtype(call.inputs[0].type);
   out.flops = Numel(*x);
   double kept = 1;
-  auto dims = Integers(call.Scalar(1));
-  if (const auto one = Integer(call.Scalar(1)); one && call.inputs.size() > 2) dims = Shape{*one};
+  auto dims = ParseShape(call.Scalar(1));
+  if (const auto one = ParseInteger(call.Scalar(1)); one && call.inputs.size() > 2) dims = Shape{*one};
   if (dims && !dims->empty()) {
     kept = Numel(*x);
     for (const int64_t d : *dims) {
@@ -428,7 +371,7 @@ OpCost Pick(const Call& call, size_t table, size_t index, bool whole_rows) {
 // index_select(x, dim, index): the whole of every other dimension.
 OpCost IndexSelect(const Call& call) {
   const Shape *x = call.Tensor(0), *at = call.Tensor(2);
-  const auto dim = Integer(call.Scalar(1));
+  const auto dim = ParseInteger(call.Scalar(1));
   const auto size = call.Size(0), index_bytes = call.Bytes(2);
   if (!x || !at || !size || !index_bytes) return Unknown(kOddShapes);
   if (!dim) return Unknown("its dimension was not recorded");

@@ -11,10 +11,9 @@
 #include <vector>
 
 #include "analyze/cost_model/flops.h"
+#include "analyze/cost_model/op_shapes.h"
 
 namespace nl::flops {
-
-using Shape = std::vector<int64_t>;
 
 struct Input {
   std::vector<Shape> tensors;  // one, several of a list, or none

@@ -13,19 +13,13 @@
 #include <string_view>
 #include <vector>
 
+#include "analyze/cost_model/op_shapes.h"
 #include "analyze/pass.h"
 #include "analyze/run_data.h"
 #include "base/record.h"
 
 namespace nl {
 
-// "[[8,512],[],[[4],[4]]]" as one list per input; a list of tensors or anything else is empty.
-using Shapes = std::vector<std::vector<int64_t>>;
-Shapes ParseShapes(std::string_view text);
-
-struct GemmShape {  // of aten::mm, aten::addmm and the like: [m,k] x [k,n]
-  int64_t m = 0, k = 0, n = 0;
-};
 struct AttentionShape {
   // Batch is empty where the source packs sequences ([tokens, heads, head_dim]); then
   // q_len is all tokens and kv_len is unknown.
@@ -40,7 +34,6 @@ struct EmbeddingShape {
 enum class OpRole : uint8_t { kNone, kGemm, kLinear, kBatchedGemm, kAttention, kInnerAttention, kEmbedding };
 // By operator name; kInnerAttention: the ops inside aten::scaled_dot_product_attention.
 OpRole RoleOf(std::string_view op_name);
-std::optional<GemmShape> GemmOf(std::string_view op_name, const Shapes& shapes);
 std::optional<AttentionShape> AttentionOf(std::string_view op_name, const Shapes& shapes);
 std::optional<EmbeddingShape> EmbeddingOf(const Shapes& shapes);
 

@@ -25,14 +25,6 @@ Json LlamaConfig() {
           {"vocab_size", 128256},    {"hidden_act", "silu"},      {"torch_dtype", "bfloat16"}};
 }
 
-TEST(ModelDims, ShapesAreReadStrictly) {
-  EXPECT_EQ(ParseShapes("[[8, 512],[],[3]]"), (Shapes{{8, 512}, {}, {3}}));
-  EXPECT_EQ(ParseShapes("[[[4],[4,2]],[7]]"), (Shapes{{}, {7}}))
-      << "a list of tensors has no shape of its own";
-  for (const char* text : {"", "[", "[[1", "[[1,x]]", "8", "[[1]", "{}"})
-    EXPECT_TRUE(ParseShapes(text).empty()) << text;
-}
-
 TEST(ModelDims, ComeFromAModelConfig) {
   RunBuilder run;
   const ModelShape s = ShapeOf(run, LlamaConfig());

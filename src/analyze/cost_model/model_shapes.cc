@@ -2,7 +2,6 @@
 #include "analyze/cost_model/model_shapes.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -18,62 +17,6 @@ namespace {
 // Smaller than any projection of a model: rotary tables and the like.
 constexpr int64_t kMinWidth = 32;
 
-class ShapeReader {
- public:
-  explicit ShapeReader(std::string_view text) : text_(text) {}
-  Shapes Read() {
-    Shapes out;
-    if (!Skip('[')) return {};
-    if (Skip(']')) return out;
-    do {
-      out.emplace_back();
-      if (!List(out.back())) return {};
-    } while (Skip(','));
-    return Skip(']') ? out : Shapes{};
-  }
-
- private:
-  void Space() {
-    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
-  }
-  bool Skip(char c) {
-    Space();
-    if (at_ >= text_.size() || text_[at_] != c) return false;
-    ++at_;
-    return true;
-  }
-  // Inside of a list of tensors everything is skipped.
-  bool List(std::vector<int64_t>& out) {
-    if (!Skip('[')) return false;
-    bool nested = false;
-    for (int depth = 1; depth > 0;) {
-      Space();
-      if (at_ >= text_.size()) return false;
-      const char c = text_[at_];
-      if (c == '[') {
-        nested = true;
-        ++depth;
-      } else if (c == ']') {
-        --depth;
-      } else if (std::isdigit(static_cast<unsigned char>(c))) {
-        int64_t value = 0;
-        while (at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])) &&
-               value < (int64_t{1} << 50))
-          value = value * 10 + (text_[at_++] - '0');
-        out.push_back(value);
-        continue;
-      } else if (c != ',') {
-        return false;
-      }
-      ++at_;
-    }
-    if (nested) out.clear();
-    return true;
-  }
-  std::string_view text_;
-  size_t at_ = 0;
-};
-
 // What the ops of a run show, counted by distinct shape.
 struct ShapeEvidence {
   std::map<std::pair<int64_t, int64_t>, int64_t> gemm;                 // (k, n) -> calls
@@ -86,16 +29,9 @@ struct ShapeEvidence {
   bool any_shapes = false;
 };
 
-std::string FirstType(std::string_view types, size_t index) {
-  // ["c10::BFloat16","long int"]: the index-th text in quotes.
-  size_t at = 0;
-  for (size_t i = 0;; ++i) {
-    const size_t open = types.find('"', at);
-    const size_t close = open == std::string_view::npos ? open : types.find('"', open + 1);
-    if (close == std::string_view::npos) return {};
-    if (i == index) return std::string(NormalDtype(types.substr(open + 1, close - open - 1)));
-    at = close + 1;
-  }
+std::string TypeOfInput(std::string_view types, size_t index) {
+  const std::vector<std::string_view> names = ListElements(types);
+  return index < names.size() ? std::string(NormalDtype(Unquoted(names[index]))) : "";
 }
 
 class Collector {
@@ -148,7 +84,7 @@ class Collector {
       case OpRole::kGemm:
         if (const auto g = GemmOf(name, shapes); g && g->k >= kMinWidth && g->n >= kMinWidth) {
           out_.gemm[{g->k, g->n}] += calls;
-          const std::string type = FirstType(types, 1);
+          const std::string type = TypeOfInput(types, 1);
           if (!type.empty()) out_.gemm_type[type] += calls * g->k * g->n;
         }
         return;
@@ -166,7 +102,7 @@ class Collector {
       case OpRole::kEmbedding:
         if (const auto e = EmbeddingOf(shapes)) {
           out_.embedding[{e->rows, e->width}] += calls;
-          out_.embedding_type[{e->rows, e->width}] = FirstType(types, 0);
+          out_.embedding_type[{e->rows, e->width}] = TypeOfInput(types, 0);
           if (e->ids.size() == 2) out_.batch[e->ids[0]] += calls;
         }
         return;
@@ -365,8 +301,6 @@ class Inference {
 
 }  // namespace
 
-Shapes ParseShapes(std::string_view text) { return ShapeReader(text).Read(); }
-
 OpRole RoleOf(std::string_view name) {
   if (name == "aten::mm" || name == "aten::addmm" || name == "aten::_scaled_mm") return OpRole::kGemm;
   if (name == "aten::linear") return OpRole::kLinear;
@@ -377,19 +311,6 @@ OpRole RoleOf(std::string_view name) {
   if (name.starts_with("aten::_scaled_dot_product_") && !name.ends_with("_backward"))
     return OpRole::kInnerAttention;
   return OpRole::kNone;
-}
-
-std::optional<GemmShape> GemmOf(std::string_view name, const Shapes& s) {
-  if (name == "aten::linear") {
-    if (s.size() < 2 || s[0].empty() || s[1].size() != 2 || s[0].back() != s[1][1]) return std::nullopt;
-    GemmShape g{1, s[1][1], s[1][0]};
-    for (size_t i = 0; i + 1 < s[0].size(); ++i) g.m *= s[0][i];
-    return g;
-  }
-  const size_t a = name == "aten::addmm" ? 1 : 0;
-  if (s.size() < a + 2 || s[a].size() != 2 || s[a + 1].size() != 2 || s[a][1] != s[a + 1][0])
-    return std::nullopt;
-  return GemmShape{s[a][0], s[a][1], s[a + 1][1]};
 }
 
 std::optional<AttentionShape> AttentionOf(std::string_view name, const Shapes& s) {

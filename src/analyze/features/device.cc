@@ -5,17 +5,11 @@
 #include <map>
 
 #include "analyze/features/parts.h"
+#include "base/median.h"
 
 namespace nl::features {
 
 namespace {
-
-int64_t Median(std::vector<int64_t>& v) {
-  if (v.empty()) return 0;
-  const auto middle = v.begin() + static_cast<ptrdiff_t>(v.size() / 2);
-  std::nth_element(v.begin(), middle, v.end());
-  return *middle;
-}
 
 class DeviceSide {
  public:
@@ -97,7 +91,7 @@ class DeviceSide {
     n["run.sync_calls_per_step"] = Ratio(in_steps, steps);
     std::vector<int64_t> lengths;
     for (const Step& step : p_.steps) lengths.push_back(step.end_ns - step.start_ns);
-    n["run.step_ms"] = Ms(Median(lengths));
+    n["run.step_ms"] = Ms(UpperMedian(lengths));
   }
 
   // The thread with the most launches: time inside of anything recorded, less what it was blocked.

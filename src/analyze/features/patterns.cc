@@ -119,7 +119,7 @@ class Patterns {
   }
   Item Product(Item item) const {
     const OpInputs& inputs = Inputs(item);
-    item.gemm = GemmShapeOf(Name(item), inputs);
+    item.gemm = GemmOf(Name(item), inputs.dims).value_or(GemmShape{});
     for (const ElementType type : inputs.types) {
       if (type != ElementType::kUnknown) item.type = type;
       if (type == ElementType::kFp32 || type == ElementType::kHalf) break;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "analyze/features/parts.h"
+#include "base/median.h"
 
 namespace nl::features {
 
@@ -98,7 +99,7 @@ class CallerSites {
     const bool whole_op = h_.end_ns[caller] - h_.start_ns[caller] < 10 * std::max<int64_t>(dur, 20'000);
     const int64_t from = std::max(whole_op ? h_.start_ns[caller] : start, site.idle_until_ns);
     const int64_t end = whole_op ? h_.end_ns[caller] : h_.end_ns[node];
-    const int64_t resumed = p_.NextBusyNs(end);
+    const int64_t resumed = p_.busy.NextNs(end);
     const int64_t to = resumed == INT64_MAX ? end : resumed;
     site.idle_ns += p_.IdleNs(from, to);
     site.idle_until_ns = std::max(site.idle_until_ns, to);
@@ -212,7 +213,7 @@ struct SiteHash {
   }
 };
 
-std::string Shapes(std::string_view dims) { return std::string(dims.substr(0, 120)); }
+std::string ShortText(std::string_view text) { return std::string(text.substr(0, 120)); }
 
 void AddSiteCounters(const CounterSum& sum, std::map<std::string, double, std::less<>>& numbers) {
   static constexpr std::pair<const char*, Counter> kFeatures[] = {
@@ -239,9 +240,9 @@ FeatureSubject CallSiteSubject(const Program& p, const CallSite& s) {
   out.texts["op.place"] = p.Place(p.OpName(leaf), module, stage);
   out.texts["op.caller"] = p.PythonAround(leaf.node);
   if (row < p.data.op.input_dims.size())
-    out.texts["op.shapes"] = Shapes(p.data.Text(p.data.op.input_dims[row]));
+    out.texts["op.shapes"] = ShortText(p.data.Text(p.data.op.input_dims[row]));
   if (row < p.data.op.input_types.size())
-    out.texts["op.dtypes"] = Shapes(p.data.Text(p.data.op.input_types[row]));
+    out.texts["op.dtypes"] = ShortText(p.data.Text(p.data.op.input_types[row]));
   const bool kernel = t.work.kind[leaf.work] == WorkKind::kKernel;
   out.texts["op.kernel"] = kernel ? t.KernelNameOf(t.work.name[leaf.work]).short_name
                                   : std::string(p.data.Text(t.work.name[leaf.work]));
@@ -296,10 +297,8 @@ void AddCallSites(const Program& p, Features& out) {
   if (order.size() > kMostCallSites) order.resize(kMostCallSites);
   for (const CallSite* site : order) out.ops.push_back(CallSiteSubject(p, *site));
   if (device.empty()) return;
-  const auto middle = device.begin() + static_cast<ptrdiff_t>(device.size() / 2);
-  std::nth_element(device.begin(), middle, device.end());
   out.run.numbers["run.ops"] = static_cast<double>(device.size());
-  out.run.numbers["run.op_median_ms"] = Ms(*middle);
+  out.run.numbers["run.op_median_ms"] = Ms(UpperMedian(device));
   out.run.texts["run.top_op"] = std::string(p.OpName(p.leaves[order[0]->leaf]));
 }
 

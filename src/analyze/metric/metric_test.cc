@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "base/near_names.h"
 #include "model/kernel_name.h"
 #include "testing/run_builder.h"
 
@@ -164,19 +163,6 @@ TEST(Metric, StageRestrictsWhatHasAStage) {
   for (const char* bad : {"op:aten::mm", "kernel:x", "memory", "ttft", "mfu:decode_step"}) {
     EXPECT_FALSE(MetricOfStage(bad, "prefill").ok()) << bad;
   }
-}
-
-TEST(NameMatcher, MatchesWholeNames) {
-  EXPECT_TRUE(NameMatcher("a*c").Matches("abbbc"));
-  EXPECT_TRUE(NameMatcher("a*c").Matches("ac"));
-  EXPECT_FALSE(NameMatcher("a*c").Matches("acd"));
-  EXPECT_TRUE(NameMatcher("*b*d*").Matches("abcde"));
-  EXPECT_TRUE(NameMatcher("").Matches(""));
-  EXPECT_FALSE(NameMatcher("").Matches("a"));
-  EXPECT_TRUE(NameMatcher("*").Matches(""));
-  EXPECT_TRUE(NameMatcher("?").Matches("x"));
-  EXPECT_FALSE(NameMatcher("a").Matches("A"));
-  EXPECT_FALSE(NameMatcher(std::string(30, '*') + "b").Matches(std::string(5000, 'a')));
 }
 
 }  // namespace

@@ -52,57 +52,14 @@ ElementType TypeOf(std::string_view name) {
 OpInputs ParseInputs(std::string_view dims, std::string_view types) {
   constexpr size_t kMostInputs = 8;
   OpInputs out;
-  if (const Result<Json> json = ParseJson(dims.empty() ? "[]" : dims); json.ok() && json->is_array()) {
-    for (const Json& tensor : *json) {
-      std::vector<int64_t>& to = out.dims.emplace_back();
-      if (!tensor.is_array()) continue;
-      for (const Json& extent : tensor) {
-        if (extent.is_number_integer()) to.push_back(extent.get<int64_t>());
-      }
-      if (out.dims.size() == kMostInputs) break;
-    }
-  }
-  if (const Result<Json> json = ParseJson(types.empty() ? "[]" : types); json.ok() && json->is_array()) {
-    for (const Json& type : *json) {
-      out.types.push_back(type.is_string() ? TypeOf(type.get_ref<const std::string&>())
-                                           : ElementType::kUnknown);
-      if (out.types.size() == kMostInputs) break;
-    }
-  }
+  out.dims = ParseShapes(dims);
+  for (const std::string_view type : ListElements(types)) out.types.push_back(TypeOf(Unquoted(type)));
+  if (out.dims.size() > kMostInputs) out.dims.resize(kMostInputs);
+  if (out.types.size() > kMostInputs) out.types.resize(kMostInputs);
   return out;
 }
 
 }  // namespace
-
-int64_t OpInputs::Elements(size_t input) const {
-  if (input >= dims.size() || dims[input].empty()) return 0;
-  double product = 1;
-  for (const int64_t extent : dims[input]) product *= static_cast<double>(extent);
-  return product > 0 && product < 1e18 ? static_cast<int64_t>(product) : 0;
-}
-
-int64_t OpInputs::LastDim(size_t input) const {
-  return input < dims.size() && !dims[input].empty() ? dims[input].back() : 0;
-}
-
-GemmShape GemmShapeOf(std::string_view op, const OpInputs& in) {
-  const bool biased = Contains(op, "addmm") || Contains(op, "baddbmm");
-  const size_t a = biased ? 1 : 0;
-  if (in.dims.size() < a + 2) return {};
-  const auto& left = in.dims[a];
-  const auto& right = in.dims[a + 1];
-  if (left.size() < 2 || right.size() < 2) return {};
-  GemmShape out;
-  out.k = left.back();
-  const int64_t rows = left[left.size() - 2];
-  const bool transposed = Contains(op, "linear");  // the weight is [n, k]
-  out.n = transposed ? right[0] : right.back();
-  const int64_t k_right = transposed ? right.back() : right[right.size() - 2];
-  if (out.k != k_right || out.k <= 0 || out.n <= 0) return {};
-  out.m = rows;
-  out.batch = std::max<int64_t>(1, in.Elements(a) / std::max<int64_t>(1, rows * out.k));
-  return out;
-}
 
 uint32_t NameTable::Add(const std::string& name) {
   const auto [it, added] = index_.try_emplace(name, static_cast<uint32_t>(names_.size()));
@@ -215,32 +172,14 @@ void Program::BuildSteps() {
 
 void Program::BuildBusy() {
   const DeviceWork& w = timeline.work;
-  busy.reserve(w.size());
-  for (size_t i = 0; i < w.size(); ++i) busy.push_back({w.start_ns[i], w.end_ns[i]});
-  MergeIntervals(busy);
-  int64_t sum = 0;
-  busy_before_ns.reserve(busy.size());
-  for (const Interval& i : busy) {
-    busy_before_ns.push_back(sum);
-    sum += i.end_ns - i.start_ns;
-  }
+  std::vector<Interval> all;
+  all.reserve(w.size());
+  for (size_t i = 0; i < w.size(); ++i) all.push_back({w.start_ns[i], w.end_ns[i]});
+  busy = IntervalCover(std::move(all));
 }
 
 int64_t Program::IdleNs(int64_t from_ns, int64_t to_ns) const {
-  const auto busy_until = [this](int64_t time) -> int64_t {
-    const auto after = std::upper_bound(busy.begin(), busy.end(), time,
-                                        [](int64_t t, const Interval& i) { return t < i.start_ns; });
-    if (after == busy.begin()) return 0;
-    const auto at = static_cast<size_t>(after - busy.begin()) - 1;
-    return busy_before_ns[at] + std::min(time, busy[at].end_ns) - busy[at].start_ns;
-  };
-  return to_ns <= from_ns ? 0 : to_ns - from_ns - (busy_until(to_ns) - busy_until(from_ns));
-}
-
-int64_t Program::NextBusyNs(int64_t from_ns) const {
-  const auto after = std::lower_bound(busy.begin(), busy.end(), from_ns,
-                                      [](const Interval& i, int64_t t) { return i.end_ns <= t; });
-  return after == busy.end() ? INT64_MAX : std::max(after->start_ns, from_ns);
+  return to_ns <= from_ns ? 0 : to_ns - from_ns - busy.CoveredNs(from_ns, to_ns);
 }
 
 uint32_t Program::StepAt(int64_t time_ns) const {

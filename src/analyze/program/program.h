@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analyze/cost_model/kernel_counters.h"
+#include "analyze/cost_model/op_shapes.h"
 #include "analyze/facts/timeline.h"
 #include "analyze/run_data.h"
 #include "base/intervals.h"
@@ -24,15 +25,13 @@ enum class ElementType : uint8_t { kUnknown, kOther, kFp32, kHalf };
 
 // Shapes and types of an operator's inputs; only what patterns ask for.
 struct OpInputs {
-  std::vector<std::vector<int64_t>> dims;  // of tensors; scalars are empty
+  Shapes dims;
   std::vector<ElementType> types;
-  int64_t Elements(size_t input) const;
-  int64_t LastDim(size_t input) const;
+  int64_t Elements(size_t input) const { return input < dims.size() ? ElementCount(dims[input]) : 0; }
+  int64_t LastDim(size_t input) const {
+    return input < dims.size() && !dims[input].empty() ? dims[input].back() : 0;
+  }
 };
-struct GemmShape {
-  int64_t batch = 0, m = 0, n = 0, k = 0;  // n = 0: not known
-};
-GemmShape GemmShapeOf(std::string_view op, const OpInputs& inputs);
 
 // An operator call with device work of its own, in program order.
 struct LeafOp {
@@ -70,17 +69,14 @@ struct Program {
   std::vector<LeafOp> leaves;
   std::vector<Step> steps;  // by time, one label, not overlapping; else empty
   std::string step_label;
-  int64_t device_ns = 0;                // sum over all work
-  std::vector<Interval> busy;           // any device working, merged
-  std::vector<int64_t> busy_before_ns;  // busy time before busy[i]
+  int64_t device_ns = 0;  // sum over all work
+  IntervalCover busy;     // any device working
   bool has_shapes = false, has_types = false;
 
   void Build();
   void BuildOrder();  // without when the devices were busy
   // Device-idle time in [from, to).
   int64_t IdleNs(int64_t from_ns, int64_t to_ns) const;
-  // Start of the first busy stretch at or after the time; INT64_MAX when none.
-  int64_t NextBusyNs(int64_t from_ns) const;
   uint32_t StepAt(int64_t time_ns) const;  // kNone outside
   ApiKind KindOf(StringId api) const { return api_kinds_.Of(api); }
   const OpInputs& InputsOf(uint32_t op_row) const;

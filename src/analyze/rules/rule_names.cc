@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/rules/rule_names.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "analyze/features/features.h"
+#include "base/near_names.h"
 
 namespace nl {
 
@@ -23,26 +22,11 @@ bool InScope(std::string_view group, RuleScope scope) {
   return false;
 }
 
-std::string Nearest(std::string_view name) {
-  const auto distance = [](std::string_view a, std::string_view b) {
-    std::vector<size_t> row(b.size() + 1);
-    for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-    for (size_t i = 1; i <= a.size(); ++i) {
-      size_t diagonal = row[0];
-      row[0] = i;
-      for (size_t j = 1; j <= b.size(); ++j) {
-        const size_t above = row[j];
-        row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
-        diagonal = above;
-      }
-    }
-    return row[b.size()];
-  };
-  if (name.size() > 100) return "";
-  std::pair<size_t, std::string_view> best{4, ""};
-  for (const FeatureInfo& info : FeatureNames())
-    best = std::min(best, {distance(name, info.name), info.name});
-  return best.second.empty() ? "" : fmt::format("; did you mean '{}'?", best.second);
+std::string GuessFeature(std::string_view name) {
+  std::vector<std::string> names;
+  for (const FeatureInfo& info : FeatureNames()) names.emplace_back(info.name);
+  const std::string guess = DidYouMean(Nearest(name, names));
+  return guess.empty() ? "" : "; " + guess;
 }
 
 }  // namespace
@@ -53,7 +37,7 @@ bool CheckRuleName(const std::string& name, size_t column, const Rule& rule, boo
   const std::string_view full = FeatureOfShortName(name);
   const FeatureInfo* info = FindFeature(full.empty() ? std::string_view(name) : full);
   if (info == nullptr) {
-    problem = {column, fmt::format("unknown name '{}'{}", name.substr(0, 100), Nearest(name))};
+    problem = {column, fmt::format("unknown name '{}'{}", name.substr(0, 100), GuessFeature(name))};
     return false;
   }
   const std::string_view group = info->name.substr(0, info->name.find('.'));

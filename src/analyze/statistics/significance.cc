@@ -30,16 +30,11 @@ constexpr int64_t kMostRuns = 100'000;      // more runs than this are not the a
 constexpr int64_t kRunsWithoutSpread = 5;   // on a side, when the spread is unknown
 constexpr double kLeastPairsForDrift = 16;  // pairs of neighbouring runs needed to detect drift
 
-double Middle(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return (v[(v.size() - 1) / 2] + v[v.size() / 2]) / 2;
-}
-
 // 1.4826 x the median distance from `centre`: the standard deviation of a normal distribution.
 double RobustDeviation(const std::vector<double>& v, double centre) {
   std::vector<double> distance(v);
   for (double& d : distance) d = std::fabs(d - centre);
-  return 1.4826 * Middle(std::move(distance));
+  return 1.4826 * Median(std::move(distance));
 }
 
 // Clips values farther than `reach` from the centre; returns the share of unclipped values. A reach of
@@ -291,8 +286,8 @@ struct Sides {
 Sides ClipSides(const std::vector<double>& a, const std::vector<double>& b) {
   Sides out{a, b};
   if (std::min(a.size(), b.size()) < kLeastToClip) return out;
-  const double middle_a = Middle(a);
-  const double middle_b = Middle(b);
+  const double middle_a = Median(a);
+  const double middle_b = Median(b);
   std::vector<double> residuals = Shifted(a, middle_a);
   const std::vector<double> rest = Shifted(b, middle_b);
   residuals.insert(residuals.end(), rest.begin(), rest.end());
@@ -308,7 +303,7 @@ Sides ClipPool(const std::vector<double>& a, const std::vector<double>& b) {
   if (std::min(a.size(), b.size()) < kLeastToClip) return out;
   std::vector<double> pool(a);
   pool.insert(pool.end(), b.begin(), b.end());
-  const double middle = Middle(pool);
+  const double middle = Median(pool);
   const double reach = kRunClip * RobustDeviation(pool, middle);
   Clip(out.a, middle, reach);
   Clip(out.b, middle, reach);
@@ -356,7 +351,7 @@ Effect Paired(const std::vector<double>& a, const std::vector<double>& b,
   e.phi = RunCorrelation({&differences});
   double kept = 1;
   if (differences.size() >= kLeastToClip) {
-    const double middle = Middle(differences);
+    const double middle = Median(differences);
     kept = Clip(differences, middle, kRunClip * RobustDeviation(differences, middle));
   }
   const Location l = MeanOf(differences);
@@ -445,7 +440,7 @@ void TakeFinite(std::span<const double> a, std::span<const double> b, bool paire
 // A side with one run or none: no spread, no verdict.
 Significance TooFew(Significance out, const std::vector<double>& a, const std::vector<double>& b,
                     const SignificanceOptions& options) {
-  out.ratio = a.empty() || b.empty() || Middle(a) == 0 ? kNan : Middle(b) / Middle(a);
+  out.ratio = a.empty() || b.empty() || Median(a) == 0 ? kNan : Median(b) / Median(a);
   out.ci_low = out.ci_high = kNan;
   const char* text =
       a.empty() || b.empty() ? "a side has no value" : "one run on a side has no run-to-run spread";
@@ -457,7 +452,7 @@ Significance TooFew(Significance out, const std::vector<double>& a, const std::v
     const std::vector<double>& spread = a.size() > b.size() ? w.a : w.b;
     const double variance = 2 * MeanOf(spread).se2 * static_cast<double>(spread.size());
     needed =
-        RunsNeeded(Middle(w.b) - Middle(w.a), w.Margin(options.equivalence_margin), variance, options.alpha);
+        RunsNeeded(Median(w.b) - Median(w.a), w.Margin(options.equivalence_margin), variance, options.alpha);
   }
   out.more_runs_needed = std::max<int64_t>(1, needed - static_cast<int64_t>(std::min(a.size(), b.size())));
   return out;

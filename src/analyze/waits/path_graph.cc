@@ -8,6 +8,8 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "base/median.h"
+
 namespace nl {
 
 namespace {
@@ -410,8 +412,7 @@ class Builder {
     static constexpr int64_t kMostNs = 100'000;
     const auto floor = [](std::vector<int64_t>& v) {
       if (v.empty()) return int64_t{0};
-      std::nth_element(v.begin(), v.begin() + static_cast<ptrdiff_t>(v.size() / 4), v.end());
-      return std::min(v[v.size() / 4], kMostNs);
+      return std::min(AtRank(v, v.size() / 4), kMostNs);
     };
     out_.launch_floor_ns = floor(launches);
     out_.stream_floor_ns = floor(steps);

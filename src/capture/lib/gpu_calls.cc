@@ -2,8 +2,6 @@
 #include "capture/lib/gpu_calls.h"
 
 #include <pthread.h>
-#include <cstdlib>
-#include <new>
 
 #include "capture/format/chunk_writer.h"
 
@@ -30,13 +28,6 @@ constexpr uint32_t kCallsTimedEvery = 64;
 
 }  // namespace
 
-GpuCalls::~GpuCalls() {
-  for (uint32_t i = 0; i < count_.load(std::memory_order_relaxed); ++i) {
-    std::free(rings_[i]->calls);
-    delete rings_[i];
-  }
-}
-
 bool GpuCalls::Start(const CuptiLibrary& library, const ApiList& apis, size_t memory_limit_bytes,
                      std::atomic<uint32_t>& wake) {
   cupti_ = &library.call;
@@ -46,6 +37,7 @@ bool GpuCalls::Start(const CuptiLibrary& library, const ApiList& apis, size_t me
   constexpr size_t kRingsAtLeast = 32;
   while (ring_calls_ > kLeastRingCalls && kRingsAtLeast * ring_calls_ * sizeof(GpuCall) > memory_limit_bytes)
     ring_calls_ /= 2;
+  rings_.SetRingBytes(ring_calls_ * sizeof(GpuCall));
   number_ = g_call_owners.fetch_add(1, std::memory_order_relaxed) + 1;
   return pthread_key_create(&key_, OnThreadEnd) == 0;
 }
@@ -69,32 +61,10 @@ void GpuCalls::OnThreadEnd(void* ring) {
   static_cast<Ring*>(ring)->thread_ended.store(true, std::memory_order_release);
 }
 
-GpuCalls::Ring* GpuCalls::Acquire() {
-  const Locked lock(mutex_);
-  const uint32_t count = count_.load(std::memory_order_relaxed), tid = CurrentTid();
-  for (uint32_t i = 0; i < count; ++i) {
-    uint32_t none = 0;
-    if (rings_[i]->tid.compare_exchange_strong(none, tid, std::memory_order_acq_rel)) return rings_[i];
-  }
-  const size_t bytes = ring_calls_ * sizeof(GpuCall);
-  if (count == kMostRings || memory_bytes() + bytes > memory_limit_bytes_) return nullptr;
-  auto* ring = new (std::nothrow) Ring;
-  if (ring == nullptr) return nullptr;
-  ring->calls = static_cast<GpuCall*>(std::malloc(bytes));
-  if (ring->calls == nullptr) {
-    delete ring;
-    return nullptr;
-  }
-  ring->tid.store(tid, std::memory_order_relaxed);
-  rings_[count] = ring;
-  count_.store(count + 1, std::memory_order_release);
-  return ring;
-}
-
 GpuCalls::Ring* GpuCalls::RingOfThread() {
   if (t_call_owner == number_) return static_cast<Ring*>(t_call_ring);
   t_call_owner = number_;
-  Ring* ring = Acquire();
+  Ring* ring = rings_.Acquire(CurrentTid(), memory_limit_bytes_);
   t_call_ring = ring;
   if (ring != nullptr) pthread_setspecific(key_, ring);
   return ring;
@@ -113,7 +83,7 @@ void GpuCalls::Put(GpuCall call) {
     return;
   }
   call.api.tid = call.api.cupti_tid = ring->tid.load(std::memory_order_relaxed);
-  ring->calls[head & (ring_calls_ - 1)] = call;
+  ring->calls()[head & (ring_calls_ - 1)] = call;
   ring->head.store(head + 1, std::memory_order_release);
   if (waiting != ring_calls_ / 2) return;
   wake_->fetch_add(1, std::memory_order_release);
@@ -171,8 +141,7 @@ void GpuCalls::OnCallback(int domain, uint32_t callback_id, const cupti::ApiData
 
 uint64_t GpuCalls::calls() const {
   uint64_t sum = 0;
-  for (uint32_t i = 0; i < count_.load(std::memory_order_acquire); ++i)
-    sum += rings_[i]->head.load(std::memory_order_relaxed);
+  rings_.ForEach([&sum](const Ring& ring) { sum += ring.head.load(std::memory_order_relaxed); });
   return sum;
 }
 

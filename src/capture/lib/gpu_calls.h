@@ -4,9 +4,9 @@
 // records of calls (the kinds RUNTIME and DRIVER) would have every call of the program go through
 // CUPTI, also those that only ask, and SYNCHRONIZATION likewise: twice the cost of a launch.
 // A driver call that a runtime call makes is part of that one. Times are CUPTI's, as kernels have them.
-// Each thread has a ring of its own; one puts, the writer thread takes. A full ring refuses and counts.
+// A full ring refuses and counts.
 // Thread rule: Start once; SetOn by one thread at a time; OnCallback from any thread; Take by the
-// writer thread. No lock is held over a call of CUPTI. Ownership: rings live as long as this.
+// writer thread. No lock is held over a call of CUPTI.
 
 #include <atomic>
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include "capture/format/gpu_records.h"
 #include "capture/lib/api_list.h"
 #include "capture/lib/cupti_library.h"
-#include "capture/lib/system.h"
+#include "capture/lib/ring_set.h"
 
 namespace nl::capture {
 
@@ -29,11 +29,6 @@ class GpuCalls {
   static constexpr uint32_t kMostRingCalls = 1u << 15, kLeastRingCalls = 1u << 8;
   static constexpr uint32_t kMostRings = 256;
 
-  GpuCalls() = default;
-  ~GpuCalls();
-  GpuCalls(const GpuCalls&) = delete;
-  GpuCalls& operator=(const GpuCalls&) = delete;
-
   // Rings are made smaller where the limit is low, so that a few dozen threads have one. `wake` is raised,
   // and its sleepers woken, when a ring is half full.
   bool Start(const CuptiLibrary& library, const ApiList& apis, size_t memory_limit_bytes,
@@ -45,9 +40,7 @@ class GpuCalls {
   // Calls each(call) for what is there.
   template <class Each>
   void Take(Each&& each);
-  size_t memory_bytes() const {
-    return count_.load(std::memory_order_relaxed) * ring_calls_ * sizeof(GpuCall);
-  }
+  size_t memory_bytes() const { return rings_.memory_bytes(); }
   // Of calls that did not fit or whose thread has no ring, since the last time.
   uint64_t TakeRefused() { return refused_.exchange(0, std::memory_order_relaxed); }
   // Time in our callbacks: one call in 64 is timed, and stands for the others.
@@ -55,14 +48,11 @@ class GpuCalls {
   uint64_t calls() const;
 
  private:
-  struct Ring {
+  struct Ring : ThreadRing {
+    GpuCall* calls() const { return reinterpret_cast<GpuCall*>(data); }
     std::atomic<uint64_t> head{0}, tail{0};  // calls ever put, taken
-    std::atomic<uint32_t> tid{0};            // 0: free
-    std::atomic<bool> thread_ended{false};
-    GpuCall* calls = nullptr;
   };
   Ring* RingOfThread();
-  Ring* Acquire();
   static void OnThreadEnd(void* ring);
   void Put(GpuCall call);
   uint32_t StreamWaitedFor(int domain, uint32_t callback_id, const cupti::ApiData& data) const;
@@ -74,9 +64,7 @@ class GpuCalls {
   size_t ring_calls_ = kMostRingCalls;  // a power of two
   uint32_t number_ = 0;                 // 1, 2, ... in the process and those it was forked from
   pthread_key_t key_ = 0;
-  Mutex mutex_;
-  Ring* rings_[kMostRings] = {};
-  std::atomic<uint32_t> count_{0};
+  RingSet<Ring, kMostRings> rings_{kMostRingCalls * sizeof(GpuCall)};
   std::atomic<uint32_t> window_{0};  // times it went on; 0 is never
   std::atomic<bool> on_{false};
   std::atomic<uint64_t> refused_{0}, timed_{0};
@@ -85,22 +73,15 @@ class GpuCalls {
 
 template <class Each>
 void GpuCalls::Take(Each&& each) {
-  const uint32_t count = count_.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i < count; ++i) {
-    Ring& ring = *rings_[i];
-    // Read before the calls: a thread that ended has put its last one.
-    const bool ended = ring.thread_ended.load(std::memory_order_acquire);
+  rings_.Drain([&](Ring& ring) {
     const uint64_t head = ring.head.load(std::memory_order_acquire);
     uint64_t tail = ring.tail.load(std::memory_order_relaxed);
     for (; tail < head; ++tail) {
-      each(ring.calls[tail & (ring_calls_ - 1)]);
+      each(ring.calls()[tail & (ring_calls_ - 1)]);
       if (tail % 1024 == 0) ring.tail.store(tail + 1, std::memory_order_release);
     }
     ring.tail.store(tail, std::memory_order_release);
-    if (!ended) continue;
-    ring.thread_ended.store(false, std::memory_order_relaxed);
-    ring.tid.store(0, std::memory_order_release);  // for the next thread
-  }
+  });
 }
 
 }  // namespace nl::capture

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capture/lib/host_ring.h"
 
-#include <cstdlib>
 #include <cstring>
-#include <new>
 
 namespace nl::capture {
 
@@ -39,38 +37,6 @@ bool HostRing::Put(HostEvent event, std::string_view text, std::string_view payl
   head_.store(head + bytes, std::memory_order_release);
   half_full = before < kBytes / 2 && before + bytes >= kBytes / 2;
   return true;
-}
-
-RingSet::~RingSet() {
-  ForEach([](HostRing& ring) {
-    std::free(ring.data);
-    std::free(&ring);  // nothing in it needs a destructor
-  });
-}
-
-HostRing* RingSet::Acquire(uint32_t tid, size_t memory_limit_bytes) {
-  const Locked lock(mutex_);
-  const uint32_t count = count_.load(std::memory_order_relaxed);
-  for (uint32_t i = 0; i < count; ++i) {
-    uint32_t none = 0;
-    if (!rings_[i]->tid.compare_exchange_strong(none, tid, std::memory_order_acq_rel)) continue;
-    std::memset(rings_[i]->depth, 0, sizeof rings_[i]->depth);
-    return rings_[i];
-  }
-  if (count == kMost || memory_bytes() + HostRing::kBytes > memory_limit_bytes) return nullptr;
-  void* place = std::malloc(sizeof(HostRing));
-  auto* data = static_cast<unsigned char*>(std::malloc(HostRing::kBytes));
-  if (place == nullptr || data == nullptr) {
-    std::free(place);
-    std::free(data);
-    return nullptr;
-  }
-  auto* ring = new (place) HostRing;
-  ring->data = data;
-  ring->tid.store(tid, std::memory_order_relaxed);
-  rings_[count] = ring;
-  count_.store(count + 1, std::memory_order_release);
-  return ring;
 }
 
 }  // namespace nl::capture

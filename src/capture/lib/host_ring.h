@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // HostRing: what one thread of the program said (NVTX calls, calls of the Python package),
-// on its way to the writer thread. One thread puts, the writer thread takes; no locks, no
-// memory asked for on the way. A full ring refuses and counts.
-// RingSet: the rings of all threads, bounded in number; those of ended threads are used again.
-// Thread rule: as said at each function. Ownership: rings live as long as their set.
+// on its way to the writer thread. A full ring refuses and counts.
+// Thread rule: as said at each function.
 
 #include <atomic>
 #include <cstddef>
@@ -12,7 +10,7 @@
 #include <string_view>
 
 #include "capture/format/records.h"
-#include "capture/lib/system.h"
+#include "capture/lib/ring_set.h"
 
 namespace nl::capture {
 
@@ -49,7 +47,7 @@ struct HostEvent {
   uint16_t reserved = 0;
 };
 
-class HostRing {
+class HostRing : public ThreadRing {
  public:
   static constexpr uint32_t kBytes = 512u << 10;
   static constexpr uint32_t kDomains = 32;
@@ -61,45 +59,22 @@ class HostRing {
   template <class Each>
   size_t Take(Each&& each);
 
-  std::atomic<uint32_t> tid{0};  // 0: free
-  std::atomic<bool> thread_ended{false};
+  // The ranges of the thread before are not open in this one.
+  void BeginThread() { __builtin_memset(depth, 0, sizeof depth); }
+
   std::atomic<uint64_t> refused{0};  // events that did not fit; the writer takes them away
   std::atomic<uint64_t> puts{0};
   std::atomic<int64_t> cost_ns{0};  // of every 64th event, measured
   std::atomic<uint64_t> costs{0};   // how many were measured
   int32_t depth[kDomains] = {};     // of open ranges by domain number; the owner's
   uint32_t window = 0;              // in which the depths hold; the owner's
-  unsigned char* data = nullptr;    // kBytes
 
  private:
   static constexpr uint32_t kWrap = 0xffffffff;
   std::atomic<uint64_t> head_{0}, tail_{0};  // bytes ever put, taken
 };
 
-class RingSet {
- public:
-  static constexpr uint32_t kMost = 512;
-
-  RingSet() = default;
-  ~RingSet();
-  RingSet(const RingSet&) = delete;
-  RingSet& operator=(const RingSet&) = delete;
-
-  // A ring for the calling thread; null when the limit in number or memory is reached.
-  HostRing* Acquire(uint32_t tid, size_t memory_limit_bytes);
-  template <class Each>  // by the writer thread
-  void ForEach(Each&& each) {
-    const uint32_t count = count_.load(std::memory_order_acquire);
-    for (uint32_t i = 0; i < count; ++i) each(*rings_[i]);
-  }
-  size_t memory_bytes() const { return count_.load(std::memory_order_relaxed) * size_t{HostRing::kBytes}; }
-  std::atomic<uint64_t> refused{0};  // events of threads without a ring
-
- private:
-  Mutex mutex_;
-  HostRing* rings_[kMost] = {};
-  std::atomic<uint32_t> count_{0};
-};
+using HostRings = RingSet<HostRing, 512>;
 
 template <class Each>
 size_t HostRing::Take(Each&& each) {

@@ -14,7 +14,7 @@ namespace nl::capture {
 namespace {
 
 TEST(HostRing, ThreadsPassEveryEventOrCountIt) {
-  RingSet rings;
+  HostRings rings(HostRing::kBytes);
   HostRing* ring = rings.Acquire(1, 64u << 20);
   ASSERT_NE(ring, nullptr);
   constexpr uint64_t kEvents = 50'000;
@@ -43,7 +43,7 @@ TEST(HostRing, ThreadsPassEveryEventOrCountIt) {
 }
 
 TEST(HostRing, AFullRingRefusesAndGoesOnWhenTaken) {
-  RingSet rings;
+  HostRings rings(HostRing::kBytes);
   HostRing* ring = rings.Acquire(1, 64u << 20);
   bool wake = false, woken = false;
   uint64_t put = 0;
@@ -58,13 +58,14 @@ TEST(HostRing, AFullRingRefusesAndGoesOnWhenTaken) {
 }
 
 TEST(RingSet, RingsAreBoundedAndUsedAgain) {
-  RingSet rings;
+  HostRings rings(HostRing::kBytes);
   HostRing* first = rings.Acquire(1, 3 * size_t{HostRing::kBytes});
   EXPECT_NE(rings.Acquire(2, 3 * size_t{HostRing::kBytes}), nullptr);
   EXPECT_NE(rings.Acquire(3, 3 * size_t{HostRing::kBytes}), nullptr);
   EXPECT_EQ(rings.Acquire(4, 3 * size_t{HostRing::kBytes}), nullptr);
   first->depth[0] = 5;
-  first->tid.store(0);
+  first->thread_ended.store(true);
+  rings.Drain([](HostRing&) {});
   EXPECT_EQ(rings.Acquire(4, 3 * size_t{HostRing::kBytes}), first);
   EXPECT_EQ(first->depth[0], 0);
 }

@@ -234,7 +234,7 @@ int Recorder::Emit(HostEvent event, std::string_view text, std::string_view payl
   if (capture_range_[0] != '\0' && opens) WatchRange(event, text);
   HostRing* ring = RingOfThread();
   if (ring == nullptr) {
-    rings_.refused.fetch_add(1, std::memory_order_relaxed);
+    refused_.fetch_add(1, std::memory_order_relaxed);
     return -2;
   }
   // Ranges that were open while nothing was recorded may have ended unsaid.

@@ -92,7 +92,8 @@ class Recorder {
   char capture_range_[128] = {};
 
   Notes notes_;
-  RingSet rings_;
+  HostRings rings_{HostRing::kBytes};
+  std::atomic<uint64_t> refused_{0};  // events of threads without a ring
   GpuSession gpu_;
   CounterSession counters_;
   ChunkWriter writer_;  // the writer thread's

@@ -123,9 +123,9 @@ void Recorder::WriterLoop() {
 
 void Recorder::Drain() {
   notes_.TakeInto(writer_);
-  rings_.ForEach([this](HostRing& ring) { DrainRing(ring); });
+  rings_.Drain([this](HostRing& ring) { DrainRing(ring); });
   writer_.CountLoss(LossWhat::kThreadLimit, ChunkKind::kRange,
-                    rings_.refused.exchange(0, std::memory_order_relaxed));
+                    refused_.exchange(0, std::memory_order_relaxed));
   counters_.queue().TakeInto(writer_);
   writer_.CountLoss(LossWhat::kCountersMissed, ChunkKind::kCounterValues, counters_.TakeMissed());
   if (gpu_.started() && (reader_ != nullptr || MakeReader())) DrainGpu();
@@ -184,8 +184,6 @@ void Recorder::DrainGpu() {
 }
 
 void Recorder::DrainRing(HostRing& ring) {
-  // Read before the events: a thread that ended has put its last one.
-  const bool ended = ring.thread_ended.load(std::memory_order_acquire);
   ranges_ += ring.Take([&](const HostEvent& event, std::string_view text, std::string_view payload_text) {
     WriteHostEvent(ring, event, text, payload_text);
   });
@@ -194,9 +192,6 @@ void Recorder::DrainRing(HostRing& ring) {
   cost_measured_ns_ += ring.cost_ns.exchange(0, std::memory_order_relaxed);
   costs_measured_ += ring.costs.exchange(0, std::memory_order_relaxed);
   ring_puts_ += ring.puts.exchange(0, std::memory_order_relaxed);
-  if (!ended) return;
-  ring.thread_ended.store(false, std::memory_order_relaxed);
-  ring.tid.store(0, std::memory_order_release);  // for the next thread
 }
 
 void Recorder::WriteHostEvent(const HostRing& ring, const HostEvent& event, std::string_view text,

@@ -12,11 +12,9 @@
 
 #include "base/packed_column.h"
 #include "import/rows/run_facts.h"
+#include "model/api_kind.h"
 
 namespace nl {
-
-// What a call says about the wait that goes with it; frozen; 0 means no wait.
-enum class WaitKind : uint8_t { kNone, kEvent, kStreamWait, kStream, kContext };
 
 class OpNesting {
  public:

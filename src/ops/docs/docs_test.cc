@@ -9,7 +9,7 @@ namespace {
 TEST(CommandReference, DescribesParametersAndKeepsTheTableWhole) {
   CommandInfo command;
   command.op.name = "export";
-  command.op.summary = "Write a <run> somewhere | else.";
+  command.op.summary = "Write a <run> somewhere | else, as `import_a|b` does.";
   command.op.example = "neurolens export @latest --format bundle";
   ParamInfo format;
   format.name = "file_format";
@@ -20,7 +20,7 @@ TEST(CommandReference, DescribesParametersAndKeepsTheTableWhole) {
   command.params = {format};
   const std::string page = CommandReference({command});
   EXPECT_NE(page.find("### neurolens export"), std::string::npos);
-  EXPECT_NE(page.find("Write a \\<run\\> somewhere \\| else."), std::string::npos);
+  EXPECT_NE(page.find("Write a &lt;run&gt; somewhere \\| else, as `import_a\\|b` does."), std::string::npos);
   EXPECT_NE(page.find("| `--file-format bundle\\|parquet` | What to write. (default bundle) |"),
             std::string::npos)
       << page;

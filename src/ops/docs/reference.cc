@@ -5,51 +5,44 @@
 
 #include <fmt/format.h>
 
+#include "base/markdown.h"
 #include "ops/settings.h"
 
 namespace nl::ops::docs {
 
 namespace {
 
-std::string Plain(std::string_view text) {
+// Help text: what stands between backticks is code.
+std::string HelpText(std::string_view text) {
   std::string out;
-  for (const char c : text) {
-    if (c == '<' || c == '>' || c == '|' || c == '*' || c == '_' || c == '[' || c == ']') out += '\\';
-    out += c == '\n' ? ' ' : c;
+  for (bool code = false;; code = !code) {
+    const size_t end = text.find('`');
+    out += code ? MarkdownCode(text.substr(0, end)) : MarkdownText(text.substr(0, end));
+    if (end == std::string_view::npos) return out;
+    text.remove_prefix(end + 1);
   }
-  return out;
-}
-
-// Code inside a table cell: only the pipe has a meaning there.
-std::string CellCode(std::string_view text) {
-  std::string out = "`";
-  for (const char c : text) {
-    if (c == '|') out += '\\';
-    out += c;
-  }
-  return out + "`";
 }
 
 std::string ParamRow(const ParamInfo& param) {
-  std::string help = Plain(ParamHelp(param));
+  std::string help = HelpText(ParamHelp(param));
   if (param.positional && param.kind == ParamKind::kChoice)
-    help += " One of " + CellCode(ValueName(param)) + ".";
+    help += " One of " + MarkdownCode(ValueName(param)) + ".";
   const std::string notes = ParamNotes(param);
-  if (!notes.empty()) help += " " + Plain(notes);
-  return fmt::format("| {} | {} |\n", CellCode(param.positional ? PositionalName(param) : FlagUsage(param)),
-                     help);
+  if (!notes.empty()) help += " " + HelpText(notes);
+  return fmt::format("| {} | {} |\n",
+                     MarkdownCode(param.positional ? PositionalName(param) : FlagUsage(param)), help);
 }
 
 std::string CommandSection(const CommandInfo& command) {
-  std::string out = fmt::format("### neurolens {}\n\n{}\n", command.op.name, Plain(command.op.summary));
-  if (!command.op.choose_when.empty()) out += Plain(command.op.choose_when) + "\n";
+  std::string out = fmt::format("### neurolens {}\n\n{}\n", command.op.name, HelpText(command.op.summary));
+  if (!command.op.choose_when.empty()) out += HelpText(command.op.choose_when) + "\n";
   out += fmt::format("\n```\n{}\n```\n", Usage(command));
   if (!command.params.empty()) {
     out += "\n| parameter | meaning |\n|---|---|\n";
     for (const ParamInfo& param : command.params) out += ParamRow(param);
   }
   if (!command.op.exit_status.empty())
-    out += fmt::format("\nExit status: {}\n", Plain(command.op.exit_status));
+    out += fmt::format("\nExit status: {}\n", HelpText(command.op.exit_status));
   return out + fmt::format("\nExample:\n```\n{}\n```\n\n", command.op.example);
 }
 
@@ -60,12 +53,12 @@ std::string GlobalFlagTable() {
     if (!flag.value_name.empty()) name += " " + flag.value_name;
     std::string environment, default_text;
     if (const SettingSpec* spec = Settings::FindSpec(flag.setting)) {
-      environment = CellCode(Settings::EnvironmentName(spec->key));
+      environment = MarkdownCode(Settings::EnvironmentName(spec->key));
       const std::string_view value = spec->key == "store" ? "~/.local/share/neurolens" : spec->default_value;
-      if (!value.empty()) default_text = CellCode(value);
+      if (!value.empty()) default_text = MarkdownCode(value);
     }
-    out +=
-        fmt::format("| {} | {} | {} | {} |\n", CellCode(name), Plain(flag.help), environment, default_text);
+    out += fmt::format("| {} | {} | {} | {} |\n", MarkdownCode(name), HelpText(flag.help), environment,
+                       default_text);
   }
   return out;
 }

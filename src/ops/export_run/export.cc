@@ -11,11 +11,8 @@
 #include "base/file_ops.h"
 #include "base/human.h"
 #include "base/terminal.h"
-#include "ledger/attachments.h"
-#include "ledger/bundle.h"
+#include "ops/export_run/stored_run.h"
 #include "ops/export_run/target_file.h"
-#include "ops/open_snapshot.h"
-#include "report/renderer.h"
 
 namespace nl::ops::export_run {
 
@@ -25,18 +22,6 @@ namespace fs = std::filesystem;
 
 // Largest output for standard output, which is held in memory.
 constexpr size_t kMaxStdoutBytes = size_t{1} << 30;
-
-class SnapshotTables final : public TableReader {
- public:
-  explicit SnapshotTables(Snapshot& snapshot) : snapshot_(snapshot) {}
-  Status Load(ColumnSet& to, std::initializer_list<const char*> columns) override {
-    return snapshot_.Load(to, columns);
-  }
-  const StringPool& strings() const override { return snapshot_.strings(); }
-
- private:
-  Snapshot& snapshot_;
-};
 
 const Renderer* FindRenderer(const std::string& name) {
   for (const RendererFn describe : AllRenderers()) {
@@ -94,15 +79,13 @@ class ExportOp final : public Op {
   }
 
   void Bind(ParamBinder& b) override {
-    std::vector<std::string> formats = {"run-json", "parquet"};
-    std::string help = "run-json: the run document; parquet: a folder of tables; ";
+    std::vector<std::string> formats;
+    std::string help;
     for (const RendererFn describe : AllRenderers()) {
       const RendererInfo info = describe().Info();
       formats.push_back(info.name);
-      help += fmt::format("{}: {}; ", info.name, info.summary);
+      help += fmt::format("{}{}: {}", help.empty() ? "" : "; ", info.name, info.summary);
     }
-    formats.push_back("bundle");
-    help += "bundle: one .zip that `import` restores";
     b.Add("run", run_, "The run: id, id prefix, @latest or tag").Run().Positional().Required();
     b.Add("format", format_, help).Choices(formats);
     b.Add("out", out_, "File or folder to write; - is standard output").Path().LocalOnly();
@@ -113,29 +96,21 @@ class ExportOp final : public Op {
     NL_ASSIGN(const auto store, OpenStore(context, Store::Mode::kReadOnly));
     NL_ASSIGN(const CatalogRun run, store->catalog().Resolve(run_));
     NL_ASSIGN(const std::string short_id, store->catalog().ShortId(run.run_id));
+    const Renderer* renderer = FindRenderer(format_);
+    if (renderer == nullptr) return Internal(fmt::format("no renderer {}", format_));
+    const RendererInfo info = renderer->Info();
+    if (out_.empty()) out_ = DefaultOut(info, FileNamePart(run.model), short_id);
     ExportReply reply;
     reply.run_id = run.run_id;
     reply.format = format_;
     std::string raw;
-    const std::string name = fmt::format("{}-{}", FileNamePart(run.model), short_id);
-    if (format_ == "run-json") {
-      NL_TRY(RunDocument(*store, run, reply, raw));
-    } else if (format_ == "parquet") {
-      if (out_.empty()) out_ = short_id + "-parquet";
-      NL_TRY(Tables(*store, run, reply));
-    } else if (format_ == "bundle") {
-      if (out_.empty()) out_ = name + ".zip";
-      BundleOptions options;
-      options.cancelled = context.cancelled;
-      if (context.progress) {
-        options.progress = [&context](int64_t done, int64_t total) {
-          context.progress("bundling", done, total);
-        };
-      }
-      NL_TRY(
-          Write(reply, raw, [&](const ByteSink& sink) { return WriteBundle(*store, run, sink, options); }));
-    } else {
-      NL_TRY(Render(context, run, name, reply, raw));
+    StoredRun source(context, *store, run);
+    const auto render = [&](const RenderTarget& target) {
+      return Render(*renderer, source, context, target, reply);
+    };
+    NL_TRY(info.is_folder ? WriteFolder(render, reply) : WriteFile(render, reply, raw));
+    if (info.is_document && !reply.path) {
+      NL_ASSIGN(reply.document, ParseJson(raw));
     }
     Reply out = Reply::Of(std::move(reply));
     out.raw = std::move(raw);
@@ -148,9 +123,12 @@ class ExportOp final : public Op {
     std::string out = fmt::format("wrote {} ({})\n", *reply.path, HumanBytes(reply.bytes));
     if (reply.files) out += fmt::format("  {} tables\n", reply.files->size());
     if (reply.counts) out += CountsText(*reply.counts, style.width);
-    if (reply.format == "perfetto")
-      out += "  open it at https://ui.perfetto.dev (the file stays on this machine)\n";
-    if (reply.format == "bundle") out += fmt::format("  restore it with: neurolens import {}\n", *reply.path);
+    const Renderer* renderer = FindRenderer(reply.format);
+    if (renderer == nullptr || renderer->Info().next_step.empty()) return out;
+    std::string next_step = renderer->Info().next_step;
+    if (const size_t at = next_step.find("PATH"); at != std::string::npos)
+      next_step.replace(at, 4, *reply.path);
+    out += fmt::format("  {}\n", next_step);
     return out;
   }
 
@@ -168,80 +146,66 @@ class ExportOp final : public Op {
     return text.empty() ? "" : fmt::format("  {}\n", Wrap(text, width, 2));
   }
 
-  // Runs `produce` with a sink into --out, or into the reply for standard output.
+  static std::string DefaultOut(const RendererInfo& info, const std::string& model,
+                                const std::string& short_id) {
+    if (info.extension.empty()) return "-";
+    return (info.is_folder ? short_id : fmt::format("{}-{}", model, short_id)) + info.extension;
+  }
+
+  static Status Render(const Renderer& renderer, StoredRun& run, OpContext& context,
+                       const RenderTarget& target, ExportReply& reply) {
+    RenderOptions options;
+    options.cancelled = context.cancelled;
+    if (context.progress) {
+      options.progress = [&context](int64_t done, int64_t total) {
+        context.progress("exporting", done, total);
+      };
+    }
+    NL_ASSIGN(const RenderCounts counts, renderer.Render(run, options, target));
+    if (!counts.empty()) reply.counts.emplace(counts.begin(), counts.end());
+    return {};
+  }
+
+  // To --out, or into the reply for standard output.
   template <class Produce>
-  Status Write(ExportReply& reply, std::string& raw, const Produce& produce) const {
+  Status WriteFile(const Produce& produce, ExportReply& reply, std::string& raw) const {
     if (out_ == "-") {
-      NL_TRY(produce([&raw](std::string_view bytes) -> Status {
+      const auto append = [&raw](std::string_view bytes) -> Status {
         if (raw.size() + bytes.size() > kMaxStdoutBytes)
           return Limit("the output is larger than 1 GiB, the limit for standard output")
               .Hint("write it to a file: --out FILE");
         raw.append(bytes);
         return {};
-      }));
+      };
+      NL_TRY(produce(RenderTarget{append, {}}));
       reply.bytes = static_cast<int64_t>(raw.size());
       return {};
     }
     NL_ASSIGN(TargetFile target, TargetFile::Create(out_, force_));
-    NL_TRY(produce([&target](std::string_view bytes) { return target.Append(bytes); }));
+    NL_TRY(produce(RenderTarget{[&target](std::string_view bytes) { return target.Append(bytes); }, {}}));
     reply.bytes = static_cast<int64_t>(target.size_bytes());
     NL_TRY(target.Commit());
     reply.path = out_;
     return {};
   }
 
-  Status RunDocument(Store& store, const CatalogRun& run, ExportReply& reply, std::string& raw) const {
-    NL_ASSIGN(const std::string text,
-              ReadWholeFile(fmt::format("{}/{}", store.RunPath(run.run_id), kRunDocumentFile)));
-    if (!out_.empty() && out_ != "-")
-      return Write(reply, raw, [&](const ByteSink& sink) { return sink(text); });
-    NL_ASSIGN(reply.document, ParseJson(text));
-    reply.bytes = static_cast<int64_t>(text.size());
-    raw = text;
-    return {};
-  }
-
-  Status Render(OpContext& context, const CatalogRun& run, const std::string& name, ExportReply& reply,
-                std::string& raw) {
-    const Renderer* renderer = FindRenderer(format_);
-    if (renderer == nullptr) return Internal(fmt::format("no renderer {}", format_));
-    if (out_.empty()) out_ = name + renderer->Info().extension;
-    NL_ASSIGN(const OpenRun open, OpenSnapshot(context, run.run_id));
-    SnapshotTables tables(*open.snapshot);
-    RenderOptions options;
-    options.cancelled = context.cancelled;
-    return Write(reply, raw, [&](const ByteSink& sink) -> Status {
-      NL_ASSIGN(const RenderCounts counts, renderer->Render(tables, options, sink));
-      reply.counts.emplace();
-      for (const auto& [what, count] : counts) (*reply.counts)[what] = count;
-      return {};
-    });
-  }
-
-  // The tables as a folder that appears complete or not at all. The tables of attachments get names beside
-  // the run's own, so that kernel_metric*.parquet matches all of them.
-  Status Tables(Store& store, const CatalogRun& run, ExportReply& reply) const {
-    if (out_ == "-") return InvalidInput("--format parquet writes a folder, not standard output");
-    const std::string from = store.RunPath(run.run_id);
-    std::vector<std::pair<fs::path, std::string>> files;  // from, name there
-    for (const std::string& table : TablesIn(from))
-      files.emplace_back(fs::path(from) / (table + ".parquet"), table + ".parquet");
-    int number = 0;
-    for (const std::string& folder : AttachmentFolders(from)) {
-      ++number;
-      for (const std::string& table : TablesIn(folder))
-        files.emplace_back(fs::path(folder) / (table + ".parquet"),
-                           fmt::format("{}.attached_{}.parquet", table, number));
-    }
+  // A folder that appears complete or not at all.
+  template <class Produce>
+  Status WriteFolder(const Produce& produce, ExportReply& reply) const {
+    if (out_ == "-")
+      return InvalidInput(fmt::format("--format {} writes a folder, not standard output", format_));
     NL_ASSIGN(TargetFolder target, TargetFolder::Create(out_, force_));
     reply.files.emplace();
-    for (const auto& [source, file] : files) {
+    const auto copy = [&](const RunReader::File& file) -> Status {
+      const fs::path to = fs::path(target.path()) / file.name;
       std::error_code ec;
-      fs::copy_file(source, fs::path(target.path()) / file, ec);
-      if (ec) return FileError("copy", source.string(), ec.value());
-      reply.bytes += static_cast<int64_t>(fs::file_size(fs::path(target.path()) / file, ec));
-      reply.files->push_back(file);
-    }
+      fs::copy_file(file.path, to, ec);
+      if (ec) return FileError("copy", file.path, ec.value());
+      reply.bytes += static_cast<int64_t>(fs::file_size(to, ec));
+      reply.files->push_back(file.name);
+      return {};
+    };
+    NL_TRY(produce(RenderTarget{{}, copy}));
     NL_TRY(target.Commit());
     reply.path = out_;
     return {};

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Both runs in time, A above B, each item joined to its partner. An item that belongs to a change has its colour.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { CompareDocument, CompareTimeline, Contribution } from "../data/replies";
 import { AXIS_PX, drawAxis } from "../timeline/axis";
+import { HOW_TO_MOVE, TimelineFrame, useFrame } from "../timeline/frame";
 import type { View } from "../timeline/view";
-import { startBrush, useDrag, useView, useWheelZoom, ZoomButtons } from "../timeline/view_control";
-import { prepareCanvas, useWidth } from "../widgets/canvas";
+import { ZoomButtons } from "../timeline/view_control";
+import { prepareCanvas } from "../widgets/canvas";
 import { cut, ms } from "../widgets/format";
 import { color, useTheme } from "../widgets/theme";
 import { causeText } from "./contribution_text";
@@ -16,7 +17,6 @@ import { drawBands, drawPairLane, drawStrip, STRIP_PX } from "./pair_draw";
 import type { PairLane, Side } from "./pair_lanes";
 import { alignTracks, changesIn, changeTimes, itemAt, nextTime, ROW_PX, SIDES, stackTrack } from "./pair_lanes";
 import { PairTip } from "./pair_tip";
-import "../timeline/timeline.css";
 import "./pair_timeline.css";
 
 const HEAD_PX = 20;
@@ -112,8 +112,7 @@ function Note({ timeline: { cut: isCut, a, b } }: { timeline: CompareTimeline })
     <p class="note">
       {isCut && "Both runs continue after the part shown here. "}
       {merged !== null && `Neighbours within ${ms(merged)} are merged. `}
-      Drag to move. Zoom with Ctrl and the wheel, or with W and S. Drag across the overview to select a time range.
-      Click a change to see only that change.
+      {HOW_TO_MOVE} Click a change to see only that change.
     </p>
   );
 }
@@ -134,16 +133,13 @@ export function PairTimeline({ comparison, names: titles }: Props) {
     return contributions.filter((c) => seen.has(c.rank));
   }, [timeline, contributions]);
 
-  const [box, width] = useWidth();
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const strip = useRef<HTMLCanvasElement>(null);
   const theme = useTheme();
   const [isAligned, setAligned] = useState(true);
   const [chosen, setChosen] = useState<number | null>(null);
   const [hover, setHover] = useState<(PairHit & { x: number; y: number }) | null>(null);
-  const control = useView(Math.max(lanes.a.end, lanes.b.end), SHORTEST_VIEW_MS, () => setChosen(null));
-  const { view, whole, setView, zoom } = control;
-  useWheelZoom(canvas, zoom);
+  const frame = useFrame(Math.max(lanes.a.end, lanes.b.end), SHORTEST_VIEW_MS, () => setChosen(null));
+  const { canvas, overview, width, control } = frame;
+  const { view, whole, setView } = control;
 
   const views = useMemo(() => {
     const from = isAligned ? toB(view.from) : view.from;
@@ -153,11 +149,11 @@ export function PairTimeline({ comparison, names: titles }: Props) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: the theme decides what color() returns
   useEffect(() => {
     const context = canvas.current && width > 0 ? prepareCanvas(canvas.current, width, places.height) : null;
-    if (!context || !strip.current) return;
+    if (!context || !overview.current) return;
     const paint = paintOf(contributions, chosen);
     drawPair(context, { lanes, views, places, width, names: timeline.names, titles }, paint, hover);
     const both = SIDES.map((side) => ({ lane: lanes[side], view: views[side] }));
-    drawStrip(strip.current, width, both, whole.to, paint);
+    drawStrip(overview.current, width, both, whole.to, paint);
   }, [timeline, contributions, lanes, places, titles, views, whole, width, chosen, hover, theme]);
 
   const find = ({ offsetX: x, offsetY: y }: MouseEvent) => {
@@ -171,7 +167,6 @@ export function PairTimeline({ comparison, names: titles }: Props) {
     const change = hit && timeline[hit.side].change[hit.index];
     setChosen(change === chosen ? null : change);
   };
-  const drag = useDrag(control, width, (event) => setHover(event && find(event)), onClick);
   const goToNext = () => {
     const shift = views.b.from - views.a.from;
     const times = [...changeTimes(timeline.a, chosen), ...changeTimes(timeline.b, chosen).map((t) => t - shift)];
@@ -202,25 +197,12 @@ export function PairTimeline({ comparison, names: titles }: Props) {
         </span>
       </div>
       {present.length > 0 && <Chips changes={present} chosen={chosen} onChoose={setChosen} />}
-      <div class="lanes" ref={box}>
-        <canvas
-          ref={strip}
-          class="overview"
-          role="img"
-          aria-label="Overview of both runs: drag to select a time range"
-          onMouseDown={(e) => startBrush(e, control)}
-        />
-        <div class="lanes-scroll">
-          <canvas
-            ref={canvas}
-            tabIndex={0}
-            role="img"
-            aria-label="Timelines of both runs"
-            {...drag}
-            onDblClick={(e) => zoom(0.4, e.offsetX / width)}
-            onKeyDown={control.onKey}
-          />
-        </div>
+      <TimelineFrame
+        frame={frame}
+        labels={{ overview: "Overview of both runs: drag to select a time range", lanes: "Timelines of both runs" }}
+        onHover={(event) => setHover(event && find(event))}
+        onClick={onClick}
+      >
         {hover && (
           <PairTip
             hit={{ ...hover, y: hover.y + 2 * STRIP_PX + 8 }}
@@ -229,7 +211,7 @@ export function PairTimeline({ comparison, names: titles }: Props) {
             contributions={byRank}
           />
         )}
-      </div>
+      </TimelineFrame>
       <Note timeline={timeline} />
     </div>
   );

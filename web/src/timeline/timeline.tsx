@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The run over time: streams above, threads below. A click on a span highlights every span with its name.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { ReportLane, ReportTimeline } from "../data/replies";
-import { prepareCanvas, useWidth } from "../widgets/canvas";
+import { prepareCanvas } from "../widgets/canvas";
 import { count, cut, plural, us } from "../widgets/format";
 import { color, useTheme } from "../widgets/theme";
 import { Tip } from "../widgets/tip";
 import { AXIS_PX, drawAxis } from "./axis";
 import type { Coverage } from "./draw_lanes";
 import { drawHead, drawLane, drawOverview, OVERVIEW_PX } from "./draw_lanes";
+import { HOW_TO_MOVE, TimelineFrame, useFrame } from "./frame";
 import type { SpanHit } from "./lanes";
 import { coverage, headAt, LEVELS, placeLanes, spanAt, usedCategories } from "./lanes";
-import { startBrush, useDrag, useView, useWheelZoom, ZoomButtons } from "./view_control";
-import "./timeline.css";
+import { ZoomButtons } from "./view_control";
 
 const FIRST_LANES = 24;
 const SHORTEST_VIEW_US = 0.05;
@@ -45,8 +45,7 @@ function Note({ timeline }: { timeline: ReportTimeline }) {
       {merged === null
         ? `Shows all ${plural(total, "span")}. `
         : `${count(drawn)} shapes stand for ${plural(total, "span")}: neighbours within ${us(merged)} are merged. `}
-      Drag to move. Zoom with Ctrl and the wheel, or with W and S. Drag across the overview to select a time range.
-      Click a span to highlight every span with its name.
+      {HOW_TO_MOVE} Click a span to highlight every span with its name.
     </p>
   );
 }
@@ -81,17 +80,14 @@ function toggled(lanes: Set<ReportLane>, lane: ReportLane): Set<ReportLane> {
 }
 
 export function TimelineView({ timeline }: { timeline: ReportTimeline }) {
-  const [box, width] = useWidth();
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const overview = useRef<HTMLCanvasElement>(null);
   const theme = useTheme();
   const [expanded, setExpanded] = useState<Set<ReportLane>>(new Set());
   const [all, setAll] = useState(false);
   const [hover, setHover] = useState<Hover | null>(null);
   const [marked, setMarked] = useState<number | null>(null);
-  const control = useView(timeline.wall_us, SHORTEST_VIEW_US, () => setMarked(null));
-  const { view, zoom } = control;
-  useWheelZoom(canvas, zoom);
+  const frame = useFrame(timeline.wall_us, SHORTEST_VIEW_US, () => setMarked(null));
+  const { canvas, overview, width, control } = frame;
+  const { view } = control;
 
   const { placed, height } = useMemo(
     () => placeLanes(all ? timeline.lanes : timeline.lanes.slice(0, FIRST_LANES), expanded),
@@ -135,7 +131,6 @@ export function TimelineView({ timeline }: { timeline: ReportTimeline }) {
     const name = hit?.lane.name_id[hit.index] ?? null;
     setMarked(name === marked ? null : name);
   };
-  const drag = useDrag(control, width, onHover, onClick);
   const scrolled = canvas.current?.parentElement?.scrollTop ?? 0;
 
   return (
@@ -147,29 +142,16 @@ export function TimelineView({ timeline }: { timeline: ReportTimeline }) {
         </span>
         <Legend timeline={timeline} />
       </div>
-      <div class="lanes" ref={box}>
-        <canvas
-          ref={overview}
-          class="overview"
-          role="img"
-          aria-label="Overview: drag to select a time range"
-          onMouseDown={(e) => startBrush(e, control)}
-        />
-        <div class="lanes-scroll">
-          <canvas
-            ref={canvas}
-            tabIndex={0}
-            role="img"
-            aria-label="Timeline of the run"
-            {...drag}
-            onDblClick={(e) => zoom(0.4, e.offsetX / width)}
-            onKeyDown={control.onKey}
-          />
-        </div>
+      <TimelineFrame
+        frame={frame}
+        labels={{ overview: "Overview: drag to select a time range", lanes: "Timeline of the run" }}
+        onHover={onHover}
+        onClick={onClick}
+      >
         {hover && (
           <SpanTip hover={{ ...hover, y: hover.y + OVERVIEW_PX + 4 - scrolled }} timeline={timeline} width={width} />
         )}
-      </div>
+      </TimelineFrame>
       {timeline.lanes.length > FIRST_LANES && (
         <button type="button" class="more" onClick={() => setAll(!all)}>
           {all ? `Show the first ${FIRST_LANES} lanes` : `Show all ${timeline.lanes.length} lanes`}

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/flat_map.h"
+#include "base/median.h"
 
 namespace nl::compare {
 
@@ -19,14 +20,6 @@ constexpr double kLeastOfDrift = 0.02;     // the same relative to the effect of
 constexpr double kLeastOfBusy = 0.01;      // of all device time, when only that is compared
 constexpr double kLeastRatio = 0.03;       // run-to-run variation of a kernel's duration
 constexpr double kAgreeing = 0.75;         // share of the instances that must change in the same direction
-
-// The larger of the middle two, in O(n): reorders `v`.
-double UpperMedian(std::vector<double>& v) {
-  if (v.empty()) return 0;
-  const auto middle = v.begin() + static_cast<ptrdiff_t>(v.size() / 2);
-  std::nth_element(v.begin(), middle, v.end());
-  return *middle;
-}
 
 // P(|T| >= t) for large n; small n is handled by the number of agreeing instances.
 double TwoSided(double t) { return std::erfc(std::abs(t) / std::sqrt(2.0)); }

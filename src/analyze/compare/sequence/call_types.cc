@@ -172,9 +172,10 @@ void CallTypes::NameOp(CallType& type, uint32_t node) {
   type.type_hash = TextHash(type.types);
   const program::OpInputs& inputs = program_.InputsOf(h_.row[node]);
   type.token = type.op_hash;
-  const program::GemmShape gemm = program::GemmShapeOf(data_.Text(type.op), inputs);
-  if (gemm.n > 0 && gemm.batch == 1) {
-    type.token = HashPair(type.token, HashPair(static_cast<uint64_t>(gemm.n), static_cast<uint64_t>(gemm.k)));
+  const std::optional<GemmShape> gemm = GemmOf(data_.Text(type.op), inputs.dims);
+  if (gemm && gemm->batch == 1) {
+    type.token =
+        HashPair(type.token, HashPair(static_cast<uint64_t>(gemm->n), static_cast<uint64_t>(gemm->k)));
   } else if (!inputs.dims.empty()) {
     type.token =
         HashPair(type.token, HashPair(inputs.dims[0].size(), static_cast<uint64_t>(inputs.LastDim(0))));

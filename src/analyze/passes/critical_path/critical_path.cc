@@ -8,6 +8,7 @@
 #include "analyze/facts/critical_path.h"
 #include "analyze/pass.h"
 #include "analyze/waits/path_graph.h"
+#include "base/median.h"
 
 namespace nl {
 
@@ -278,9 +279,7 @@ class Walker {
       }
       for (const PathClass c : {PathClass::kKernel, PathClass::kCopy, PathClass::kCommunication})
         k.on_path_ns += by_name_[s][static_cast<size_t>(c)].ns;
-      const auto middle = slack.begin() + static_cast<ptrdiff_t>(slack.size() / 2);
-      std::nth_element(slack.begin(), middle, slack.end());
-      k.median_slack_ns = *middle;
+      k.median_slack_ns = UpperMedian(slack);
       k.min_slack_ns = *std::min_element(slack.begin(), slack.end());
       out_.kernels.push_back(k);
     }

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "analyze/passes/ranks/match.h"
+#include "base/median.h"
 
 namespace nl {
 
@@ -54,13 +55,6 @@ Bounds Tighten(const RanksFacts& facts, int sign) {
   }
 }
 
-// The lower median, in integers: a double cannot represent a Unix time in ns exactly.
-int64_t Middle(std::vector<int64_t>& values) {
-  const auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // Medians of the differences of ends, outwards from the first member.
 std::vector<int64_t> EndDifferences(const RanksFacts& facts) {
   std::vector<int64_t> known(facts.members.size(), kUnknown);
@@ -74,7 +68,7 @@ std::vector<int64_t> EndDifferences(const RanksFacts& facts) {
         if (known[a.member] != kUnknown) ends.push_back(a.end_ns - known[a.member]);
       }
       if (ends.empty()) continue;
-      const int64_t end_ns = Middle(ends);
+      const int64_t end_ns = LowerMedian(ends);
       for (const RanksFacts::Arrival& a : c.arrivals) {
         if (known[a.member] == kUnknown) found[a.member].push_back(a.end_ns - end_ns);
       }
@@ -82,7 +76,7 @@ std::vector<int64_t> EndDifferences(const RanksFacts& facts) {
     bool more = false;
     for (size_t i = 0; i < known.size(); ++i) {
       if (found[i].empty()) continue;
-      known[i] = Middle(found[i]);
+      known[i] = LowerMedian(found[i]);
       more = true;
     }
     if (!more) break;

@@ -16,6 +16,7 @@
 #include "analyze/passes/stages/forwards.h"
 #include "analyze/totals.h"
 #include "base/intervals.h"
+#include "model/api_kind.h"
 #include "model/labels/nvtx_label.h"
 
 namespace nl {
@@ -27,16 +28,6 @@ namespace {
 using Instance = StagesFacts::Instance;
 using Stage = StagesFacts::Stage;
 
-bool IsLaunch(std::string_view name) {
-  for (const std::string_view start :
-       {"cudaLaunchKernel", "cudaLaunchCooperativeKernel", "cuLaunchKernel", "cudaGraphLaunch",
-        "cuGraphLaunch", "hipLaunchKernel", "hipModuleLaunchKernel", "hipExtModuleLaunchKernel",
-        "hipExtLaunchKernel", "hipGraphLaunch"}) {
-    if (name.starts_with(start)) return true;
-  }
-  return false;
-}
-
 // What lies on one host thread, by start.
 struct ThreadLine {
   ThreadId thread = ThreadId::kNull;
@@ -45,32 +36,6 @@ struct ThreadLine {
   std::vector<std::pair<int64_t, uint32_t>> launched;  // launch start, work item
   std::vector<Interval> launch_calls;
   std::vector<const Forward*> forwards;
-};
-
-// Busy time of a device up to any instant, by binary search.
-class BusyIndex {
- public:
-  explicit BusyIndex(std::vector<Interval> v) : v_(std::move(v)) {
-    MergeIntervals(v_);
-    before_.reserve(v_.size());
-    int64_t sum = 0;
-    for (const Interval& i : v_) {
-      before_.push_back(sum);
-      sum += i.end_ns - i.start_ns;
-    }
-  }
-  int64_t Between(int64_t from_ns, int64_t to_ns) const { return Until(to_ns) - Until(from_ns); }
-
- private:
-  int64_t Until(int64_t time_ns) const {
-    const auto next = std::upper_bound(v_.begin(), v_.end(), time_ns,
-                                       [](int64_t t, const Interval& i) { return t < i.start_ns; });
-    if (next == v_.begin()) return 0;
-    const auto i = static_cast<size_t>(next - v_.begin()) - 1;
-    return before_[i] + std::min(time_ns, v_[i].end_ns) - v_[i].start_ns;
-  }
-  std::vector<Interval> v_;
-  std::vector<int64_t> before_;
 };
 
 class Measurer {
@@ -167,12 +132,11 @@ class Measurer {
       }
       return lines_[it->second];
     };
-    std::vector<uint8_t> is_launch(data_.strings->size(), 2);
+    ApiKinds kinds(data_.strings);
     for (uint32_t i = 0; i < t_.host.size(); ++i) {
-      if (t_.host.kind[i] != HostKind::kApi || IsNull(t_.host.name[i])) continue;
-      uint8_t& launch = is_launch[static_cast<uint32_t>(t_.host.name[i])];
-      if (launch == 2) launch = IsLaunch(data_.Text(t_.host.name[i])) ? 1 : 0;
-      if (launch == 1)
+      if (t_.host.kind[i] != HostKind::kApi) continue;
+      const ApiKind kind = kinds.Of(t_.host.name[i]);
+      if (kind == ApiKind::kLaunch || kind == ApiKind::kGraphLaunch)
         line(t_.host.thread[i]).launch_calls.push_back({t_.host.start_ns[i], t_.host.end_ns[i]});
     }
     for (uint32_t k = 0; k < t_.work.size(); ++k) {
@@ -224,7 +188,7 @@ class Measurer {
       }
       for (const uint32_t device : devices) {
         i.device_ns += i.duration_ns();
-        i.idle_ns += i.duration_ns() - busy_[device].Between(i.start_ns, i.end_ns);
+        i.idle_ns += i.duration_ns() - busy_[device].CoveredNs(i.start_ns, i.end_ns);
       }
       durations.push_back(i.duration_ns());
       stage.instances.push_back(i);
@@ -433,7 +397,7 @@ class Measurer {
   StagesFacts& out_;
   std::vector<Forward> forwards_;
   std::vector<ThreadLine> lines_;
-  std::vector<BusyIndex> busy_;
+  std::vector<IntervalCover> busy_;  // by device
 };
 
 class StagesPass final : public Pass {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/median.h"
+
 namespace nl::adapters::nlcap {
 
 namespace {
@@ -39,9 +41,7 @@ void ClockMap::Fit(int64_t fallback_offset_ns) {
   // A pair that was interrupted is wide, and says little.
   std::vector<int64_t> widths;
   for (const Point& p : points_) widths.push_back(p.half_ns);
-  std::nth_element(widths.begin(), widths.begin() + static_cast<std::ptrdiff_t>(widths.size() / 2),
-                   widths.end());
-  const int64_t most_ns = 4 * widths[widths.size() / 2] + 100;
+  const int64_t most_ns = 4 * UpperMedian(widths) + 100;
   std::erase_if(points_, [most_ns](const Point& p) { return p.half_ns > most_ns; });
   std::sort(points_.begin(), points_.end(), [](const Point& a, const Point& b) {
     return a.gpu_ns != b.gpu_ns ? a.gpu_ns < b.gpu_ns : a.host_ns < b.host_ns;
@@ -68,10 +68,7 @@ void ClockMap::Fit(int64_t fallback_offset_ns) {
 int64_t ClockMap::LongGapNs() const {
   std::vector<int64_t> between;
   for (size_t i = 1; i < points_.size(); ++i) between.push_back(points_[i].host_ns - points_[i - 1].host_ns);
-  if (between.empty()) return 0;
-  const auto middle = between.begin() + static_cast<std::ptrdiff_t>(between.size() / 2);
-  std::nth_element(between.begin(), middle, between.end());
-  return *middle * 10;
+  return UpperMedian(between) * 10;
 }
 
 // How far a pair is off the line through those on both sides of it, or through two after a gap.

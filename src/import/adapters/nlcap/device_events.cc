@@ -9,7 +9,6 @@
 #include <array>
 
 #include "import/adapters/nlcap/capture_file.h"
-#include "import/names/cuda_calls.h"
 #include "model/demangle.h"
 
 namespace nl::adapters::nlcap {

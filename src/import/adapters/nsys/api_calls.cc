@@ -10,8 +10,6 @@
 
 #include "import/adapters/nsys/export_file.h"
 
-#include "import/names/cuda_calls.h"
-
 namespace nl::adapters::nsys {
 
 namespace {

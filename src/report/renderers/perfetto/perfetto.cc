@@ -357,13 +357,18 @@ class TraceWriter {
 
 class PerfettoRenderer final : public Renderer {
  public:
-  RendererInfo Info() const override { return {"perfetto", "a trace for ui.perfetto.dev", ".pftrace"}; }
+  RendererInfo Info() const override {
+    return {.name = "perfetto",
+            .summary = "a trace for ui.perfetto.dev",
+            .extension = ".pftrace",
+            .next_step = "open it at https://ui.perfetto.dev (the file stays on this machine)"};
+  }
 
-  Result<RenderCounts> Render(TableReader& run, const RenderOptions& options,
-                              const ByteSink& sink) const override {
+  Result<RenderCounts> Render(RunReader& run, const RenderOptions& options,
+                              const RenderTarget& target) const override {
     Timeline timeline;
     NL_TRY(LoadTimeline(run, options, timeline));
-    return TraceWriter(timeline, run.strings(), options, sink).Write();
+    return TraceWriter(timeline, run.strings(), options, target.append).Write();
   }
 };
 

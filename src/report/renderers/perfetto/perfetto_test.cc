@@ -106,7 +106,7 @@ TEST(ProtoWriter, WritesTheWireFormat) {
 }
 
 // Tables in memory.
-class FakeTables final : public TableReader {
+class FakeTables final : public RunReader {
  public:
   Status Load(ColumnSet& to, std::initializer_list<const char*> columns) override {
     for (ColumnSet* table : batch.Tables()) {
@@ -121,6 +121,9 @@ class FakeTables final : public TableReader {
     return {};
   }
   const StringPool& strings() const override { return pool; }
+  Result<std::string> Document() override { return NotFound("only tables"); }
+  Result<std::vector<File>> TableFiles() override { return NotFound("only tables"); }
+  Status WriteArchive(const RenderOptions&, const ByteSink&) override { return NotFound("only tables"); }
 
   EventBatch batch;
   StringPool pool;
@@ -150,11 +153,12 @@ int64_t CountOf(const RenderCounts& counts, const std::string& what) {
   return -1;
 }
 
-ByteSink Into(std::string& bytes) {
-  return [&bytes](std::string_view part) -> Status {
+RenderTarget Into(std::string& bytes) {
+  const auto append = [&bytes](std::string_view part) -> Status {
     bytes.append(part);
     return {};
   };
+  return {append, {}};
 }
 
 void AddRange(FakeTables& run, const char* name, ThreadId thread, int64_t start_ns, int64_t dur_ns) {
@@ -192,8 +196,8 @@ TEST(Perfetto, RowsWithoutALaneOrATimeAreStillDrawn) {
 TEST(Perfetto, AFailingSinkAndACancelledRunEndIt) {
   FakeTables run;
   AddRange(run, "x", ThreadId::kNull, 5, 1);
-  const Result<RenderCounts> failed = Describe().Render(
-      run, {}, [](std::string_view) -> Status { return IoError("the disk is full", ENOSPC); });
+  const auto full = [](std::string_view) -> Status { return IoError("the disk is full", ENOSPC); };
+  const Result<RenderCounts> failed = Describe().Render(run, {}, {full, {}});
   ASSERT_FALSE(failed.ok());
   EXPECT_EQ(failed.error().code, ErrorCode::kIo);
   std::atomic<bool> cancelled{true};
@@ -203,17 +207,6 @@ TEST(Perfetto, AFailingSinkAndACancelledRunEndIt) {
   const Result<RenderCounts> stopped = Describe().Render(run, options, Into(bytes));
   ASSERT_FALSE(stopped.ok());
   EXPECT_EQ(stopped.error().code, ErrorCode::kCancelled);
-}
-
-TEST(Perfetto, EveryRendererIsInTheRegistryUnderItsOwnName) {
-  std::vector<std::string> names;
-  for (const RendererFn describe : AllRenderers()) {
-    const RendererInfo info = describe().Info();
-    EXPECT_FALSE(info.summary.empty()) << info.name;
-    EXPECT_EQ(info.extension.substr(0, 1), ".") << info.name;
-    names.push_back(info.name);
-  }
-  EXPECT_EQ(std::count(names.begin(), names.end(), "perfetto"), 1);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ void Free(std::vector<T>& column) {
 
 class Loader {
  public:
-  Loader(TableReader& run, const RenderOptions& options, Timeline& to)
+  Loader(RunReader& run, const RenderOptions& options, Timeline& to)
       : run_(run), options_(options), to_(to) {}
 
   Status Load() {
@@ -280,7 +280,7 @@ class Loader {
     lane.tracks = nesting.tracks();
   }
 
-  TableReader& run_;
+  RunReader& run_;
   const RenderOptions& options_;
   Timeline& to_;
   std::map<std::pair<int32_t, bool>, Lane> lanes_;
@@ -290,7 +290,7 @@ class Loader {
 
 }  // namespace
 
-Status LoadTimeline(TableReader& run, const RenderOptions& options, Timeline& to) {
+Status LoadTimeline(RunReader& run, const RenderOptions& options, Timeline& to) {
   return Loader(run, options, to).Load();
 }
 

@@ -85,6 +85,6 @@ struct Timeline {
   int64_t first_ns = 0;                // earliest time of all
 };
 
-Status LoadTimeline(TableReader& run, const RenderOptions& options, Timeline& to);
+Status LoadTimeline(RunReader& run, const RenderOptions& options, Timeline& to);
 
 }  // namespace nl::renderers::perfetto

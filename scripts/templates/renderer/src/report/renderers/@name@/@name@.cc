@@ -11,15 +11,17 @@ namespace {
 
 class @Name@Renderer final : public Renderer {
  public:
-  RendererInfo Info() const override { return {"@name@", "Start and duration of every kernel", ".tsv"}; }
+  RendererInfo Info() const override {
+    return {.name = "@name@", .summary = "start and duration of every kernel", .extension = ".tsv"};
+  }
 
-  Result<RenderCounts> Render(TableReader& run, const RenderOptions& options,
-                              const ByteSink& sink) const override {
+  Result<RenderCounts> Render(RunReader& run, const RenderOptions& options,
+                              const RenderTarget& target) const override {
     KernelColumns kernels;
     NL_TRY(run.Load(kernels, {"thread_id", "start_ns", "dur_ns"}));
     for (size_t i = 0; i < kernels.size(); ++i) {
       if (options.Cancelled()) return Cancelled();
-      NL_TRY(sink(fmt::format("{}\t{}\n", kernels.start_ns[i], kernels.dur_ns[i])));
+      NL_TRY(target.append(fmt::format("{}\t{}\n", kernels.start_ns[i], kernels.dur_ns[i])));
     }
     return RenderCounts{{"kernels", static_cast<int64_t>(kernels.size())}};
   }
