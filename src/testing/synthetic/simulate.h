@@ -142,7 +142,7 @@ class Simulator {
     const Work& w = item.work;
     const int64_t dur_ns = end_ns - item.start_ns;
     const ThreadId lane = devices_[s.device].lane;
-    RunData& data = run_->data();
+    RunColumns& data = run_->data();
     switch (w.kind) {
       case WorkKind::kKernel:
         run_->Kernel(w.name, w.stream, item.start_ns, dur_ns, item.api, RowId::kNull, s.device,
@@ -229,7 +229,7 @@ class Simulator {
     if (span.hidden) return;
     Bounds(span.start_ns, host.now_ns);
     if (run_ == nullptr) return;
-    RunData& data = run_->data();
+    RunColumns& data = run_->data();
     auto& dur_ns = span.kind == SpanKind::kOp      ? data.op.dur_ns
                    : span.kind == SpanKind::kRange ? data.range.dur_ns
                                                    : data.python_call.dur_ns;
