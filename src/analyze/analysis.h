@@ -31,15 +31,15 @@ class Analysis {
   Status RunOver(const std::string& name, FactBoard& facts);
   // Every pass there is.
   Status RunAll();
-  // Loads what `reads` declares, for who reads data() without being a pass, and what these passes and
-  // those they need declare. Need() loads by itself; loading for several at once is faster.
+  // Loads what `reads` declares, for a reader of data() that is not a pass, and what these passes and
+  // those they need declare. Need() loads what it needs; one load for several passes is faster.
   Status Load(const Reads& reads, std::initializer_list<const char*> passes = {});
 
   // The section of one pass; null when the pass has not run or has nothing to show.
   Json SectionJson(const std::string& name) const;
 
-  // Every column that is loaded so far. Reading another ends the program, so that a reader which
-  // declares too little is found by the first test that runs it.
+  // Every column that is loaded so far. Reading another one ends the program, so the first test of a
+  // reader that declares too little fails.
   const RunData& data() const { return data_; }
   size_t loaded_bytes() const { return columns_->Bytes(); }
   const AnalysisOptions& options() const { return options_; }

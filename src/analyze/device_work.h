@@ -16,10 +16,10 @@ inline constexpr Reads kDeviceWorkReads = NL_READS(Process, rank) | NL_READS(Thr
                                           NL_READS(Kernel, start_ns, dur_ns, device, name) |
                                           NL_READS(Memcpy, start_ns, dur_ns, device, name) |
                                           NL_READS(Memset, start_ns, dur_ns, device, name);
-// Declared where processes have ranks.
+// Needed as well where processes have ranks.
 inline constexpr Reads kWorkRankReads =
     NL_READS(Kernel, thread_id) | NL_READS(Memcpy, thread_id) | NL_READS(Memset, thread_id);
-// Declared where streams matter.
+// Needed as well where streams matter.
 inline constexpr Reads kWorkStreamReads =
     NL_READS(Kernel, context, stream) | NL_READS(Memcpy, context, stream) | NL_READS(Memset, context, stream);
 void BuildDeviceWork(const RunData& data, TimelineFacts& out);

@@ -15,7 +15,7 @@ namespace nl {
 struct ColumnInfo;
 struct TableInfo;
 
-// What ends the program: `reader` read a column or counted the rows of a table without declaring it.
+// End the program: `reader` read a column, or counted the rows of a table, that it does not declare.
 [[noreturn]] void FailUndeclared(const char* reader, const ColumnInfo& column);
 [[noreturn]] void FailUndeclared(const char* reader, const TableInfo& table);
 [[noreturn]] void FailOutOfRange(const ColumnInfo& column, size_t row, size_t rows);
@@ -23,7 +23,7 @@ struct TableInfo;
 template <class T>
 class ColumnView {
  public:
-  // False when the reader did not declare it: for what is read only where it is there.
+  // False when the reader does not declare it; for functions that can do without the column.
   bool declared() const { return undeclared_by_ == nullptr; }
 
   // An undeclared column has no rows, so that one comparison per element covers both mistakes.

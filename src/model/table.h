@@ -146,7 +146,7 @@ ColumnSpan SpanOf(const ColumnInfo* info, std::vector<T>& v) {
    public:                                                                    \
     COLUMNS(NL_COLUMN_VIEW)                                                   \
     Type##View() = default;                                                   \
-    /* Every column: who holds a set of columns may pass it as a view. */     \
+    /* Every column: a function that takes a view also takes a column set. */ \
     Type##View(const Type##Columns& from) { Show(from, ~uint64_t{0}, ""); }   \
     /* Bit i of `columns` is column i; `reader` must outlive the view. */     \
     void Show(const Type##Columns& from, uint64_t columns, const char* reader); \

@@ -24,7 +24,7 @@ namespace {
 
 constexpr size_t kFindingsShown = 5;
 
-// What BuildReport reads beside the facts and sections of passes.
+// What BuildReport reads in addition to the facts and sections of passes.
 constexpr Reads kReportReads = kFlameReads | NL_READS(Thread, process_id, tid, name) |
                                NL_READS(Process, rank) | NL_READS(CpuSample, start_ns) |
                                NL_READS(ImportLog, reason, severity, count, advice);

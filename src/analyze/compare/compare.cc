@@ -26,13 +26,13 @@ namespace nl {
 namespace compare {
 namespace {
 
-// What compare/ reads beside the facts of passes.
+// What compare/ reads in addition to the facts of passes.
 constexpr Reads kCompareReads =
     program::kProgramReads | kPathGraphReads | NL_READS(Op, input_dims, input_types) |
     NL_READS(Kernel, name, dur_ns, graph_id, grid_x, grid_y, grid_z) |
     NL_READS(Memcpy, kind, src_memory, dst_memory, bytes) | NL_READS(Device, name);
 
-// Everything that a comparison will read, at once: threads read the columns while passes run.
+// Loads everything that a comparison reads before it starts: threads read columns while passes run.
 Status LoadSide(Analysis& run) {
   return run.Load(kCompareReads,
                   {TimelineFacts::kName, IdleFacts::kName, StagesFacts::kName, FingerprintFacts::kName});
