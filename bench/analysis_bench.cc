@@ -34,20 +34,6 @@ double MemoryMb(const char* what) {
   return mb;
 }
 
-// Bytes of every column of one table that was loaded.
-template <class Columns>
-size_t Bytes(const Columns& table) {
-  auto& columns = const_cast<Columns&>(table);
-  size_t sum = 0;
-  for (size_t i = 0; i < table.info().columns.size(); ++i) {
-    void* vector = columns.VectorOf(i);
-    sum += nl::ElementBytes(table.info().columns[i].type) == 8
-               ? static_cast<std::vector<int64_t>*>(vector)->size() * 8
-               : static_cast<std::vector<int32_t>*>(vector)->size() * 4;
-  }
-  return sum;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -69,14 +55,15 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "analysis_bench: {}\n", open.error().ToString());
     return 3;
   }
-  const double load_s = SecondsSince(load);
   nl::Analysis& analysis = *open->analysis;
-  const nl::RunData& d = analysis.data();
-  const double columns_mb =
-      static_cast<double>(Bytes(d.kernel) + Bytes(d.memcpy) + Bytes(d.memset) + Bytes(d.sync) +
-                          Bytes(d.api_call) + Bytes(d.op) + Bytes(d.python_call) + Bytes(d.range) +
-                          Bytes(d.step) + Bytes(d.collective)) /
-      1e6;
+  nl::Reads reads;
+  for (const auto& describe : nl::AllPasses()) reads |= describe().Info().reads;
+  if (const nl::Status loaded = analysis.Load(reads); !loaded.ok()) {
+    fmt::print(stderr, "analysis_bench: {}\n", loaded.error().ToString());
+    return 3;
+  }
+  const double load_s = SecondsSince(load);
+  const double columns_mb = static_cast<double>(analysis.loaded_bytes()) / 1e6;
   const double loaded_mb = MemoryMb("VmRSS:");
   double total_s = 0;
   std::string passes;

@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
   const int64_t kernels = argc > 2 ? std::atoll(argv[2]) : 1'000'000;
   constexpr int kThreads = 4;
   nl::testing_analyze::RunBuilder run;
-  nl::RunData& data = run.data();
+  nl::RunColumns& data = run.data();
   nl::StringId names[64];
   for (int i = 0; i < 64; ++i) names[i] = run.Name("range_" + std::to_string(i));
   const nl::StringId category = run.Name("user_annotation"), span = run.Name("span");

@@ -78,24 +78,6 @@ void ForgetPeak() {
   }
 }
 
-template <class Columns>
-size_t Bytes(const Columns& table) {
-  auto& columns = const_cast<Columns&>(table);
-  size_t sum = 0;
-  for (size_t i = 0; i < table.info().columns.size(); ++i) {
-    void* vector = columns.VectorOf(i);
-    sum += ElementBytes(table.info().columns[i].type) == 8
-               ? static_cast<std::vector<int64_t>*>(vector)->size() * 8
-               : static_cast<std::vector<int32_t>*>(vector)->size() * 4;
-  }
-  return sum;
-}
-double ColumnsMb(const RunData& d) {
-  return static_cast<double>(Bytes(d.kernel) + Bytes(d.memcpy) + Bytes(d.memset) + Bytes(d.sync) +
-                             Bytes(d.api_call) + Bytes(d.op) + Bytes(d.python_call) + Bytes(d.range) +
-                             Bytes(d.step)) /
-         1e6;
-}
 size_t Events(const RunData& d) {
   return d.kernel.size() + d.memcpy.size() + d.memset.size() + d.api_call.size() + d.op.size() +
          d.python_call.size() + d.range.size();
@@ -105,8 +87,8 @@ template <class T>
 void Free(std::vector<T>& column) {
   std::vector<T>().swap(column);
 }
-// Columns that a stored run is loaded without (analyze/run_data.cc).
-void DropUnloaded(RunData& d) {
+// Columns that nobody declares, so that a stored run is loaded without them.
+void DropUnloaded(RunColumns& d) {
   Free(d.kernel.external_id), Free(d.kernel.queued_ns), Free(d.kernel.blocks_per_sm),
       Free(d.kernel.warps_per_sm);
   Free(d.kernel.priority), Free(d.api_call.domain), Free(d.api_call.callback_id),
@@ -206,7 +188,7 @@ bool Run(const Case& c, bool steps) {
   DropUnloaded(builder_a.data());
   DropUnloaded(builder_b.data());
   Analysis a = builder_a.Finish(), b = builder_b.Finish();
-  const double columns_mb = ColumnsMb(a.data()) + ColumnsMb(b.data());
+  const double columns_mb = static_cast<double>(a.loaded_bytes() + b.loaded_bytes()) / 1e6;
   const size_t events = Events(a.data()) + Events(b.data());
   Clock clock;
   const double loaded_mb = MemoryMb("VmRSS:");

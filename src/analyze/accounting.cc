@@ -93,26 +93,13 @@ std::vector<Interval> UnionOfClasses(const ClassIntervals& classes) {
   return all;
 }
 
-// The columns that BuildDeviceWork and FindBounds need, and no others: a summary of millions of
-// events has to answer at once.
-Status LoadDeviceColumns(Snapshot& snapshot, RunData& to) {
-  to.strings = &snapshot.strings();
-  NL_TRY(snapshot.Load(to.process, {"rank"}));
-  NL_TRY(snapshot.Load(to.thread, {"process_id"}));
+// What BuildDeviceWork and FindBounds read, and nothing else: a summary of millions of events has to
+// answer at once.
+Status LoadDeviceColumns(Snapshot& snapshot, RunColumns& to) {
+  NL_TRY(to.Load(snapshot, NL_READS(Process, rank)));
   const auto& ranks = to.process.rank;
   const bool ranked = std::any_of(ranks.begin(), ranks.end(), [](int32_t rank) { return !IsNull(rank); });
-  const auto load_work = [&](ColumnSet& table) -> Status {
-    NL_TRY(snapshot.Load(table, {"start_ns", "dur_ns", "device", "name"}));
-    return ranked ? snapshot.Load(table, {"thread_id"}) : Status();
-  };
-  NL_TRY(load_work(to.kernel));
-  NL_TRY(load_work(to.memcpy));
-  NL_TRY(load_work(to.memset));
-  NL_TRY(snapshot.Load(to.sync, {"start_ns", "dur_ns"}));
-  NL_TRY(snapshot.Load(to.api_call, {"start_ns", "dur_ns"}));
-  NL_TRY(snapshot.Load(to.op, {"start_ns", "dur_ns"}));
-  NL_TRY(snapshot.Load(to.python_call, {"start_ns", "dur_ns"}));
-  return snapshot.Load(to.range, {"start_ns", "dur_ns"});
+  return to.Load(snapshot, kDeviceWorkReads | kBoundsReads | (ranked ? kWorkRankReads : Reads()));
 }
 
 }  // namespace
@@ -145,13 +132,16 @@ Result<DeviceAccounts> AccountDevices(const TimelineFacts& t, const std::vector<
 }
 
 Result<RunTime> AccountRun(Snapshot& snapshot, const std::vector<Interval>& pauses) {
-  RunData data;
-  NL_TRY(LoadDeviceColumns(snapshot, data));
+  constexpr const char* kReader = "AccountRun";
+  RunColumns columns;
+  NL_TRY(LoadDeviceColumns(snapshot, columns));
+  RunData data(columns, columns.loaded, kReader);
   TimelineFacts timeline;
   BuildDeviceWork(data, timeline);
   FindBounds(data, timeline);
   if (timeline.wall_ns() == 0) {  // perhaps without spans: only then do CPU samples matter
-    NL_TRY(snapshot.Load(data.cpu_sample, {"thread_id", "start_ns", "weight_ns"}));
+    NL_TRY(columns.Load(snapshot, kSampleBoundsReads));
+    data.Show(columns, columns.loaded, kReader);
     FindBounds(data, timeline);
   }
   RunTime out;

@@ -1,50 +1,107 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/analysis.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include "base/check.h"
 
 namespace nl {
 
 namespace {
+
 constexpr int kMaxPassDepth = 32;  // a circle of passes is our own mistake; a test finds it
+constexpr const char* kReaderOfAll = "a reader of Analysis::data()";
+
+const Pass* FindPass(std::string_view name) {
+  for (const auto& describe : AllPasses()) {
+    if (describe().Info().name == name) return &describe();
+  }
+  return nullptr;
 }
 
-Result<std::unique_ptr<Analysis>> Analysis::Open(Snapshot& snapshot, Json document, AnalysisOptions options) {
-  RunData data;
-  NL_TRY(LoadRunData(snapshot, data));
-  data.document = std::move(document);
-  return std::make_unique<Analysis>(std::move(data), std::move(options));
+// Gives a pass the columns that it declares, whatever else is loaded.
+class PassData {
+ public:
+  PassData(const RunColumns& columns, const PassInfo& info)
+      : reader_("pass " + info.name), data_(columns, info.reads, reader_.c_str()) {}
+  const RunData& operator*() const { return data_; }
+
+ private:
+  std::string reader_;
+  RunData data_;
+};
+
+}  // namespace
+
+Analysis::Analysis(RunColumns columns, AnalysisOptions options)
+    : columns_(std::make_unique<RunColumns>(std::move(columns))),
+      data_(*columns_, Reads::All(), kReaderOfAll),
+      options_(std::move(options)) {
+  columns_->loaded = Reads::All();
 }
 
-Status Analysis::Make(const std::string& name, int depth) {
+Analysis::Analysis(Snapshot& snapshot, Json document, AnalysisOptions options)
+    : snapshot_(&snapshot),
+      columns_(std::make_unique<RunColumns>()),
+      data_(*columns_, {}, kReaderOfAll),
+      options_(std::move(options)) {
+  columns_->document = std::move(document);
+}
+
+Status Analysis::Load(const Reads& reads, std::initializer_list<const char*> passes) {
+  Reads all = reads;
+  for (const char* name : passes) NL_TRY(AddReads(name, 0, all));
+  if (columns_->loaded.Covers(all)) return {};
+  NL_TRY(columns_->Load(*snapshot_, all));
+  data_.Show(*columns_, columns_->loaded, kReaderOfAll);
+  return {};
+}
+
+Status Analysis::AddReads(const std::string& name, int depth, Reads& reads) const {
   if (facts_.Has(name)) return {};
   if (depth > kMaxPassDepth)
     return Internal(fmt::format("analysis passes need each other in a circle, at {}", name));
-  for (const auto& describe : AllPasses()) {
-    const Pass& pass = describe();
-    const PassInfo info = pass.Info();
-    if (info.name != name) continue;
-    for (const std::string& need : info.needs) NL_TRY(Make(need, depth + 1));
-    if (options_.cancelled != nullptr && options_.cancelled->load(std::memory_order_relaxed))
-      return Cancelled();
-    return pass.Run(data_, options_, facts_);
-  }
-  return Internal(fmt::format("no analysis pass makes {}", name));
+  const Pass* const pass = FindPass(name);
+  if (pass == nullptr) return Internal(fmt::format("no analysis pass makes {}", name));
+  const PassInfo info = pass->Info();
+  reads |= info.reads;
+  for (const std::string& need : info.needs) NL_TRY(AddReads(need, depth + 1, reads));
+  return {};
+}
+
+Status Analysis::Make(const std::string& name) {
+  if (facts_.Has(name)) return {};
+  for (const std::string& need : FindPass(name)->Info().needs) NL_TRY(Make(need));
+  if (options_.cancelled != nullptr && options_.cancelled->load(std::memory_order_relaxed))
+    return Cancelled();
+  return RunOver(name, facts_);
+}
+
+Status Analysis::Run(const std::string& name) {
+  NL_TRY(Load({}, {name.c_str()}));
+  return Make(name);
+}
+
+Status Analysis::RunOver(const std::string& name, FactBoard& facts) {
+  const Pass* const pass = FindPass(name);
+  NL_CHECK(pass != nullptr);
+  const PassInfo info = pass->Info();
+  NL_TRY(Load(info.reads));
+  return pass->Run(*PassData(*columns_, info), options_, facts);
 }
 
 Status Analysis::RunAll() {
-  for (const auto& describe : AllPasses()) NL_TRY(Make(describe().Info().name, 0));
+  Reads reads;
+  for (const auto& describe : AllPasses()) NL_TRY(AddReads(describe().Info().name, 0, reads));
+  NL_TRY(Load(reads));
+  for (const auto& describe : AllPasses()) NL_TRY(Make(describe().Info().name));
   return {};
 }
 
 Described Analysis::Section(const std::string& name) const {
-  if (!facts_.Has(name)) return {};
-  for (const auto& describe : AllPasses()) {
-    if (describe().Info().name == name) return describe().Section(data_, facts_);
-  }
-  return {};
+  const Pass* const pass = FindPass(name);
+  if (pass == nullptr || !facts_.Has(name)) return {};
+  return pass->Section(*PassData(*columns_, pass->Info()), facts_);
 }
 
 }  // namespace nl

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Analysis: the facts of one run, computed when asked for. Need<IdleFacts>() runs the
-// pass that makes them and those it depends on, each once.
+// Analysis: the facts of one run, computed when asked for. Need<IdleFacts>() loads the columns
+// that the pass which makes them and those it depends on declare, and runs each once.
 // Thread rule: one thread. Ownership: owns the columns and the facts; the snapshot must
 // outlive it.
 
+#include <initializer_list>
 #include <memory>
 #include <string>
 
@@ -15,30 +16,43 @@ namespace nl {
 class Analysis {
  public:
   // Over columns that are loaded already (tests).
-  Analysis(RunData data, AnalysisOptions options) : data_(std::move(data)), options_(std::move(options)) {}
-  // Loads the columns of a stored run.
-  static Result<std::unique_ptr<Analysis>> Open(Snapshot& snapshot, Json document, AnalysisOptions options);
+  Analysis(RunColumns columns, AnalysisOptions options);
+  // Of a stored run: columns are loaded when a reader declares them, each once.
+  Analysis(Snapshot& snapshot, Json document, AnalysisOptions options);
 
   template <class T>
   Result<const T*> Need() {
-    NL_TRY(Make(T::kName, 0));
+    NL_TRY(Run(T::kName));
     return facts_.Find<T>();
   }
   // Runs one pass by name, after those it needs.
-  Status Run(const std::string& name) { return Make(name, 0); }
+  Status Run(const std::string& name);
+  // Runs one pass over facts of the caller, which must hold those it needs.
+  Status RunOver(const std::string& name, FactBoard& facts);
   // Every pass there is.
   Status RunAll();
+  // Loads what `reads` declares, for a reader of data() that is not a pass, and what these passes and
+  // those they need declare. Need() loads what it needs; one load for several passes is faster.
+  Status Load(const Reads& reads, std::initializer_list<const char*> passes = {});
 
   // The section of one pass; empty when the pass has not run or has nothing to show.
   Described Section(const std::string& name) const;
 
+  // Every column that is loaded so far. Reading another one ends the program, so the first test of a
+  // reader that declares too little fails.
   const RunData& data() const { return data_; }
+  size_t loaded_bytes() const { return columns_->Bytes(); }
   const AnalysisOptions& options() const { return options_; }
   const FactBoard& facts() const { return facts_; }
 
  private:
-  Status Make(const std::string& name, int depth);
+  // Adds what the pass and those it needs declare, unless they have run.
+  Status AddReads(const std::string& name, int depth, Reads& reads) const;
+  // Runs a pass and those it needs, whose columns are loaded.
+  Status Make(const std::string& name);
 
+  Snapshot* snapshot_ = nullptr;         // null: everything is loaded
+  std::unique_ptr<RunColumns> columns_;  // stays in place when this moves
   RunData data_;
   AnalysisOptions options_;
   FactBoard facts_;

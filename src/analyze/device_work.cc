@@ -83,7 +83,7 @@ class DeviceWorkBuilder {
   void Add(const Item& item, const Columns& t) {
     DeviceWork& w = out_.work;
     const size_t i = item.row;
-    const ThreadId lane = t.thread_id.empty() ? ThreadId::kNull : t.thread_id[i];
+    const ThreadId lane = t.thread_id.declared() ? t.thread_id[i] : ThreadId::kNull;
     const int32_t rank = IsNull(lane) || static_cast<size_t>(lane) >= rank_of_thread_.size()
                              ? NullOf<int32_t>::value
                              : rank_of_thread_[static_cast<size_t>(lane)];
@@ -94,8 +94,8 @@ class DeviceWorkBuilder {
     w.work.push_back(item.kind == WorkKind::kKernel ? ClassOf(t.name[i]) : WorkClass::kMemory);
     w.row.push_back(item.row);
     w.device.push_back(device);
-    w.stream.push_back(StreamOf(device, t.context.empty() ? NullOf<int64_t>::value : t.context[i],
-                                t.stream.empty() ? NullOf<int64_t>::value : t.stream[i]));
+    w.stream.push_back(StreamOf(device, t.context.declared() ? t.context[i] : NullOf<int64_t>::value,
+                                t.stream.declared() ? t.stream[i] : NullOf<int64_t>::value));
     w.name.push_back(t.name[i]);
   }
 
@@ -139,7 +139,7 @@ class DeviceWorkBuilder {
 
 // Of a run without spans: from the first CPU sample to the end of the last; without times, the sum of
 // the weights of the busiest thread.
-void FindSampleBounds(const CpuSampleColumns& samples, int64_t& low, int64_t& high) {
+void FindSampleBounds(const CpuSampleView& samples, int64_t& low, int64_t& high) {
   std::map<ThreadId, int64_t> sum_of_thread;
   int64_t busiest = 0;
   for (size_t i = 0; i < samples.start_ns.size(); ++i) {
@@ -177,7 +177,7 @@ void FindBounds(const RunData& data, TimelineFacts& out) {
   widen(data.op);
   widen(data.python_call);
   widen(data.range);
-  if (high < low) FindSampleBounds(data.cpu_sample, low, high);
+  if (high < low && data.cpu_sample.start_ns.declared()) FindSampleBounds(data.cpu_sample, low, high);
   if (high < low) low = high = 0;
   out.first_start_ns = low;
   out.last_end_ns = high;

@@ -12,12 +12,26 @@ namespace nl {
 
 // Fills devices, streams, work and kernel_names, and counts rows without a time in `untimed`.
 // `launch` and `op` of the work stay kNone: linking needs the host tree.
-// Of kernel, memcpy and memset it needs start_ns, dur_ns, device and name; thread_id where processes
-// have ranks; stream and context where streams matter.
+inline constexpr Reads kDeviceWorkReads = NL_READS(Process, rank) | NL_READS(Thread, process_id) |
+                                          NL_READS(Kernel, start_ns, dur_ns, device, name) |
+                                          NL_READS(Memcpy, start_ns, dur_ns, device, name) |
+                                          NL_READS(Memset, start_ns, dur_ns, device, name);
+// Needed as well where processes have ranks.
+inline constexpr Reads kWorkRankReads =
+    NL_READS(Kernel, thread_id) | NL_READS(Memcpy, thread_id) | NL_READS(Memset, thread_id);
+// Needed as well where streams matter.
+inline constexpr Reads kWorkStreamReads =
+    NL_READS(Kernel, context, stream) | NL_READS(Memcpy, context, stream) | NL_READS(Memset, context, stream);
 void BuildDeviceWork(const RunData& data, TimelineFacts& out);
 
-// Sets first_start_ns and last_end_ns over every table of spans, by start_ns and dur_ns alone; of a run
-// without spans over its CPU samples, by thread_id, start_ns and weight_ns.
+// Sets first_start_ns and last_end_ns over every table of spans; of a run without spans over its CPU
+// samples, where they are declared.
+inline constexpr Reads kBoundsReads =
+    NL_READS(Kernel, start_ns, dur_ns) | NL_READS(Memcpy, start_ns, dur_ns) |
+    NL_READS(Memset, start_ns, dur_ns) | NL_READS(Sync, start_ns, dur_ns) |
+    NL_READS(ApiCall, start_ns, dur_ns) | NL_READS(Op, start_ns, dur_ns) |
+    NL_READS(PythonCall, start_ns, dur_ns) | NL_READS(Range, start_ns, dur_ns);
+inline constexpr Reads kSampleBoundsReads = NL_READS(CpuSample, thread_id, start_ns, weight_ns);
 void FindBounds(const RunData& data, TimelineFacts& out);
 
 }  // namespace nl

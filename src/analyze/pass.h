@@ -58,6 +58,7 @@ struct PassInfo {
   std::string name;                          // also of the facts it makes
   std::string title;                         // what it answers
   std::vector<std::string> needs;            // facts of other passes
+  Reads reads;                               // columns that Run and Section read
   const RecordInfo& (*section)() = nullptr;  // description of its section; null: it has none
 };
 
@@ -65,6 +66,7 @@ class Pass {
  public:
   virtual ~Pass() = default;
   virtual PassInfo Info() const = 0;
+  // `data` has the columns that the pass declares; reading another ends the program.
   // Must put the facts named like the pass. What cannot be assessed is null with a
   // reason inside the facts, not an error.
   virtual Status Run(const RunData& data, const AnalysisOptions& options, FactBoard& facts) const = 0;

@@ -21,7 +21,7 @@ void Describe(Record<RunCounters>& r) {
   r.Field("reasons", &RunCounters::reasons, "Each kind of defect");
 }
 
-RunCounters CountersOf(const ImportLogColumns& log, const StringPool& strings) {
+RunCounters CountersOf(const ImportLogView& log, const StringPool& strings) {
   RunCounters out;
   for (size_t i = 0; i < log.reason.size(); ++i) {
     const std::string_view reason = strings.Text(log.reason[i]), severity = strings.Text(log.severity[i]);

@@ -28,6 +28,6 @@ void Describe(Record<RunCounter>& r);
 void Describe(Record<RunCounters>& r);
 
 // Needs reason, severity, count and advice of the log.
-RunCounters CountersOf(const ImportLogColumns& log, const StringPool& strings);
+RunCounters CountersOf(const ImportLogView& log, const StringPool& strings);
 
 }  // namespace nl

@@ -22,75 +22,44 @@ std::vector<Interval> PausesOf(const Json& document) {
   return out;
 }
 
-Status LoadRunData(Snapshot& snapshot, RunData& to) {
-  to.strings = &snapshot.strings();
-  NL_TRY(snapshot.Load(to.process, {"pid", "rank"}));
-  NL_TRY(snapshot.Load(to.thread, {"process_id", "tid", "name"}));
-  NL_TRY(snapshot.Load(to.device, {"device", "name", "memory_bytes", "sm_count"}));
-  NL_TRY(snapshot.Load(to.kernel, {"thread_id",
-                                   "start_ns",
-                                   "dur_ns",
-                                   "device",
-                                   "context",
-                                   "stream",
-                                   "name",
-                                   "correlation",
-                                   "registers_per_thread",
-                                   "shared_bytes",
-                                   "grid_x",
-                                   "grid_y",
-                                   "grid_z",
-                                   "block_x",
-                                   "block_y",
-                                   "block_z",
-                                   "estimated_occupancy_pct",
-                                   "graph_id",
-                                   "graph_node_id",
-                                   "api_call_id",
-                                   "op_id"}));
-  NL_TRY(snapshot.Load(to.memcpy,
-                       {"thread_id", "start_ns", "dur_ns", "device", "context", "stream", "name", "kind",
-                        "src_memory", "dst_memory", "bytes", "graph_id", "api_call_id", "op_id"}));
-  NL_TRY(snapshot.Load(to.memset, {"thread_id", "start_ns", "dur_ns", "device", "context", "stream", "name",
-                                   "api_call_id", "op_id"}));
-  NL_TRY(snapshot.Load(
-      to.sync, {"thread_id", "start_ns", "dur_ns", "device", "context", "stream", "name", "correlation",
-                "wait_on_stream", "wait_on_event", "wait_on_correlation", "api_call_id"}));
-  NL_TRY(snapshot.Load(to.api_call, {"thread_id", "start_ns", "dur_ns", "name", "correlation", "op_id"}));
-  NL_TRY(snapshot.Load(to.op, {"thread_id", "start_ns", "dur_ns", "name", "sequence_number", "input_dims",
-                               "input_types", "concrete_inputs"}));
-  NL_TRY(snapshot.Load(to.python_call, {"thread_id", "start_ns", "dur_ns", "name", "python_module_id"}));
-  NL_TRY(snapshot.Load(to.range, {"thread_id", "start_ns", "dur_ns", "name", "category", "kind"}));
-  NL_TRY(snapshot.Load(to.step, {"range_id", "number", "name", "start_ns", "dur_ns"}));
-  NL_TRY(snapshot.Load(to.collective,
-                       {"owner", "owner_id", "name", "dtype", "in_elements", "out_elements", "group_size",
-                        "group_name", "group_description", "group_ranks", "sequence"}));
-  NL_TRY(snapshot.Load(to.cpu_sample, {"thread_id", "start_ns", "stack", "weight_ns", "weight", "unit"}));
-  NL_TRY(snapshot.Load(to.memory_event, {"total_allocated_bytes", "device_type"}));
-  NL_TRY(snapshot.Load(to.kernel_counter, {"kernel_id",
-                                           "source",
-                                           "dur_ns",
-                                           "achieved_occupancy",
-                                           "warp_execution_efficiency",
-                                           "sm_efficiency",
-                                           "tensor_active",
-                                           "sm_throughput",
-                                           "dram_throughput",
-                                           "l2_hit_rate",
-                                           "dram_read_bytes",
-                                           "dram_write_bytes",
-                                           "dram_bytes",
-                                           "flops",
-                                           "local_sectors",
-                                           "bank_conflicts",
-                                           "coalescing",
-                                           "stall_memory",
-                                           "stall_sync",
-                                           "stall_dependency",
-                                           "stall_contention"}));
-  NL_TRY(snapshot.Load(to.tool_finding, {"kernel_id", "tool", "rule", "kind", "message", "speedup_scope",
-                                         "estimated_speedup_pct"}));
-  return snapshot.Load(to.import_log, {"reason", "severity", "count", "advice"});
+Status RunColumns::Load(Snapshot& snapshot, const Reads& reads) {
+  strings = &snapshot.strings();
+  const auto tables = Tables();
+  for (size_t t = 0; t < tables.size(); ++t) {
+    const std::span<const ColumnInfo> all = tables[t]->info().columns;
+    std::vector<const char*> missing;
+    for (size_t c = 0; c < all.size(); ++c) {
+      if ((reads.columns[t] & ~loaded.columns[t]) >> c & 1) missing.push_back(all[c].name);
+    }
+    if (!missing.empty()) NL_TRY(snapshot.Load(*tables[t], missing));
+  }
+  loaded |= reads;
+  return {};
+}
+
+size_t RunColumns::Bytes() {
+  size_t sum = 0;
+  for (ColumnSet* table : Tables()) {
+    const std::span<const ColumnInfo> columns = table->info().columns;
+    for (size_t c = 0; c < columns.size(); ++c) {
+      void* const vector = table->VectorOf(c);
+      sum += ElementBytes(columns[c].type) == 8 ? static_cast<std::vector<int64_t>*>(vector)->size() * 8
+                                                : static_cast<std::vector<int32_t>*>(vector)->size() * 4;
+    }
+  }
+  return sum;
+}
+
+RunData::RunData(const RunColumns& from, const Reads& reads, const char* reader)
+    : document(from.document), strings(from.strings) {
+  Show(from, reads, reader);
+}
+
+void RunData::Show(const RunColumns& from, const Reads& reads, const char* reader) {
+  strings = from.strings;
+#define NL_SHOW_TABLE(Type, name) name.Show(from.name, reads.Of(Table::k##Type), reader);
+  NL_ALL_TABLES(NL_SHOW_TABLE)
+#undef NL_SHOW_TABLE
 }
 
 }  // namespace nl

@@ -39,7 +39,7 @@ void AppendStrings(void* vector, const void* values, const uint64_t* validity, u
 
 }  // namespace
 
-Status Snapshot::Load(ColumnSet& to, std::initializer_list<const char*> columns) {
+Status Snapshot::Load(ColumnSet& to, const std::vector<const char*>& columns) {
   return LoadColumns(to, columns, "");
 }
 

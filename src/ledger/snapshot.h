@@ -5,7 +5,6 @@
 // Thread rule: one thread at a time. Ownership: loaded columns belong to the caller,
 // their string ids to this object's pool.
 
-#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,7 +23,7 @@ class Snapshot {
 
   // The named columns of one table, in row order; the other vectors stay empty.
   // KernelColumns k; snapshot.Load(k, {"start_ns", "dur_ns"});
-  Status Load(ColumnSet& to, std::initializer_list<const char*> columns);
+  Status Load(ColumnSet& to, const std::vector<const char*>& columns);
   // Every column of the rows numbered from `first_row`, at most `rows`; appended to `to`.
   Status LoadPart(ColumnSet& to, int64_t first_row, int64_t rows);
 

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "model/column_view.h"
 #include "model/ids.h"
 
 namespace nl {
@@ -82,6 +83,8 @@ ColumnSpan SpanOf(const ColumnInfo* info, std::vector<T>& v) {
 }  // namespace nl
 
 #define NL_COLUMN_ROW(type, name, encoding, unit, doc) type name = ::nl::NullOf<type>::value;
+#define NL_COLUMN_NAME(type, name, encoding, unit, doc) name,
+#define NL_COLUMN_VIEW(type, name, encoding, unit, doc) ::nl::ColumnView<type> name;
 #define NL_COLUMN_VECTOR(type, name, encoding, unit, doc) std::vector<type> name;
 #define NL_COLUMN_INFO(type, name, encoding, unit, doc) \
   {#name, ::nl::ColumnTypeOf<type>(), ::nl::Encoding::encoding, unit, doc},
@@ -98,7 +101,16 @@ ColumnSpan SpanOf(const ColumnInfo* info, std::vector<T>& v) {
   }                                                         \
   ++index;
 
-// Generates <Type>Row (one record, every field null at first) and <Type>Columns. What is not on
+#define NL_COLUMN_SHOW(type, name_, encoding, unit, doc)                                       \
+  {                                                                                            \
+    const bool declared = columns >> index & 1;                                                \
+    name_.Show(from.name_, from.kColumns[index], declared ? nullptr : reader);                 \
+    if (declared && undeclared_by_ != nullptr) undeclared_by_ = nullptr, rows_ = name_.size(); \
+    ++index;                                                                                   \
+  }
+
+// Generates <Type>Row (one record, every field null at first), <Type>Columns, the enumeration
+// <Type>Column of their places and <Type>View, what a reader sees of them. What is not on
 // the path of an event is compiled once, in model/tables.cc: a source that merely holds a set of
 // columns would otherwise compile every table again.
 // clang-format off
@@ -128,6 +140,16 @@ ColumnSpan SpanOf(const ColumnInfo* info, std::vector<T>& v) {
       COLUMNS(NL_COLUMN_GET)                                                  \
       return row;                                                             \
     }                                                                         \
+  };                                                                          \
+  enum class Type##Column : uint8_t { COLUMNS(NL_COLUMN_NAME) };              \
+  class Type##View final : public ::nl::TableView {                           \
+   public:                                                                    \
+    COLUMNS(NL_COLUMN_VIEW)                                                   \
+    Type##View() = default;                                                   \
+    /* Every column: a function that takes a view also takes a column set. */ \
+    Type##View(const Type##Columns& from) { Show(from, ~uint64_t{0}, ""); }   \
+    /* Bit i of `columns` is column i; `reader` must outlive the view. */     \
+    void Show(const Type##Columns& from, uint64_t columns, const char* reader); \
   };
 
 #define NL_TABLE_DEFINE(Type, sql_name, first_column, doc, COLUMNS)                   \
@@ -150,6 +172,14 @@ ColumnSpan SpanOf(const ColumnInfo* info, std::vector<T>& v) {
     size_t index = 0;                                                                 \
     COLUMNS(NL_COLUMN_SPAN)                                                           \
     (void)index;                                                                      \
+  }                                                                                   \
+  static_assert(std::size(Type##Columns::kColumns) <= 64);                            \
+  void Type##View::Show(const Type##Columns& from, uint64_t columns, const char* reader) { \
+    size_t index = 0;                                                                 \
+    info_ = &Type##Columns::kInfo;                                                    \
+    undeclared_by_ = reader;                                                          \
+    rows_ = 0;                                                                        \
+    COLUMNS(NL_COLUMN_SHOW)                                                           \
   }
 
 #ifdef NL_DEFINE_TABLES  // model/tables.cc alone

@@ -61,7 +61,7 @@ Result<OpenAnalysis> Analyze(const OpContext& context, const AnalysisParams& par
   OpenAnalysis out;
   NL_ASSIGN(out.run, OpenSnapshot(context, params.run));
   NL_ASSIGN(Json document, ReadDocument(out.run));
-  NL_ASSIGN(out.analysis, Analysis::Open(*out.run.snapshot, std::move(document), std::move(options)));
+  out.analysis = std::make_unique<Analysis>(*out.run.snapshot, std::move(document), std::move(options));
   return out;
 }
 

@@ -26,7 +26,7 @@ struct OpenAnalysis {
   OpenRun run;
   std::unique_ptr<Analysis> analysis;
 };
-// Opens the run, reads the files the parameters name and loads the columns.
+// Opens the run and reads the files the parameters name. Columns are loaded when facts are needed.
 Result<OpenAnalysis> Analyze(const OpContext& context, const AnalysisParams& params);
 
 // Unsupported when the source of the run recorded durations without times: starts give only the

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/program/flame.h"
 #include "analyze/totals.h"
 #include "base/counter.h"
 #include "base/file_ops.h"
@@ -22,6 +23,11 @@ namespace nl {
 namespace {
 
 constexpr size_t kFindingsShown = 5;
+
+// What BuildReport reads in addition to the facts and sections of passes.
+constexpr Reads kReportReads = kFlameReads | NL_READS(Thread, process_id, tid, name) |
+                               NL_READS(Process, rank) | NL_READS(CpuSample, start_ns) |
+                               NL_READS(ImportLog, reason, severity, count, advice);
 
 Status WriteOne(const std::string& path, ReportForm form, std::string_view bytes,
                 std::vector<WrittenReport>& written) {
@@ -45,6 +51,7 @@ std::string FindingText(const Finding& f, size_t number, const TextStyle& style)
 }  // namespace
 
 Result<Report> MakeReport(OpenAnalysis& open) {
+  NL_TRY(open.analysis->Load(kReportReads));
   Snapshot& snapshot = *open.run.snapshot;
   ReportLists lists;
   NL_ASSIGN(const std::vector<NameStats> operators, OperatorTotals(snapshot, {}));

@@ -93,7 +93,7 @@ class RunBuilder {
     data_.device.Add(row);
   }
   Json& document() { return data_.document; }
-  RunData& data() { return data_; }
+  RunColumns& data() { return data_; }
   StringId Name(const std::string& text) { return strings_->Add(text); }
 
   // The builder must outlive the analysis: it keeps the strings.
@@ -131,7 +131,7 @@ class RunBuilder {
   }
 
   std::unique_ptr<StringPool> strings_;
-  RunData data_;
+  RunColumns data_;
 };
 
 }  // namespace nl::testing_analyze

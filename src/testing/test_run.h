@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// For tests: a trace given as text becomes a stored run with a snapshot.
+// For tests: a trace given as its bytes becomes a stored run with a snapshot.
 
 #include <gtest/gtest.h>
 
@@ -16,9 +16,10 @@ namespace nl {
 
 class TestRun {
  public:
-  explicit TestRun(const std::string& trace_json) : folder_(*TempDir::Make("nl-test-run")) {
-    const std::string file = folder_.path() + "/trace.json";
-    EXPECT_TRUE(WriteFileAtomically(file, trace_json).ok());
+  explicit TestRun(const std::string& trace, const std::string& file_name = "trace.json")
+      : folder_(*TempDir::Make("nl-test-run")) {
+    const std::string file = folder_.path() + "/" + file_name;
+    EXPECT_TRUE(WriteFileAtomically(file, trace).ok());
     EXPECT_TRUE(MakeDirectories(folder_.path() + "/run").ok());
     RunTables tables(folder_.path() + "/run");
     ImportRequest request;

@@ -15,11 +15,28 @@
 #include "analyze/compare/verdict/comparable.h"
 #include "analyze/compare/verdict/pair_verdict.h"
 #include "analyze/compare/verdict/rank.h"
+#include "analyze/facts/fingerprint.h"
+#include "analyze/facts/idle.h"
+#include "analyze/facts/stages.h"
+#include "analyze/program/program.h"
+#include "analyze/waits/path_graph.h"
 
 namespace nl {
 
 namespace compare {
 namespace {
+
+// What compare/ reads in addition to the facts of passes.
+constexpr Reads kCompareReads =
+    program::kProgramReads | kPathGraphReads | NL_READS(Op, input_dims, input_types) |
+    NL_READS(Kernel, name, dur_ns, graph_id, grid_x, grid_y, grid_z) |
+    NL_READS(Memcpy, kind, src_memory, dst_memory, bytes) | NL_READS(Device, name);
+
+// Loads everything that a comparison reads before it starts: threads read columns while passes run.
+Status LoadSide(Analysis& run) {
+  return run.Load(kCompareReads,
+                  {TimelineFacts::kName, IdleFacts::kName, StagesFacts::kName, FingerprintFacts::kName});
+}
 
 struct Sides {
   CallSequence a, b;
@@ -30,8 +47,8 @@ struct Sides {
 struct Graphs {
   Graphs(const Analysis& run_a, const Analysis& run_b) : a(Make(run_a)), b(Make(run_b)) {}
   static GraphFuture Make(const Analysis& run) {
-    return std::async(kAsyncOrDeferred, [data = &run.data(), timeline = run.facts().Find<TimelineFacts>()] {
-      return GraphOf(*data, *timeline);
+    return std::async(kAsyncOrDeferred, [data = run.data(), timeline = run.facts().Find<TimelineFacts>()] {
+      return GraphOf(data, *timeline);
     });
   }
   GraphFuture a, b;
@@ -347,6 +364,8 @@ Result<Comparison> CompareRuns(Analysis& run_a, Analysis& run_b, const CompareOp
   Sides sides;
   std::optional<Graphs> graphs;
   const bool replay = options.stage.empty() && !options.step && !options.device_time;
+  NL_TRY(LoadSide(run_a));
+  NL_TRY(LoadSide(run_b));
   NL_TRY(AlignSides(run_a, run_b, replay, sides, graphs));
   const Changes changes = FindChanges(sides.a, sides.b, sides.alignment);
   NL_ASSIGN(const Comparable comparable,

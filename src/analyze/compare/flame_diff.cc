@@ -30,6 +30,7 @@ class Overlay {
   Overlay() { frames_.emplace_back().name = "(run)"; }
 
   Status Add(Analysis& run, size_t side) {
+    NL_TRY(run.Load(kFlameReads, {AttributionFacts::kName}));
     NL_ASSIGN(const TimelineFacts* timeline, run.Need<TimelineFacts>());
     NL_ASSIGN(const AttributionFacts* attribution, run.Need<AttributionFacts>());
     const FlameTree tree = BuildFlame(run.data(), *timeline, *attribution);

@@ -222,8 +222,8 @@ size_t CostTable::Hash::operator()(const Key& k) const {
 }
 
 uint32_t CostTable::SlotOf(size_t row) {
-  const OpColumns& op = data_.op;
-  const auto at = [row](const std::vector<StringId>& column) {
+  const OpView& op = data_.op;
+  const auto at = [row](const ColumnView<StringId>& column) {
     return row < column.size() ? column[row] : StringId::kNull;
   };
   const Key key{at(op.name), at(op.input_dims), at(op.input_types), at(op.concrete_inputs)};

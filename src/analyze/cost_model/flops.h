@@ -31,6 +31,8 @@ struct OpCost {
 OpCost OpCostOf(std::string_view name, std::string_view dims, std::string_view types,
                 std::string_view concrete);
 
+inline constexpr Reads kCostTableReads = NL_READS(Op, name, input_dims, input_types, concrete_inputs);
+
 // Costs of the ops of a run, each distinct (name, dims, types, scalars) worked out once.
 class CostTable {
  public:

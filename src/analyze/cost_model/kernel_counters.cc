@@ -7,25 +7,25 @@ namespace nl {
 
 namespace {
 
-using Column = std::vector<double> KernelCounterColumns::*;
-constexpr Column kColumns[kCounters] = {&KernelCounterColumns::achieved_occupancy,
-                                        &KernelCounterColumns::warp_execution_efficiency,
-                                        &KernelCounterColumns::sm_efficiency,
-                                        &KernelCounterColumns::tensor_active,
-                                        &KernelCounterColumns::sm_throughput,
-                                        &KernelCounterColumns::dram_throughput,
-                                        &KernelCounterColumns::l2_hit_rate,
-                                        &KernelCounterColumns::dram_read_bytes,
-                                        &KernelCounterColumns::dram_write_bytes,
-                                        &KernelCounterColumns::dram_bytes,
-                                        &KernelCounterColumns::flops,
-                                        &KernelCounterColumns::local_sectors,
-                                        &KernelCounterColumns::bank_conflicts,
-                                        &KernelCounterColumns::coalescing,
-                                        &KernelCounterColumns::stall_memory,
-                                        &KernelCounterColumns::stall_sync,
-                                        &KernelCounterColumns::stall_dependency,
-                                        &KernelCounterColumns::stall_contention};
+using Column = ColumnView<double> KernelCounterView::*;
+constexpr Column kColumns[kCounters] = {&KernelCounterView::achieved_occupancy,
+                                        &KernelCounterView::warp_execution_efficiency,
+                                        &KernelCounterView::sm_efficiency,
+                                        &KernelCounterView::tensor_active,
+                                        &KernelCounterView::sm_throughput,
+                                        &KernelCounterView::dram_throughput,
+                                        &KernelCounterView::l2_hit_rate,
+                                        &KernelCounterView::dram_read_bytes,
+                                        &KernelCounterView::dram_write_bytes,
+                                        &KernelCounterView::dram_bytes,
+                                        &KernelCounterView::flops,
+                                        &KernelCounterView::local_sectors,
+                                        &KernelCounterView::bank_conflicts,
+                                        &KernelCounterView::coalescing,
+                                        &KernelCounterView::stall_memory,
+                                        &KernelCounterView::stall_sync,
+                                        &KernelCounterView::stall_dependency,
+                                        &KernelCounterView::stall_contention};
 
 }  // namespace
 
@@ -56,7 +56,7 @@ std::optional<double> CounterSum::Sum(Counter counter) const {
 }
 
 KernelCounters::KernelCounters(const RunData& data) : strings_(data.strings) {
-  const KernelCounterColumns& t = data.kernel_counter;
+  const KernelCounterView& t = data.kernel_counter;
   for (size_t i = 0; i < t.kernel_id.size(); ++i) {
     const auto kernel = static_cast<int64_t>(t.kernel_id[i]);
     if (kernel < 0 || static_cast<size_t>(kernel) >= data.kernel.name.size()) continue;
@@ -67,7 +67,7 @@ KernelCounters::KernelCounters(const RunData& data) : strings_(data.strings) {
     }
     CounterValues& row = rows_[at->second];
     for (size_t c = 0; c < kCounters; ++c) {
-      const std::vector<double>& column = t.*kColumns[c];
+      const ColumnView<double>& column = t.*kColumns[c];
       if (i < column.size() && !std::isnan(column[i])) row.values[c] = column[i];
     }
     if (i < t.dur_ns.size() && !IsNull(t.dur_ns[i])) row.dur_ns = t.dur_ns[i];

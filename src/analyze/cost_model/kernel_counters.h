@@ -66,6 +66,13 @@ class CounterSum {
   StringId source_ = StringId::kNull;
 };
 
+inline constexpr Reads kKernelCounterReads =
+    NL_READS(Kernel, name, dur_ns) |
+    NL_READS(KernelCounter, kernel_id, source, dur_ns, achieved_occupancy, warp_execution_efficiency,
+             sm_efficiency, tensor_active, sm_throughput, dram_throughput, l2_hit_rate, dram_read_bytes,
+             dram_write_bytes, dram_bytes, flops, local_sectors, bank_conflicts, coalescing, stall_memory,
+             stall_sync, stall_dependency, stall_contention);
+
 class KernelCounters {
  public:
   explicit KernelCounters(const RunData& data);

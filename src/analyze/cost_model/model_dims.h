@@ -57,6 +57,7 @@ struct ModelShape {
   // Why FLOPs cannot be computed; empty when they can.
   std::string MissingFor() const;
 };
+inline constexpr Reads kModelShapeReads = NL_READS(Op, name, input_dims, input_types);
 ModelShape FindModelShape(const RunData& data, const AnalysisOptions& options);
 
 // One forward: `batch` sequences of `q_len` new tokens that attend to `kv_len` tokens in all.

@@ -47,6 +47,7 @@ Result<std::vector<Peaks>> ParsePeaksTable(std::string_view yaml, const std::str
 // Empty when neither the table, the user's file nor --peaks say anything of the device. An
 // unknown name in --peaks or a bad file is InvalidInput.
 Result<std::optional<Peaks>> FindPeaks(std::string_view device_name, const AnalysisOptions& options);
+inline constexpr Reads kDeviceNameReads = NL_READS(Device, device, name);
 // The same for a device of a run, with what its document says of the device (a measured
 // ceiling) before the table.
 Result<std::optional<Peaks>> PeaksOfDevice(const RunData& data, int32_t device,

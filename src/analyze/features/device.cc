@@ -203,7 +203,7 @@ class DeviceSide {
   void Copies(int64_t wall) {
     int64_t all = 0, pageable = 0, pageable_ns = 0;
     std::map<std::string_view, int64_t> by_kind;
-    const MemcpyColumns& m = p_.data.memcpy;
+    const MemcpyView& m = p_.data.memcpy;
     for (size_t i = 0; i < m.start_ns.size(); ++i) {
       if (IsNull(m.start_ns[i]) || IsNull(m.dur_ns[i])) continue;
       all += m.dur_ns[i];
@@ -252,8 +252,8 @@ class DeviceSide {
     };
     std::vector<Sequence> steps(p_.steps.size());
     const auto mix = [](uint64_t h, uint64_t v) { return (h ^ v) * 0x9e3779b97f4a7c15ull + (h >> 31) + 1; };
-    const KernelColumns& k = p_.data.kernel;
-    const auto at = [](const std::vector<int32_t>& column, size_t row) {
+    const KernelView& k = p_.data.kernel;
+    const auto at = [](const ColumnView<int32_t>& column, size_t row) {
       return row < column.size() ? static_cast<uint64_t>(static_cast<uint32_t>(column[row])) : 0;
     };
     for (size_t i = 0; i < w_.size(); ++i) {

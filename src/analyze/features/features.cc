@@ -99,7 +99,7 @@ FeatureSubject KernelSubject(const Program& p, const KernelTotal& total) {
   const CounterSum* counters = p.counters.OfName(w.name[total.longest]);
   n["kernel.has_counters"] = counters != nullptr;
   AddKernelCounters(counters, n);
-  const KernelColumns& k = p.data.kernel;
+  const KernelView& k = p.data.kernel;
   if (row < k.registers_per_thread.size() && !IsNull(k.registers_per_thread[row]))
     n["kernel.registers"] = k.registers_per_thread[row];
   if (row < k.grid_x.size() && !IsNull(k.grid_x[row]) && !p.data.device.sm_count.empty() &&
@@ -132,7 +132,7 @@ void AddDocumentFacts(const Program& p, Features& out) {
   }
   int64_t overhead_ns = 0;
   bool told = false;
-  const RangeColumns& r = p.data.range;
+  const RangeView& r = p.data.range;
   std::vector<Interval> spans;
   for (size_t i = 0; i < r.start_ns.size(); ++i) {
     if (p.data.Text(r.category[i]) != "overhead") continue;
@@ -198,7 +198,7 @@ std::vector<std::string> Available(const Program& p, const Features& f) {
 void AddKernels(const Program& p, Features& out) {
   const DeviceWork& w = p.timeline.work;
   std::unordered_map<uint32_t, KernelTotal> totals;
-  const std::vector<double>& occupancy = p.data.kernel.estimated_occupancy_pct;
+  const ColumnView<double>& occupancy = p.data.kernel.estimated_occupancy_pct;
   for (uint32_t i = 0; i < w.size(); ++i) {
     if (w.kind[i] != WorkKind::kKernel) continue;
     KernelTotal& t = totals[static_cast<uint32_t>(w.name[i])];
@@ -264,6 +264,14 @@ void AddStages(const Program& p, Features& out) {
 
 bool Features::Has(std::string_view kind) const {
   return std::find(available.begin(), available.end(), kind) != available.end();
+}
+
+Reads FeatureReads() {
+  return program::kProgramReads | NL_READS(ApiCall, start_ns) |
+         NL_READS(Kernel, registers_per_thread, grid_x, grid_y, grid_z, estimated_occupancy_pct) |
+         NL_READS(Memcpy, start_ns, dur_ns, kind, src_memory, dst_memory, bytes) |
+         NL_READS(Range, start_ns, dur_ns, category) | NL_READS(Device, name, sm_count) |
+         NL_READS(ImportLog, reason, severity, count);
 }
 
 Features ComputeFeatures(const RunData& data, const TimelineFacts& timeline, const IdleFacts& idle) {

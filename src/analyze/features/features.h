@@ -62,6 +62,7 @@ struct Features {
   bool Has(std::string_view kind) const;
 };
 
+Reads FeatureReads();  // of ComputeFeatures
 Features ComputeFeatures(const RunData& data, const TimelineFacts& timeline, const IdleFacts& idle);
 
 }  // namespace nl

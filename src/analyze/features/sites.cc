@@ -122,9 +122,9 @@ class CallerSites {
 
   void AddCopy(uint32_t work) {
     const DeviceWork& w = p_.timeline.work;
-    const MemcpyColumns& m = p_.data.memcpy;
+    const MemcpyView& m = p_.data.memcpy;
     const uint32_t row = w.row[work];
-    const auto text = [&](const std::vector<StringId>& column) { return p_.data.Text(column[row]); };
+    const auto text = [&](const ColumnView<StringId>& column) { return p_.data.Text(column[row]); };
     const bool pageable = text(m.src_memory) == "Pageable" || text(m.dst_memory) == "Pageable";
     const bool fetch = text(m.kind) == "DtoH";
     const uint32_t launch = w.launch[work];
@@ -262,7 +262,7 @@ FeatureSubject CallSiteSubject(const Program& p, const CallSite& s) {
 void AddCallSites(const Program& p, Features& out) {
   std::unordered_map<SiteKey, CallSite, SiteHash> sites;
   const HostTree& h = p.timeline.host;
-  const auto text_of = [](const std::vector<StringId>& column, uint32_t row) {
+  const auto text_of = [](const ColumnView<StringId>& column, uint32_t row) {
     return row < column.size() ? static_cast<uint32_t>(column[row]) : kNone;
   };
   std::vector<int64_t> device;

@@ -175,6 +175,7 @@ class Reader {
   Status SumWork(const Belongs& belongs) {
     NL_ASSIGN(const TimelineFacts* timeline, analysis_.Need<TimelineFacts>());
     NL_ASSIGN(const AttributionFacts* attribution, analysis_.Need<AttributionFacts>());
+    NL_TRY(analysis_.Load(NL_READS(Step, start_ns)));
     std::vector<int64_t> by_step(analysis_.data().step.size());
     int64_t sum_ns = 0;
     for (uint32_t i = 0; i < timeline->work.size(); ++i) {
@@ -192,6 +193,7 @@ class Reader {
   Status OpTime() {
     NL_ASSIGN(const TimelineFacts* timeline, analysis_.Need<TimelineFacts>());
     NL_ASSIGN(const AttributionFacts* attribution, analysis_.Need<AttributionFacts>());
+    NL_TRY(analysis_.Load(NL_READS(Op, start_ns)));
     const RunData& data = analysis_.data();
     if (data.op.size() == 0) return NotMeasured("the run has no framework ops");
     if (timeline->work.size() == 0) return NotMeasured("the run has no device work");
@@ -227,6 +229,7 @@ class Reader {
 
   Status KernelTime() {
     NL_ASSIGN(const TimelineFacts* timeline, analysis_.Need<TimelineFacts>());
+    NL_TRY(analysis_.Load(NL_READS(Kernel, start_ns)));
     if (analysis_.data().kernel.size() == 0) return NotMeasured("the run has no kernels");
     const NameMatcher matcher(spec_.name);
     std::unordered_map<uint32_t, bool> matched;
@@ -342,7 +345,8 @@ class Reader {
   }
 
   Status Memory() {
-    const MemoryEventColumns& events = analysis_.data().memory_event;
+    NL_TRY(analysis_.Load(NL_READS(MemoryEvent, total_allocated_bytes, device_type)));
+    const MemoryEventView& events = analysis_.data().memory_event;
     int64_t peak_bytes = -1;
     for (size_t i = 0; i < events.total_allocated_bytes.size(); ++i) {
       const bool on_device = !IsNull(events.device_type[i]) && events.device_type[i] != 0;

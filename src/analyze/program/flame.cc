@@ -116,7 +116,7 @@ class Merger {
 
   // A run with sampled stacks only: weights are times, or counts of the recorded unit.
   void AddSamples() {
-    const CpuSampleColumns& samples = data_.cpu_sample;
+    const CpuSampleView& samples = data_.cpu_sample;
     tree_.frame_texts = std::make_shared<std::deque<std::string>>();
     // Samples of different units have no common sum: use time if present, otherwise the first unit.
     StringId unit = StringId::kNull;

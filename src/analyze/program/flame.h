@@ -16,6 +16,7 @@
 
 #include "analyze/facts/attribution.h"
 #include "analyze/facts/timeline.h"
+#include "analyze/run_data.h"
 
 namespace nl {
 
@@ -43,6 +44,9 @@ struct FlameTree {
 };
 
 inline constexpr size_t kMaxFlameNodes = 50'000;
+
+inline constexpr Reads kFlameReads =
+    NL_READS(Range, category) | NL_READS(CpuSample, stack, weight_ns, weight, unit);
 
 // At most `max_nodes` nodes plus "(other)" frames: the lightest are merged into one such
 // frame per parent, so that sums stay exact.

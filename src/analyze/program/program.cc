@@ -191,7 +191,7 @@ uint32_t Program::StepAt(int64_t time_ns) const {
 }
 
 uint64_t Program::InputsKeyOf(uint32_t op_row) const {
-  const auto id = [op_row](const std::vector<StringId>& column) {
+  const auto id = [op_row](const ColumnView<StringId>& column) {
     return static_cast<uint32_t>(op_row < column.size() ? column[op_row] : StringId::kNull);
   };
   return static_cast<uint64_t>(id(data.op.input_dims)) << 32 | id(data.op.input_types);

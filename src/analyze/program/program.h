@@ -58,6 +58,9 @@ class NameTable {
   std::unordered_map<std::string, uint32_t> index_;
 };
 
+inline constexpr Reads kProgramReads =
+    kKernelCounterReads | NL_READS(Op, input_dims, input_types) | NL_READS(Step, start_ns, dur_ns, name);
+
 struct Program {
   Program(const RunData& d, const TimelineFacts& t)
       : data(d), timeline(t), counters(d), api_kinds_(d.strings) {}

@@ -39,7 +39,7 @@ void AddCollective(const TimelineFacts& timeline, std::vector<uint32_t> members,
 std::vector<PathGraph::Extra> FindCollectives(const TimelineFacts& timeline, const RunData& data,
                                               int64_t& impossible_edges) {
   std::vector<PathGraph::Extra> out;
-  const CollectiveColumns& c = data.collective;
+  const CollectiveView& c = data.collective;
   const DeviceWork& work = timeline.work;
   if (timeline.devices.size() < 2 || c.owner_id.empty()) return out;
   // Sources note a collective at the kernel, at the op that launched it, or at both.

@@ -341,7 +341,7 @@ class Builder {
 
   void IndexSyncs() {
     sync_of_call_ready_ = true;
-    const SyncColumns& sync = data_.sync;
+    const SyncView& sync = data_.sync;
     for (size_t i = 0; i < sync.start_ns.size(); ++i) {
       if (i < sync.api_call_id.size() && !IsNull(sync.api_call_id[i]))
         sync_of_call_[static_cast<uint32_t>(sync.api_call_id[i])] = i;
@@ -362,7 +362,7 @@ class Builder {
 
   void AddRecordedWaits() {
     if (!sync_of_call_ready_) IndexSyncs();
-    const SyncColumns& sync = data_.sync;
+    const SyncView& sync = data_.sync;
     for (const auto& [call, row] : sync_of_call_) {
       if (call >= timeline_.node_of_api.size() || timeline_.node_of_api[call] == kNone) continue;
       const uint32_t node = timeline_.node_of_api[call];

@@ -111,6 +111,11 @@ std::vector<Handover> FindHandovers(const TimelineFacts& timeline, const RunData
 std::vector<PathGraph::Extra> FindCollectives(const TimelineFacts& timeline, const RunData& data,
                                               int64_t& impossible_edges);
 
+inline constexpr Reads kPathGraphReads =
+    NL_READS(Process, rank) | NL_READS(Thread, process_id) |
+    NL_READS(ApiCall, thread_id, start_ns, name, correlation) | NL_READS(Memcpy, src_memory, dst_memory) |
+    NL_READS(Sync, start_ns, device, stream, wait_on_stream, wait_on_correlation, api_call_id) |
+    NL_READS(Collective, owner, owner_id, group_name, sequence);
 PathGraph BuildGraph(const TimelineFacts& timeline, const RunData& data);
 
 }  // namespace nl

@@ -107,6 +107,7 @@ class FlameOp final : public Op {
           .Hint("use a name that ends with .speedscope.json or .collapsed");
     }
     NL_ASSIGN(const OpenAnalysis open, Analyze(context, params_));
+    NL_TRY(open.analysis->Load(kFlameReads, {AttributionFacts::kName}));
     NL_ASSIGN(const TimelineFacts* timeline, open.analysis->Need<TimelineFacts>());
     NL_ASSIGN(const AttributionFacts* attribution, open.analysis->Need<AttributionFacts>());
     const RunData& data = open.analysis->data();

@@ -146,6 +146,7 @@ Status Explain(const OpContext& context, const CatalogRun& run, SummaryReply& ou
     for (SummaryDevice& d : out.devices) d.idle_ms = d.utilization = d.overlap_ms = std::nullopt;
     return {};
   }
+  NL_TRY(open.analysis->Load({}, {IdleFacts::kName, StagesFacts::kName}));
   NL_ASSIGN(const IdleFacts* idle, open.analysis->Need<IdleFacts>());
   out.idle = SectionOf(*idle, open.analysis->facts().Get<TimelineFacts>(), open.analysis->data());
   out.idle->causes.resize(std::min(out.idle->causes.size(), kMaxReasons));

@@ -388,13 +388,6 @@ TimelineFacts Without(const TimelineFacts& all, const std::vector<ThreadId>& bac
   return kept;
 }
 
-Status RunPass(std::string_view name, const Analysis& run, FactBoard& facts) {
-  for (const auto describe : AllPasses()) {
-    if (describe().Info().name == name) return describe().Run(run.data(), run.options(), facts);
-  }
-  return Internal(fmt::format("no pass is named {}", name));
-}
-
 }  // namespace
 
 Result<CallSequence> BuildCallSequence(Analysis& run, const CallSequenceOptions& options) {
@@ -407,8 +400,8 @@ Result<CallSequence> BuildCallSequence(Analysis& run, const CallSequenceOptions&
   }
   FactBoard facts;
   facts.Put(Without(*timeline, options.background, out));
-  NL_TRY(RunPass(AccountingFacts::kName, run, facts));
-  NL_TRY(RunPass(IdleFacts::kName, run, facts));
+  NL_TRY(run.RunOver(AccountingFacts::kName, facts));
+  NL_TRY(run.RunOver(IdleFacts::kName, facts));
   NL_TRY(Builder(run, facts.Get<TimelineFacts>(), &facts.Get<IdleFacts>(), options, out).Build());
   return out;
 }

@@ -69,7 +69,7 @@ uint64_t CallTypes::GridHash(uint32_t work) const {
                   static_cast<uint64_t>(data_.kernel.grid_z[row]));
 }
 
-StringId CallTypes::OpText(const std::vector<StringId>& column, uint32_t node) const {
+StringId CallTypes::OpText(const ColumnView<StringId>& column, uint32_t node) const {
   const uint32_t row = h_.row[node];
   return row < column.size() ? column[row] : StringId::kNull;
 }

@@ -63,7 +63,7 @@ class CallTypes {
   uint64_t OpHash(StringId op);  // of its type where its name is that of a model graph node
   uint64_t KinOf(uint32_t work);
   uint64_t GridHash(uint32_t work) const;
-  StringId OpText(const std::vector<StringId>& column, uint32_t node) const;
+  StringId OpText(const ColumnView<StringId>& column, uint32_t node) const;
   uint32_t Intern(const CallType& type, bool op);
   uint32_t Guess(const CallType& type) const;
   void Describe(CallType& type, const CallDraft& draft);

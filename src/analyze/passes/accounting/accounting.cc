@@ -72,12 +72,16 @@ void AccountHost(const RunData& data, const TimelineFacts& t, AccountingFacts& o
                    [](const HostTime& a, const HostTime& b) { return a.launches > b.launches; });
 }
 
+constexpr Reads kReads = NL_READS(Step, name, number, start_ns, dur_ns) | NL_READS(Device, device, name) |
+                         NL_READS(Thread, tid, name);
+
 class AccountingPass final : public Pass {
  public:
   PassInfo Info() const override {
     return {AccountingFacts::kName,
             "Where the time of each device and host thread went",
             {TimelineFacts::kName},
+            kReads,
             &RecordOf<AccountingSection>};
   }
   Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {

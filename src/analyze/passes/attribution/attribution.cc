@@ -349,12 +349,17 @@ class Builder {
   std::vector<Frame> stack_;
 };
 
+constexpr Reads kReads = NL_READS(Kernel, graph_id) | NL_READS(Memcpy, graph_id) |
+                         NL_READS(Thread, process_id) | NL_READS(Range, thread_id, category) |
+                         NL_READS(Step, start_ns, dur_ns, range_id);
+
 class AttributionPass final : public Pass {
  public:
   PassInfo Info() const override {
     return {AttributionFacts::kName,
             "Device work by op, module, range and step",
             {TimelineFacts::kName},
+            kReads,
             &RecordOf<AttributionSection>};
   }
   Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {

@@ -325,6 +325,7 @@ class CriticalPathPass final : public Pass {
     return {CriticalPathFacts::kName,
             "What the run waited for, from its first event to its last",
             {TimelineFacts::kName},
+            kPathGraphReads | NL_READS(Memcpy, kind),
             &RecordOf<CriticalPathSection>};
   }
   Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {

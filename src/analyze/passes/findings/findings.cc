@@ -20,6 +20,7 @@ class FindingsPass final : public Pass {
     return {FindingsFacts::kName,
             "What bounds the run, and what the rules found",
             {TimelineFacts::kName, IdleFacts::kName, RanksFacts::kName},
+            FeatureReads() | kToolFindingReads,
             &RecordOf<FindingsFacts>};
   }
   Status Run(const RunData& data, const AnalysisOptions& options, FactBoard& facts) const override {

@@ -24,7 +24,7 @@ struct Group {
 }  // namespace
 
 std::vector<ToolFinding> ToolFindings(const RunData& data) {
-  const ToolFindingColumns& t = data.tool_finding;
+  const ToolFindingView& t = data.tool_finding;
   using Key = std::tuple<StringId, StringId, StringId, std::string>;  // tool, rule, scope, kernel
   std::map<Key, Group> groups;
   for (size_t i = 0; i < t.kernel_id.size(); ++i) {

@@ -10,6 +10,9 @@
 
 namespace nl::passes::findings {
 
+inline constexpr Reads kToolFindingReads =
+    NL_READS(Kernel, name, dur_ns) |
+    NL_READS(ToolFinding, kernel_id, tool, rule, kind, message, speedup_scope, estimated_speedup_pct);
 std::vector<ToolFinding> ToolFindings(const RunData& data);
 
 }  // namespace nl::passes::findings

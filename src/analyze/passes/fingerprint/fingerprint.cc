@@ -176,7 +176,10 @@ class Builder {
 class FingerprintPass final : public Pass {
  public:
   PassInfo Info() const override {
-    return {FingerprintFacts::kName, "A short vector per op, to compare runs by", {RooflineFacts::kName}};
+    return {FingerprintFacts::kName,
+            "A short vector per op, to compare runs by",
+            {RooflineFacts::kName},
+            kKernelCounterReads};
   }
   Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {
     FingerprintFacts out;

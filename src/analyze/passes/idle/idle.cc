@@ -302,6 +302,7 @@ class IdlePass final : public Pass {
     return {IdleFacts::kName,
             "Why the devices were idle",
             {TimelineFacts::kName, AccountingFacts::kName},
+            kSampledHostReads,
             &RecordOf<IdleSection>};
   }
   Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {

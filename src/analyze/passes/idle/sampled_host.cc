@@ -23,7 +23,7 @@ std::string SampledFunction(std::string_view stack) {
 }
 
 SampledHost::SampledHost(const RunData& data) {
-  const CpuSampleColumns& samples = data.cpu_sample;
+  const CpuSampleView& samples = data.cpu_sample;
   std::unordered_map<uint32_t, StringId> of_stack;
   std::unordered_map<std::string, StringId> of_function;
   for (size_t i = 0; i < samples.stack.size(); ++i) {

@@ -19,6 +19,8 @@ namespace nl::passes::idle {
 // run.
 std::string SampledFunction(std::string_view stack);
 
+inline constexpr Reads kSampledHostReads = NL_READS(CpuSample, thread_id, start_ns, stack);
+
 class SampledHost {
  public:
   explicit SampledHost(const RunData& data);

@@ -137,6 +137,7 @@ class LaunchPass final : public Pass {
     return {LaunchFacts::kName,
             "Cost of launching, and how far the host ran ahead",
             {TimelineFacts::kName},
+            {},
             &RecordOf<LaunchSection>};
   }
   Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {

@@ -71,7 +71,7 @@ class Matcher {
   using Key = std::pair<StringId, StringId>;  // group, its ranks
 
   void IndexRows() {
-    const CollectiveColumns& c = data_.collective;
+    const CollectiveView& c = data_.collective;
     for (uint32_t i = 0; i < c.owner_id.size(); ++i) {
       const std::string_view owner = data_.Text(c.owner[i]);
       if (owner == "kernel") of_kernel_[static_cast<uint32_t>(c.owner_id[i])] = i;
@@ -80,7 +80,7 @@ class Matcher {
   }
 
   void Take(uint32_t row, MemberCall& call) const {
-    const CollectiveColumns& c = data_.collective;
+    const CollectiveView& c = data_.collective;
     const auto take = [row](auto& to, const auto& column) {
       if (IsNull(to) && row < column.size()) to = column[row];
     };

@@ -84,6 +84,7 @@ class RanksPass final : public Pass {
     return {RanksFacts::kName,
             "Which rank waited for which in collectives, and the offsets between their clocks",
             {TimelineFacts::kName},
+            kMatchReads,
             &RecordOf<RanksSection>};
   }
   Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {

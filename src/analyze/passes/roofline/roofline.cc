@@ -112,7 +112,7 @@ class Builder {
   // Processes that see one device call it 0 while the driver numbers its work otherwise (seen with ROCm 6):
   // when every device of the run has one name, it is that one.
   int32_t NamedDevice(int32_t device) const {
-    const DeviceColumns& d = data_.device;
+    const DeviceView& d = data_.device;
     if (d.name.empty() || !DeviceNameOf(data_, device).empty()) return device;
     const bool all_same =
         std::all_of(d.name.begin(), d.name.end(), [&](StringId n) { return n == d.name[0]; });
@@ -140,7 +140,7 @@ class Builder {
     }
   }
 
-  static StringId At(const std::vector<StringId>& column, size_t row) {
+  static StringId At(const ColumnView<StringId>& column, size_t row) {
     return row < column.size() ? column[row] : StringId::kNull;
   }
   int32_t DeviceOf(uint32_t item) const { return timeline_.devices[work_.device[item]].device; }
@@ -324,6 +324,7 @@ class RooflinePass final : public Pass {
     return {RooflineFacts::kName,
             "How close ops and kernels come to what the device can do",
             {TimelineFacts::kName},
+            kDeviceNameReads | kCostTableReads | kKernelCounterReads,
             &RecordOf<RooflineSection>};
   }
   Status Run(const RunData& data, const AnalysisOptions& options, FactBoard& facts) const override {

@@ -400,12 +400,17 @@ class Measurer {
   std::vector<IntervalCover> busy_;  // by device
 };
 
+constexpr Reads kReads = kModelShapeReads | kDeviceNameReads | NL_READS(Thread, process_id) |
+                         NL_READS(Range, thread_id, start_ns, dur_ns, name, kind) |
+                         NL_READS(Collective, group_size);
+
 class StagesPass final : public Pass {
  public:
   PassInfo Info() const override {
     return {StagesFacts::kName,
             "Stages of LLM inference: latency, tokens, MFU, MBU",
             {TimelineFacts::kName, AttributionFacts::kName},
+            kReads,
             &RecordOf<StagesSection>};
   }
   Status Run(const RunData& data, const AnalysisOptions& options, FactBoard& facts) const override {

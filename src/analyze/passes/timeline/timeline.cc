@@ -191,7 +191,7 @@ class Builder {
     out_.work.op[k] = op;
   }
 
-  static uint32_t NodeAt(const std::vector<RowId>& links, size_t i, const std::vector<uint32_t>& nodes) {
+  static uint32_t NodeAt(const ColumnView<RowId>& links, size_t i, const std::vector<uint32_t>& nodes) {
     if (i >= links.size() || IsNull(links[i])) return kNone;
     const auto row = static_cast<size_t>(links[i]);
     return row < nodes.size() ? nodes[row] : kNone;
@@ -204,10 +204,17 @@ class Builder {
   std::vector<size_t> merged_;
 };
 
+constexpr Reads kReads = kDeviceWorkReads | kWorkRankReads | kWorkStreamReads | kBoundsReads |
+                         kSampleBoundsReads | NL_READS(Kernel, api_call_id, op_id) |
+                         NL_READS(Memcpy, api_call_id, op_id) | NL_READS(Memset, api_call_id, op_id) |
+                         NL_READS(Range, thread_id, name, category, kind) |
+                         NL_READS(PythonCall, thread_id, name) | NL_READS(Op, thread_id, name) |
+                         NL_READS(ApiCall, thread_id, name);
+
 class TimelinePass final : public Pass {
  public:
   PassInfo Info() const override {
-    return {TimelineFacts::kName, "Device work and host spans in order, linked", {}};
+    return {TimelineFacts::kName, "Device work and host spans in order, linked", {}, kReads};
   }
   Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {
     TimelineFacts out;

@@ -8,21 +8,27 @@ namespace nl::passes::@name@ {
 
 namespace {
 
+constexpr Reads kReads = NL_READS(Memcpy, bytes);
+
 class @Name@Pass final : public Pass {
  public:
   PassInfo Info() const override {
-    return {@Name@Facts::kName, "How much work the devices executed", {TimelineFacts::kName}};
+    return {@Name@Facts::kName, "How much work the devices executed", {TimelineFacts::kName}, kReads};
   }
 
-  Status Run(const RunData&, const AnalysisOptions&, FactBoard& facts) const override {
+  Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {
     @Name@Facts out;
     out.work_items = static_cast<int64_t>(facts.Get<TimelineFacts>().work.size());
+    for (const int64_t bytes : data.memcpy.bytes) {
+      if (!IsNull(bytes)) out.copied_bytes += bytes;
+    }
     facts.Put(std::move(out));
     return {};
   }
 
   Described Section(const RunData&, const FactBoard& facts) const override {
-    return Described::Of(@Name@Section{facts.Get<@Name@Facts>().work_items});
+    const @Name@Facts& made = facts.Get<@Name@Facts>();
+    return Described::Of(@Name@Section{made.work_items, made.copied_bytes});
   }
 };
 

@@ -8,12 +8,14 @@
 namespace nl {
 namespace {
 
-TEST(@Name@Pass, CountsEveryPieceOfWork) {
+TEST(@Name@Pass, CountsEveryPieceOfWorkAndItsBytes) {
   testing_analyze::RunBuilder run;
   run.Kernel("a", 7, 0, 10);
-  run.Kernel("b", 7, 10, 10);
+  run.Memcpy("HtoD", "Pinned", "Device", 512, 7, 10, 10);
   Analysis analysis = run.Finish();
-  EXPECT_EQ((*analysis.Need<@Name@Facts>())->work_items, 2);
+  const @Name@Facts& facts = **analysis.Need<@Name@Facts>();
+  EXPECT_EQ(facts.work_items, 2);
+  EXPECT_EQ(facts.copied_bytes, 512);
 }
 
 }  // namespace
