@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/human.h"
+#include "base/markdown.h"
 #include "base/terminal.h"
 
 namespace nl {
@@ -91,27 +92,6 @@ std::string MdCell(std::string_view text, int columns) {
   return CutMiddle(PrintableText(text.substr(0, kLongestName)), columns);
 }
 
-std::string MdText(std::string_view text, int columns) {
-  std::string out;
-  for (const char c : MdCell(text, columns)) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '|':
-      case '\\':
-      case '`':
-      case '*':
-      case '_':
-      case '[':
-      case ']':
-      case '#':
-      case '$':
-      case '~': out += '\\'; [[fallthrough]];
-      default: out += c;
-    }
-  }
-  return out;
-}
+std::string MdText(std::string_view text, int columns) { return MarkdownText(MdCell(text, columns)); }
 
 }  // namespace nl

@@ -15,7 +15,7 @@ namespace {
 using Item = CompareTrack::Item;
 constexpr int kMaxItemColumns = 200;
 
-struct Shape {
+struct MergedBox {
   double start_ms, end_ms, longest_ms;
   uint32_t item;  // its longest
   int32_t change;
@@ -23,16 +23,16 @@ struct Shape {
 };
 
 struct MergedSide {
-  std::vector<Shape> shapes;
+  std::vector<MergedBox> shapes;
   std::vector<uint32_t> shape_of;  // by item
   std::optional<double> merged_below_ms;
 };
 
-void Merge(std::vector<Shape>& shapes, double pixel_ms, bool over_changes) {
+void Merge(std::vector<MergedBox>& shapes, double pixel_ms, bool over_changes) {
   size_t kept = 0;
-  for (const Shape& shape : shapes) {
+  for (const MergedBox& shape : shapes) {
     if (kept > 0) {
-      Shape& last = shapes[kept - 1];
+      MergedBox& last = shapes[kept - 1];
       const bool fits = std::max(last.end_ms, shape.end_ms) - last.start_ms <= pixel_ms;
       if (fits && (over_changes || last.change == shape.change)) {
         if (shape.longest_ms > last.longest_ms) {
@@ -84,7 +84,7 @@ PairTimelineSide ColumnsOf(const std::vector<Item>& items, const MergedSide& sid
   out.items_total = static_cast<int64_t>(items.size());
   out.merged_below_ms = side.merged_below_ms;
   const auto rounded = [](double ms) { return std::round(ms * 1e6) / 1e6; };  // to the nanosecond
-  for (const Shape& shape : side.shapes) {
+  for (const MergedBox& shape : side.shapes) {
     const Item& item = items[shape.item];
     const auto place = static_cast<size_t>(item.partner);  // -1 becomes larger than any position
     const uint32_t match = place < other.shape_of.size() ? other.shape_of[place] : UINT32_MAX;
