@@ -302,8 +302,8 @@ class Runner:
                 suite = name
         return [name for name in names if self.wanted in program or self.wanted in name]
 
-    def suites(self, workers=CORES):
-        """All pytest modules, on this many workers."""
+    def suites(self, workers=CORES + 1):
+        """All pytest modules, on this many workers: one more than there are cores, because some tests wait."""
         python = pytest_python()
         if python is None:
             return self.tally.group("suites", [], ["(no Python here has pytest and pytest-xdist: install python3-pytest and python3-pytest-xdist)"], [], 0)
