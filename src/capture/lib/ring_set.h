@@ -40,7 +40,7 @@ class RingSet {
   RingSet& operator=(const RingSet&) = delete;
 
   // Before the first ring is acquired.
-  void SetRingBytes(size_t bytes) { ring_bytes_ = bytes; }
+  void SetRingBytes(size_t bytes) { ring_bytes_.store(bytes, std::memory_order_relaxed); }
   // By any thread: a ring for it; null when the limit in number or memory is reached.
   Ring* Acquire(uint32_t tid, size_t memory_limit_bytes) {
     const Locked lock(mutex_);
@@ -51,7 +51,7 @@ class RingSet {
       rings_[i]->BeginThread();
       return rings_[i];
     }
-    if (count == kMost || memory_bytes() + ring_bytes_ > memory_limit_bytes) return nullptr;
+    if (count == kMost || memory_bytes() + ring_bytes() > memory_limit_bytes) return nullptr;
     Ring* ring = Make();
     if (ring == nullptr) return nullptr;
     ring->tid.store(tid, std::memory_order_relaxed);
@@ -77,13 +77,14 @@ class RingSet {
       ring.tid.store(0, std::memory_order_release);  // for the next thread
     });
   }
-  size_t memory_bytes() const { return count_.load(std::memory_order_relaxed) * ring_bytes_; }
+  size_t memory_bytes() const { return count_.load(std::memory_order_relaxed) * ring_bytes(); }
 
  private:
+  size_t ring_bytes() const { return ring_bytes_.load(std::memory_order_relaxed); }
   Ring* Make() const {
     static_assert(std::is_trivially_destructible_v<Ring>);
     void* place = std::malloc(sizeof(Ring));
-    auto* data = static_cast<unsigned char*>(std::malloc(ring_bytes_));
+    auto* data = static_cast<unsigned char*>(std::malloc(ring_bytes()));
     if (place == nullptr || data == nullptr) {
       std::free(place);
       std::free(data);
@@ -94,7 +95,7 @@ class RingSet {
     return ring;
   }
 
-  size_t ring_bytes_;
+  std::atomic<size_t> ring_bytes_;  // the writer asks for memory_bytes() before the size is set
   Mutex mutex_;
   Ring* rings_[kMost] = {};
   std::atomic<uint32_t> count_{0};
