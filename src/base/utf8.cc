@@ -2,6 +2,7 @@
 #include "base/utf8.h"
 
 #include <cstdint>
+#include <cstring>
 
 namespace nl {
 
@@ -28,6 +29,14 @@ size_t Utf8Length(std::string_view s, size_t i) {
 
 bool IsUtf8(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
+    uint64_t eight;
+    if (i + sizeof(eight) <= text.size()) {
+      std::memcpy(&eight, text.data() + i, sizeof(eight));
+      if ((eight & 0x8080808080808080ull) == 0) {  // ASCII, as nearly all text is
+        i += sizeof(eight);
+        continue;
+      }
+    }
     const size_t n = Utf8Length(text, i);
     if (n == 0) return false;
     i += n;

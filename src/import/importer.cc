@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <span>
 #include <thread>
 
 #include <fmt/format.h>
 
+#include "base/secrets.h"
 #include "base/sha256.h"
 #include "base/sha256_tree.h"
 #include "base/utf8.h"
@@ -20,7 +22,7 @@ namespace nl {
 namespace {
 
 const CounterInfo kSecretHeader{"secret_not_stored", Severity::kNotice,
-                                "Header value whose name looks like a secret",
+                                "Value whose name looks like a secret",
                                 "Its value was replaced; rotate it if the trace was shared"};
 
 // Gives the sniffed bytes again before the rest.
@@ -109,34 +111,6 @@ std::string StemOf(std::string_view name, const std::vector<std::string>& ending
   return std::string(name.substr(0, name.size() - longest));
 }
 
-bool LooksSecret(std::string_view key) {
-  std::string upper(key);
-  std::transform(upper.begin(), upper.end(), upper.begin(), [](unsigned char c) { return std::toupper(c); });
-  for (const std::string_view word : {"TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_KEY", "APIKEY",
-                                      "CREDENTIAL", "PRIVATE_KEY", "ACCESS_KEY"}) {
-    if (upper.find(word) != std::string::npos) return true;
-  }
-  return false;
-}
-
-// Replaces values whose key looks like a secret, at any depth.
-int64_t HideSecrets(Json& json) {
-  int64_t hidden = 0;
-  if (json.is_object()) {
-    for (auto& [key, value] : json.items()) {
-      if (LooksSecret(key) && value.is_string() && !value.get_ref<const std::string&>().empty()) {
-        value = "[not stored]";
-        ++hidden;
-      } else {
-        hidden += HideSecrets(value);
-      }
-    }
-  } else if (json.is_array()) {
-    for (Json& value : json) hidden += HideSecrets(value);
-  }
-  return hidden;
-}
-
 void PutHeader(const Json& header, const std::string& file, EventSink& sink, EventBatch& batch) {
   StringPool& strings = sink.strings();
   for (const auto& [key, value] : header.items()) {
@@ -202,9 +176,13 @@ void PutFactTables(const RunFacts& facts, EventBatch& batch) {
   }
 }
 
-void PutStrings(EventSink& sink, EventBatch& batch) {
+void PutStrings(EventSink& sink, const std::set<StringId>& secret, EventBatch& batch) {
   const uint32_t size = sink.strings().size();
-  for (uint32_t id = 0; id < size; ++id) batch.string.value.push_back(static_cast<StringId>(id));
+  const StringId hidden = secret.empty() ? StringId::kNull : sink.strings().Add(kNotStored);
+  for (uint32_t id = 0; id < size; ++id) {
+    const auto text = static_cast<StringId>(id);
+    batch.string.value.push_back(secret.contains(text) ? hidden : text);
+  }
 }
 
 Status EncodeAll(EventSink& sink, int threads) {
@@ -248,9 +226,13 @@ struct Opened {
 };
 
 // What every file leaves behind once its rows are read.
-void Conclude(Opened& file, bool alone, EventSink& sink, EventBatch& tail, ImportResult& result) {
-  if (const int64_t hidden = HideSecrets(file.about.header); hidden > 0)
-    file.counters.Add(kSecretHeader, -1, {}, hidden);
+void Conclude(Opened& file, bool alone, EventSink& sink, EventBatch& tail, ImportResult& result,
+              std::set<StringId>& secret_strings) {
+  std::vector<std::string> hidden;
+  HideSecrets(file.about.header, hidden);
+  HideSecretArguments(file.about.command, hidden);
+  for (const std::string& name : hidden) file.counters.Add(kSecretHeader, -1, name);
+  secret_strings.insert(file.about.secret_strings.begin(), file.about.secret_strings.end());
   PutHeader(file.about.header, alone ? "" : file.source->name(), sink, tail);
   PutLog(file.counters, file.source->name(), sink, tail);
   result.document.source.files.push_back(
@@ -306,6 +288,7 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) 
   std::vector<SourceFacts> about;
   bool rank_from_name = false;
   EventBatch tail;  // rows made once per run
+  std::set<StringId> secret_strings;
   const bool alone = request.paths.size() == 1;
   std::vector<Opened> opened;  // a file, or the parts of a run or rank
   std::vector<std::string> rank_files;
@@ -335,7 +318,7 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) 
     NL_TRY(EncodeAll(sink, request.options.threads));
     facts.ResolveLinks(front.counters);
     rank_files.push_back(front.source->name());
-    for (Opened& part : opened) Conclude(part, alone, sink, tail, result);
+    for (Opened& part : opened) Conclude(part, alone, sink, tail, result, secret_strings);
     adapter = front.adapter;
     about.push_back(std::move(front.about));
     opened.clear();
@@ -365,7 +348,7 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) 
     if (!result.document.notes) result.document.notes.emplace();
     result.document.notes->push_back("ranks taken from the file names");
   }
-  PutStrings(sink, tail);
+  PutStrings(sink, secret_strings, tail);
   sink.Append(tail);
   NL_TRY(EncodeAll(sink, request.options.threads));
   NL_TRY(facts.WriteLinks(sink));

@@ -8,6 +8,7 @@
 
 #include <zstd.h>
 
+#include "base/utf8.h"
 #include "ledger/parquet_format.h"
 
 namespace nl {
@@ -197,7 +198,10 @@ void EncodeStrings(std::string& out, Scratch& s, const StringPool& strings, cons
     if (code == kNoCode) {
       code = static_cast<uint32_t>(s.touched.size());
       s.touched.push_back(id);
-      const std::string_view text = strings.Text(ids[i]);
+      std::string mended;
+      std::string_view text = strings.Text(ids[i]);
+      // Readers of Parquet refuse the whole column for one bad byte.
+      if (!IsUtf8(text)) text = mended = ValidUtf8(text);
       const auto length = static_cast<uint32_t>(text.size());
       s.dictionary_page.append(reinterpret_cast<const char*>(&length), 4);
       s.dictionary_page.append(text);

@@ -49,6 +49,10 @@ struct NullOf<RowId> {
   static constexpr RowId value = RowId::kNull;
 };
 
+// Times and durations lie within this of zero (73 years in ns), so that a start and a duration can be added.
+// The importer makes others null; a stored run that holds one is damaged.
+inline constexpr int64_t kMostTime_ns = int64_t{1} << 61;
+
 template <class T>
 bool IsNull(T v) {
   if constexpr (std::is_same_v<T, double>) {

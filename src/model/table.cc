@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/table.h"
 
+#include <cstring>
+
 #include <fmt/format.h>
 
 #include "base/check.h"
@@ -23,6 +25,14 @@ const char* TableOf(const ColumnInfo& column) {
 
 size_t ElementBytes(ColumnType type) {
   return type == ColumnType::kInt32 || type == ColumnType::kString ? 4 : 8;
+}
+
+bool IsTime(const ColumnInfo& column) {
+  return column.type == ColumnType::kInt64 && std::strcmp(column.unit, "ns") == 0;
+}
+
+int64_t LeastTime_ns(const ColumnInfo& column) {
+  return std::strcmp(column.name, "dur_ns") == 0 ? 0 : -kMostTime_ns;
 }
 
 const char* SqlType(ColumnType type) {

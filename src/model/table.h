@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "model/column_view.h"
@@ -28,7 +29,12 @@ struct ColumnInfo {
   Encoding encoding;
   const char* unit;  // "" when it has none
   const char* doc;
+  const char* refers_to;  // the table whose rows it names; "" when it names none, or rows of several
 };
+
+// A time or a duration in ns, which lies within kMostTime_ns of zero or is null.
+bool IsTime(const ColumnInfo& column);
+int64_t LeastTime_ns(const ColumnInfo& column);  // the least value; a span is not shorter than 0
 
 struct TableInfo {
   const char* name;
@@ -75,6 +81,22 @@ constexpr ColumnType ColumnTypeOf() {
   }
 }
 
+void NoTableOfThisName();  // not constexpr, so that calling it does not compile
+// By the column's name, as model/ids.h says: op_id holds rows of op. What is not listed does not compile.
+template <class T>
+consteval const char* RefersTo(std::string_view column) {
+  if constexpr (std::is_same_v<T, ThreadId> || std::is_same_v<T, ProcessId> || std::is_same_v<T, RowId>) {
+    if (column == "owner_id") return "";  // of the table in the column `owner`
+    for (const char* table : {"thread", "process", "op", "api_call", "kernel", "range"}) {
+      const std::string_view name = table;
+      if (column.size() == name.size() + 3 && column.starts_with(name) && column.ends_with("_id"))
+        return table;
+    }
+    NoTableOfThisName();
+  }
+  return "";
+}
+
 template <class T>
 ColumnSpan SpanOf(const ColumnInfo* info, std::vector<T>& v) {
   return {info, v.data(), v.size(), std::is_same_v<T, StringId>, std::is_same_v<T, ThreadId>};
@@ -87,7 +109,7 @@ ColumnSpan SpanOf(const ColumnInfo* info, std::vector<T>& v) {
 #define NL_COLUMN_VIEW(type, name, encoding, unit, doc) ::nl::ColumnView<type> name;
 #define NL_COLUMN_VECTOR(type, name, encoding, unit, doc) std::vector<type> name;
 #define NL_COLUMN_INFO(type, name, encoding, unit, doc) \
-  {#name, ::nl::ColumnTypeOf<type>(), ::nl::Encoding::encoding, unit, doc},
+  {#name, ::nl::ColumnTypeOf<type>(), ::nl::Encoding::encoding, unit, doc, ::nl::RefersTo<type>(#name)},
 #define NL_COLUMN_PUSH(type, name_, encoding_, unit, doc) \
   if constexpr (::nl::Encoding::encoding_ != ::nl::Encoding::kLate) name_.push_back(row.name_);
 #define NL_COLUMN_GET(type, name_, encoding_, unit, doc) \

@@ -17,6 +17,15 @@ const CounterInfo kDuplicateId{"duplicate_id", Severity::kNotice,
                                "Two events carry one correlation or external id; links go to the first",
                                "Check how the trace was merged: ids must be unique within one file"};
 
+const CounterInfo kTimeOutOfRange{
+    "time_out_of_range", Severity::kDataLoss,
+    "A start or a duration of more than 73 years, or a duration below zero; now null",
+    "Check the clock of the program that wrote the file"};
+const CounterInfo kExternalIdDisagrees{
+    "external_id_disagrees", Severity::kInfo,
+    "API calls whose external id names another operator than the one they ran in",
+    "Nothing to do: device work belongs to the operator around its launch"};
+
 constexpr uint32_t kNoRow = 0xffffffffu;
 constexpr int64_t kNull = NullOf<int64_t>::value;
 
@@ -107,10 +116,26 @@ std::vector<Interval> RunFacts::DeviceSpans::Intervals() const {
   return out;
 }
 
+void RunFacts::BoundTimes(EventBatch& b) {
+  for (ColumnSet* table : b.Tables()) {
+    if (table->size() == 0) continue;
+    const std::span<const ColumnInfo> columns = table->info().columns;
+    for (size_t c = 0; c < columns.size(); ++c) {
+      if (!IsTime(columns[c])) continue;
+      const int64_t least_ns = LeastTime_ns(columns[c]);
+      for (int64_t& v : *static_cast<std::vector<int64_t>*>(table->VectorOf(c))) {
+        if (v >= least_ns && v <= kMostTime_ns) continue;
+        bad_times_ += v != kNull;
+        v = kNull;
+      }
+    }
+  }
+}
+
 template <class Columns>
 void RunFacts::ObserveSpans(const Columns& t) {
   for (size_t i = 0; i < t.start_ns.size(); ++i) {
-    if (IsNull(t.dur_ns[i])) continue;
+    if (IsNull(t.dur_ns[i]) || IsNull(t.start_ns[i])) continue;
     first_start_ns_ = std::min(first_start_ns_, t.start_ns[i]);
     last_end_ns_ = std::max(last_end_ns_, t.start_ns[i] + t.dur_ns[i]);
   }
@@ -142,7 +167,7 @@ void RunFacts::ObserveDeviceWork(const Columns& t) {
       device = t.device[i];
       spans = &device_spans_[device];
     }
-    if (IsNull(t.dur_ns[i])) continue;
+    if (IsNull(t.dur_ns[i]) || IsNull(t.start_ns[i])) continue;
     spans->start_ns.Add(t.start_ns[i]);
     spans->dur_ns.Add(t.dur_ns[i]);
   }
@@ -176,7 +201,7 @@ void RunFacts::ObserveKernels(const KernelColumns& t) {
     if (IsNull(t.graph_id[i])) continue;
     GraphTotal& graph = graphs_[{t.device[i], t.graph_id[i]}];
     ++graph.kernels;
-    graph.first_start_ns = std::min(graph.first_start_ns, t.start_ns[i]);
+    if (!IsNull(t.start_ns[i])) graph.first_start_ns = std::min(graph.first_start_ns, t.start_ns[i]);
     if (!IsNull(t.correlation[i])) graph.launches[t.correlation[i]] = true;
   }
 }
@@ -213,6 +238,19 @@ void RunFacts::ObserveOps(const OpColumns& t) {
   }
 }
 
+void RunFacts::ObserveNesting(const EventBatch& b, int64_t first_op) {
+  for (size_t i = 0; i < b.op.size(); ++i) {
+    if (IsNull(b.op.dur_ns[i]) || IsNull(b.op.start_ns[i])) continue;
+    nesting_.Add(b.op.thread_id[i], b.op.start_ns[i], b.op.start_ns[i] + b.op.dur_ns[i],
+                 static_cast<RowId>(first_op + static_cast<int64_t>(i)));
+  }
+  for (size_t i = 0; i < b.api_call.size(); ++i) {
+    api_thread_.Add(static_cast<int64_t>(b.api_call.thread_id[i]));
+    api_start_ns_.Add(b.api_call.start_ns[i]);
+    api_dur_ns_.Add(b.api_call.dur_ns[i]);
+  }
+}
+
 void RunFacts::ObserveTypes(const EventBatch& b, int64_t first_op) {
   for (size_t i = 0; i < b.args.size(); ++i) {
     if (b.args.key[i] != type_key_ || b.args.owner[i] != type_owner_) continue;
@@ -236,6 +274,7 @@ void AddSpans(const Columns& t, std::unordered_map<uint32_t, NameTotal>& totals)
 void RunFacts::Observe(EventBatch& b, const EventSink& sink) {
   if (api_.correlation.size() == 0) first_api_row_ = sink.rows(Table::kApiCall);
   if (op_external_.size() == 0) first_op_row_ = sink.rows(Table::kOp);
+  BoundTimes(b);
   ObserveSpans(b.kernel);
   ObserveSpans(b.memcpy);
   ObserveSpans(b.memset);
@@ -259,6 +298,7 @@ void RunFacts::Observe(EventBatch& b, const EventSink& sink) {
     AddNs(total.total_ns, b.memcpy.dur_ns[i]);
   }
   ObserveOps(b.op);
+  if (by_calls_) ObserveNesting(b, sink.rows(Table::kOp));
   if (!IsNull(type_key_)) ObserveTypes(b, sink.rows(Table::kOp));
   AddSpans(b.range, spans_);
   AddSpans(b.python_call, spans_);
@@ -310,17 +350,74 @@ void RunFacts::Unlist() {
   listed_kernels_ = {};
 }
 
-int64_t RunFacts::ResolveTable(Links& links, const IdIndex* api, const IdIndex& ops) {
+bool RunFacts::ExternalIsCorrelation() const {
+  int64_t same = 0, both = 0;
+  for (const Links* links : {&kernel_, &memcpy_, &memset_}) {
+    for (size_t i = 0; i < links->correlation.size(); ++i) {
+      const int64_t correlation = links->correlation.At(i), external = links->external.At(i);
+      if (correlation == kNull || external == kNull) continue;
+      ++both;
+      same += correlation == external;
+    }
+  }
+  return both > 0 && same * 2 > both;
+}
+
+RunFacts::CallOps RunFacts::FindCallOps(const IdIndex& ops, CounterSet& counters) {
+  CallOps out;
+  if (!by_calls_) return out;
+  constexpr int64_t kRounding_ns = 1000;  // older traces have times of whole microseconds
+  struct Call {
+    int64_t external = kNull;
+    OpNesting::Place place = OpNesting::Place::kElsewhere;
+  };
+  std::vector<Call> calls(api_start_ns_.size());
+  out.op.resize(calls.size());
+  int64_t both = 0, same = 0;
+  size_t hint = 0;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const auto lane = static_cast<ThreadId>(api_thread_.At(i));
+    const int64_t start = api_start_ns_.At(i), dur = api_dur_ns_.At(i);
+    out.op[i] = kNull;
+    if (start == kNull) continue;
+    const int64_t end = start + (dur == kNull ? 0 : std::max<int64_t>(dur - kRounding_ns, 0));
+    out.op[i] = static_cast<int64_t>(nesting_.Enclosing(lane, start, end));
+    calls[i].external = ops.Find(api_.external.At(i), hint);
+    if (out.op[i] == kNull || calls[i].external == kNull) continue;
+    calls[i].place = nesting_.PlaceOf(static_cast<RowId>(calls[i].external), lane, start, end);
+    ++both;
+    same += calls[i].place == OpNesting::Place::kInnermost;
+  }
+  out.trust_external = both > 0 ? same * 10 >= both * 9 : !ExternalIsCorrelation();
+  if (both > same) counters.Add(kExternalIdDisagrees, -1, {}, both - same);
+  for (size_t i = 0; out.trust_external && i < calls.size(); ++i) {
+    const bool around = calls[i].external != kNull && calls[i].place == OpNesting::Place::kAround;
+    if (out.op[i] == kNull || around) out.op[i] = calls[i].external;
+  }
+  return out;
+}
+
+void RunFacts::ResolveCalls(const IdIndex& ops, const CallOps& known) {
+  size_t hint = 0;
+  for (size_t i = 0; i < api_.correlation.size(); ++i)
+    api_.op_id.Add(known.op.empty() ? ops.Find(api_.external.At(i), hint) : known.op[i]);
+  api_.correlation.Clear();
+  api_.external.Clear();
+}
+
+int64_t RunFacts::ResolveTable(Links& links, const IdIndex& api, const IdIndex& ops,
+                               const CallOps& known) const {
   int64_t unresolved = 0;
   size_t api_hint = 0, op_hint = 0;
   for (size_t i = 0; i < links.correlation.size(); ++i) {
-    if (api != nullptr) {
-      const int64_t correlation = links.correlation.At(i);
-      const int64_t row = api->Find(correlation, api_hint);
-      links.api_call_id.Add(row);
-      unresolved += correlation != kNull && row == kNull;
-    }
-    links.op_id.Add(ops.Find(links.external.At(i), op_hint));
+    const int64_t correlation = links.correlation.At(i);
+    const int64_t row = api.Find(correlation, api_hint);
+    links.api_call_id.Add(row);
+    unresolved += correlation != kNull && row == kNull;
+    int64_t op = kNull;
+    if (row != kNull && !known.op.empty()) op = known.op[static_cast<size_t>(row - first_api_row_)];
+    if (op == kNull && known.trust_external) op = ops.Find(links.external.At(i), op_hint);
+    links.op_id.Add(op);
   }
   links.correlation.Clear();
   links.external.Clear();
@@ -359,17 +456,22 @@ void RunFacts::ResolveLinks(CounterSet& counters) {
   ops_builder.join();
   const int64_t duplicates = ops->duplicates() + api->duplicates() + std::exchange(known_duplicates_, 0);
   if (duplicates > 0) counters.Add(kDuplicateId, -1, {}, duplicates);
+  const CallOps known = FindCallOps(*ops, counters);
+  if (bad_times_ > 0) counters.Add(kTimeOutOfRange, -1, {}, std::exchange(bad_times_, 0));
   int64_t unresolved = std::exchange(known_unresolved_, 0);
   std::thread others([&] {
-    ResolveTable(api_, nullptr, *ops);
-    for (Links* links : {&memcpy_, &memset_, &sync_}) unresolved += ResolveTable(*links, &*api, *ops);
+    for (Links* links : {&memcpy_, &memset_, &sync_}) unresolved += ResolveTable(*links, *api, *ops, known);
+    ResolveCalls(*ops, known);
   });
-  const int64_t kernels_unresolved = ResolveTable(kernel_, &*api, *ops);
+  const int64_t kernels_unresolved = ResolveTable(kernel_, *api, *ops, known);
   AddDeviceTime(kernel_.op_id.size() - kernel_dur_ns_.size());
   others.join();
   unresolved += kernels_unresolved;
   if (unresolved > 0) counters.Add(kLaunchNotRecorded, -1, {}, unresolved);
-  for (PackedColumn* column : {&op_external_, &op_site_, &kernel_dur_ns_, &kernel_name_}) column->Clear();
+  for (PackedColumn* column :
+       {&op_external_, &op_site_, &kernel_dur_ns_, &kernel_name_, &api_thread_, &api_start_ns_, &api_dur_ns_})
+    column->Clear();
+  nesting_ = {};
 }
 
 Status RunFacts::WriteLinks(EventSink& sink) {

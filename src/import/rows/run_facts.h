@@ -14,6 +14,7 @@
 #include "base/counter.h"
 #include "base/intervals.h"
 #include "base/packed_column.h"
+#include "import/rows/op_nesting.h"
 #include "ledger/event_sink.h"
 
 namespace nl {
@@ -68,6 +69,10 @@ class RunFacts {
     const auto it = op_types_.find(static_cast<uint32_t>(name));
     return it == op_types_.end() ? StringId::kNull : it->second;
   }
+  // External ids of this source may name the wrong op (older Kineto writes the correlation id there): the op
+  // of a call is the innermost one around it on its thread, that of device work is the op of its launch, and
+  // external ids count where they agree with that. Called before the first row.
+  void FindOpsByCalls() { by_calls_ = true; }
   // Ids that such an adapter met twice.
   void NoteDuplicateIds(int64_t count) { known_duplicates_ += count; }
 
@@ -137,6 +142,7 @@ class RunFacts {
     PackedColumn correlation, external;
     PackedColumn api_call_id, op_id;
   };
+  void BoundTimes(EventBatch& batch);
   template <class Columns>
   void ObserveSpans(const Columns& t);
   template <class Columns>
@@ -145,18 +151,33 @@ class RunFacts {
   void ObserveIds(const Columns& t, Links& links);
   void ObserveKernels(const KernelColumns& t);
   void ObserveOps(const OpColumns& t);
+  void ObserveNesting(const EventBatch& batch, int64_t first_op);
   void ObserveSamples(const CpuSampleColumns& t);
   void ObserveTypes(const EventBatch& batch, int64_t first_op);
   uint32_t SiteOf(const OpColumns& t, size_t row);
+  // The op of each API call of the file, by its row there (see FindOpsByCalls), and whether external ids can
+  // be relied on where no op is found so.
+  struct CallOps {
+    std::vector<int64_t> op;
+    bool trust_external = true;
+  };
+  CallOps FindCallOps(const IdIndex& ops, CounterSet& counters);
+  // Do device rows carry their correlation id in place of an external id?
+  bool ExternalIsCorrelation() const;
+  void ResolveCalls(const IdIndex& ops, const CallOps& known);
   // Gives how many correlations have no API call.
-  static int64_t ResolveTable(Links& links, const IdIndex* api, const IdIndex& ops);
+  int64_t ResolveTable(Links& links, const IdIndex& api, const IdIndex& ops, const CallOps& known) const;
   void AddDeviceTime(size_t first_kernel);
   void List(const EventBatch& batch);
   void Unlist();
 
   PackedColumn op_external_, op_site_, kernel_dur_ns_,
       kernel_name_;  // rows of the present file
+  bool by_calls_ = false;
+  OpNesting nesting_;  // of the present file, as are these
+  PackedColumn api_thread_, api_start_ns_, api_dur_ns_;
   int64_t first_api_row_ = 0, first_op_row_ = 0;
+  int64_t bad_times_ = 0;
   int64_t known_duplicates_ = 0, known_unresolved_ = 0;  // of links the adapter knew
   Links kernel_, memcpy_, memset_, sync_, api_;
   std::vector<OpSite> sites_;

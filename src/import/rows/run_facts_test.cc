@@ -237,6 +237,99 @@ TEST_F(LinkTest, DeviceTimeGoesToTheCallSiteOfTheOp) {
   EXPECT_EQ(facts_.gpu_rows(), 3);
 }
 
+// Spans on one thread, and the API calls within.
+class OpsByCallsTest : public LinkTest {
+ protected:
+  OpsByCallsTest() { facts_.FindOpsByCalls(); }
+  void Op(int64_t external, int64_t start_ns, int64_t dur_ns) {
+    AddOp(external, "op");
+    batch_.op.start_ns.back() = start_ns;
+    batch_.op.dur_ns.back() = dur_ns;
+  }
+  void Call(int64_t correlation, int64_t external, int64_t start_ns) {
+    AddCall(correlation, external);
+    batch_.api_call.start_ns.back() = start_ns;
+  }
+  void Resolve() {
+    Take();
+    facts_.ResolveLinks(counters_);
+    ASSERT_TRUE(facts_.WriteLinks(sink_).ok());
+  }
+};
+
+TEST_F(OpsByCallsTest, ExternalIdsThatAreCorrelationsAreNotBelieved) {
+  Op(1, 0, 100'000);
+  Op(2, 10'000, 20'000);
+  Op(3, 40'000, 20'000);
+  for (int64_t i = 0; i < 3; ++i) {  // in op 2, op 3 and op 1 itself
+    Call(i + 1, i + 1, i < 2 ? 15'000 + i * 30'000 : 80'000);
+    AddKernel(i + 1, i + 1);
+  }
+  Resolve();
+  EXPECT_TRUE(Has(Row(Table::kKernel, 0), "op_id=1 ")) << Row(Table::kKernel, 0);
+  EXPECT_TRUE(Has(Row(Table::kKernel, 1), "op_id=2 ")) << Row(Table::kKernel, 1);
+  EXPECT_TRUE(Has(Row(Table::kKernel, 2), "op_id=0 ")) << Row(Table::kKernel, 2);
+  EXPECT_TRUE(Has(Row(Table::kApiCall, 1), "op_id=2 ")) << Row(Table::kApiCall, 1);
+  EXPECT_EQ(counters_.Count("external_id_disagrees"), 3);
+}
+
+TEST_F(OpsByCallsTest, AKernelWhoseLaunchIsMissingKeepsItsExternalIdOnlyWhereTheFileIsRightOtherwise) {
+  for (const bool right : {true, false}) {
+    Op(1, 0, 20'000);
+    Op(2, 40'000, 20'000);
+    Call(11, right ? 1 : 2, 5'000);
+    Call(12, right ? 2 : 1, 45'000);
+    AddKernel(99, 2);
+    Take();
+    facts_.ResolveLinks(counters_);
+  }
+  ASSERT_TRUE(facts_.WriteLinks(sink_).ok());
+  EXPECT_TRUE(Has(Row(Table::kKernel, 0), "op_id=1 ")) << Row(Table::kKernel, 0);
+  EXPECT_FALSE(Has(Row(Table::kKernel, 1), "op_id=")) << Row(Table::kKernel, 1);
+}
+
+TEST_F(OpsByCallsTest, WithoutAnyLaunchExternalIdsCountUnlessTheyAreCorrelations) {
+  Op(5, 0, 20'000);
+  AddKernel(70, 5);
+  Take();
+  facts_.ResolveLinks(counters_);
+  Op(5, 0, 20'000);
+  AddKernel(5, 5);
+  Take();
+  facts_.ResolveLinks(counters_);
+  ASSERT_TRUE(facts_.WriteLinks(sink_).ok());
+  EXPECT_TRUE(Has(Row(Table::kKernel, 0), "op_id=0 ")) << Row(Table::kKernel, 0);
+  EXPECT_FALSE(Has(Row(Table::kKernel, 1), "op_id=")) << Row(Table::kKernel, 1);
+}
+
+TEST_F(OpsByCallsTest, OfAFileThatIsRightTheOpAroundTheInnermostIsTaken) {
+  for (int64_t i = 0; i < 10; ++i) {
+    Op(i, i * 10'000, 8'000);
+    Call(i, i, i * 10'000 + 1'000);
+  }
+  Op(10, 200'000, 50'000);
+  Op(11, 210'000, 20'000);
+  Call(10, 10, 215'000);
+  AddKernel(10, 10);
+  Resolve();
+  EXPECT_TRUE(Has(Row(Table::kKernel, 0), "op_id=10 ")) << Row(Table::kKernel, 0);
+  EXPECT_EQ(counters_.Count("external_id_disagrees"), 1);
+}
+
+TEST_F(LinkTest, TimesBeyondReasonBecomeNullAndAreCounted) {
+  AddKernel(1, 1, -5);
+  AddKernel(2, 1, INT64_MAX);
+  AddKernel(3, 1, 5);
+  batch_.kernel.start_ns[2] = INT64_MAX - 2;
+  AddKernel(4, 1, 5);
+  Take();
+  facts_.ResolveLinks(counters_);
+  EXPECT_EQ(counters_.Count("time_out_of_range"), 3);
+  EXPECT_FALSE(Has(Row(Table::kKernel, 0), "dur_ns=")) << Row(Table::kKernel, 0);
+  EXPECT_EQ(facts_.first_start_ns(), 3);
+  EXPECT_EQ(facts_.last_end_ns(), 8);
+}
+
 TEST_F(LinkTest, TotalsOfAbsurdDurationsStayInRange) {
   constexpr int64_t kYearNs = int64_t{366} * 24 * 3600 * 1'000'000'000;
   for (int i = 0; i < 400; ++i) AddKernel(i, 1, kYearNs);

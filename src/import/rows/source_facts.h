@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "model/ids.h"
 #include "model/run_document.h"
 
 namespace nl {
@@ -40,7 +41,8 @@ struct SourceFacts {
   // Of a recording that says how good it is; else nothing is claimed.
   std::optional<ClockFacts> clock;
   std::optional<CaptureFacts> capture;
-  std::vector<std::string> command;  // argv of what was recorded
+  std::vector<std::string> command;      // argv of what was recorded
+  std::vector<StringId> secret_strings;  // texts that may hold secrets: the string table leaves them out
   std::optional<int64_t> exit_code;
   Json header = Json::object();  // the file's own header, everything in it
   std::string file_stem;         // file name without the endings of its format; the importer's

@@ -133,6 +133,7 @@ class KinetoAdapter final : public Adapter {
 
   Status Import(ImportFile& file) const override {
     const KinetoMapper mapper;
+    file.facts.FindOpsByCalls();
     NL_ASSIGN(const trace_json::TraceText text, trace_json::ReadTrace(file, mapper));
     SourceFacts& about = file.about;
     about.header = trace_json::HeaderJson(text, file.counters);

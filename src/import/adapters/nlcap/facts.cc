@@ -126,6 +126,12 @@ std::vector<std::string> ArgumentsOf(std::string_view json) {
   return out;
 }
 
+// As a shell would tell it; what no process can end with is damage.
+std::optional<int64_t> ShellStatus(const capture::ProcessRecord& p) {
+  const int64_t status = p.exit_signal != 0 ? 128 + int64_t{p.exit_signal} : int64_t{p.exit_status};
+  return status >= 0 && status <= 255 ? std::optional<int64_t>(status) : std::nullopt;
+}
+
 void AddProcess(CaptureFile& c, Stream& stream, const capture::ProcessRecord& p) {
   const StringId name = c.Text(stream, p.name);
   if (!IsNull(name)) c.lanes.NameProcess(p.pid, name);
@@ -134,10 +140,9 @@ void AddProcess(CaptureFile& c, Stream& stream, const capture::ProcessRecord& p)
   const StringId arguments = c.Text(stream, p.arguments);
   if ((p.flags & capture::kProcessIsRoot) != 0) {
     if (!IsNull(arguments) && about.command.empty()) about.command = ArgumentsOf(strings.Text(arguments));
-    // As a shell would tell it.
-    if ((p.flags & capture::kProcessEnded) != 0)
-      about.exit_code = p.exit_signal != 0 ? 128 + int64_t{p.exit_signal} : int64_t{p.exit_status};
+    if ((p.flags & capture::kProcessEnded) != 0) about.exit_code = ShellStatus(p);
   }
+  if (!IsNull(arguments)) about.secret_strings.push_back(arguments);
   Json& processes = about.header["processes"];
   const std::string key = std::to_string(p.pid);
   if (processes.size() >= 1024 && !processes.contains(key)) return;
