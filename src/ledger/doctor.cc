@@ -61,27 +61,6 @@ std::string RunFolderDefect(const std::string& folder) {
   return AttachmentDefect(folder);
 }
 
-// Against the sizes noted at commit; folders without the note are not judged.
-std::string MissingFile(const std::string& folder) {
-  Result<std::string> text = ReadWholeFile(fmt::format("{}/{}", folder, kCatalogEntryFile));
-  if (!text.ok()) return "";
-  Result<Json> entry = ParseJson(*text);
-  if (!entry.ok()) return fmt::format("{} is not JSON", kCatalogEntryFile);
-  if (!entry->is_object() || !entry->contains("files") || !(*entry)["files"].is_array()) return "";
-  for (const Json& file : (*entry)["files"]) {
-    if (!file.is_object() || !file.contains("name") || !file["name"].is_string()) continue;
-    const std::string name = file["name"].get<std::string>();
-    std::error_code ec;
-    const uintmax_t bytes = fs::file_size(fmt::format("{}/{}", folder, name), ec);
-    if (ec) return fmt::format("{} is missing", name);
-    if (file.contains("bytes") && file["bytes"].is_number_unsigned() &&
-        file["bytes"].get<uintmax_t>() != bytes) {
-      return fmt::format("{} has {} bytes instead of {}", name, bytes, file["bytes"].get<uintmax_t>());
-    }
-  }
-  return "";
-}
-
 class Examination {
  public:
   explicit Examination(const DoctorOptions& options) : options_(options), store_(options.store_path) {}
@@ -291,7 +270,7 @@ void Examination::CheckRow(const CatalogRun& run) {
             [&]() -> Status { return catalog_->Remove(run.run_id); });
     return;
   }
-  std::string defect = MissingFile(folder);
+  std::string defect = MissingRunFile(folder);
   if (defect.empty()) defect = RunFolderDefect(folder);
   if (!defect.empty()) {
     Problem("run", fmt::format("{}: {}; import {} again after `neurolens rm {}`", run.run_id, defect,
@@ -305,7 +284,7 @@ void Examination::CheckOrphan(const std::string& run_id) {
     Warning("run", fmt::format("{} is not in the catalog; an import is just finishing", run_id));
     return;
   }
-  std::string defect = MissingFile(folder);
+  std::string defect = MissingRunFile(folder);
   if (defect.empty()) defect = RunFolderDefect(folder);
   Result<CatalogRun> run = ReadRunFolder(folder);
   if (defect.empty() && !run.ok()) defect = run.error().message;

@@ -46,6 +46,10 @@ DoctorReport RunDoctor(const DoctorOptions& options);
 // missing, as much of it as run.json holds.
 Result<CatalogRun> ReadRunFolder(const std::string& folder);
 
+// Which file of a run is missing or not of the size noted at commit ("kernel.parquet is missing"); empty:
+// none, or the folder has no such note.
+std::string MissingRunFile(const std::string& folder);
+
 // Parquet's marks at both ends and a footer that fits the file; empty: fine.
 std::string ParquetDefect(const std::string& path);
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/time_text.h"
+#include "ledger/doctor.h"
 #include "model/event_batch.h"
 #include "ops/settings.h"
 
@@ -95,6 +96,11 @@ Result<std::unique_ptr<SqlSession>> OpenSql(const OpContext& context, Store& sto
   std::vector<RunSource> sources;
   std::vector<std::string> labels;
   for (const CatalogRun& run : runs) {
+    // A table that is gone would read as one without rows.
+    if (const std::string defect = MissingRunFile(store.RunPath(run.run_id)); !defect.empty()) {
+      return IoError(fmt::format("run {} is damaged: {}", run.run_id, defect), 0)
+          .Hint("import the profile again; neurolens doctor lists every damaged run");
+    }
     NL_ASSIGN(std::string label, store.catalog().ShortId(run.run_id));
     labels.push_back(label);
     sources.push_back({std::move(label), store.RunPath(run.run_id), {}});
