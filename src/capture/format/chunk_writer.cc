@@ -66,7 +66,7 @@ ChunkWriter::~ChunkWriter() {
 }
 
 bool ChunkWriter::Open(const char* path, WriterKind writer) {
-  fd_ = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  fd_ = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd_ < 0) return false;
   // Out of the way of programs that close their standard streams and open others, or print.
   if (const int higher = fcntl(fd_, F_DUPFD_CLOEXEC, kFirstDescriptor); higher >= 0) {

@@ -40,7 +40,7 @@ bool IsCaptureFile(std::string_view name) {
 bool CopyFile(const std::string& from, const std::string& to) {
   const int in = open(from.c_str(), O_RDONLY | O_CLOEXEC);
   if (in < 0) return false;
-  const int out = open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  const int out = open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   bool good = out >= 0;
   std::vector<char> buffer(1 << 20);
   while (good) {
@@ -79,7 +79,8 @@ bool MakeCaptureDirectory(const std::string& path, std::string& why) {
     at = whole.find('/', at);
     const std::string part = whole.substr(0, at);
     if (at != std::string::npos) ++at;
-    if (mkdir(part.c_str(), 0755) != 0 && errno != EEXIST) {
+    // A capture holds arguments, paths and stacks: it is for this user alone.
+    if (mkdir(part.c_str(), at == std::string::npos ? 0700 : 0755) != 0 && errno != EEXIST) {
       why = "cannot make the folder " + part + ": " + std::strerror(errno);
       return false;
     }
@@ -87,6 +88,10 @@ bool MakeCaptureDirectory(const std::string& path, std::string& why) {
   struct stat info {};
   if (stat(whole.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
     why = whole + " is not a folder";
+    return false;
+  }
+  if (info.st_uid != geteuid()) {
+    why = "the folder " + path + " belongs to another user, who could change the capture";
     return false;
   }
   if (!Entries(whole).empty()) {

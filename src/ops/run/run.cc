@@ -66,13 +66,10 @@ class RunProgramOp final : public Op {
   Result<Reply> Run(OpContext& context) override {
     NL_ASSIGN(capture::LaunchOptions options, params_.Options());
     const bool keep = !options.directory.empty();
+    std::optional<TempDir> scratch;  // for this user alone, under a name that nobody can guess
     if (!keep) {
-      std::error_code code;
-      const auto scratch = std::filesystem::temp_directory_path(code);
-      options.directory =
-          fmt::format("{}/{}", (code ? std::filesystem::path("/tmp") : scratch).string(),
-                      std::filesystem::path(capture::DefaultDirectory(options.command)).string());
-      options.directory.insert(options.directory.size() - 6, fmt::format("-{}", getpid()));
+      NL_ASSIGN(scratch, TempDir::Make("neurolens-run-"));
+      options.directory = fmt::format("{}/{}", scratch->path(), capture::DefaultDirectory(options.command));
     }
     NL_ASSIGN(const capture::LaunchResult result, RecordProgram(options));
     RunReply out;
@@ -81,7 +78,7 @@ class RunProgramOp final : public Op {
     if (!explained.ok()) out.import_problem = explained.error().ToString();
     // A capture that could not be imported is kept: it may be all that is left of a long run.
     out.capture_kept = keep || !out.run_id;
-    if (!out.capture_kept) capture::RemoveCaptureDirectory(result.directory);
+    if (out.capture_kept && scratch) scratch->Release();
     Reply reply = Reply::Of(std::move(out));
     reply.answer_status = result.exit_status;
     return reply;
