@@ -2,6 +2,7 @@
 #include "model/labels/nvtx_label.h"
 
 #include <algorithm>
+#include <charconv>
 #include <initializer_list>
 
 namespace nl {
@@ -22,6 +23,56 @@ bool DropSuffix(std::string_view& text, std::string_view suffix) {
   if (!text.ends_with(suffix)) return false;
   text.remove_suffix(suffix.size());
   return true;
+}
+
+// The number at the front of `text`, which loses it; empty: there is none.
+std::optional<int64_t> TakeNumber(std::string_view& text) {
+  int64_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc() || value < 0) return std::nullopt;
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  return value;
+}
+// The number behind `key`.
+std::optional<int64_t> NumberAfter(std::string_view text, std::string_view key) {
+  const size_t at = text.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  text.remove_prefix(at + key.size());
+  return TakeNumber(text);
+}
+// The number before `key`: "3 ctx reqs".
+std::optional<int64_t> NumberBefore(std::string_view text, std::string_view key) {
+  const size_t at = text.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  size_t from = at;
+  while (from > 0 && text[from - 1] >= '0' && text[from - 1] <= '9') --from;
+  std::string_view digits = text.substr(from, at - from);
+  return TakeNumber(digits);
+}
+
+std::optional<EngineStep> SglangStep(std::string_view text) {
+  const std::optional<int64_t> batch = NumberAfter(text, " bs=");
+  if (!batch || !text.ends_with(']')) return std::nullopt;
+  EngineStep step;
+  step.tokens = NumberAfter(text, " toks=");
+  if (text.starts_with("DECODE") || text.starts_with("TARGET_VERIFY")) {
+    step.generation = *batch;
+    if (text.starts_with("DECODE") && !step.tokens) step.tokens = batch;
+  } else if (text.starts_with("EXTEND") || text.starts_with("PREFILL") || text.starts_with("MIXED")) {
+    step.context = *batch;
+  }
+  return step;
+}
+
+std::optional<EngineStep> VllmStep(std::string_view text) {
+  const std::optional<int64_t> tokens = TakeNumber(text);  // older versions give none
+  const std::optional<int64_t> context = NumberAfter(text, "context_"),
+                               generation = NumberAfter(text, "generation_");
+  if (!context || !generation) return std::nullopt;
+  EngineStep step{*context, *generation, tokens, std::nullopt};
+  text.remove_prefix(text.find("generation_"));
+  if (text.find("(sq") != std::string_view::npos) step.generation_keys = NumberAfter(text, "sk");
+  return step;
 }
 
 std::string Cleaned(std::string_view text) {
@@ -101,6 +152,20 @@ std::optional<LlmLabel> ParseLlmLabel(std::string_view text) {
     if (name == LlmStageName(stage)) return LlmLabel{stage, sub};
   }
   return std::nullopt;
+}
+
+std::optional<EngineStep> ParseEngineLabel(std::string_view text) {
+  std::optional<EngineStep> step;
+  if (DropPrefix(text, "step[")) {
+    step = SglangStep(text);
+  } else if (DropPrefix(text, "execute_")) {
+    step = VllmStep(text);
+  } else if (DropPrefix(text, "[Executor] _forward_step ")) {
+    const auto context = NumberBefore(text, " ctx reqs"), generation = NumberBefore(text, " gen reqs");
+    if (context && generation) step = EngineStep{*context, *generation, std::nullopt, std::nullopt};
+  }
+  const bool idle = step && step->context == 0 && step->generation == 0;
+  return idle ? std::nullopt : step;
 }
 
 bool IsStandardLabel(std::string_view text) { return ParseLlmLabel(text) || StandardLabel(text) == text; }

@@ -32,6 +32,19 @@ struct LlmLabel {
 std::optional<LlmLabel> ParseLlmLabel(std::string_view text);
 std::string_view LlmStageName(LlmStage stage);  // "prefill"
 
+// One forward of a serving engine, as the engine itself labels it: SGLang "step[DECODE bs=32]", vLLM
+// "execute_32_context_0(sq0sk0...)_generation_32(sq32sk32785...)", TensorRT-LLM
+// "[Executor] _forward_step 7: 1 ctx reqs, 5 gen reqs".
+struct EngineStep {
+  int64_t context = 0, generation = 0;  // sequences in their prompt, sequences that get one more token
+  std::optional<int64_t> tokens;        // new ones of all sequences
+  std::optional<int64_t>
+      generation_keys;  // tokens that those in generation attend to, summed over the sequences
+  // A step with prompt tokens counts as prefill, whatever else it does.
+  LlmStage stage() const { return context > 0 ? LlmStage::kPrefill : LlmStage::kDecodeStep; }
+};
+std::optional<EngineStep> ParseEngineLabel(std::string_view text);
+
 // An LLM stage label, or a label that is its own standard form.
 bool IsStandardLabel(std::string_view text);
 

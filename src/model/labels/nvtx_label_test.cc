@@ -80,5 +80,36 @@ TEST(NvtxLabel, LabelsAreTakenFromHostCategoriesAndToldFromTheFrameworksOwn) {
   EXPECT_FALSE(IsFrameworkLabel("Optimizer"));
 }
 
+TEST(EngineLabel, TellsWhatAStepDid) {
+  const auto vllm =
+      ParseEngineLabel("execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk55086sqsq32sqsk55086)");
+  ASSERT_TRUE(vllm);
+  EXPECT_EQ(vllm->stage(), LlmStage::kDecodeStep);
+  EXPECT_EQ(vllm->generation, 32);
+  EXPECT_EQ(vllm->tokens, 32);
+  EXPECT_EQ(vllm->generation_keys, 55086);
+  const auto older = ParseEngineLabel("execute_context_3(120)_generation_5(5)");
+  ASSERT_TRUE(older);
+  EXPECT_EQ(older->stage(), LlmStage::kPrefill);
+  EXPECT_FALSE(older->tokens);
+  EXPECT_FALSE(older->generation_keys);
+  const auto sglang = ParseEngineLabel("step[EXTEND bs=4 toks=512]");
+  ASSERT_TRUE(sglang);
+  EXPECT_EQ(sglang->context, 4);
+  EXPECT_EQ(sglang->tokens, 512);
+  const auto trt = ParseEngineLabel("[Executor] _forward_step 7: 1 ctx reqs, 5 gen reqs");
+  ASSERT_TRUE(trt);
+  EXPECT_EQ(trt->context, 1);
+  EXPECT_EQ(trt->generation, 5);
+}
+
+TEST(EngineLabel, OtherTextIsNone) {
+  for (const char* text :
+       {"", "step", "step[", "step[DECODE]", "step[IDLE bs=3]", "execute_", "execute_model",
+        "execute_4_context_x_generation_2", "[Executor] _forward_step 7", "step[DECODE bs=0]",
+        "[Executor] _forward_step 7: 0 ctx reqs, 0 gen reqs", "step[DECODE bs=99999999999999999999]"})
+    EXPECT_FALSE(ParseEngineLabel(text)) << text;
+}
+
 }  // namespace
 }  // namespace nl

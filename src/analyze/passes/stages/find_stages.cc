@@ -2,6 +2,7 @@
 #include "analyze/passes/stages/find_stages.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -54,16 +55,48 @@ void DropNested(const RunData& data, std::vector<StageSpan>& spans) {
   });
 }
 
-// Host labels; those projected to the device only where there is no host side.
-Collected FromLabels(const RunData& data, const TimelineFacts& t) {
+// Spans of one kind of label: those on the host, and those projected to the device, which count only where
+// there is no host side.
+struct Labelled {
   Collected host, device;
-  std::unordered_map<uint32_t, std::optional<LlmLabel>> labels;
+  void Add(const Key& key, const StageSpan& span) { (span.on_device ? device : host)[key].push_back(span); }
+  Collected Take(const RunData& data) {
+    for (auto& [key, spans] : host) DropNested(data, spans);
+    return std::move(host.empty() ? device : host);
+  }
+};
+
+Forward ForwardOf(const EngineStep& step, const StageSpan& span) {
+  Forward f;
+  f.thread = span.thread;
+  f.start_ns = f.end_ns = span.start_ns;
+  f.language = true;
+  f.tokens = step.tokens;
+  f.head_tokens = step.context + step.generation;
+  if (step.context > 0) return f;
+  f.batch = step.generation;
+  f.q_len = 1;
+  if (!f.tokens) f.tokens = step.generation;
+  if (step.generation_keys) f.kv_len = *step.generation_keys / step.generation;
+  return f;
+}
+
+// Labels a person or the recorder set; without any, those of a serving engine.
+Collected FromLabels(const RunData& data, const TimelineFacts& t, std::vector<Forward>& forwards) {
+  Labelled own, engine;
+  struct Meaning {
+    std::optional<LlmLabel> own;
+    std::optional<EngineStep> engine;
+  };
+  std::unordered_map<uint32_t, Meaning> labels;
+  std::map<uint32_t, EngineStep> step_of_row;
   for (uint32_t row = 0; row < data.range.name.size(); ++row) {
     const StringId name = data.range.name[row];
     if (IsNull(name) || IsNull(data.range.start_ns[row]) || IsNull(data.range.dur_ns[row])) continue;
     const auto [it, added] = labels.try_emplace(static_cast<uint32_t>(name));
-    if (added) it->second = ParseLlmLabel(data.Text(name));
-    if (!it->second) continue;
+    if (added) it->second = {ParseLlmLabel(data.Text(name)), ParseEngineLabel(data.Text(name))};
+    const Meaning& meaning = it->second;
+    if (!meaning.own && !meaning.engine) continue;
     StageSpan span;
     span.start_ns = data.range.start_ns[row];
     span.end_ns = span.start_ns + std::max<int64_t>(data.range.dur_ns[row], 0);
@@ -71,10 +104,23 @@ Collected FromLabels(const RunData& data, const TimelineFacts& t) {
     span.process = ProcessOf(data, span.thread);
     span.range_row = row;
     span.on_device = std::binary_search(t.device_ranges.begin(), t.device_ranges.end(), row);
-    (span.on_device ? device : host)[{it->second->stage, std::string(it->second->sub)}].push_back(span);
+    if (meaning.own) {
+      own.Add({meaning.own->stage, std::string(meaning.own->sub)}, span);
+    } else {
+      engine.Add({meaning.engine->stage(), ""}, span);
+      step_of_row.emplace(row, *meaning.engine);
+    }
   }
-  for (auto& [key, spans] : host) DropNested(data, spans);
-  return host.empty() ? device : host;
+  Collected out = own.Take(data);
+  if (!out.empty()) return out;
+  out = engine.Take(data);
+  for (const auto& [key, spans] : out) {
+    for (const StageSpan& span : spans) forwards.push_back(ForwardOf(step_of_row.at(span.range_row), span));
+  }
+  std::sort(forwards.begin(), forwards.end(), [](const Forward& a, const Forward& b) {
+    return std::tie(a.thread, a.start_ns) < std::tie(b.thread, b.start_ns);
+  });
+  return out;
 }
 
 bool IsTraining(const RunData& data) {
@@ -99,6 +145,30 @@ uint32_t CallOf(const RunData& data, const TimelineFacts& t, const Forward& f, i
     if ((module || t.host.kind[up] == HostKind::kOp) && t.host.start_ns[up] >= after_ns) out = up;
   }
   return out;
+}
+
+// Between StreamBeginCapture and StreamEndCapture of a thread operators are recorded into a graph and nothing
+// runs.
+std::vector<Forward> OutsideCapture(const RunData& data, const TimelineFacts& t,
+                                    std::vector<Forward> forwards) {
+  std::map<ThreadId, std::vector<Interval>> captures;
+  for (uint32_t i = 0; i < t.host.size(); ++i) {
+    if (t.host.kind[i] != HostKind::kApi || IsNull(t.host.name[i])) continue;
+    const std::string_view name = data.Text(t.host.name[i]);
+    std::vector<Interval>& list = captures[t.host.thread[i]];
+    if (name.find("StreamBeginCapture") != std::string_view::npos) {
+      list.push_back({t.host.start_ns[i], INT64_MAX});
+    } else if (name.find("StreamEndCapture") != std::string_view::npos && !list.empty()) {
+      list.back().end_ns = std::min(list.back().end_ns, t.host.end_ns[i]);
+    }
+  }
+  std::erase_if(forwards, [&](const Forward& f) {
+    const auto it = captures.find(f.thread);
+    if (it == captures.end()) return false;
+    return std::any_of(it->second.begin(), it->second.end(),
+                       [&](const Interval& c) { return f.start_ns >= c.start_ns && f.start_ns < c.end_ns; });
+  });
+  return forwards;
 }
 
 // A forward lasts from its outermost call until the next one of its thread begins; the last one until its
@@ -149,8 +219,9 @@ struct Period {
 };
 
 // The distance between calls of a kernel that runs once per step is the period; the rarest kernels are
-// tried first. A period holds when 95 % of the kernels are the same one period later.
-Period FindPeriod(const std::vector<uint32_t>& name) {
+// tried first. A period holds when 95 % of the kernels are the same one period later, and has at least
+// `least` of the kernels that `counted` marks.
+Period FindPeriod(const std::vector<uint32_t>& name, const std::vector<uint8_t>& counted, size_t least) {
   constexpr size_t kMinRepeats = 4, kMarkers = 32;
   std::unordered_map<uint32_t, std::vector<size_t>> places;
   for (size_t i = 0; i < name.size(); ++i) places[name[i]].push_back(i);
@@ -169,7 +240,9 @@ Period FindPeriod(const std::vector<uint32_t>& name) {
     const auto mode = std::max_element(distance.begin(), distance.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     const size_t length = mode->first;
-    if (mode->second + 1 < kMinRepeats || length < 4) continue;
+    if (mode->second + 1 < kMinRepeats || length < 4 || at.back() + 1 < length) continue;
+    const auto last = counted.begin() + static_cast<ptrdiff_t>(at.back()) + 1;
+    if (static_cast<size_t>(std::count(last - static_cast<ptrdiff_t>(length), last, 1)) < least) continue;
     // The period ends with the marker; repeats are counted backwards from its last call.
     size_t count = 0;
     for (size_t end = at.back() + 1; end >= length; end -= length, ++count) {
@@ -183,30 +256,66 @@ Period FindPeriod(const std::vector<uint32_t>& name) {
   return best;
 }
 
+bool HasAny(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+}
+
+// Kernels that only a backward pass or an optimizer runs.
+bool IsTrainingKernel(std::string_view raw) {
+  return HasAny(raw, {"backward", "_bwd", "Backward", "dgrad", "wgrad", "multi_tensor_apply", "FusedAdam"});
+}
+// Attention over a key-value cache, or what fills one.
+bool ReadsCache(std::string_view raw) {
+  return HasAny(raw, {"splitkv", "split_kv", "SplitKV", "paged", "Paged", "kvcache", "kv_cache", "KVCache",
+                      "reshape_and_cache", "masked_multihead_attention", "mmha", "flash_decod", "FlashDecod",
+                      "decode_attention", "BatchDecode", "batch_decode", "_fwd_grouped_kernel_stage"});
+}
+
 Collected FromKernels(const RunData& data, const TimelineFacts& t, std::string& reason) {
   const Sequence s = BusiestStream(t);
-  const auto has = [&](size_t from, size_t to, KernelFamily family) {
-    for (size_t i = from; i < to; ++i) {
-      if (t.KernelNameOf(t.work.name[s.work[i]]).family == family) return true;
-    }
-    return false;
+  const auto count = [&](size_t from, size_t to, const auto& fits) {
+    size_t found = 0;
+    for (size_t i = from; i < to; ++i) found += fits(t.work.name[s.work[i]]);
+    return found;
   };
+  const auto attention = [&](StringId name) {
+    return t.KernelNameOf(name).family == KernelFamily::kAttention;
+  };
+  const auto cache = [&](StringId name) { return ReadsCache(data.Text(name)); };
   for (const auto& [id, parsed] : t.kernel_names) {
-    const std::string_view raw = data.Text(static_cast<StringId>(id));
-    if (raw.find("backward") == std::string_view::npos && raw.find("_bwd") == std::string_view::npos)
-      continue;
-    reason = "no LLM@ labels, and backward kernels show a training run, which has no inference stages";
+    if (!IsTrainingKernel(data.Text(static_cast<StringId>(id)))) continue;
+    reason = "backward or optimizer kernels show a training run, which has no inference stages";
     return {};
   }
-  const Period p = FindPeriod(s.name);
+  std::vector<uint8_t> attends(s.work.size());
+  for (size_t i = 0; i < attends.size(); ++i) attends[i] = attention(t.work.name[s.work[i]]);
+  // A model has several layers: what holds one attention kernel is a layer, never a step.
+  Period p = FindPeriod(s.name, attends, 2);
+  const bool layers = p.count > 0;
+  if (!layers) p = FindPeriod(s.name, attends, 0);
   if (p.count == 0) {
-    reason = "no LLM@ labels, no operator shapes that show forward passes, and no repeating kernel sequence";
+    reason = "no stage labels, no operator shapes that show forward passes, and no repeating kernel sequence";
     return {};
   }
-  if (!has(p.first, p.first + p.length, KernelFamily::kAttention)) {
+  const size_t end = p.first + p.length;
+  if (count(p.first, end, attention) == 0) {
     reason =
-        "no LLM@ labels, no operator shapes that show forward passes, and the repeating kernel sequence has "
+        "no stage labels, no operator shapes that show forward passes, and the repeating kernel sequence has "
         "no attention kernel";
+    return {};
+  }
+  if (!layers) {
+    reason =
+        "no stage labels, and what repeats in the kernel sequence is one layer of a model, which does not "
+        "show where a "
+        "step begins";
+    return {};
+  }
+  if (count(p.first, end, cache) == 0) {
+    reason =
+        "no stage labels, and no kernel reads a key-value cache: nothing shows that text is generated token "
+        "by token";
     return {};
   }
   Collected out;
@@ -220,7 +329,7 @@ Collected FromKernels(const RunData& data, const TimelineFacts& t, std::string& 
   };
   // The prefill has about as many kernels as a step: what comes before the first step, at most that many.
   const size_t before = std::min(p.first, p.length);
-  if (2 * before >= p.length && has(p.first - before, p.first, KernelFamily::kAttention))
+  if (2 * before >= p.length && count(p.first - before, p.first, attention) > 0)
     add(LlmStage::kPrefill, p.first - before, p.first);
   for (size_t i = 0; i < p.count; ++i)
     add(LlmStage::kDecodeStep, p.first + i * p.length, p.first + (i + 1) * p.length);
@@ -238,20 +347,28 @@ int32_t ProcessOf(const RunData& data, ThreadId thread) {
 FoundStages FindStages(const RunData& data, const TimelineFacts& timeline,
                        const std::vector<Forward>& forwards) {
   FoundStages out;
-  Collected found = FromLabels(data, timeline);
+  Collected found = FromLabels(data, timeline, out.forwards);
   if (!found.empty()) {
     out.source = "labels";
+    out.by_engine = !out.forwards.empty();
     out.stages = Sorted(std::move(found));
     return out;
   }
   out.inferred = true;
   if (IsTraining(data)) {
-    out.reason = "no LLM@ labels, and backward operators show a training run, which has no inference stages";
+    out.reason = "backward operators show a training run, which has no inference stages";
     return out;
   }
-  found = FromForwards(data, timeline, forwards);
-  out.source = "op shapes";
-  if (found.empty()) {
+  const std::vector<Forward> run = OutsideCapture(data, timeline, forwards);
+  if (GenerateTokens(run)) {
+    found = FromForwards(data, timeline, run);
+    out.source = "op shapes";
+  } else if (!forwards.empty()) {
+    out.reason = run.empty()
+                     ? "no stage labels, and the operators are being captured into a graph: nothing is served"
+                     : "no stage labels, and nothing shows that text is generated token by token (no "
+                       "key-value cache, no language-model head)";
+  } else {
     found = FromKernels(data, timeline, out.reason);
     out.source = "kernel sequence";
   }

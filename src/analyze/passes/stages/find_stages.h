@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Where the stages of a run are: its LLM@ labels, else the forwards of the model, else
-// the period of the kernel sequence.
-// Thread rule: pure functions.
+// Where the stages of a run are: its LLM@ labels, else the labels of a serving engine, else the forwards of
+// the model, else the period of the kernel sequence. The last two only where something shows that text is
+// generated. Thread rule: pure functions.
 
 #include <string>
 #include <vector>
@@ -25,8 +25,10 @@ struct FoundStage {
 struct FoundStages {
   std::string source, reason;
   bool inferred = false;
+  bool by_engine = false;  // the labels are those of a serving engine
   std::vector<FoundStage>
       stages;  // request, prefill, decode_all, decode_step, each followed by its sub-stages
+  std::vector<Forward> forwards;  // from the labels of a serving engine, by thread and time
 };
 
 int32_t ProcessOf(const RunData& data, ThreadId thread);

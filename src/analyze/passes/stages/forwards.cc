@@ -85,6 +85,7 @@ class Finder {
       if (role != OpRole::kEmbedding) continue;
       const Clue* clue = ClueOf(i);
       if (clue == nullptr) continue;
+      has_types_ = has_types_ || clue->embedding->rows <= 2;
       if (clue->embedding->rows * clue->embedding->width > rows_ * width_) {
         rows_ = clue->embedding->rows;
         width_ = clue->embedding->width;
@@ -147,6 +148,8 @@ class Finder {
   void Close() {
     if (open_ && now_.tokens && (from_table_ || headed_ || !has_table_)) {
       if (!now_.head_tokens) now_.head_tokens = 0;
+      now_.language = from_table_ || headed_;
+      now_.text_head = from_table_ && headed_ && !has_types_;
       out_.push_back(now_);
     }
     open_ = headed_ = from_table_ = false;
@@ -169,7 +172,7 @@ class Finder {
   std::unordered_map<uint64_t, Clue> clues_;
   std::vector<Forward> out_;
   int64_t rows_ = 0, width_ = 0, attentions_ = 0;
-  bool has_table_ = false, open_ = false, headed_ = false, from_table_ = false;
+  bool has_table_ = false, has_types_ = false, open_ = false, headed_ = false, from_table_ = false;
   uint32_t outer_last_ = 0;
   Forward now_;
 };
@@ -192,6 +195,22 @@ std::string Forward::ToWork(ForwardWork& work) const {
   work.q_len = static_cast<double>(*q_len);
   work.kv_len = static_cast<double>(*kv_len);
   return {};
+}
+
+bool GenerateTokens(const std::vector<Forward>& forwards) {
+  for (size_t i = 0; i < forwards.size(); ++i) {
+    const Forward& f = forwards[i];
+    const bool one_token = f.q_len == 1 && f.kv_len && *f.kv_len > 1;
+    if (f.text_head || (f.language && one_token)) return true;
+    if (f.tokens && f.head_tokens && *f.head_tokens > 0 && *f.tokens > *f.head_tokens) return true;
+    if (f.head_tokens && *f.head_tokens > 0 && !f.q_len) return true;  // packed sequences: a serving engine
+    if (i == 0 || !one_token) continue;
+    const Forward& before = forwards[i - 1];
+    if (before.thread == f.thread && before.batch == f.batch && before.kv_len &&
+        *f.kv_len == *before.kv_len + 1)
+      return true;
+  }
+  return false;
 }
 
 std::vector<Forward> FindForwards(const RunData& data, const TimelineFacts& timeline,

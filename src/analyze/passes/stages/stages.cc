@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <unordered_map>
 
@@ -61,9 +62,14 @@ class Measurer {
       out_.ttft_reason = out_.tpot_reason = out_.reason;
       return {};
     }
+    if (!found.forwards.empty()) forwards_ = found.forwards;
     if (found.source == "labels" && forwards_.empty()) ForwardsFromDocument(found);
+    from_first_work_ = found.by_engine;
     Index(found);
-    for (const FoundStage& stage : found.stages) out_.stages.push_back(MeasureStage(stage, found.inferred));
+    for (const FoundStage& stage : found.stages) out_.stages.push_back(Place(stage, found.inferred));
+    PartOverlaps(found);
+    for (size_t i = 0; i < found.stages.size(); ++i)
+      Sum(out_.stages[i], found.stages[i].spans.front().on_device);
     FindLatencies();
     return {};
   }
@@ -168,33 +174,52 @@ class Measurer {
     return out;
   }
 
-  Stage MeasureStage(const FoundStage& found, bool inferred) {
+  // When each execution began and ended, and what it did.
+  Stage Place(const FoundStage& found, bool inferred) {
     Stage stage;
     stage.name = found.name;
     stage.parent = found.parent;
     stage.inferred = inferred;
     const std::set<int32_t> overlapping = Overlapping(found.spans);
-    std::vector<int64_t> durations;
     for (const StageSpan& span : found.spans) {
       Instance i;
       i.range_row = span.range_row;
       i.start_ns = span.start_ns;
       i.end_ns = i.host_end_ns = span.end_ns;
-      std::set<uint32_t> devices;
+      std::set<uint32_t>& devices = devices_[{found.name, stage.instances.size()}];
       if (span.on_device) {
         ByDeviceTime(span, i, devices);
       } else {
         ByLaunch(span, overlapping.count(span.process) == 0, stage, i, devices);
       }
-      for (const uint32_t device : devices) {
-        i.device_ns += i.duration_ns();
-        i.idle_ns += i.duration_ns() - busy_[device].CoveredNs(i.start_ns, i.end_ns);
-      }
-      durations.push_back(i.duration_ns());
       stage.instances.push_back(i);
     }
-    Sum(stage, durations, found.spans.front().on_device);
     return stage;
+  }
+
+  // The host runs ahead: it begins a step while the device is busy with the one before. Of two that follow
+  // each other on a thread, the second begins where the first ends, so that steps never add up to more than
+  // the time that passed.
+  void PartOverlaps(const FoundStages& found) {
+    struct At {
+      ThreadId thread;
+      Instance* instance;
+    };
+    std::vector<At> all;
+    for (size_t s = 0; s < found.stages.size(); ++s) {
+      if (found.stages[s].name != "prefill" && found.stages[s].name != "decode_step") continue;
+      for (size_t i = 0; i < found.stages[s].spans.size(); ++i)
+        all.push_back({found.stages[s].spans[i].thread, &out_.stages[s].instances[i]});
+    }
+    std::stable_sort(all.begin(), all.end(), [](const At& a, const At& b) {
+      return std::tie(a.thread, a.instance->start_ns) < std::tie(b.thread, b.instance->start_ns);
+    });
+    for (size_t i = 1; i < all.size(); ++i) {
+      const Instance& before = *all[i - 1].instance;
+      Instance& after = *all[i].instance;
+      const bool follows = all[i - 1].thread == all[i].thread && before.host_end_ns <= after.start_ns;
+      if (follows) after.start_ns = std::clamp(before.end_ns, after.start_ns, after.end_ns);
+    }
   }
 
   void ByDeviceTime(const StageSpan& span, Instance& i, std::set<uint32_t>& devices) const {
@@ -210,7 +235,7 @@ class Measurer {
 
   void ByLaunch(const StageSpan& span, bool whole_process, Stage& stage, Instance& i,
                 std::set<uint32_t>& devices) const {
-    int64_t last_ns = INT64_MIN;
+    int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
     std::vector<Interval> launches;
     for (const ThreadLine& line : lines_) {
       const bool own = line.thread == span.thread;
@@ -221,6 +246,7 @@ class Measurer {
       for (; at != line.launched.end() && at->first < span.end_ns; ++at) {
         const uint32_t k = at->second;
         i.kernels += t_.work.kind[k] == WorkKind::kKernel;
+        first_ns = std::min(first_ns, t_.work.start_ns[k]);
         last_ns = std::max(last_ns, t_.work.end_ns[k]);
         devices.insert(t_.work.device[k]);
       }
@@ -234,7 +260,9 @@ class Measurer {
         AddForward(**forward, stage, i);
     }
     i.launch_ns = UnionNs(std::move(launches));
-    if (last_ns != INT64_MIN) i.end_ns = std::max(last_ns, i.start_ns);
+    if (last_ns == INT64_MIN) return;
+    if (from_first_work_) i.start_ns = first_ns;
+    i.end_ns = std::max(last_ns, i.start_ns);
   }
 
   void AddForward(const Forward& f, Stage& stage, Instance& i) const {
@@ -263,7 +291,16 @@ class Measurer {
     add(i.kv_bytes, sized ? std::optional<double>(ForwardKvBytes(out_.model, work)) : std::nullopt);
   }
 
-  void Sum(Stage& stage, std::vector<int64_t>& durations, bool on_device) const {
+  void Sum(Stage& stage, bool on_device) const {
+    std::vector<int64_t> durations;
+    for (size_t n = 0; n < stage.instances.size(); ++n) {
+      Instance& i = stage.instances[n];
+      durations.push_back(i.duration_ns());
+      for (const uint32_t device : devices_.at({stage.name, n})) {
+        i.device_ns += i.duration_ns();
+        i.idle_ns += i.duration_ns() - busy_[device].CoveredNs(i.start_ns, i.end_ns);
+      }
+    }
     int64_t launch_ns = 0, device_ns = 0, idle_ns = 0;
     bool all_tokens = true, all_flops = true, all_bytes = true;
     double tokens = 0, flops = 0, weights = 0, kv = 0;
@@ -396,8 +433,12 @@ class Measurer {
   const AnalysisOptions& options_;
   StagesFacts& out_;
   std::vector<Forward> forwards_;
+  // The label of a serving engine also spans what prepares the step, while the device may still be busy with
+  // others.
+  bool from_first_work_ = false;
   std::vector<ThreadLine> lines_;
-  std::vector<IntervalCover> busy_;  // by device
+  std::map<std::pair<std::string, size_t>, std::set<uint32_t>> devices_;  // of an execution: stage, number
+  std::vector<IntervalCover> busy_;                                       // by device
 };
 
 constexpr Reads kReads = kModelShapeReads | kDeviceNameReads | NL_READS(Thread, process_id) |
