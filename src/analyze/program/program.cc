@@ -142,8 +142,13 @@ void Program::BuildLeaves() {
   for (LeafOp& leaf : leaves) {
     leaf.family = KernelFamily::kCopy;
     if (w.kind[leaf.work] != WorkKind::kKernel) continue;
-    uint16_t& family = known[static_cast<size_t>(w.name[leaf.work])];
-    if (family == 0) family = 1 + static_cast<uint16_t>(timeline.KernelNameOf(w.name[leaf.work]).family);
+    const StringId name = w.name[leaf.work];
+    if (IsNull(name)) {
+      leaf.family = KernelFamily::kOther;
+      continue;
+    }
+    uint16_t& family = known[static_cast<size_t>(name)];
+    if (family == 0) family = 1 + static_cast<uint16_t>(timeline.KernelNameOf(name).family);
     leaf.family = static_cast<KernelFamily>(family - 1);
   }
 }
