@@ -33,6 +33,9 @@ TEST(Peaks, DevicesAreFoundUnderTheNamesDriversUse) {
         Row{"NVIDIA H100 PCIe", "H100 PCIe", 756, 2000},
         Row{"NVIDIA A100-SXM4-80GB", "A100 SXM 80GB", 312, 2039}, Row{"NVIDIA L40S", "L40S", 362, 864},
         Row{"NVIDIA B200", "B200", 2250, 8000}, Row{"NVIDIA GeForce RTX 4090", "RTX 4090", 165, 1008},
+        Row{"NVIDIA H100 NVL", "H100 NVL", 835, 3900},
+        Row{"NVIDIA A100-PG509-200", "A100 PG509-200", 312, 1555},
+        Row{"AMD Instinct MI250X", "MI250X (one of two dies)", 191.5, 1638},
         Row{"AMD Instinct MI300X", "MI300X", 1307, 5300}}) {
     const auto p = Find(r.name);
     ASSERT_TRUE(p) << r.name;
@@ -43,8 +46,7 @@ TEST(Peaks, DevicesAreFoundUnderTheNamesDriversUse) {
 }
 
 TEST(Peaks, AnUnknownDeviceHasNone) {
-  for (const char* name :
-       {"", "NVIDIA", "NVIDIA H", "NVIDIA H100 NVL", "NVIDIA GeForce RTX 4090 Laptop GPU", "H2000"})
+  for (const char* name : {"", "NVIDIA", "NVIDIA H", "NVIDIA GeForce RTX 4090 Laptop GPU", "H2000"})
     EXPECT_FALSE(Find(name)) << name;
 }
 

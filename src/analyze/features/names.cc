@@ -102,6 +102,7 @@ std::vector<FeatureInfo> MakeNames() {
       {"op.dtypes", "text", "Input types"},
       {"op.kernel", "text", "Its longest kernel"},
       {"op.api", "text", "API call that blocked or allocated"},
+      {"op.copy_api", "text", "API call of the pageable copy that blocked the host longest"},
       {"op.caller", "text", "Python function around it, when sampled"},
       {"op.place", "text", "Operator, module and stage in one phrase"},
       {"op.calls", "count", "Calls"},

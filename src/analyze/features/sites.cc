@@ -18,9 +18,10 @@ constexpr size_t kMostCallSites = 400;  // by device time; rules ask for at leas
 
 // ---- callers that block, copy or allocate ----
 struct CallerSite {
-  uint32_t node = kNone;  // first occurrence
-  StringId api = StringId::kNull;
-  int64_t calls = 0, host_ns = 0;
+  uint32_t node = kNone;                // first occurrence
+  StringId api = StringId::kNull;       // of the longest call that waits or allocates
+  StringId copy_api = StringId::kNull;  // of the pageable copy that held the host longest
+  int64_t calls = 0, host_ns = 0, longest_copy_api_ns = -1;
   int64_t syncs = 0, syncs_in_steps = 0, steps_hit = 0, blocked_ns = 0, idle_ns = 0;
   int64_t fetched = 0, fetched_bytes = 0;
   int64_t pageable = 0, pageable_ns = 0, pageable_api_ns = 0, pageable_bytes = 0;
@@ -147,7 +148,10 @@ class CallerSites {
       site.longest_copy_ns = ns;
       site.longest_copy = row;
     }
-    if (site.syncs == 0) site.api = h_.name[launch];
+    if (api_ns > site.longest_copy_api_ns) {
+      site.longest_copy_api_ns = api_ns;
+      site.copy_api = h_.name[launch];
+    }
   }
 
   FeatureSubject Subject(const Key& key, const CallerSite& s) const {
@@ -158,6 +162,7 @@ class CallerSites {
     out.texts["op.stage"] = p_.stages.Text(stage);
     out.texts["op.place"] = p_.Place(name, module, stage);
     out.texts["op.api"] = std::string(p_.data.Text(s.api));
+    out.texts["op.copy_api"] = std::string(p_.data.Text(s.copy_api));
     out.texts["op.caller"] = p_.PythonAround(s.node);
     auto& n = out.numbers;
     const auto wall = p_.timeline.wall_ns();
