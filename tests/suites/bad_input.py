@@ -246,6 +246,27 @@ def test_durations_that_add_up_beyond_int64_give_no_negative_wall(place):
     assert "-" not in done.stdout.split("wall", 1)[1].split(",")[0], "negative wall: " + done.stdout
 
 
+@pytest.mark.parametrize("words", [("analyze",), ("findings",), ("report", "--out", "r"), ("compare", "@latest"), ("stages",), ("idle",)], ids=lambda w: w[0])
+def test_a_kernel_without_a_name_is_explained(words, place):
+    events = [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1 + i * 10, "dur": 5, "args": {"External id": i}} for i in range(20)]
+    events += [{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 2 + i * 10, "dur": 1, "args": {"correlation": i, "External id": i}}
+               for i in range(20)]
+    events += [{"ph": "X", "cat": "kernel", "pid": 0, "tid": 7, "ts": 5 + i * 10, "dur": 4, "args": {"correlation": i, "External id": i, "device": 0, "stream": 7}} for i in range(20)]
+    path = place.file("nameless.json", json.dumps({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA H200"}], "traceEvents": events}))
+    place.json("import", str(path))
+    done = place.run(words[0], "@latest", *words[1:])
+    assert done.returncode == 0, done.stderr[-300:]
+
+
+@pytest.mark.parametrize("table", ["op", "kernel"])
+def test_a_table_that_is_gone_is_named_and_not_empty(table, place):
+    place.json("import", str(SAMPLE))
+    (path,) = (place.folder / "runs").glob(f"*/{table}.parquet")
+    path.unlink()
+    for words in (("summary", "@latest"), ("operators", "@latest"), ("query", "@latest", "SELECT 1")):
+        place.expect_error(place.run(*words), 3, f"{table}.parquet is missing")
+
+
 def test_duplicate_ids_are_counted(place):
     events = ['{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": %d, "dur": 1, "args": {"External id": 5}}' % i for i in range(3)]
     done = place.run("import", place.file("twice.json", '{"schemaVersion": 1, "traceEvents": [' + ",".join(events) + "]}"), "--json")
