@@ -64,7 +64,7 @@ class Measurer {
     }
     if (!found.forwards.empty()) forwards_ = found.forwards;
     if (found.source == "labels" && forwards_.empty()) ForwardsFromDocument(found);
-    from_first_work_ = found.by_engine;
+    from_work_ = found.by_engine;
     Index(found);
     for (const FoundStage& stage : found.stages) out_.stages.push_back(Place(stage, found.inferred));
     PartOverlaps(found);
@@ -235,8 +235,8 @@ class Measurer {
 
   void ByLaunch(const StageSpan& span, bool whole_process, Stage& stage, Instance& i,
                 std::set<uint32_t>& devices) const {
-    int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
-    std::vector<Interval> launches;
+    int64_t last_ns = INT64_MIN;
+    std::vector<Interval> launches, work;
     for (const ThreadLine& line : lines_) {
       const bool own = line.thread == span.thread;
       if (!own && (line.labelled || !whole_process || line.process != span.process || span.process < 0))
@@ -246,7 +246,7 @@ class Measurer {
       for (; at != line.launched.end() && at->first < span.end_ns; ++at) {
         const uint32_t k = at->second;
         i.kernels += t_.work.kind[k] == WorkKind::kKernel;
-        first_ns = std::min(first_ns, t_.work.start_ns[k]);
+        if (from_work_) work.push_back({t_.work.start_ns[k], t_.work.end_ns[k]});
         last_ns = std::max(last_ns, t_.work.end_ns[k]);
         devices.insert(t_.work.device[k]);
       }
@@ -261,8 +261,21 @@ class Measurer {
     }
     i.launch_ns = UnionNs(std::move(launches));
     if (last_ns == INT64_MIN) return;
-    if (from_first_work_) i.start_ns = first_ns;
+    if (from_work_) i.start_ns = StartOfWork(std::move(work), last_ns);
     i.end_ns = std::max(last_ns, i.start_ns);
+  }
+
+  // Of a step: its first work, or what follows a wait of more than half of the time. Such a wait is for
+  // requests before, for a graph that is loaded or for the recorder to begin.
+  static int64_t StartOfWork(std::vector<Interval> work, int64_t last_ns) {
+    std::sort(work.begin(), work.end(),
+              [](const Interval& a, const Interval& b) { return a.start_ns < b.start_ns; });
+    int64_t start_ns = work.front().start_ns, until_ns = work.front().end_ns;
+    for (const Interval& w : work) {
+      if (2 * (w.start_ns - until_ns) > last_ns - work.front().start_ns) start_ns = w.start_ns;
+      until_ns = std::max(until_ns, w.end_ns);
+    }
+    return start_ns;
   }
 
   void AddForward(const Forward& f, Stage& stage, Instance& i) const {
@@ -435,7 +448,7 @@ class Measurer {
   std::vector<Forward> forwards_;
   // The label of a serving engine also spans what prepares the step, while the device may still be busy with
   // others.
-  bool from_first_work_ = false;
+  bool from_work_ = false;
   std::vector<ThreadLine> lines_;
   std::map<std::pair<std::string, size_t>, std::set<uint32_t>> devices_;  // of an execution: stage, number
   std::vector<IntervalCover> busy_;                                       // by device

@@ -337,6 +337,19 @@ TEST(Stages, LabelsOfServingEnginesAreRead) {
   EXPECT_EQ(step.instances[0].duration_ns(), 80) << "what the device did; the label began earlier";
 }
 
+TEST(Stages, AWaitInFrontOfTheWorkOfAnEngineStepIsNotTheStep) {
+  RunBuilder run;
+  const ThreadId main = run.Thread("main");
+  run.Range(main, "step[DECODE bs=32]", 0, 10'000);
+  Launch(run, main, 10, 5, 20, 4);
+  for (const int64_t at : {9000, 9100, 9300}) Launch(run, main, at, 5, at + 10, 80);
+  Analysis analysis = run.Finish();
+  const auto& step = StageOf(StagesOf(analysis), "decode_step");
+  ASSERT_EQ(step.instances.size(), 1u);
+  EXPECT_EQ(step.total_ns, 380);
+  EXPECT_EQ(step.kernels, 4);
+}
+
 TEST(Stages, StepsThatTheHostQueuesAheadDoNotAddUpToMoreThanTheirTime) {
   RunBuilder run;
   const ThreadId main = run.Thread("main");
