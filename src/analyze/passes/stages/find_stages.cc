@@ -55,8 +55,8 @@ void DropNested(const RunData& data, std::vector<StageSpan>& spans) {
   });
 }
 
-// Spans of one kind of label: those on the host, and those projected to the device, which count only where
-// there is no host side.
+// Spans of one kind of label. Those that the profiler projected to the device are used only if the host has
+// none.
 struct Labelled {
   Collected host, device;
   void Add(const Key& key, const StageSpan& span) { (span.on_device ? device : host)[key].push_back(span); }
