@@ -9,6 +9,7 @@
 #include "base/file_ops.h"
 #include "base/uuid.h"
 #include "ledger/doctor.h"
+#include "ledger/run_files.h"
 #include "ledger/sql_session.h"
 
 namespace nl {
@@ -48,8 +49,9 @@ Result<AttachOutcome> AttachTables(Store& store, const std::string& run_id, Stag
   }
   AttachOutcome outcome{NewUuidV7(), false};
   about["attachment_id"] = outcome.attachment_id;
-  NL_TRY(
-      WriteFileAtomically(fmt::format("{}/{}", staged.path(), kAttachmentFile), DumpJson(about, 2) + "\n"));
+  NL_ASSIGN(const RunFiles files, MeasureRunFiles(staged.path(), kAttachmentFile));
+  NL_TRY(WriteFileAtomically(fmt::format("{}/{}", staged.path(), kAttachmentFile),
+                             SealedText(std::move(about), files)));
   const std::string parent = fmt::format("{}/{}", run_folder, kAttachedFolder);
   NL_TRY(MakeDirectories(parent));
   NL_TRY(store.Place(std::move(staged), fmt::format("{}/{}", parent, outcome.attachment_id)));

@@ -12,6 +12,7 @@
 #include "base/output_file.h"
 #include "base/sha256.h"
 #include "ledger/parquet_format.h"
+#include "ledger/run_files.h"
 #include "model/event_batch.h"
 #include "model/schema.h"
 
@@ -100,32 +101,6 @@ bool ComesBefore(const BundleFile& a, const BundleFile& b) {
     return name == kRunDocumentFile ? 0 : name == kCatalogEntryFile ? 1 : 2;
   };
   return std::make_pair(rank(a.name), a.name) < std::make_pair(rank(b.name), b.name);
-}
-
-// The files of a stored run, without its catalog entry and without hashes.
-Result<std::vector<BundleFile>> ListFiles(const std::string& folder) {
-  std::vector<BundleFile> files;
-  std::error_code ec;
-  std::filesystem::recursive_directory_iterator it(folder, ec);
-  for (; !ec && it != std::filesystem::recursive_directory_iterator(); it.increment(ec)) {
-    if (!it->is_regular_file(ec) || ec) continue;
-    const uintmax_t bytes = it->file_size(ec);
-    if (ec) break;
-    const std::string name = it->path().lexically_relative(folder).string();
-    if (name != kCatalogEntryFile) files.push_back({name, static_cast<int64_t>(bytes), ""});
-  }
-  if (ec) return FileError("read folder", folder, ec.value());
-  std::sort(files.begin(), files.end(),
-            [](const BundleFile& a, const BundleFile& b) { return a.name < b.name; });
-  return files;
-}
-
-// As Store::Commit writes it, so that a restored run is bundled to the same bytes again.
-std::string EntryText(const CatalogRun& run, const std::vector<BundleFile>& files) {
-  Json entry = CatalogRunToJson(run);
-  entry["files"] = Json::array();
-  for (const BundleFile& file : files) entry["files"].push_back({{"name", file.name}, {"bytes", file.bytes}});
-  return DumpJson(entry, 2) + "\n";
 }
 
 std::string ManifestText(const Manifest& manifest) {
@@ -381,12 +356,19 @@ Status WriteBundle(const Store& store, const CatalogRun& run, const ByteSink& si
                    const BundleOptions& options) {
   const std::string folder = store.RunPath(run.run_id);
   Manifest manifest{run.run_id, {}};
-  NL_ASSIGN(manifest.files, ListFiles(folder));
-  for (BundleFile& file : manifest.files) {
-    NL_TRY(CheckName(file.name));
-    NL_ASSIGN(file.sha256, FileSha256Hex(fmt::format("{}/{}", folder, file.name)));
+  // The hashes of a bundle must not vouch for a damaged file.
+  VerifyOptions verify;
+  verify.cancelled = options.cancelled;
+  NL_ASSIGN(const RunFilesReport report, VerifyRunFolder(folder, verify));
+  if (!report.defects.empty()) return DamagedRun(run.run_id, report.defects[0]);
+  NL_ASSIGN(const RunFiles files, MeasureRunFiles(folder, kCatalogEntryFile));
+  for (const auto& [name, noted] : files) {
+    NL_TRY(CheckName(name));
+    NL_ASSIGN(const std::string sha256, FileSha256Hex(fmt::format("{}/{}", folder, name)));
+    manifest.files.push_back({name, noted.bytes, sha256});
   }
-  const std::string entry = EntryText(run, manifest.files);
+  // As Store::Commit writes it, so that a restored run is bundled to the same bytes again.
+  const std::string entry = SealedText(CatalogRunToJson(run), files);
   manifest.files.push_back({kCatalogEntryFile, static_cast<int64_t>(entry.size()), Sha256Hex(entry)});
   std::sort(manifest.files.begin(), manifest.files.end(), ComesBefore);
 

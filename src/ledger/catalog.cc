@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -96,6 +97,17 @@ Result<std::vector<CatalogRun>> FindByTag(Catalog& catalog, std::string_view ref
   return by_value.empty() ? by_key : by_value;
 }
 
+// Runs whose model has this name, newest first; without one, runs whose model has it in its name.
+Result<std::vector<CatalogRun>> FindByModel(Catalog& catalog, std::string_view ref) {
+  RunFilter filter;
+  filter.model = std::string(ref);
+  NL_ASSIGN(std::vector<CatalogRun> similar, catalog.List(filter));
+  std::vector<CatalogRun> exact;
+  std::copy_if(similar.begin(), similar.end(), std::back_inserter(exact),
+               [ref](const CatalogRun& run) { return run.model == ref; });
+  return exact.empty() ? similar : exact;
+}
+
 }  // namespace
 
 void Describe(Record<CatalogRun>& r) {
@@ -155,7 +167,8 @@ Status CheckBaselineName(std::string_view name) {
 }
 
 Result<CatalogRun> Catalog::Resolve(std::string_view ref) {
-  if (ref.empty()) return InvalidInput("a run is named by id, id prefix, @latest or tag, not by nothing");
+  if (ref.empty())
+    return InvalidInput("a run is named by id, id prefix, @latest, tag or model, not by nothing");
   if (ref.substr(0, 7) == "@latest") return ResolveLatest(*this, ref);
   NL_ASSIGN(auto exact, Find(ref));
   if (exact) return *std::move(exact);
@@ -167,8 +180,14 @@ Result<CatalogRun> Catalog::Resolve(std::string_view ref) {
   NL_ASSIGN(std::vector<CatalogRun> tagged, FindByTag(*this, ref));
   if (tagged.size() == 1) return std::move(tagged[0]);
   if (tagged.size() > 1) return Ambiguous(ref, tagged);
-  return NotFound(fmt::format("no run is named '{}'", ref))
-      .Hint("neurolens ls lists the runs; an id prefix needs at least 4 characters");
+  NL_ASSIGN(std::vector<CatalogRun> runs, FindByModel(*this, ref));
+  if (runs.size() == 1 && runs[0].model == ref) return std::move(runs[0]);
+  if (!runs.empty() && runs[0].model == ref)
+    return Ambiguous(ref, runs).Hint("these runs have one model name: give an id, a tag or @latest");
+  std::string hint = "neurolens ls lists the runs; an id prefix needs at least 4 characters";
+  if (!runs.empty())
+    hint = fmt::format("a model name must be given in full, for example {}; {}", runs[0].model, hint);
+  return NotFound(fmt::format("no run is named '{}'", ref)).Hint(hint);
 }
 
 Result<std::string> Catalog::ShortId(std::string_view run_id) {

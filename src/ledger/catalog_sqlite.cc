@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ledger/catalog_sqlite.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -240,6 +241,8 @@ class SqliteCatalog final : public Catalog {
   Status Execute(const std::string& sql);
   Result<int64_t> Number(const std::string& sql);
   Status Connect(const std::string& uri, int flags);
+  Status ConnectAlone();
+  bool HasWal() const;
   Status OpenForReading();
   Status EnableWal();
   Status Migrate();
@@ -287,13 +290,34 @@ Status SqliteCatalog::Connect(const std::string& uri, int flags) {
   return Execute("PRAGMA foreign_keys = ON");
 }
 
+bool IsFullDisk(int code) { return (code & 0xff) == SQLITE_IOERR || (code & 0xff) == SQLITE_FULL; }
+
+// A full disk has no room for the index that processes share (-shm). A process that locks the file for itself
+// keeps the index in its own memory; others wait for it.
+Status SqliteCatalog::ConnectAlone() {
+  NL_TRY(Connect(FileUri(path_, "mode=rw"), SQLITE_OPEN_READWRITE));
+  return Execute("PRAGMA locking_mode = EXCLUSIVE");
+}
+
+bool SqliteCatalog::HasWal() const {
+  struct stat info {};
+  return ::stat((path_ + "-wal").c_str(), &info) == 0 && info.st_size > 0;
+}
+
 // A WAL file in a folder we may not write cannot be opened the normal way unless
 // a writer is alive; `immutable` reads it then without any lock file.
 Status SqliteCatalog::OpenForReading() {
   NL_TRY(Connect(FileUri(path_, "mode=ro"), SQLITE_OPEN_READONLY));
-  const int code = sqlite3_exec(db_, "SELECT count(*) FROM sqlite_schema", nullptr, nullptr, nullptr);
+  int code = sqlite3_exec(db_, "SELECT count(*) FROM sqlite_schema", nullptr, nullptr, nullptr);
+  bool full = IsFullDisk(code);
+  if (full && HasWal()) {
+    // What the last writer left there is moved into the file, which has room for it already.
+    NL_TRY(ConnectAlone());
+    code = sqlite3_exec(db_, "PRAGMA wal_checkpoint(TRUNCATE)", nullptr, nullptr, nullptr);
+    full = !HasWal();
+  }
   const int kind = code & 0xff;
-  if (kind == SQLITE_CANTOPEN || kind == SQLITE_READONLY) {
+  if (full || kind == SQLITE_CANTOPEN || kind == SQLITE_READONLY) {
     return Connect(FileUri(path_, "mode=ro&immutable=1"), SQLITE_OPEN_READONLY);
   }
   if (code != SQLITE_OK) return SqliteError(db_, code, path_);
@@ -304,9 +328,15 @@ Status SqliteCatalog::OpenForReading() {
 // call the busy handler: two first imports at once meet here.
 Status SqliteCatalog::EnableWal() {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kBusyTimeoutMs);
+  bool alone = false;
   for (;;) {
     const int code = sqlite3_exec(db_, "PRAGMA journal_mode = WAL", nullptr, nullptr, nullptr);
     if (code == SQLITE_OK) break;
+    if (IsFullDisk(code) && !alone) {
+      alone = true;
+      NL_TRY(ConnectAlone());
+      continue;
+    }
     const bool busy = (code & 0xff) == SQLITE_BUSY || (code & 0xff) == SQLITE_LOCKED;
     if (!busy || std::chrono::steady_clock::now() > deadline) return SqliteError(db_, code, path_);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

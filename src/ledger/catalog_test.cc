@@ -131,6 +131,25 @@ TEST_F(CatalogTest, TagNamesARunByPairByValueAndByKey) {
   EXPECT_EQ(Must(catalog_->Resolve("name")).run_id, "01930002-b");
 }
 
+TEST_F(CatalogTest, AModelNamesItsOnlyRun) {
+  CatalogRun a = MakeRun("01930001-a", "1"), b = MakeRun("01930002-b", "2");
+  a.model = "llama 8B";
+  b.model = "resnet";
+  Insert(a);
+  Insert(b);
+  EXPECT_EQ(Must(catalog_->Resolve("llama 8B")).run_id, "01930001-a");
+  const Error part = catalog_->Resolve("llama").error();
+  EXPECT_EQ(part.code, ErrorCode::kNotFound) << "a part of a name could be another run tomorrow";
+  EXPECT_NE(part.hint.find("llama 8B"), std::string::npos) << part.hint;
+  CatalogRun c = MakeRun("01930003-c", "3");
+  c.model = "resnet";
+  Insert(c);
+  const Error both = catalog_->Resolve("resnet").error();
+  EXPECT_EQ(both.code, ErrorCode::kInvalidInput);
+  EXPECT_NE(both.message.find("01930002-b"), std::string::npos) << both.message;
+  EXPECT_NE(both.message.find("01930003-c"), std::string::npos) << both.message;
+}
+
 TEST_F(CatalogTest, FiltersAndSortsCombine) {
   CatalogRun a = MakeRun("a", "1");
   a.model = "ResNet50";

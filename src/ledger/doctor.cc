@@ -19,9 +19,11 @@
 #include "base/file_ops.h"
 #include "base/json.h"
 #include "base/time_text.h"
+#include "base/uuid.h"
 #include "ledger/attachments.h"
 #include "ledger/catalog_sqlite.h"
 #include "ledger/duckdb_library.h"
+#include "ledger/run_files.h"
 #include "ledger/sql_session.h"
 #include "ledger/store.h"
 #include "model/schema.h"
@@ -65,12 +67,13 @@ class Examination {
  public:
   explicit Examination(const DoctorOptions& options) : options_(options), store_(options.store_path) {}
 
-  DoctorReport Run() {
+  Result<DoctorReport> Run() {
     if (CheckStore()) {
       CheckDisk();
       CheckStaging();
       CheckCatalog();
-      CheckRuns();
+      NL_TRY(CheckRuns());
+      CheckLost();
     }
     CheckDuckDb();
     CheckMachine();
@@ -106,15 +109,20 @@ class Examination {
   void CheckCatalog();
   void RebuildCatalog(const std::string& reason);
   Status Rebuild(int* restored);
-  void CheckRuns();
-  void CheckRow(const CatalogRun& run);
-  void CheckOrphan(const std::string& run_id);
+  Status CheckRuns();
+  Status CheckRow(const CatalogRun& run);
+  Status CheckOrphan(const std::string& run_id);
+  Result<std::string> FolderDefects(const std::string& folder);
+  Status MoveAside(const std::string& folder);
+  void CheckLost();
   void CheckDuckDb();
   void CheckMachine();
 
   const DoctorOptions& options_;
   std::string store_;
   std::unique_ptr<Catalog> catalog_;
+  int unchecked_runs_ = 0;
+  int64_t verified_bytes_ = 0, stored_bytes_ = 0;
   int finishing_ = 0;  // living imports whose folder has left staging: they are about to enter it
   DoctorReport report_;
 };
@@ -172,6 +180,19 @@ void Examination::CheckStaging() {
       continue;
     }
     ++dead;
+    // catalog_entry.json is written last: with it, this is a whole run that was never entered.
+    const Result<CatalogRun> run = ReadRunFolder(folder);
+    const std::string run_folder =
+        run.ok() && IsUuidV7(run->run_id) ? fmt::format("{}/{}", RunsPath(store_), run->run_id) : "";
+    if (base.find(kRemovedMark) == std::string::npos && !run_folder.empty() && !PathExists(run_folder) &&
+        PathExists(fmt::format("{}/{}", folder, kCatalogEntryFile))) {
+      Curable("staging", fmt::format("{} is a run that was written but not entered", base),
+              "move it to the runs", [&]() -> Status {
+                if (std::rename(folder.c_str(), run_folder.c_str()) != 0) return FileError("move", folder);
+                return RemoveTree(lock_path);
+              });
+      continue;
+    }
     Curable("staging", fmt::format("{} is left over from an import that did not finish", base), "remove it",
             [&]() -> Status {
               NL_TRY(RemoveTree(folder));
@@ -263,29 +284,65 @@ void Examination::CheckCatalog() {
   Ok("catalog", fmt::format("whole, {} run(s)", count.ok() ? *count : 0));
 }
 
-void Examination::CheckRow(const CatalogRun& run) {
+// Every defect of a run's files, most telling first; empty: none.
+Result<std::string> Examination::FolderDefects(const std::string& folder) {
+  VerifyOptions verify;
+  verify.cancelled = options_.cancelled;
+  verify.trust_memory = false;
+  verify.on_read = [&](int64_t bytes) {
+    verified_bytes_ += bytes;
+    if (options_.progress) options_.progress(std::min(verified_bytes_, stored_bytes_), stored_bytes_);
+  };
+  NL_ASSIGN(const RunFilesReport files, VerifyRunFolder(folder, verify));
+  if (files.defects.empty()) {
+    if (files.unchecked > 0 || !PathExists(fmt::format("{}/{}", folder, kCatalogEntryFile)))
+      ++unchecked_runs_;
+    return RunFolderDefect(folder);
+  }
+  std::string defects;
+  for (const std::string& defect : files.defects) defects += (defects.empty() ? "" : ", ") + defect;
+  return defects;
+}
+
+Status Examination::CheckRow(const CatalogRun& run) {
   const std::string folder = fmt::format("{}/{}", RunsPath(store_), run.run_id);
   if (!PathExists(folder)) {
     Curable("run", fmt::format("{} is in the catalog but its folder is gone", run.run_id), "remove the entry",
             [&]() -> Status { return catalog_->Remove(run.run_id); });
-    return;
+    return {};
   }
-  std::string defect = MissingRunFile(folder);
-  if (defect.empty()) defect = RunFolderDefect(folder);
+  NL_ASSIGN(const std::string defect, FolderDefects(folder));
   if (!defect.empty()) {
     Problem("run", fmt::format("{}: {}; import {} again after `neurolens rm {}`", run.run_id, defect,
                                run.source_name.empty() ? "it" : run.source_name, run.run_id));
   }
+  return {};
 }
 
-void Examination::CheckOrphan(const std::string& run_id) {
+// Out of the way, but still there.
+Status Examination::MoveAside(const std::string& folder) {
+  NL_TRY(MakeDirectories(LostPath(store_)));
+  const std::string name = fs::path(folder).filename().string();
+  std::string to = fmt::format("{}/{}", LostPath(store_), name);
+  if (PathExists(to)) to = fmt::format("{}-{}", to, RandomHex(8));
+  if (std::rename(folder.c_str(), to.c_str()) != 0) return FileError("move", folder);
+  return SyncDirectory(LostPath(store_));
+}
+
+void Examination::CheckLost() {
+  const size_t count = ChildNames(LostPath(store_)).size();
+  if (count == 0) return;
+  Warning("lost", fmt::format("{} holds {} folder{} that --repair moved there; delete what you do not need",
+                              LostPath(store_), count, count == 1 ? "" : "s"));
+}
+
+Status Examination::CheckOrphan(const std::string& run_id) {
   const std::string folder = fmt::format("{}/{}", RunsPath(store_), run_id);
   if (finishing_ > 0) {
     Warning("run", fmt::format("{} is not in the catalog; an import is just finishing", run_id));
-    return;
+    return {};
   }
-  std::string defect = MissingRunFile(folder);
-  if (defect.empty()) defect = RunFolderDefect(folder);
+  NL_ASSIGN(std::string defect, FolderDefects(folder));
   Result<CatalogRun> run = ReadRunFolder(folder);
   if (defect.empty() && !run.ok()) defect = run.error().message;
   if (defect.empty() && run->run_id != run_id) defect = fmt::format("its document names run {}", run->run_id);
@@ -293,14 +350,15 @@ void Examination::CheckOrphan(const std::string& run_id) {
     Problem("run",
             fmt::format("{} is not in the catalog and not whole: {}; remove {} by hand if it is not needed",
                         run_id, defect, folder));
-    return;
+    return {};
   }
   Result<std::optional<CatalogRun>> same = std::optional<CatalogRun>();
   if (catalog_ != nullptr) same = catalog_->FindByContent(run->content_sha256);
   if (same.ok() && same->has_value()) {
     Curable("run", fmt::format("{} is not in the catalog and repeats run {}", run_id, (*same)->run_id),
-            "remove the folder", [&]() -> Status { return RemoveTree(folder); });
-    return;
+            fmt::format("move its folder to {}", LostPath(store_)),
+            [&]() -> Status { return MoveAside(folder); });
+    return {};
   }
   Curable("run", fmt::format("{} is whole but not in the catalog", run_id), "enter it", [&]() -> Status {
     if (catalog_ == nullptr) {
@@ -310,25 +368,34 @@ void Examination::CheckOrphan(const std::string& run_id) {
     (void)outcome;
     return {};
   });
+  return {};
 }
 
-void Examination::CheckRuns() {
+Status Examination::CheckRuns() {
   std::set<std::string> known;
   std::vector<CatalogRun> rows;
   if (catalog_ != nullptr) {
     if (Result<std::vector<CatalogRun>> listed = catalog_->List({}); listed.ok()) rows = *std::move(listed);
   } else if (!report_.Healthy()) {
-    return;  // without a readable catalog every folder would look like an orphan
+    return {};  // without a readable catalog every folder would look like an orphan
   }
+  for (const CatalogRun& run : rows) stored_bytes_ += run.stored_bytes;
   const size_t before = report_.checks.size();
   for (const CatalogRun& run : rows) {
     known.insert(run.run_id);
-    CheckRow(run);
+    NL_TRY(CheckRow(run));
   }
   for (const std::string& name : ChildNames(RunsPath(store_))) {
-    if (known.count(name) == 0) CheckOrphan(name);
+    if (known.count(name) == 0) NL_TRY(CheckOrphan(name));
   }
   if (report_.checks.size() == before) Ok("run", fmt::format("{} run(s), all files whole", rows.size()));
+  if (unchecked_runs_ > 0) {
+    Warning("run",
+            fmt::format("{} run{} without checksums, imported by an older version: only file sizes are "
+                        "checked",
+                        unchecked_runs_, unchecked_runs_ == 1 ? "" : "s"));
+  }
+  return {};
 }
 
 void Examination::CheckDuckDb() {
@@ -355,7 +422,7 @@ std::span<const std::string_view> NamesOf(CheckStatus) {
 
 void Describe(Record<DoctorCheck>& r) {
   r.Name("DoctorCheck", "Result of one check");
-  r.Field("name", &DoctorCheck::name, "Topic: store, disk, staging, catalog, run, duckdb, machine");
+  r.Field("name", &DoctorCheck::name, "Topic: store, disk, staging, catalog, run, lost, duckdb, machine");
   r.Field("status", &DoctorCheck::status, "Result");
   r.Field("detail", &DoctorCheck::detail, "What was found and, if it was repaired, what was done");
   r.Field("repaired", &DoctorCheck::repaired, "It was a problem and has been repaired");
@@ -366,6 +433,6 @@ bool DoctorReport::Healthy() const {
                       [](const DoctorCheck& check) { return check.status == CheckStatus::kProblem; });
 }
 
-DoctorReport RunDoctor(const DoctorOptions& options) { return Examination(options).Run(); }
+Result<DoctorReport> RunDoctor(const DoctorOptions& options) { return Examination(options).Run(); }
 
 }  // namespace nl

@@ -10,6 +10,7 @@
 
 #include "base/utf8.h"
 #include "ledger/parquet_format.h"
+#include "ledger/run_files.h"
 
 namespace nl {
 
@@ -307,7 +308,7 @@ Result<std::unique_ptr<ParquetWriter>> ParquetWriter::Create(const std::string& 
                                                              const StringPool& strings) {
   std::unique_ptr<ParquetWriter> writer(new ParquetWriter(table, strings));
   NL_ASSIGN(writer->file_, OutputFile::Create(path));
-  NL_TRY(writer->file_.Append({kMagic, 4}));
+  NL_TRY(writer->Write({kMagic, 4}));
   return writer;
 }
 
@@ -344,6 +345,11 @@ Status ParquetWriter::Append(Encoded encoded) {
   return {};
 }
 
+Status ParquetWriter::Write(std::string_view bytes) {
+  checksum_ = Checksum(checksum_, bytes);
+  return file_.Append(bytes);
+}
+
 Status ParquetWriter::AppendNow(Encoded& encoded) {
   const int64_t base = file_.size_bytes();
   for (Chunk& chunk : encoded.chunks) {
@@ -351,7 +357,7 @@ Status ParquetWriter::AppendNow(Encoded& encoded) {
     chunk.data_offset += base;
     if (chunk.dictionary_offset >= 0) chunk.dictionary_offset += base;
   }
-  NL_TRY(file_.Append(encoded.bytes));
+  NL_TRY(Write(encoded.bytes));
   groups_.push_back({encoded.rows, std::move(encoded.chunks)});
   rows_ += static_cast<int64_t>(encoded.rows);
   ++next_sequence_;
@@ -371,7 +377,7 @@ Status ParquetWriter::WriteLate(size_t column, std::span<const int64_t> values) 
     const int64_t base = file_.size_bytes();
     chunk.offset += base;
     chunk.data_offset += base;
-    NL_TRY(file_.Append(bytes));
+    NL_TRY(Write(bytes));
     group.chunks[column + 1] = chunk;
     first += group.rows;
   }
@@ -416,7 +422,7 @@ Status ParquetWriter::Finish() {
   const auto length = static_cast<uint32_t>(footer.size());
   footer.append(reinterpret_cast<const char*>(&length), 4);
   footer.append(kMagic, 4);
-  NL_TRY(file_.Append(footer));
+  NL_TRY(Write(footer));
   return file_.Close();
 }
 

@@ -58,6 +58,7 @@ class ParquetWriter {
   Status Finish();
   int64_t rows() const { return rows_; }
   int64_t size_bytes() const { return file_.size_bytes(); }
+  uint64_t checksum() const { return checksum_; }  // of the whole file (ledger/run_files.h), after Finish
 
  private:
   struct Group {
@@ -66,12 +67,14 @@ class ParquetWriter {
   };
   ParquetWriter(const TableInfo& table, const StringPool& strings) : table_(table), strings_(strings) {}
   Status AppendNow(Encoded& encoded);
+  Status Write(std::string_view bytes);
   std::string Footer() const;
 
   const TableInfo& table_;
   const StringPool& strings_;
   std::mutex mutex_;
   OutputFile file_;
+  uint64_t checksum_ = 0;
   std::map<int64_t, Encoded> waiting_;  // encoded before their turn
   int64_t next_sequence_ = 0;
   int64_t rows_ = 0;

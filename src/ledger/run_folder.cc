@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -61,26 +60,6 @@ Result<CatalogRun> ReadRunFolder(const std::string& folder) {
   NL_ASSIGN(Json json, ParseJson(text));
   NL_ASSIGN(RunDocument document, RunDocumentFromJson(json));
   return FromDocument(document, folder);
-}
-
-std::string MissingRunFile(const std::string& folder) {
-  Result<std::string> text = ReadWholeFile(fmt::format("{}/{}", folder, kCatalogEntryFile));
-  if (!text.ok()) return "";
-  Result<Json> entry = ParseJson(*text);
-  if (!entry.ok()) return fmt::format("{} is not JSON", kCatalogEntryFile);
-  if (!entry->is_object() || !entry->contains("files") || !(*entry)["files"].is_array()) return "";
-  for (const Json& file : (*entry)["files"]) {
-    if (!file.is_object() || !file.contains("name") || !file["name"].is_string()) continue;
-    const std::string name = file["name"].get<std::string>();
-    std::error_code ec;
-    const uintmax_t bytes = std::filesystem::file_size(fmt::format("{}/{}", folder, name), ec);
-    if (ec) return fmt::format("{} is missing", name);
-    if (file.contains("bytes") && file["bytes"].is_number_unsigned() &&
-        file["bytes"].get<uintmax_t>() != bytes) {
-      return fmt::format("{} has {} bytes instead of {}", name, bytes, file["bytes"].get<uintmax_t>());
-    }
-  }
-  return "";
 }
 
 std::string ParquetDefect(const std::string& path) {

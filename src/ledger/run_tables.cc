@@ -4,6 +4,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include <fmt/format.h>
+
+#include "ledger/parquet_format.h"
+
 namespace nl {
 
 RunTables::RunTables(std::string folder, size_t rows_per_group)
@@ -118,6 +122,15 @@ Status RunTables::Finish() {
     if (buffer.writer) NL_TRY(buffer.writer->Finish());
   }
   return {};
+}
+
+std::map<std::string, uint64_t> RunTables::checksums() const {
+  std::map<std::string, uint64_t> out;
+  for (size_t i = 0; i < buffers_.size(); ++i) {
+    if (buffers_[i].writer)
+      out[fmt::format("{}{}", kAllTables[i]->name, kParquetSuffix)] = buffers_[i].writer->checksum();
+  }
+  return out;
 }
 
 }  // namespace nl

@@ -6,7 +6,9 @@
 // Thread rule: as EventSink says.
 
 #include <array>
+#include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -29,6 +31,8 @@ class RunTables final : public EventSink {
   Status Flush() override;
   Status SetLate(Table table, const char* column, std::span<const int64_t> values) override;
   Status Finish() override;
+  // By file name, after Finish: what Store::Commit need not read again.
+  std::map<std::string, uint64_t> checksums() const;
 
  private:
   struct Buffer {

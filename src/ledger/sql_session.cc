@@ -13,6 +13,7 @@
 
 #include "base/file_ops.h"
 #include "ledger/attachments.h"
+#include "ledger/engine_path.h"
 #include "ledger/parquet_format.h"
 #include "ledger/sql_values.h"
 
@@ -78,6 +79,21 @@ bool AsksForTheCatalog(const std::string& name) {
          StartsWith(name, "pg_") || StartsWith(name, "sqlite_") || StartsWith(name, "pragma_");
 }
 
+bool NamesAFile(std::string_view text) {
+  return text.find('/') != std::string_view::npos || text.find("parquet") != std::string_view::npos;
+}
+
+// Table names of a statement; a file is named in a string.
+std::vector<std::string> NamesWithFiles(const GuardedSql& guarded) {
+  std::vector<std::string> names = guarded.names;
+  const Result<std::vector<SqlToken>> tokens = TokenizeSql(guarded.text);
+  if (!tokens.ok()) return names;
+  for (const SqlToken& token : *tokens) {
+    if (token.kind == SqlToken::Kind::kString && NamesAFile(token.text)) names.push_back(token.text);
+  }
+  return names;
+}
+
 }  // namespace
 
 Json SqlChunk::Cell(uint64_t column, uint64_t row) const {
@@ -98,6 +114,31 @@ struct SqlSession::Execution {
   duckdb_prepared_statement prepared = nullptr;
   duckdb_result result{};
 };
+
+namespace {
+
+std::vector<std::string> TablesOf(const RunFiles& files) {
+  std::vector<std::string> names;
+  for (const auto& [name, file] : files) {
+    if (name.size() > kParquetSuffix.size() && name.ends_with(kParquetSuffix) &&
+        name.find('/') == std::string::npos) {
+      names.push_back(name.substr(0, name.size() - kParquetSuffix.size()));
+    }
+  }
+  return names;
+}
+
+// Halves in brackets: DuckDB nests a chain of UNIONs once for each of them, and a thousand runs are deeper
+// than it allows.
+std::string UnionAll(std::span<const std::string> selects) {
+  if (selects.empty()) return "";
+  if (selects.size() == 1) return selects[0];
+  const size_t half = selects.size() / 2;
+  return fmt::format("({}) UNION ALL BY NAME ({})", UnionAll(selects.first(half)),
+                     UnionAll(selects.subspan(half)));
+}
+
+}  // namespace
 
 std::vector<std::string> TablesIn(const std::string& directory) {
   std::vector<std::string> names;
@@ -162,30 +203,43 @@ Status SqlSession::CollectTables(const std::vector<RunSource>& runs, const SqlSe
   for (const RunSource& run : runs) {
     std::error_code ec;
     const std::string folder = std::filesystem::absolute(run.directory, ec).lexically_normal().string();
-    if (folder.find_first_of("*?[") != std::string::npos) {
-      return Unsupported(
-                 fmt::format("the folder {} has one of * ? [ in its name, which SQL reads as a pattern",
-                             folder))
-          .Hint("move the store to a folder with a plain name");
-    }
-    AddParts(run, folder);
+    NL_TRY(AddParts(run, folder));
   }
   return {};
 }
 
-// The tables of the run itself, then those of its attachments.
-void SqlSession::AddParts(const RunSource& run, const std::string& run_folder) {
-  std::vector<std::string> folders = AttachmentFolders(run_folder);
-  folders.insert(folders.begin(), run_folder);
+// The tables of the run itself, then those of its attachments. A table that the run notes and that is not
+// there is a part all the same: reading it is an error.
+Status SqlSession::AddParts(const RunSource& run, const std::string& run_folder) {
   std::map<std::string, std::vector<std::string>> seen;
-  for (const std::string& folder : folders) {
-    for (const std::string& table : run.tables.empty() ? TablesIn(folder) : run.tables) {
-      std::string file = fmt::format("{}/{}{}", folder, table, kParquetSuffix);
-      if (!PathExists(file)) continue;
-      tables_[table].push_back({run.label, file, seen[table]});
+  Result<RunFiles> of_run = ReadRunFiles(run_folder, kCatalogEntryFile);
+  if (!of_run.ok()) return DamagedRun(run.label, of_run.error().message);
+  NL_ASSIGN(const std::string engine_folder, EnginePath(run_folder));
+  const auto add = [&](const std::string& folder, const std::string& prefix, const RunFiles& noted) {
+    const bool listed = !noted.empty();
+    for (const std::string& table : !run.tables.empty() ? run.tables
+                                    : listed            ? TablesOf(noted)
+                                                        : TablesIn(folder)) {
+      const std::string name = fmt::format("{}{}", table, kParquetSuffix);
+      std::string file = fmt::format("{}/{}{}", engine_folder, prefix, name);
+      const auto found = noted.find(name);
+      if (found == noted.end() && !PathExists(file)) continue;
+      tables_[table].push_back({run.label, file, seen[table], run_folder, prefix + name,
+                                found == noted.end() ? RunFile{-1, {}} : found->second});
       seen[table].push_back(std::move(file));
     }
+  };
+  add(run_folder, "", *of_run);
+  for (const std::string& folder : AttachmentFolders(run_folder)) {
+    const std::string prefix =
+        fmt::format("{}/{}/", kAttachedFolder, std::filesystem::path(folder).filename().string());
+    if (!PathExists(fmt::format("{}/{}", folder, kAttachmentFile)))
+      return DamagedRun(run.label, fmt::format("{}{} is missing", prefix, kAttachmentFile));
+    Result<RunFiles> noted = ReadRunFiles(folder, kAttachmentFile);
+    if (!noted.ok()) return DamagedRun(run.label, prefix + noted.error().message);
+    add(folder, prefix, *noted);
   }
+  return {};
 }
 
 // Exactly the tables' files and not their folders: with a folder allowed, DuckDB
@@ -210,17 +264,29 @@ Status SqlSession::Run(const std::string& sql) {
   return status;
 }
 
+Status SqlSession::Verify(const std::string& table, const std::atomic<bool>* cancelled) {
+  VerifyOptions options;
+  options.cancelled = cancelled;
+  for (const Part& part : tables_[table]) {
+    Status status = VerifyRunFile(part.run_folder, part.name, part.noted, options);
+    if (status.ok()) continue;
+    if (status.error().code == ErrorCode::kCancelled) return status;
+    return DamagedRun(part.label, status.error().message);
+  }
+  return {};
+}
+
 void SqlSession::CreateView(const std::string& name) {
-  std::string body;
+  std::vector<std::string> selects;
   for (const Part& part : tables_[name]) {
-    if (!body.empty()) body += " UNION ALL BY NAME ";
     std::string id;
     for (const std::string& file : part.after)
       id += fmt::format(" + (SELECT count(*) FROM read_parquet({}))", SqlQuote(file));
     const std::string columns = id.empty() ? "*" : fmt::format("* REPLACE (id{} AS id)", id);
-    body += fmt::format("SELECT {} AS run, {} FROM read_parquet({})", SqlQuote(part.label), columns,
-                        SqlQuote(part.file));
+    selects.push_back(fmt::format("SELECT {} AS run, {} FROM read_parquet({})", SqlQuote(part.label), columns,
+                                  SqlQuote(part.file)));
   }
+  std::string body = UnionAll(selects);
   if (body.empty()) {
     body = "SELECT NULL::VARCHAR AS run";
     for (const auto& [column, type] : known_[name].columns) {
@@ -232,13 +298,13 @@ void SqlSession::CreateView(const std::string& name) {
   if (!status.ok()) broken_[name] = status.error().message;
 }
 
-// A view costs reading the footer of every file after it, so only the tables a
-// statement names are made; one that names none, or asks what exists, gets all.
-void SqlSession::EnsureViews(const std::vector<std::string>& names) {
+// A view costs verifying its files and reading their footers, so only the tables a
+// statement names are made; one that names none, asks what exists, or names a file, gets all.
+Status SqlSession::EnsureViews(const std::vector<std::string>& names, const std::atomic<bool>* cancelled) {
   std::vector<std::string> wanted;
   bool all = false;
   for (const std::string& name : names) {
-    if (AsksForTheCatalog(name)) all = true;
+    if (AsksForTheCatalog(name) || NamesAFile(name)) all = true;
     if (tables_.count(name) > 0) wanted.push_back(name);
   }
   if (all || wanted.empty()) {
@@ -246,8 +312,12 @@ void SqlSession::EnsureViews(const std::vector<std::string>& names) {
     for (const auto& [name, parts] : tables_) wanted.push_back(name);
   }
   for (const std::string& name : wanted) {
-    if (created_.insert(name).second) CreateView(name);
+    if (created_.count(name) > 0) continue;
+    NL_TRY(Verify(name, cancelled));
+    created_.insert(name);
+    CreateView(name);
   }
+  return {};
 }
 
 Error SqlSession::Explain(const std::string& message, const std::vector<std::string>& names) const {
@@ -265,7 +335,11 @@ Error SqlSession::Explain(const std::string& message, const std::vector<std::str
     return Limit("the query needs more memory than it may use").Hint("raise query_memory_mb, or select less");
   }
   if (StartsWith(message, "IO Error")) return IoError(message, 0).Hint("neurolens doctor checks the store");
-  if (StartsWith(message, "INTERNAL Error") || StartsWith(message, "FATAL Error")) return Internal(message);
+  // What DuckDB did not expect is a damaged file as a rule: its tables are Parquet files that anybody may
+  // have written.
+  if (StartsWith(message, "INTERNAL Error") || StartsWith(message, "FATAL Error"))
+    return IoError(message.substr(0, message.find('\n')), 0)
+        .Hint("neurolens doctor checks the files of the store");
   if (StartsWith(message, "Catalog Error: Table")) {
     return InvalidInput(message).Hint("neurolens query RUN \"SHOW TABLES\" lists the tables");
   }
@@ -377,7 +451,7 @@ Result<SqlOutcome> SqlSession::Fetch(Execution& run, int64_t max_rows, const Chu
 Result<SqlOutcome> SqlSession::Execute(std::string_view sql, const SqlLimits& limits, bool cast_unknown,
                                        const ChunkFn& on_chunk) {
   NL_ASSIGN(GuardedSql guarded, GuardSql(sql));
-  EnsureViews(guarded.names);
+  NL_TRY(EnsureViews(NamesWithFiles(guarded), limits.cancelled));
   Watchdog watchdog(api_, connection_, limits);
   Status sink_status;
   const auto deliver = [&](const SqlOutcome& so_far, const SqlChunk& chunk) -> Status {

@@ -5,6 +5,7 @@
 // Fences, from outside in: the text guard (sql_guard.h), the type of the prepared
 // statement, and the engine itself: it may open only the runs' Parquet files, no
 // extension, no setting can be changed, memory and threads are limited.
+// A file that a statement may read is verified first (run_files.h): a damaged or missing one is an Io error.
 // Thread rule: one object, one thread at a time. Owns its in-memory database.
 
 #include <atomic>
@@ -21,6 +22,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "ledger/duckdb_library.h"
+#include "ledger/run_files.h"
 #include "ledger/sql_guard.h"
 
 namespace nl {
@@ -112,8 +114,9 @@ class SqlSession {
   Status CollectTables(const std::vector<RunSource>& runs, const SqlSessionOptions& options);
   Status Fence();
   Status Run(const std::string& sql);
+  Status Verify(const std::string& table, const std::atomic<bool>* cancelled);
   void CreateView(const std::string& name);
-  void EnsureViews(const std::vector<std::string>& names);
+  Status EnsureViews(const std::vector<std::string>& names, const std::atomic<bool>* cancelled);
   Result<duckdb_prepared_statement> Prepare(const std::string& sql, bool* is_explain);
   Result<duckdb_prepared_statement> PrepareGuarded(const GuardedSql& guarded);
   Status Start(Execution& run, const GuardedSql& guarded, bool cast_unknown);
@@ -127,8 +130,10 @@ class SqlSession {
     std::string file;
     // Files of the same run before it: its rows are numbered after theirs.
     std::vector<std::string> after;
+    std::string run_folder, name;  // `file` is run_folder/name
+    RunFile noted;
   };
-  void AddParts(const RunSource& run, const std::string& folder);
+  Status AddParts(const RunSource& run, const std::string& folder);
   const DuckDbApi& api_;
   duckdb_database database_ = nullptr;
   duckdb_connection connection_ = nullptr;

@@ -19,6 +19,7 @@
 
 #include "base/json.h"
 #include "ledger/catalog_sqlite.h"
+#include "ledger/run_files.h"
 
 namespace nl {
 
@@ -45,22 +46,6 @@ UniqueFd Locked(int raw_fd) {
   return fd;
 }
 
-// What the run consists of, by size: doctor sees a missing or shortened file without reading it.
-Result<Json> FileList(const std::string& folder) {
-  Json files = Json::array();
-  std::error_code ec;
-  std::filesystem::recursive_directory_iterator it(folder, ec);
-  for (; !ec && it != std::filesystem::recursive_directory_iterator(); it.increment(ec)) {
-    if (!it->is_regular_file(ec) || ec) continue;
-    const uintmax_t bytes = it->file_size(ec);
-    if (ec) break;
-    files.push_back({{"name", it->path().lexically_relative(folder).string()}, {"bytes", bytes}});
-  }
-  if (ec) return FileError("read folder", folder, ec.value());
-  std::sort(files.begin(), files.end(), [](const Json& a, const Json& b) { return a["name"] < b["name"]; });
-  return files;
-}
-
 Error AsStoreError(Error error, const std::string& path) {
   if (error.code == ErrorCode::kIo && error.hint.empty()) {
     error.hint = "check the permissions of the store, or choose another with --store";
@@ -73,6 +58,7 @@ Error AsStoreError(Error error, const std::string& path) {
 std::string CatalogPath(const std::string& store_path) { return store_path + "/catalog.sqlite"; }
 std::string RunsPath(const std::string& store_path) { return store_path + "/runs"; }
 std::string StagingPath(const std::string& store_path) { return store_path + "/staging"; }
+std::string LostPath(const std::string& store_path) { return store_path + "/lost"; }
 
 UniqueFd TryLockFile(const std::string& lock_path) {
   return Locked(::open(lock_path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -169,7 +155,8 @@ Result<CommitOutcome> Store::AwaitOther(const std::string& run_id) {
       .Hint("neurolens doctor --repair enters it");
 }
 
-Result<CommitOutcome> Store::Commit(StagedRun&& staged_in, CatalogRun run) {
+Result<CommitOutcome> Store::Commit(StagedRun&& staged_in, CatalogRun run,
+                                    const std::map<std::string, uint64_t>& checksums) {
   StagedRun staged = std::move(staged_in);
   NL_TRY(CheckRunId(run.run_id));
   NL_ASSIGN(auto existing, catalog_->FindByContent(run.content_sha256));
@@ -178,10 +165,9 @@ Result<CommitOutcome> Store::Commit(StagedRun&& staged_in, CatalogRun run) {
   if (run.stored_bytes == 0) {
     NL_ASSIGN(run.stored_bytes, TreeBytes(staged.path_));
   }
-  Json entry = CatalogRunToJson(run);
-  NL_ASSIGN(entry["files"], FileList(staged.path_));
-  NL_TRY(
-      WriteFileAtomically(fmt::format("{}/{}", staged.path_, kCatalogEntryFile), DumpJson(entry, 2) + "\n"));
+  NL_ASSIGN(const RunFiles files, MeasureRunFiles(staged.path_, kCatalogEntryFile, checksums));
+  NL_TRY(WriteFileAtomically(fmt::format("{}/{}", staged.path_, kCatalogEntryFile),
+                             SealedText(CatalogRunToJson(run), files)));
   Reached("entry");
   NL_TRY(SyncTree(staged.path_));
   Reached("synced");
@@ -222,7 +208,7 @@ Result<int64_t> Store::Remove(const std::string& run_id) {
   int64_t freed_bytes = 0;
   // Out of sight first: were the catalog row removed before the folder, a crash in
   // between would look like an unfinished commit and doctor would bring the run back.
-  const std::string doomed = fmt::format("{}/{}-removed-{}", StagingPath(path_), run_id, RandomHex(8));
+  const std::string doomed = fmt::format("{}/{}{}{}", StagingPath(path_), run_id, kRemovedMark, RandomHex(8));
   if (PathExists(folder)) {
     NL_ASSIGN(freed_bytes, TreeBytes(folder));
     if (::rename(folder.c_str(), doomed.c_str()) != 0) {
@@ -230,7 +216,11 @@ Result<int64_t> Store::Remove(const std::string& run_id) {
     }
     NL_TRY(SyncDirectory(RunsPath(path_)));
   }
-  NL_TRY(catalog_->Remove(run_id));
+  if (!catalog_->Remove(run_id).ok()) {
+    // A full disk has no room for the change of the catalog either, until the files are gone.
+    NL_TRY(RemoveTree(doomed));
+    NL_TRY(catalog_->Remove(run_id));
+  }
   NL_TRY(RemoveTree(doomed));
   return freed_bytes;
 }

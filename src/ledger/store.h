@@ -4,6 +4,7 @@
 //   catalog.sqlite                the catalog (ledger/catalog.h)
 //   runs/<run_id>/                run.json, <table>.parquet, files/, catalog_entry.json
 //   staging/<name>/, <name>.lock  imports under way; the lock is held by their process
+//   lost/<name>/                  what doctor --repair moved out of the way; never read
 // A run is staged, synced, renamed into runs/ and then entered in the catalog: a
 // crash at any instant leaves the whole run or nothing that a reader can see.
 // What a crash leaves behind (a staging folder, or a run folder without entry) is
@@ -12,7 +13,9 @@
 // Thread rule: one object, one thread at a time. Any number of processes may work
 // on one store.
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -65,8 +68,10 @@ class Store {
 
   // Makes the staged folder the run `run.run_id`. `run.stored_bytes` is measured
   // here when 0. When another run already has this content, the staged folder is
-  // removed and that run is named.
-  Result<CommitOutcome> Commit(StagedRun&& staged, CatalogRun run);
+  // removed and that run is named. `checksums` are those of files that were taken while they were written
+  // (RunTables::checksums); the other files are read for theirs.
+  Result<CommitOutcome> Commit(StagedRun&& staged, CatalogRun run,
+                               const std::map<std::string, uint64_t>& checksums = {});
 
   // Makes a staged folder the folder `path` inside the store, which must not exist: whole
   // or not there. Its parent exists.
@@ -99,9 +104,11 @@ class Store {
 std::string CatalogPath(const std::string& store_path);
 std::string RunsPath(const std::string& store_path);
 std::string StagingPath(const std::string& store_path);
+std::string LostPath(const std::string& store_path);
 inline constexpr char kCatalogEntryFile[] = "catalog_entry.json";
 inline constexpr char kRunDocumentFile[] = "run.json";
 inline constexpr char kStagingLockSuffix[] = ".lock";
+inline constexpr char kRemovedMark[] = "-removed-";  // in staging/: a run on its way out
 
 // Takes the lock file without waiting; an invalid descriptor when a living process
 // holds it or it is gone.

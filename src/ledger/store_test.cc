@@ -126,14 +126,14 @@ TEST_F(StoreTest, KillAtEveryStepLeavesTheWholeRunOrNothingVisible) {
     options.store_path = path();
     const bool committed = step == "inserted";
     // Dead after "inserted" leaves only the lock file of the import.
-    EXPECT_FALSE(RunDoctor(options).Healthy());
+    EXPECT_FALSE(Must(RunDoctor(options)).Healthy());
     options.repair = true;
-    EXPECT_TRUE(RunDoctor(options).Healthy());
+    EXPECT_TRUE(Must(RunDoctor(options)).Healthy());
     options.repair = false;
-    EXPECT_TRUE(RunDoctor(options).Healthy());
+    EXPECT_TRUE(Must(RunDoctor(options)).Healthy());
     EXPECT_EQ(Children(path() + "/staging"), 0u);
     // A complete folder that only lacked its entry is a run now; what came earlier is gone.
-    const bool expected = committed || step == "renamed";
+    const bool expected = committed || step == "entry" || step == "synced" || step == "renamed";
     EXPECT_EQ(Must(store->catalog().Find(id)).has_value(), expected);
     EXPECT_EQ(PathExists(store->RunPath(id)), expected);
   }
@@ -145,9 +145,13 @@ TEST_F(StoreTest, ImportAfterACrashOfTheSameContentSucceeds) {
   auto store = OpenStore();
   const std::string id = AddRun(*store, "content");
   EXPECT_NE(id, crashed);
-  DoctorOptions options{path(), "", true};
-  EXPECT_TRUE(RunDoctor(options).Healthy());
+  DoctorOptions options;
+  options.store_path = path();
+  options.repair = true;
+  EXPECT_TRUE(Must(RunDoctor(options)).Healthy());
   EXPECT_FALSE(PathExists(store->RunPath(crashed))) << "the orphan repeats a run that is there";
+  EXPECT_TRUE(PathExists(path() + "/lost/" + crashed + "/run.json"))
+      << "and is kept: the other may be damaged";
   EXPECT_EQ(Must(store->catalog().Count()), 1);
 }
 
@@ -221,8 +225,10 @@ TEST_F(StoreTest, ReadersNeverSeeARunWithoutItsFilesWhileImportsGoOn) {
 TEST_F(StoreTest, LivingImportIsNotALeftover) {
   auto store = OpenStore();
   StagedRun staged = Must(store->Stage());
-  DoctorOptions options{path(), "", true};
-  EXPECT_TRUE(RunDoctor(options).Healthy());
+  DoctorOptions options;
+  options.store_path = path();
+  options.repair = true;
+  EXPECT_TRUE(Must(RunDoctor(options)).Healthy());
   EXPECT_TRUE(PathExists(staged.path()));
 }
 
