@@ -86,6 +86,20 @@ std::vector<std::optional<std::string>> Types(std::string_view json) {
   return out;
 }
 
+// Where no operator tells its types, the names of its kernels do. tf32 works on fp32 operands.
+void AddKernelTypes(const RunFacts& facts, const StringPool& strings, std::map<std::string, double>& weight,
+                    double& total) {
+  for (const auto& [id, kernel] : facts.kernel_totals()) {
+    const KernelName name = ParseKernelName(strings.Text(static_cast<StringId>(id)));
+    // cuDNN writes f16 in the names of its attention for every type of 16 bits.
+    if (name.family != KernelFamily::kGemm && name.family != KernelFamily::kConv) continue;
+    const std::string_view dtype = KernelDtype(name.short_name);
+    if (dtype.empty()) continue;
+    weight[std::string(dtype == "tf32" ? "fp32" : dtype)] += static_cast<double>(kernel.total_ns);
+    total += static_cast<double>(kernel.total_ns);
+  }
+}
+
 // The type the matrix work was done in, weighted by its device time (host time without a device).
 std::string Precision(const RunFacts& facts, const StringPool& strings) {
   std::map<std::string, double> weight;
@@ -100,10 +114,16 @@ std::string Precision(const RunFacts& facts, const StringPool& strings) {
     weight[std::string(precision)] += ns;
     total += ns;
   }
+  if (total == 0) AddKernelTypes(facts, strings, weight, total);
   if (total == 0) return "unknown";
   const auto top = std::max_element(weight.begin(), weight.end(),
                                     [](const auto& a, const auto& b) { return a.second < b.second; });
   return top->second >= 0.9 * total ? top->first : "mixed";
+}
+
+std::optional<Dim3> Extents(int32_t x, int32_t y, int32_t z) {
+  if (IsNull(x) || IsNull(y) || IsNull(z)) return std::nullopt;
+  return Dim3{x, y, z};
 }
 
 // Rows of a table are events when they stand on a lane at a time.
@@ -293,8 +313,10 @@ class Builder {
     op.op_index = static_cast<int64_t>(doc_.timeline.size());
     op.op_name = name == StringId::kNull ? "(unnamed)" : std::string(strings_.Text(name));
     op.op_type = name == StringId::kNull ? op.op_name : OpType(name, facts_, strings_);
-    op.start_ms = Ms(start_ns - origin_ns_);
-    op.end_ms = Ms(start_ns - origin_ns_ + dur_ns);
+    if (!IsNull(start_ns)) {
+      op.start_ms = Ms(start_ns - origin_ns_);
+      op.end_ms = Ms(start_ns - origin_ns_ + dur_ns);
+    }
     op.duration_ms = Ms(dur_ns);
     return op;
   }
@@ -315,12 +337,12 @@ class Builder {
       const KernelRow& row = listed.row;
       TimelineKernel kernel;
       kernel.name = strings_.Text(row.name);
-      kernel.start_ms = Ms(row.start_ns - origin_ns_);
+      if (!IsNull(row.start_ns)) kernel.start_ms = Ms(row.start_ns - origin_ns_);
       kernel.duration_ms = Ms(IsNull(row.dur_ns) ? 0 : row.dur_ns);
       if (!IsNull(row.stream) && row.stream >= 0) kernel.stream = row.stream;
       if (!IsNull(row.device) && row.device >= 0) kernel.device = row.device;
-      if (!IsNull(row.grid_x)) kernel.grid = Dim3{row.grid_x, row.grid_y, row.grid_z};
-      if (!IsNull(row.block_x)) kernel.block = Dim3{row.block_x, row.block_y, row.block_z};
+      kernel.grid = Extents(row.grid_x, row.grid_y, row.grid_z);
+      kernel.block = Extents(row.block_x, row.block_y, row.block_z);
       if (!IsNull(row.registers_per_thread)) kernel.registers = row.registers_per_thread;
       if (!IsNull(row.shared_bytes)) kernel.shared_bytes = row.shared_bytes;
       doc_.timeline[static_cast<size_t>(listed.op)].kernels.push_back(std::move(kernel));

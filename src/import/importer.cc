@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <set>
 #include <span>
 #include <thread>
@@ -24,6 +25,9 @@ namespace {
 const CounterInfo kSecretHeader{"secret_not_stored", Severity::kNotice,
                                 "Value whose name looks like a secret",
                                 "Its value was replaced; rotate it if the trace was shared"};
+
+const CounterInfo kCutStream{"truncated_stream", Severity::kDataLoss, "Compressed file that ends too early",
+                             "Everything before the cut is here; fetch or record it again for the rest"};
 
 // Gives the sniffed bytes again before the rest.
 class SniffedSource final : public ByteSource {
@@ -48,6 +52,7 @@ class SniffedSource final : public ByteSource {
   int64_t bytes_total() const override { return inner_->bytes_total(); }
   std::string HashHex() override { return inner_->HashHex(); }
   const std::string& name() const override { return inner_->name(); }
+  bool was_cut() const override { return inner_->was_cut(); }
   bool is_plain_file() const override { return inner_->is_plain_file(); }
 
  private:
@@ -80,8 +85,8 @@ class RankedSink final : public EventSink {
 };
 
 Result<std::unique_ptr<SniffedSource>> OpenSniffed(const std::string& path, std::string_view& head,
-                                                   const std::atomic<bool>* cancelled) {
-  NL_ASSIGN(std::unique_ptr<ByteSource> source, OpenByteSource(path, cancelled));
+                                                   const std::atomic<bool>* cancelled, bool keep_cut) {
+  NL_ASSIGN(std::unique_ptr<ByteSource> source, OpenByteSource(path, cancelled, keep_cut));
   auto sniffed = std::make_unique<SniffedSource>(std::move(source));
   NL_ASSIGN(head, sniffed->Sniff());
   if (head.empty()) return InvalidInput("the file is empty").At(path, 0);
@@ -135,6 +140,7 @@ void PutLog(const CounterSet& counters, const std::string& file, EventSink& sink
   });
   for (const CounterSet::Total& total : totals) {
     int64_t shown = 0;
+    const std::string meaning = MeaningOf(counters, *total.info);
     const auto put = [&](int64_t count, int64_t offset, const std::string& text) {
       ImportLogRow row;
       row.reason = strings.Add(total.info->name);
@@ -143,7 +149,7 @@ void PutLog(const CounterSet& counters, const std::string& file, EventSink& sink
       row.file = strings.Add(file);
       if (offset >= 0) row.byte_offset = offset;
       if (!text.empty()) row.text = strings.Add(ValidUtf8(text));
-      row.advice = strings.Add(fmt::format("{}. {}.", total.info->meaning, total.info->advice));
+      row.advice = strings.Add(fmt::format("{}. {}.", meaning, total.info->advice));
       batch.import_log.Add(row);
     };
     for (const CounterSample& sample : samples) {
@@ -176,13 +182,9 @@ void PutFactTables(const RunFacts& facts, EventBatch& batch) {
   }
 }
 
-void PutStrings(EventSink& sink, const std::set<StringId>& secret, EventBatch& batch) {
+void PutStrings(EventSink& sink, EventBatch& batch) {
   const uint32_t size = sink.strings().size();
-  const StringId hidden = secret.empty() ? StringId::kNull : sink.strings().Add(kNotStored);
-  for (uint32_t id = 0; id < size; ++id) {
-    const auto text = static_cast<StringId>(id);
-    batch.string.value.push_back(secret.contains(text) ? hidden : text);
-  }
+  for (uint32_t id = 0; id < size; ++id) batch.string.value.push_back(static_cast<StringId>(id));
 }
 
 Status EncodeAll(EventSink& sink, int threads) {
@@ -225,14 +227,92 @@ struct Opened {
   CounterSet counters;
 };
 
+const CounterInfo kFactOutOfRange{
+    "fact_out_of_range", Severity::kNotice,
+    "A fact of the machine or the run that cannot be, such as a negative memory size; left out",
+    "Nothing else is lost; the value is in import_log"};
+
+// Makes what the source says of the run fit the run document; what does not is counted.
+class FactBounds {
+ public:
+  explicit FactBounds(CounterSet& counters) : counters_(counters) {}
+
+  void Apply(SourceFacts& about) {
+    std::erase_if(about.devices, [&](const SourceFacts::Device& d) {
+      return !Fits("device.index", static_cast<int64_t>(d.index), int64_t{0}, kMostAmount);
+    });
+    for (SourceFacts::Device& device : about.devices) {
+      Bound("device.memory_bytes", device.memory_bytes);
+      Bound("device.sm_count", device.sm_count);
+    }
+    Bound("host.cores", about.host.cores);
+    Bound("host.memory_bytes", about.host.memory_bytes);
+    Bound("rank", about.rank, 0, INT32_MAX);
+    Bound("world_size", about.world_size, 1, INT32_MAX);
+    Bound("exit_code", about.exit_code, -255, 255);
+    std::erase_if(about.metrics, [&](const auto& metric) {
+      return !Fits(metric.first, metric.second, 0.0, std::numeric_limits<double>::max());
+    });
+    if (about.clock) Apply(*about.clock);
+    if (about.capture) Apply(*about.capture);
+  }
+
+ private:
+  static constexpr double kLeast = std::numeric_limits<double>::lowest();
+
+  void Apply(ClockFacts& clock) {
+    BoundReal("clock.error_bound_ns", clock.error_bound_ns, 0);
+    Bound("clock.causality_violations", clock.causality_violations);
+    if (!clock.devices) return;
+    std::erase_if(*clock.devices, [&](const DeviceClock& d) {
+      return !Fits("clock.devices.index", d.index, int64_t{0}, kMostAmount);
+    });
+    for (DeviceClock& device : *clock.devices) {
+      BoundReal("clock.offset_ns", device.offset_ns, kLeast);
+      BoundReal("clock.drift_ppm", device.drift_ppm, kLeast);
+      BoundReal("clock.error_bound_ns", device.error_bound_ns, 0);
+      Bound("clock.samples", device.samples);
+    }
+  }
+  void Apply(CaptureFacts& capture) {
+    BoundReal("capture.overhead_pct", capture.overhead_pct, kLeast);
+    BoundReal("capture.duty_cycle", capture.duty_cycle, 0, 1);
+    Bound("capture.lost_records", capture.lost_records);
+    Bound("capture.dropped_bytes", capture.dropped_bytes);
+    Bound("capture.suspect_records", capture.suspect_records);
+    if (!capture.pauses) return;
+    std::erase_if(*capture.pauses, [&](const Interval& pause) {
+      return !Fits("capture.pauses.start_ns", pause.start_ns, -kMostTime_ns, kMostTime_ns) ||
+             !Fits("capture.pauses.end_ns", pause.end_ns, pause.start_ns, kMostTime_ns);
+    });
+  }
+  template <class T>
+  bool Fits(std::string_view what, T value, T least, T most) {
+    if (value >= least && value <= most) return true;
+    counters_.Add(kFactOutOfRange, -1, fmt::format("{}: {}", what, value));
+    return false;
+  }
+  void Bound(const char* what, std::optional<int64_t>& value, int64_t least = 0, int64_t most = kMostAmount) {
+    if (value && !Fits(what, *value, least, most)) value.reset();
+  }
+  void BoundReal(const char* what, std::optional<double>& value, double least,
+                 double most = std::numeric_limits<double>::max()) {
+    if (value && !Fits(what, *value, least, most)) value.reset();
+  }
+
+  CounterSet& counters_;
+};
+
 // What every file leaves behind once its rows are read.
-void Conclude(Opened& file, bool alone, EventSink& sink, EventBatch& tail, ImportResult& result,
-              std::set<StringId>& secret_strings) {
+void Conclude(Opened& file, bool alone, EventSink& sink, EventBatch& tail, ImportResult& result) {
+  FactBounds(file.counters).Apply(file.about);
+  if (file.source->was_cut()) file.counters.Add(kCutStream);
   std::vector<std::string> hidden;
   HideSecrets(file.about.header, hidden);
   HideSecretArguments(file.about.command, hidden);
-  for (const std::string& name : hidden) file.counters.Add(kSecretHeader, -1, name);
-  secret_strings.insert(file.about.secret_strings.begin(), file.about.secret_strings.end());
+  // Processes and ranks repeat their environment: a name is said once.
+  for (const std::string& name : std::set<std::string>(hidden.begin(), hidden.end()))
+    file.counters.Add(kSecretHeader, -1, name);
   PutHeader(file.about.header, alone ? "" : file.source->name(), sink, tail);
   PutLog(file.counters, file.source->name(), sink, tail);
   result.document.source.files.push_back(
@@ -246,7 +326,7 @@ void Conclude(Opened& file, bool alone, EventSink& sink, EventBatch& tail, Impor
 Result<Opened> OpenFile(const ImportRequest& request, const std::string& path) {
   Opened out;
   std::string_view head;
-  NL_ASSIGN(out.source, OpenSniffed(path, head, request.options.cancelled));
+  NL_ASSIGN(out.source, OpenSniffed(path, head, request.options.cancelled, request.options.allow_truncated));
   NL_ASSIGN(out.adapter, ChooseAdapter(request.format, head, path));
   out.role = out.adapter->Role(head, out.source->name());
   return out;
@@ -288,7 +368,6 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) 
   std::vector<SourceFacts> about;
   bool rank_from_name = false;
   EventBatch tail;  // rows made once per run
-  std::set<StringId> secret_strings;
   const bool alone = request.paths.size() == 1;
   std::vector<Opened> opened;  // a file, or the parts of a run or rank
   std::vector<std::string> rank_files;
@@ -318,7 +397,7 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) 
     NL_TRY(EncodeAll(sink, request.options.threads));
     facts.ResolveLinks(front.counters);
     rank_files.push_back(front.source->name());
-    for (Opened& part : opened) Conclude(part, alone, sink, tail, result, secret_strings);
+    for (Opened& part : opened) Conclude(part, alone, sink, tail, result);
     adapter = front.adapter;
     about.push_back(std::move(front.about));
     opened.clear();
@@ -330,7 +409,7 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) 
   if (facts.empty() && without_span == 0) {
     return InvalidInput("the file has no events").At(request.paths[0]);
   }
-  facts.UseSamplesWithoutSpans();
+  facts.UseSamplesWithoutDevices();
   PutFactTables(facts, tail);
   sink.Append(tail);
   tail.Clear();
@@ -348,7 +427,7 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) 
     if (!result.document.notes) result.document.notes.emplace();
     result.document.notes->push_back("ranks taken from the file names");
   }
-  PutStrings(sink, secret_strings, tail);
+  PutStrings(sink, tail);
   sink.Append(tail);
   NL_TRY(EncodeAll(sink, request.options.threads));
   NL_TRY(facts.WriteLinks(sink));
@@ -357,9 +436,26 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) 
   return result;
 }
 
+std::string MeaningOf(const CounterSet& counters, const CounterInfo& info) {
+  constexpr size_t kMostNames = 5, kLongestName = 80;
+  std::set<std::string> names;
+  for (const CounterSample& sample : counters.samples()) {
+    if (sample.info == &info && sample.byte_offset < 0 && !sample.text.empty() &&
+        sample.text.size() <= kLongestName)
+      names.insert(ValidUtf8(sample.text));
+  }
+  std::string out = info.meaning;
+  size_t shown = 0;
+  for (const std::string& name : names) {
+    if (++shown > kMostNames) return out + ", ...";
+    out += (shown == 1 ? ": " : ", ") + name;
+  }
+  return out;
+}
+
 Result<RankHint> PeekRank(const std::string& path) {
   std::string_view head;
-  NL_ASSIGN(std::unique_ptr<SniffedSource> source, OpenSniffed(path, head, nullptr));
+  NL_ASSIGN(std::unique_ptr<SniffedSource> source, OpenSniffed(path, head, nullptr, true));
   NL_ASSIGN(const Adapter* adapter, ChooseAdapter("", head, path));
   RankHint hint = adapter->PeekRank(head);
   hint.adapter = adapter->Info().name;
@@ -370,7 +466,7 @@ Result<FileRole> PeekRole(const std::string& path) {
   std::error_code code;  // a pipe can be read once only
   if (!std::filesystem::is_regular_file(path, code)) return FileRole{};
   std::string_view head;
-  NL_ASSIGN(std::unique_ptr<SniffedSource> source, OpenSniffed(path, head, nullptr));
+  NL_ASSIGN(std::unique_ptr<SniffedSource> source, OpenSniffed(path, head, nullptr, true));
   NL_ASSIGN(const Adapter* adapter, ChooseAdapter("", head, path));
   FileRole role = adapter->Role(head, source->name());
   role.adapter = adapter->Info().name;

@@ -42,6 +42,10 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink);
 // One hash for the bytes of all files, whatever their names.
 std::string ContentSha256(const std::vector<SourceFile>& files);
 
+// What a counter means, with the names of what was found where they are short ("Value whose name looks like a
+// secret: HF_TOKEN").
+std::string MeaningOf(const CounterSet& counters, const CounterInfo& info);
+
 // The rank a file says it is of, without importing it (reads its first bytes).
 Result<RankHint> PeekRank(const std::string& path);
 

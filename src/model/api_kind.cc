@@ -5,6 +5,20 @@
 
 namespace nl {
 
+namespace {
+
+// Names of the MTIA runtime, which are words rather than functions: "enqueueCommand memcpyHtoDAsync".
+ApiKind ClassifyMtia(std::string_view name) {
+  if (name.starts_with("runFunction")) return ApiKind::kLaunch;
+  if (name == "synchronize" || name == "synchronizeStream") return ApiKind::kSync;
+  if (name == "recordEvent") return ApiKind::kEventRecord;
+  if (!name.starts_with("enqueueCommand ")) return ApiKind::kOther;
+  if (name.ends_with(" waitOnEvent")) return ApiKind::kStreamWait;
+  return name.find("memcpy") != std::string_view::npos ? ApiKind::kCopy : ApiKind::kOther;
+}
+
+}  // namespace
+
 ApiKind ClassifyApi(std::string_view name) {
   const auto has = [name](std::string_view part) { return name.find(part) != std::string_view::npos; };
   if (has("Synchronize")) return ApiKind::kSync;
@@ -15,11 +29,12 @@ ApiKind ClassifyApi(std::string_view name) {
   if (has("StreamWaitEvent")) return ApiKind::kStreamWait;
   if (has("Memset")) return ApiKind::kMemset;
   // hipMemcpyWithStream waits although it takes a stream.
-  if (has("Memcpy")) return has("Async") ? ApiKind::kCopy : ApiKind::kBlockingCopy;
+  if (has("Memcpy")) return has("Async") || has("Enqueue") ? ApiKind::kCopy : ApiKind::kBlockingCopy;
+  if (has("AppendMemoryCopy")) return ApiKind::kCopy;  // Level Zero
   const bool memory = has("Malloc") || has("Free") || has("MemAlloc") || has("HostAlloc") ||
                       has("HostRegister") || has("MemCreate") || has("MemRelease") || has("MemMap") ||
                       has("MemAddressReserve");
-  if (!memory || has("FreeArray")) return ApiKind::kOther;
+  if (!memory || has("FreeArray")) return ClassifyMtia(name);
   if (has("Async")) return ApiKind::kPoolAlloc;
   for (const std::string_view waits : {"cudaFree", "hipFree", "cuMemFree", "cuMemFree_v2"}) {
     if (name == waits) return ApiKind::kBlockingFree;

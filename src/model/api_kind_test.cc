@@ -6,7 +6,7 @@
 namespace nl {
 namespace {
 
-TEST(ApiKind, CudaAndHipSpellings) {
+TEST(ApiKind, Spellings) {
   const std::pair<const char*, ApiKind> cases[] = {
       {"cudaLaunchKernel", ApiKind::kLaunch},
       {"cuLaunchKernelEx", ApiKind::kLaunch},
@@ -36,6 +36,15 @@ TEST(ApiKind, CudaAndHipSpellings) {
       {"cudaFreeArray", ApiKind::kOther},
       {"cuCtxSetCurrent", ApiKind::kOther},
       {"", ApiKind::kOther},
+      {"urEnqueueKernelLaunch", ApiKind::kLaunch},
+      {"urEnqueueUSMMemcpy", ApiKind::kCopy},
+      {"zeCommandListAppendMemoryCopy", ApiKind::kCopy},
+      {"runFunction - job_prep_and_submit_for_execution", ApiKind::kLaunch},
+      {"synchronizeStream", ApiKind::kSync},
+      {"recordEvent", ApiKind::kEventRecord},
+      {"enqueueCommand memcpyHtoDAsync", ApiKind::kCopy},
+      {"enqueueCommand waitOnEvent", ApiKind::kStreamWait},
+      {"gif_merge", ApiKind::kOther},
   };
   for (const auto& [name, kind] : cases) EXPECT_EQ(ClassifyApi(name), kind) << name;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The family table: which words in a kernel's name say what it does. Rows are tried in order.
 #include <algorithm>
+#include <bitset>
 #include <string>
 #include <string_view>
 
@@ -325,9 +326,30 @@ bool Matches(std::string_view words, std::string_view pattern) {
   return true;
 }
 
+// Which pairs of neighbouring characters a text has, by their hash: a pattern whose first pair is not there
+// need not be searched for, which leaves a few of hundreds.
+class Pairs {
+ public:
+  explicit Pairs(std::string_view text) {
+    for (size_t i = 1; i < text.size(); ++i) has_.set(Hash(text[i - 1], text[i]));
+  }
+  bool MayHave(std::string_view pattern) const {
+    return pattern.size() < 2 || pattern[1] == ' ' || has_.test(Hash(pattern[0], pattern[1]));
+  }
+
+ private:
+  // Words are lower-case letters, digits and '_'.
+  static constexpr size_t kBits = 1024;
+  static size_t Hash(char a, char b) {
+    return ((static_cast<unsigned char>(a) & 31u) << 5 | (static_cast<unsigned char>(b) & 31u)) % kBits;
+  }
+  std::bitset<kBits> has_;
+};
+
 KernelFamily Find(Where where, std::string_view words) {
+  const Pairs pairs(words);
   for (const Row& row : kRows) {
-    if (row.where == where && Matches(words, row.pattern)) return row.family;
+    if (row.where == where && pairs.MayHave(row.pattern) && Matches(words, row.pattern)) return row.family;
   }
   return F::kOther;
 }

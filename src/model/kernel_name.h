@@ -63,4 +63,8 @@ std::string NormalizeKernelName(std::string_view demangled);
 std::string ShortKernelName(std::string_view normalized);
 KernelFamily ClassifyKernel(std::string_view normalized, std::string_view demangled);
 
+// The element type in a short name ("xmma gemm bf16 tn ..."): bf16, fp16, fp32, tf32, fp8, fp64 or int8; the
+// first of several, empty when the name has none.
+std::string_view KernelDtype(std::string_view short_name);
+
 }  // namespace nl

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Short labels: one writer per naming scheme, the first that recognises a normalized name wins.
 #include <algorithm>
+#include <cctype>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -509,6 +510,22 @@ std::string ShortKernelName(std::string_view normalized) {
     if (!label.empty()) return Fit(std::move(label));
   }
   return Fit(ShortGeneric(name));
+}
+
+std::string_view KernelDtype(std::string_view short_name) {
+  static constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
+      {"bf16", "bf16"}, {"f16", "fp16"}, {"f32", "fp32"}, {"tf32", "tf32"},
+      {"e4m3", "fp8"},  {"e5m2", "fp8"}, {"f64", "fp64"}, {"i8", "int8"}};
+  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  for (size_t at = 0; at < short_name.size();) {
+    size_t end = at;
+    while (end < short_name.size() && is_word(short_name[end])) ++end;
+    for (const auto& [word, dtype] : kTypes) {
+      if (short_name.substr(at, end - at) == word) return dtype;
+    }
+    at = end + 1;
+  }
+  return {};
 }
 
 }  // namespace nl

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/table.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -33,6 +36,36 @@ bool IsTime(const ColumnInfo& column) {
 
 int64_t LeastTime_ns(const ColumnInfo& column) {
   return std::strcmp(column.name, "dur_ns") == 0 ? 0 : -kMostTime_ns;
+}
+
+bool IsAmount(const TableInfo& table, const ColumnInfo& column) {
+  static constexpr std::string_view kUnits[] = {"bytes", "GB/s", "ratio", "Hz"};
+  static constexpr std::string_view kNames[] = {"grid_x",
+                                                "grid_y",
+                                                "grid_z",
+                                                "block_x",
+                                                "block_y",
+                                                "block_z",
+                                                "sm_count",
+                                                "warp_threads",
+                                                "blocks_per_sm",
+                                                "warps_per_sm",
+                                                "in_elements",
+                                                "out_elements",
+                                                "group_size",
+                                                "compute_major",
+                                                "compute_minor",
+                                                "flops",
+                                                "local_sectors",
+                                                "registers_per_sm",
+                                                "bank_conflicts",
+                                                "registers_per_thread",
+                                                "max_threads_per_sm",
+                                                "estimated_occupancy_pct"};
+  if (column.type == ColumnType::kString || column.encoding == Encoding::kLate) return false;
+  if (std::string_view(table.name) == "memory_event") return false;  // released bytes are negative
+  return std::find(std::begin(kUnits), std::end(kUnits), column.unit) != std::end(kUnits) ||
+         std::find(std::begin(kNames), std::end(kNames), column.name) != std::end(kNames);
 }
 
 const char* SqlType(ColumnType type) {

@@ -42,6 +42,11 @@ struct TableInfo {
   std::span<const ColumnInfo> columns;
 };
 
+// A size, an extent or a count of what there is: never below zero, and finite. The importer makes others
+// null.
+bool IsAmount(const TableInfo& table, const ColumnInfo& column);
+inline constexpr int64_t kMostAmount = (int64_t{1} << 53) - 1;  // what every reader of JSON holds exactly
+
 // One column of a set, type-erased; `values` points at the std::vector's storage.
 struct ColumnSpan {
   const ColumnInfo* info;

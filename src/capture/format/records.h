@@ -9,6 +9,7 @@
 // Thread rule: plain data.
 
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
 
 #include "capture/format/gpu_records.h"
@@ -114,6 +115,14 @@ struct ThreadRecord {
   int64_t end_ns;    // monotonic; 0 while it runs or when not known
 };
 static_assert(sizeof(ThreadRecord) == 32);
+
+// Names the capture library gives its own threads. They are not sampled, and samples of them in
+// recordings of older versions are left out. A main thread of that name is a program's.
+inline constexpr char kWriterThreadName[] = "neurolens";
+inline constexpr char kCounterThreadName[] = "neurolens count";
+inline bool IsRecorderThread(uint32_t pid, uint32_t tid, std::string_view name) {
+  return pid != tid && (name == kWriterThreadName || name == kCounterThreadName);
+}
 
 // The GPU clock read between two readings of the monotonic clock, and the wall clock.
 struct ClockRecord {

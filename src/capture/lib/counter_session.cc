@@ -74,7 +74,7 @@ void CounterSession::End(int64_t give_up_ns) {
 }
 
 void* CounterSession::Main(void* self) {
-  pthread_setname_np(pthread_self(), "neurolens count");
+  pthread_setname_np(pthread_self(), kCounterThreadName);
   static_cast<CounterSession*>(self)->Loop();
   return nullptr;
 }

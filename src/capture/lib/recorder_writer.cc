@@ -70,7 +70,7 @@ void Store(Atomic& to, Value value) {
 }  // namespace
 
 void* Recorder::WriterMain(void* self) {
-  pthread_setname_np(pthread_self(), "neurolens");
+  pthread_setname_np(pthread_self(), kWriterThreadName);
   static_cast<Recorder*>(self)->WriterLoop();
   return nullptr;
 }

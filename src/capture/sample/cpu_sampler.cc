@@ -192,6 +192,9 @@ void CpuSampler::CheckName(Process& process, pid_t tid, Thread& thread, int64_t 
   std::string name = ThreadName(process.pid, tid);
   if (name.empty() || name == thread.name) return;
   thread.name = std::move(name);
+  thread.recorders =
+      IsRecorderThread(static_cast<uint32_t>(process.pid), static_cast<uint32_t>(tid), thread.name);
+  if (thread.recorders) thread.waits = false;
   ThreadRecord record{};
   record.pid = static_cast<uint32_t>(process.pid);
   record.tid = static_cast<uint32_t>(tid);
@@ -279,6 +282,9 @@ void CpuSampler::OnSample(const PerfEvent& event, int64_t now_ns) {
     WriteProcess(*found->second, 0);
   }
   Process& process = *found->second;
+  if (const auto thread = process.threads.find(event.tid);
+      thread != process.threads.end() && thread->second.recorders)
+    return;
   TryPython(process, now_ns);
   std::vector<uint32_t> frames;
   GilState gil =
@@ -442,6 +448,7 @@ void CpuSampler::TickThread(Process& process, pid_t tid, Thread& thread, int64_t
   }
   thread.asked_ns = now_ns;
   if (now_ns - thread.name_checked_ns > kNameEveryNs && reading.ran) CheckName(process, tid, thread, now_ns);
+  if (thread.recorders) return;
   if (!reading.ran && thread.waits) {
     thread.wait_to_ns = now_ns;
     const bool look_again = WantsPython(process, thread);

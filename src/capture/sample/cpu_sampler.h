@@ -79,6 +79,7 @@ class CpuSampler {
     explicit Thread(ThreadProbe p) : probe(std::move(p)) {}
     ThreadProbe probe;
     std::string name;
+    bool recorders = false;  // of the capture library: not sampled
     int64_t name_checked_ns = 0;
     int64_t asked_ns = 0;   // last probe
     int64_t ran_at_ns = 0;  // when it was last seen to have run

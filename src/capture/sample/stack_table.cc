@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "capture/sample/elf_file.h"
+#include "capture/sample/source_lines.h"
 
 namespace nl::capture {
 
@@ -103,22 +104,37 @@ uint32_t StackTable::Stack(const std::vector<uint32_t>& frames) {
   return id;
 }
 
+namespace {
+
+// The interpreter's own code is how Python's lines run: its module says more than its lines.
+bool IsPython(const std::string& path) {
+  const std::string file = path.substr(path.rfind('/') + 1);
+  return file.starts_with("python") || file.starts_with("libpython");
+}
+
+}  // namespace
+
 void StackTable::NameFrames() {
   std::stable_sort(native_frames_.begin(), native_frames_.end(),
                    [](const Native& a, const Native& b) { return a.module < b.module; });
   std::unique_ptr<ElfFile> file;
+  std::unique_ptr<SourceLines> lines;
   uint32_t open_module = 0;
   for (const Native& frame : native_frames_) {
     const std::string& path = modules_[frame.module - 1];
     if (frame.module != open_module) {
       open_module = frame.module;
       file = path[0] == '/' ? ElfFile::Open(path) : nullptr;
+      lines = file != nullptr && !IsPython(path) ? SourceLines::Open(path) : nullptr;
       if (file != nullptr && !file->build_id().empty()) writer_.AddFact("build_id:" + path, file->build_id());
     }
     std::optional<ElfFile::Function> function;
+    std::optional<SourceLines::Place> place;
     if (file != nullptr) {
-      if (const std::optional<uint64_t> address = file->AddressOfOffset(frame.file_offset))
+      if (const std::optional<uint64_t> address = file->AddressOfOffset(frame.file_offset)) {
         function = file->FunctionAt(*address);
+        if (function && lines != nullptr) place = lines->Of(*address, *address - function->offset);
+      }
     }
     if (!function) ++unnamed_;
     FrameRecord record{};
@@ -129,6 +145,10 @@ void StackTable::NameFrames() {
     // Places in a file without symbols are one frame to a reader: the file.
     record.name =
         writer_.String(function ? Demangled(function->name) : "[" + path.substr(path.rfind('/') + 1) + "]");
+    if (place) {
+      record.file = writer_.String(place->file);
+      record.line = static_cast<uint32_t>(place->line);
+    }
     writer_.Add(record);
   }
 }

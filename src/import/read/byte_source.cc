@@ -101,20 +101,32 @@ class StoredInput {
 
 class SourceBase : public ByteSource {
  public:
-  explicit SourceBase(std::unique_ptr<StoredInput> input) : input_(std::move(input)) {}
+  explicit SourceBase(std::unique_ptr<StoredInput> input, bool keep_cut = false)
+      : input_(std::move(input)), keep_cut_(keep_cut) {}
   int64_t bytes_read() const override { return input_->offset(); }
   int64_t bytes_total() const override { return input_->total(); }
   std::string HashHex() override { return input_->HashHex(); }
   const std::string& name() const override { return input_->name(); }
   bool is_plain_file() const override { return false; }
+  bool was_cut() const override { return was_cut_; }
 
  protected:
   Error Broken(std::string_view format, std::string_view what) const {
     return InvalidInput(fmt::format("{} stream is {}", format, what))
         .At(input_->path(), input_->offset())
-        .Hint("the file was cut off or damaged on its way here; fetch or record it again");
+        .Hint(what == "truncated"
+                  ? "the file was cut off on its way here; fetch it again, or keep what it has with "
+                    "--allow-truncated"
+                  : "the file was cut off or damaged on its way here; fetch or record it again");
+  }
+  // At a cut: what was read until there, or the error.
+  Result<size_t> EndAtCut(std::string_view format, size_t got) {
+    if (!keep_cut_) return Broken(format, "truncated");
+    was_cut_ = true;
+    return got;
   }
   std::unique_ptr<StoredInput> input_;
+  bool keep_cut_, was_cut_ = false;
 };
 
 class PlainSource final : public SourceBase {
@@ -126,20 +138,21 @@ class PlainSource final : public SourceBase {
 
 class GzipSource final : public SourceBase {
  public:
-  explicit GzipSource(std::unique_ptr<StoredInput> input) : SourceBase(std::move(input)), in_(kInputBytes) {
+  GzipSource(std::unique_ptr<StoredInput> input, bool keep_cut)
+      : SourceBase(std::move(input), keep_cut), in_(kInputBytes) {
     StartMember();
   }
 
   Result<size_t> Read(char* to, size_t size) override {
     size_t got = 0;
-    while (got < size && !done_) {
+    while (got < size && !done_ && !was_cut_) {
       if (state_.block_state == ISAL_BLOCK_FINISH) {
         NL_TRY(NextMember());
         continue;
       }
       if (state_.avail_in == 0) {
         NL_TRY(Fill());
-        if (state_.avail_in == 0) return Broken("gzip", "truncated");
+        if (state_.avail_in == 0) return EndAtCut("gzip", got);
       }
       state_.next_out = reinterpret_cast<uint8_t*>(to + got);
       state_.avail_out = static_cast<uint32_t>(std::min<size_t>(size - got, 1u << 30));
@@ -192,14 +205,16 @@ class GzipSource final : public SourceBase {
 
 class ZstdSource final : public SourceBase {
  public:
-  explicit ZstdSource(std::unique_ptr<StoredInput> input)
-      : SourceBase(std::move(input)), in_(kInputBytes), stream_(ZSTD_createDStream(), ZSTD_freeDStream) {
+  ZstdSource(std::unique_ptr<StoredInput> input, bool keep_cut)
+      : SourceBase(std::move(input), keep_cut),
+        in_(kInputBytes),
+        stream_(ZSTD_createDStream(), ZSTD_freeDStream) {
     ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, 31);
   }
 
   Result<size_t> Read(char* to, size_t size) override {
     ZSTD_outBuffer out{to, size, 0};
-    while (out.pos < size) {
+    while (out.pos < size && !was_cut_) {
       if (buffer_.pos == buffer_.size) {
         NL_ASSIGN(const size_t n, input_->Read(in_.data(), in_.size()));
         buffer_ = {in_.data(), n, 0};
@@ -211,7 +226,7 @@ class ZstdSource final : public SourceBase {
       const size_t code = ZSTD_decompressStream(stream_.get(), &out, &buffer_);
       if (ZSTD_isError(code)) return Broken("zstd", "damaged");
       frame_done_ = code == 0;
-      if (ended && out.pos == before && !frame_done_) return Broken("zstd", "truncated");
+      if (ended && out.pos == before && !frame_done_) return EndAtCut("zstd", out.pos);
     }
     return out.pos;
   }
@@ -353,15 +368,15 @@ Result<std::string> StoredHash(const std::string& path, HashKind kind) {
 }
 
 Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path,
-                                                   const std::atomic<bool>* cancelled) {
+                                                   const std::atomic<bool>* cancelled, bool keep_cut) {
   if (IsCaptureFolder(path)) return OpenFolder(path, cancelled);
   NL_ASSIGN(std::unique_ptr<StoredInput> input, OpenStored(path, cancelled));
   NL_ASSIGN(const std::string_view head, input->Peek(4));
   std::unique_ptr<ByteSource> source;
   if (head.substr(0, 2) == "\x1f\x8b") {
-    source = std::make_unique<GzipSource>(std::move(input));
+    source = std::make_unique<GzipSource>(std::move(input), keep_cut);
   } else if (head == "\x28\xb5\x2f\xfd") {
-    source = std::make_unique<ZstdSource>(std::move(input));
+    source = std::make_unique<ZstdSource>(std::move(input), keep_cut);
   } else {
     source = std::make_unique<PlainSource>(std::move(input));
   }

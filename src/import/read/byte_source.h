@@ -29,6 +29,8 @@ class ByteSource {
   virtual const std::string& name() const = 0;  // file name without folders, or "stdin"
   // Does Read give the bytes of a file on disk as they are stored?
   virtual bool is_plain_file() const = 0;
+  // The compressed stream ended too early, and what it had until there was given (`keep_cut`).
+  virtual bool was_cut() const { return false; }
 };
 
 // A folder that `neurolens record` made: files ending in .nlc, which read one after the
@@ -43,8 +45,10 @@ Result<std::string> StoredHash(const std::string& path, HashKind kind);
 
 // `path` "-" reads standard input; a capture folder gives the bytes of its files in the order
 // of their names. A read that waits for a pipe ends with Cancelled once
-// `cancelled` (may be null) is set.
+// `cancelled` (may be null) is set. With `keep_cut` a compressed stream that is cut off ends there instead of
+// being an error.
 Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path,
-                                                   const std::atomic<bool>* cancelled = nullptr);
+                                                   const std::atomic<bool>* cancelled = nullptr,
+                                                   bool keep_cut = false);
 
 }  // namespace nl

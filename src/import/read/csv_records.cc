@@ -79,6 +79,10 @@ Result<size_t> CsvRecords::LineEnd(size_t from) {
     }
     look = size;
     if (at_end_) return size;
+    if (size > from + kMaxLineBytes) {
+      return InvalidInput("a line of over 16 MB")
+          .At(source_.name(), base_offset_ + static_cast<int64_t>(begin_ + from));
+    }
     NL_TRY(Fill());
   }
 }

@@ -36,7 +36,7 @@ class CsvRecords {
   Result<bool> Next(CsvRecord& to);
 
  private:
-  static constexpr size_t kMaxJoinedBytes = 1 << 20, kStartBytes = 64;
+  static constexpr size_t kMaxLineBytes = 16 << 20, kMaxJoinedBytes = 1 << 20, kStartBytes = 64;
   Status Fill();
   // Where the line that begins at `from` ends; the end of the text when it has no line end.
   Result<size_t> LineEnd(size_t from);

@@ -85,6 +85,20 @@ TEST(CsvRecords, AQuoteThatNeverClosesDoesNotSwallowTheFile) {
 
 TEST(CsvRecords, NothingGivesNothing) { EXPECT_TRUE(ReadAll("", 16).texts.empty()); }
 
+TEST(CsvRecords, ALineWithoutEndIsAnErrorWithItsPlace) {
+  const TraceFile file("\"1\"\n" + std::string(18 << 20, 'x'), "a.csv");
+  std::unique_ptr<ByteSource> source = *OpenByteSource(file.path());
+  ImportOptions options;
+  options.chunk_bytes = 1 << 20;
+  CsvRecords records(*source, options, StartsWithNumber);
+  CsvRecord record;
+  EXPECT_TRUE(*records.Next(record));
+  const Result<bool> next = records.Next(record);
+  ASSERT_FALSE(next.ok());
+  EXPECT_NE(next.error().ToString().find("a line of over 16 MB"), std::string::npos)
+      << next.error().ToString();
+}
+
 TEST(CsvFields, AreTakenApart) {
   EXPECT_EQ(Fields(R"("a","b,c","d ""e"" f",,g,"")"), (Texts{"a", "b,c", "d \"e\" f", "", "g", ""}));
   EXPECT_EQ(Fields(R"("a",)"), (Texts{"a", ""}));

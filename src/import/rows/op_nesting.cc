@@ -35,12 +35,13 @@ void OpNesting::Nest() {
   last_ = nullptr;
 }
 
-uint32_t OpNesting::Find(ThreadId id, int64_t start_ns, int64_t end_ns) {
-  if (!any_) return kNoParent;
+RowId OpNesting::Enclosing(ThreadId id, int64_t start_ns, int64_t end_ns) {
+  last_op_ = kNoParent;
+  if (!any_) return RowId::kNull;
   if (!nested_) Nest();
   if (last_ == nullptr || id != last_lane_) {
     const auto it = lanes_.find(static_cast<int32_t>(id));
-    if (it == lanes_.end()) return kNoParent;
+    if (it == lanes_.end()) return RowId::kNull;
     last_ = &it->second;
     last_lane_ = id;
   }
@@ -58,21 +59,17 @@ uint32_t OpNesting::Find(ThreadId id, int64_t start_ns, int64_t end_ns) {
   last_->hint = at;
   uint32_t op = at == 0 ? kNoParent : static_cast<uint32_t>(at - 1);
   while (op != kNoParent && ops[op].end_ns < end_ns) op = ops[op].parent;
-  return op;
+  last_op_ = op;
+  return op == kNoParent ? RowId::kNull : static_cast<RowId>(first_row_ + ops[op].row);
 }
 
-RowId OpNesting::Enclosing(ThreadId lane, int64_t start_ns, int64_t end_ns) {
-  const uint32_t op = Find(lane, start_ns, end_ns);
-  return op == kNoParent ? RowId::kNull : static_cast<RowId>(first_row_ + last_->ops[op].row);
-}
-
-OpNesting::Place OpNesting::PlaceOf(RowId wanted, ThreadId lane, int64_t start_ns, int64_t end_ns) {
-  const uint32_t innermost = Find(lane, start_ns, end_ns);
-  for (uint32_t op = innermost; op != kNoParent; op = last_->ops[op].parent) {
-    if (static_cast<RowId>(first_row_ + last_->ops[op].row) == wanted)
-      return op == innermost ? Place::kInnermost : Place::kAround;
+bool OpNesting::AroundLast(RowId wanted) const {
+  if (last_op_ == kNoParent) return false;
+  const std::vector<Op>& ops = last_->ops;
+  for (uint32_t op = ops[last_op_].parent; op != kNoParent; op = ops[op].parent) {
+    if (static_cast<RowId>(first_row_ + ops[op].row) == wanted) return true;
   }
-  return Place::kElsewhere;
+  return false;
 }
 
 }  // namespace nl

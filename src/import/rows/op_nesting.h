@@ -17,9 +17,8 @@ class OpNesting {
   // The innermost op of the lane that encloses the span; null when there is none. The
   // first question ends the adding.
   RowId Enclosing(ThreadId lane, int64_t start_ns, int64_t end_ns);
-  // Is `op` that innermost op, or one around it?
-  enum class Place { kInnermost, kAround, kElsewhere };
-  Place PlaceOf(RowId op, ThreadId lane, int64_t start_ns, int64_t end_ns);
+  // Is `op` around the op of the last answer?
+  bool AroundLast(RowId op) const;
 
  private:
   static constexpr uint32_t kNoParent = 0xffffffffu;
@@ -33,11 +32,10 @@ class OpNesting {
     size_t hint = 0;
   };
   void Nest();
-  // Index into the ops of `last_`, which it sets; kNoParent: none.
-  uint32_t Find(ThreadId lane, int64_t start_ns, int64_t end_ns);
   std::unordered_map<int32_t, Lane> lanes_;
   Lane* last_ = nullptr;
   ThreadId last_lane_ = ThreadId::kNull;
+  uint32_t last_op_ = kNoParent;  // of the last answer, in last_
   int64_t first_row_ = 0;
   bool any_ = false, nested_ = false;
 };

@@ -2,9 +2,12 @@
 #include "import/rows/run_facts.h"
 
 #include <algorithm>
+#include <cfloat>
 #include <optional>
 #include <thread>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace nl {
 
@@ -21,6 +24,10 @@ const CounterInfo kTimeOutOfRange{
     "time_out_of_range", Severity::kDataLoss,
     "A start or a duration of more than 73 years, or a duration below zero; now null",
     "Check the clock of the program that wrote the file"};
+const CounterInfo kValueOutOfRange{
+    "value_out_of_range", Severity::kNotice,
+    "A size, an extent or a count that cannot be, such as one below zero; now null",
+    "Nothing else is lost; the first value of each column is in import_log"};
 const CounterInfo kExternalIdDisagrees{
     "external_id_disagrees", Severity::kInfo,
     "API calls whose external id names another operator than the one they ran in",
@@ -116,17 +123,39 @@ std::vector<Interval> RunFacts::DeviceSpans::Intervals() const {
   return out;
 }
 
-void RunFacts::BoundTimes(EventBatch& b) {
-  for (ColumnSet* table : b.Tables()) {
-    if (table->size() == 0) continue;
-    const std::span<const ColumnInfo> columns = table->info().columns;
-    for (size_t c = 0; c < columns.size(); ++c) {
-      if (!IsTime(columns[c])) continue;
-      const int64_t least_ns = LeastTime_ns(columns[c]);
-      for (int64_t& v : *static_cast<std::vector<int64_t>*>(table->VectorOf(c))) {
-        if (v >= least_ns && v <= kMostTime_ns) continue;
-        bad_times_ += v != kNull;
-        v = kNull;
+template <class T>
+void RunFacts::BoundColumn(const TableInfo& table, const ColumnInfo& column, T least, T most,
+                           std::vector<T>& values) {
+  size_t bad = 0;  // nulls among them; without a branch, since there is hardly ever one
+  for (const T v : values) bad += !(v >= least && v <= most);
+  if (bad == 0) return;
+  for (T& v : values) {
+    if ((v >= least && v <= most) || IsNull(v)) continue;
+    OutOfRange& found = out_of_range_[fmt::format("{}.{}", table.name, column.name)];
+    if (++found.count == 1) found.first = fmt::format("{}", v);
+    found.time = IsTime(column);
+    v = NullOf<T>::value;
+  }
+}
+
+void RunFacts::BoundValues(EventBatch& b) {
+  for (ColumnSet* set : b.Tables()) {
+    if (set->size() == 0) continue;
+    const TableInfo& table = set->info();
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+      const ColumnInfo& column = table.columns[c];
+      void* values = set->VectorOf(c);
+      if (IsTime(column)) {
+        BoundColumn<int64_t>(table, column, LeastTime_ns(column), kMostTime_ns,
+                             *static_cast<std::vector<int64_t>*>(values));
+      } else if (!IsAmount(table, column)) {
+        continue;
+      } else if (column.type == ColumnType::kInt64) {
+        BoundColumn<int64_t>(table, column, 0, kMostAmount, *static_cast<std::vector<int64_t>*>(values));
+      } else if (column.type == ColumnType::kInt32) {
+        BoundColumn<int32_t>(table, column, 0, INT32_MAX, *static_cast<std::vector<int32_t>*>(values));
+      } else {
+        BoundColumn<double>(table, column, 0, DBL_MAX, *static_cast<std::vector<double>*>(values));
       }
     }
   }
@@ -274,7 +303,7 @@ void AddSpans(const Columns& t, std::unordered_map<uint32_t, NameTotal>& totals)
 void RunFacts::Observe(EventBatch& b, const EventSink& sink) {
   if (api_.correlation.size() == 0) first_api_row_ = sink.rows(Table::kApiCall);
   if (op_external_.size() == 0) first_op_row_ = sink.rows(Table::kOp);
-  BoundTimes(b);
+  BoundValues(b);
   ObserveSpans(b.kernel);
   ObserveSpans(b.memcpy);
   ObserveSpans(b.memset);
@@ -304,6 +333,7 @@ void RunFacts::Observe(EventBatch& b, const EventSink& sink) {
   AddSpans(b.python_call, spans_);
   AddSpans(b.api_call, spans_);
   ObserveSamples(b.cpu_sample);
+  ObserveLives(b.thread_life);
   if (listed_) List(b);
 }
 
@@ -321,13 +351,22 @@ void RunFacts::ObserveSamples(const CpuSampleColumns& t) {
   }
 }
 
-void RunFacts::UseSamplesWithoutSpans() {
-  if (!empty()) return;
+void RunFacts::ObserveLives(const ThreadLifeColumns& t) {
+  for (size_t i = 0; i < t.size(); ++i) {
+    if (IsNull(t.start_ns[i]) || IsNull(t.dur_ns[i])) continue;
+    first_sample_ns_ = std::min(first_sample_ns_, t.start_ns[i]);
+    last_sample_ns_ = std::max(last_sample_ns_, t.start_ns[i] + t.dur_ns[i]);
+  }
+}
+
+void RunFacts::UseSamplesWithoutDevices() {
+  if (gpu_rows_ > 0) return;
   if (first_sample_ns_ <= last_sample_ns_) {
-    first_start_ns_ = first_sample_ns_;
-    last_end_ns_ = last_sample_ns_;
+    first_start_ns_ = std::min(first_start_ns_, first_sample_ns_);
+    last_end_ns_ = std::max(last_end_ns_, last_sample_ns_);
     return;
   }
+  if (!empty()) return;
   int64_t busiest_ns = 0;
   for (const auto& [thread, ns] : sampled_ns_) busiest_ns = std::max(busiest_ns, ns);
   if (busiest_ns == 0) return;
@@ -367,32 +406,26 @@ RunFacts::CallOps RunFacts::FindCallOps(const IdIndex& ops, CounterSet& counters
   CallOps out;
   if (!by_calls_) return out;
   constexpr int64_t kRounding_ns = 1000;  // older traces have times of whole microseconds
-  struct Call {
-    int64_t external = kNull;
-    OpNesting::Place place = OpNesting::Place::kElsewhere;
-  };
-  std::vector<Call> calls(api_start_ns_.size());
-  out.op.resize(calls.size());
+  out.op.assign(api_start_ns_.size(), kNull);
+  std::vector<int64_t> if_trusted(out.op.size(), kNull);  // where it is not the innermost op
   int64_t both = 0, same = 0;
   size_t hint = 0;
-  for (size_t i = 0; i < calls.size(); ++i) {
+  for (size_t i = 0; i < out.op.size(); ++i) {
     const auto lane = static_cast<ThreadId>(api_thread_.At(i));
     const int64_t start = api_start_ns_.At(i), dur = api_dur_ns_.At(i);
-    out.op[i] = kNull;
     if (start == kNull) continue;
     const int64_t end = start + (dur == kNull ? 0 : std::max<int64_t>(dur - kRounding_ns, 0));
     out.op[i] = static_cast<int64_t>(nesting_.Enclosing(lane, start, end));
-    calls[i].external = ops.Find(api_.external.At(i), hint);
-    if (out.op[i] == kNull || calls[i].external == kNull) continue;
-    calls[i].place = nesting_.PlaceOf(static_cast<RowId>(calls[i].external), lane, start, end);
-    ++both;
-    same += calls[i].place == OpNesting::Place::kInnermost;
+    const int64_t external = ops.Find(api_.external.At(i), hint);
+    if (external == kNull) continue;
+    both += out.op[i] != kNull;
+    same += out.op[i] == external;
+    if (out.op[i] == kNull || nesting_.AroundLast(static_cast<RowId>(external))) if_trusted[i] = external;
   }
   out.trust_external = both > 0 ? same * 10 >= both * 9 : !ExternalIsCorrelation();
   if (both > same) counters.Add(kExternalIdDisagrees, -1, {}, both - same);
-  for (size_t i = 0; out.trust_external && i < calls.size(); ++i) {
-    const bool around = calls[i].external != kNull && calls[i].place == OpNesting::Place::kAround;
-    if (out.op[i] == kNull || around) out.op[i] = calls[i].external;
+  for (size_t i = 0; out.trust_external && i < out.op.size(); ++i) {
+    if (if_trusted[i] != kNull) out.op[i] = if_trusted[i];
   }
   return out;
 }
@@ -457,7 +490,10 @@ void RunFacts::ResolveLinks(CounterSet& counters) {
   const int64_t duplicates = ops->duplicates() + api->duplicates() + std::exchange(known_duplicates_, 0);
   if (duplicates > 0) counters.Add(kDuplicateId, -1, {}, duplicates);
   const CallOps known = FindCallOps(*ops, counters);
-  if (bad_times_ > 0) counters.Add(kTimeOutOfRange, -1, {}, std::exchange(bad_times_, 0));
+  for (const auto& [place, found] : std::exchange(out_of_range_, {})) {
+    counters.Add(found.time ? kTimeOutOfRange : kValueOutOfRange, -1,
+                 fmt::format("{}: {}", place, found.first), found.count);
+  }
   int64_t unresolved = std::exchange(known_unresolved_, 0);
   std::thread others([&] {
     for (Links* links : {&memcpy_, &memset_, &sync_}) unresolved += ResolveTable(*links, *api, *ops, known);

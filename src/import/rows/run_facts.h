@@ -117,9 +117,10 @@ class RunFacts {
     std::vector<Interval> Intervals() const;
   };
   const std::map<int32_t, DeviceSpans>& device_spans() const { return device_spans_; }
-  // A run without spans is as long as its CPU samples: from the first to the end of the last, or where they
-  // have no times, what those of the busiest thread add up to. Called once, after the last row.
-  void UseSamplesWithoutSpans();
+  // A run without device work is as long as its program, its CPU samples and its spans: from the first start
+  // to the last end, or where samples have no times, what those of the busiest thread add up to. Called once,
+  // after the last row.
+  void UseSamplesWithoutDevices();
   int64_t first_start_ns() const { return first_start_ns_; }
   int64_t last_end_ns() const { return last_end_ns_; }
   bool empty() const { return last_end_ns_ < first_start_ns_; }
@@ -142,7 +143,10 @@ class RunFacts {
     PackedColumn correlation, external;
     PackedColumn api_call_id, op_id;
   };
-  void BoundTimes(EventBatch& batch);
+  // Times and amounts that cannot be become null.
+  void BoundValues(EventBatch& batch);
+  template <class T>
+  void BoundColumn(const TableInfo& table, const ColumnInfo& column, T least, T most, std::vector<T>& values);
   template <class Columns>
   void ObserveSpans(const Columns& t);
   template <class Columns>
@@ -153,6 +157,7 @@ class RunFacts {
   void ObserveOps(const OpColumns& t);
   void ObserveNesting(const EventBatch& batch, int64_t first_op);
   void ObserveSamples(const CpuSampleColumns& t);
+  void ObserveLives(const ThreadLifeColumns& t);
   void ObserveTypes(const EventBatch& batch, int64_t first_op);
   uint32_t SiteOf(const OpColumns& t, size_t row);
   // The op of each API call of the file, by its row there (see FindOpsByCalls), and whether external ids can
@@ -177,7 +182,12 @@ class RunFacts {
   OpNesting nesting_;  // of the present file, as are these
   PackedColumn api_thread_, api_start_ns_, api_dur_ns_;
   int64_t first_api_row_ = 0, first_op_row_ = 0;
-  int64_t bad_times_ = 0;
+  struct OutOfRange {
+    bool time = false;
+    int64_t count = 0;
+    std::string first;  // the first value, as text
+  };
+  std::map<std::string, OutOfRange> out_of_range_;       // of the present file, by table and column
   int64_t known_duplicates_ = 0, known_unresolved_ = 0;  // of links the adapter knew
   Links kernel_, memcpy_, memset_, sync_, api_;
   std::vector<OpSite> sites_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/rows/run_facts.h"
 
+#include <limits>
 #include <random>
 
 #include "testing/import_fixture.h"
@@ -330,6 +331,27 @@ TEST_F(LinkTest, TimesBeyondReasonBecomeNullAndAreCounted) {
   EXPECT_EQ(facts_.last_end_ns(), 8);
 }
 
+TEST_F(LinkTest, SizesThatCannotBeBecomeNullAndAreCountedByColumn) {
+  AddKernel(1, 1, 5);
+  AddKernel(2, 1, 5);
+  batch_.kernel.shared_bytes = {-1, int64_t{1} << 60};
+  batch_.kernel.block_x = {-128, 128};
+  batch_.kernel.blocks_per_sm = {-0.5, std::numeric_limits<double>::infinity()};
+  batch_.kernel.stream = {-5, 7};  // a number of the driver's: any value may be
+  Take();
+  facts_.ResolveLinks(counters_);
+  EXPECT_EQ(counters_.Count("value_out_of_range"), 5);
+  std::vector<std::string> texts;
+  for (const CounterSample& sample : counters_.samples()) {
+    if (!sample.text.empty()) texts.push_back(sample.text);
+  }
+  EXPECT_EQ(texts, (std::vector<std::string>{"kernel.block_x: -128", "kernel.blocks_per_sm: -0.5",
+                                             "kernel.shared_bytes: -1"}));
+  EXPECT_FALSE(Has(Row(Table::kKernel, 0), "shared_bytes=")) << Row(Table::kKernel, 0);
+  EXPECT_TRUE(Has(Row(Table::kKernel, 0), "stream=-5")) << Row(Table::kKernel, 0);
+  EXPECT_TRUE(Has(Row(Table::kKernel, 1), "block_x=128")) << Row(Table::kKernel, 1);
+}
+
 TEST_F(LinkTest, TotalsOfAbsurdDurationsStayInRange) {
   constexpr int64_t kYearNs = int64_t{366} * 24 * 3600 * 1'000'000'000;
   for (int i = 0; i < 400; ++i) AddKernel(i, 1, kYearNs);
@@ -398,7 +420,7 @@ TEST(RunFacts, CpuSamplesAloneSpanTheRun) {
   RunFacts facts;
   facts.Observe(batch, sink);
   EXPECT_TRUE(facts.empty());
-  facts.UseSamplesWithoutSpans();
+  facts.UseSamplesWithoutDevices();
   EXPECT_EQ(facts.first_start_ns(), 300);
   EXPECT_EQ(facts.last_end_ns(), 950);
 }
@@ -410,11 +432,11 @@ TEST(RunFacts, CpuSamplesWithoutTimesAreAsLongAsTheBusiestThread) {
     batch.cpu_sample.Add(SampleRow(static_cast<ThreadId>(thread), kNull, ns));
   RunFacts facts;
   facts.Observe(batch, sink);
-  facts.UseSamplesWithoutSpans();
+  facts.UseSamplesWithoutDevices();
   EXPECT_EQ(facts.last_end_ns() - facts.first_start_ns(), 90);
 }
 
-TEST(RunFacts, SpansDecideTheWallWhereThereAreAny) {
+TEST(RunFacts, WithoutDeviceWorkTheWallHasSamplesSpansAndTheProgram) {
   TextSink sink;
   EventBatch batch;
   batch.cpu_sample.Add(SampleRow(ThreadId{0}, 100, 5000));
@@ -422,11 +444,16 @@ TEST(RunFacts, SpansDecideTheWallWhereThereAreAny) {
   range.start_ns = 1000;
   range.dur_ns = 10;
   batch.range.Add(range);
+  ThreadLifeRow life;
+  life.thread_id = ThreadId{0};
+  life.start_ns = 50;
+  life.dur_ns = 5000;
+  batch.thread_life.Add(life);
   RunFacts facts;
   facts.Observe(batch, sink);
-  facts.UseSamplesWithoutSpans();
-  EXPECT_EQ(facts.first_start_ns(), 1000);
-  EXPECT_EQ(facts.last_end_ns(), 1010);
+  facts.UseSamplesWithoutDevices();
+  EXPECT_EQ(facts.first_start_ns(), 50) << "start of the program";
+  EXPECT_EQ(facts.last_end_ns(), 5100) << "end of the last sample";
 }
 
 }  // namespace

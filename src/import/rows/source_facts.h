@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/json.h"
-#include "model/ids.h"
 #include "model/run_document.h"
 
 namespace nl {
@@ -18,7 +17,7 @@ namespace nl {
 struct SourceFacts {
   std::string backend = "other";
   std::string tool, tool_version;
-  std::string vendor;  // nvidia, amd, intel, cpu; empty when not given
+  std::string vendor;  // nvidia, amd, intel, other, cpu; empty when not given
   std::optional<std::string> framework_version, cuda_version, python_version, cupti_version;
   struct Device {
     int32_t index = 0;
@@ -41,8 +40,7 @@ struct SourceFacts {
   // Of a recording that says how good it is; else nothing is claimed.
   std::optional<ClockFacts> clock;
   std::optional<CaptureFacts> capture;
-  std::vector<std::string> command;      // argv of what was recorded
-  std::vector<StringId> secret_strings;  // texts that may hold secrets: the string table leaves them out
+  std::vector<std::string> command;
   std::optional<int64_t> exit_code;
   Json header = Json::object();  // the file's own header, everything in it
   std::string file_stem;         // file name without the endings of its format; the importer's

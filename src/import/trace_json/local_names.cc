@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/trace_json/local_names.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/utf8.h"
@@ -74,11 +75,27 @@ ThreadId LocalLanes::FindText(const JsonValue& pid, const JsonValue& tid) {
   last_is_digits_ = pid.decimals == 0 && tid.decimals == 0 && pid.digits != 0 && tid.digits != 0;
   last_pid_ = pid.digits;
   last_tid_ = tid.digits;
-  last_ = 0;
-  while (last_ < lanes_.size() && (lanes_[last_].tid != t || lanes_[last_].pid != p))
-    ++last_;  // tens of lanes
+  last_ = PlaceOf(p, t);
   if (last_ == lanes_.size()) lanes_.push_back({std::string(p), std::string(t)});
   return static_cast<ThreadId>(last_);
+}
+
+size_t LocalLanes::PlaceOf(std::string_view pid, std::string_view tid) {
+  // Most traces have tens of lanes, for which looking is quicker than hashing.
+  constexpr size_t kFew = 32;
+  const size_t few = std::min(lanes_.size(), kFew);
+  for (size_t i = 0; i < few; ++i) {
+    if (lanes_[i].Is(pid, tid)) return i;
+  }
+  if (lanes_.size() <= kFew) return few;
+  const auto hash_of = [](std::string_view p, std::string_view t) { return HashText(p) * 31 + HashText(t); };
+  for (indexed_ = std::max(indexed_, kFew); indexed_ < lanes_.size(); ++indexed_)
+    index_.emplace(hash_of(lanes_[indexed_].pid, lanes_[indexed_].tid), indexed_);
+  const auto [first, last] = index_.equal_range(hash_of(pid, tid));
+  for (auto it = first; it != last; ++it) {
+    if (lanes_[it->second].Is(pid, tid)) return it->second;
+  }
+  return lanes_.size();
 }
 
 }  // namespace nl::trace_json

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -81,18 +82,28 @@ class LocalLanes {
   }
   struct Lane {
     std::string pid, tid;  // JSON text; empty when absent
+    bool Is(std::string_view other_pid, std::string_view other_tid) const {
+      return tid == other_tid && pid == other_pid;
+    }
   };
   const std::vector<Lane>& lanes() const { return lanes_; }
   // Forgets all but the first `count`.
   void Truncate(size_t count) {
-    lanes_.resize(std::min(count, lanes_.size()));
+    if (count >= lanes_.size()) return;
+    lanes_.resize(count);
     last_is_digits_ = false;
+    index_.clear();
+    indexed_ = 0;
   }
 
  private:
   ThreadId FindText(const JsonValue& pid, const JsonValue& tid);
+  // The number of a lane; that of the next one when it is new.
+  size_t PlaceOf(std::string_view pid, std::string_view tid);
 
   std::vector<Lane> lanes_;
+  std::unordered_multimap<uint64_t, size_t> index_;  // by hash, of lanes beyond the first few
+  size_t indexed_ = 0;                               // lanes that are in it or before it
   size_t last_ = 0;
   int64_t last_pid_ = 0, last_tid_ = 0;  // digits, when both are plain integers
   bool last_is_digits_ = false;

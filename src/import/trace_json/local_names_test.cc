@@ -111,5 +111,19 @@ TEST(LocalLanes, TruncatedLanesAreForgotten) {
   EXPECT_EQ(lanes.lanes().size(), 2u);
 }
 
+TEST(LocalLanes, ThousandsKeepTheirNumbersAlsoAfterSomeAreForgotten) {
+  LocalLanes lanes;
+  std::vector<std::string> ids;
+  for (int i = 0; i < 3000; ++i) ids.push_back(std::to_string(i % 1500) + (i < 1500 ? "" : "0"));
+  const auto find = [&](int i) { return lanes.Find(Number(ids[i]), Number(ids[2999 - i])); };
+  for (int i = 0; i < 3000; ++i) EXPECT_EQ(static_cast<int>(find(i)), i);
+  for (int i = 2999; i >= 0; --i) EXPECT_EQ(static_cast<int>(find(i)), i);
+  lanes.Truncate(40);
+  EXPECT_EQ(static_cast<int>(find(39)), 39);
+  EXPECT_EQ(static_cast<int>(find(2999)), 40);
+  EXPECT_EQ(static_cast<int>(find(41)), 41);
+  EXPECT_EQ(static_cast<int>(find(2999)), 40);
+}
+
 }  // namespace
 }  // namespace nl::trace_json

@@ -31,9 +31,9 @@ void SplitId(const std::string& json, StringPool& strings, int64_t& number, Stri
 ThreadId OrderedStage::LaneOf(const std::string& pid, const std::string& tid) {
   const std::string key = pid + '\n' + tid;
   if (const auto it = lane_of_.find(key); it != lane_of_.end()) return it->second;
-  size_t process = 0;
-  while (process < processes_.size() && processes_[process].pid != pid) ++process;
-  if (process == processes_.size()) processes_.push_back({pid});
+  const auto [known, fresh] = process_of_.try_emplace(pid, processes_.size());
+  if (fresh) processes_.push_back({pid});
+  const size_t process = known->second;
   const auto id = static_cast<ThreadId>(first_lane_ + static_cast<int64_t>(lanes_.size()));
   lanes_.push_back({process, tid});
   lane_of_.emplace(key, id);

@@ -77,6 +77,7 @@ class OrderedStage {
   CounterSet counters_;
   std::unordered_map<const Worker*, WorkerMaps> maps_;
   std::vector<Process> processes_;
+  std::unordered_map<std::string, size_t> process_of_;  // by pid
   std::vector<Lane> lanes_;
   std::unordered_map<std::string, ThreadId> lane_of_;
   std::unordered_map<int32_t, std::vector<Begun>> open_;                    // per lane

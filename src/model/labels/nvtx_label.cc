@@ -3,16 +3,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <initializer_list>
+
+#include "base/has_any.h"
 
 namespace nl {
 
 namespace {
-
-bool HasAny(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view w) { return text.find(w) != std::string_view::npos; });
-}
 
 bool DropPrefix(std::string_view& text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return false;

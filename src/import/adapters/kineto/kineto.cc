@@ -70,15 +70,33 @@ void ReadDistributed(const Json& header, SourceFacts& about) {
   about.world_size = IntOf(*it, "world_size");
 }
 
-bool MentionsAmd(const SourceFacts& about) {
-  if (about.header.contains("roctracer_version") || about.header.contains("hip_runtime_version") ||
-      about.header.contains("rocprofiler_version"))
-    return true;
+bool AnyDeviceNamed(const SourceFacts& about, std::string_view part) {
   for (const SourceFacts::Device& d : about.devices) {
-    if (d.name && (d.name->find("AMD") != std::string::npos || d.name->find("MI3") != std::string::npos))
-      return true;
+    if (d.name && d.name->find(part) != std::string::npos) return true;
   }
   return false;
+}
+
+bool MentionsAmd(const SourceFacts& about) {
+  return about.header.contains("roctracer_version") || about.header.contains("hip_runtime_version") ||
+         about.header.contains("rocprofiler_version") || AnyDeviceNamed(about, "AMD") ||
+         AnyDeviceNamed(about, "MI3");
+}
+
+// Old traces name neither devices nor versions; only CUDA wrote them then.
+bool MentionsCuda(const SourceFacts& about) {
+  if (about.devices.empty() || about.cuda_version || about.cupti_version) return true;
+  for (const SourceFacts::Device& d : about.devices) {
+    if (d.compute_capability) return true;
+  }
+  return false;
+}
+
+std::string VendorOf(const SourceFacts& about, bool device_work) {
+  if (MentionsAmd(about)) return "amd";
+  if (AnyDeviceNamed(about, "Intel")) return "intel";
+  if (!device_work && about.devices.empty()) return "cpu";
+  return MentionsCuda(about) ? "nvidia" : "other";
 }
 
 // The integer that follows `"key":` in text that may be cut anywhere.
@@ -146,9 +164,8 @@ class KinetoAdapter final : public Adapter {
     EventBatch batch;
     ReadDevices(about.header, batch, file.sink.strings(), about);
     ReadDistributed(about.header, about);
-    about.vendor = MentionsAmd(about)                                    ? "amd"
-                   : file.facts.gpu_rows() > 0 || !about.devices.empty() ? "nvidia"
-                                                                         : "cpu";
+    about.vendor = VendorOf(about, file.facts.gpu_rows() > 0);
+    file.facts.Observe(batch, file.sink);
     file.sink.Append(batch);
     return {};
   }

@@ -72,6 +72,8 @@ enum Key : uint8_t {
   kWaitEvent,
   kWaitCorrelation,
   kOldExternalId,
+  kMtiaBytes,
+  kDirection,
 };
 
 const std::vector<std::string_view> kKeyNames = {
@@ -129,31 +131,95 @@ const std::vector<std::string_view> kKeyNames = {
     "wait_on_cuda_event_id",
     "wait_on_cuda_event_record_corr_id",
     "external id",  // first generation, in launches and device work
+    "size",
+    "direction",
 };
 
-static_assert(kOldExternalId < 64, "TakeArgs keeps one bit per key");
+static_assert(kDirection < 64, "TakeArgs keeps one bit per key");
 
-enum class Category : uint8_t { kKernel, kCopy, kFill, kSync, kApiCall, kOp, kPython, kAnnotation, kOther };
+enum class Category : uint8_t {
+  kKernel,
+  kCopy,
+  kFill,
+  kSync,
+  kApiCall,
+  kOp,
+  kPython,
+  kAnnotation,
+  kMtia,
+  kUnknown
+};
 
-// Three generations of category names, and ROCm's.
+struct CategoryName {
+  std::string_view name;
+  Category meaning;
+};
+
+// Three generations of category names, ROCm's, and those of other accelerators.
+constexpr CategoryName kCategories[] = {
+    {"cpu_op", Category::kOp},
+    {"Operator", Category::kOp},
+    {"kernel", Category::kKernel},
+    {"Kernel", Category::kKernel},
+    {"concurrent_kernel", Category::kKernel},
+    {"hpu_op", Category::kKernel},
+    {"gpu_memcpy", Category::kCopy},
+    {"Memcpy", Category::kCopy},
+    {"gpu_memset", Category::kFill},
+    {"Memset", Category::kFill},
+    {"cuda_sync", Category::kSync},
+    {"xpu_sync", Category::kSync},
+    {"cuda_runtime", Category::kApiCall},
+    {"cuda_driver", Category::kApiCall},
+    {"Runtime", Category::kApiCall},
+    {"hip_runtime", Category::kApiCall},
+    {"hip_driver", Category::kApiCall},
+    {"xpu_runtime", Category::kApiCall},
+    {"xpu_driver", Category::kApiCall},
+    {"mtia_runtime", Category::kApiCall},
+    {"privateuse1_runtime", Category::kApiCall},
+    {"privateuse1_driver", Category::kApiCall},
+    {"python_function", Category::kPython},
+    {"mtia_ccp_events", Category::kMtia},
+    {"user_annotation", Category::kAnnotation},
+    {"gpu_user_annotation", Category::kAnnotation},
+    // Labels and accounts beside the work, which may carry a stream of it.
+    {"overhead", Category::kAnnotation},
+    {"cuda_event", Category::kAnnotation},
+    {"cuda_profiler_range", Category::kAnnotation},
+    {"collective_comm", Category::kAnnotation},
+    {"mtia_insight", Category::kAnnotation},
+    {"mtia_workloadd", Category::kAnnotation},
+    {"glow_runtime", Category::kAnnotation},
+    {"Trace", Category::kAnnotation},
+};
+
 Category Classify(std::string_view cat) {
-  static const std::vector<std::string_view> kNames = {
-      "cpu_op",      "kernel",          "cuda_runtime",
-      "cuda_driver", "python_function", "gpu_memcpy",
-      "gpu_memset",  "user_annotation", "gpu_user_annotation",
-      "cuda_sync",   "Operator",        "Kernel",
-      "Runtime",     "Memcpy",          "Memset",
-      "hip_runtime", "hip_driver",      "concurrent_kernel",
-      "xpu_runtime", "xpu_driver"};
-  static constexpr Category kMeaning[] = {
-      Category::kOp,         Category::kKernel, Category::kApiCall, Category::kApiCall,
-      Category::kPython,     Category::kCopy,   Category::kFill,    Category::kAnnotation,
-      Category::kAnnotation, Category::kSync,   Category::kOp,      Category::kKernel,
-      Category::kApiCall,    Category::kCopy,   Category::kFill,    Category::kApiCall,
-      Category::kApiCall,    Category::kKernel, Category::kApiCall, Category::kApiCall};
-  static const KeyTable table(kNames);
+  static const KeyTable table = [] {
+    std::vector<std::string_view> names;
+    for (const CategoryName& c : kCategories) names.push_back(c.name);
+    return KeyTable(names);
+  }();
   const uint8_t id = table.Find(cat.data(), cat.size());
-  return id == KeyTable::kUnknown ? Category::kOther : kMeaning[id];
+  return id == KeyTable::kUnknown ? Category::kUnknown : kCategories[id].meaning;
+}
+
+// The first generation calls the label of a step an operator.
+bool IsStep(const TraceEvent& e) { return e.name.given() && e.name.text().starts_with("ProfilerStep#"); }
+
+const JsonValue* FindArg(const TraceEvent& e, Key key) {
+  for (const Arg& arg : e.args) {
+    if (arg.key_id == key) return &arg.value;
+  }
+  return nullptr;
+}
+
+// A category nobody has described: an event that names its device and its stream is work of that device.
+bool IsOnStream(const TraceEvent& e) {
+  int64_t number = 0;
+  const JsonValue* device = FindArg(e, kDevice);
+  const JsonValue* stream = FindArg(e, kStream);
+  return device != nullptr && stream != nullptr && ToInt64(*device, number) && ToInt64(*stream, number);
 }
 
 bool TakeInt32(const JsonValue& v, int32_t& to) {
@@ -338,10 +404,19 @@ void SplitCopyName(std::string_view name, Worker& w, MemcpyRow& r) {
   r.dst_memory = w.strings.Text(copy.dst);
 }
 
+// MTIA: "HOST_TO_DEVICE".
+void SplitDirection(const JsonValue& v, Worker& w, MemcpyRow& r) {
+  const std::string_view text = v.kind == JsonKind::kString ? v.text() : std::string_view();
+  if (text == "HOST_TO_DEVICE") r.kind = w.strings.Text("HtoD");
+  if (text == "DEVICE_TO_HOST") r.kind = w.strings.Text("DtoH");
+  if (text == "DEVICE_TO_DEVICE") r.kind = w.strings.Text("DtoD");
+}
+
 template <class Row>
 bool TakeMemoryArg(const Arg& arg, Row& r) {
   switch (arg.key_id) {
-    case kBytes: return ToInt64(arg.value, r.bytes);
+    case kBytes:
+    case kMtiaBytes: return IsNull(r.bytes) && ToInt64(arg.value, r.bytes);
     case kBandwidth: return ToDouble(arg.value, r.bandwidth_gbps);
     case kGraphId: return ToInt64(arg.value, r.graph_id);
     case kGraphNodeId: return ToInt64(arg.value, r.graph_node_id);
@@ -355,6 +430,7 @@ void KinetoMapper::MapCopy(const TraceEvent& e, const Place& p, Worker& w) const
   const size_t row = w.batch.memcpy.size();
   auto r = SpanRow<MemcpyRow>(p.lane, p.start_ns, p.dur_ns, NameOf(e, w));
   if (r.name != StringId::kNull) SplitCopyName(w.strings.At(r.name), w, r);
+  if (const JsonValue* v = FindArg(e, kDirection)) SplitDirection(*v, w, r);
   TakeArgs(e, w, Table::kMemcpy, row, [&r](const Arg& arg) { return TakeMemoryArg(arg, r); });
   PlaceOnDevice(e, r);
   w.batch.memcpy.Add(r);
@@ -471,16 +547,25 @@ void KinetoMapper::MapComplete(const TraceEvent& e, const Place& p, Worker& w) c
     e.mapper_note = static_cast<uint8_t>(Classify(e.cat.given() ? e.cat.text() : std::string_view())) + 1;
   }
   switch (static_cast<Category>(e.mapper_note - 1)) {
-    case Category::kOp: return MapOp(e, p, w);
+    case Category::kOp: return IsStep(e) ? MapAnnotation(e, p, w) : MapOp(e, p, w);
     case Category::kKernel: return MapKernel(e, p, w);
     case Category::kApiCall: return MapApiCall(e, p, w);
     case Category::kPython: return MapPython(e, p, w);
     case Category::kCopy: return MapCopy(e, p, w);
     case Category::kFill: return MapFill(e, p, w);
     case Category::kSync: return MapSync(e, p, w);
-    case Category::kAnnotation:
-    case Category::kOther: return MapAnnotation(e, p, w);
+    case Category::kAnnotation: return MapAnnotation(e, p, w);
+    case Category::kMtia: return MapMtia(e, p, w);
+    case Category::kUnknown: return IsOnStream(e) ? MapKernel(e, p, w) : MapAnnotation(e, p, w);
   }
+}
+
+// What the command processor of an MTIA device did: copies and waits by name, else work.
+void KinetoMapper::MapMtia(const TraceEvent& e, const Place& p, Worker& w) const {
+  const std::string_view name = e.name.given() ? e.name.text() : std::string_view();
+  if (name.starts_with("dma_")) return MapCopy(e, p, w);
+  if (name == "event_wait" || name == "event_record") return MapSync(e, p, w);
+  MapKernel(e, p, w);
 }
 
 void KinetoMapper::MapInstant(const TraceEvent& e, const Place& p, Worker& w) const {

@@ -39,6 +39,7 @@ class KinetoMapper final : public trace_json::EventMapper {
   void MapCopy(const trace_json::TraceEvent& event, const Place& place, trace_json::Worker& worker) const;
   void MapFill(const trace_json::TraceEvent& event, const Place& place, trace_json::Worker& worker) const;
   void MapSync(const trace_json::TraceEvent& event, const Place& place, trace_json::Worker& worker) const;
+  void MapMtia(const trace_json::TraceEvent& event, const Place& place, trace_json::Worker& worker) const;
   void MapApiCall(const trace_json::TraceEvent& event, const Place& place, trace_json::Worker& worker) const;
   void MapOp(const trace_json::TraceEvent& event, const Place& place, trace_json::Worker& worker) const;
   void MapPython(const trace_json::TraceEvent& event, const Place& place, trace_json::Worker& worker) const;

@@ -88,21 +88,24 @@ std::string_view CaptureFile::RawText(const Stream& stream, uint32_t number) con
   return number < stream.texts.size() ? stream.texts[number] : std::string_view();
 }
 
-StringId CaptureFile::Text(Stream& stream, uint32_t number) {
-  if (number == 0) return StringId::kNull;
-  if (number >= stream.texts.size() || stream.texts[number].data() == nullptr) {
+std::optional<std::string> CaptureFile::OwnText(const Stream& stream, uint32_t number) {
+  if (number == 0) return std::nullopt;
+  const std::string_view text = RawText(stream, number);
+  if (text.data() == nullptr) {
     file.counters.Add(kMissingString);
-    return StringId::kNull;
+    return std::nullopt;
   }
-  if (stream.in_run.size() < stream.texts.size()) stream.in_run.resize(stream.texts.size(), StringId::kNull);
-  StringId& known = stream.in_run[number];
-  if (IsNull(known)) {
-    const std::string_view text = stream.texts[number];
-    const bool fine = IsUtf8(text);
-    if (!fine) file.counters.Add(kBadUtf8);
-    known = fine ? writer.strings().Add(text) : writer.strings().Add(ValidUtf8(text));
-  }
-  return known;
+  if (IsUtf8(text)) return std::string(text);
+  file.counters.Add(kBadUtf8);
+  return ValidUtf8(text);
+}
+
+StringId CaptureFile::Text(Stream& stream, uint32_t number) {
+  if (number < stream.in_run.size() && !IsNull(stream.in_run[number])) return stream.in_run[number];
+  const std::optional<std::string> text = OwnText(stream, number);
+  if (!text) return StringId::kNull;
+  stream.in_run.resize(std::max(stream.in_run.size(), stream.texts.size()), StringId::kNull);
+  return stream.in_run[number] = writer.strings().Add(*text);
 }
 
 std::optional<int64_t> CaptureFile::HostTime(const Stream& stream, int64_t monotonic_ns, int64_t place) {

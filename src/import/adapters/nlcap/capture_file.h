@@ -54,6 +54,8 @@ class CaptureFile {
   // unless the number is 0).
   StringId Text(Stream& stream, uint32_t number);
   std::string_view RawText(const Stream& stream, uint32_t number) const;
+  // As Text, but the text does not become one of the run's strings.
+  std::optional<std::string> OwnText(const Stream& stream, uint32_t number);
 
   // Times on the run's clock. Null: no usable time, counted.
   std::optional<int64_t> HostTime(const Stream& stream, int64_t monotonic_ns, int64_t place);

@@ -50,6 +50,9 @@ inline constexpr CounterInfo kSeveralMachines{
 inline constexpr CounterInfo kRecorderMessage{"recorder_message", Severity::kNotice,
                                               "Warning or error of the recorder itself",
                                               "Its text is in import_log; events may be missing"};
+inline constexpr CounterInfo kRecorderSamples{"recorder_samples", Severity::kInfo,
+                                              "CPU sample of the recorder's own thread in the program",
+                                              "Left out: it is not the program's time"};
 inline constexpr CounterInfo kLost{"records_lost", Severity::kDataLoss,
                                    "Records that the recorder or CUPTI had to drop",
                                    "import_log has the reason; a larger --buffer-mb or fewer kinds may help"};

@@ -126,10 +126,9 @@ std::vector<std::string> ArgumentsOf(std::string_view json) {
   return out;
 }
 
-// As a shell would tell it; what no process can end with is damage.
-std::optional<int64_t> ShellStatus(const capture::ProcessRecord& p) {
-  const int64_t status = p.exit_signal != 0 ? 128 + int64_t{p.exit_signal} : int64_t{p.exit_status};
-  return status >= 0 && status <= 255 ? std::optional<int64_t>(status) : std::nullopt;
+// As a shell would tell it.
+int64_t ShellStatus(const capture::ProcessRecord& p) {
+  return p.exit_signal != 0 ? 128 + int64_t{p.exit_signal} : int64_t{p.exit_status};
 }
 
 void AddProcess(CaptureFile& c, Stream& stream, const capture::ProcessRecord& p) {
@@ -137,18 +136,18 @@ void AddProcess(CaptureFile& c, Stream& stream, const capture::ProcessRecord& p)
   if (!IsNull(name)) c.lanes.NameProcess(p.pid, name);
   SourceFacts& about = c.file.about;
   StringPool& strings = c.writer.strings();
-  const StringId arguments = c.Text(stream, p.arguments);
+  // Its secrets are removed when the header is stored, so it must not be among the run's strings.
+  const std::optional<std::string> arguments = c.OwnText(stream, p.arguments);
   if ((p.flags & capture::kProcessIsRoot) != 0) {
-    if (!IsNull(arguments) && about.command.empty()) about.command = ArgumentsOf(strings.Text(arguments));
+    if (arguments && about.command.empty()) about.command = ArgumentsOf(*arguments);
     if ((p.flags & capture::kProcessEnded) != 0) about.exit_code = ShellStatus(p);
   }
-  if (!IsNull(arguments)) about.secret_strings.push_back(arguments);
   Json& processes = about.header["processes"];
   const std::string key = std::to_string(p.pid);
   if (processes.size() >= 1024 && !processes.contains(key)) return;
   Json& entry = processes[key];
   entry["ppid"] = p.ppid;
-  if (!IsNull(arguments)) entry["arguments"] = std::string(strings.Text(arguments));
+  if (arguments) entry["arguments"] = *arguments;
   const StringId path = c.Text(stream, p.executable);
   if (!IsNull(path)) entry["executable"] = std::string(strings.Text(path));
   if ((p.flags & capture::kProcessEnded) != 0) {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "capture/format/records.h"
+
 namespace nl::adapters::nlcap {
 
 Lanes::Lanes(RowWriter& writer)
@@ -13,6 +15,12 @@ Lanes::Lanes(RowWriter& writer)
 void Lanes::NameThread(uint32_t pid, uint32_t tid, StringId name, bool by_program) {
   const auto [it, added] = thread_names_.try_emplace({pid, tid}, ThreadName{name, by_program});
   if (!added && (by_program || !it->second.by_program)) it->second = {name, by_program};
+}
+
+bool Lanes::IsRecorder(uint32_t pid, uint32_t tid) const {
+  const auto known = thread_names_.find({pid, tid});
+  return known != thread_names_.end() &&
+         capture::IsRecorderThread(pid, tid, writer_.strings().Text(known->second.name));
 }
 
 ThreadId Lanes::Make(const Key& key, int64_t tid, StringId name) {

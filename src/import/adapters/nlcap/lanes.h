@@ -22,6 +22,8 @@ class Lanes {
   void NameProcess(uint32_t pid, StringId name) { process_names_[pid] = name; }
   // A name the program gave wins over the one the system has.
   void NameThread(uint32_t pid, uint32_t tid, StringId name, bool by_program);
+  // A thread of the capture library, by its name.
+  bool IsRecorder(uint32_t pid, uint32_t tid) const;
   void SetRank(uint32_t pid, int32_t rank) { ranks_[pid] = rank; }
 
   ThreadId Host(uint32_t pid, uint32_t tid);

@@ -2,9 +2,11 @@
 // What was sampled or counted: CPU stacks, hardware counters, device memory, CUPTI's own time.
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
+#include "base/intervals.h"
 #include "import/adapters/nlcap/capture_file.h"
 
 namespace nl::adapters::nlcap {
@@ -15,8 +17,9 @@ using capture::CpuSampleRecord;
 using capture::FrameKind;
 using capture::FrameRecord;
 
-// Frames and stacks of the launcher's file as texts of the run. The last record of a frame
-// counts: native ones are named when the program has ended.
+// Frames and stacks of the launcher's file as texts of the run: "name (file:line)", or "name [module]" of
+// native code without a known line. The last record of a frame counts: native ones are named when the
+// program has ended.
 class Stacks {
  public:
   explicit Stacks(CaptureFile& c) : c_(c) {}
@@ -24,6 +27,7 @@ class Stacks {
   Status Read() {
     NL_TRY(c_.ForEach<FrameRecord>([&](Stream& stream, const FrameRecord& f, int64_t) {
       frames_[{KeyOf(stream), f.id}] = FrameText(stream, f);
+      if (f.kind == FrameKind::kPython) python_.insert({KeyOf(stream), f.id});
     }));
     return c_.ForEachChunk(capture::ChunkKind::kStack, [&](Stream& stream, const capture::Chunk& chunk) {
       return capture::ForEachStack(chunk, [&](uint32_t id, const uint32_t* frames, uint32_t count) {
@@ -32,6 +36,8 @@ class Stacks {
           const auto frame = frames_.find({KeyOf(stream), frames[i]});
           if (i > 0) text += ';';
           text += frame == frames_.end() ? "[unknown]" : frame->second;
+          if (python_.count({KeyOf(stream), frames[i]}) != 0)
+            innermost_python_[{KeyOf(stream), id}] = frame->second;
         }
         stacks_[{KeyOf(stream), id}] = std::move(text);
       });
@@ -52,6 +58,12 @@ class Stacks {
     return c_.writer.strings().Add(text);
   }
 
+  // The innermost Python frame of a sample; null when it has none.
+  StringId PythonFrame(const Stream& stream, const CpuSampleRecord& s) {
+    const auto found = innermost_python_.find({KeyOf(stream), s.stack});
+    return found == innermost_python_.end() ? StringId::kNull : c_.writer.strings().Add(found->second);
+  }
+
  private:
   int64_t KeyOf(const Stream& stream) const { return &stream - c_.streams.data(); }
 
@@ -62,17 +74,96 @@ class Stacks {
     };
     const auto last_part = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
     std::string name = text(f.name);
-    const std::string module = last_part(text(f.module));
-    if (name.empty())
+    const std::string module = last_part(text(f.module)), file = last_part(text(f.file));
+    if (name.empty()) {
       name = module.empty() ? fmt::format("{:#x}", f.address) : fmt::format("{}+{:#x}", module, f.address);
-    if (f.kind == FrameKind::kPython) name += fmt::format(" ({})", last_part(text(f.file)));
+    } else if (f.kind == FrameKind::kPython || !file.empty()) {
+      name += f.line > 0 ? fmt::format(" ({}:{})", file, f.line) : fmt::format(" ({})", file);
+    } else if (f.kind == FrameKind::kNative && !module.empty() && name.front() != '[') {
+      name += fmt::format(" [{}]", module);
+    }
     if (f.kind == FrameKind::kKernel) name = "[kernel] " + name;
     std::replace(name.begin(), name.end(), ';', ':');
     return name;
   }
 
   CaptureFile& c_;
-  std::map<std::pair<int64_t, uint32_t>, std::string> frames_, stacks_;
+  std::map<std::pair<int64_t, uint32_t>, std::string> frames_, stacks_, innermost_python_;
+  std::set<std::pair<int64_t, uint32_t>> python_;
+};
+
+// Rows of thread_life: how long threads held and awaited Python's lock, and the life of the program's main
+// thread, as far as recording was on.
+class ThreadLives {
+ public:
+  explicit ThreadLives(CaptureFile& c) : c_(c) {}
+
+  void Take(ThreadId thread, capture::GilState gil, int64_t ns, StringId function) {
+    using capture::GilState;
+    if (gil != GilState::kHolds && gil != GilState::kWaits && gil != GilState::kReleased) return;
+    Life& life = lives_[thread];
+    life.python = true;
+    if (gil == GilState::kWaits) AddNs(life.gil_wait_ns, ns);
+    if (gil != GilState::kHolds) return;
+    AddNs(life.gil_held_ns, ns);
+    if (!IsNull(function)) AddNs(life.held_in[function], ns);
+  }
+
+  // The program that was started, from its start to its end.
+  Status ReadProgram() {
+    std::optional<Interval> on;
+    NL_TRY(
+        c_.ForEach<capture::WindowRecord>([&](Stream& stream, const capture::WindowRecord& w, int64_t place) {
+          if (stream.file.writer != capture::WriterKind::kLauncher) return;
+          const auto time_ns = c_.HostTime(stream, w.time_ns, place);
+          if (!time_ns || (w.on == 0 && !on)) return;
+          if (!on) on = Interval{*time_ns, INT64_MAX};
+          on->end_ns = w.on != 0 ? INT64_MAX : *time_ns;
+        }));
+    return c_.ForEach<capture::ProcessRecord>(
+        [&](Stream& stream, const capture::ProcessRecord& p, int64_t place) {
+          if ((p.flags & capture::kProcessIsRoot) == 0 || p.end_ns == 0) return;
+          const auto start_ns = c_.HostTime(stream, p.start_ns, place),
+                     end_ns = c_.HostTime(stream, p.end_ns, place);
+          if (!start_ns || !end_ns) return;
+          Life& life = lives_[c_.lanes.Host(p.pid, p.pid)];
+          life.start_ns = std::max(*start_ns, on ? on->start_ns : *start_ns);
+          life.end_ns = std::min(*end_ns, on ? on->end_ns : *end_ns);
+        });
+  }
+
+  void Put() {
+    for (const auto& [thread, life] : lives_) {
+      ThreadLifeRow row;
+      row.thread_id = thread;
+      if (life.start_ns < life.end_ns) {
+        row.start_ns = life.start_ns;
+        row.dur_ns = life.end_ns - life.start_ns;
+      }
+      if (life.python) {
+        row.gil_held_ns = life.gil_held_ns;
+        row.gil_wait_ns = life.gil_wait_ns;
+      }
+      int64_t most_ns = 0;
+      for (const auto& [function, ns] : life.held_in) {
+        if (ns <= most_ns) continue;
+        most_ns = ns;
+        row.gil_holder = function;
+      }
+      if (!IsNull(row.dur_ns) || life.python) c_.writer.batch.thread_life.Add(row);
+    }
+  }
+
+ private:
+  struct Life {
+    int64_t start_ns = 0, end_ns = 0;
+    int64_t gil_held_ns = 0, gil_wait_ns = 0;
+    bool python = false;
+    std::map<StringId, int64_t> held_in;
+  };
+  static void AddNs(int64_t& sum, int64_t ns) { sum = ns > kMostTime_ns - sum ? kMostTime_ns : sum + ns; }
+  CaptureFile& c_;
+  std::map<ThreadId, Life> lives_;
 };
 
 constexpr const char* OverheadName(uint32_t kind) {
@@ -142,7 +233,9 @@ Status ReadCpuSamples(CaptureFile& c) {
   Stacks stacks(c);
   NL_TRY(stacks.Read());
   CpuSampleColumns& samples = c.writer.batch.cpu_sample;
-  return c.ForEach<CpuSampleRecord>([&](Stream& stream, const CpuSampleRecord& s, int64_t place) {
+  ThreadLives lives(c);
+  NL_TRY(c.ForEach<CpuSampleRecord>([&](Stream& stream, const CpuSampleRecord& s, int64_t place) {
+    if (c.lanes.IsRecorder(s.pid, s.tid)) return c.file.counters.Add(kRecorderSamples, place);
     const auto time_ns = c.HostTime(stream, s.time_ns, place);
     if (!time_ns) return;
     CpuSampleRow r;
@@ -151,7 +244,11 @@ Status ReadCpuSamples(CaptureFile& c) {
     r.stack = stacks.TextOf(stream, s);
     if (s.weight_ns > 0 && s.weight_ns < kMostNs / 2) r.weight_ns = s.weight_ns;
     samples.Add(r);
-  });
+    if (!IsNull(r.weight_ns)) lives.Take(r.thread_id, s.gil, r.weight_ns, stacks.PythonFrame(stream, s));
+  }));
+  NL_TRY(lives.ReadProgram());
+  lives.Put();
+  return {};
 }
 
 }  // namespace nl::adapters::nlcap

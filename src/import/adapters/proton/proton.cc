@@ -199,8 +199,11 @@ void ReadDevices(const Json& element, ImportFile& file) {
     }
   }
   file.about.header["devices"] = element;
+  file.facts.Observe(batch, file.sink);
   file.sink.Append(batch);
 }
+
+constexpr size_t kMaxTreeBytes = 512 << 20;  // read whole; a tree of totals has kilobytes to megabytes
 
 Result<std::string> ReadAll(ImportFile& file) {
   std::string text;
@@ -213,6 +216,7 @@ Result<std::string> ReadAll(ImportFile& file) {
     text.resize(before + n);
     if (file.options.progress) file.options.progress(file.source.bytes_read(), file.source.bytes_total());
     if (n < kPiece) return text;
+    if (text.size() > kMaxTreeBytes) return Limit("a Proton tree of over 512 MB").At(file.path);
   }
 }
 

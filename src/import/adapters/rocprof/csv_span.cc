@@ -11,7 +11,7 @@ namespace nl::adapters::rocprof {
 
 namespace {
 
-constexpr size_t kPieceBytes = 1 << 20;
+constexpr size_t kPieceBytes = 1 << 20, kMaxSpanLineBytes = 16 << 20;
 
 class SpanReader {
  public:
@@ -101,6 +101,7 @@ Result<RecordingSpan> CsvSpan(const std::string& path, bool exact) {
       text.erase(0, std::min(text.find('\n'), text.size() - 1) + 1);
     }
     text.erase(0, reader.TakeLines(text));
+    if (text.size() > kMaxSpanLineBytes) break;  // the import says what is wrong with it
     if (ended) reader.TakeLine(text);
     if (!exact) {
       if (!ended && source->is_plain_file()) TakeTail(path, reader);

@@ -92,6 +92,8 @@ Status ForEachObject(ImportFile& file, const std::string& text, std::string_view
 
 }  // namespace
 
+constexpr size_t kMaxExportBytes = 512 << 20;  // read whole; exports of large engines have megabytes
+
 Result<std::string> ReadText(ImportFile& file) {
   std::string text;
   for (;;) {
@@ -102,6 +104,7 @@ Result<std::string> ReadText(ImportFile& file) {
     if (file.options.Cancelled()) return Cancelled();
     if (file.options.progress) file.options.progress(file.source.bytes_read(), file.source.bytes_total());
     if (n == 0) break;
+    if (text.size() > kMaxExportBytes) return Limit("a trtexec export of over 512 MB").At(file.path);
   }
   text.append(kPadding, '\0');
   return text;

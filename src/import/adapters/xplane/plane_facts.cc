@@ -30,6 +30,7 @@ class FactsReader {
       for (const std::string_view text : *messages)
         file_.counters.Add(kProfilerWarning, text.data() - map_.file, text);
     }
+    file_.facts.Observe(batch_, file_.sink);
     file_.sink.Append(batch_);
   }
 
