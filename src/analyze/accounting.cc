@@ -139,7 +139,7 @@ Result<RunTime> AccountRun(Snapshot& snapshot, const std::vector<Interval>& paus
   TimelineFacts timeline;
   BuildDeviceWork(data, timeline);
   FindBounds(data, timeline);
-  if (timeline.wall_ns() == 0) {  // perhaps without spans: only then do CPU samples matter
+  if (timeline.devices.empty()) {  // only then do CPU samples matter
     NL_TRY(columns.Load(snapshot, kSampleBoundsReads));
     data.Show(columns, columns.loaded, kReader);
     FindBounds(data, timeline);

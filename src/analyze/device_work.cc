@@ -137,9 +137,10 @@ class DeviceWorkBuilder {
   std::map<std::tuple<uint32_t, int64_t, int64_t>, uint32_t> streams_;
 };
 
-// Of a run without spans: from the first CPU sample to the end of the last; without times, the sum of
+// From the start of the program or the first CPU sample to the end of the last; without times, the sum of
 // the weights of the busiest thread.
-void FindSampleBounds(const CpuSampleView& samples, int64_t& low, int64_t& high) {
+void FindSampleBounds(const RunData& data, int64_t& low, int64_t& high) {
+  const CpuSampleView& samples = data.cpu_sample;
   std::map<ThreadId, int64_t> sum_of_thread;
   int64_t busiest = 0;
   for (size_t i = 0; i < samples.start_ns.size(); ++i) {
@@ -152,6 +153,12 @@ void FindSampleBounds(const CpuSampleView& samples, int64_t& low, int64_t& high)
     }
     low = std::min(low, samples.start_ns[i]);
     high = std::max(high, samples.start_ns[i] + weight);
+  }
+  const ThreadLifeView& lives = data.thread_life;
+  for (size_t i = 0; i < lives.start_ns.size(); ++i) {
+    if (IsNull(lives.start_ns[i]) || IsNull(lives.dur_ns[i])) continue;
+    low = std::min(low, lives.start_ns[i]);
+    high = std::max(high, lives.start_ns[i] + lives.dur_ns[i]);
   }
   if (high < low && busiest > 0) low = 0, high = busiest;
 }
@@ -177,7 +184,9 @@ void FindBounds(const RunData& data, TimelineFacts& out) {
   widen(data.op);
   widen(data.python_call);
   widen(data.range);
-  if (high < low && data.cpu_sample.start_ns.declared()) FindSampleBounds(data.cpu_sample, low, high);
+  const bool on_device =
+      !data.kernel.start_ns.empty() || !data.memcpy.start_ns.empty() || !data.memset.start_ns.empty();
+  if (!on_device && data.cpu_sample.start_ns.declared()) FindSampleBounds(data, low, high);
   if (high < low) low = high = 0;
   out.first_start_ns = low;
   out.last_end_ns = high;

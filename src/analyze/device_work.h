@@ -24,14 +24,15 @@ inline constexpr Reads kWorkStreamReads =
     NL_READS(Kernel, context, stream) | NL_READS(Memcpy, context, stream) | NL_READS(Memset, context, stream);
 void BuildDeviceWork(const RunData& data, TimelineFacts& out);
 
-// Sets first_start_ns and last_end_ns over every table of spans; of a run without spans over its CPU
-// samples, where they are declared.
+// Sets first_start_ns and last_end_ns over every table of spans; of a run without device work also over its
+// program and its CPU samples, where they are declared.
 inline constexpr Reads kBoundsReads =
     NL_READS(Kernel, start_ns, dur_ns) | NL_READS(Memcpy, start_ns, dur_ns) |
     NL_READS(Memset, start_ns, dur_ns) | NL_READS(Sync, start_ns, dur_ns) |
     NL_READS(ApiCall, start_ns, dur_ns) | NL_READS(Op, start_ns, dur_ns) |
     NL_READS(PythonCall, start_ns, dur_ns) | NL_READS(Range, start_ns, dur_ns);
-inline constexpr Reads kSampleBoundsReads = NL_READS(CpuSample, thread_id, start_ns, weight_ns);
+inline constexpr Reads kSampleBoundsReads =
+    NL_READS(CpuSample, thread_id, start_ns, weight_ns) | NL_READS(ThreadLife, start_ns, dur_ns);
 void FindBounds(const RunData& data, TimelineFacts& out);
 
 }  // namespace nl

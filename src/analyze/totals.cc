@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <unordered_map>
@@ -32,19 +33,30 @@ namespace {
 struct Group {
   NameStats stats;
   std::vector<int64_t> durations;
+  size_t first_row = 0;  // that it was made of
 };
 
-std::vector<NameStats> Finish(std::vector<Group>& groups) {
-  std::vector<NameStats> out;
-  out.reserve(groups.size());
-  for (Group& group : groups) {
-    group.stats.p50_ns = Percentile(group.durations, 50);
-    group.stats.p95_ns = Percentile(group.durations, 95);
-    out.push_back(std::move(group.stats));
-  }
-  std::stable_sort(out.begin(), out.end(), [](const NameStats& a, const NameStats& b) {
+// `name` fills in the texts, of the first `named` (0: all): a run may have millions of names.
+std::vector<NameStats> Finish(std::vector<Group>& groups, size_t named,
+                              const std::function<void(const Group&, NameStats&)>& name) {
+  std::vector<uint32_t> order(groups.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(), [&groups](uint32_t i, uint32_t k) {
+    const NameStats &a = groups[i].stats, &b = groups[k].stats;
     return a.device_ns != b.device_ns ? a.device_ns > b.device_ns : a.total_ns > b.total_ns;
   });
+  std::vector<NameStats> out;
+  out.reserve(groups.size());
+  for (const uint32_t i : order) {
+    Group& group = groups[i];
+    if (named == 0 || out.size() < named) {
+      name(group, group.stats);
+      group.stats.p50_ns = Percentile(group.durations, 50);
+      group.stats.p95_ns = Percentile(group.durations, 95);
+    }
+    out.push_back(std::move(group.stats));
+    group.durations = {};
+  }
   return out;
 }
 
@@ -146,13 +158,7 @@ Result<std::vector<NameStats>> OperatorTotals(Snapshot& snapshot, const TotalsFi
     const uint64_t shape = filter.by_shape ? static_cast<uint32_t>(ops.input_dims[i]) : 0;
     const auto [it, added] =
         index.try_emplace((uint64_t{static_cast<uint32_t>(ops.name[i])} << 32) | shape, groups.size());
-    if (added) {
-      groups.emplace_back();
-      const std::string_view name = snapshot.strings().Text(ops.name[i]);
-      groups.back().stats.name = groups.back().stats.raw_name =
-          filter.by_type ? TypeText(name) : std::string(name);
-      if (filter.by_shape) groups.back().stats.shapes = snapshot.strings().Text(ops.input_dims[i]);
-    }
+    if (added) groups.emplace_back().first_row = i;
     Group& group = groups[it->second];
     ++group.stats.calls;
     group.stats.self_ns += times.self_ns[i];
@@ -162,7 +168,11 @@ Result<std::vector<NameStats>> OperatorTotals(Snapshot& snapshot, const TotalsFi
     group.stats.total_ns += ops.dur_ns[i];
     group.durations.push_back(ops.dur_ns[i]);
   }
-  return Finish(groups);
+  return Finish(groups, filter.named, [&](const Group& group, NameStats& stats) {
+    const std::string_view name = snapshot.strings().Text(ops.name[group.first_row]);
+    stats.name = stats.raw_name = filter.by_type ? TypeText(name) : std::string(name);
+    if (filter.by_shape) stats.shapes = snapshot.strings().Text(ops.input_dims[group.first_row]);
+  });
 }
 
 namespace {
@@ -177,10 +187,15 @@ class KernelGroups {
     const size_t next = groups_.size();
     const size_t at = by_shape_ ? shaped_.try_emplace(ShapeKey(i), next).first->second
                                 : named_.try_emplace(static_cast<uint32_t>(k_.name[i]), next).first->second;
-    if (at == next) Start(i);
+    if (at == next) {
+      groups_.emplace_back().first_row = i;
+      groups_.back().stats.device = k_.device[i];
+    }
     return groups_[at];
   }
-  std::vector<Group>& groups() { return groups_; }
+  std::vector<NameStats> Finished(size_t named) {
+    return Finish(groups_, named, [this](const Group& group, NameStats& stats) { Name(group, stats); });
+  }
 
  private:
   std::array<int64_t, 7> ShapeKey(size_t i) const {
@@ -192,13 +207,12 @@ class KernelGroups {
             k_.block_y[i],
             k_.block_z[i]};
   }
-  void Start(size_t i) {
-    NameStats& stats = groups_.emplace_back().stats;
+  void Name(const Group& group, NameStats& stats) const {
+    const size_t i = group.first_row;
     stats.raw_name = strings_.Text(k_.name[i]);
     const KernelName parsed = ParseKernelName(stats.raw_name);
     stats.name = parsed.short_name;
     stats.family = KernelFamilyName(parsed.family);
-    stats.device = k_.device[i];
     if (by_shape_ && !IsNull(k_.grid_x[i])) {
       stats.shapes = fmt::format("{}x{}x{} / {}x{}x{}", k_.grid_x[i], k_.grid_y[i], k_.grid_z[i],
                                  k_.block_x[i], k_.block_y[i], k_.block_z[i]);
@@ -234,7 +248,7 @@ Result<std::vector<NameStats>> KernelTotals(Snapshot& snapshot, const TotalsFilt
     group.stats.device_all_ns += k.dur_ns[i];
     group.durations.push_back(k.dur_ns[i]);
   }
-  return Finish(groups.groups());
+  return groups.Finished(filter.named);
 }
 
 Result<std::vector<CopyStats>> CopyTotals(Snapshot& snapshot) {

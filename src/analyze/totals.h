@@ -32,6 +32,7 @@ struct TotalsFilter {
   bool by_shape = false;
   bool by_type = false;                   // ops: by type, where the source has a type beside the name
   std::optional<int64_t> device, stream;  // of the kernels
+  size_t named = 0;  // how many of the first have texts and percentiles, the others only sums; 0: all
 };
 
 // Sorted by device time, then total time, largest first.

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/compare/across.h"
 #include "analyze/compare/async_policy.h"
 #include "analyze/compare/sequence/segments.h"
 #include "analyze/compare/verdict/comparable.h"
@@ -211,10 +212,13 @@ class Tables {
       if (of_type[i].count == 0) continue;
       const CallType& type = sequence.types[i];
       const Sum& sum = of_type[i];
-      const bool end = type.kind == CallKind::kEnd;
+      const std::string outside = type.kind == CallKind::kEnd      ? "end of the run"
+                                  : type.kind == CallKind::kAround ? "around the work"
+                                                                   : "";
+      if (!outside.empty() && sum.all_ns == 0) continue;
       const std::string kernel = KernelOf(sequence, type), op = OpOf(sequence, type);
-      const std::string by_kernel = end ? "end of the run" : !kernel.empty() ? kernel : op;
-      const std::string by_op = end ? "end of the run" : !op.empty() ? op : kernel;
+      const std::string by_kernel = !outside.empty() ? outside : !kernel.empty() ? kernel : op;
+      const std::string by_op = !outside.empty() ? outside : !op.empty() ? op : kernel;
       for (CompareRow* row : {&kernels_[by_kernel], &ops_[by_op], &modules_[ModuleOf(sequence, type)],
                               &stages_[StageOf(sequence, type)]}) {
         (in_b ? row->b_ms : row->a_ms) += sequence.Ms(sum.all_ns);
@@ -376,13 +380,13 @@ Result<Comparison> CompareRuns(Analysis& run_a, Analysis& run_b, const CompareOp
   out.on_host = sides.a.on_host || sides.b.on_host;
   ReplayCosts replay_costs;
   // On another device every duration differs, so removing one change from a replay means nothing.
-  if (graphs && !comparable.no_verdict) replay_costs = ReplayCosts(sides.a, sides.b, graphs->a, graphs->b);
+  if (graphs && !comparable.no_verdict()) replay_costs = ReplayCosts(sides.a, sides.b, graphs->a, graphs->b);
   Attribution attribution =
       Attribute(sides.a, sides.b, sides.alignment, changes, comparable.work, options, only, replay_costs);
   AddBackground(sides, attribution.contributions);
   out.contributions = std::move(attribution.contributions);
   const std::vector<uint32_t> place = Rank(out.contributions);
-  out.drift = changes.drift.all;
+  out.drift = comparable.work.no_host || comparable.other_program || out.on_host ? NAN : changes.drift.all;
   auto tables = std::async(kAsyncOrDeferred, [&] {
     Tables(sides, only, options.device_time, out).Fill();
     out.matched_share_a = MatchedShare(sides.a, sides.alignment.calls, false);
@@ -412,7 +416,14 @@ Result<Comparison> CompareRuns(Analysis& run_a, Analysis& run_b, const CompareOp
   if (std::abs(out.residual_ms) < kRoundingMs) out.residual_ms = 0;
   NL_TRY(AddSimilarity(run_a, run_b, options.plain_similarity, out));
   out.comparability = comparable.differences;
-  out.other_device = comparable.no_verdict;
+  out.other_device = comparable.work.other_device;
+  out.no_verdict_reason = comparable.reason;
+  out.other_program = comparable.other_program;
+  if (comparable.across && !out.on_host) {
+    NL_ASSIGN(out.across, CompareAcross(run_a, run_b));
+    out.across->setup_a = comparable.device_a;
+    out.across->setup_b = comparable.device_b;
+  }
   out.work_changed = comparable.work.work;
   out.work_text = comparable.work_text;
   out.normalised_by = comparable.normalised_by;
@@ -420,7 +431,7 @@ Result<Comparison> CompareRuns(Analysis& run_a, Analysis& run_b, const CompareOp
     out.normal_a_ms = out.wall_a_ms / comparable.units_a;
     out.normal_b_ms = out.wall_b_ms / comparable.units_b;
   }
-  out.verdict = JudgePair(out, !comparable.no_verdict);
+  out.verdict = JudgePair(out, !comparable.no_verdict());
   return out;
 }
 

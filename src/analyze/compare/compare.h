@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "analyze/analysis.h"
+#include "analyze/compare/across.h"
 #include "analyze/compare/align/similarity.h"
 #include "analyze/compare/attribute/counters.h"
 #include "analyze/features/features.h"
@@ -48,6 +49,7 @@ enum class Cause : uint8_t {
   kContention,
   kClockChanged,
   kWorkChanged,
+  kRecording,  // idle time around the device work, with nothing recorded
   kNoise,
 };
 std::string_view CauseName(Cause cause);  // "kernel_slower"
@@ -82,6 +84,7 @@ struct Contribution {
     std::string op, kernel_a, kernel_b, shapes_a, shapes_b, change;
     int64_t count_a = 0, count_b = 0;
     double a_ms = 0, b_ms = 0;
+    double busy_a_ms = 0, busy_b_ms = 0;  // device time in them
   };
   std::vector<Part> parts;  // largest |delta| first
 
@@ -106,7 +109,7 @@ struct CompareVerdict {
   std::optional<int64_t> more_runs_needed;  // null: decided, or more runs would not decide it
   // What the verdict rests on.
   enum class Basis : uint8_t {
-    kNotComparable,   // the device or the model differs
+    kNotComparable,   // no_verdict_reason
     kOnlyWork,        // the input changed, the program did not
     kNothingChanged,  // no significant contribution
     kSmallChange,     // significant contributions, but too small for a verdict
@@ -118,6 +121,8 @@ struct CompareVerdict {
   double work_ms = 0;         // effect of the changed input on the wall
   double hidden_work_ms = 0;  // device time of the changed input that the wall does not show
   double unchanged_ms = 0;    // difference in unchanged work
+  double recording_ms = 0;    // difference in idle time around the work
+  double base_ms = 0;         // wall of A, without the time around the work where that differs
   Significance over_runs;     // of the walls, with kRunSets
 };
 
@@ -151,6 +156,9 @@ struct Comparison {
   CompareVerdict verdict;
   std::vector<Comparability> comparability;
   bool other_device = false;                       // so that unchanged kernels have different durations
+  bool other_program = false;                      // hardly anything is common to both
+  std::string no_verdict_reason;                   // "the device differs"; "": the runs are comparable
+  std::optional<AcrossSetups> across;              // with different devices, software or tools
   bool work_changed = false;                       // batch size, lengths, steps
   std::string work_text;                           // "prompt 512 -> 1024 tokens"; "": the work is the same
   std::string normalised_by;                       // "step", "token"; "": not normalised
@@ -161,7 +169,8 @@ struct Comparison {
   std::vector<CounterComparison> counters;  // where hardware counters were captured
   CompareTrack timeline;
   std::vector<double> walls_a_ms, walls_b_ms;  // of every run, where a side has several
-  double drift = 1;  // host time of B relative to A in unchanged work: above 1 is slower
+  // Host time of B relative to A in unchanged work: above 1 is slower; NAN: not recorded on both sides.
+  double drift = 1;
   bool on_host = false;
 
   double delta_ms() const { return wall_b_ms - wall_a_ms; }

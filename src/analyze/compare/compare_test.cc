@@ -353,5 +353,119 @@ TEST(Compare, StreamsThatOverlapCountOnce) {
   for (const Contribution& x : c->contributions) EXPECT_NEAR(x.delta_ms(), 0, 1e-9) << CauseName(x.cause);
 }
 
+// The recording of B goes on for a second after the program ended: another thread shows it.
+TEST(Compare, IdleTimeAroundTheWorkIsRecording) {
+  Tape a, b;
+  Layers(a, 20), Layers(b, 20);
+  b.run().Range(b.run().Thread("viewer"), "waiting", 0, 1'000'000'000);
+  const Comparison c = Compare(a, b);
+  const Contribution* recording = Find(c, Cause::kRecording);
+  ASSERT_NE(recording, nullptr);
+  EXPECT_GT(recording->delta_ms(), 990);
+  EXPECT_FALSE(recording->significant);
+  EXPECT_FALSE(SaysChange(c)) << VerdictName(c.verdict.verdict);
+  EXPECT_NEAR(c.verdict.recording_ms, recording->delta_ms(), 1e-9);
+  EXPECT_NEAR(c.delta_ms() - recording->delta_ms(), 0, 0.001);
+}
+
+// The device time of a change is compared with the time around the work left out.
+TEST(Compare, AChangeInsideALongRecordingIsFound) {
+  Tape a, b;
+  Layers(a, 20);
+  for (int i = 0; i < 20; ++i) Layer(b), b.Do({"aten::mm", kOtherGemm, 40'000, "[[8,4096],[4096,512]]"});
+  a.run().Range(a.run().Thread("viewer"), "waiting", 0, 1'000'000'000);
+  const Comparison c = Compare(a, b);
+  EXPECT_EQ(c.verdict.verdict, VerdictClass::kRegressed);
+  EXPECT_EQ(c.contributions[0].cause, Cause::kKernelsAdded) << CauseName(c.contributions[0].cause);
+  EXPECT_NEAR(c.contributions[0].delta_ms(), 20 * 0.04, 0.1);
+}
+
+TEST(Compare, TheSameKernelsInAnotherOrderAreNotReplaced) {
+  Tape a, b;
+  for (int i = 0; i < 20; ++i) {
+    a.Do({"conv", "im2col", 10'000}).Do({"conv", kGemm, 40'000}).Do({"aten::add", "add_kernel", 12'000});
+    b.Do({"conv", kGemm, 40'000}).Do({"conv", "im2col", 10'000}).Do({"aten::add", "add_kernel", 12'000});
+  }
+  const Comparison c = Compare(a, b);
+  EXPECT_EQ(Find(c, Cause::kKernelReplaced), nullptr);
+  EXPECT_FALSE(SaysChange(c));
+}
+
+TEST(Compare, KernelsWithOneShortNameAreDistinguished) {
+  const std::string head = "void my_namespace::a_kernel_with_a_long_name_that_is_cut<some::Policy<float, ",
+                    tail = ", 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64>, float, float, float>(int)";
+  Tape a, b;
+  for (int i = 0; i < 20; ++i) {
+    a.Do({"aten::mm", head + "128" + tail, 20'000}).Do({"aten::add", "add_kernel", 12'000});
+    b.Do({"aten::mm", head + "256" + tail, 40'000}).Do({"aten::add", "add_kernel", 12'000});
+  }
+  const Comparison c = Compare(a, b);
+  const Contribution* replaced = Find(c, Cause::kKernelReplaced);
+  ASSERT_NE(replaced, nullptr);
+  EXPECT_NE(replaced->kernel_a, replaced->kernel_b);
+  EXPECT_NE(replaced->kernel_a.find("128"), std::string::npos) << replaced->kernel_a;
+  EXPECT_NE(replaced->kernel_b.find("256"), std::string::npos) << replaced->kernel_b;
+}
+
+TEST(Compare, NothingIsSaidOfAHostThatOneRunDidNotRecord) {
+  Tape a;
+  Layers(a, 20);
+  RunBuilder b;  // the same kernels alone, with long gaps
+  for (int i = 0; i < 20; ++i) {
+    b.Kernel(kGemm, 7, i * 400'000, 40'000);
+    b.Kernel("silu_kernel", 7, i * 400'000 + 100'000, 10'000);
+    b.Kernel("add_kernel", 7, i * 400'000 + 200'000, 12'000);
+  }
+  Analysis run_a = a.Finish(), run_b = b.Finish();
+  const Result<Comparison> c = CompareRuns(run_a, run_b, {});
+  ASSERT_TRUE(c.ok()) << c.error().ToString();
+  EXPECT_FALSE(SaysChange(*c));
+  EXPECT_TRUE(std::isnan(c->drift));
+  EXPECT_EQ(Find(*c, Cause::kHostSlower), nullptr);
+  EXPECT_EQ(c->no_verdict_reason, "only one run has host operators or API calls");
+}
+
+TEST(Compare, TwoDevicesAreComparedByOperatorAndFamily) {
+  Tape a, b;
+  const std::string inputs = "[[2048,2048],[2048,2048]]";
+  for (int i = 0; i < 20; ++i) {
+    a.Do({"aten::mm", kGemm, 40'000, inputs}).Do({"aten::silu", "silu_kernel", 10'000, "[[8,2048]]"});
+    a.Do({"aten::add", "add_kernel", 12'000, "[[8,2048],[8,2048]]"});
+    b.Do({"aten::mm", kOtherGemm, 80'000, inputs}).Do({"aten::silu", "silu_kernel", 10'000, "[[8,2048]]"});
+    b.Do({"aten::add", "add_kernel", 6'000, "[[8,2048],[8,2048]]"});
+  }
+  a.run().Device(0, "NVIDIA H100 80GB HBM3"), b.run().Device(0, "AMD Instinct MI300X");
+  const Comparison c = Compare(a, b);
+  EXPECT_FALSE(SaysChange(c));
+  ASSERT_TRUE(c.across.has_value());
+  EXPECT_EQ(c.across->setup_b, "AMD Instinct MI300X");
+  EXPECT_NEAR(*c.across->ratio, 96.0 / 62.0, 1e-9);
+  const AcrossRow& first = c.across->operators.front();
+  EXPECT_EQ(first.name, "aten::mm");
+  EXPECT_NEAR(first.a_ms.value_or(0), 0.8, 1e-9);
+  EXPECT_NEAR(first.b_ms.value_or(0), 1.6, 1e-9);
+  EXPECT_NEAR(first.ratio.value_or(0), 2, 1e-9);
+  EXPECT_EQ(first.calls_a, 20);
+  // An operator has a side that is nearer to its roofline, or a reason why that is unknown.
+  for (const AcrossRow& row : c.across->operators) {
+    EXPECT_EQ(row.nearer.has_value(), row.efficiency_a && row.efficiency_b);
+    EXPECT_NE(row.nearer.has_value(), row.reason.has_value()) << row.name;
+  }
+  EXPECT_EQ(c.across->families.front().name, "gemm");
+  EXPECT_FALSE(Find(c, Cause::kClockChanged)) << "another device is not another clock";
+}
+
+TEST(Compare, ProgramsWithNothingInCommonGetNoVerdict) {
+  Tape a, b;
+  for (int i = 0; i < 20; ++i) {
+    a.Do({"aten::mm", kGemm, 40'000}).Do({"aten::silu", "silu_kernel", 10'000});
+    b.Do({"aten::bmm", "other_kernel", 90'000, "[[4,4,64],[4,64,64]]"})
+        .Do({"aten::tanh", "tanh_kernel", 10'000, "[[7,77]]"});
+  }
+  const Comparison c = Compare(a, b);
+  EXPECT_FALSE(SaysChange(c));
+  EXPECT_TRUE(c.other_program);
+}
+
 }  // namespace
 }  // namespace nl

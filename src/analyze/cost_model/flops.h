@@ -23,7 +23,10 @@ struct OpCost {
   std::optional<double> flops, bytes;
   std::string dtype;    // as NormalDtype spells it; of the operands of a matrix product
   bool matrix = false;  // runs on matrix units: the peak of its dtype applies
-  std::string reason;   // why flops or bytes are unknown; empty when both are known
+  // Bound by memory whatever its unknown FLOPs are: kernels that torch.compile fused from pointwise work.
+  bool memory_only = false;
+  bool type_from_kernel = false;  // the types of the inputs were taken from the name of a kernel
+  std::string reason;             // why flops or bytes are unknown; empty when both are known
 };
 
 // The texts are the JSON of the op table: [[8,512],[512,64],[]], ["float","float","Scalar"],
@@ -37,14 +40,16 @@ inline constexpr Reads kCostTableReads = NL_READS(Op, name, input_dims, input_ty
 class CostTable {
  public:
   explicit CostTable(const RunData& data) : data_(data) {}
-  // Number of the cost of a row of table `op`; stable for the table's life.
-  uint32_t SlotOf(size_t op_row);
+  // Number of the cost of a row of table `op`; stable for the table's life. `dtype`: of its tensors, where
+  // the row has shapes and no types; empty: not known.
+  uint32_t SlotOf(size_t op_row, std::string_view dtype = {});
   const OpCost& Cost(uint32_t slot) const { return costs_[slot]; }
   size_t size() const { return costs_.size(); }
 
  private:
   struct Key {
     StringId name, dims, types, concrete;
+    std::string_view dtype;  // a literal of KernelDtype; empty when the types were recorded
     bool operator==(const Key&) const = default;
   };
   struct Hash {

@@ -155,6 +155,64 @@ OpCost ScaledMm(const Call& call) {
   return out;
 }
 
+OpCost GroupedMm(const Call& call) {
+  const Shape *x = call.Tensor(0), *y = call.Tensor(1);
+  if (!x || !y || x->size() < 2 || y->size() < 2 || x->size() > 3 || y->size() > 3)
+    return Unknown(kOddShapes);
+  const auto m = static_cast<double>((*x)[x->size() - 2]), n = static_cast<double>(y->back()),
+             k = static_cast<double>(x->back());
+  if (x->back() != (*y)[y->size() - 2]) return Unknown(kOddShapes);
+  // A result of [M, N]; of a matrix per group only where both operands have one, or are cut along K.
+  const bool both = x->size() == 3 && y->size() == 3;
+  if (x->size() == 2 && y->size() == 2) return Unknown("the number of its groups is not among its shapes");
+  if (both && (*x)[0] != (*y)[0]) return Unknown(kOddShapes);
+  const double batch = both ? static_cast<double>((*x)[0]) : 1;
+  // The result of fp8 operands is bf16 unless it is asked for otherwise.
+  const double wider = call.Size(0).value_or(2) < 2 ? batch * m * n : 0;
+  return Product(call, 0, m, n, k, batch, wider);
+}
+
+OpCost OutMm(const Call& call, double packed) {
+  const Shape *result = call.Tensor(0), *x = call.Tensor(1), *y = call.Tensor(2);
+  if (!result || !x || !y || result->size() != 2 || x->size() != 2 || y->size() != 2)
+    return Unknown(kOddShapes);
+  // The right operand is [K, N], or [N, K] as fp4 has it.
+  const bool fits =
+      ((*x)[1] == (*y)[0] && (*y)[1] == (*result)[1]) || ((*x)[1] == (*y)[1] && (*y)[0] == (*result)[1]);
+  if (!fits || (*x)[0] != (*result)[0]) return Unknown(kOddShapes);
+  OpCost out;
+  out.matrix = true;
+  out.dtype = packed > 1 ? "fp4" : NormalDtype(call.inputs[1].type);
+  out.flops = 2 * Numel(*result) * static_cast<double>((*x)[1]) * packed;
+  const auto rb = call.Bytes(0), xb = call.Bytes(1), yb = call.Bytes(2);
+  if (rb && xb && yb) {
+    out.bytes = *rb + *xb + *yb;
+  } else {
+    out.reason = "the type of an input is unknown";
+  }
+  return out;
+}
+
+OpCost FusedExperts(const Call& call) {
+  const Shape *x = call.Tensor(0), *w1 = call.Tensor(1), *w2 = call.Tensor(2), *ids = call.Tensor(4);
+  if (!x || !w1 || !w2 || !ids || x->size() != 2 || w1->size() != 3 || w2->size() != 3 || ids->size() != 2 ||
+      (*w1)[2] != (*x)[1] || (*w2)[1] != (*x)[1] || (*ids)[0] != (*x)[0] || (*w1)[0] != (*w2)[0])
+    return Unknown(kOddShapes);
+  const double pairs = Numel(*ids), experts = static_cast<double>((*w1)[0]);
+  OpCost out;
+  out.matrix = true;
+  out.dtype = NormalDtype(call.inputs[1].type);
+  out.flops = experts > 0 ? 2 * pairs * (Numel(*w1) + Numel(*w2)) / experts : 0;
+  const auto xb = call.Bytes(0), b1 = call.Bytes(1), b2 = call.Bytes(2);
+  if (xb && b1 && b2 && experts > 0) {
+    // Which experts were chosen is not recorded: all of them, or as many as there are choices.
+    out.bytes = 2 * *xb + (*b1 + *b2) * std::min(1.0, pairs / experts);
+  } else {
+    out.reason = "the type of an input is unknown";
+  }
+  return out;
+}
+
 // ---- convolution ----
 
 // One number for all dimensions is legal too.
@@ -176,7 +234,8 @@ OpCost Convolution(const Call& call, const ConvPlaces& at) {
   if (!stride || !padding || !dilation) return Unknown("its stride, padding or dilation was not recorded");
   const bool transposed = at.transposed != kNoPlace && call.Scalar(at.transposed) == "True";
   const auto extra = transposed ? PerDimension(call.Scalar(at.output_padding), n) : Shape(n, 0);
-  const auto groups = ParseInteger(call.Scalar(at.groups));
+  const auto groups =
+      at.groups == kNoPlace ? std::optional<int64_t>(1) : ParseInteger(call.Scalar(at.groups));
   if (!extra || !groups || *groups < 1) return Unknown("its groups or output padding were not recorded");
   double out_places = 1, in_places = 1, kernel = 1;
   for (size_t d = 0; d < n; ++d) {
@@ -238,6 +297,27 @@ OpCost ConvolutionBackward(const Call& call) {
   return out;
 }
 
+OpCost ConvolutionBackwardPart(const Call& call, bool of_weight) {
+  const Shape *g = call.Tensor(1), *other = call.Tensor(2);
+  const auto result = ParseShape(call.Scalar(0));
+  if (!g || !other || g->size() < 3 || g->size() != other->size()) return Unknown(kOddShapes);
+  if (!result || result->size() != g->size()) return Unknown("the size of its result was not recorded");
+  const Shape& w = of_weight ? *result : *other;
+  double places = static_cast<double>((*g)[0]);
+  for (size_t d = 2; d < g->size(); ++d) places *= static_cast<double>((*g)[d]);
+  OpCost out;
+  out.matrix = true;
+  out.dtype = NormalDtype(call.inputs[1].type);
+  out.flops = 2 * places * Numel(w);
+  const auto gb = call.Bytes(1), ob = call.Bytes(2), size = call.Size(1);
+  if (gb && ob && size) {
+    out.bytes = *gb + *ob + Numel(*result) * *size;
+  } else {
+    out.reason = "the type of an input is unknown";
+  }
+  return out;
+}
+
 // ---- attention ----
 
 OpCost AttentionCost(const Call& call, const Attention& at) {
@@ -267,6 +347,33 @@ OpCost AttentionCost(const Call& call, const Attention& at) {
   if (qb && kb && vb && size) {
     const double result = batch * heads * nq * dv * *size;
     out.bytes = at.backward ? 2 * (*qb + *kb + *vb) + 2 * result : *qb + *kb + *vb + result;
+  } else {
+    out.reason = "the type of an input is unknown";
+  }
+  return out;
+}
+
+OpCost PackedAttention(const Call& call) {
+  const Shape *q = call.Tensor(0), *k = call.Tensor(1), *v = call.Tensor(2), *starts_q = call.Tensor(3),
+              *starts_k = call.Tensor(4);
+  if (!q || !k || !v || !starts_q || !starts_k || q->size() != 3 || k->size() != 3 || v->size() != 3 ||
+      starts_q->size() != 1 || *starts_q != *starts_k || (*starts_q)[0] < 2)
+    return Unknown("the lengths of its sequences are not among its inputs");
+  const auto nq = ParseInteger(call.Scalar(5)), nkv = ParseInteger(call.Scalar(6));
+  const int64_t batch = (*starts_q)[0] - 1;
+  if (!nq || !nkv || (*q)[0] != batch * *nq || (*k)[0] != batch * *nkv)
+    return Unknown("its sequences differ in length, and only the longest is recorded");
+  const bool causal = call.Scalar(9) == "True";
+  OpCost out;
+  out.matrix = true;
+  out.dtype = NormalDtype(call.inputs[0].type);
+  const auto heads = static_cast<double>((*q)[1]), width = static_cast<double>((*q)[2] + (*v)[2]);
+  const bool halved = causal && *nq == *nkv;
+  out.flops =
+      2 * static_cast<double>((*q)[0]) * heads * static_cast<double>(*nkv) * width * (halved ? 0.5 : 1);
+  const auto qb = call.Bytes(0), kb = call.Bytes(1), vb = call.Bytes(2);
+  if (qb && kb && vb) {
+    out.bytes = 2 * *qb + *kb + *vb;
   } else {
     out.reason = "the type of an input is unknown";
   }
@@ -307,6 +414,8 @@ OpCost Pointwise(const Call& call, const Traffic& t) {
     if (!call.Tensor(i)) continue;
     const auto bytes = call.Bytes(i);
     if (!bytes) return Unknown("the type of an input is unknown");
+    const bool written = t.args > 0 && i >= t.args && i + 1 == call.inputs.size();
+    if (written) continue;
     if (i > 0 || t.reads_first) read += *bytes;
     auto wider = Broadcast(shape, *call.Tensor(i));
     if (!t.in_place && wider) shape = std::move(*wider);
@@ -353,6 +462,59 @@ OpCost Reduction(const Call& call) {
     }
   }
   out.bytes = *bytes + kept * *call.Size(0);
+  return out;
+}
+
+OpCost MaxPool(const Call& call) {
+  const Shape* x = call.Tensor(0);
+  const auto bytes = call.Bytes(0), size = call.Size(0);
+  if (!x || !bytes || x->size() != 4) return Unknown(kOddShapes);
+  const auto kernel = PerDimension(call.Scalar(1), 2), padding = PerDimension(call.Scalar(3), 2),
+             dilation = PerDimension(call.Scalar(4), 2);
+  const auto stride =
+      call.Scalar(2).empty() || call.Scalar(2) == "[]" ? kernel : PerDimension(call.Scalar(2), 2);
+  if (!kernel || !stride || !padding || !dilation) return Unknown("its window was not recorded");
+  double places = static_cast<double>((*x)[0]) * static_cast<double>((*x)[1]);
+  for (size_t d = 0; d < 2; ++d) {
+    if ((*stride)[d] < 1) return Unknown(kOddShapes);
+    const int64_t reach = (*dilation)[d] * ((*kernel)[d] - 1) + 1,
+                  room = (*x)[d + 2] + 2 * (*padding)[d] - reach;
+    const int64_t up = call.Scalar(5) == "True" ? (*stride)[d] - 1 : 0;
+    if (room < 0) return Unknown(kOddShapes);
+    places *= static_cast<double>((room + up) / (*stride)[d] + 1);
+  }
+  OpCost out;
+  out.dtype = NormalDtype(call.inputs[0].type);
+  out.flops = places * Numel(*kernel);
+  out.bytes = *bytes + places * (*size + 8);  // indices are 64-bit
+  return out;
+}
+
+// (grad_output, x, kernel, stride, padding, dilation, ceil_mode, indices)
+OpCost MaxPoolBackward(const Call& call) {
+  const Shape* g = call.Tensor(0);
+  const auto gb = call.Bytes(0), xb = call.Bytes(1), indices = call.Bytes(7);
+  if (!g || !gb || !xb || !indices) return Unknown(kOddShapes);
+  OpCost out;
+  out.dtype = NormalDtype(call.inputs[0].type);
+  out.flops = Numel(*g);
+  out.bytes = *gb + *indices + *xb;
+  return out;
+}
+
+OpCost FusedPointwise(const Call& call) {
+  OpCost out;
+  double bytes = 0;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if (!call.Tensor(i)) continue;
+    const auto part = call.Bytes(i);
+    if (!part) return Unknown("the type of an input is unknown");
+    if (out.dtype.empty()) out.dtype = NormalDtype(call.inputs[i].type);
+    bytes += *part;
+  }
+  if (bytes <= 0) return Unknown("its inputs were not recorded");
+  out.bytes = bytes;
+  out.memory_only = true;
   return out;
 }
 

@@ -48,6 +48,13 @@ OpCost Dot(const Call& call);
 OpCost Linear(const Call& call);
 OpCost Matmul(const Call& call);
 OpCost ScaledMm(const Call& call);
+// (a, b, ...) with groups of rows multiplied by one matrix each: [M, K] x [E, K, N], [M, K] x [K, N] cut
+// along K, or a batch.
+OpCost GroupedMm(const Call& call);
+// vLLM: (out, a, b, ...); `packed` elements of a byte (two of fp4).
+OpCost OutMm(const Call& call, double packed);
+// (tokens, w1, w2, weights, ids, ...): every token through the experts its ids name.
+OpCost FusedExperts(const Call& call);
 
 constexpr size_t kNoPlace = SIZE_MAX;
 struct ConvPlaces {  // of the arguments; kNoPlace: the op has none
@@ -55,6 +62,8 @@ struct ConvPlaces {  // of the arguments; kNoPlace: the op has none
 };
 OpCost Convolution(const Call& call, const ConvPlaces& at);
 OpCost ConvolutionBackward(const Call& call);
+// Of one gradient: (size of the result, grad_output, weight or input, padding, ...).
+OpCost ConvolutionBackwardPart(const Call& call, bool of_weight);
 
 struct Attention {
   size_t query;     // place of q; k and v follow
@@ -63,6 +72,9 @@ struct Attention {
   bool backward;
 };
 OpCost AttentionCost(const Call& call, const Attention& at);
+// (q, k, v, cu_seqlens_q, cu_seqlens_k, max_q, max_k, dropout, scale, causal): sequences packed in one
+// tensor; known when all have the longest length.
+OpCost PackedAttention(const Call& call);
 
 struct Traffic {
   double per_element = 1;                         // FLOPs
@@ -71,11 +83,17 @@ struct Traffic {
   bool reads_first = true;
   bool by_input = false;  // FLOPs per element read, not written
   double outputs = 1;
+  size_t args = 0;  // arguments before an `out` tensor, which is written and not read; 0: it has none
 };
 OpCost Pointwise(const Call& call, const Traffic& traffic);
 // Normalisation and softmax: the input read, as much written, parameters read.
 OpCost Norm(const Call& call, size_t input);
 OpCost Reduction(const Call& call);
+// max_pool2d_with_indices(x, kernel, stride, padding, dilation, ceil_mode)
+OpCost MaxPool(const Call& call);
+OpCost MaxPoolBackward(const Call& call);
+// A kernel that torch.compile generated: each tensor among its arguments touched once.
+OpCost FusedPointwise(const Call& call);
 // Elements, or whole rows, of a table picked by an index: read and written.
 OpCost Pick(const Call& call, size_t table, size_t index, bool whole_rows);
 OpCost IndexSelect(const Call& call);

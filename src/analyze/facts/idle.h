@@ -7,6 +7,8 @@
 //   thread that began before a (its wake-up), the node before it in a CUDA graph;
 // - host: then until the launch call began (L);
 // - launch: inside the launch call, and its latency up to the floor of this trace;
+// - startup: of these two, inside calls that did something for the first time (waits/cold_calls.h);
+// - edge: of the host part before the first work and after the last, where nothing was recorded;
 // - other: the rest.
 // Made by passes/idle.
 
@@ -23,14 +25,16 @@ namespace nl {
 struct RunData;
 
 struct IdleParts {
-  int64_t host_ns = 0, launch_ns = 0, sync_ns = 0, other_ns = 0;
+  int64_t host_ns = 0, launch_ns = 0, sync_ns = 0, startup_ns = 0, edge_ns = 0, other_ns = 0;
   int64_t paused_ns = 0;  // nothing was recorded: not idle for all that is known
-  int64_t idle_ns() const { return host_ns + launch_ns + sync_ns + other_ns; }
+  int64_t idle_ns() const { return host_ns + launch_ns + sync_ns + startup_ns + edge_ns + other_ns; }
   int64_t total_ns() const { return idle_ns() + paused_ns; }
   void Add(const IdleParts& p) {
     host_ns += p.host_ns;
     launch_ns += p.launch_ns;
     sync_ns += p.sync_ns;
+    startup_ns += p.startup_ns;
+    edge_ns += p.edge_ns;
     other_ns += p.other_ns;
     paused_ns += p.paused_ns;
   }
@@ -49,6 +53,8 @@ enum class IdleCause : uint8_t {
   kUnknownLaunch,  // the launch of the next work was not recorded
   kNotRecorded,    // recording paused
   kQueued,         // launched long before; what it waited for was not recorded
+  kStartup,        // a call that did something for the first time: context, module, first launch, graph
+  kEdge,           // before the first or after the last recorded event of the launching thread
 };
 std::string_view IdleCauseName(IdleCause cause);
 
@@ -61,7 +67,12 @@ struct IdleFacts {
     uint32_t next;    // work item that ends it; kNone after the last one
     IdleParts parts;
     int64_t blocked_ns;  // of the host part, inside calls that wait for the device
+    int64_t on_host_ns;  // from the end of the sync part to the launch call, startup and edge included
     IdleCause cause;     // of its largest part
+    // Inside the launch call and its latency, a cold call included.
+    int64_t in_launch_ns() const {
+      return parts.launch_ns + parts.host_ns + parts.startup_ns + parts.edge_ns - on_host_ns;
+    }
     StringId name;  // that goes with the cause (kSampled: a stack that ends in it); null where there is none
   };
   struct Cause {
@@ -81,7 +92,7 @@ struct IdleFacts {
 
 // The facts as reports and `neurolens idle` give them.
 struct IdlePartsMs {
-  double host_ms = 0, launch_ms = 0, sync_ms = 0, other_ms = 0, paused_ms = 0;
+  double host_ms = 0, launch_ms = 0, sync_ms = 0, startup_ms = 0, edge_ms = 0, other_ms = 0, paused_ms = 0;
 };
 struct IdleDevice : IdlePartsMs {
   std::optional<int32_t> index, rank;

@@ -24,6 +24,8 @@ std::span<const std::string_view> NamesOf(RooflineBound);
 // What FLOPs and bytes were taken from.
 enum class CostSource : uint8_t { kShapes, kCounters };
 std::span<const std::string_view> NamesOf(CostSource);
+enum class TypeSource : uint8_t { kRecorded, kKernelName };
+std::span<const std::string_view> NamesOf(TypeSource);
 
 struct RooflinePoint {
   StringId op = StringId::kNull, dims = StringId::kNull, types = StringId::kNull;
@@ -32,17 +34,22 @@ struct RooflinePoint {
   int64_t calls = 0;
   int64_t kernels = 0;                 // executions
   int64_t measured_ns = 0;             // device time of all calls
+  int64_t tf32_ns = 0;                 // of measured_ns, in kernels that are named so
   std::optional<double> flops, bytes;  // of all calls
   std::string dtype;                   // whose peak is taken; empty: unknown
   std::optional<double> roof_ns;       // of all calls
   std::optional<RooflineBound> bound;  // empty: unknown
   std::string reason;                  // why something above is unknown
+  bool type_from_kernel = false;       // the types of its inputs were not recorded
   bool counted = false;                // flops and bytes were measured, not computed from shapes
 
   std::optional<double> Ai() const;  // FLOPs per byte
   std::optional<double> Tflops() const;
   std::optional<double> Gbps() const;
+  // Null above the peak, beyond what clocks and rounding explain: such a figure is wrong, not fast.
   std::optional<double> Efficiency() const;
+  bool AbovePeak() const;
+  static constexpr double kMostEfficiency = 1.02;
 };
 
 struct RooflineFacts {
@@ -66,6 +73,7 @@ struct RooflineRow {
   std::optional<int32_t> device;
   int64_t calls = 0;
   std::optional<std::string> dtype;
+  std::optional<TypeSource> types_from;
   std::optional<double> flops, bytes, ai, tflops, gbps, t_roof_ms;
   double t_measured_ms = 0;
   std::optional<double> efficiency;

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct StagesFacts {
     uint32_t range_row = kNone;  // row of `range`; kNone: inferred
     int64_t start_ns = 0, end_ns = 0, host_end_ns = 0;
     int64_t kernels = 0, launch_ns = 0;
+    std::set<uint32_t> devices;          // that worked for it
     int64_t device_ns = 0, idle_ns = 0;  // devices x duration, and its idle part
     int64_t forwards = 0;                // of the model
     std::optional<double> tokens, flops, weight_bytes, kv_bytes;
@@ -40,7 +42,10 @@ struct StagesFacts {
     double p50_ns = 0, p95_ns = 0, p99_ns = 0;
     std::optional<double> tokens, tokens_per_s, launch_share, idle_share;
     std::optional<double> flops, weight_bytes, kv_bytes, mfu, mbu;
-    double device_s = 0;  // devices x duration; peak x device_s is the most that is possible
+    double device_s = 0;  // devices x duration
+    // FLOPs and bytes are of the executions whose forwards have shapes: a recorder may look into some only.
+    int64_t work_executions = 0;
+    double work_device_s = 0;  // of these; peak x work_device_s is the most that is possible
     std::string tokens_reason, work_reason, mfu_reason, mbu_reason;
   };
 
@@ -85,7 +90,8 @@ struct StageSummary {
   std::optional<double> launch_share, idle_share, mfu, mbu;
   std::optional<std::string> mfu_reason, mbu_reason;
   std::optional<double> flops, bytes, weight_bytes, kv_bytes;
-  double device_s = 0;
+  double device_s = 0, work_device_s = 0;
+  int64_t work_executions = 0;
   StagePeak peak;
   std::vector<StageInstance> instances;
 };

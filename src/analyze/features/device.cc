@@ -37,12 +37,18 @@ class DeviceSide {
     n["run.idle_launch_ms"] = Ms(launch_ns_ / devices);
     n["run.idle_sync_ms"] = Ms(sync_ns_ / devices);
     n["run.idle_other_ms"] = Ms(other_ns_ / devices);
+    n["run.idle_startup_ms"] = Ms(idle_.total.startup_ns / devices);
+    n["run.idle_edge_ms"] = Ms(idle_.total.edge_ns / devices);
+    AddLongCauses(devices);
     if (!modal_.empty()) n["run.repeat_idle_ms"] = Ms(repeat_idle_ns_ / devices);
     if (wall > 0) {
       n["run.gpu_utilization"] = Ratio(busy_ns_ / devices, wall);
       n["run.communication_share"] = Ratio(communication_ns_ / devices, wall);
       n["run.idle_host_share"] = Ratio(host_ns_ / devices, wall);
       n["run.idle_sync_share"] = Ratio(sync_ns_ / devices, wall);
+      n["run.startup_share"] = Ratio(idle_.total.startup_ns / devices, wall);
+      n["run.edge_share"] = Ratio(idle_.total.edge_ns / devices, wall);
+      n["run.queued_share"] = n["run.idle_queued_ms"] / Ms(wall);
       if (linked_) n["run.launch_share"] = Ratio(launch_ns_ / devices, wall);
     }
     Copies(wall);
@@ -144,6 +150,27 @@ class DeviceSide {
     n["run.short_kernel_share"] = Ratio(shorter, launched);
     n["run.short_kernel_excess_ms"] = Ms(excess_ns);
     n["run.empty_queue_share"] = Ratio(empty, launched);
+  }
+
+  // Start-up by its longest call, and gaps in which work was queued and nothing recorded ran. A queue of
+  // less than a millisecond is the device's own latency.
+  void AddLongCauses(int64_t devices) {
+    constexpr int64_t kQueuedGapNs = 1'000'000;
+    int64_t queued_ns = 0, cold_gaps = 0;
+    for (const IdleFacts::Gap& gap : idle_.gaps) {
+      if (gap.cause == IdleCause::kQueued && gap.parts.other_ns > kQueuedGapNs)
+        queued_ns += gap.parts.other_ns;
+    }
+    for (const IdleFacts::Cause& cause : idle_.causes) {
+      if (cause.what != IdleCause::kStartup) continue;
+      if (cold_gaps == 0 && !IsNull(cause.name)) {
+        out_.run.texts["run.startup_call"] = std::string(p_.data.Text(cause.name));
+        out_.run.numbers["run.startup_call_ms"] = Ms(cause.ns / devices);
+      }
+      cold_gaps += cause.gaps;
+    }
+    out_.run.numbers["run.startup_gaps"] = static_cast<double>(cold_gaps);
+    out_.run.numbers["run.idle_queued_ms"] = Ms(queued_ns / devices);
   }
 
   void Idle() {

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "analyze/features/parts.h"
+#include "base/has_any.h"
 
 namespace nl {
 
@@ -73,7 +74,7 @@ FeatureSubject KernelSubject(const Program& p, const KernelTotal& total) {
   out.texts["kernel.op"] = std::string(op_name);
   out.texts["kernel.module"] = p.modules.Text(module);
   out.texts["kernel.stage"] = p.stages.Text(stage);
-  out.texts["kernel.place"] = p.Place(op_name.empty() ? "no operator recorded" : op_name, module, stage);
+  if (!op_name.empty()) out.texts["kernel.place"] = p.Place(op_name, module, stage);
   auto& n = out.numbers;
   n["kernel.calls"] = static_cast<double>(total.calls);
   n["kernel.total_ms"] = Ms(total.ns);
@@ -260,6 +261,45 @@ void AddStages(const Program& p, Features& out) {
   }
 }
 
+// Sums over all devices become those of the mean device, as all times of the device are: costs of findings
+// can then be compared with each other and with the wall.
+void ToMeanDevice(const Program& p, Features& out) {
+  const auto devices = static_cast<double>(p.timeline.devices.size());
+  if (p.timeline.work.size() > 0) out.run.numbers["run.devices"] = devices;
+  if (devices < 2) return;
+  static constexpr const char* kSums[] = {"run.copies_ms",
+                                          "run.copies_share",
+                                          "run.h2d_ms",
+                                          "run.d2h_ms",
+                                          "run.d2d_ms",
+                                          "run.pageable_ms",
+                                          "run.kernel_ms",
+                                          "run.layout_copy_ms",
+                                          "run.half_gemm_ms",
+                                          "run.fp32_gemm_ms",
+                                          "run.short_kernel_excess_ms",
+                                          "op.device_ms",
+                                          "op.attention_ms",
+                                          "op.fp32_gemm_ms",
+                                          "op.upcast_ms",
+                                          "op.chain_ms",
+                                          "op.chain_saved_ms",
+                                          "op.pageable_ms",
+                                          "op.pageable_share",
+                                          "kernel.total_ms",
+                                          "stage.device_ms",
+                                          "stage.busy_share"};
+  const auto divide = [&](FeatureSubject& subject) {
+    for (const char* name : kSums) {
+      if (const auto it = subject.numbers.find(name); it != subject.numbers.end()) it->second /= devices;
+    }
+  };
+  divide(out.run);
+  for (auto* subjects : {&out.stages, &out.ops, &out.kernels}) {
+    for (FeatureSubject& subject : *subjects) divide(subject);
+  }
+}
+
 }  // namespace features
 
 bool Features::Has(std::string_view kind) const {
@@ -295,6 +335,7 @@ Features ComputeFeatures(const RunData& data, const TimelineFacts& timeline, con
   for (FeatureSubject& subject : out.ops) {
     for (const char* name : zero) subject.numbers.try_emplace(name, 0);
   }
+  features::ToMeanDevice(program, out);
   out.available = features::Available(program, out);
   return out;
 }

@@ -23,5 +23,6 @@ void AddDevice(const Program& program, const IdleFacts& idle,
                Features& out);  // busy and idle, launches, copies, repeats
 void AddKernels(const Program& program, Features& out);
 void AddStages(const Program& program, Features& out);
+void ToMeanDevice(const Program& program, Features& out);  // comes last
 
 }  // namespace nl::features

@@ -8,6 +8,7 @@
 
 #include "analyze/features/parts.h"
 #include "base/flat_map.h"
+#include "base/has_any.h"
 
 namespace nl::features {
 

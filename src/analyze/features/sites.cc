@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "analyze/features/parts.h"
+#include "analyze/waits/cold_calls.h"
 #include "base/median.h"
 
 namespace nl::features {
@@ -34,7 +35,7 @@ struct CallerSite {
 
 class CallerSites {
  public:
-  explicit CallerSites(const Program& p) : p_(p), h_(p.timeline.host) {
+  explicit CallerSites(const Program& p) : p_(p), h_(p.timeline.host), cold_(*p.data.strings, p.timeline) {
     steady_from_ns_ =
         p.steps.size() > 1 ? p.steps[1].start_ns : p.timeline.first_start_ns + p.timeline.wall_ns() / 5;
   }
@@ -107,7 +108,8 @@ class CallerSites {
   }
 
   void AddAlloc(uint32_t node) {
-    if (h_.start_ns[node] < steady_from_ns_) return;
+    // The first cudaFree or cudaMalloc of a library creates its context; that is not churn.
+    if (h_.start_ns[node] < steady_from_ns_ || cold_.Is(node)) return;
     const int64_t dur = h_.end_ns[node] - h_.start_ns[node];
     CallerSite& site = SiteOf(p_.CallerOf(node), dur);
     ++site.allocs;
@@ -195,6 +197,7 @@ class CallerSites {
   const Program& p_;
   const HostTree& h_;
   std::map<Key, CallerSite> sites_;
+  const ColdCalls cold_;
   int64_t steady_from_ns_ = 0, alloc_calls_ = 0, alloc_ns_ = 0;
 };
 

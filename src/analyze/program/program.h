@@ -4,7 +4,6 @@
 // program order, and steps. Features and the comparison of runs build on it.
 // Thread rule: built once by one thread, then read. Ownership: refers to the run.
 
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -105,13 +104,6 @@ struct Program {
   mutable std::unordered_map<uint64_t, OpInputs> inputs_;
 };
 
-// Whether a name has any of the parts in it.
-inline bool HasAny(std::string_view text, std::initializer_list<std::string_view> parts) {
-  for (const std::string_view part : parts) {
-    if (text.find(part) != std::string_view::npos) return true;
-  }
-  return false;
-}
 inline double Ratio(int64_t part, int64_t whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
 }

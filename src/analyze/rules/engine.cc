@@ -2,6 +2,7 @@
 #include "analyze/rules/engine.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -52,11 +53,15 @@ class Evaluation {
     // A confidence that cannot be computed counts as 0.5.
     out.confidence = std::clamp(rule_.confidence.Evaluate(names_.number).value_or(0.5), 0.0, 1.0);
     if (rule_.impact) out.cost_ms = rule_.impact->Evaluate(names_.number);
-    if (out.cost_ms) out.cost_ms = std::max(*out.cost_ms, 0.0);
+    // Work that runs at the same time on several streams, or waits on several threads, sums to more than the
+    // wall; what can be saved is at most the wall.
+    const double wall_ms = features_.run.Number("run.wall_ms").value_or(HUGE_VAL);
+    if (out.cost_ms) out.cost_ms = std::clamp(*out.cost_ms, 0.0, std::max(0.0, wall_ms));
     SetPlace(out);
-    out.message = rule_.message.Render(names_);
+    out.message = rule_.message.Render(names_) + DevicesText();
     for (const Suggestion& s : rule_.suggest) {
       if (s.when && s.when->Evaluate(names_.number).value_or(0) == 0) continue;
+      if (!Knows(s.text)) continue;
       out.suggestions.push_back(s.text.Render(names_));
     }
     out.refs = rule_.refs;
@@ -68,11 +73,19 @@ class Evaluation {
   }
 
  private:
+  // With several devices: what the times of a finding with a cost are of.
+  std::string DevicesText() const {
+    const double devices = features_.run.Number("run.devices").value_or(1);
+    if (devices < 2 || !rule_.impact) return "";
+    return fmt::format(" Times on the device are means over {:.0f} devices; calls are those of all.",
+                       devices);
+  }
+
   static std::string_view Full(std::string_view name) {
     const std::string_view full = FeatureOfShortName(name);
     return full.empty() ? name : full;
   }
-  // A text that was not recorded becomes a phrase that still reads well in a sentence.
+  // Empty: a text that was not recorded.
   std::optional<std::string> Text(const std::string& name) const {
     const FeatureInfo* info = FindFeature(Full(name));
     if (info == nullptr || info->unit != "text") return std::nullopt;
@@ -80,12 +93,18 @@ class Evaluation {
       const std::string text = from->Text(info->name);
       if (!text.empty()) return text;
     }
-    const std::string_view what = info->name.substr(info->name.find('.') + 1);
-    if (what == "module") return "the module around it";
-    if (what == "stage") return "its stage";
-    if (what == "device") return "the device";
-    if (what == "op" || what == "top_op" || what == "launch_op") return "the operators";
-    return fmt::format("(unknown {})", what);
+    return "";
+  }
+  // A suggestion about something that was not recorded is none; parts in [[ ]] leave themselves out.
+  bool Knows(const TextTemplate& text) const {
+    bool optional = false;
+    for (const TextTemplate::Part& part : text.parts()) {
+      if (!part.is_name && !part.form.empty()) optional = part.form == "[";
+      if (!part.is_name || optional) continue;
+      const std::optional<std::string> words = Text(part.text);
+      if (words ? words->empty() : !Number(part.text)) return false;
+    }
+    return true;
   }
   void SetPlace(Finding& out) const {
     out.stage = KnownText(subject_.Text("stage.name"));

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/human.h"
+#include "base/plural.h"
 
 namespace nl {
 
@@ -15,7 +16,21 @@ namespace {
 constexpr std::string_view kScopes[] = {"run", "stage", "op", "kernel", "compare"};
 constexpr std::string_view kSeverities[] = {"low", "medium", "high"};
 
+// Marks of an optional part, which is a literal with one of these forms.
+constexpr std::string_view kOpen = "[", kClose = "]";
+
+// A text that was not recorded becomes a phrase that still reads well in a sentence.
+std::string PhraseFor(std::string_view name) {
+  const std::string_view what = name.substr(name.find('.') + 1);
+  if (what == "module") return "the module around it";
+  if (what == "stage") return "its stage";
+  if (what == "device") return "the device";
+  if (what == "op" || what == "top_op" || what == "launch_op") return "the operators";
+  return fmt::format("(unknown {})", what);
+}
+
 bool IsForm(std::string_view form) {
+  if (form.starts_with("count ") && form.size() > 6) return true;
   if (form.size() == 3 && form[0] == '.' && form[1] >= '0' && form[1] <= '9' && form[2] == 'f') return true;
   for (const std::string_view known : {"", "pct", "ms", "us", "bytes", "count"}) {
     if (form == known) return true;
@@ -36,6 +51,7 @@ std::string Formatted(double value, std::string_view form) {
   const bool whole = std::fabs(value) < 1e15;
   if (form == "bytes" && whole) return HumanBytes(std::llround(value));
   if (form == "count" && whole) return HumanCount(std::llround(value));
+  if (form.starts_with("count ") && whole) return Counted(std::llround(value), form.substr(6));
   if (form.size() == 3) return fmt::format("{:.{}f}", value, form[1] - '0');
   return fmt::format("{:.4g}", value);
 }
@@ -69,9 +85,22 @@ std::optional<TextTemplate> TextTemplate::Parse(std::string_view text, TextProbl
   TextTemplate out;
   out.text_ = std::string(text);
   std::string literal;
+  bool optional = false;
   for (size_t at = 0; at < text.size();) {
     const char c = text[at];
     const bool doubled = at + 1 < text.size() && text[at + 1] == c;
+    if (doubled && (c == '[' || c == ']')) {
+      if (optional == (c == '[')) {
+        problem = {at + 1, c == '[' ? "'[[' inside '[['" : "']]' without '[['"};
+        return std::nullopt;
+      }
+      optional = c == '[';
+      if (!literal.empty()) out.parts_.push_back({std::move(literal), "", false, 1});
+      literal.clear();
+      out.parts_.push_back({"", std::string(1, c), false, at + 1});
+      at += 2;
+      continue;
+    }
     if (c != '{' && c != '}') {
       literal += c;
       ++at;
@@ -92,10 +121,11 @@ std::optional<TextTemplate> TextTemplate::Parse(std::string_view text, TextProbl
       const std::string_view name = inside.substr(0, colon);
       const std::string_view form = colon < inside.size() ? inside.substr(colon + 1) : "";
       if (!IsName(name) || !IsForm(form)) {
-        problem = {at + 2,
-                   IsName(name)
-                       ? fmt::format("unknown format '{}'; use .Nf, pct, ms, us, bytes or count", form)
-                       : fmt::format("'{}' is not a name", name)};
+        problem = {
+            at + 2,
+            IsName(name)
+                ? fmt::format("unknown format '{}'; use .Nf, pct, ms, us, bytes, count or count NOUN", form)
+                : fmt::format("'{}' is not a name", name)};
         return std::nullopt;
       }
       if (!literal.empty()) out.parts_.push_back({std::move(literal), "", false, 1});
@@ -104,20 +134,34 @@ std::optional<TextTemplate> TextTemplate::Parse(std::string_view text, TextProbl
       at = close + 1;
     }
   }
+  if (optional) {
+    problem = {text.size(), "'[[' without ']]'"};
+    return std::nullopt;
+  }
   if (!literal.empty()) out.parts_.push_back({std::move(literal), "", false, 1});
   return out;
 }
 
 std::string TextTemplate::Render(const RuleNames& names) const {
   std::string out;
+  size_t optional_from = std::string::npos;  // where the optional part began
+  bool lacks = false;                        // one of its values is not known
   for (const Part& part : parts_) {
-    if (!part.is_name) {
+    if (!part.is_name && part.form == kOpen) {
+      optional_from = out.size();
+      lacks = false;
+    } else if (!part.is_name && part.form == kClose) {
+      if (lacks) out.resize(optional_from);
+      optional_from = std::string::npos;
+    } else if (!part.is_name) {
       out += part.text;
     } else if (const auto text = names.text(part.text)) {
-      out += *text;
+      lacks = lacks || text->empty();
+      out += text->empty() ? PhraseFor(part.text) : *text;
     } else if (const auto number = names.number(part.text)) {
       out += Formatted(*number, part.form);
     } else {
+      lacks = true;
       out += "unknown";
     }
   }
@@ -145,6 +189,8 @@ const std::vector<DataKind>& DataKinds() {
       {"ncu_metrics", "Nsight Compute metrics", "attach an ncu report of these kernels"},
       {"clock_samples", "SM clock samples", "record with clock sampling enabled"},
       {"profiler_cost", "the overhead of the profiler", "record with a profiler that reports its overhead"},
+      {"host_samples", "CPU samples of a program without device work",
+       "record a CPU program with `neurolens run`"},
       {"ranks", "collectives of two or more ranks", "import the folder with the files of all ranks"},
       {"baseline", "a baseline run", "compare two runs"},
   };

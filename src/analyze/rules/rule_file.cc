@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <span>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
@@ -31,6 +33,18 @@ constexpr std::string_view kShortKeys[] = {"name", "condition", "suggestion", "c
                                            "severity"};
 
 int LineOf(const YAML::Node& node) { return node.Mark().line + 1; }
+
+// A link whose target is neither in the link's folder nor below it.
+bool LeadsOutOfItsFolder(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code ec;
+  const fs::path target = fs::canonical(path, ec);
+  if (ec) return true;
+  const fs::path folder = fs::canonical(fs::absolute(path, ec).parent_path(), ec);
+  if (ec) return true;
+  const std::string below = target.lexically_relative(folder).string();
+  return below.empty() || below == ".." || below.rfind("../", 0) == 0;
+}
 
 bool IsId(std::string_view id) {
   if (id.empty() || id.size() > 64 || id[0] < 'a' || id[0] > 'z') return false;
@@ -452,7 +466,12 @@ Status RuleSet::AddText(std::string_view yaml, const std::string& source) {
 
 Status RuleSet::AddFile(const std::string& path) {
   NL_ASSIGN(const std::string text, ReadWholeFile(path, kMaxRuleFileBytes));
-  return AddText(text, path);
+  Status status = AddText(text, path);
+  // A stranger's project may hold a link to any file of the user: an error must not show what is in it.
+  if (status.ok() || !LeadsOutOfItsFolder(path)) return status;
+  return InvalidInput(
+             fmt::format("{} links to a file in another folder, which is not a valid rule file", path))
+      .Hint("run `neurolens rules check` on that file to see the line");
 }
 
 Result<RuleSet> RuleSet::Shipped() {

@@ -187,6 +187,43 @@ TEST(Rules, TemplatesFormatValues) {
   EXPECT_EQ(text->Render(names), "{mm} 0.25 25.0 % 250.0 µs 250 ns 12,345 12.3 kB 0.25 unknown");
 }
 
+TEST(Rules, PartsWithoutTheirValueAreLeftOut) {
+  TextProblem problem;
+  const auto text =
+      TextTemplate::Parse("{op.name}[[ in {op.module}]] has {n:count copy}[[ of {none:ms}]].", problem);
+  ASSERT_TRUE(text) << problem.message;
+  std::string module;
+  double calls = 1;
+  const RuleNames names{[&](const std::string& name) -> std::optional<double> {
+                          return name == "n" ? std::optional(calls) : std::nullopt;
+                        },
+                        [&](const std::string& name) -> std::optional<std::string> {
+                          if (name == "op.name") return "mm";
+                          return name == "op.module" ? std::optional(module) : std::nullopt;
+                        }};
+  EXPECT_EQ(text->Render(names), "mm has 1 copy.");
+  module = "MLP";
+  calls = 2;
+  EXPECT_EQ(text->Render(names), "mm in MLP has 2 copies.");
+  EXPECT_FALSE(TextTemplate::Parse("a [[ {n}", problem));
+  EXPECT_FALSE(TextTemplate::Parse("a ]]", problem));
+  EXPECT_FALSE(TextTemplate::Parse("{n:counts}", problem));
+}
+
+TEST(Rules, ASuggestionAboutSomethingUnknownIsNotMade) {
+  RuleSet set;
+  ASSERT_TRUE(
+      set.AddText("rules:\n  - id: r\n    scope: run\n    severity: low\n    where: 'true'\n    message: m\n"
+                  "    suggest: ['start with {run.launch_op}', 'b', 'c[[ of {run.model}]]']\n",
+                  "f")
+          .ok());
+  Features features;
+  ASSERT_EQ(ApplyRules(set, features).findings.size(), 1u);
+  EXPECT_EQ(ApplyRules(set, features).findings[0].suggestions, (std::vector<std::string>{"b", "c"}));
+  features.run.texts["run.launch_op"] = "aten::mm";
+  EXPECT_EQ(ApplyRules(set, features).findings[0].suggestions[0], "start with aten::mm");
+}
+
 TEST(Rules, ACostIsCountedByOneFindingOnly) {
   RuleSet set;
   const std::string rest = "    message: m\n    suggest: [1, 2, 3]\n    impact: run.device_idle_ms\n";

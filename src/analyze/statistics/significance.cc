@@ -12,6 +12,7 @@
 #include "analyze/statistics/seeded_random.h"
 #include "analyze/statistics/stats.h"
 #include "analyze/statistics/student_t.h"
+#include "base/plural.h"
 
 namespace nl {
 
@@ -434,7 +435,8 @@ void TakeFinite(std::span<const double> a, std::span<const double> b, bool paire
   out.count_a = static_cast<int64_t>(to_a.size());
   out.count_b = static_cast<int64_t>(to_b.size());
   const size_t lost = a.size() + b.size() - to_a.size() - to_b.size();
-  if (lost > 0) out.reason = fmt::format("{} values are not finite and were left out", lost);
+  if (lost > 0)
+    out.reason = fmt::format("left out: {} not finite", Counted(static_cast<int64_t>(lost), "value"));
 }
 
 // A side with one run or none: no spread, no verdict.

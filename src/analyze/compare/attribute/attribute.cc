@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -50,14 +51,16 @@ class Attributor {
     owner_.assign(al_.calls.size(), kNone);
     judged_.assign(al_.calls.size(), false);
     noise_ = BucketOf(Cause::kNoise, "", "");
+    AddRecording();
     for (const Cluster& cluster : changes_.clusters) AddCluster(cluster);
     AddShapes();
     AddUnchanged();
-    if (!replay_costs_.Known()) AddFollowing();
+    if (!UsesReplay()) AddFollowing();
     for (Bucket& bucket : buckets_) bucket.Join(a_, b_);
     MergePlaces();
+    JoinSameKernels();
     FoldSmall();
-    if (replay_costs_.Known()) ApplyReplayCosts();
+    if (UsesReplay()) ApplyReplayCosts();
     Finish();
     return std::move(out_);
   }
@@ -81,6 +84,31 @@ class Attributor {
     return it->second;
   }
 
+  // ---- recording ----
+  // Idle time around the work, with nothing recorded: one recording went on for longer than the other. Below
+  // this share of the wall it is not worth a line.
+  void AddRecording() {
+    constexpr double kLeastRecording = 0.01;
+    for (uint32_t i = 0; i < al_.calls.size(); ++i) {
+      const Match& m = al_.calls[i];
+      const bool around = (m.a == kNone || TypeA(i).kind == CallKind::kAround) &&
+                          (m.b == kNone || TypeB(i).kind == CallKind::kAround);
+      if (!around || options_.device_time) continue;
+      const double a_ms = m.a == kNone ? 0 : a_.Ms(CostsA(i).total_ns()),
+                   b_ms = m.b == kNone ? 0 : b_.Ms(CostsB(i).total_ns());
+      const double wall_ms = std::max(a_.Ms(a_.parts * a_.wall_ns), b_.Ms(b_.parts * b_.wall_ns));
+      if (std::abs(b_ms - a_ms) < kLeastRecording * wall_ms) continue;
+      recording_ = BucketOf(Cause::kRecording, "", "");
+      owner_[i] = recording_;
+      judged_[i] = true;
+      Put(recording_, i, kAllCosts, false);
+    }
+  }
+
+  // A replay removes the idle time before a call together with the call: it cannot tell the time around the
+  // work from the cost of the first call.
+  bool UsesReplay() const { return replay_costs_.Known() && recording_ == kNone; }
+
   // ---- structural ----
   void AddCluster(const Cluster& cluster) {
     const auto [it, added] = known_.try_emplace(cluster.signature);
@@ -92,7 +120,7 @@ class Attributor {
     const uint32_t bucket = BucketOf(cause.cause, cause.detail, module);
     buckets_[bucket].structural = true;
     for (uint32_t i = cluster.first; i < cluster.last; ++i) {
-      if (!cluster.rewritten && !IsStructural(changes_.change[i])) continue;
+      if (owner_[i] != kNone || (!cluster.rewritten && !IsStructural(changes_.change[i]))) continue;
       owner_[i] = bucket;
       const bool whole = cluster.rewritten || IsWhole(changes_.change[i]);
       Put(bucket, i, whole ? kAllCosts : kDeviceCosts, true);
@@ -154,7 +182,8 @@ class Attributor {
     std::sort(host_.begin(), host_.end());
     if ((a_.background_ns > 0) != (b_.background_ns > 0)) return AddContention(device);
     const UnchangedInput in{a_, b_, al_, changes_.drift, only_, options_.device_time};
-    auto host = std::async(kAsyncOrDeferred, [&] { return JudgeHost(in, host_); });
+    auto host = std::async(
+        kAsyncOrDeferred, [&] { return work_.no_host ? std::vector<GroupVerdict>() : JudgeHost(in, host_); });
     for (const GroupVerdict& group : JudgeDevice(in, device)) {
       const uint32_t bucket = DeviceBucket(group);
       for (const uint32_t i : group.pairs) {
@@ -303,6 +332,9 @@ class Attributor {
 
   uint32_t DeviceBucket(const GroupVerdict& group) {
     const CallType& call = TypeB(group.pairs.front());
+    // On another device every kernel has another duration; that is not a matter of clocks.
+    if (group.common == CommonCause::kClock && work_.other_device)
+      return BucketOf(group.delta_ns > 0 ? Cause::kKernelSlower : Cause::kKernelFaster, "", "");
     if (group.common == CommonCause::kClock) return BucketOf(Cause::kClockChanged, "", "");
     return BucketOf(group.delta_ns > 0 ? Cause::kKernelSlower : Cause::kKernelFaster, KernelOf(b_, call),
                     ModuleOf(b_, call));
@@ -400,6 +432,29 @@ class Attributor {
       if (best == kNone) continue;
       merged_[i] = best;
       Merge(i, best);
+    }
+  }
+
+  // Calls of one operator that launch several kernels can be paired with each other's: where both sides run
+  // the same kernels nothing was replaced, there are only more or fewer of them.
+  void JoinSameKernels() {
+    for (uint32_t i = 0; i < buckets_.size(); ++i) {
+      Bucket& bucket = buckets_[i];
+      if (bucket.cause != Cause::kKernelReplaced || merged_.count(i) != 0) continue;
+      std::set<uint64_t> kernels_a, kernels_b;
+      for (const auto* list : {&bucket.made, &bucket.timed}) {
+        for (const uint32_t at : *list) {
+          const Match& m = al_.calls[at];
+          if (m.a != kNone) kernels_a.insert(TypeA(at).kernel_hash);
+          if (m.b != kNone) kernels_b.insert(TypeB(at).kernel_hash);
+        }
+      }
+      if (kernels_a != kernels_b || a_.on_host || b_.on_host) continue;
+      if (bucket.count_a == bucket.count_b) {
+        CountAsUnchanged(i);
+        continue;
+      }
+      bucket.cause = bucket.count_b > bucket.count_a ? Cause::kKernelsAdded : Cause::kKernelsRemoved;
     }
   }
 
@@ -534,7 +589,7 @@ class Attributor {
   std::vector<bool> judged_;                       // pairs whose host time has its own bucket
   std::vector<uint32_t> host_;                     // pairs whose host time is judged separately
   std::unordered_map<uint32_t, uint32_t> merged_;  // buckets that became part of others
-  uint32_t noise_ = 0;
+  uint32_t noise_ = 0, recording_ = kNone;
 };
 
 }  // namespace

@@ -20,10 +20,13 @@
 
 namespace nl::compare {
 
-// Differences of the input and the model, from comparable.h.
+// Differences of the input, the model and the setup, from comparable.h.
 struct WorkChange {
   bool work = false;    // batch size, lengths, steps, dimensions: different shapes follow from it
   bool layers = false;  // the number of layers
+  bool other_device = false;
+  bool no_host =
+      false;  // a side has no host activity, or another tool recorded it: no statement about the host
 };
 
 struct Attribution {

@@ -2,6 +2,9 @@
 #include "analyze/compare/attribute/bucket.h"
 
 #include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <set>
 
 #include "analyze/compare/attribute/attribute.h"
 #include "analyze/compare/attribute/cause.h"
@@ -138,10 +141,14 @@ class Maker {
         to.shapes_b = std::string(b_.Text(b_.Type(p->b).dims).substr(0, 120));
       }
       to.change = ChangeText(p->change);
+      if ((p->change & kKernelChanged) != 0 && p->a != kNone && p->b != kNone && to.kernel_a == to.kernel_b)
+        Distinguish(p->a, p->b, to);
       to.count_a = p->count_a;
       to.count_b = p->count_b;
       to.a_ms = a_.Ms(p->costs_a.total_ns());
       to.b_ms = b_.Ms(p->costs_b.total_ns());
+      to.busy_a_ms = a_.Ms(p->costs_a.busy_ns());
+      to.busy_b_ms = b_.Ms(p->costs_b.busy_ns());
       if (p->a != kNone && out.evidence_a.size() < kMostEvidence) AddEvidence(a_, p->a, out.evidence_a);
       if (p->b != kNone && out.evidence_b.size() < kMostEvidence) AddEvidence(b_, p->b, out.evidence_b);
     }
@@ -160,6 +167,61 @@ class Maker {
       if (out.kernel_b.empty()) out.kernel_b = part.kernel_b;
     }
     if (out.cause == Cause::kAttentionImplChanged) NameAttention(parts, out);
+  }
+
+  // Two kernels with one short name: shows the first template argument, tile or suffix that differs. Of calls
+  // with several kernels, names those that only one side runs.
+  void Distinguish(uint32_t a, uint32_t b, Contribution::Part& to) const {
+    std::set<std::string> of_a = NormalNames(a_, a), of_b = NormalNames(b_, b), only_a, only_b;
+    std::set_difference(of_a.begin(), of_a.end(), of_b.begin(), of_b.end(),
+                        std::inserter(only_a, only_a.end()));
+    std::set_difference(of_b.begin(), of_b.end(), of_a.begin(), of_a.end(),
+                        std::inserter(only_b, only_b.end()));
+    if (only_a.empty() && only_b.empty()) return;
+    const std::string name_a = only_a.empty() ? "" : *only_a.begin(),
+                      name_b = only_b.empty() ? "" : *only_b.begin();
+    const std::string short_a = ShortKernelName(name_a), short_b = ShortKernelName(name_b);
+    if (name_a.empty() || name_b.empty()) {
+      const std::string& more = name_a.empty() ? short_b : short_a;
+      std::string& side = name_a.empty() ? to.kernel_b : to.kernel_a;
+      if (more != side) side += " and " + more;
+    } else if (short_a != short_b) {
+      to.kernel_a = short_a, to.kernel_b = short_b;
+    } else {
+      const auto [part_a, part_b] = DifferingParts(name_a, name_b);
+      to.kernel_a = short_a + " (" + part_a + ")", to.kernel_b = short_b + " (" + part_b + ")";
+    }
+  }
+
+  // Names of the kernels of a call; of its longest only where the work of calls is not listed.
+  static std::set<std::string> NormalNames(const CallSequence& sequence, uint32_t call) {
+    const auto* timeline = sequence.run->facts().Find<TimelineFacts>();
+    std::set<std::string> out;
+    for (uint32_t i = 0; i < sequence.call_of_work.size(); ++i) {
+      if (sequence.call_of_work[i] == call && timeline->work.kind[i] == WorkKind::kKernel)
+        out.insert(timeline->KernelNameOf(timeline->work.name[i]).normalized);
+    }
+    const CallType& type = sequence.Type(call);
+    if (out.empty() && type.kind == CallKind::kKernel)
+      out.insert(timeline->KernelNameOf(type.kernel).normalized);
+    return out;
+  }
+
+  // The parts of two names between their common start and end, whole words.
+  static std::pair<std::string, std::string> DifferingParts(const std::string& a, const std::string& b) {
+    const auto word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+    const size_t shorter = std::min(a.size(), b.size());
+    size_t from = 0, back = 0;
+    while (from < shorter && a[from] == b[from]) ++from;
+    while (from > 0 && word(a[from - 1])) --from;
+    while (back < shorter - from && a[a.size() - 1 - back] == b[b.size() - 1 - back]) ++back;
+    while (back > 0 && word(a[a.size() - back])) --back;
+    constexpr size_t kLongest = 40;
+    const auto part = [&](const std::string& name) {
+      const std::string text = name.substr(from, name.size() - back - from);
+      return text.empty() ? std::string("without it") : text.substr(0, kLongest);
+    };
+    return {part(a), part(b)};
   }
 
   // Name the kernels that compute attention, not the copies around them, even if those take longer.

@@ -8,7 +8,7 @@
 namespace nl {
 
 std::span<const std::string_view> NamesOf(Cause) {
-  static constexpr std::array<std::string_view, 25> kNames = {"kernel_slower",
+  static constexpr std::array<std::string_view, 26> kNames = {"kernel_slower",
                                                               "kernel_faster",
                                                               "kernel_replaced",
                                                               "kernels_added",
@@ -32,6 +32,7 @@ std::span<const std::string_view> NamesOf(Cause) {
                                                               "contention",
                                                               "clock_changed",
                                                               "work_changed",
+                                                              "recording",
                                                               "noise"};
   static_assert(static_cast<size_t>(Cause::kNoise) + 1 == kNames.size());
   return kNames;

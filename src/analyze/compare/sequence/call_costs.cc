@@ -113,6 +113,14 @@ class Sharer {
     return rest;
   }
 
+  // Before the first or after the last work of a device, with nothing recorded that explains it: how long
+  // the recording went on, not what the program did.
+  bool IsAround(const IdleFacts::Gap& gap) const {
+    const bool edge = gap.start_ns <= t_.first_start_ns || gap.next == kNone;
+    return edge && (gap.cause == IdleCause::kEdge || gap.cause == IdleCause::kNothing ||
+                    gap.cause == IdleCause::kUnknownLaunch || gap.cause == IdleCause::kNotRecorded);
+  }
+
   void AddIdle() {
     std::vector<uint32_t> last_launch(t_.devices.size(), kNone);
     std::vector<int64_t> last_end(t_.devices.size(), INT64_MIN);
@@ -121,18 +129,23 @@ class Sharer {
       last_end[w_.device[i]] = w_.end_ns[i];
       last_launch[w_.device[i]] = w_.launch[i];
     }
-    const auto end = static_cast<uint32_t>(out_.calls.size() - 1);
+    const auto end = static_cast<uint32_t>(out_.calls.size() - 1), around = end - 1;
     for (const IdleFacts::Gap& gap : in_.idle.gaps) {
       const uint32_t launch = gap.next == kNone ? last_launch[gap.device] : w_.launch[gap.next];
       Costs& costs = out_.costs[gap.next == kNone ? end : in_.call_of_work[gap.next]];
-      int64_t waited = gap.parts.sync_ns, on_host = gap.parts.host_ns;
+      int64_t waited = gap.parts.sync_ns, on_host = gap.on_host_ns;
       if (launch != kNone) {
         const uint32_t thread = threads_.Of(launch);
         const int64_t synced = gap.start_ns + gap.parts.sync_ns;
         if (waited > 0) waited = TakeOwn(thread, gap.start_ns, synced);
-        if (on_host > 0) on_host = TakeOwn(thread, synced, synced + gap.parts.host_ns);
+        if (on_host > 0) on_host = TakeOwn(thread, synced, synced + gap.on_host_ns);
       }
-      costs.on_host_ns += gap.parts.launch_ns + on_host;
+      costs.on_host_ns += gap.in_launch_ns();
+      if (IsAround(gap)) {
+        out_.costs[around].waited_ns += on_host + gap.parts.other_ns + gap.parts.paused_ns + waited;
+        continue;
+      }
+      costs.on_host_ns += on_host;
       costs.waited_ns += gap.parts.other_ns + gap.parts.paused_ns + waited;
     }
   }

@@ -19,7 +19,7 @@ struct CostInput {
   };
   const std::vector<Own>& own;  // API calls that are calls of the sequence; their time is their own
 };
-// The last call of the sequence is its end.
+// The last call of the sequence is its end, the one before it the time around the work.
 void AddCosts(const CostInput& in, CallSequence& sequence);
 
 // The position of a node's thread in TimelineFacts::threads. Any order works; that of the nodes is fastest.

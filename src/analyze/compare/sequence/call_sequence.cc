@@ -255,10 +255,16 @@ class Builder {
   }
 
   void AddEnd() {
-    CallType end;
-    end.kind = CallKind::kEnd;
-    end.token = end.related_hash = HashText("end of the run");
-    out_.types.push_back(end);
+    AddOutside(CallKind::kAround, "around the work");
+    AddOutside(CallKind::kEnd, "end of the run");
+  }
+
+  // A call that the program did not make; equal in all runs.
+  void AddOutside(CallKind kind, std::string_view token) {
+    CallType type;
+    type.kind = kind;
+    type.token = type.related_hash = HashText(token);
+    out_.types.push_back(type);
     AddCall({static_cast<uint32_t>(out_.types.size() - 1), kNone, kNone, kEndLane}, 0, 0);
   }
 
@@ -322,7 +328,7 @@ class Builder {
       if (s.name.empty() || s.lane == kEndLane) continue;
       for (uint32_t i = s.first; i < s.last; ++i) {
         Call& c = out_.calls[i];
-        if (out_.types[c.type].stage != kNone || out_.types[c.type].kind == CallKind::kEnd) continue;
+        if (out_.types[c.type].stage != kNone || IsOutside(out_.types[c.type].kind)) continue;
         const auto [it, added] = at.try_emplace(s.label, static_cast<uint32_t>(out_.stages.size()));
         if (added) out_.stages.push_back(s.name);
         const auto next = static_cast<uint32_t>(out_.types.size());

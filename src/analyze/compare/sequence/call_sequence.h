@@ -3,12 +3,13 @@
 // CallSequence: one run as the sequence of calls its program made, in program order, each with
 // its share of the wall. First step of a comparison; align.h pairs the calls of two sequences.
 // A call is an operator with the device work it launched itself, device work without an
-// operator, a blocking or allocating API call, or the end of the run. Every nanosecond of
-// every device's wall belongs to exactly one call:
+// operator, a blocking or allocating API call, the time around the work, or the end of the run.
+// Every nanosecond of every device's wall belongs to exactly one call:
 // - device time to the work that ran (compute before communication before copies, the
 //   earliest started first), so that overlap counts once;
 // - idle time to the call whose work ended the gap, by what the host did in it; time inside
-//   blocking and allocating calls to those.
+//   blocking and allocating calls to those; idle time before the first and after the last work
+//   of a device, in which nothing was recorded, to the time around the work.
 // So the costs of all calls sum to devices x wall. A run without device work is represented
 // by the host thread with the most recorded time.
 // Runs repeat themselves: everything that depends only on the contents of a call is computed
@@ -44,7 +45,9 @@ struct Costs {
   }
 };
 
-enum class CallKind : uint8_t { kKernel, kCopy, kMemset, kSync, kAlloc, kHost, kEnd };
+enum class CallKind : uint8_t { kKernel, kCopy, kMemset, kSync, kAlloc, kHost, kAround, kEnd };
+// Not a call of the program: the time around the work, the end of the run.
+inline bool IsOutside(CallKind kind) { return kind == CallKind::kAround || kind == CallKind::kEnd; }
 
 // What calls with the same contents at the same place in the model have in common.
 struct CallType {

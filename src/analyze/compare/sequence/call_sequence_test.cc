@@ -119,12 +119,28 @@ TEST(CallSequence, AGapBelongsToTheCallThatEndsIt) {
   Analysis analysis = run.Finish();
   const Result<CallSequence> sequence = BuildCallSequence(analysis);
   ASSERT_TRUE(sequence.ok()) << sequence.error().ToString();
-  ASSERT_EQ(sequence->calls.size(), 3u) << "two operators and the end";
+  ASSERT_EQ(sequence->calls.size(), 4u) << "two operators, the time around the work, and the end";
   EXPECT_EQ(sequence->Text(sequence->Type(0).op), "aten::first");
   EXPECT_EQ(sequence->costs[0].busy_ns(), 10'000);
   EXPECT_EQ(sequence->costs[0].idle_ns(), 5'000);
   EXPECT_EQ(sequence->costs[1].busy_ns(), 7'000);
   EXPECT_EQ(sequence->costs[1].idle_ns(), 25'000);
+  EXPECT_EQ(sequence->costs[2].total_ns(), 0);
+  EXPECT_EQ(sequence->costs[3].total_ns(), 0);
+}
+
+TEST(CallSequence, IdleTimeWithNothingRecordedAfterTheWorkIsAroundIt) {
+  RunBuilder run;
+  const ThreadId main = run.Thread("main");
+  run.Op(main, "aten::first", 0, 8'000);
+  run.Kernel("a", 7, 5'000, 10'000, run.Api(main, "cudaLaunchKernel", 1'000, 2'000));
+  run.Range(run.Thread("viewer"), "waiting", 0, 115'000);
+  Analysis analysis = run.Finish();
+  const Result<CallSequence> sequence = BuildCallSequence(analysis);
+  ASSERT_TRUE(sequence.ok()) << sequence.error().ToString();
+  ASSERT_EQ(sequence->calls.size(), 3u);
+  EXPECT_EQ(sequence->Type(1).kind, CallKind::kAround);
+  EXPECT_EQ(sequence->costs[1].idle_ns(), 100'000);
   EXPECT_EQ(sequence->costs[2].total_ns(), 0);
 }
 

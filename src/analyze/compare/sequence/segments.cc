@@ -39,7 +39,7 @@ class LabelCutter {
     for (uint32_t i = 0; i < sequence_.calls.size(); ++i) {
       Call& call = sequence_.calls[i];
       const CallType& type = sequence_.types[call.type];
-      const bool end = type.kind == CallKind::kEnd;
+      const bool end = IsOutside(type.kind);
       const uint32_t lane = call.segment;
       const uint32_t range = LabelOf(call);
       const uint32_t step = range != kNone || call.node == kNone || end || program_.steps.empty()

@@ -2,25 +2,65 @@
 #include "analyze/compare/verdict/comparable.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <set>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
+#include "analyze/compare/across.h"
+#include "analyze/compare/align/similarity.h"
+#include "analyze/facts/fingerprint.h"
 #include "analyze/facts/stages.h"
+#include "analyze/facts/timeline.h"
 
 namespace nl::compare {
 
 namespace {
 
-std::string DevicesText(const RunData& data) {
-  std::map<std::string, int> names;
-  for (const StringId id : data.device.name) ++names[std::string(data.Text(id))];
-  std::string out;
-  for (const auto& [name, count] : names) {
+// Names of the devices that did work, each once; "" where none is named.
+std::string DevicesText(const RunData& data, const TimelineFacts& timeline) {
+  std::set<int32_t> used;
+  for (const uint32_t device : timeline.work.device) used.insert(timeline.devices[device].device);
+  std::set<std::string> names, all;
+  for (size_t i = 0; i < data.device.name.size(); ++i) {
+    const std::string name(data.Text(data.device.name[i]));
     if (name.empty()) continue;
-    out += (out.empty() ? "" : ", ") + (count > 1 ? fmt::format("{} x {}", count, name) : name);
+    all.insert(name);
+    if (used.count(data.device.device[i]) != 0) names.insert(name);
   }
+  std::string out;
+  for (const std::string& name : names.empty() ? all : names) out += (out.empty() ? "" : ", ") + name;
   return out;
+}
+
+bool HasHostCalls(const TimelineFacts& timeline) {
+  const std::vector<HostKind>& kinds = timeline.host.kind;
+  return std::any_of(kinds.begin(), kinds.end(),
+                     [](HostKind k) { return k == HostKind::kOp || k == HostKind::kApi; });
+}
+
+// The share of a run's time in calls that the other run makes too: the same operator on the same widths, or
+// the same kernel. Copies are in every program.
+double CommonShare(const CallSequence& mine, const CallSequence& other) {
+  std::unordered_set<uint64_t> known;
+  for (const CallType& type : other.types) {
+    known.insert(type.token);
+    if (type.kind == CallKind::kKernel) known.insert(type.kernel_hash);
+  }
+  double all = 0, common = 0;
+  for (uint32_t i = 0; i < mine.calls.size(); ++i) {
+    const CallType& type = mine.Type(i);
+    if (type.kind != CallKind::kKernel && type.kind != CallKind::kHost) continue;
+    const auto ns =
+        static_cast<double>(type.kind == CallKind::kHost ? mine.span_ns[i] : mine.costs[i].work_ns);
+    all += ns;
+    const bool is_common = known.count(type.token) != 0 ||
+                           (type.kind == CallKind::kKernel && known.count(type.kernel_hash) != 0);
+    if (is_common) common += ns;
+  }
+  return all <= 0 ? 0 : common / all;
 }
 
 // A value of the run document by path ("environment.cuda"); "" when absent.
@@ -50,6 +90,7 @@ class Finder {
 
   Result<Comparable> Run() {
     Environment();
+    NL_TRY(Program());
     NL_ASSIGN(const StagesFacts* sa, run_a_.Need<StagesFacts>());
     NL_ASSIGN(const StagesFacts* sb, run_b_.Need<StagesFacts>());
     Model(sa->model, sb->model);
@@ -71,20 +112,84 @@ class Finder {
 
   void Environment() {
     const RunData &a = run_a_.data(), &b = run_b_.data();
-    const std::string device_a = DevicesText(a), device_b = DevicesText(b);
-    Differ("device", device_a, device_b, "different device: no verdict about the program");
-    out_.no_verdict = !device_a.empty() && !device_b.empty() && device_a != device_b;
-    for (const char* path : {"software.backend", "software.version", "software.cuda_version", "source.tool",
-                             "source.tool_version", "hardware.host.cpu_model"}) {
-      Differ(path, DocumentText(a.document, path), DocumentText(b.document, path),
-             "may change kernels and host time");
-    }
-    Differ("driver", DriverText(a.document), DriverText(b.document), "may change kernels and host time");
+    const TimelineFacts &ta = *run_a_.facts().Find<TimelineFacts>(),
+                        &tb = *run_b_.facts().Find<TimelineFacts>();
+    const std::string device_a = DevicesText(a, ta), device_b = DevicesText(b, tb);
+    out_.device_a = device_a;
+    out_.device_b = device_b;
+    Across("device", device_a, device_b, "different device: no verdict about the program");
+    out_.work.other_device = !device_a.empty() && !device_b.empty() && device_a != device_b;
+    if (out_.work.other_device) Refuse("the device differs");
     if (a_.on_host != b_.on_host) {
-      out_.no_verdict = true;
       Differ("device work", a_.on_host ? "none recorded" : "recorded",
              b_.on_host ? "none recorded" : "recorded", "one run has only host time: no verdict");
+      Refuse("only one run has device work");
+    } else if (!a_.on_host) {
+      const int64_t used_a = DevicesWithKernels(ta), used_b = DevicesWithKernels(tb);
+      Across("devices with kernels", std::to_string(used_a), std::to_string(used_b),
+             "times are of the mean device: no verdict about the program");
+      if (used_a != used_b) Refuse("the number of devices differs");
+      Host(ta, tb);
     }
+    for (const char* path : {"software.backend", "software.version", "software.cuda_version",
+                             "source.tool_version", "hardware.host.cpu_model"}) {
+      Across(path, DocumentText(a.document, path), DocumentText(b.document, path),
+             "may change kernels and host time");
+    }
+    Across("driver", DriverText(a.document), DriverText(b.document), "may change kernels and host time");
+  }
+
+  // What the host did can only be compared where one tool recorded it in both runs.
+  void Host(const TimelineFacts& ta, const TimelineFacts& tb) {
+    const std::string tool_a = DocumentText(run_a_.data().document, "source.tool"),
+                      tool_b = DocumentText(run_b_.data().document, "source.tool");
+    Across("source.tool", tool_a, tool_b,
+           "different recording tools cost the host different time: no statement about the host");
+    const bool host_a = HasHostCalls(ta), host_b = HasHostCalls(tb);
+    if (host_a != host_b) {
+      Differ("host operators and API calls", host_a ? "recorded" : "not recorded",
+             host_b ? "recorded" : "not recorded", "no statement about the host");
+    }
+    const bool other_tool = !tool_a.empty() && !tool_b.empty() && tool_a != tool_b;
+    out_.work.no_host = !host_a || !host_b || other_tool;
+    if (host_a != host_b) Refuse("only one run has host operators or API calls");
+    if (other_tool) Refuse("different tools recorded the runs");
+  }
+
+  // Two programs with next to nothing in common. Operators of CPU models have the same few names and types
+  // in all of them: there the fingerprints decide.
+  Status Program() {
+    constexpr double kLeastCommon = 0.25, kOftenCommon = 0.5, kLeastSimilar = 0.02, kLeastSimilarOnHost = 0.1;
+    if (a_.on_host != b_.on_host) return {};
+    const double common_a = CommonShare(a_, b_), common_b = CommonShare(b_, a_);
+    if (std::max(common_a, common_b) >= kLeastCommon) {
+      if (!a_.on_host && std::min(common_a, common_b) >= kOftenCommon) return {};
+      NL_ASSIGN(const FingerprintFacts* fa, run_a_.Need<FingerprintFacts>());
+      NL_ASSIGN(const FingerprintFacts* fb, run_b_.Need<FingerprintFacts>());
+      const double similarity = CompareFingerprints(*fa, *fb).similarity;
+      if (similarity >= (a_.on_host ? kLeastSimilarOnHost : kLeastSimilar)) return {};
+    }
+    const auto percent = [](double share) {
+      return fmt::format("{:.0f} % of its time in common calls", 100 * share);
+    };
+    out_.differences.push_back({"program", percent(common_a), percent(common_b),
+                                "different programs: no verdict, and the changes below are guesses"});
+    out_.other_program = true;
+    Refuse("the runs have little in common");
+    return {};
+  }
+
+  // A difference that calls for the tables of across.h.
+  void Across(const std::string& what, const std::string& a, const std::string& b,
+              const std::string& consequence) {
+    const size_t before = out_.differences.size();
+    Differ(what, a, b, consequence);
+    out_.across = out_.across || out_.differences.size() > before;
+  }
+
+  // The first reason counts.
+  void Refuse(const std::string& reason) {
+    if (out_.reason.empty()) out_.reason = reason;
   }
 
   void Model(const ModelShape& a, const ModelShape& b) {

@@ -16,8 +16,13 @@ constexpr double kNoChangeConfidence = 0.5, kChangeConfidence = 0.95;
 
 void SumContributions(const Comparison& c, CompareVerdict& out) {
   double host_ms = 0;
+  out.base_ms = c.wall_a_ms;
   for (const Contribution& x : c.contributions) {
     if (x.cause == Cause::kNoise) out.unchanged_ms += x.delta_ms();
+    if (x.cause == Cause::kRecording) {
+      out.recording_ms += x.delta_ms();
+      out.base_ms -= x.a_ms;
+    }
     if (!x.significant) continue;
     out.unchanged_ms += x.hidden_ms;
     if (x.cause == Cause::kWorkChanged) out.hidden_work_ms += x.hidden_ms;
@@ -38,7 +43,7 @@ CompareVerdict JudgePair(const Comparison& c, bool comparable) {
     out.basis = Basis::kNotComparable;
     return out;
   }
-  const double wall_ms = std::max(c.wall_a_ms, 1e-9);
+  const double wall_ms = std::max(out.base_ms, 1e-9);
   const bool small = std::abs(out.change_ms) < kLeastChange * wall_ms;
   if (small && (c.work_changed || out.work_ms != 0)) {
     out.basis = Basis::kOnlyWork;

@@ -91,7 +91,7 @@ class RunSets {
       const bool holds = q[i] <= 0.01;
       if (c.cause == Cause::kNoise) {
         JudgeDrift(c, holds, out.wall_a_ms);
-      } else if (!c.structural) {
+      } else if (!c.structural && c.cause != Cause::kRecording) {
         c.significant = holds;
       }
     }

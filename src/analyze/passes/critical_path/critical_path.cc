@@ -2,6 +2,7 @@
 // Walks the graph back from the last event to the first: what the run waited for at each instant.
 
 #include <algorithm>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -223,14 +224,13 @@ class Walker {
   struct Sum {
     int64_t ns = 0, segments = 0;
   };
-  using ByName = std::array<Sum, kPathClasses>;
+  static uint64_t KeyOf(size_t slot, size_t path_class) { return slot * kPathClasses + path_class; }
   uint32_t SlotOf(StringId name) {
     const size_t id = IsNull(name) ? 0 : static_cast<size_t>(name) + 1;
     if (id >= slot_of_name_.size()) slot_of_name_.resize(id + 1, kNone);
     if (slot_of_name_[id] == kNone) {
       slot_of_name_[id] = static_cast<uint32_t>(names_.size());
       names_.push_back(name);
-      by_name_.emplace_back();
     }
     return slot_of_name_[id];
   }
@@ -239,18 +239,16 @@ class Walker {
     for (const auto& s : out_.segments) {
       const auto c = static_cast<size_t>(s.what);
       const int64_t ns = s.end_ns - s.start_ns;
-      Sum& sum = by_name_[SlotOf(s.name)][c];
+      Sum& sum = sums_[KeyOf(SlotOf(s.name), c)];
       sum.ns += ns;
       ++sum.segments;
       out_.ns_by_class[c] += ns;
       out_.path_ns += ns;
     }
-    for (size_t slot = 0; slot < names_.size(); ++slot) {
-      for (size_t c = 0; c < kPathClasses; ++c) {
-        const Sum& sum = by_name_[slot][c];
-        if (sum.segments > 0)
-          out_.contributors.push_back({static_cast<PathClass>(c), names_[slot], sum.ns, sum.segments});
-      }
+    out_.contributors.reserve(sums_.size());
+    for (const auto& [key, sum] : sums_) {
+      out_.contributors.push_back(
+          {static_cast<PathClass>(key % kPathClasses), names_[key / kPathClasses], sum.ns, sum.segments});
     }
     std::sort(out_.contributors.begin(), out_.contributors.end(), [](const auto& a, const auto& b) {
       return a.ns != b.ns ? a.ns > b.ns : std::tie(a.what, a.name) < std::tie(b.what, b.name);
@@ -277,8 +275,10 @@ class Walker {
         k.total_ns += work_.end_ns[items[at]] - work_.start_ns[items[at]];
         slack.push_back(out_.work_slack_ns[items[at]]);
       }
-      for (const PathClass c : {PathClass::kKernel, PathClass::kCopy, PathClass::kCommunication})
-        k.on_path_ns += by_name_[s][static_cast<size_t>(c)].ns;
+      for (const PathClass c : {PathClass::kKernel, PathClass::kCopy, PathClass::kCommunication}) {
+        const auto sum = sums_.find(KeyOf(s, static_cast<size_t>(c)));
+        if (sum != sums_.end()) k.on_path_ns += sum->second.ns;
+      }
       k.median_slack_ns = UpperMedian(slack);
       k.min_slack_ns = *std::min_element(slack.begin(), slack.end());
       out_.kernels.push_back(k);
@@ -299,7 +299,7 @@ class Walker {
   ApiKinds kinds_;
   std::vector<uint32_t> slot_of_name_;  // by string + 1
   std::vector<StringId> names_;
-  std::vector<ByName> by_name_;
+  std::unordered_map<uint64_t, Sum> sums_;  // by name and class: most names have one class
 };
 
 // A gap or overlap in the path is a bug of this program.

@@ -140,9 +140,30 @@ std::vector<std::string> MissingEvidence(const Features& features, std::optional
   return out;
 }
 
+// A program without device work: it runs, or it waits.
+Diagnosis DiagnoseHost(const FeatureSubject& run) {
+  Diagnosis out;
+  const double running = run.Number("run.cpu_running_share").value_or(0);
+  const double waiting = run.Number("run.waiting_share").value_or(0);
+  out.evidence.push_back({std::nullopt, std::nullopt, "run.cpu_running_share", running, "ratio"});
+  out.evidence.push_back({std::nullopt, std::nullopt, "run.waiting_share", waiting, "ratio"});
+  if (running > kConfident) {
+    out.bound = RunBound::kCpu;
+    out.confidence = std::min(0.99, running);
+    return out;
+  }
+  out.confidence = std::min(0.5, running);
+  out.nearest = RunBound::kCpu;
+  if (waiting > 0.1)
+    out.settle.push_back(
+        "what the program waits for: `neurolens summary` lists the waits by place and thread");
+  return out;
+}
+
 }  // namespace
 
 Diagnosis Diagnose(const Features& features) {
+  if (features.Has("host_samples")) return DiagnoseHost(features.run);
   Judge judge(features);
   std::vector<Candidate> candidates = judge.Candidates();
   const auto weaker = [](const Candidate& a, const Candidate& b) { return a.confidence() < b.confidence(); };

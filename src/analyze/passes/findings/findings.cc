@@ -3,10 +3,12 @@
 #include "analyze/facts/findings.h"
 
 #include "analyze/facts/ranks.h"
+#include "analyze/facts/samples.h"
 #include "analyze/pass.h"
 #include "analyze/passes/findings/diagnosis.h"
 #include "analyze/passes/findings/tool_findings.h"
 #include "analyze/rules/engine.h"
+#include "base/units.h"
 
 namespace nl {
 
@@ -19,7 +21,7 @@ class FindingsPass final : public Pass {
   PassInfo Info() const override {
     return {FindingsFacts::kName,
             "What bounds the run, and what the rules found",
-            {TimelineFacts::kName, IdleFacts::kName, RanksFacts::kName},
+            {TimelineFacts::kName, IdleFacts::kName, RanksFacts::kName, SamplesFacts::kName},
             FeatureReads() | kToolFindingReads,
             &RecordOf<FindingsFacts>};
   }
@@ -28,6 +30,7 @@ class FindingsPass final : public Pass {
     const auto& timeline = facts.Get<TimelineFacts>();
     Features features = ComputeFeatures(data, timeline, facts.Get<IdleFacts>());
     AddRankFeatures(facts.Get<RanksFacts>(), timeline.wall_ns(), features);
+    AddSampleFeatures(facts.Get<SamplesFacts>(), Ms(timeline.wall_ns()), features);
     RuleResults results = ApplyRules(rules, features);
     FindingsFacts out;
     out.diagnosis = Diagnose(features);

@@ -477,6 +477,10 @@ TEST(Findings, CounterRulesFireOnTheirValues) {
       features.available = {"kernel_counters", "ncu_metrics"};
       FeatureSubject subject;
       subject.numbers = values;
+      for (const FeatureInfo& name : FeatureNames()) {
+        if (name.unit == "text")
+          subject.texts[std::string(name.name)] = "x";  // suggestions without a name are left out
+      }
       (kernel ? features.kernels : features.ops).push_back(subject);
       for (const Finding& f : ApplyRules(set, features).findings) {
         if (f.rule == c.rule) return f.suggestions.size() >= 3;
@@ -581,6 +585,35 @@ TEST(Features, WorkThatRanOnIntoAPauseIsBusyAndNotPaused) {
       ComputeFeatures(analysis.data(), **analysis.Need<TimelineFacts>(), **analysis.Need<IdleFacts>());
   EXPECT_NEAR(f.run.numbers.at("run.paused_ms"), 400e-6, 1e-12);
   EXPECT_NEAR(f.run.numbers.at("run.gpu_utilization"), 500.0 / 600, 1e-9);
+}
+
+// Two devices copy for 80 of 100 ms, and one kernel runs on both at once: costs are those of the mean device,
+// on the scale of the wall.
+TEST(Findings, CostsOfSeveralDevicesAreThoseOfTheMeanDevice) {
+  RunBuilder run;
+  for (const int32_t device : {0, 1}) {
+    run.Memcpy("HtoD", "Pinned", "Device", 1 << 20, 7, 0, 80 * kMs, RowId::kNull, RowId::kNull, device);
+    run.Kernel("gemm", 7, 80 * kMs, 20 * kMs, RowId::kNull, RowId::kNull, device);
+  }
+  const Answer answer = Ask(run);
+  const Finding* copies = answer.Find("memcpy_dominates");
+  ASSERT_NE(copies, nullptr) << answer.Names();
+  EXPECT_DOUBLE_EQ(copies->cost_ms.value_or(0), 80);
+  EXPECT_NE(copies->message.find("80.0 %"), std::string::npos) << copies->message;
+  EXPECT_NE(copies->message.find("means over 2 devices"), std::string::npos) << copies->message;
+  const Finding* hot = answer.Find("hot_kernel");
+  ASSERT_NE(hot, nullptr) << answer.Names();
+  EXPECT_DOUBLE_EQ(hot->cost_ms.value_or(0), 20);
+}
+
+// Kernels that run at the same time on one device sum to more than the wall.
+TEST(Findings, NoCostIsLargerThanTheWall) {
+  RunBuilder run;
+  for (int64_t stream = 7; stream < 10; ++stream) run.Kernel("gemm", stream, 0, 10 * kMs);
+  const Answer answer = Ask(run);
+  const Finding* hot = answer.Find("hot_kernel");
+  ASSERT_NE(hot, nullptr) << answer.Names();
+  EXPECT_DOUBLE_EQ(hot->cost_ms.value_or(0), 10);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@
 #include "analyze/facts/idle.h"
 #include "analyze/pass.h"
 #include "analyze/passes/idle/sampled_host.h"
+#include "analyze/waits/cold_calls.h"
 #include "analyze/waits/host_segments.h"
 #include "base/units.h"
 
@@ -29,6 +31,8 @@ std::string_view IdleCauseName(IdleCause cause) {
     case IdleCause::kUnknownLaunch: return "launch not recorded";
     case IdleCause::kNotRecorded: return "not recorded";
     case IdleCause::kQueued: return "queued";
+    case IdleCause::kStartup: return "start-up";
+    case IdleCause::kEdge: return "edge of the recording";
   }
   return "";
 }
@@ -57,16 +61,19 @@ class LatencyMode {
 class Splitter {
  public:
   Splitter(const RunData& data, const TimelineFacts& t, const AccountingFacts& a, IdleFacts& out)
-      : t_(t),
+      : data_(data),
+        t_(t),
         h_(t.host),
         w_(t.work),
         accounting_(a),
         out_(out),
         kinds_(data.strings),
+        cold_(*data.strings, t),
         sampled_(data),
         pauses_(data.Pauses()) {}
 
   void Run() {
+    steps_.insert(data_.step.name.begin(), data_.step.name.end());
     for (size_t i = 0; i < t_.threads.size(); ++i) thread_at_[static_cast<int32_t>(t_.threads[i].thread)] = i;
     segments_.resize(t_.threads.size());
     items_.resize(t_.devices.size());
@@ -158,6 +165,7 @@ class Splitter {
               to_ns == b ? next : kNone,
               {.paused_ns = to_ns - from_ns},
               0,
+              0,
               IdleCause::kNotRecorded,
               StringId::kNull});
       a = to_ns;
@@ -166,7 +174,7 @@ class Splitter {
   }
 
   void Split(uint32_t device, int64_t a, int64_t b, uint32_t before, uint32_t next) {
-    IdleFacts::Gap gap{a, b, device, next, {}, 0, IdleCause::kUnknownLaunch, StringId::kNull};
+    IdleFacts::Gap gap{a, b, device, next, {}, 0, 0, IdleCause::kUnknownLaunch, StringId::kNull};
     pieces_.clear();
     const uint32_t launch = next == kNone ? LastLaunch(before) : w_.launch[next];
     if (launch == kNone) {
@@ -176,7 +184,7 @@ class Splitter {
       gap.parts.sync_ns = b - a;  // two nodes of one graph launch
       AddPiece(IdleCause::kGraph, StringId::kNull, b - a);
     } else {
-      SplitByLaunch(gap, launch, next == kNone);
+      SplitByLaunch(gap, launch, {before == kNone, next == kNone});
     }
     Finish(gap);
   }
@@ -184,10 +192,14 @@ class Splitter {
   // Behind the last item the launching thread is the one that launched it.
   uint32_t LastLaunch(uint32_t before) const { return before == kNone ? kNone : w_.launch[before]; }
 
-  void SplitByLaunch(IdleFacts::Gap& gap, uint32_t launch, bool behind_last) {
+  struct Edges {
+    bool before_first, behind_last;
+  };
+
+  void SplitByLaunch(IdleFacts::Gap& gap, uint32_t launch, Edges edges) {
     const int64_t a = gap.start_ns, b = gap.end_ns;
-    const int64_t called = behind_last ? b : h_.start_ns[launch],
-                  returned = behind_last ? b : h_.end_ns[launch];
+    const int64_t called = edges.behind_last ? b : h_.start_ns[launch],
+                  returned = edges.behind_last ? b : h_.end_ns[launch];
     const HostSegments& host = SegmentsOf(launch);
     int64_t at = a;
     if (const uint32_t blocking = BlockingCallAt(host, a);
@@ -197,18 +209,53 @@ class Splitter {
       AddPiece(IdleCause::kSync, h_.name[blocking], at - a);
     }
     const int64_t host_end = std::clamp(called, at, b);
-    gap.parts.host_ns = host_end - at;
-    host.Visit(at, host_end, [&](uint32_t owner, int64_t ns) {
-      AddHostPiece(h_.thread[launch], owner, at, ns);
-      at += ns;
-      if (owner != kNone && Blocks(owner)) gap.blocked_ns += ns;
-    });
+    SplitHost(gap, launch, at, host_end, edges);
     const int64_t in_call_end = std::clamp(returned, host_end, b);
     const int64_t latency_end = std::min(b, in_call_end + out_.floor_ns);
-    gap.parts.launch_ns = latency_end - host_end;
-    AddPiece(IdleCause::kLaunch, h_.name[launch], latency_end - host_end);
+    const bool cold = cold_.Is(launch) && !edges.behind_last;
+    const int64_t cold_ns = cold ? in_call_end - host_end : 0;
+    gap.parts.startup_ns += cold_ns;
+    AddPiece(IdleCause::kStartup, h_.name[launch], cold_ns);
+    gap.parts.launch_ns = latency_end - host_end - cold_ns;
+    AddPiece(IdleCause::kLaunch, h_.name[launch], gap.parts.launch_ns);
     gap.parts.other_ns = b - latency_end;
     AddPiece(IdleCause::kQueued, StringId::kNull, b - latency_end);
+  }
+
+  // [from_ns, to_ns) of a gap, in which the device waits for the launching thread.
+  void SplitHost(IdleFacts::Gap& gap, uint32_t launch, int64_t from_ns, int64_t to_ns, Edges edges) {
+    const HostSegments& host = SegmentsOf(launch);
+    gap.on_host_ns = to_ns - from_ns;
+    const Interval known = edges.before_first || edges.behind_last ? KnownPart(host, from_ns, to_ns, edges)
+                                                                   : Interval{from_ns, to_ns};
+    int64_t at = from_ns;
+    host.Visit(from_ns, to_ns, [&](uint32_t owner, int64_t ns) {
+      const bool edge = at < known.start_ns || at >= known.end_ns;
+      if (owner != kNone && cold_.Is(owner)) {
+        gap.parts.startup_ns += ns;
+        AddPiece(IdleCause::kStartup, h_.name[owner], ns);
+      } else if (AddHostPiece(h_.thread[launch], owner, at, ns, edge)) {
+        gap.parts.edge_ns += ns;
+      } else {
+        gap.parts.host_ns += ns;
+        if (owner != kNone && Blocks(owner)) gap.blocked_ns += ns;
+      }
+      at += ns;
+    });
+  }
+
+  // What is left of [from_ns, to_ns) without the time before the first thing that was recorded on the thread,
+  // or after the last; the label of a step is no such thing.
+  Interval KnownPart(const HostSegments& host, int64_t from_ns, int64_t to_ns, Edges edges) const {
+    int64_t at = from_ns, first = to_ns, last = from_ns;
+    host.Visit(from_ns, to_ns, [&](uint32_t owner, int64_t ns) {
+      if (owner != kNone && !(h_.kind[owner] == HostKind::kRange && steps_.contains(h_.name[owner]))) {
+        first = std::min(first, at);
+        last = at + ns;
+      }
+      at += ns;
+    });
+    return {edges.before_first ? first : from_ns, edges.behind_last ? last : to_ns};
   }
 
   // A call of the thread that waits for the device and was open when the device went idle.
@@ -234,14 +281,17 @@ class Splitter {
     return segments;
   }
 
-  // Inside of a label, or of nothing, samples say more.
-  void AddHostPiece(ThreadId thread, uint32_t owner, int64_t from_ns, int64_t ns) {
+  // Inside of a label, or of nothing, samples say more. True: nothing says more than that it is an edge.
+  bool AddHostPiece(ThreadId thread, uint32_t owner, int64_t from_ns, int64_t ns, bool edge) {
     const bool told = owner != kNone && h_.kind[owner] != HostKind::kRange;
     if (!told && sampled_.Split(thread, from_ns, from_ns + ns, [this](StringId stack, int64_t part_ns) {
           AddPiece(IdleCause::kSampled, stack, part_ns);
         }))
-      return;
-    if (owner == kNone) return AddPiece(IdleCause::kNothing, StringId::kNull, ns);
+      return false;
+    if (edge || owner == kNone) {
+      AddPiece(edge ? IdleCause::kEdge : IdleCause::kNothing, StringId::kNull, ns);
+      return edge;
+    }
     IdleCause cause = IdleCause::kApi;
     switch (h_.kind[owner]) {
       case HostKind::kRange: cause = IdleCause::kRange; break;
@@ -250,6 +300,7 @@ class Splitter {
       case HostKind::kApi: break;
     }
     AddPiece(cause, h_.name[owner], ns);
+    return false;
   }
 
   void AddPiece(IdleCause what, StringId name, int64_t ns) {
@@ -281,6 +332,7 @@ class Splitter {
     out_.gaps.push_back(gap);
   }
 
+  const RunData& data_;
   const TimelineFacts& t_;
   const HostTree& h_;
   const DeviceWork& w_;
@@ -290,6 +342,8 @@ class Splitter {
   std::unordered_map<int32_t, size_t> thread_at_;
   std::vector<HostSegments> segments_;  // made when first asked for
   ApiKinds kinds_;
+  const ColdCalls cold_;
+  std::unordered_set<StringId> steps_;  // their labels
   const SampledHost sampled_;
   const std::vector<Interval> pauses_;  // by time
   std::unordered_map<uint64_t, IdleFacts::Cause> causes_;
@@ -302,7 +356,7 @@ class IdlePass final : public Pass {
     return {IdleFacts::kName,
             "Why the devices were idle",
             {TimelineFacts::kName, AccountingFacts::kName},
-            kSampledHostReads,
+            kSampledHostReads | NL_READS(Step, name),
             &RecordOf<IdleSection>};
   }
   Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {

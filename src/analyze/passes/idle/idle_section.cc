@@ -12,6 +12,10 @@ void Describe(Record<IdlePartsMs>& r) {
   r.Field("host_ms", &IdlePartsMs::host_ms, Unit::kMs, "Waiting for the host to issue the next launch");
   r.Field("launch_ms", &IdlePartsMs::launch_ms, Unit::kMs, "Inside the launch call and its latency");
   r.Field("sync_ms", &IdlePartsMs::sync_ms, Unit::kMs, "Waiting for earlier work that the host blocked on");
+  r.Field("startup_ms", &IdlePartsMs::startup_ms, Unit::kMs,
+          "Creating the context, loading modules, first launches of kernels, making graphs");
+  r.Field("edge_ms", &IdlePartsMs::edge_ms, Unit::kMs,
+          "Before the first and after the last work, where nothing was recorded");
   r.Field("other_ms", &IdlePartsMs::other_ms, Unit::kMs, "None of these, or not recorded");
   r.Field("paused_ms", &IdlePartsMs::paused_ms, Unit::kMs, "Recording was paused; neither busy nor idle");
 }
@@ -69,6 +73,8 @@ void SetParts(const IdleParts& p, IdlePartsMs& out) {
   out.host_ms = Ms(p.host_ns);
   out.launch_ms = Ms(p.launch_ns);
   out.sync_ms = Ms(p.sync_ns);
+  out.startup_ms = Ms(p.startup_ns);
+  out.edge_ms = Ms(p.edge_ns);
   out.other_ms = Ms(p.other_ns);
   out.paused_ms = Ms(p.paused_ns);
 }

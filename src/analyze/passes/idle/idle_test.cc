@@ -53,11 +53,70 @@ TEST(IdlePass, APauseOfTheRecordingIsNoIdlenessOfTheHost) {
   ASSERT_TRUE(made.ok()) << made.error().ToString();
   const IdleFacts& facts = **made;
   EXPECT_EQ(CauseNs(facts, analysis.data(), IdleCause::kNotRecorded), 100'000);
-  EXPECT_EQ(CauseNs(facts, analysis.data(), IdleCause::kNothing), 19 * 6'500 + 6'500 + 10'000);
+  // Until the pause it is the edge of what was recorded.
+  EXPECT_EQ(CauseNs(facts, analysis.data(), IdleCause::kNothing), 19 * 6'500 + 10'000);
+  EXPECT_EQ(CauseNs(facts, analysis.data(), IdleCause::kEdge), 6'500);
   const IdleFacts::Gap& gap = facts.gaps[facts.largest.front()];
   EXPECT_EQ(gap.start_ns, 200'000);
   EXPECT_EQ(gap.end_ns, 300'000);
   EXPECT_EQ(gap.cause, IdleCause::kNotRecorded);
+}
+
+TEST(IdlePass, StartUpIsItsOwnPart) {
+  RunBuilder run;
+  const ThreadId main = run.Thread("main");
+  constexpr int64_t kMs = 1'000'000;
+  // A context of 30 ms, 20 launches, then the first launch of another kernel, which loads its code for 5 ms;
+  // its second launch takes as long, and that is no start-up.
+  run.Api(main, "cudaFree", 0, 30 * kMs);
+  PutFloor(run, main, 31 * kMs);
+  const RowId cold = run.Api(main, "cudaLaunchKernel", 40 * kMs, 5 * kMs);
+  run.Kernel("gemm", 7, 45 * kMs + 2'000, 1'000, cold);
+  const RowId slow = run.Api(main, "cudaLaunchKernel", 50 * kMs, 5 * kMs);
+  run.Kernel("gemm", 7, 55 * kMs + 2'000, 1'000, slow);
+  Analysis analysis = run.Finish();
+  const auto made = analysis.Need<IdleFacts>();
+  ASSERT_TRUE(made.ok()) << made.error().ToString();
+  const IdleFacts& facts = **made;
+  EXPECT_EQ(CauseNs(facts, analysis.data(), IdleCause::kStartup, "cudaFree"), 30 * kMs);
+  EXPECT_EQ(CauseNs(facts, analysis.data(), IdleCause::kStartup, "cudaLaunchKernel"), 5 * kMs);
+  EXPECT_EQ(facts.total.startup_ns, 35 * kMs);
+  // 21 times the call of 1 µs or none, and 2 µs of latency; the slow call whole.
+  EXPECT_EQ(facts.total.launch_ns, 20 * 3'000 + 2'000 + 5 * kMs + 2'000);
+}
+
+TEST(IdlePass, WhatIsCapturedIntoAGraphIsStartUp) {
+  RunBuilder run;
+  const ThreadId main = run.Thread("main");
+  PutFloor(run, main, 0);
+  run.Api(main, "cudaStreamBeginCapture", 200'000, 10'000);
+  run.Op(main, "aten::mm", 220'000, 50'000);
+  run.Api(main, "cudaStreamEndCapture", 280'000, 10'000);
+  run.Op(main, "aten::add", 300'000, 50'000);
+  const RowId launch = run.Api(main, "cudaGraphLaunch", 400'000, 1'000);
+  run.Kernel("gemm", 7, 403'000, 1'000, launch);
+  Analysis analysis = run.Finish();
+  const auto made = analysis.Need<IdleFacts>();
+  ASSERT_TRUE(made.ok()) << made.error().ToString();
+  EXPECT_EQ((*made)->total.startup_ns, 70'000);
+  EXPECT_EQ(CauseNs(**made, analysis.data(), IdleCause::kOp, "aten::add"), 50'000);
+}
+
+TEST(IdlePass, EdgesWithoutAnyRecordAreNotTheHost) {
+  RunBuilder run;
+  const ThreadId main = run.Thread("main");
+  // The step lasts from 0 to 1 ms; the thread has records from 100 to 313 µs.
+  run.Range(main, "ProfilerStep#1", 0, 1'000'000);
+  run.Step("ProfilerStep#1", 1, 0, 1'000'000);
+  run.Op(main, "aten::mm", 100'000, 20'000);
+  PutFloor(run, main, 120'000);
+  Analysis analysis = run.Finish();
+  const auto made = analysis.Need<IdleFacts>();
+  ASSERT_TRUE(made.ok()) << made.error().ToString();
+  const IdleFacts& facts = **made;
+  // Before the operator, and from the end of the last kernel (313,500) to the end.
+  EXPECT_EQ(facts.total.edge_ns, 100'000 + 1'000'000 - 313'500);
+  EXPECT_EQ(CauseNs(facts, analysis.data(), IdleCause::kOp, "aten::mm"), 20'000);
 }
 
 TEST(IdlePass, SamplesSayWhatTheHostDidWhereNoSpanWasRecorded) {

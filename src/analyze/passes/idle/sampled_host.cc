@@ -4,22 +4,27 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include <fmt/format.h>
+
+#include "analyze/facts/samples.h"
+
 namespace nl::passes::idle {
 
 std::string SampledFunction(std::string_view stack) {
   constexpr std::string_view kWaits = "[waits]";
   const bool waits = stack.ends_with(kWaits);
   if (waits) stack.remove_suffix(std::min(stack.size(), kWaits.size() + 1));
-  std::string_view found = stack.substr(stack.rfind(';') + 1);
+  std::string found(stack.substr(stack.rfind(';') + 1));
   for (std::string_view rest = stack; !rest.empty();) {
     const size_t at = rest.rfind(';') + 1;  // 0 for the outermost
-    if (rest.ends_with(".py)")) {
-      found = rest.substr(at);
+    const SampledFrame frame = ParseFrame(rest.substr(at));
+    if (frame.language == FrameLanguage::kPython) {  // its lines count together
+      found = fmt::format("{} ({})", frame.name, frame.place);
       break;
     }
     rest = rest.substr(0, at == 0 ? 0 : at - 1);
   }
-  return std::string(found) + (waits ? ", waiting" : "");
+  return found + (waits ? ", waiting" : "");
 }
 
 SampledHost::SampledHost(const RunData& data) {

@@ -33,7 +33,12 @@ std::optional<double> RooflinePoint::Tflops() const {
 }
 std::optional<double> RooflinePoint::Gbps() const { return Ratio(bytes, static_cast<double>(measured_ns)); }
 std::optional<double> RooflinePoint::Efficiency() const {
-  return Ratio(roof_ns, static_cast<double>(measured_ns));
+  const auto share = Ratio(roof_ns, static_cast<double>(measured_ns));
+  return share && *share > kMostEfficiency ? std::nullopt : share;
+}
+bool RooflinePoint::AbovePeak() const {
+  const auto share = Ratio(roof_ns, static_cast<double>(measured_ns));
+  return share && *share > kMostEfficiency;
 }
 
 namespace passes::roofline {
@@ -66,7 +71,7 @@ class Builder {
     std::sort(out_.kernels.begin(), out_.kernels.end(), busiest);
     std::sort(out_.counted.begin(), out_.counted.end(), busiest);
     for (const RooflinePoint& p : out_.points) {
-      if (p.roof_ns) out_.assessed_ns += p.measured_ns;
+      if (p.Efficiency()) out_.assessed_ns += p.measured_ns;
     }
     return {};
   }
@@ -88,8 +93,9 @@ class Builder {
   // One call of an op: the kernels it launched itself.
   struct Call {
     int64_t device_ns = 0;
-    uint32_t first = kNone;  // work item
+    uint32_t first = kNone, longest = kNone;  // work items
     uint32_t kernels = 0;
+    int64_t tf32_ns = 0;  // of device_ns
     bool one_name = true;
   };
 
@@ -131,13 +137,33 @@ class Builder {
         slot = static_cast<uint32_t>(calls_.size());
         calls_.emplace_back();
         nodes_.push_back(work_.op[i]);
-        calls_.back().first = i;
+        calls_.back().first = calls_.back().longest = i;
       }
       Call& call = calls_[slot];
+      if (ns > work_.end_ns[call.longest] - work_.start_ns[call.longest]) call.longest = i;
       call.device_ns += ns;
       ++call.kernels;
+      if (IsTf32(work_.name[i])) call.tf32_ns += ns;
       call.one_name = call.one_name && work_.name[i] == work_.name[call.first];
     }
+  }
+
+  // Kernels that multiply fp32 operands rounded to tf32 (xf32 on AMD), by their names.
+  bool IsTf32(StringId name) {
+    if (IsNull(name)) return false;
+    const auto [it, added] = tf32_names_.try_emplace(static_cast<uint32_t>(name), false);
+    if (!added) return it->second;
+    const std::string_view text = data_.Text(name);
+    for (const std::string_view mark : {"tf32", "TF32", "tfloat32", "s1688", "xf32", "XF32", "_X32_"})
+      it->second = it->second || text.find(mark) != std::string_view::npos;
+    return it->second;
+  }
+
+  // Of the kernel that took most of a call: the operands', not what they are rounded to.
+  std::string_view DtypeOf(const Call& call) const {
+    if (IsNull(work_.name[call.longest])) return {};
+    const std::string_view dtype = KernelDtype(timeline_.KernelNameOf(work_.name[call.longest]).short_name);
+    return dtype == "tf32" ? "fp32" : dtype;
   }
 
   static StringId At(const ColumnView<StringId>& column, size_t row) {
@@ -171,7 +197,7 @@ class Builder {
     for (size_t c = 0; c < calls_.size(); ++c) {
       const Call& call = calls_[c];
       const size_t row = host_.row[nodes_[c]];
-      const uint32_t cost = costs_.SlotOf(row);
+      const uint32_t cost = costs_.SlotOf(row, DtypeOf(call));
       point_cost_[c] = cost;
       bool added = false;
       const PointKey key{host_.name[nodes_[c]], At(data_.op.input_dims, row), At(data_.op.input_types, row),
@@ -185,6 +211,7 @@ class Builder {
         p.types = key.c;
         p.device = key.device;
         p.kernel = kernel;
+        p.type_from_kernel = costs_.Cost(cost).type_from_kernel;
         cost_of_point.push_back(cost);
       } else if (p.kernel != kernel) {
         p.kernel = StringId::kNull;
@@ -192,6 +219,7 @@ class Builder {
       ++p.calls;
       p.kernels += call.kernels;
       p.measured_ns += call.device_ns;
+      p.tf32_ns += call.tf32_ns;
     }
     for (size_t i = 0; i < out_.points.size(); ++i) SetRoof(out_.points[i], costs_.Cost(cost_of_point[i]));
   }
@@ -224,6 +252,7 @@ class Builder {
       ++p.calls;
       ++p.kernels;
       p.measured_ns += work_.end_ns[i] - work_.start_ns[i];
+      if (IsTf32(work_.name[i])) p.tf32_ns += work_.end_ns[i] - work_.start_ns[i];
     }
     for (size_t i = 0; i < out_.kernels.size(); ++i) SetRoof(out_.kernels[i], costs_.Cost(cost_of_point[i]));
   }
@@ -269,18 +298,14 @@ class Builder {
   }
 
   // Matrix units have the peak of the operands' type; the rest runs on the vector units.
-  std::string PeakDtype(const RooflinePoint& p, const OpCost& cost) const {
+  static std::string PeakDtype(const RooflinePoint& p, const OpCost& cost) {
     if (!cost.matrix) return cost.dtype == "fp64" ? "fp64" : "fp32";
-    if (cost.dtype != "fp32" || IsNull(p.kernel)) return cost.dtype;
-    const std::string_view kernel = data_.Text(p.kernel);
-    return kernel.find("tf32") != std::string_view::npos || kernel.find("s1688") != std::string_view::npos
-               ? "tf32"
-               : "fp32";
+    return cost.dtype == "fp32" && 2 * p.tf32_ns > p.measured_ns ? "tf32" : cost.dtype;
   }
 
   void SetRoof(RooflinePoint& p, const OpCost& cost) const {
     p.dtype = PeakDtype(p, cost);
-    if (!p.flops || !p.bytes) {
+    if (!p.bytes || (!p.flops && !cost.memory_only)) {
       // What is known is still shown; a roof needs both.
       if (p.reason.empty()) p.reason = "FLOPs or bytes are unknown for some of its calls";
       return;
@@ -292,15 +317,23 @@ class Builder {
     }
     const auto tflops = peaks->second.TflopsFor(p.dtype);
     const auto gbps = peaks->second.dram_gbps;
-    if (!gbps || (!tflops && *p.flops > 0)) {
+    const double flops = p.flops.value_or(0);
+    if (!gbps || (!tflops && flops > 0)) {
       p.reason = gbps ? fmt::format("no peak of {} is known for {}", peaks->second.device, p.dtype)
                       : fmt::format("the memory bandwidth of {} is not known", peaks->second.device);
       return;
     }
-    const double compute_ns = tflops ? *p.flops / *tflops / 1e3 : 0;
+    const double compute_ns = tflops ? flops / *tflops / 1e3 : 0;
     const double memory_ns = *p.bytes / *gbps;
     p.roof_ns = std::max(compute_ns, memory_ns);
     p.bound = compute_ns > memory_ns ? RooflineBound::kCompute : RooflineBound::kMemory;
+    if (!p.AbovePeak()) return;
+    p.reason =
+        p.bound == RooflineBound::kMemory
+            ? "faster than the memory allows: its data came from the cache, or it touches only part of "
+              "its inputs"
+            : "faster than the peak allows: it does less work than its shapes say (masked or sparse), "
+              "or works in a smaller type";
   }
 
   const HostTree& host_;
@@ -311,6 +344,7 @@ class Builder {
   CostTable costs_;
   RooflineFacts& out_;
   std::vector<uint32_t> call_of_node_;  // by host node
+  std::unordered_map<uint32_t, bool> tf32_names_;
   std::vector<Call> calls_;
   std::vector<uint32_t> nodes_;       // by call
   std::vector<uint32_t> point_cost_;  // by call: slot of its cost

@@ -14,6 +14,11 @@ std::span<const std::string_view> NamesOf(RooflineBound) {
   return kNames;
 }
 
+std::span<const std::string_view> NamesOf(TypeSource) {
+  static constexpr std::array<std::string_view, 2> kNames = {"recorded", "kernel name"};
+  return kNames;
+}
+
 std::span<const std::string_view> NamesOf(CostSource) {
   static constexpr std::array<std::string_view, 2> kNames = {"shapes", "counters"};
   return kNames;
@@ -30,6 +35,7 @@ void Describe(Record<RooflineRow>& r) {
   r.Field("device", &T::device, "Device number");
   r.Field("calls", &T::calls, "Calls of the operator, or executions of the kernel");
   r.Field("dtype", &T::dtype, "Type whose peak is used");
+  r.Field("types_from", &T::types_from, "Where the types of the inputs stand; null when they are not known");
   r.Field("flops", &T::flops, Unit::kFlops, "Floating-point operations of all calls");
   r.Field("bytes", &T::bytes, Unit::kBytes, "Bytes moved by all calls");
   r.Field("ai", &T::ai, Unit::kRatio, "Arithmetic intensity: FLOPs per byte");
@@ -86,6 +92,11 @@ RooflineRow RowOf(const RooflinePoint& p, const RunData& data) {
   out.device = Known(p.device);
   out.calls = p.calls;
   out.dtype = NotEmpty(p.dtype);
+  if (p.type_from_kernel) {
+    out.types_from = TypeSource::kKernelName;
+  } else if (!IsNull(p.types)) {
+    out.types_from = TypeSource::kRecorded;
+  }
   out.flops = p.flops;
   out.bytes = p.bytes;
   out.ai = p.Ai();

@@ -122,11 +122,75 @@ TEST(Roofline, Tf32KernelsHaveTheirOwnPeak) {
   EXPECT_DOUBLE_EQ(*RooflineOf(analysis).points.at(0).roof_ns, 2.0 * 4096 * 4096 * 4096 / 495e3);
 }
 
+TEST(Roofline, Tf32IsFoundBehindASplitKReduction) {
+  RunBuilder run;
+  run.Device(0, "NVIDIA H200");
+  const ThreadId main = run.Thread("main");
+  run.Op(main, "aten::mm", 0, 50, "[[1024,1024],[1024,2048]]", R"(["float","float"])");
+  const RowId gemm = run.Api(main, "cudaLaunchKernel", 10, 10),
+              reduce = run.Api(main, "cudaLaunchKernel", 25, 10);
+  run.Kernel("cutlass_80_tensorop_s1688gemm_128x128", 7, 100, 50'000, gemm);
+  run.Kernel("splitKreduce_kernel", 7, 60'000, 5'000, reduce);
+  Analysis analysis = run.Finish();
+  EXPECT_EQ(RooflineOf(analysis).points.at(0).dtype, "tf32");
+}
+
+TEST(Roofline, AFigureAboveThePeakIsNoEfficiency) {
+  RunBuilder run;
+  run.Device(0, "NVIDIA H200");
+  const ThreadId main = run.Thread("main");
+  // 64 KiB in a nanosecond: from the cache, if at all.
+  run.Op(main, "aten::silu", 0, 50, "[[16384]]", R"(["c10::BFloat16"])");
+  const RowId launch = run.Api(main, "cudaLaunchKernel", 10, 10);
+  run.Kernel("silu", 7, 100, 1, launch);
+  Analysis analysis = run.Finish();
+  const RooflineFacts& facts = RooflineOf(analysis);
+  EXPECT_TRUE(facts.points.at(0).AbovePeak());
+  EXPECT_FALSE(facts.points.at(0).Efficiency());
+  EXPECT_NE(facts.points.at(0).reason.find("faster than the memory allows"), std::string::npos);
+  EXPECT_EQ(facts.assessed_ns, 0);
+}
+
+TEST(Roofline, CompiledPointwiseKernelsHaveAMemoryRoof) {
+  RunBuilder run;
+  run.Device(0, "NVIDIA H200");
+  const ThreadId main = run.Thread("main");
+  run.Op(main, "triton_poi_fused_add_mul_0", 0, 50, "[[4096,4096],[4096,4096],[]]",
+         R"(["c10::BFloat16","float","Scalar"])");
+  const RowId launch = run.Api(main, "cudaLaunchKernel", 10, 10);
+  run.Kernel("triton_poi_fused_add_mul_0", 7, 100, 50'000, launch);
+  Analysis analysis = run.Finish();
+  const RooflinePoint& p = RooflineOf(analysis).points.at(0);
+  EXPECT_FALSE(p.flops);
+  EXPECT_EQ(p.bound, RooflineBound::kMemory);
+  EXPECT_DOUBLE_EQ(*p.roof_ns, 6.0 * 4096 * 4096 / 4800);
+}
+
+TEST(Roofline, TypesThatWereNotRecordedComeFromTheKernel) {
+  RunBuilder run;
+  run.Device(0, "NVIDIA H200");
+  const ThreadId main = run.Thread("main");
+  run.Op(main, "aten::mm", 0, 50, "[[4096,4096],[4096,4096]]");
+  const RowId launch = run.Api(main, "cudaLaunchKernel", 10, 10);
+  run.Kernel("sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize64x64x64_cublas", 7, 100, 500'000, launch);
+  run.Op(main, "aten::mm", 100, 50, "[[64,64],[64,64]]");
+  const RowId second = run.Api(main, "cudaLaunchKernel", 110, 10);
+  run.Kernel("my_kernel", 7, 600'000, 1'000, second);
+  Analysis analysis = run.Finish();
+  const RooflineFacts& facts = RooflineOf(analysis);
+  EXPECT_DOUBLE_EQ(*facts.points.at(0).roof_ns, 2.0 * 4096 * 4096 * 4096 / 989e3);
+  const RooflineSection section = SectionOf(facts, analysis.data());
+  EXPECT_EQ(section.points.at(0).types_from, TypeSource::kKernelName);
+  EXPECT_EQ(section.points.at(0).dtype, "bf16");
+  EXPECT_FALSE(section.points.at(1).types_from);
+  EXPECT_NE(section.points.at(1).reason->find("types of its inputs were not recorded"), std::string::npos);
+}
+
 TEST(Roofline, AnOpWithoutAFormulaIsListedWithoutNumbers) {
   RunBuilder run;
   run.Device(0, "NVIDIA H200");
   const ThreadId main = run.Thread("main");
-  run.Op(main, "vllm::moe_forward", 0, 50, "[[888,3072]]", R"(["c10::BFloat16"])");
+  run.Op(main, "mine::moe", 0, 50, "[[888,3072]]", R"(["c10::BFloat16"])");
   const RowId launch = run.Api(main, "cudaLaunchKernel", 10, 10);
   run.Kernel("moe", 7, 100, 1000, launch);
   Analysis analysis = run.Finish();

@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 
 #include "analyze/facts/attribution.h"
+#include "analyze/waits/cold_calls.h"
+#include "base/has_any.h"
 #include "model/labels/nvtx_label.h"
 
 namespace nl::passes::stages {
@@ -147,21 +149,10 @@ uint32_t CallOf(const RunData& data, const TimelineFacts& t, const Forward& f, i
   return out;
 }
 
-// Between StreamBeginCapture and StreamEndCapture of a thread operators are recorded into a graph and nothing
-// runs.
+// What is recorded into a graph does not run then.
 std::vector<Forward> OutsideCapture(const RunData& data, const TimelineFacts& t,
                                     std::vector<Forward> forwards) {
-  std::map<ThreadId, std::vector<Interval>> captures;
-  for (uint32_t i = 0; i < t.host.size(); ++i) {
-    if (t.host.kind[i] != HostKind::kApi || IsNull(t.host.name[i])) continue;
-    const std::string_view name = data.Text(t.host.name[i]);
-    std::vector<Interval>& list = captures[t.host.thread[i]];
-    if (name.find("StreamBeginCapture") != std::string_view::npos) {
-      list.push_back({t.host.start_ns[i], INT64_MAX});
-    } else if (name.find("StreamEndCapture") != std::string_view::npos && !list.empty()) {
-      list.back().end_ns = std::min(list.back().end_ns, t.host.end_ns[i]);
-    }
-  }
+  const std::map<ThreadId, std::vector<Interval>> captures = GraphCaptures(*data.strings, t.host);
   std::erase_if(forwards, [&](const Forward& f) {
     const auto it = captures.find(f.thread);
     if (it == captures.end()) return false;
@@ -254,11 +245,6 @@ Period FindPeriod(const std::vector<uint32_t>& name, const std::vector<uint8_t>&
       best = {at.back() + 1 - count * length, length, count};
   }
   return best;
-}
-
-bool HasAny(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
 // Kernels that only a backward pass or an optimizer runs.

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 #include <unordered_map>
 
@@ -186,13 +185,12 @@ class Measurer {
       i.range_row = span.range_row;
       i.start_ns = span.start_ns;
       i.end_ns = i.host_end_ns = span.end_ns;
-      std::set<uint32_t>& devices = devices_[{found.name, stage.instances.size()}];
       if (span.on_device) {
-        ByDeviceTime(span, i, devices);
+        ByDeviceTime(span, i);
       } else {
-        ByLaunch(span, overlapping.count(span.process) == 0, stage, i, devices);
+        ByLaunch(span, overlapping.count(span.process) == 0, stage, i);
       }
-      stage.instances.push_back(i);
+      stage.instances.push_back(std::move(i));
     }
     return stage;
   }
@@ -222,19 +220,18 @@ class Measurer {
     }
   }
 
-  void ByDeviceTime(const StageSpan& span, Instance& i, std::set<uint32_t>& devices) const {
+  void ByDeviceTime(const StageSpan& span, Instance& i) const {
     const auto& starts = t_.work.start_ns;
     auto k =
         static_cast<size_t>(std::lower_bound(starts.begin(), starts.end(), span.start_ns) - starts.begin());
     for (; k < starts.size() && starts[k] < span.end_ns; ++k) {
       i.kernels += t_.work.kind[k] == WorkKind::kKernel;
       i.end_ns = std::max(i.end_ns, t_.work.end_ns[k]);
-      devices.insert(t_.work.device[k]);
+      i.devices.insert(t_.work.device[k]);
     }
   }
 
-  void ByLaunch(const StageSpan& span, bool whole_process, Stage& stage, Instance& i,
-                std::set<uint32_t>& devices) const {
+  void ByLaunch(const StageSpan& span, bool whole_process, Stage& stage, Instance& i) const {
     int64_t last_ns = INT64_MIN;
     std::vector<Interval> launches, work;
     for (const ThreadLine& line : lines_) {
@@ -248,7 +245,7 @@ class Measurer {
         i.kernels += t_.work.kind[k] == WorkKind::kKernel;
         if (from_work_) work.push_back({t_.work.start_ns[k], t_.work.end_ns[k]});
         last_ns = std::max(last_ns, t_.work.end_ns[k]);
-        devices.insert(t_.work.device[k]);
+        i.devices.insert(t_.work.device[k]);
       }
       auto call = std::lower_bound(line.launch_calls.begin(), line.launch_calls.end(), span.start_ns,
                                    [](const Interval& c, int64_t t) { return c.start_ns < t; });
@@ -306,16 +303,16 @@ class Measurer {
 
   void Sum(Stage& stage, bool on_device) const {
     std::vector<int64_t> durations;
-    for (size_t n = 0; n < stage.instances.size(); ++n) {
-      Instance& i = stage.instances[n];
+    for (Instance& i : stage.instances) {
       durations.push_back(i.duration_ns());
-      for (const uint32_t device : devices_.at({stage.name, n})) {
+      for (const uint32_t device : i.devices) {
         i.device_ns += i.duration_ns();
         i.idle_ns += i.duration_ns() - busy_[device].CoveredNs(i.start_ns, i.end_ns);
       }
     }
     int64_t launch_ns = 0, device_ns = 0, idle_ns = 0;
-    bool all_tokens = true, all_flops = true, all_bytes = true;
+    bool all_tokens = true, all_bytes = true;
+    int64_t work_device_ns = 0;
     double tokens = 0, flops = 0, weights = 0, kv = 0;
     for (const Instance& i : stage.instances) {
       stage.total_ns += i.duration_ns();
@@ -325,10 +322,12 @@ class Measurer {
       device_ns += i.device_ns;
       idle_ns += i.idle_ns;
       all_tokens = all_tokens && i.tokens;
-      all_flops = all_flops && i.flops;
-      all_bytes = all_bytes && i.weight_bytes && i.kv_bytes;
       tokens += i.tokens.value_or(0);
-      flops += i.flops.value_or(0);
+      if (!i.flops) continue;
+      ++stage.work_executions;
+      work_device_ns += i.device_ns;
+      all_bytes = all_bytes && i.weight_bytes && i.kv_bytes;
+      flops += *i.flops;
       weights += i.weight_bytes.value_or(0);
       kv += i.kv_bytes.value_or(0);
     }
@@ -345,8 +344,9 @@ class Measurer {
     if (all_tokens) stage.tokens = tokens;
     if (all_tokens && stage.total_ns > 0)
       stage.tokens_per_s = tokens / (static_cast<double>(stage.total_ns) / 1e9);
-    if (all_flops) stage.flops = flops;
-    if (all_bytes) {
+    stage.work_device_s = static_cast<double>(work_device_ns) / 1e9;
+    if (stage.work_executions > 0) stage.flops = flops;
+    if (stage.work_executions > 0 && all_bytes) {
       stage.weight_bytes = weights;
       stage.kv_bytes = kv;
     }
@@ -366,11 +366,11 @@ class Measurer {
     if (reason.empty()) reason = out_.peaks_reason;
     if (reason.empty() && out_.model.is_config && SpansRanks())
       reason = "the model config describes the whole model, but this run is one of several ranks";
-    if (reason.empty() && stage.device_s <= 0) reason = "the stage has no device work";
+    if (reason.empty() && stage.work_device_s <= 0) reason = "the stage has no device work";
     stage.mfu_reason = stage.mbu_reason = reason;
     if (!reason.empty()) return;
     if (out_.peak_tflops) {
-      stage.mfu = *stage.flops / (*out_.peak_tflops * 1e12 * stage.device_s);
+      stage.mfu = *stage.flops / (*out_.peak_tflops * 1e12 * stage.work_device_s);
     } else {
       stage.mfu_reason = out_.model.dtype.empty()
                              ? out_.model.dtype_from
@@ -381,7 +381,8 @@ class Measurer {
     } else if (!out_.peaks->dram_gbps) {
       stage.mbu_reason = "the memory bandwidth of the device is unknown";
     } else {
-      stage.mbu = (*stage.weight_bytes + *stage.kv_bytes) / (*out_.peaks->dram_gbps * 1e9 * stage.device_s);
+      stage.mbu =
+          (*stage.weight_bytes + *stage.kv_bytes) / (*out_.peaks->dram_gbps * 1e9 * stage.work_device_s);
     }
   }
 
@@ -450,8 +451,7 @@ class Measurer {
   // others.
   bool from_work_ = false;
   std::vector<ThreadLine> lines_;
-  std::map<std::pair<std::string, size_t>, std::set<uint32_t>> devices_;  // of an execution: stage, number
-  std::vector<IntervalCover> busy_;                                       // by device
+  std::vector<IntervalCover> busy_;  // by device
 };
 
 constexpr Reads kReads = kModelShapeReads | kDeviceNameReads | NL_READS(Thread, process_id) |

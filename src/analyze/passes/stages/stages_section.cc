@@ -50,16 +50,20 @@ void Describe(Record<StageSummary>& r) {
   r.Field("kernels", &StageSummary::kernels, "Kernels launched");
   r.Field("launch_share", &StageSummary::launch_share, Unit::kShare, "Part of its time inside launch calls");
   r.Field("idle_share", &StageSummary::idle_share, Unit::kShare, "Part of its time with idle devices");
-  r.Field("mfu", &StageSummary::mfu, Unit::kShare, "Model FLOPs utilization: flops / (peak x device_s)");
+  r.Field("mfu", &StageSummary::mfu, Unit::kShare, "Model FLOPs utilization: flops / (peak x work_device_s)");
   r.Field("mfu_reason", &StageSummary::mfu_reason, "Why MFU is unknown");
   r.Field("mbu", &StageSummary::mbu, Unit::kShare,
-          "Model bandwidth utilization: bytes / (peak bandwidth x device_s)");
+          "Model bandwidth utilization: bytes / (peak bandwidth x work_device_s)");
   r.Field("mbu_reason", &StageSummary::mbu_reason, "Why MBU is unknown");
-  r.Field("flops", &StageSummary::flops, Unit::kFlops, "FLOPs of the model in this stage");
+  r.Field("flops", &StageSummary::flops, Unit::kFlops,
+          "FLOPs of the model in the executions of work_executions");
   r.Field("bytes", &StageSummary::bytes, Unit::kBytes, "weight_bytes + kv_bytes");
   r.Field("weight_bytes", &StageSummary::weight_bytes, Unit::kBytes, "Weights read");
   r.Field("kv_bytes", &StageSummary::kv_bytes, Unit::kBytes, "KV cache read and written");
   r.Field("device_s", &StageSummary::device_s, Unit::kSeconds, "Devices x duration");
+  r.Field("work_executions", &StageSummary::work_executions,
+          "Executions with recorded shapes: flops, bytes, MFU and MBU are of these");
+  r.Field("work_device_s", &StageSummary::work_device_s, Unit::kSeconds, "Devices x duration of these");
   r.Field("peak", &StageSummary::peak, "Peaks of the device");
   r.Field("instances", &StageSummary::instances, "Each execution, by start");
 }
@@ -131,6 +135,8 @@ StageSummary SummaryOf(const StagesFacts::Stage& s, int64_t origin_ns) {
   out.weight_bytes = s.weight_bytes;
   out.kv_bytes = s.kv_bytes;
   out.device_s = s.device_s;
+  out.work_executions = s.work_executions;
+  out.work_device_s = s.work_device_s;
   for (const StagesFacts::Instance& i : s.instances) out.instances.push_back(InstanceOf(i, origin_ns));
   return out;
 }
