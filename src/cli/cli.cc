@@ -87,6 +87,7 @@ class Session {
     if (progress_) progress_->Clear();
     Error bare = error;
     bare.hint.clear();
+    bare.file = PrintableText(bare.file);  // lines are kept in messages, not in names
     const bool color = ColorAllowed(ColorSetting(), host_.err_fd);
     std::string text = fmt::format("neurolens: {}error:{} {}\n", color ? "\x1b[1;31m" : "",
                                    color ? "\x1b[0m" : "", PrintableText(bare.ToString(), Keep::kLines));
@@ -110,6 +111,7 @@ class Session {
     if (options_.help) return Print(CommandHelp(command, Style(host_.out_fd)), kOk);
     if (options_.version && name != "version") return RunCommand("version", {});
     if (const Status loaded = LoadSettings(); !loaded.ok()) return Fail(loaded.error());
+    NoteRedirectedStore();
 
     OpContext context = MakeContext();
     Result<Reply> reply = RunOp(*op, *args, context);
@@ -131,6 +133,20 @@ class Session {
     input.flags = options_.settings;
     NL_ASSIGN(settings_, Settings::Load(input));
     return {};
+  }
+
+  // A project's file may come from a stranger: that it moves the store must not go unseen.
+  void NoteRedirectedStore() const {
+    if (options_.quiet) return;
+    for (const Settings::File& file : settings_->files()) {
+      if (file.kind != "project" || !file.exists) continue;
+      for (const Settings::Entry& entry : settings_->entries()) {
+        if (entry.key == "store" && entry.source.rfind(fmt::format("file {}:", file.path), 0) == 0)
+          WriteAll(host_.err_fd, PrintableText(fmt::format("neurolens: note: {} sets the store to {}",
+                                                           file.path, entry.value)) +
+                                     "\n");
+      }
+    }
   }
 
   OpContext MakeContext() {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/file_ops.h"
+#include "ledger/run_files.h"
 
 namespace nl {
 
@@ -24,7 +25,11 @@ Result<Json> ReadJsonFile(const std::string& path) {
 }
 
 Result<Json> ReadDocument(const OpenRun& run) {
-  return ReadJsonFile(fmt::format("{}/{}", run.store->RunPath(run.run.run_id), kRunDocumentFile));
+  const std::string folder = run.store->RunPath(run.run.run_id);
+  NL_ASSIGN(const std::string text, ReadRunFile(folder, kRunDocumentFile));
+  Result<Json> json = ParseJson(text);
+  if (!json.ok()) return std::move(json).error().At(fmt::format("{}/{}", folder, kRunDocumentFile));
+  return json;
 }
 
 }  // namespace nl

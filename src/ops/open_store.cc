@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "base/time_text.h"
-#include "ledger/doctor.h"
 #include "model/event_batch.h"
 #include "ops/settings.h"
 
@@ -90,23 +89,24 @@ SqlSessionOptions SqlOptions(const OpContext& context) {
 
 }  // namespace
 
-Result<std::unique_ptr<SqlSession>> OpenSql(const OpContext& context, Store& store,
-                                            const std::vector<CatalogRun>& runs) {
-  SqlSessionOptions options = SqlOptions(context);
-  std::vector<RunSource> sources;
+Result<QueryRequest> RequestSql(const OpContext& context, Store& store, const std::vector<CatalogRun>& runs) {
+  QueryRequest request;
+  request.options = SqlOptions(context);
+  request.limits = SettingsLimits(context);
   std::vector<std::string> labels;
   for (const CatalogRun& run : runs) {
-    // A table that is gone would read as one without rows.
-    if (const std::string defect = MissingRunFile(store.RunPath(run.run_id)); !defect.empty()) {
-      return IoError(fmt::format("run {} is damaged: {}", run.run_id, defect), 0)
-          .Hint("import the profile again; neurolens doctor lists every damaged run");
-    }
     NL_ASSIGN(std::string label, store.catalog().ShortId(run.run_id));
     labels.push_back(label);
-    sources.push_back({std::move(label), store.RunPath(run.run_id), {}});
+    request.runs.push_back({std::move(label), store.RunPath(run.run_id), {}});
   }
-  options.trusted_setup.push_back(RunsView(runs, labels));
-  return SqlSession::Open(sources, std::move(options));
+  request.options.trusted_setup.push_back(RunsView(runs, labels));
+  return request;
+}
+
+Result<std::unique_ptr<SqlSession>> OpenSql(const OpContext& context, Store& store,
+                                            const std::vector<CatalogRun>& runs) {
+  NL_ASSIGN(QueryRequest request, RequestSql(context, store, runs));
+  return SqlSession::Open(request.runs, std::move(request.options));
 }
 
 Result<std::unique_ptr<SqlSession>> OpenFolderSql(const OpContext& context, const std::string& label,

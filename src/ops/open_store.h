@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "ledger/query_process.h"
 #include "ledger/sql_session.h"
 #include "ledger/store.h"
 #include "ops/op.h"
@@ -25,6 +26,8 @@ Result<std::vector<CatalogRun>> ResolveRuns(Store& store, const std::vector<std:
 // holds the shortest id that names the run; the view `runs` lists them all.
 Result<std::unique_ptr<SqlSession>> OpenSql(const OpContext& context, Store& store,
                                             const std::vector<CatalogRun>& runs);
+// The same for the SQL of a user: to be completed with the statement and run by RunQuery.
+Result<QueryRequest> RequestSql(const OpContext& context, Store& store, const std::vector<CatalogRun>& runs);
 // SQL over the tables in a folder that is not a stored run.
 Result<std::unique_ptr<SqlSession>> OpenFolderSql(const OpContext& context, const std::string& label,
                                                   const std::string& folder);

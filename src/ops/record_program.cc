@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/human.h"
+#include "base/plural.h"
 #include "base/terminal.h"
 #include "base/version.h"
 #include "capture/launcher/command_line.h"
@@ -136,11 +137,10 @@ RecordReply RecordReplyOf(const capture::LaunchResult& r) {
 
 std::string RecordText(const RecordReply& r, const TextStyle& style) {
   const bool part = r.recorded_ms < 0.9995 * r.wall_ms;
-  std::string out =
-      fmt::format("recorded {} of {} process{}{}: {} kernels, {} ranges, {} CPU samples, {} lost\n",
-                  HumanMs(r.recorded_ms), HumanCount(r.processes), r.processes == 1 ? "" : "es",
-                  part ? fmt::format(" (the program ran {})", HumanMs(r.wall_ms)) : "", HumanCount(r.kernels),
-                  HumanCount(r.ranges), HumanCount(r.cpu_samples), HumanCount(r.lost_records));
+  std::string out = fmt::format(
+      "recorded {} of {}{}: {}, {}, {}, {} lost\n", HumanMs(r.recorded_ms), Counted(r.processes, "process"),
+      part ? fmt::format(" (the program ran {})", HumanMs(r.wall_ms)) : "", Counted(r.kernels, "kernel"),
+      Counted(r.ranges, "range"), Counted(r.cpu_samples, "CPU sample"), HumanCount(r.lost_records));
   if (r.duty_cycle && *r.duty_cycle < 0.9995)
     out += fmt::format("recording was on for {:.1f} % of the time and paused for the rest\n",
                        100 * *r.duty_cycle);

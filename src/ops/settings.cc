@@ -101,11 +101,16 @@ Result<std::vector<Value>> ReadFile(const Settings::File& file, const std::strin
   std::vector<Value> values;
   if (!file.exists) return values;
   NL_ASSIGN(const std::vector<FileSetting> lines, ReadSettingsFile(file.path));
+  // A project may be somebody else's: what its link leads to is not printed.
+  std::error_code ec;
+  const bool link = file.kind == "project" && fs::is_symlink(file.path, ec);
   for (const FileSetting& line : lines) {
     const std::string place = fmt::format("{}:{}", file.path, line.line);
     const SettingSpec* spec = Settings::FindSpec(line.key);
     if (spec == nullptr) {
-      return InvalidInput(fmt::format("{}: unknown setting '{}'", place, line.key)).Hint(KnownKeys());
+      return InvalidInput(link ? fmt::format("{}: unknown setting", place)
+                               : fmt::format("{}: unknown setting '{}'", place, line.key))
+          .Hint(KnownKeys());
     }
     if (spec->user_only && file.kind == "project") {
       return InvalidInput(fmt::format("{}: '{}' names code to load and is not accepted in a project's file",

@@ -115,6 +115,14 @@ TEST_F(SettingsTest, ProjectFilesAboveTheGitRootAreNotRead) {
   EXPECT_EQ(Load()->GetInt("threads"), 9);
 }
 
+TEST_F(SettingsTest, WhatAProjectLinksToIsNotPrinted) {
+  Write("secret.yaml", "password_of_the_owner: 1\n");
+  fs::remove(root_ + "/project/.neurolens.yaml");
+  fs::create_symlink(root_ + "/secret.yaml", root_ + "/project/.neurolens.yaml");
+  EXPECT_NE(LoadError().find(".neurolens.yaml:1: unknown setting"), std::string::npos) << LoadError();
+  EXPECT_EQ(LoadError().find("password"), std::string::npos) << LoadError();
+}
+
 TEST_F(SettingsTest, MistakesInAFileNameTheFileAndTheLine) {
   const std::string file = root_ + "/project/.neurolens.yaml";
   WriteProject("threads: 1\nthreds: 2\n");

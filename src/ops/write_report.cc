@@ -16,6 +16,7 @@
 #include "report/report_forms.h"
 #include "report/report_model.h"
 #include "report/report_value.h"
+#include "report/samples_text.h"
 #include "report/text_table.h"
 
 namespace nl {
@@ -23,6 +24,7 @@ namespace nl {
 namespace {
 
 constexpr size_t kFindingsShown = 5;
+constexpr size_t kSampleRows = 5;
 
 // What BuildReport reads in addition to the facts and sections of passes.
 constexpr Reads kReportReads = kFlameReads | NL_READS(Thread, process_id, tid, name) |
@@ -48,20 +50,27 @@ std::string FindingText(const Finding& f, size_t number, const TextStyle& style)
   return out;
 }
 
+Status AddNameLists(Snapshot& snapshot, ReportLists& lists) {
+  TotalsFilter filter;
+  filter.named = kMaxReportRows;
+  NL_ASSIGN(const std::vector<NameStats> operators, OperatorTotals(snapshot, filter));
+  lists.operators = RowsOf(operators, WholeOfOperators(operators), kMaxReportRows);
+  lists.operators_total = static_cast<int64_t>(operators.size());
+  NL_ASSIGN(const std::vector<NameStats> kernels, KernelTotals(snapshot, filter));
+  lists.kernels = RowsOf(kernels, WholeOfKernels(kernels), kMaxReportRows);
+  lists.kernels_total = static_cast<int64_t>(kernels.size());
+  NL_ASSIGN(const std::vector<CopyStats> copies, CopyTotals(snapshot));
+  lists.copies = RowsOf(copies);
+  return {};
+}
+
 }  // namespace
 
 Result<Report> MakeReport(OpenAnalysis& open) {
   NL_TRY(open.analysis->Load(kReportReads));
   Snapshot& snapshot = *open.run.snapshot;
   ReportLists lists;
-  NL_ASSIGN(const std::vector<NameStats> operators, OperatorTotals(snapshot, {}));
-  NL_ASSIGN(const std::vector<NameStats> kernels, KernelTotals(snapshot, {}));
-  NL_ASSIGN(const std::vector<CopyStats> copies, CopyTotals(snapshot));
-  lists.operators = RowsOf(operators, WholeOfOperators(operators), kMaxReportRows);
-  lists.operators_total = static_cast<int64_t>(operators.size());
-  lists.kernels = RowsOf(kernels, WholeOfKernels(kernels), kMaxReportRows);
-  lists.kernels_total = static_cast<int64_t>(kernels.size());
-  lists.copies = RowsOf(copies);
+  NL_TRY(AddNameLists(snapshot, lists));
   NL_ASSIGN(lists.memory, MemoryOf(snapshot));
   return BuildReport(*open.analysis, open.run.run.run_id, std::move(lists));
 }
@@ -93,6 +102,8 @@ void Describe(Record<ReportReply>& r) {
   r.Field("breakdown", &ReportReply::breakdown, "Where the time went");
   r.Field("counters", &ReportReply::counters, "Defects of the source");
   r.Field("findings", &ReportReply::findings, "Findings, most important first");
+  r.Field("samples", &ReportReply::samples,
+          "What the CPU samples of a run without device work show; null for other runs");
   r.Field("files", &ReportReply::files, "Files that were written");
   r.Field("skipped", &ReportReply::skipped, "Files that could not be written");
 }
@@ -124,6 +135,7 @@ ReportReply ReportReplyOf(const Report& report) {
   out.breakdown = report.breakdown;
   out.counters = report.run.counters;
   out.findings = report.findings.findings;
+  if (report.devices.empty()) out.samples = report.samples;
   return out;
 }
 
@@ -135,6 +147,11 @@ std::string ReportReplyText(const ReportReply& reply, const TextStyle& style) {
   for (const ReportPart& part : reply.breakdown)
     parts.AddRow({part.label, HumanMs(part.ms), fmt::format("{:.1f} %", 100 * part.share)});
   if (parts.rows() > 0) out += parts.Render(style.width, style.color) + "\n";
+  if (reply.samples) {
+    std::string tables =
+        SamplesTables(*reply.samples, reply.wall_ms, {false, kSampleRows, style.width, style.color});
+    if (!tables.empty()) out += tables.substr(1) + "\n";
+  }
   const std::vector<Finding>& findings = reply.findings;
   for (size_t i = 0; i < std::min(findings.size(), kFindingsShown); ++i)
     out += FindingText(findings[i], i + 1, style);

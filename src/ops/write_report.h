@@ -51,6 +51,7 @@ struct ReportReply {
   std::vector<ReportPart> breakdown;
   RunCounters counters;
   std::vector<Finding> findings;
+  std::optional<SamplesFacts> samples;
   std::vector<WrittenReport> files;
   std::vector<SkippedReport> skipped;
 };

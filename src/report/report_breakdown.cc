@@ -5,6 +5,7 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -35,23 +36,41 @@ class PartList {
   std::vector<ReportPart> parts_;
 };
 
+// "Waiting: lock (futex)": what people call the system calls.
+std::string WaitLabel(std::string_view what) {
+  const auto any = [what](std::initializer_list<std::string_view> of) {
+    return std::find(of.begin(), of.end(), what) != of.end();
+  };
+  if (what == "futex") return "Waiting: lock or thread (futex)";
+  if (what == "sleep") return "Waiting: sleep";
+  if (what == "wait for a process") return "Waiting: child process";
+  if (what == "wait for a signal") return "Waiting: signal";
+  if (any({"poll", "select", "epoll_wait", "read", "readv", "pread", "recv", "recvmsg", "accept", "connect"}))
+    return fmt::format("Waiting: input ({})", what);
+  if (any({"write", "writev", "pwrite", "send", "sendmsg", "fsync", "fdatasync"}))
+    return fmt::format("Waiting: output ({})", what);
+  return fmt::format("Waiting: {}", what);
+}
+
 int64_t NsOf(double ms) { return static_cast<int64_t>(std::llround(ms * 1e6)); }
 
 void AddIdle(PartList& parts, int64_t idle_ns, const IdlePartsMs& split) {
   const int64_t host = NsOf(split.host_ms), launch = NsOf(split.launch_ms);
   const int64_t sync = NsOf(split.sync_ms), other = NsOf(split.other_ms);
-  const int64_t explained = host + launch + sync + other;
+  const int64_t startup = NsOf(split.startup_ms), edge = NsOf(split.edge_ms);
+  const int64_t explained = host + launch + sync + startup + edge + other;
   // A rounding of 1 ns a part is not a contradiction.
-  if (explained <= 0 || explained > idle_ns + 4) {
+  if (explained <= 0 || explained > idle_ns + 6) {
     parts.Add(PartKind::kIdle, "Idle", idle_ns, true);
     return;
   }
   parts.Add(PartKind::kIdleHost, "Idle: waiting for the host", host, true);
   parts.Add(PartKind::kIdleLaunch, "Idle: launch latency", launch, true);
   parts.Add(PartKind::kIdleSync, "Idle: synchronisation and dependencies", sync, true);
+  parts.Add(PartKind::kIdleStartup, "Idle: start-up", startup, true);
   parts.Add(PartKind::kIdleOther, "Idle: no cause recorded", other, true);
-  parts.Add(PartKind::kIdleEdges, "Idle: before the first and after the last device work",
-            idle_ns - explained, true);
+  parts.Add(PartKind::kIdleEdges, "Idle: outside the recorded work",
+            edge + std::max<int64_t>(0, idle_ns - explained), true);
 }
 
 std::vector<ReportPart> DeviceBreakdown(const DeviceAccounts& accounts, const IdlePartsMs* idle) {
@@ -100,6 +119,34 @@ std::vector<ReportPart> HostBreakdown(const TimelineFacts& timeline) {
   return parts.Take();
 }
 
+// What the samples say. Rounding goes to the largest part.
+std::vector<ReportPart> SampledBreakdown(const TimelineFacts& timeline, const SampledTime& time) {
+  std::vector<std::pair<std::string, double>> waits;
+  for (const SampledWait& wait : time.waits) {
+    const auto known =
+        std::find_if(waits.begin(), waits.end(), [&](const auto& w) { return w.first == wait.what; });
+    if (known == waits.end())
+      waits.emplace_back(wait.what, wait.ms);
+    else
+      known->second += wait.ms;
+  }
+  std::vector<std::tuple<PartKind, std::string, int64_t, bool>> parts = {
+      {PartKind::kRunPython, "Running: Python", NsOf(time.python_ms), false},
+      {PartKind::kRunNative, "Running: native code", NsOf(time.native_ms), false},
+      {PartKind::kRunSystem, "Running: kernel", NsOf(time.system_ms), false}};
+  for (const auto& [what, ms] : waits) parts.emplace_back(PartKind::kWait, WaitLabel(what), NsOf(ms), true);
+  parts.emplace_back(PartKind::kUnsampled, "Not sampled", NsOf(time.unsampled_ms), true);
+  int64_t left_ns = timeline.wall_ns();
+  for (const auto& part : parts) left_ns -= std::get<2>(part);
+  const auto largest = std::max_element(parts.begin(), parts.end(), [](const auto& a, const auto& b) {
+    return std::get<2>(a) < std::get<2>(b);
+  });
+  std::get<2>(*largest) += left_ns;
+  PartList list(timeline.wall_ns());
+  for (const auto& [what, label, ns, idle] : parts) list.Add(what, label.c_str(), ns, idle);
+  return list.Take();
+}
+
 // Null when the bound is not known.
 const char* LeadOf(RunBound bound) {
   switch (bound) {
@@ -121,8 +168,10 @@ std::string WaitPhrase(PartKind what, bool several) {
   if (what == PartKind::kIdleHost) return fmt::format("{} the host", wait);
   if (what == PartKind::kIdleLaunch) return fmt::format("{} launches to arrive", wait);
   if (what == PartKind::kIdleSync) return fmt::format("{} synchronisation or other work", wait);
-  if (what == PartKind::kIdleEdges)
-    return several ? "they have not started or are done already" : "it has not started or is done already";
+  if (what == PartKind::kIdleStartup)
+    return "the program starts up: it creates a context, loads modules or launches kernels for the first "
+           "time";
+  if (what == PartKind::kIdleEdges) return "nothing is recorded, before the first work or after the last";
   return several ? "they are idle" : "it is idle";
 }
 
@@ -144,6 +193,51 @@ const ReportPart* Largest(const std::vector<ReportPart>& breakdown, bool idle) {
   return best;
 }
 
+// "inner (loop.py:4)"
+std::string FunctionPhrase(const SampledFunction& f) {
+  const std::string place = f.Place();
+  if (place.empty() || f.name == "[" + place + "]") return f.name;
+  return fmt::format("{} ({})", f.name, place);
+}
+
+const SampledFunction* HottestFunction(const SamplesFacts& samples) {
+  for (const bool python : {true, false}) {
+    if (const auto top = TopFunctions(samples, python, 1); !top.empty()) return top[0];
+  }
+  return nullptr;
+}
+
+std::string SampledVerdict(const Report& report, const SampledTime& time) {
+  const SamplesFacts& samples = *report.samples;
+  const double wall_ms = report.wall_ms, running = time.running_ms() / wall_ms;
+  const double waiting = time.waiting_ms() / wall_ms;
+  std::string out =
+      fmt::format("{}: no device work; {} of CPU time in {} of wall time ({:.1f} cores on average)",
+                  waiting > 0.5 ? "Mostly waiting" : "CPU only", HumanMs(samples.running_ms.value_or(0)),
+                  HumanMs(wall_ms), samples.running_ms.value_or(0) / wall_ms);
+  if (const SampledFunction* top = HottestFunction(samples); top != nullptr && running > 0.05)
+    out += fmt::format("; the hottest function is {} with {} of the CPU time", FunctionPhrase(*top),
+                       Percent(top->self_share));
+  if (waiting >= 0.05 && !time.waits.empty()) {
+    std::string label = WaitLabel(time.waits[0].what);
+    label[0] = 'w';
+    out += fmt::format("; every thread waits {} of the time", Percent(waiting));
+    const std::string where = time.waits[0].where ? " in " + *time.waits[0].where : "";
+    out += fmt::format(", mostly {}{}", label, where);
+  }
+  return out + ".";
+}
+
+std::string CountedVerdict(const SamplesFacts& samples) {
+  std::string out = samples.samples == 1
+                        ? "1 CPU sample without a time"
+                        : fmt::format("{} CPU samples without times", HumanCount(samples.samples));
+  if (const SampledFunction* top = HottestFunction(samples); top != nullptr)
+    out += fmt::format("; the hottest function is {} with {} of them", FunctionPhrase(*top),
+                       Percent(top->self_share));
+  return out + ".";
+}
+
 std::string HostVerdict(const Report& report) {
   std::string out =
       fmt::format("Host only: no device work was recorded in {} of wall time", HumanMs(report.wall_ms));
@@ -159,13 +253,17 @@ std::string HostVerdict(const Report& report) {
 
 std::span<const std::string_view> NamesOf(ReportPartKind) {
   static constexpr std::string_view kNames[] = {
-      "compute",    "communication", "memory", "overlap", "idle",   "idle_host", "idle_launch", "idle_sync",
-      "idle_other", "idle_edges",    "paused", "op",      "python", "range",     "api",         "nothing"};
+      "compute",     "communication", "memory",       "overlap",    "idle",       "idle_host",
+      "idle_launch", "idle_sync",     "idle_startup", "idle_other", "idle_edges", "paused",
+      "op",          "python",        "range",        "api",        "nothing",    "run_python",
+      "run_native",  "run_system",    "wait",         "unsampled"};
   return kNames;
 }
 
 void Describe(Record<ReportPart>& r) {
-  r.Name("ReportPart", "A part of the time of all devices, or of the busiest thread without devices");
+  r.Name("ReportPart",
+         "A part of the time of all devices; without devices, of the wall time by CPU samples, or of the "
+         "busiest thread");
   r.Field("what", &ReportPart::what, "Name of the part");
   r.Field("label", &ReportPart::label, "Name for people");
   r.Field("ms", &ReportPart::ms, Unit::kMs, "Time");
@@ -174,12 +272,17 @@ void Describe(Record<ReportPart>& r) {
 }
 
 std::vector<ReportPart> BreakdownOf(const TimelineFacts& timeline, const DeviceAccounts& accounts,
-                                    const IdlePartsMs* idle) {
-  return timeline.devices.empty() ? HostBreakdown(timeline) : DeviceBreakdown(accounts, idle);
+                                    const IdlePartsMs* idle, const SampledTime* sampled) {
+  if (!timeline.devices.empty()) return DeviceBreakdown(accounts, idle);
+  return sampled != nullptr ? SampledBreakdown(timeline, *sampled) : HostBreakdown(timeline);
 }
 
 std::string VerdictText(const Report& report) {
   const double wall_ms = report.wall_ms;
+  if (report.samples && report.samples->time && wall_ms > 0)
+    return SampledVerdict(report, *report.samples->time);
+  if (report.samples && report.devices.empty() && !report.samples->running_ms)
+    return CountedVerdict(*report.samples);
   if (wall_ms <= 0 || report.breakdown.empty())
     return "The run has no timed events, so there is nothing to explain.";
   const size_t devices = report.devices.size();
@@ -191,13 +294,16 @@ std::string VerdictText(const Report& report) {
   }
   busy = recorded > 0 ? busy / recorded : 0;
   const std::string whole = HumanMs(wall_ms * recorded) + (recorded < 1 ? " recorded" : "");
+  const ReportPart* wait = Largest(report.breakdown, true);
   const char* known = LeadOf(report.diagnosis.bound);
+  if (wait != nullptr && wait->share > 0.5 && wait->what == PartKind::kIdleStartup) known = "Mostly start-up";
+  if (wait != nullptr && wait->share > 0.5 && wait->what == PartKind::kIdleEdges)
+    known = "Mostly not recorded";
   const char* lead = known != nullptr ? known : LeadOfBusy(busy);
   std::string out = devices == 1 ? fmt::format("{}: the GPU works {} of {} ({})", lead,
                                                HumanMs(busy * recorded * wall_ms), whole, Percent(busy))
                                  : fmt::format("{}: the {} GPUs work {} of {} of wall time", lead, devices,
                                                Percent(busy), whole);
-  const ReportPart* wait = Largest(report.breakdown, true);
   if (wait != nullptr && recorded > 0 && wait->share / recorded >= 0.05) {
     out += fmt::format("; for {} ({}) {}", HumanMs(wait->ms / static_cast<double>(devices)),
                        Percent(wait->share / recorded), WaitPhrase(wait->what, devices > 1));

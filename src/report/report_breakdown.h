@@ -13,6 +13,7 @@
 
 #include "analyze/facts/accounting.h"
 #include "analyze/facts/idle.h"
+#include "analyze/facts/samples.h"
 #include "analyze/facts/timeline.h"
 #include "base/record.h"
 
@@ -29,6 +30,7 @@ enum class ReportPartKind : uint8_t {
   kIdleHost,
   kIdleLaunch,
   kIdleSync,
+  kIdleStartup,
   kIdleOther,
   kIdleEdges,
   kPaused,
@@ -37,6 +39,11 @@ enum class ReportPartKind : uint8_t {
   kRange,
   kApi,
   kNothing,
+  kRunPython,
+  kRunNative,
+  kRunSystem,
+  kWait,
+  kUnsampled,
 };
 std::span<const std::string_view> NamesOf(ReportPartKind);
 
@@ -48,10 +55,11 @@ struct ReportPart {
 };
 void Describe(Record<ReportPart>& r);
 
-// The devices' wall time (all devices together), or the busiest thread's when no device worked.
-// `idle` splits the idle time; null leaves it whole. ms sum to the wall exactly.
+// The devices' wall time (all devices together); when no device worked, what CPU samples say of the wall
+// time, or without them the busiest thread's. `idle` splits the idle time; null leaves it whole. ms sum to
+// the wall exactly.
 std::vector<ReportPart> BreakdownOf(const TimelineFacts& timeline, const DeviceAccounts& accounts,
-                                    const IdlePartsMs* idle);
+                                    const IdlePartsMs* idle, const SampledTime* sampled = nullptr);
 
 // From wall_ms, devices, breakdown and diagnosis of the report.
 std::string VerdictText(const Report& report);

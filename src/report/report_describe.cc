@@ -40,6 +40,7 @@ void DescribeSections(Record<Report>& r) {
   r.OptionalField(LaunchFacts::kName, &T::launch, "What launching cost");
   r.OptionalField(RanksFacts::kName, &T::ranks, "Which rank waited for which; absent without collectives");
   r.Field(RooflineFacts::kName, &T::roofline, "What was achieved of what the device can do");
+  r.OptionalField(SamplesFacts::kName, &T::samples, "What the CPU samples show; absent without them");
   r.Field(StagesFacts::kName, &T::stages, "Stages of LLM inference");
   for (const OtherSection& section : PassSections()) {
     if (!r.HasField(section.name))

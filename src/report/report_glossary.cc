@@ -16,6 +16,8 @@ bool HasLaunch(const Report& r) { return r.launch.has_value(); }
 bool HasPath(const Report& r) { return r.critical_path.has_value(); }
 bool HasMemory(const Report& r) { return r.memory.has_value(); }
 
+bool HasSamples(const Report& r) { return r.samples.has_value(); }
+
 struct Term {
   bool (*used)(const Report&);
   const char* name;
@@ -30,6 +32,9 @@ constexpr Term kTerms[] = {
     {HasDevices, "utilization", "share", "busy / (wall - paused)."},
     {HasDevices, "overlap", "ms",
      "Time in which two kinds of work (compute, communication, memory) ran at once."},
+    {HasSamples, "CPU self", "ms",
+     "CPU time in the function itself; of a Python function including the native code it calls."},
+    {HasSamples, "GIL", "ms", "Python's global interpreter lock: the thread that holds it runs Python code."},
     {HasOperators, "total", "ms", "Host time inside the operator, with the operators it calls."},
     {HasOperators, "self", "ms", "Host time inside the operator, without the operators it calls."},
     {HasOperators, "GPU", "ms", "Device time of the kernels the operator launched itself."},

@@ -7,9 +7,11 @@
 #include <fmt/format.h>
 
 #include "base/human.h"
+#include "base/plural.h"
 #include "report/report_forms.h"
 #include "report/report_text.h"
 #include "report/report_value.h"
+#include "report/samples_text.h"
 #include "report/text_table.h"
 
 namespace nl {
@@ -160,10 +162,10 @@ std::string Launch(const Report& report) {
     return value ? HumanMs(*value / 1e3) : std::string("-");
   };
   return fmt::format(
-      "## Launches\n\n{} launches; the call takes {} (median) and {} (p95); the device starts {} after the "
+      "## Launches\n\n{}; the call takes {} (median) and {} (p95); the device starts {} after the "
       "call "
       "began (median). {} of the kernels run shorter than their launch.\n\n",
-      HumanCount(launch.launches), us(launch.api_p50_us), us(launch.api_p95_us),
+      Counted(launch.launches, "launch"), us(launch.api_p50_us), us(launch.api_p95_us),
       us(launch.queue_delay_p50_us), PercentOrDash(launch.launch_bound_share));
 }
 
@@ -249,9 +251,9 @@ std::string Ranks(const Report& report) {
                   m.clock_bound_ms ? "\xc2\xb1 " + HumanMs(*m.clock_bound_ms) : "-"});
   }
   return fmt::format(
-      "## Ranks\n\n{} collectives: {} waiting for the last to arrive, {} moving data, summed over members. "
+      "## Ranks\n\n{}: {} waiting for the last to arrive, {} moving data, summed over members. "
       "{}\n\n{}\n",
-      HumanCount(ranks.collectives_total), HumanMs(ranks.waited_ms), HumanMs(ranks.transfer_ms),
+      Counted(ranks.collectives_total, "collective"), HumanMs(ranks.waited_ms), HumanMs(ranks.transfer_ms),
       ranks.clocks_corrected
           ? "Arrivals are corrected for clocks that cannot be equal; times stored in the run are not."
           : "No clock was corrected.",
@@ -264,6 +266,13 @@ std::string Memory(const Report& report) {
   for (const MemoryPeak& p : report.memory->peaks)
     table.AddRow({HumanCount(p.device), HumanBytes(p.allocated_bytes), HumanBytes(p.reserved_bytes)});
   return "## Memory\n\n" + table.Markdown() + "\n";
+}
+
+std::string Samples(const Report& report) {
+  if (!report.samples) return "";
+  const std::string tables =
+      SamplesTables(*report.samples, report.devices.empty() ? report.wall_ms : 0, {true, kTopRows});
+  return tables.empty() ? "" : "## CPU samples\n\n" + tables;
 }
 
 std::string Glossary(const Report& report) {
@@ -280,6 +289,7 @@ std::string ReportMarkdown(const Report& report) {
   std::string out = fmt::format("# {}\n\n**{}**\n\n", MdText(RunTitle(report)), MdText(report.verdict, 600));
   out += LossLines(report);
   out += Breakdown(report) + Devices(report) + Findings(report) + Stages(report);
+  out += Samples(report);
   out += OperatorTable(report, kTopRows, "## Top operators\n\n");
   out += KernelTable(report, kTopRows, "## Top kernels\n\n");
   out += Roofline(report) + Idle(report) + Launch(report) + CriticalPath(report) + Ranks(report) +

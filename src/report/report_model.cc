@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <set>
 
 #include <fmt/format.h>
@@ -59,11 +60,15 @@ std::optional<PathStrip> StripOf(const CriticalPathFacts& path) {
   const int64_t origin_ns = path.segments.front().start_ns, bin_ns = path.wall_ns / kBins + 1;
   std::array<std::array<int64_t, kBins>, kPathClasses> time{};
   for (const CriticalPathFacts::Segment& s : path.segments) {
-    for (int64_t at = s.start_ns - origin_ns; at < s.end_ns - origin_ns;) {
-      const int64_t bin = std::clamp<int64_t>(at / bin_ns, 0, kBins - 1);
-      const int64_t end = std::min(s.end_ns - origin_ns, std::max(at + 1, (bin + 1) * bin_ns));
-      time[static_cast<size_t>(s.what)][static_cast<size_t>(bin)] += end - at;
-      at = end;
+    // At most one step a bin, wherever the segment lies: the first and the last bin take what is outside.
+    const int64_t start_ns = s.start_ns - origin_ns, end_ns = s.end_ns - origin_ns;
+    const auto bin_of = [&](int64_t at_ns) { return std::clamp<int64_t>(at_ns / bin_ns, 0, kBins - 1); };
+    int64_t from_ns = start_ns;
+    for (int64_t bin = bin_of(start_ns); from_ns < end_ns && bin < kBins; ++bin) {
+      const int64_t to_ns = bin == kBins - 1 ? end_ns : std::min(end_ns, (bin + 1) * bin_ns);
+      if (to_ns <= from_ns) continue;
+      time[static_cast<size_t>(s.what)][static_cast<size_t>(bin)] += to_ns - from_ns;
+      from_ns = to_ns;
     }
   }
   PathStrip out;
@@ -73,7 +78,10 @@ std::optional<PathStrip> StripOf(const CriticalPathFacts& path) {
     PathStripClass& mix = out.classes.emplace_back();
     mix.what = static_cast<PathClass>(c);
     // Three digits are what a picture can show.
-    for (const int64_t ns : time[c]) mix.share.push_back(static_cast<double>(1000 * ns / bin_ns) / 1000);
+    for (const int64_t ns : time[c]) {
+      const double share = static_cast<double>(ns) / static_cast<double>(bin_ns);
+      mix.share.push_back(std::floor(1000 * share) / 1000);
+    }
   }
   return out;
 }
@@ -99,7 +107,8 @@ void TakeSections(const Analysis& analysis, Report& report) {
         Take<AccountingSection>(section, report.accounting) ||
         Take<FindingsFacts>(section, report.findings) || Take<IdleSection>(section, report.idle) ||
         Take<LaunchSection>(section, report.launch) || Take<RanksSection>(section, report.ranks) ||
-        Take<RooflineSection>(section, report.roofline) || Take<StagesSection>(section, report.stages);
+        Take<RooflineSection>(section, report.roofline) || Take<SamplesFacts>(section, report.samples) ||
+        Take<StagesSection>(section, report.stages);
     if (!taken) report.other_sections.emplace(name, section);
   }
 }
@@ -124,18 +133,8 @@ std::string OrderVerdict(const Report& report) {
   return out;
 }
 
-std::string SamplesVerdict(size_t count) {
-  return fmt::format(
-      "CPU samples only ({}): no work of a device and no call was recorded; `neurolens flame` shows "
-      "where they were taken.",
-      HumanCount(static_cast<int64_t>(count)));
-}
-
-std::string VerdictOf(const Report& report, const RunData& data, const TimelineFacts& timeline) {
-  if (data.OrderOnly()) return OrderVerdict(report);
-  const size_t samples = data.cpu_sample.start_ns.size();
-  if (samples > 0 && timeline.work.size() == 0 && timeline.host.size() == 0) return SamplesVerdict(samples);
-  return VerdictText(report);
+std::string VerdictOf(const Report& report, const RunData& data) {
+  return data.OrderOnly() ? OrderVerdict(report) : VerdictText(report);
 }
 
 // What the allocator reported about one device.
@@ -186,11 +185,12 @@ Result<Report> BuildReport(Analysis& analysis, const std::string& run_id, Report
   out.diagnosis = out.findings.diagnosis;
   if (out.accounting) out.devices = out.accounting->devices;
   if (out.critical_path) out.critical_path->strip = StripOf(*path);
-  out.breakdown = BreakdownOf(*timeline, *accounting, out.idle ? &*out.idle : nullptr);
+  const SampledTime* sampled = out.samples && out.samples->time ? &*out.samples->time : nullptr;
+  out.breakdown = BreakdownOf(*timeline, *accounting, out.idle ? &*out.idle : nullptr, sampled);
   out.flame = FlameOf(data, *timeline, *attribution);
   out.timeline = TimelineOf(*timeline, data);
   out.glossary = GlossaryOf(out);
-  out.verdict = VerdictOf(out, data, *timeline);
+  out.verdict = VerdictOf(out, data);
   return out;
 }
 

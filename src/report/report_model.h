@@ -18,6 +18,7 @@
 #include "analyze/facts/launch.h"
 #include "analyze/facts/ranks.h"
 #include "analyze/facts/roofline.h"
+#include "analyze/facts/samples.h"
 #include "analyze/facts/stages.h"
 #include "analyze/program/flame.h"
 #include "analyze/run_counters.h"
@@ -119,6 +120,7 @@ struct Report : ReportLists {
   std::optional<RanksSection> ranks;
   FindingsFacts findings;
   RooflineSection roofline;
+  std::optional<SamplesFacts> samples;
   StagesSection stages;
   DescribedMap other_sections;  // of the passes without a member here, by name
   ReportTimeline timeline;

@@ -158,7 +158,8 @@ void MergeRows(std::vector<Span>& spans, int64_t pixel_ns) {
 // The length within which spans were merged, 0 when all fitted.
 int64_t Thin(std::vector<Lane>& lanes, int64_t wall_ns, const TimelineLimits& limits) {
   if (CountSpans(lanes) <= limits.max_events) return 0;
-  for (int64_t pixel_ns = std::max<int64_t>(1, wall_ns / limits.full_zoom_px);; pixel_ns *= 2) {
+  for (int64_t pixel_ns = std::max<int64_t>(1, wall_ns / limits.full_zoom_px);;
+       pixel_ns = std::min(pixel_ns, INT64_MAX / 2) * 2) {
     for (Lane& lane : lanes) MergeRows(lane.spans, pixel_ns);
     if (CountSpans(lanes) <= limits.max_events || pixel_ns > wall_ns) return pixel_ns;
   }

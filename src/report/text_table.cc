@@ -2,8 +2,10 @@
 #include "report/text_table.h"
 
 #include <algorithm>
+#include <charconv>
 #include <numeric>
 #include <string_view>
+#include <system_error>
 
 #include "base/markdown.h"
 #include "base/terminal.h"
@@ -68,6 +70,20 @@ std::string CsvCell(std::string_view cell) {
   return out + '"';
 }
 
+bool IsNumber(std::string_view cell) {
+  if (!cell.empty() && (cell[0] == '+' || cell[0] == '-')) cell.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  return error == std::errc() && end == cell.data() + cell.size();
+}
+
+// A spreadsheet takes a cell that begins like this for a formula, which may fetch or run things; an
+// apostrophe makes it text. Numbers are left as they are, also where a column holds text.
+std::string CsvText(std::string_view cell) {
+  const bool formula = !cell.empty() && std::string_view("=+-@\t\r").find(cell[0]) != std::string_view::npos;
+  return CsvCell(formula && !IsNumber(cell) ? "'" + std::string(cell) : std::string(cell));
+}
+
 }  // namespace
 
 TextTable::TextTable(std::vector<TextColumn> columns) : columns_(std::move(columns)) {}
@@ -121,10 +137,13 @@ std::string TextTable::Markdown() const {
 
 std::string TextTable::Csv() const {
   std::string out;
-  for (size_t i = 0; i < columns_.size(); ++i) out += (i > 0 ? "," : "") + CsvCell(columns_[i].header);
+  for (size_t i = 0; i < columns_.size(); ++i) out += (i > 0 ? "," : "") + CsvText(columns_[i].header);
   out += '\n';
   for (const auto& row : rows_) {
-    for (size_t i = 0; i < row.size(); ++i) out += (i > 0 ? "," : "") + CsvCell(row[i]);
+    for (size_t i = 0; i < row.size(); ++i) {
+      const bool text = columns_[i].align == Align::kLeft;
+      out += (i > 0 ? "," : "") + (text ? CsvText(row[i]) : CsvCell(row[i]));
+    }
     out += '\n';
   }
   return out;

@@ -74,6 +74,16 @@ TEST(TextTable, MarkdownCellsCannotBreakTheTableOrInjectHtml) {
   EXPECT_EQ(table.Markdown(), "| name | n |\n|---|---:|\n| a\\|b\\\\n&lt;script&gt;\\`x\\`\\\\ | 1 |\n");
 }
 
+TEST(TextTable, CsvTextThatASpreadsheetWouldRunGetsAnApostrophe) {
+  TextTable table({{"=cmd", Align::kLeft, true, 8}, {"n", Align::kRight, false, 8}});
+  for (const char* name : {"=1+1", "+x", "-x", "@x", "\tx", "a=b", "", "-3", "+1.5e3", "-3+1", "-inf"})
+    table.AddRow({name, "-1"});
+  table.AddRow({"=a,b", "+2"});
+  EXPECT_EQ(table.Csv(),
+            "'=cmd,n\n'=1+1,-1\n'+x,-1\n'-x,-1\n'@x,-1\n'\tx,-1\na=b,-1\n,-1\n-3,-1\n+1.5e3,-1\n'-3+1,-1\n-"
+            "inf,-1\n\"'=a,b\",+2\n");
+}
+
 TEST(TextTable, CsvQuotesAsRfc4180AndEndsLinesWithLf) {
   TextTable table({{"name"}, {"n"}});
   table.AddRow({"f<int, 4>", "1"});

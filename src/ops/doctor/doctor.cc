@@ -65,7 +65,13 @@ class DoctorOp final : public Op {
       options.store_path = context.settings->Get("store");
       options.duckdb_path = context.settings->Get("duckdb");
     }
-    DoctorReport report = RunDoctor(options);
+    options.cancelled = context.cancelled;
+    if (context.progress) {
+      options.progress = [&context](int64_t done, int64_t total) {
+        context.progress("verifying", done, total);
+      };
+    }
+    NL_ASSIGN(DoctorReport report, RunDoctor(options));
     const bool healthy = report.Healthy();
     DoctorReply out;
     out.healthy = healthy;

@@ -2,6 +2,8 @@
 // `neurolens export`: a stored run as files for other tools. (The folder cannot be called `export`,
 // a C++ keyword, because its name is a namespace too.)
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -10,6 +12,7 @@
 
 #include "base/file_ops.h"
 #include "base/human.h"
+#include "base/plural.h"
 #include "base/terminal.h"
 #include "ops/export_run/stored_run.h"
 #include "ops/export_run/target_file.h"
@@ -86,7 +89,7 @@ class ExportOp final : public Op {
       formats.push_back(info.name);
       help += fmt::format("{}{}: {}", help.empty() ? "" : "; ", info.name, info.summary);
     }
-    b.Add("run", run_, "The run: id, id prefix, @latest or tag").Run().Positional().Required();
+    b.Add("run", run_, "The run: id, id prefix, @latest, tag or model name").Run().Positional().Required();
     b.Add("format", format_, help).Choices(formats);
     b.Add("out", out_, "File or folder to write; - is standard output").Path().LocalOnly();
     b.Add("force", force_, "Overwrite existing files");
@@ -99,7 +102,9 @@ class ExportOp final : public Op {
     const Renderer* renderer = FindRenderer(format_);
     if (renderer == nullptr) return Internal(fmt::format("no renderer {}", format_));
     const RendererInfo info = renderer->Info();
+    asked_for_stdout_ = out_ == "-";
     if (out_.empty()) out_ = DefaultOut(info, FileNamePart(run.model), short_id);
+    NL_TRY(CheckTerminal(info));
     ExportReply reply;
     reply.run_id = run.run_id;
     reply.format = format_;
@@ -121,7 +126,8 @@ class ExportOp final : public Op {
     const auto& reply = any.As<ExportReply>();
     if (!reply.path) return "";  // an empty output on standard output
     std::string out = fmt::format("wrote {} ({})\n", *reply.path, HumanBytes(reply.bytes));
-    if (reply.files) out += fmt::format("  {} tables\n", reply.files->size());
+    if (reply.files)
+      out += fmt::format("  {}\n", Counted(static_cast<int64_t>(reply.files->size()), "table"));
     if (reply.counts) out += CountsText(*reply.counts, style.width);
     const Renderer* renderer = FindRenderer(reply.format);
     if (renderer == nullptr || renderer->Info().next_step.empty()) return out;
@@ -133,6 +139,15 @@ class ExportOp final : public Op {
   }
 
  private:
+  // A document of many pages, or bytes that are not text, is not for a screen.
+  Status CheckTerminal(const RendererInfo& info) const {
+    if (out_ != "-" || info.is_folder || !IsTerminal(STDOUT_FILENO)) return {};
+    if (info.is_document && asked_for_stdout_) return {};
+    return InvalidInput(fmt::format("--format {} would fill the terminal", format_))
+        .Hint(info.is_document ? "write a file with --out run.json, or print it with --out -"
+                               : fmt::format("write a file with --out NAME{}", info.extension));
+  }
+
   // "3 tracks, 1 slice": counts that are not 0, in words.
   static std::string CountsText(const std::map<std::string, int64_t>& counts, int width) {
     std::string text;
@@ -212,7 +227,7 @@ class ExportOp final : public Op {
   }
 
   std::string run_, format_ = "run-json", out_;
-  bool force_ = false;
+  bool force_ = false, asked_for_stdout_ = false;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "base/file_ops.h"
 #include "ledger/attachments.h"
 #include "ledger/bundle.h"
+#include "ledger/run_files.h"
 
 namespace nl::ops::export_run {
 
@@ -17,13 +18,15 @@ Status StoredRun::Load(ColumnSet& to, std::initializer_list<const char*> columns
 }
 
 Result<std::string> StoredRun::Document() {
-  return ReadWholeFile(fmt::format("{}/{}", store_.RunPath(run_.run_id), kRunDocumentFile));
+  return ReadRunFile(store_.RunPath(run_.run_id), kRunDocumentFile);
 }
 
 // The tables of attachments get names beside the run's own, so that kernel_metric*.parquet matches all of
 // them.
 Result<std::vector<RunReader::File>> StoredRun::TableFiles() {
   const std::string folder = store_.RunPath(run_.run_id);
+  NL_ASSIGN(const RunFilesReport report, VerifyRunFolder(folder));
+  if (!report.defects.empty()) return DamagedRun(run_.run_id, report.defects[0]);
   std::vector<File> out;
   for (const std::string& table : TablesIn(folder))
     out.push_back({fmt::format("{}/{}.parquet", folder, table), table + ".parquet"});

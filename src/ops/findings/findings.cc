@@ -155,7 +155,10 @@ class FindingsOp final : public Op {
         text +=
             fmt::format(" (best candidate: {}, confidence {:.2f})", RunBoundName(*d.nearest), d.confidence);
     } else {
-      text = fmt::format("The run is {} (confidence {:.2f})", BoundText(d.bound), d.confidence);
+      const bool host_only = !d.evidence.empty() && d.evidence[0].what == "run.cpu_running_share";
+      text = fmt::format("The run is {} (confidence {:.2f})",
+                         host_only ? "CPU-bound: it runs on the CPU and uses no device" : BoundText(d.bound),
+                         d.confidence);
     }
     if (!d.evidence.empty()) text += ". Evidence: " + EvidenceText(d.evidence);
     std::string out = Para(text + ".", width, 0);

@@ -9,6 +9,7 @@
 
 #include "base/file_ops.h"
 #include "base/human.h"
+#include "base/plural.h"
 #include "base/units.h"
 #include "ops/flame/reply.h"
 #include "ops/open_analysis.h"
@@ -138,10 +139,10 @@ class FlameOp final : public Op {
   std::string Text(const Reply& any, const TextStyle& style) const override {
     const auto& r = any.As<FlameReply>();
     std::string out =
-        r.unit ? fmt::format("{} {} in {} frames; the profile has no times", HumanCount(r.weight.value_or(0)),
-                             *r.unit, HumanCount(r.frames))
-               : fmt::format("{} in host calls, {} of device work, {} frames", HumanMs(r.host_ms.value_or(0)),
-                             HumanMs(r.gpu_ms), HumanCount(r.frames));
+        r.unit ? fmt::format("{} {} in {}; the profile has no times", HumanCount(r.weight.value_or(0)),
+                             *r.unit, Counted(r.frames, "frame"))
+               : fmt::format("{} in host calls, {} of device work, {}", HumanMs(r.host_ms.value_or(0)),
+                             HumanMs(r.gpu_ms), Counted(r.frames, "frame"));
     if (r.folded > 0) out += fmt::format(" ({} light paths merged into \"(other)\")", HumanCount(r.folded));
     out += "\n";
     if (r.out) return out + fmt::format("Wrote {}\n", *r.out);

@@ -79,13 +79,16 @@ class IdleOp final : public Op {
     const auto part = [&d](const char* name, double ms) {
       return fmt::format("{} {} ({:.0f} %)", name, HumanMs(ms), d.idle_ms > 0 ? 100 * ms / d.idle_ms : 0.0);
     };
-    return fmt::format("device {}{}: idle {} of {} ({:.1f} %){}\n  {}, {}, {}, {}\n",
+    std::string parts =
+        part("host", d.host_ms) + ", " + part("launch", d.launch_ms) + ", " + part("sync", d.sync_ms);
+    if (d.startup_ms > 0) parts += ", " + part("start-up", d.startup_ms);
+    if (d.edge_ms > 0) parts += ", " + part("edges", d.edge_ms);
+    parts += ", " + part("other", d.other_ms);
+    return fmt::format("device {}{}: idle {} of {} ({:.1f} %){}\n  {}\n",
                        d.index ? std::to_string(*d.index) : "?",
                        d.rank ? fmt::format(" of rank {}", *d.rank) : "", HumanMs(d.idle_ms),
                        HumanMs(recorded_ms), recorded_ms > 0 ? 100 * d.idle_ms / recorded_ms : 0.0,
-                       d.paused_ms > 0 ? fmt::format(", not recorded {}", HumanMs(d.paused_ms)) : "",
-                       part("host", d.host_ms), part("launch", d.launch_ms), part("sync", d.sync_ms),
-                       part("other", d.other_ms));
+                       d.paused_ms > 0 ? fmt::format(", not recorded {}", HumanMs(d.paused_ms)) : "", parts);
   }
 
   static std::string CausesText(const IdleReply& reply, const TextStyle& style) {

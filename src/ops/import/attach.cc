@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/human.h"
+#include "base/plural.h"
 #include "base/record_json.h"
 #include "base/terminal.h"
 #include "base/time_text.h"
@@ -135,8 +136,9 @@ Result<ImportAttachment> AttachFile(OpContext& context, Store& store, const std:
   KernelMatch match = MatchOf(join, target);
   if (join.matched == 0) {
     const std::string why = match.unmatched.empty() ? "it has no kernels" : match.unmatched[0].meaning;
-    return InvalidInput(fmt::format("cannot attach the file: none of its {} kernels is in run {}: {}",
-                                    report.columns.name.size(), run.run_id, why))
+    return InvalidInput(fmt::format("cannot attach the file: no kernel of its {} is in run {}: {}",
+                                    HumanCount(static_cast<int64_t>(report.columns.name.size())), run.run_id,
+                                    why))
         .At(request.paths[0])
         .Hint("both recordings must be of the same program and shapes; import it without --attach to see it");
   }
@@ -173,15 +175,15 @@ Result<ImportAttachment> AttachFile(OpContext& context, Store& store, const std:
 }
 
 std::string AttachedText(const ImportAttachment& a, int width) {
-  const std::string file = std::filesystem::path(a.files[0]).filename().string();
+  const std::string file = PrintableText(std::filesystem::path(a.files[0]).filename().string());
   std::string out =
       fmt::format("{}  {} {}\n", a.run_id, file, a.duplicate ? "was already attached" : "attached");
   const auto line = [&](const std::string& text) { out += Wrap("  " + text, width, 4) + "\n"; };
-  line(fmt::format("{} of {} kernels of the file match the run by name, grid, block and order",
-                   HumanCount(a.matched), HumanCount(a.kernels)));
-  line(fmt::format("counters for {} of {} kernels of the run, {} of {} kernel time ({:.0f} %)",
-                   HumanCount(a.matched), HumanCount(a.run_kernels), HumanMs(a.covered_ms),
-                   HumanMs(a.run_kernel_ms), a.run_kernel_ms > 0 ? 100 * a.covered_ms / a.run_kernel_ms : 0));
+  line(fmt::format("{} of {} of the file match the run by name, grid, block and order", HumanCount(a.matched),
+                   Counted(a.kernels, "kernel")));
+  line(fmt::format("counters for {} of {} of the run, {} of {} kernel time ({:.0f} %)", HumanCount(a.matched),
+                   Counted(a.run_kernels, "kernel"), HumanMs(a.covered_ms), HumanMs(a.run_kernel_ms),
+                   a.run_kernel_ms > 0 ? 100 * a.covered_ms / a.run_kernel_ms : 0));
   constexpr size_t kShown = 8;
   for (size_t i = 0; i < std::min(kShown, a.unmatched.size()); ++i) {
     const ImportUnmatched& u = a.unmatched[i];

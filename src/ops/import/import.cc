@@ -10,6 +10,8 @@
 
 #include "base/file_ops.h"
 #include "base/human.h"
+#include "base/plural.h"
+#include "base/terminal.h"
 #include "base/time_text.h"
 #include "base/uuid.h"
 #include "import/file_sets.h"
@@ -20,6 +22,7 @@
 #include "ledger/run_tables.h"
 #include "model/schema.h"
 #include "ops/import/attach.h"
+#include "ops/import/folder.h"
 #include "ops/import/reply.h"
 #include "ops/open_store.h"
 #include "ops/settings.h"
@@ -31,57 +34,6 @@ namespace {
 using Group = FileGroup;
 
 constexpr char kBundleAdapter[] = "bundle";
-
-bool IsFoldersOwn(const std::filesystem::path& path) {
-  const std::string name = path.filename().string();
-  return name.empty() || name.front() == '.';
-}
-
-// The profiles in a folder: parts of one run and ranks of one distributed run together, others one by one.
-Result<std::vector<Group>> GroupsOfFolder(const std::string& folder, bool apart) {
-  std::vector<std::string> files;
-  std::error_code code;
-  for (std::filesystem::recursive_directory_iterator it(folder, code), end; it != end && !code;
-       it.increment(code)) {
-    if (it->is_regular_file(code) && !IsFoldersOwn(it->path())) files.push_back(it->path().string());
-  }
-  if (code) return IoError(fmt::format("cannot list {}", folder), code.value());
-  std::sort(files.begin(), files.end());
-  std::vector<RankedFile> profiles;
-  std::string first_error;
-  for (FileSet& set : GroupParts(files)) {
-    const std::vector<std::string>& paths = set.paths;
-    const std::string& file = paths[0];
-    const std::filesystem::path below = std::filesystem::path(file).lexically_relative(folder);
-    const Result<RankHint> hint = PeekRank(file);
-    if (hint.ok() && paths.size() > 1) {
-      const Result<FileRole> role = PeekRole(file);
-      profiles.push_back({file,
-                          BelowOfSet(below.parent_path().string(), role.ok() ? role->set : ""),
-                          *hint,
-                          {paths.begin() + 1, paths.end()},
-                          std::move(set.siblings)});
-    } else if (hint.ok()) {
-      profiles.push_back({file, below.string(), *hint});
-    } else if (first_error.empty()) {
-      first_error = hint.error().ToString();
-    }
-  }
-  if (profiles.empty()) {
-    return InvalidInput(files.empty() ? "the folder holds no files"
-                                      : "no profile in this folder: " + first_error)
-        .At(folder);
-  }
-  if (!apart) return GroupRanks(profiles);
-  std::vector<Group> groups;
-  for (RankedFile& file : profiles) {
-    Group& group = groups.emplace_back();
-    group.paths.push_back(file.path);
-    std::move(file.more.begin(), file.more.end(), std::back_inserter(group.paths));
-    group.siblings = std::move(file.siblings);
-  }
-  return groups;
-}
 
 std::vector<ImportedOp> TopOps(const RunDocument& doc, size_t limit) {
   std::map<std::string, std::pair<int64_t, double>> by_name;  // calls, device ms
@@ -113,7 +65,7 @@ std::string SiblingsText(const ImportedRun& run) {
       return l.first->taken == s.taken && l.first->reason == s.reason;
     });
     if (line == lines.end()) line = lines.insert(lines.end(), {&s, {}});
-    line->second.push_back(std::filesystem::path(s.file).filename().string());
+    line->second.push_back(PrintableText(std::filesystem::path(s.file).filename().string()));
   }
   std::string out;
   for (const auto& [first, files] : lines)
@@ -126,7 +78,7 @@ std::vector<ImportCounter> CountersOf(const CounterSet& counters) {
   std::vector<ImportCounter> out;
   for (const CounterSet::Total& total : counters.totals()) {
     out.push_back({std::string(total.info->name), std::string(SeverityName(total.info->severity)),
-                   total.count, std::string(total.info->meaning), std::string(total.info->advice)});
+                   total.count, MeaningOf(counters, *total.info), std::string(total.info->advice)});
   }
   return out;
 }
@@ -175,9 +127,9 @@ class ImportOp final : public Op {
         return InvalidInput(fmt::format("'{}' is not a tag; write KEY=VALUE", tag));
       tags[tag.substr(0, equals)] = tag.substr(equals + 1);
     }
-    NL_ASSIGN(const std::vector<Group> groups, Groups());
     NL_ASSIGN(const std::unique_ptr<Store> store, OpenStore(context, Store::Mode::kReadWrite));
     ImportReply out;
+    NL_ASSIGN(const std::vector<Group> groups, Groups(store->catalog(), out.skipped));
     if (!attach_.empty()) {
       if (groups.size() != 1) return InvalidInput("--attach takes one file");
       NL_ASSIGN(out.attached, AttachFile(context, *store, attach_, Request(context, groups[0])));
@@ -208,12 +160,33 @@ class ImportOp final : public Op {
     std::string out;
     if (reply.attached) out += AttachedText(*reply.attached, style.width);
     for (const ImportedRun& run : reply.runs) out += RunText(run);
-    return out;
+    return out + TallyText(reply, style.width);
   }
 
  private:
+  // "imported 3 runs; 1 is already in the store; skipped 4 files: 3 are not profiles, ...", of more than one.
+  static std::string TallyText(const ImportReply& reply, int width) {
+    const auto known = std::count_if(reply.runs.begin(), reply.runs.end(),
+                                     [](const ImportedRun& run) { return run.duplicate; });
+    const auto fresh = static_cast<int64_t>(reply.runs.size()) - known;
+    if (reply.runs.size() + reply.errors.size() < 2 && reply.skipped.empty()) return "";
+    std::string out = fmt::format("imported {}", Counted(fresh, "run"));
+    if (known > 0) out += fmt::format(", {} already in the store", Counted(known, "run"));
+    if (!reply.errors.empty())
+      out += fmt::format(", {} failed", Counted(static_cast<int64_t>(reply.errors.size()), "file"));
+    if (!reply.skipped.empty()) {
+      std::map<std::string, int64_t> reasons;
+      for (const ImportSkipped& s : reply.skipped) ++reasons[s.reason];
+      out += fmt::format(", skipped {}:", Counted(static_cast<int64_t>(reply.skipped.size()), "item"));
+      for (const auto& [reason, count] : reasons)
+        out +=
+            fmt::format("{} {} ({})", reason == reasons.begin()->first ? "" : ",", reason, HumanCount(count));
+    }
+    return Wrap(out, width, 2) + "\n";
+  }
+
   // What is asked for as runs: parts of one run given together, or found beside the one given, are one.
-  Result<std::vector<Group>> Groups() const {
+  Result<std::vector<Group>> Groups(Catalog& catalog, std::vector<ImportSkipped>& skipped) const {
     std::vector<Group> groups;
     std::vector<std::string> files;
     for (const std::string& path : paths_) {
@@ -221,7 +194,7 @@ class ImportOp final : public Op {
         files.push_back(path);
         continue;
       }
-      NL_ASSIGN(std::vector<Group> found, GroupsOfFolder(path, apart_));
+      NL_ASSIGN(std::vector<Group> found, GroupsOfFolder(path, apart_, catalog, skipped));
       std::move(found.begin(), found.end(), std::back_inserter(groups));
     }
     for (FileSet& set : GroupParts(files)) {
@@ -302,7 +275,7 @@ class ImportOp final : public Op {
     const double memory = MemoryShare(context);
     RunTables tables(staged.path(), static_cast<size_t>(std::min(4.0, memory) * RunTables::kRowsPerGroup));
     NL_ASSIGN(ImportResult result, ImportFiles(Request(context, group), tables));
-    return CommitRun(store, std::move(staged), result, tags, began, group);
+    return CommitRun(store, std::move(staged), tables, result, tags, began, group);
   }
 
   // A bundle is a run already: it keeps its id, its tags and its bytes.
@@ -325,8 +298,9 @@ class ImportOp final : public Op {
     return run;
   }
 
-  Result<ImportedRun> CommitRun(Store& store, StagedRun staged, ImportResult& result, const TextMap& tags,
-                                std::chrono::steady_clock::time_point began, const Group& group) const {
+  Result<ImportedRun> CommitRun(Store& store, StagedRun staged, const RunTables& tables, ImportResult& result,
+                                const TextMap& tags, std::chrono::steady_clock::time_point began,
+                                const Group& group) const {
     const int64_t now_ns = UnixNowNs();
     RunDocument& doc = result.document;
     doc.run_id = NewUuidV7();
@@ -335,7 +309,7 @@ class ImportOp final : public Op {
     NL_ASSIGN(const std::string text, SerializeValid(doc));
     NL_TRY(WriteFileAtomically(staged.path() + "/" + kRunDocumentFile, text));
     CatalogRun row = CatalogRow(result, now_ns, tags);
-    NL_ASSIGN(const CommitOutcome outcome, store.Commit(std::move(staged), row));
+    NL_ASSIGN(const CommitOutcome outcome, store.Commit(std::move(staged), row, tables.checksums()));
     NL_ASSIGN(const std::optional<CatalogRun> stored, store.catalog().Find(outcome.run_id));
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     ImportedRun run;
@@ -390,7 +364,7 @@ class ImportOp final : public Op {
   }
 
   static std::string RunText(const ImportedRun& run) {
-    std::string file = std::filesystem::path(run.files[0]).filename().string();
+    std::string file = PrintableText(std::filesystem::path(run.files[0]).filename().string());
     if (run.files.size() > 1) file += fmt::format(" and {} more", run.files.size() - 1);
     if (run.duplicate)
       return fmt::format("{}  {} (the same bytes are already in the store)\n{}", run.run_id, file,
@@ -399,8 +373,8 @@ class ImportOp final : public Op {
     const auto bytes = run.source_bytes.value_or(0);
     const double seconds = run.seconds.value_or(0);
     std::string out = fmt::format("{}  {}\n{}", run.run_id, file, SiblingsText(run));
-    out += fmt::format("  {} events, {} in {:.2f} s ({:.0f} MB/s), stored as {}\n",
-                       HumanCount(run.events.value_or(0)), HumanBytes(bytes), seconds,
+    out += fmt::format("  {}, {} in {:.2f} s ({:.0f} MB/s), stored as {}\n",
+                       Counted(run.events.value_or(0), "event"), HumanBytes(bytes), seconds,
                        static_cast<double>(bytes) / 1e6 / seconds, HumanBytes(run.stored_bytes.value_or(0)));
     if (run.ranks.size() > 1) {
       out += fmt::format("  {} ranks, from the {}\n", run.ranks.size(),
@@ -423,7 +397,7 @@ class ImportOp final : public Op {
                     device.empty() ? "" : ", " + device);
     if (run.top_bottleneck) out += fmt::format("  top kernel  {}\n", *run.top_bottleneck);
     for (const ImportedOp& op : run.top_ops)
-      out += fmt::format("  {:>10}  {} ({} calls)\n", HumanMs(op.gpu_ms), op.name, HumanCount(op.calls));
+      out += fmt::format("  {:>10}  {} ({})\n", HumanMs(op.gpu_ms), op.name, Counted(op.calls, "call"));
     return out;
   }
 

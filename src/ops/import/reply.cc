@@ -103,11 +103,18 @@ void Describe(Record<ImportFailure>& r) {
   r.Field("message", &ImportFailure::message, "What failed, and why");
 }
 
+void Describe(Record<ImportSkipped>& r) {
+  r.Name("ImportSkipped", "A file or folder that was not imported");
+  r.Field("path", &ImportSkipped::path, "Its path");
+  r.Field("reason", &ImportSkipped::reason, "Why not");
+}
+
 void Describe(Record<ImportReply>& r) {
   r.Name("ImportReply", "Reply of `neurolens import`");
   r.Field("runs", &ImportReply::runs, "Runs made or found, in the order of the files");
   r.Field("attached", &ImportReply::attached, "What --attach added to a run");
   r.Field("errors", &ImportReply::errors, "Files that could not be imported");
+  r.Field("skipped", &ImportReply::skipped, "What was left out of folders: stores, own exports, other files");
 }
 
 }  // namespace nl

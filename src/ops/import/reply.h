@@ -96,10 +96,17 @@ struct ImportFailure {
 };
 void Describe(Record<ImportFailure>& r);
 
+// A file or folder below a folder that was given, and why it was not imported.
+struct ImportSkipped {
+  std::string path, reason;
+};
+void Describe(Record<ImportSkipped>& r);
+
 struct ImportReply {
   std::vector<ImportedRun> runs;
   std::optional<ImportAttachment> attached;
   std::vector<ImportFailure> errors;
+  std::vector<ImportSkipped> skipped;
 };
 void Describe(Record<ImportReply>& r);
 

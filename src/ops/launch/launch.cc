@@ -5,6 +5,7 @@
 
 #include "analyze/facts/launch.h"
 #include "base/human.h"
+#include "base/plural.h"
 #include "base/units.h"
 #include "ops/open_analysis.h"
 #include "report/text_table.h"
@@ -64,8 +65,8 @@ class LaunchOp final : public Op {
 
  private:
   static std::string FiguresText(const LaunchReply& r) {
-    std::string out = fmt::format("{} launches in {}: {} inside the calls ({:.1f} % of the wall time)\n",
-                                  HumanCount(r.launches), HumanMs(r.wall_ms), HumanMs(r.api_ms),
+    std::string out = fmt::format("{} in {}: {} inside the calls ({:.1f} % of the wall time)\n",
+                                  Counted(r.launches, "launch"), HumanMs(r.wall_ms), HumanMs(r.api_ms),
                                   r.wall_ms > 0 ? 100 * r.api_ms / r.wall_ms : 0.0);
     out += fmt::format(
         "median call {:.1f} us (p95 {:.1f}); its work starts {:.1f} us after the call began (p95 {:.1f})\n",
@@ -76,9 +77,9 @@ class LaunchOp final : public Op {
     out +=
         fmt::format("sum of delays {}: small when the device waits for the host, large when work queues up\n",
                     HumanMs(r.transition_ms));
-    if (r.graph_launches > 0) out += fmt::format("{} launches start a graph\n", HumanCount(r.graph_launches));
+    if (r.graph_launches > 0) out += fmt::format("{} of a graph\n", Counted(r.graph_launches, "launch"));
     if (r.without_launch > 0)
-      out += fmt::format("{} work items have no recorded launch\n", HumanCount(r.without_launch));
+      out += fmt::format("{} without a recorded launch\n", Counted(r.without_launch, "work item"));
     if (r.negative_delays > 0) {
       out += fmt::format(
           "{} work items start before their launch: host and device clocks disagree; they are left out of "

@@ -61,7 +61,9 @@ class LsOp final : public Op {
   std::string Text(const Reply& any, const TextStyle& style) const override {
     const auto& reply = any.As<LsReply>();
     if (reply.runs.empty()) {
-      if (reply.total > 0) return fmt::format("none of the {} runs matches\n", HumanCount(reply.total));
+      if (reply.total > 0)
+        return reply.total == 1 ? "the only run does not match\n"
+                                : fmt::format("none of the {} runs matches\n", HumanCount(reply.total));
       return fmt::format("no runs in {}\nadd one: neurolens import FILE\n", reply.store);
     }
     TextTable table({{"RUN", Align::kLeft, false},

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "base/file_ops.h"
+#include "base/has_any.h"
 #include "import/read/protobuf_wire.h"
 
 namespace nl::ops::profile {
@@ -99,10 +100,6 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-bool HasAny(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
-}
 bool IsAny(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), text) != words.end();
 }

@@ -10,6 +10,7 @@
 
 #include "base/file_ops.h"
 #include "base/human.h"
+#include "base/plural.h"
 #include "base/terminal.h"
 #include "ops/open_store.h"
 #include "report/text_table.h"
@@ -62,6 +63,7 @@ struct QueryReply {
   std::vector<std::vector<Scalar>> rows;
   int64_t row_count = 0;
   bool truncated = false;
+  int64_t cut_cells = 0;
   double elapsed_ms = 0;
   std::optional<std::string> file;
   std::optional<int64_t> file_bytes;
@@ -74,6 +76,8 @@ void Describe(Record<QueryReply>& r) {
           "Rows, one value per column; lists and structs are JSON text, integers above 2^63 digits as text");
   r.Field("row_count", &QueryReply::row_count, "Rows of the result");
   r.Field("truncated", &QueryReply::truncated, "More rows exist than the limit allows");
+  r.Field("cut_cells", &QueryReply::cut_cells,
+          "Cells larger than 1 MiB, of which only the beginning is given");
   r.Field("elapsed_ms", &QueryReply::elapsed_ms, Unit::kMs, "Time the query took");
   r.Field("file", &QueryReply::file, "File the result was written to");
   r.Field("file_bytes", &QueryReply::file_bytes, Unit::kBytes, "Size of that file");
@@ -148,18 +152,28 @@ class QueryOp final : public Op {
     NL_ASSIGN(auto store, OpenStore(context, Store::Mode::kReadOnly));
     NL_ASSIGN(std::vector<CatalogRun> runs, ResolveRuns(*store, refs));
     const auto begin = std::chrono::steady_clock::now();
-    NL_ASSIGN(auto session, OpenSql(context, *store, runs));
-    SqlLimits limits = SettingsLimits(context);
-    if (max_rows_ > 0) limits.max_rows = max_rows_;
-    if (timeout_ > 0) limits.max_seconds = timeout_;
+    NL_ASSIGN(QueryRequest request, RequestSql(context, *store, runs));
+    request.sql = sql;
+    if (format_ == "parquet") request.parquet_path = out_;
+    if (max_rows_ > 0) request.limits.max_rows = max_rows_;
+    if (timeout_ > 0) request.limits.max_seconds = timeout_;
     // A format that has no place for a note must not be truncated silently at a default limit.
-    limits.refuse_more_rows = max_rows_ == 0 && (format_ != "table" || !out_.empty());
+    request.limits.refuse_more_rows = max_rows_ == 0 && (format_ != "table" || !out_.empty());
+    NL_ASSIGN(QueryAnswer answer, RunQuery(request));
+    if (answer.cut_cells > 0 && (format_ != "table" || !out_.empty())) {
+      return Limit(fmt::format("the result has {} cell{} larger than {}", answer.cut_cells,
+                               answer.cut_cells == 1 ? "" : "s", HumanBytes(kMaxCellBytes)))
+          .Hint("write it with --format parquet --out FILE, or select less of each cell");
+    }
 
     QueryReply reply;
     for (const CatalogRun& run : runs) reply.runs.push_back(run.run_id);
+    for (const SqlColumn& column : answer.table.columns) reply.columns.push_back({column.name, column.type});
+    reply.row_count = answer.rows;
+    reply.truncated = answer.table.truncated;
+    reply.cut_cells = answer.cut_cells;
     std::string raw;
-    NL_TRY(format_ == "parquet" ? ToParquet(*session, sql, limits, reply)
-                                : ToReply(*session, sql, limits, reply, raw));
+    NL_TRY(format_ == "parquet" ? NoteFile(reply) : TakeRows(answer.table, reply, raw));
     const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - begin;
     reply.elapsed_ms = std::round(elapsed.count() * 1000) / 1000;
     Reply out = Reply::Of(std::move(reply));
@@ -169,10 +183,13 @@ class QueryOp final : public Op {
 
   std::string Text(const Reply& any, const TextStyle& style) const override {
     const auto& reply = any.As<QueryReply>();
-    const std::string more =
-        reply.truncated ? fmt::format("; truncated by --max-rows {}", reply.row_count) : "";
+    std::string more = reply.truncated ? fmt::format("; truncated by --max-rows {}", reply.row_count) : "";
+    if (reply.cut_cells > 0) {
+      more += fmt::format("; {} cell{} cut to {}", reply.cut_cells, reply.cut_cells == 1 ? "" : "s",
+                          HumanBytes(kMaxCellBytes));
+    }
     if (reply.file) {
-      return fmt::format("wrote {} rows ({}) to {}{}\n", HumanCount(reply.row_count),
+      return fmt::format("wrote {} ({}) to {}{}\n", Counted(reply.row_count, "row"),
                          HumanBytes(reply.file_bytes.value_or(0)), *reply.file, more);
     }
     const bool is_plan =
@@ -184,26 +201,8 @@ class QueryOp final : public Op {
   }
 
  private:
-  static void SetColumns(const std::vector<SqlColumn>& columns, QueryReply& reply) {
-    for (const SqlColumn& column : columns) reply.columns.push_back({column.name, column.type});
-  }
-
-  Status ToParquet(SqlSession& session, const std::string& sql, const SqlLimits& limits,
-                   QueryReply& reply) const {
-    NL_ASSIGN(SqlOutcome outcome, session.QueryToParquet(sql, limits, out_));
-    SetColumns(outcome.columns, reply);
-    reply.row_count = outcome.rows;
-    reply.truncated = outcome.truncated;
-    return NoteFile(reply);
-  }
-
-  Status ToReply(SqlSession& session, const std::string& sql, const SqlLimits& limits, QueryReply& reply,
-                 std::string& raw) const {
-    NL_ASSIGN(SqlTable table, session.QueryTable(sql, limits));
+  Status TakeRows(SqlTable& table, QueryReply& reply, std::string& raw) const {
     if (format_ == "json") raw = JsonLines(table.columns, table.rows);
-    SetColumns(table.columns, reply);
-    reply.row_count = static_cast<int64_t>(table.rows.size());
-    reply.truncated = table.truncated;
     for (Json& row : table.rows) {
       std::vector<Scalar>& cells = reply.rows.emplace_back();
       for (Json& cell : row) cells.push_back(ScalarOf(cell));

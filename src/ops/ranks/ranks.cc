@@ -7,6 +7,7 @@
 
 #include "analyze/facts/ranks.h"
 #include "base/human.h"
+#include "base/plural.h"
 #include "base/units.h"
 #include "ops/open_analysis.h"
 #include "report/text_table.h"
@@ -80,8 +81,8 @@ class RanksOp final : public Op {
   }
 
   static std::string VerdictText(const RanksReply& r) {
-    std::string out =
-        fmt::format("{} collectives of {} {}s\n", HumanCount(r.collectives_total), r.members.size(), Word(r));
+    std::string out = fmt::format("{} of {}\n", Counted(r.collectives_total, "collective"),
+                                  Counted(static_cast<int64_t>(r.members.size()), Word(r)));
     out += fmt::format("  {} waiting for the last to arrive, {} of the time in collectives\n",
                        HumanMs(r.waited_ms), HumanPercent(r.waited_ms, r.waited_ms + r.transfer_ms));
     out += fmt::format("  {} transferring data\n", HumanMs(r.transfer_ms));
@@ -89,14 +90,14 @@ class RanksOp final : public Op {
         r.members.begin(), r.members.end(),
         [](const RankMember& a, const RankMember& b) { return a.held_up_ms < b.held_up_ms; });
     if (worst != r.members.end() && worst->held_up_ms > 0) {
-      out += fmt::format("  {} {} arrived last {} times and delayed the others by {}\n", Word(r),
-                         NumberOf(*worst), HumanCount(worst->last), HumanMs(worst->held_up_ms));
+      out += fmt::format("  {} {} arrived last {} and delayed the others by {}\n", Word(r), NumberOf(*worst),
+                         Counted(worst->last, "time"), HumanMs(worst->held_up_ms));
     }
     if (r.times_of == RankTimes::kHostCalls)
       out += "times are those of host calls, because no device work of the collectives was recorded\n";
     if (r.impossible > 0) {
-      out += fmt::format("in {} collectives a member leaves before the last arrives: the clocks disagree\n",
-                         HumanCount(r.impossible));
+      out += fmt::format("in {} a member leaves before the last arrives: the clocks disagree\n",
+                         Counted(r.impossible, "collective"));
     }
     return out;
   }
@@ -167,8 +168,8 @@ class RanksOp final : public Op {
     }
     std::string out = table.Render(style.width, style.color);
     if (incomplete > 0) {
-      out += fmt::format("{} collectives lack members of their group: the files of some ranks are missing\n",
-                         HumanCount(incomplete));
+      out += fmt::format("{} without all members of the group: the files of some ranks are missing\n",
+                         Counted(incomplete, "collective"));
     }
     return out;
   }
@@ -192,7 +193,7 @@ class RanksOp final : public Op {
   static std::string UnmatchedText(const RanksReply& r) {
     std::string out;
     for (const RankUnmatched& u : r.unmatched)
-      out += fmt::format("{} calls not matched: {}\n", HumanCount(u.count), u.why);
+      out += fmt::format("{} not matched: {}\n", Counted(u.count, "call"), u.why);
     return out;
   }
 

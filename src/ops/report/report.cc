@@ -29,6 +29,8 @@ class ReportOp final : public Op {
     params_.BindRun(b);
     b.Add("out", out_, "Folder for the files; default: report-RUN in the current folder").Path().LocalOnly();
     b.Add("format", format_, "Formats to write").Choices({"all", "md", "html", "json"});
+    b.Add("html", html_, "Write only the HTML page, to this file").Path().LocalOnly();
+    b.Add("md", md_, "Write only the Markdown report, to this file").Path().LocalOnly();
     params_.BindRules(b);
     params_.BindPeaks(b);
     params_.BindModel(b);
@@ -36,15 +38,27 @@ class ReportOp final : public Op {
 
   Result<Reply> Run(OpContext& context) override {
     std::vector<SkippedReport> skipped;
+    const bool files_named = !html_.empty() || !md_.empty();
+    if (files_named && (!out_.empty() || format_ != "all"))
+      return InvalidInput("--html and --md name single files; --out and --format write a folder")
+          .Hint("use one or the other");
     const std::string missing = HtmlMissingReason();
-    bool html = format_ == "all" || format_ == "html";
+    bool html = files_named ? !html_.empty() : format_ == "all" || format_ == "html";
     if (html && !missing.empty()) {
-      if (format_ == "html") return ReportHtml({}).error();
+      if (files_named || format_ == "html") return ReportHtml({}).error();
       skipped.push_back({"report.html", missing});
       html = false;
     }
     NL_ASSIGN(OpenAnalysis open, Analyze(context, params_));
     NL_ASSIGN(const Report report, MakeReport(open));
+    ReportReply reply = ReportReplyOf(report);
+    if (files_named) {
+      ReportFiles named;
+      named.html = html_;
+      named.md = md_;
+      NL_ASSIGN(reply.files, WriteReport(report, named));
+      return Reply::Of(std::move(reply));
+    }
     const std::string folder = out_.empty() ? "report-" + open.run.run.run_id.substr(0, 13) : out_;
     const auto file = [&folder](const char* name) { return folder + "/" + name; };
     ReportFiles files;
@@ -56,7 +70,6 @@ class ReportOp final : public Op {
       files.kernels_md = file("kernels.md");
       files.stakeholder_md = file("stakeholder_summary.md");
     }
-    ReportReply reply = ReportReplyOf(report);
     NL_ASSIGN(reply.files, WriteReport(report, files));
     reply.skipped = std::move(skipped);
     return Reply::Of(std::move(reply));
@@ -68,7 +81,7 @@ class ReportOp final : public Op {
 
  private:
   AnalysisParams params_;
-  std::string out_, format_ = "all";
+  std::string out_, format_ = "all", html_, md_;
 };
 
 }  // namespace

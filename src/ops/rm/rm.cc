@@ -61,7 +61,10 @@ class RmOp final : public Op {
   }
 
   void Bind(ParamBinder& binder) override {
-    binder.Add("runs", runs_, "Runs to delete: id, id prefix, @latest or tag").Run().Positional().Required();
+    binder.Add("runs", runs_, "Runs to delete: id, id prefix, @latest, tag or model name")
+        .Run()
+        .Positional()
+        .Required();
     binder.Add("force", force_, "Also delete runs that are part of a baseline, and remove them from it");
     binder.Add("yes", yes_, "Confirm @all, which deletes every run");
   }

@@ -118,13 +118,22 @@ class RooflineOp final : public Op {
                      {"BOUND", Align::kLeft, false, 0},
                      {"EFF", Align::kRight, false, 0}});
     std::map<std::string, double> unknown_ms;  // by reason
+    double named_ms = 0;
     for (const RooflineRow& p : reply.points) {
       table.AddRow({p.op ? Without(*p.op, "aten::") : "-", Shapes(p.shapes), HumanCount(p.calls),
                     HumanMs(p.t_measured_ms), Number(p.tflops), Number(p.gbps), Number(p.ai),
                     BoundText(p.bound), Percent(p.efficiency)});
       if (p.reason) unknown_ms[*p.reason] += p.t_measured_ms;
+      if (p.types_from == TypeSource::kKernelName) named_ms += p.t_measured_ms;
     }
     std::string out = table.Render(style.width, style.color) + MoreText(reply.points_total, reply.points);
+    if (named_ms > 0) {
+      out += Line(
+          fmt::format("{} of the above: the types of the inputs were not recorded; they are taken from the "
+                      "names of the kernels",
+                      HumanMs(named_ms)),
+          style);
+    }
     for (const auto& [reason, ms] : unknown_ms) {
       if (reply.peaks_reason != reason)
         out += Line(fmt::format("not assessed, {} of the above: {}", HumanMs(ms), reason), style);

@@ -76,8 +76,10 @@ class RunProgramOp final : public Op {
     out.capture = RecordReplyOf(result);
     const Status explained = Explain(context, result.directory, out);
     if (!explained.ok()) out.import_problem = explained.error().ToString();
-    // A capture that could not be imported is kept: it may be all that is left of a long run.
-    out.capture_kept = keep || !out.run_id;
+    // A capture that could not be imported is kept: it may be all that is left of a long run. One of a
+    // program that ended before anything happened holds nothing.
+    const bool empty = !explained.ok() && HoldsNothing(out.capture, explained.error());
+    out.capture_kept = keep || (!out.run_id && !empty);
     if (out.capture_kept && scratch) scratch->Release();
     Reply reply = Reply::Of(std::move(out));
     reply.answer_status = result.exit_status;
@@ -100,6 +102,13 @@ class RunProgramOp final : public Op {
   }
 
  private:
+  static bool HoldsNothing(const RecordReply& capture, const Error& import_error) {
+    return capture.cpu_samples + capture.kernels + capture.ranges + capture.lost_records +
+                   capture.left_running ==
+               0 &&
+           import_error.message.find("has no events") != std::string::npos;
+  }
+
   // Through the operations themselves, so that the run is the same as with `import` and `analyze`.
   Status Explain(OpContext& context, const std::string& directory, RunReply& out) const {
     const std::unique_ptr<Op> import = MakeOp("import");

@@ -109,7 +109,7 @@ class SchemaOp final : public Op {
     info.choose_when =
         "Choose it before writing SQL for `query`, or software that writes or reads run documents or "
         "reports.";
-    info.example = "neurolens schema table --name kernel";
+    info.example = "neurolens schema table kernel";
     info.reply = ReplyOf<SchemaReply>();
     return info;
   }
@@ -120,13 +120,17 @@ class SchemaOp final : public Op {
              "table: the tables for SQL; run: the JSON Schema of run.json; report: that of report.json")
         .Positional()
         .Choices({"table", "run", "report"});
-    binder.Add("name", name_, "Only this table");
+    binder.Add("table", table_, "Only this table, as in `neurolens schema table kernel`").Positional();
+    binder.Add("name", name_, "Only this table; the same as naming it after `table`");
     binder.Add("md", md_, "Print Markdown");
   }
 
   Result<Reply> Run(OpContext&) override {
+    if (!table_.empty() && !name_.empty() && table_ != name_)
+      return InvalidInput(fmt::format("two tables are named: {} and {}", table_, name_));
+    if (name_.empty()) name_ = table_;
     if (what_ == "table") return Tables();
-    if (!name_.empty() || md_) return InvalidInput("--name and --md apply to `neurolens schema table` only");
+    if (!name_.empty() || md_) return InvalidInput("a table and --md apply to `neurolens schema table` only");
     SchemaReply out;
     std::string raw;
     if (what_ == "run") {
@@ -169,7 +173,7 @@ class SchemaOp final : public Op {
     return reply;
   }
 
-  std::string what_ = "table", name_;
+  std::string what_ = "table", table_, name_;
   bool md_ = false;
 };
 

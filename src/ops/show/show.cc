@@ -7,9 +7,12 @@
 
 #include "base/file_ops.h"
 #include "base/human.h"
+#include "base/plural.h"
 #include "base/sha256_tree.h"
 #include "base/terminal.h"
 #include "import/read/byte_source.h"
+#include "ledger/engine_path.h"
+#include "ledger/run_files.h"
 #include "ledger/sql_values.h"
 #include "ops/open_store.h"
 #include "report/text_table.h"
@@ -105,7 +108,10 @@ class ShowOp final : public Op {
   }
 
   void Bind(ParamBinder& binder) override {
-    binder.Add("run", run_, "The run: id, id prefix, @latest or tag").Run().Positional().Required();
+    binder.Add("run", run_, "The run: id, id prefix, @latest, tag or model name")
+        .Run()
+        .Positional()
+        .Required();
     binder.Add("source", sources_, "Compare this file with the inputs of the run, and give its plain SHA-256")
         .Path()
         .LocalOnly();
@@ -144,7 +150,7 @@ class ShowOp final : public Op {
 
  private:
   static void ReadDocument(const std::string& folder, ShowReply& reply) {
-    Result<std::string> text = ReadWholeFile(fmt::format("{}/{}", folder, kRunDocumentFile));
+    Result<std::string> text = ReadRunFile(folder, kRunDocumentFile);
     Result<Json> document = text.ok() ? ParseJson(*text) : Result<Json>(text.error());
     if (!document.ok() || !document->is_object()) {
       const std::string why = document.ok() ? "not an object" : document.error().message;
@@ -166,14 +172,19 @@ class ShowOp final : public Op {
 
   static Status CountRows(const OpContext& context, Store& store, const std::string& folder,
                           ShowReply& reply) {
+    VerifyOptions verify;
+    verify.cancelled = context.cancelled;
+    NL_ASSIGN(const RunFilesReport report, VerifyRunFolder(folder, verify));
+    if (!report.defects.empty()) return DamagedRun(reply.run.run_id, report.defects[0]);
     if (reply.tables.empty()) return {};
     NL_ASSIGN(auto session, OpenSql(context, store, {reply.run}));
     SqlLimits limits = SettingsLimits(context);
     limits.max_rows = kMaxLogRows;
     for (ShowTable& table : reply.tables) {
       std::error_code ec;
-      const std::string file = fmt::format(
-          "{}/{}.parquet", std::filesystem::absolute(folder, ec).lexically_normal().string(), table.name);
+      NL_ASSIGN(const std::string engine_folder,
+                EnginePath(std::filesystem::absolute(folder, ec).lexically_normal().string()));
+      const std::string file = fmt::format("{}/{}.parquet", engine_folder, table.name);
       Result<SqlTable> counted = session->QueryTable(
           fmt::format("SELECT num_rows FROM parquet_file_metadata({})", SqlQuote(file)), limits);
       if (!counted.ok()) {
@@ -214,8 +225,8 @@ class ShowOp final : public Op {
         fmt::format("{} ({}), read by {} {}", run.source_name, HumanBytes(run.source_bytes), run.adapter,
                     TextOf(source, "adapter_version"));
     const std::string size =
-        fmt::format("{} wall, {} ops, {} kernels, {} events", HumanDurationNs(run.wall_ns),
-                    HumanCount(run.op_count), HumanCount(run.kernel_count), HumanCount(run.event_count));
+        fmt::format("{} wall, {}, {}, {}", HumanDurationNs(run.wall_ns), Counted(run.op_count, "op"),
+                    Counted(run.kernel_count, "kernel"), Counted(run.event_count, "event"));
     return Line("run", run.run_id) + Line("created", ShortTime(run.created_at_ns) + " UTC") +
            Line("model", run.model) + Line("backend", backend) + Line("device", device) +
            Line("source", origin) + Line("tool", Tool(source, run)) + Line("recorded", size) +
@@ -229,7 +240,7 @@ class ShowOp final : public Op {
 
   static std::string Losses(const ShowReply& reply) {
     const int64_t lost = reply.run.lost_records;
-    std::string out = Line("lost", lost == 0 ? "nothing" : fmt::format("{} records", HumanCount(lost)));
+    std::string out = Line("lost", lost == 0 ? "nothing" : Counted(lost, "record"));
     for (const ShowLogEntry& entry : reply.import_log) {
       out += fmt::format("  {:<9} {} x {}", entry.severity, HumanCount(entry.count),
                          PrintableText(entry.reason));

@@ -47,18 +47,24 @@ std::string NotAssessed(const StageSummary& s, const char* what, const std::opti
   return fmt::format("{} {}: not assessed: {}", s.name, what, reason.value_or("unknown"));
 }
 
+std::string SomeText(const StageSummary& s) {
+  return s.work_executions < s.count
+             ? fmt::format(", {} of {} executions with recorded shapes", s.work_executions, s.count)
+             : "";
+}
+
 // How a utilization was computed, or why it is unknown.
 std::string MfuText(const StageSummary& s) {
   if (!s.mfu) return NotAssessed(s, "MFU", s.mfu_reason);
-  return fmt::format("{} MFU {} = {:.4g} TFLOP / ({:g} TFLOP/s {} x {:.4g} s)", s.name, Percent(s.mfu),
+  return fmt::format("{} MFU {} = {:.4g} TFLOP / ({:g} TFLOP/s {} x {:.4g} s){}", s.name, Percent(s.mfu),
                      s.flops.value_or(0) / 1e12, s.peak.tflops.value_or(0), s.peak.dtype.value_or(""),
-                     s.device_s);
+                     s.work_device_s, SomeText(s));
 }
 std::string MbuText(const StageSummary& s) {
   if (!s.mbu) return NotAssessed(s, "MBU", s.mbu_reason);
-  return fmt::format("{} MBU {} = ({:.4g} GB weights + {:.4g} GB KV) / ({:g} GB/s x {:.4g} s)", s.name,
+  return fmt::format("{} MBU {} = ({:.4g} GB weights + {:.4g} GB KV) / ({:g} GB/s x {:.4g} s){}", s.name,
                      Percent(s.mbu), s.weight_bytes.value_or(0) / 1e9, s.kv_bytes.value_or(0) / 1e9,
-                     s.peak.gbps.value_or(0), s.device_s);
+                     s.peak.gbps.value_or(0), s.work_device_s, SomeText(s));
 }
 
 std::string ModelText(const ModelSection& model) {

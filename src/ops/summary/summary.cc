@@ -7,12 +7,14 @@
 
 #include "analyze/accounting.h"
 #include "analyze/facts/idle.h"
+#include "analyze/facts/samples.h"
 #include "analyze/facts/stages.h"
 #include "analyze/run_counters.h"
 #include "base/human.h"
 #include "base/units.h"
 #include "ops/open_analysis.h"
 #include "ops/totals_list.h"
+#include "report/samples_text.h"
 #include "report/text_table.h"
 
 namespace nl::ops::summary {
@@ -56,6 +58,7 @@ struct SummaryReply {
   int64_t kernels_total = 0;
   std::vector<CopyTotalsRow> copies;
   int64_t cpu_samples = 0;
+  std::optional<SamplesFacts> samples;
   RunCounters counters;
   std::optional<IdleTotals> idle;
   std::optional<std::vector<StageSummary>> stages;
@@ -78,10 +81,11 @@ void Describe(Record<SummaryReply>& r) {
   r.Field("kernels_total", &T::kernels_total, "Kernels before --top");
   r.Field("copies", &T::copies, "Copies by direction and memory, most time first");
   r.Field("cpu_samples", &T::cpu_samples, "CPU samples recorded");
+  r.Field("samples", &T::samples, "What the CPU samples show: functions, threads, waits");
   r.Field("counters", &T::counters, "What the import lost or found suspect");
   r.Field("idle", &T::idle, "Why the devices were idle, with the ten longest reasons");
   r.Field("stages", &T::stages, "Stages of LLM inference, as `neurolens stages` gives them");
-  r.Field("explained_reason", &T::explained_reason, "Why idle and stages are null");
+  r.Field("explained_reason", &T::explained_reason, "Why idle, stages and samples are null");
 }
 
 // A summary answers at once; explaining millions of events takes a second that `idle` and `stages` may take.
@@ -117,8 +121,10 @@ std::vector<SummaryDevice> DevicesOf(const RunTime& time, const DeviceColumns& d
 }
 
 Status AddTotals(Snapshot& snapshot, size_t top, SummaryReply& out) {
-  NL_ASSIGN(const std::vector<NameStats> ops, OperatorTotals(snapshot, {}));
-  NL_ASSIGN(const std::vector<NameStats> kernels, KernelTotals(snapshot, {}));
+  TotalsFilter filter;
+  filter.named = top;
+  NL_ASSIGN(const std::vector<NameStats> ops, OperatorTotals(snapshot, filter));
+  NL_ASSIGN(const std::vector<NameStats> kernels, KernelTotals(snapshot, filter));
   NL_ASSIGN(const std::vector<CopyStats> copies, CopyTotals(snapshot));
   const TotalsWhole device = WholeOfKernels(kernels);
   out.device_ms = Ms(device.ns);
@@ -134,7 +140,8 @@ Status AddTotals(Snapshot& snapshot, size_t top, SummaryReply& out) {
 Status Explain(const OpContext& context, const CatalogRun& run, SummaryReply& out) {
   if (run.event_count > kMaxExplainedEvents) {
     out.explained_reason =
-        fmt::format("over {} events: run `neurolens idle` and `neurolens stages`", kMaxExplainedEvents);
+        fmt::format("over {} events: run `neurolens idle`, `neurolens stages` and `neurolens report`",
+                    HumanCount(kMaxExplainedEvents));
     return {};
   }
   AnalysisParams params;
@@ -146,12 +153,14 @@ Status Explain(const OpContext& context, const CatalogRun& run, SummaryReply& ou
     for (SummaryDevice& d : out.devices) d.idle_ms = d.utilization = d.overlap_ms = std::nullopt;
     return {};
   }
-  NL_TRY(open.analysis->Load({}, {IdleFacts::kName, StagesFacts::kName}));
+  NL_TRY(open.analysis->Load({}, {IdleFacts::kName, StagesFacts::kName, SamplesFacts::kName}));
   NL_ASSIGN(const IdleFacts* idle, open.analysis->Need<IdleFacts>());
   out.idle = SectionOf(*idle, open.analysis->facts().Get<TimelineFacts>(), open.analysis->data());
   out.idle->causes.resize(std::min(out.idle->causes.size(), kMaxReasons));
   NL_ASSIGN(const StagesFacts* stages, open.analysis->Need<StagesFacts>());
   out.stages = SectionOf(*stages).stages;
+  NL_ASSIGN(const SamplesFacts* samples, open.analysis->Need<SamplesFacts>());
+  if (samples->samples > 0) out.samples = *samples;
   return {};
 }
 
@@ -205,9 +214,9 @@ class SummaryOp final : public Op {
     if (!reply.has_timeline) out += fmt::format("\n{}", kNoTimeline);
     if (reply.devices.empty()) out += ", no device work recorded";
     out += "\n";
-    if (reply.devices.empty() && reply.operators.empty() && reply.cpu_samples > 0) {
-      return out + fmt::format("{} CPU samples: `neurolens flame` shows where they were taken\n",
-                               HumanCount(reply.cpu_samples));
+    if (reply.devices.empty() && reply.samples) {
+      out += SampledText(*reply.samples, reply.wall_ms, static_cast<size_t>(top_), style);
+      if (reply.operators.empty()) return out + CountersText(reply.counters);
     }
     for (const SummaryDevice& d : reply.devices) out += DeviceText(d);
     if (reply.idle && reply.idle->idle_ms > 0) out += IdleText(*reply.idle);
@@ -217,7 +226,13 @@ class SummaryOp final : public Op {
     if (!reply.kernels.empty())
       out += "\n" + TotalsText(reply.kernels, shown(reply.kernels), TotalsKind::kKernels, style);
     if (!reply.copies.empty()) out += "\n" + CopiesText(reply.copies, style);
-    for (const RunCounter& c : reply.counters.reasons) {
+    return out + CountersText(reply.counters);
+  }
+
+ private:
+  static std::string CountersText(const RunCounters& counters) {
+    std::string out;
+    for (const RunCounter& c : counters.reasons) {
       if (c.severity == "info") continue;
       out +=
           fmt::format("\n{}: {} x {}. {}\n", c.severity, HumanCount(c.count), c.name, c.advice.value_or(""));
@@ -225,7 +240,23 @@ class SummaryOp final : public Op {
     return out;
   }
 
- private:
+  static std::string SampledText(const SamplesFacts& samples, double wall_ms, size_t rows,
+                                 const TextStyle& style) {
+    std::string out;
+    if (samples.time && wall_ms > 0) {
+      const SampledTime& time = *samples.time;
+      const auto percent = [wall_ms](double ms) { return HumanPercent(ms, wall_ms); };
+      out += fmt::format("CPU time {} ({:.1f} cores on average)\n", HumanMs(samples.running_ms.value_or(0)),
+                         samples.running_ms.value_or(0) / wall_ms);
+      out += fmt::format("some thread runs {}, every thread waits {}, not sampled {}\n",
+                         percent(time.running_ms()), percent(time.waiting_ms()), percent(time.unsampled_ms));
+    } else {
+      out += samples.samples == 1 ? "1 CPU sample\n"
+                                  : fmt::format("{} CPU samples\n", HumanCount(samples.samples));
+    }
+    return out + SamplesTables(samples, wall_ms, {false, rows, style.width, style.color});
+  }
+
   static std::string DeviceText(const SummaryDevice& d) {
     std::string out =
         fmt::format("device {}{}{}: ", d.index ? std::to_string(*d.index) : "?",
@@ -240,8 +271,16 @@ class SummaryOp final : public Op {
   }
 
   static std::string IdleText(const IdleTotals& idle) {
-    return fmt::format("  idle waiting for host {}, launch {}, sync {}, other {}\n", HumanMs(idle.host_ms),
-                       HumanMs(idle.launch_ms), HumanMs(idle.sync_ms), HumanMs(idle.other_ms));
+    // The mean device, so that the parts can be compared with the wall.
+    const auto devices = static_cast<double>(std::max<size_t>(1, idle.devices.size()));
+    const auto part = [devices](double ms) { return HumanMs(ms / devices); };
+    std::string out =
+        fmt::format("  idle{} waiting for host {}, launch {}, sync {}",
+                    devices > 1 ? fmt::format(", mean of {} devices:", idle.devices.size()) : "",
+                    part(idle.host_ms), part(idle.launch_ms), part(idle.sync_ms));
+    if (idle.startup_ms > 0) out += ", start-up " + part(idle.startup_ms);
+    if (idle.edge_ms > 0) out += ", edges of the recording " + part(idle.edge_ms);
+    return out + fmt::format(", other {}\n", part(idle.other_ms));
   }
 
   static std::string CopiesText(const std::vector<CopyTotalsRow>& copies, const TextStyle& style) {

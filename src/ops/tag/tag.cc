@@ -39,7 +39,10 @@ class TagOp final : public Op {
   }
 
   void Bind(ParamBinder& binder) override {
-    binder.Add("run", run_, "The run: id, id prefix, @latest or tag").Run().Positional().Required();
+    binder.Add("run", run_, "The run: id, id prefix, @latest, tag or model name")
+        .Run()
+        .Positional()
+        .Required();
     binder.Add("tags", tags_, "Tags to set; KEY= removes one; without any, the tags are listed")
         .KeyValue()
         .Positional();

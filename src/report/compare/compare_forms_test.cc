@@ -123,7 +123,7 @@ TEST(CompareText, PrintsATableOnRequest) {
   EXPECT_FALSE(Has(CompareText(reply, {80, false, "", 10}), "KERNEL"));
   const std::string text = CompareText(reply, {80, false, "kernel", 1});
   EXPECT_TRUE(Has(LineWith(text, "gemm"), "60.0 ms  66.0 ms  +6.0 ms")) << text;
-  EXPECT_TRUE(Has(text, "1 more rows; --json lists all")) << text;
+  EXPECT_TRUE(Has(text, "1 more row; --json lists all")) << text;
 }
 
 TEST(CompareMarkdown, SumsAndFoldsAndEscapes) {
@@ -213,7 +213,9 @@ TEST(CompareExplain, EveryBasisOfAVerdictHasASentence) {
     c.verdict.basis = basis;
     return VerdictText(c);
   };
-  EXPECT_EQ(text(Basis::kNotComparable), "No verdict: batch size differs (1 and 4).");
+  EXPECT_EQ(text(Basis::kNotComparable), "No verdict about the program: the runs are not comparable.");
+  c.no_verdict_reason = "the device differs";
+  EXPECT_EQ(text(Basis::kNotComparable), "No verdict about the program: the device differs.");
   c.work_text = "batch 1 -> 4";
   EXPECT_TRUE(text(Basis::kOnlyWork).starts_with("The work changed (batch 1 -> 4)"));
   EXPECT_TRUE(text(Basis::kNothingChanged).starts_with("No change found: the difference of +16.5 ms"));
@@ -226,6 +228,82 @@ TEST(CompareExplain, EveryBasisOfAVerdictHasASentence) {
   c.verdict.over_runs.ci_low = 0.1;
   c.verdict.over_runs.ci_high = 0.25;
   EXPECT_TRUE(Has(text(Basis::kRunSets), "99 % interval +10.00 to +25.00 %"));
+}
+
+Comparison AcrossDevices() {
+  Comparison c = Usual();
+  c.comparability = {
+      {"device", "NVIDIA H100", "AMD MI300X", "different device: no verdict about the program"}};
+  c.no_verdict_reason = "the device differs";
+  c.verdict = {};
+  c.verdict.basis = CompareVerdict::Basis::kNotComparable;
+  AcrossSetups across;
+  across.setup_a = "NVIDIA H100", across.setup_b = "AMD MI300X";
+  across.devices_a = across.devices_b = 1;
+  across.device_a_ms = 1.0, across.device_b_ms = 1.32, across.ratio = 1.32;
+  AcrossRow gemm{"gemm", {}, 73, 74, 0.7, 0.72, 1.03, 0.19, 0.11, NearerRoofline::kA, {}};
+  AcrossRow attention{"attention", {}, 12, 12, 0.1, 0.4, 4.0, {}, 0.03, {}, "A: no formula for this op"};
+  AcrossRow conv{"aten::cudnn_convolution", "aten::miopen_convolution", 1, 1, 0.1, 0.05, 0.5, {}, {}, {}, {}};
+  across.families = {gemm, attention};
+  across.operators = {conv};
+  c.across = across;
+  return c;
+}
+
+TEST(CompareText, TwoDevicesHaveAVerdictInDeviceTimeAndTables) {
+  const CompareReply reply = ReplyFor(AcrossDevices());
+  EXPECT_EQ(reply.verdict.text.find("NVIDIA H100 -> AMD MI300X: 1.32 times slower in device time"), 0u)
+      << reply.verdict.text;
+  EXPECT_NE(reply.verdict.text.find("mostly in attention (100.0 µs -> 400.0 µs)"), std::string::npos)
+      << reply.verdict.text;
+  const std::string text = CompareText(reply, {120, false, "", 10}), markdown = CompareMarkdown(reply);
+  for (const std::string& form : {text, markdown}) {
+    EXPECT_NE(form.find("miopen"), std::string::npos) << form;
+    EXPECT_NE(form.find("1.03"), std::string::npos) << form;
+    EXPECT_NE(form.find("19 %"), std::string::npos) << form;
+    EXPECT_NE(form.find("no formula for this op"), std::string::npos) << form;
+  }
+}
+
+TEST(CompareText, RowsWithoutADifferenceAreCountedNotListed) {
+  Comparison c = Usual();
+  c.contributions.insert(c.contributions.begin(), Of(Cause::kFusionLost, 3, 3));
+  c.by_op.push_back({"aten::equal_in_both", 4, 4, 1.5, 1.5, 0, 0});
+  const CompareReply reply = ReplyFor(c);
+  EXPECT_EQ(reply.equal_changes, 1);
+  const std::string text = CompareText(reply, {80, false, "op", 10});
+  EXPECT_EQ(text.find("aten::equal_in_both"), std::string::npos) << text;
+  EXPECT_NE(text.find("1 row without a difference left out"), std::string::npos) << text;
+  EXPECT_NE(text.find("1 change without a difference in time left out"), std::string::npos) << text;
+}
+
+TEST(CompareNext, DeviceTimeDoesNotSuggestItself) {
+  Comparison c = Usual();
+  c.drift = 1.2, c.busy_a_ms = 10;
+  CompareFacts facts = CompareFactsOf(c);
+  const auto suggests = [&] {
+    for (const CompareNextStep& step : NextSteps(facts, "A", "B")) {
+      if (step.command.find("--time device") != std::string::npos) return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(suggests());
+  facts.options.time = "device";
+  EXPECT_FALSE(suggests());
+}
+
+// A contribution of several operators names its largest with the time of that one alone.
+TEST(CompareExplain, SeveralOperatorsAreNotOne) {
+  Comparison c = Usual();
+  Contribution several = Of(Cause::kKernelReplaced, 27, 26);
+  several.op = "aten::copy_", several.busy_a_ms = 27.4, several.busy_b_ms = 26.3;
+  several.parts = {{"aten::copy_", "x", "y", "", "", "different kernel", 10, 10, 5, 4, 2.8, 1.4},
+                   {"aten::mm", "p", "q", "", "", "different kernel", 10, 10, 22, 22, 24.6, 24.9}};
+  const std::string text = ContributionText(several, c);
+  EXPECT_EQ(
+      text,
+      "2 kinds of calls run different kernels: device time 27.4 ms -> 26.3 ms; largest: aten::copy_ runs y "
+      "instead of x, device time 2.8 ms -> 1.4 ms");
 }
 
 }  // namespace

@@ -139,15 +139,52 @@ std::string MdTable(const std::vector<CompareTableRow>& rows, const char* headin
                    {"A", Align::kRight},
                    {"B", Align::kRight},
                    {"B - A", Align::kRight}});
-  for (size_t i = 0; i < std::min(rows.size(), kTableRows); ++i) {
-    const CompareTableRow& row = rows[i];
-    table.AddRow({MdCell(row.name), CallsText(row.count_a, row.count_b), HumanMs(row.a_ms), HumanMs(row.b_ms),
-                  SignedMs(row.delta_ms)});
+  size_t shown = 0, equal = 0;
+  for (const CompareTableRow& row : rows) {
+    if (IsZeroMs(row.delta_ms)) {
+      ++equal;
+    } else if (shown < kTableRows) {
+      ++shown;
+      table.AddRow({MdCell(row.name), CallsText(row.count_a, row.count_b), HumanMs(row.a_ms),
+                    HumanMs(row.b_ms), SignedMs(row.delta_ms)});
+    }
   }
   std::string out = table.Markdown();
-  if (rows.size() > kTableRows)
-    out += fmt::format("\n{} more rows.\n", HumanCount(static_cast<int64_t>(rows.size() - kTableRows)));
+  if (rows.size() > shown + equal)
+    out += fmt::format("\n{} more rows.\n", HumanCount(static_cast<int64_t>(rows.size() - shown - equal)));
+  if (equal > 0)
+    out += fmt::format("\n{} row{} without a difference left out.\n", HumanCount(static_cast<int64_t>(equal)),
+                       equal == 1 ? "" : "s");
   return out;
+}
+
+std::string MdAcrossTable(const char* heading, const std::vector<AcrossRow>& rows) {
+  if (rows.empty()) return "";
+  TextTable table({{heading},
+                   {"Calls", Align::kRight},
+                   {"A", Align::kRight},
+                   {"B", Align::kRight},
+                   {"B/A", Align::kRight},
+                   {"Roofline A", Align::kRight},
+                   {"Roofline B", Align::kRight},
+                   {"Nearer"}});
+  const size_t shown = std::min(rows.size(), kTableRows);
+  for (size_t i = 0; i < shown; ++i) {
+    std::vector<std::string> cells = AcrossCells(rows[i]);
+    cells.insert(cells.begin(), MdCell(AcrossName(rows[i])));
+    table.AddRow(std::move(cells));
+  }
+  std::string out = table.Markdown() + "\n";
+  if (rows.size() > shown)
+    out += fmt::format("{} more rows.\n\n", HumanCount(static_cast<int64_t>(rows.size() - shown)));
+  for (const std::string& reason : AcrossReasons(rows, shown))
+    out += "Roofline not known in " + MdText(reason, 300) + ".\n\n";
+  return out;
+}
+
+std::string MdAcross(const CompareFacts& c) {
+  if (!c.across) return "";
+  return MdAcrossTable("Kernel family", c.across->families) + MdAcrossTable("Operator", c.across->operators);
 }
 
 std::string MdShifts(const CompareFacts& facts) {
@@ -175,7 +212,7 @@ std::string MdRuns(const CompareFacts& facts) {
 std::string CompareMarkdown(const CompareFacts& c) {
   std::string out =
       MdHeadline(c) + fmt::format("**{}**\n\n", MdText(c.verdict.text, 900)) + MdFacts(c) + MdDifferences(c);
-  out += WaterfallTable(c) + MdShifts(c);
+  out += MdAcross(c) + WaterfallTable(c) + MdShifts(c);
   out += Folded("What each change consists of", MdDetails(c));
   out += Folded("By kernel", MdTable(c.by_kernel, "Kernel")) +
          Folded("By operator", MdTable(c.by_op, "Operator"));

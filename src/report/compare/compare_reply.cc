@@ -101,12 +101,23 @@ CompareContribution ContributionOf(const Contribution& c, const Comparison& comp
   return out;
 }
 
+constexpr double kZeroMs = 5e-7;  // shown as 0 ns
+
+// Changes that cost the same in both runs say nothing; unchanged work stays, so that the list is not empty.
+std::vector<const Contribution*> Listed(const Comparison& comparison) {
+  std::vector<const Contribution*> out;
+  for (const Contribution& c : comparison.contributions) {
+    if (c.cause == Cause::kNoise || std::fabs(c.delta_ms()) >= kZeroMs) out.push_back(&c);
+  }
+  return out;
+}
+
 // All contributions from `first` on as one.
-CompareContribution MergedOf(const Comparison& comparison, size_t first) {
+CompareContribution MergedOf(const Comparison& comparison, const std::vector<const Contribution*>& all,
+                             size_t first) {
   CompareContribution out;
-  const std::vector<Contribution>& all = comparison.contributions;
   for (size_t i = first; i < all.size(); ++i) {
-    const Contribution& c = all[i];
+    const Contribution& c = *all[i];
     ComparePart part;
     SetCost(c, part);
     part.change = ContributionText(c, comparison);
@@ -182,9 +193,11 @@ CompareFacts CompareFactsOf(const Comparison& c, size_t top) {
   out.normal_b_ms = c.normal_b_ms;
   out.drift = FiniteOrNull(c.drift);
   out.on_host = c.on_host;
-  const size_t shown = std::min(top, c.contributions.size());
-  for (size_t i = 0; i < shown; ++i) out.contributions.push_back(ContributionOf(c.contributions[i], c));
-  if (shown < c.contributions.size()) out.contributions.push_back(MergedOf(c, shown));
+  const std::vector<const Contribution*> listed = Listed(c);
+  out.equal_changes = static_cast<int64_t>(c.contributions.size() - listed.size());
+  const size_t shown = std::min(top, listed.size());
+  for (size_t i = 0; i < shown; ++i) out.contributions.push_back(ContributionOf(*listed[i], c));
+  if (shown < listed.size()) out.contributions.push_back(MergedOf(c, listed, shown));
   for (size_t i = 0; i < out.contributions.size(); ++i)
     out.contributions[i].rank = static_cast<int64_t>(i + 1);
   for (const CostShift& s : c.shifts)
@@ -193,6 +206,7 @@ CompareFacts CompareFactsOf(const Comparison& c, size_t top) {
   out.by_op = TableOf(c.by_op);
   out.by_module = TableOf(c.by_module);
   out.by_stage = TableOf(c.by_stage);
+  out.across = c.across;
   out.counters = c.counters;
   return out;
 }

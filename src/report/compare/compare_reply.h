@@ -109,8 +109,10 @@ struct CompareFacts {
   std::optional<double> drift;
   bool on_host = false;
   std::vector<CompareContribution> contributions;
+  int64_t equal_changes = 0;
   std::vector<CompareShift> shifts;
   std::vector<CompareTableRow> by_kernel, by_op, by_module, by_stage;
+  std::optional<AcrossSetups> across;
   std::vector<CounterComparison> counters;
   CompareSettings options;
   std::vector<CompareNextStep> next;

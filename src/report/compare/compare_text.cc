@@ -233,28 +233,80 @@ const std::vector<CompareTableRow>& RowsBy(const CompareFacts& facts, const std:
                           : facts.by_stage;
 }
 
+std::string UpperText(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::toupper(c); });
+  return text;
+}
+
 std::string TableBy(const CompareFacts& facts, const CompareTextOptions& options, int width) {
   if (options.by.empty()) return "";
   const std::vector<CompareTableRow>& rows = RowsBy(facts, options.by);
   if (rows.empty()) return fmt::format("\nno {} was recorded\n", options.by);
-  std::string title = options.by;
-  std::transform(title.begin(), title.end(), title.begin(), [](unsigned char c) { return std::toupper(c); });
-  TextTable table({{title, Align::kLeft, true, 12},
+  TextTable table({{UpperText(options.by), Align::kLeft, true, 12},
                    {"CALLS", Align::kRight, false, 0},
                    {"A", Align::kRight, false, 0},
                    {"B", Align::kRight, false, 0},
                    {"DELTA", Align::kRight, false, 0}});
+  size_t shown = 0, equal = 0;
+  for (const CompareTableRow& row : rows) {
+    if (IsZeroMs(row.delta_ms)) {
+      ++equal;
+    } else if (shown < options.by_rows) {
+      ++shown;
+      table.AddRow({row.name, CallsText(row.count_a, row.count_b), HumanMs(row.a_ms), HumanMs(row.b_ms),
+                    SignedMs(row.delta_ms)});
+    }
+  }
+  std::string out = "\n" + table.Render(width, options.color);
+  const size_t more = rows.size() - shown - equal;
+  if (more > 0)
+    out += fmt::format("{} more row{}; --json lists all\n", HumanCount(static_cast<int64_t>(more)),
+                       more == 1 ? "" : "s");
+  if (equal > 0)
+    out += fmt::format("{} row{} without a difference left out\n", HumanCount(static_cast<int64_t>(equal)),
+                       equal == 1 ? "" : "s");
+  return out;
+}
+
+// Both setups by operator or by kernel family.
+std::string AcrossTableText(const char* title, const std::vector<AcrossRow>& rows,
+                            const CompareTextOptions& options, int width) {
+  if (rows.empty()) return "";
+  TextTable table({{title, Align::kLeft, true, 12},
+                   {"CALLS", Align::kRight, false, 0},
+                   {"A", Align::kRight, false, 0},
+                   {"B", Align::kRight, false, 0},
+                   {"B/A", Align::kRight, false, 0},
+                   {"ROOF A", Align::kRight, false, 0},
+                   {"ROOF B", Align::kRight, false, 0},
+                   {"NEARER", Align::kLeft, false, 0}});
   const size_t shown = std::min(options.by_rows, rows.size());
   for (size_t i = 0; i < shown; ++i) {
-    const CompareTableRow& row = rows[i];
-    table.AddRow({row.name, CallsText(row.count_a, row.count_b), HumanMs(row.a_ms), HumanMs(row.b_ms),
-                  SignedMs(row.delta_ms)});
+    std::vector<std::string> cells = AcrossCells(rows[i]);
+    cells.insert(cells.begin(), AcrossName(rows[i]));
+    table.AddRow(std::move(cells));
   }
   std::string out = "\n" + table.Render(width, options.color);
   if (shown < rows.size())
-    out += fmt::format("{} more rows; --json lists all\n",
-                       HumanCount(static_cast<int64_t>(rows.size() - shown)));
+    out += fmt::format("{} more row{}; --json lists all\n",
+                       HumanCount(static_cast<int64_t>(rows.size() - shown)),
+                       rows.size() - shown == 1 ? "" : "s");
+  for (const std::string& reason : AcrossReasons(rows, shown))
+    out += Paragraph("roofline not known in " + reason, width, 2);
   return out;
+}
+
+std::string AcrossTables(const CompareFacts& facts, const CompareTextOptions& options, int width) {
+  if (!facts.across) return "";
+  const std::string out = AcrossTableText("KERNEL FAMILY", facts.across->families, options, width) +
+                          AcrossTableText("OPERATOR", facts.across->operators, options, width);
+  return out.empty()
+             ? ""
+             : out +
+                   Paragraph(
+                       "A and B are device time (the durations of its kernels, on the mean device); ROOF is "
+                       "the share of it that the roofline needs.",
+                       width, 0);
 }
 
 std::string NextText(const CompareFacts& facts, int width) {
@@ -276,7 +328,11 @@ std::string CompareText(const CompareReply& c, const CompareTextOptions& options
     for (const CompareDifference& d : c.comparability) what += (what.empty() ? "" : ", ") + d.what;
     out += Paragraph(fmt::format("The setups differ: {} (details below).", what), width, 0);
   }
-  out += "\n" + Sides(c, width) + "\n" + Waterfall(c, width, options.color).Render();
+  out += "\n" + Sides(c, width) + AcrossTables(c, options, width) + "\n";
+  out += Waterfall(c, width, options.color).Render();
+  if (c.equal_changes > 0)
+    out += fmt::format("{} change{} without a difference in time left out\n", HumanCount(c.equal_changes),
+                       c.equal_changes == 1 ? "" : "s");
   out += TableBy(c, options, width) + Differences(c, width) + Shifts(c, width);
   if (!c.files.empty()) out += "\n";
   for (const WrittenFile& file : c.files)

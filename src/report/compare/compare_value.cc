@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -81,8 +82,50 @@ std::string CauseText(const CompareContribution& c) {
   return c.detail ? fmt::format("{} ({})", cause, *c.detail) : cause;
 }
 
+std::vector<std::string> AcrossCells(const AcrossRow& row) {
+  const auto ms = [](const std::optional<double>& value) {
+    return value ? HumanMs(*value) : std::string("-");
+  };
+  const auto share = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:.0f} %", 100 * *value) : std::string("-");
+  };
+  const int64_t a = row.calls_a.value_or(0), b = row.calls_b.value_or(0);
+  return {CallsText(a, b),
+          ms(row.a_ms),
+          ms(row.b_ms),
+          row.ratio ? fmt::format("{:.2f}", *row.ratio) : "-",
+          share(row.efficiency_a),
+          share(row.efficiency_b),
+          !row.nearer                            ? "-"
+          : *row.nearer == NearerRoofline::kSame ? "same"
+          : *row.nearer == NearerRoofline::kA    ? "A"
+                                                 : "B"};
+}
+
+std::string AcrossName(const AcrossRow& row) {
+  return row.name_b ? fmt::format("{} -> {}", row.name, *row.name_b) : row.name;
+}
+
+std::vector<std::string> AcrossReasons(const std::vector<AcrossRow>& rows, size_t shown) {
+  std::map<std::string, int64_t> counts;
+  for (size_t i = 0; i < std::min(shown, rows.size()); ++i) {
+    if (rows[i].reason) ++counts[*rows[i].reason];
+  }
+  std::vector<std::pair<int64_t, std::string>> order;
+  for (const auto& [reason, count] : counts) order.push_back({-count, reason});
+  std::sort(order.begin(), order.end());
+  constexpr size_t kMostReasons = 3;
+  std::vector<std::string> out;
+  for (size_t i = 0; i < std::min(kMostReasons, order.size()); ++i)
+    out.push_back(
+        fmt::format("{} row{}: {}", -order[i].first, order[i].first == -1 ? "" : "s", order[i].second));
+  return out;
+}
+
+bool IsZeroMs(double ms) { return std::fabs(ms) < 5e-7; }
+
 std::string ConfidenceOf(const CompareContribution& c) {
-  return c.cause == Cause::kNoise ? "-" : ConfidenceText(c.confidence);
+  return c.cause == Cause::kNoise || c.cause == Cause::kRecording ? "-" : ConfidenceText(c.confidence);
 }
 
 namespace {

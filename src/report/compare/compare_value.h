@@ -33,6 +33,15 @@ std::string CallsText(int64_t a, int64_t b);            // "12 -> 24", or "12" w
 // "copy added (HtoD pageable)".
 std::string CauseText(const CompareContribution& contribution);
 // The contribution's confidence; "-" for noise, which makes no claim.
+// Cells of a row of CompareFacts::across: calls, time in A and B, ratio, roofline share in A and B, and the
+// side that is nearer to its roofline.
+std::vector<std::string> AcrossCells(const AcrossRow& row);
+// "aten::cudnn_convolution -> aten::miopen_convolution" where the names differ.
+std::string AcrossName(const AcrossRow& row);
+// Why rows have no roofline share: the most common reasons, most rows first.
+std::vector<std::string> AcrossReasons(const std::vector<AcrossRow>& rows, size_t shown);
+// A difference that is shown as zero.
+bool IsZeroMs(double ms);
 std::string ConfidenceOf(const CompareContribution& contribution);
 // "decode_step · layers.*.mlp · aten::mm"; "" when the contribution is nowhere in particular.
 std::string PlaceText(const CompareContribution& contribution);

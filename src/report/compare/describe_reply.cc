@@ -71,8 +71,9 @@ void Describe(Record<CompareTableRow>& r) {
   r.Field("a_ms", &CompareTableRow::a_ms, Unit::kMs, "Time in run A");
   r.Field("b_ms", &CompareTableRow::b_ms, Unit::kMs, "Time in run B");
   r.Field("delta_ms", &CompareTableRow::delta_ms, Unit::kMs, "b_ms - a_ms");
-  r.Field("busy_a_ms", &CompareTableRow::busy_a_ms, Unit::kMs, "Device time in run A");
-  r.Field("busy_b_ms", &CompareTableRow::busy_b_ms, Unit::kMs, "Device time in run B");
+  r.Field("busy_a_ms", &CompareTableRow::busy_a_ms, Unit::kMs,
+          "Device time in run A of the work it launched itself, overlap counted once, of the mean device");
+  r.Field("busy_b_ms", &CompareTableRow::busy_b_ms, Unit::kMs, "The same in run B");
 }
 
 void Describe(Record<CompareDifference>& r) {
@@ -157,15 +158,21 @@ void Describe(Record<CompareFacts>& r) {
   r.Field("normalised_by", &CompareFacts::normalised_by, "Unit of normal_a_ms; null: not normalised");
   r.Field("normal_a_ms", &CompareFacts::normal_a_ms, Unit::kMs, "Wall time of run A per that unit");
   r.Field("normal_b_ms", &CompareFacts::normal_b_ms, Unit::kMs, "Wall time of run B per that unit");
-  r.Field("drift", &CompareFacts::drift, Unit::kRatio,
-          "Host time of B relative to A in unchanged work; above 1: slower");
+  r.Field(
+      "drift", &CompareFacts::drift, Unit::kRatio,
+      "Host time of B relative to A in unchanged work; above 1: slower; null: not recorded on both sides");
   r.Field("on_host", &CompareFacts::on_host, "No device work was recorded: host time is compared");
   r.Field("contributions", &CompareFacts::contributions, "The changes; they sum to delta_ms");
+  r.Field("equal_changes", &CompareFacts::equal_changes,
+          "Changes that cost the same in both runs and are not listed");
   r.Field("shifts", &CompareFacts::shifts, "Costs that moved but did not change");
   r.Field("by_kernel", &CompareFacts::by_kernel, "By kernel, largest difference first");
   r.Field("by_op", &CompareFacts::by_op, "By operator, largest difference first");
   r.Field("by_module", &CompareFacts::by_module, "By module, largest difference first");
   r.Field("by_stage", &CompareFacts::by_stage, "By stage, largest difference first");
+  r.Field("across", &CompareFacts::across,
+          "Device time by operator and kernel family, where device, software or recording tool differ; else "
+          "null");
   r.Field("counters", &CompareFacts::counters, "Hardware counters by kernel, where captured");
   r.Field("options", &CompareFacts::options, "Parameters of the comparison");
   r.Field("next", &CompareFacts::next, "Commands worth running next");

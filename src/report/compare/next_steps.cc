@@ -48,7 +48,7 @@ std::vector<CompareNextStep> NextSteps(const CompareFacts& c, const std::string&
         {fmt::format("neurolens compare {} A2 ... -- {} B2 ...", a, b),
          fmt::format("{} more run{} on each side would decide", HumanCount(more), more == 1 ? "" : "s")});
   }
-  if (c.drift && std::fabs(*c.drift - 1) > kLeastDrift && c.busy_a_ms > 0) {
+  if (c.options.time != "device" && c.drift && std::fabs(*c.drift - 1) > kLeastDrift && c.busy_a_ms > 0) {
     out.push_back({fmt::format("neurolens compare {} {} --time device", a, b),
                    fmt::format("the host was {:.1f} % {} in unchanged work; device time hardly varies",
                                100 * std::fabs(*c.drift - 1), *c.drift > 1 ? "slower" : "faster")});

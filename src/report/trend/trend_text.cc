@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/human.h"
+#include "base/plural.h"
 #include "base/terminal.h"
 #include "report/metric_text.h"
 #include "report/text_table.h"
@@ -32,7 +33,9 @@ std::vector<ChartPoint> PointsOf(const TrendReply& r) {
 }
 
 std::string TrendVerdict(const TrendReply& r, size_t with_value) {
-  if (with_value == 0) return fmt::format("{}: none of the {} runs has a value", r.metric, r.runs.size());
+  if (with_value == 0) {
+    return fmt::format("{}: no value in {}", r.metric, Counted(static_cast<int64_t>(r.runs.size()), "run"));
+  }
   std::string out = fmt::format("{} over {} run{}", r.metric, with_value, with_value == 1 ? "" : "s");
   const TrendWorkload workload = r.workload.value_or(TrendWorkload());
   if (!workload.model.empty()) out += " of " + workload.model;

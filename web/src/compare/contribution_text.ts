@@ -19,7 +19,7 @@ export function confidenceText({
   merged,
 }: Pick<Contribution, "cause" | "confidence" | "merged">): string {
   if (merged > 0) return "";
-  if (cause === "noise") return "–";
+  if (cause === "noise" || cause === "recording") return "–";
   return confidence > 0.995 && confidence < 1 ? ">99\u00a0%" : pct(confidence, 0);
 }
 

@@ -9,6 +9,7 @@ import type { CompareDocument, CostShift } from "../data/replies";
 import { cut, ms } from "../widgets/format";
 import type { SectionInfo } from "../widgets/shell";
 import { Shell, startPage } from "../widgets/shell";
+import { Across } from "./across";
 import { placeText } from "./contribution_text";
 import { Counters } from "./counters";
 import { FlameDiff } from "./flame_diff";
@@ -38,6 +39,7 @@ function sectionsOf(c: CompareDocument): SectionInfo[] {
   const hasItems = c.timeline.a.start_ms.length + c.timeline.b.start_ms.length > 0;
   const all: [id: string, title: string, body: ComponentChildren][] = [
     ["waterfall", "Changes", <WaterfallView key="waterfall" comparison={c} names={names} />],
+    ["across", "Both setups", c.across && <Across across={c.across} />],
     ["timelines", "Timelines", hasItems && <PairTimeline comparison={c} names={names} />],
     ["flame", "Differential flame graph", (c.flame.device || c.flame.host) && <FlameDiff flame={c.flame} />],
     ["tables", "Tables", hasTables(c) && <Tables comparison={c} />],

@@ -2,6 +2,7 @@
 // A comparison as `neurolens compare` writes it (docs/compare.md). Times are milliseconds, shares 0..1.
 // A number is null when it is not finite.
 import type {
+  AcrossSetups,
   Comparability,
   CompareCounters,
   CompareOptions,
@@ -74,11 +75,14 @@ export interface CompareFacts {
   walls_a_ms?: number[];
   walls_b_ms?: number[];
   contributions: Contribution[];
+  equal_changes: number;
   shifts: CostShift[];
   by_kernel: CompareRow[];
   by_op: CompareRow[];
   by_module: CompareRow[];
   by_stage: CompareRow[];
+  // With different devices, software or recording tools.
+  across: AcrossSetups | null;
   counters: CompareCounters[];
   runs: { a: CompareRun[]; b: CompareRun[] };
   options: CompareOptions;

@@ -13,6 +13,54 @@ export interface AccountingSection {
   threads: ThreadTime[];
 }
 
+/** An operator or kernel family on both sides */
+export interface AcrossRow {
+  /** Operator or family; as A spells it, else as B does */
+  name: string;
+  /** The operator in B, where its name differs */
+  name_b: string | null;
+  /** Calls of an operator, executions of a family's kernels, in run A */
+  calls_a: number | null;
+  /** The same in run B */
+  calls_b: number | null;
+  /** Self device time in run A: durations of the kernels it launched itself, of the mean device (ms) */
+  a_ms: number | null;
+  /** The same in run B (ms) */
+  b_ms: number | null;
+  /** b_ms / a_ms (ratio) */
+  ratio: number | null;
+  /** Roofline time relative to measured time in run A, of the calls with a known cost (share) */
+  efficiency_a: number | null;
+  /** The same in run B (share) */
+  efficiency_b: number | null;
+  /** The side nearer to its roofline; null: unknown */
+  nearer: "a" | "b" | "same" | null;
+  /** Why an efficiency is unknown */
+  reason: string | null;
+}
+
+/** Two devices, software versions or recording tools compared in device time */
+export interface AcrossSetups {
+  /** Device of run A; empty: not named */
+  setup_a: string;
+  /** Device of run B; empty: not named */
+  setup_b: string;
+  /** Devices of run A that ran kernels */
+  devices_a: number;
+  /** Devices of run B that ran kernels */
+  devices_b: number;
+  /** Busy time of the mean device in run A, overlap counted once (ms) */
+  device_a_ms: number;
+  /** The same in run B (ms) */
+  device_b_ms: number;
+  /** device_b_ms / device_a_ms (ratio) */
+  ratio: number | null;
+  /** By operator, most device time first */
+  operators: AcrossRow[];
+  /** By kernel family, most device time first */
+  families: AcrossRow[];
+}
+
 /** Calls of one kind of API function */
 export interface ApiGroupTime {
   /** Self time of the calls (ms) */
@@ -223,12 +271,14 @@ export interface CompareReply {
   normal_a_ms: number | null;
   /** Wall time of run B per that unit (ms) */
   normal_b_ms: number | null;
-  /** Host time of B relative to A in unchanged work; above 1: slower (ratio) */
+  /** Host time of B relative to A in unchanged work; above 1: slower; null: not recorded on both sides (ratio) */
   drift: number | null;
   /** No device work was recorded: host time is compared */
   on_host: boolean;
   /** The changes; they sum to delta_ms */
   contributions: Contribution[];
+  /** Changes that cost the same in both runs and are not listed */
+  equal_changes: number;
   /** Costs that moved but did not change */
   shifts: CostShift[];
   /** By kernel, largest difference first */
@@ -239,6 +289,8 @@ export interface CompareReply {
   by_module: CompareRow[];
   /** By stage, largest difference first */
   by_stage: CompareRow[];
+  /** Device time by operator and kernel family, where device, software or recording tool differ; else null */
+  across: AcrossSetups | null;
   /** Hardware counters by kernel, where captured */
   counters: CompareCounters[];
   /** Parameters of the comparison */
@@ -263,9 +315,9 @@ export interface CompareRow {
   b_ms: number;
   /** b_ms - a_ms (ms) */
   delta_ms: number;
-  /** Device time in run A (ms) */
+  /** Device time in run A of the work it launched itself, overlap counted once, of the mean device (ms) */
   busy_a_ms: number;
-  /** Device time in run B (ms) */
+  /** The same in run B (ms) */
   busy_b_ms: number;
 }
 
@@ -350,7 +402,7 @@ export interface Contribution {
   /** Position in the list, from 1 */
   rank: number;
   /** Class of the change (docs/compare.md) */
-  cause: "kernel_slower" | "kernel_faster" | "kernel_replaced" | "kernels_added" | "kernels_removed" | "shape_changed" | "dtype_changed" | "precision_upcast" | "host_slower" | "host_faster" | "sync_added" | "sync_removed" | "copy_added" | "copy_removed" | "fusion_lost" | "fusion_gained" | "layout_copy_added" | "layout_copy_removed" | "attention_impl_changed" | "graph_added" | "graph_removed" | "contention" | "clock_changed" | "work_changed" | "noise";
+  cause: "kernel_slower" | "kernel_faster" | "kernel_replaced" | "kernels_added" | "kernels_removed" | "shape_changed" | "dtype_changed" | "precision_upcast" | "host_slower" | "host_faster" | "sync_added" | "sync_removed" | "copy_added" | "copy_removed" | "fusion_lost" | "fusion_gained" | "layout_copy_added" | "layout_copy_removed" | "attention_impl_changed" | "graph_added" | "graph_removed" | "contention" | "clock_changed" | "work_changed" | "recording" | "noise";
   /** Refines the cause: direction of a copy, allocation */
   detail: string | null;
   /** Stages with most of its time */
@@ -703,7 +755,7 @@ export interface DoctorAbility {
 
 /** Result of one check */
 export interface DoctorCheck {
-  /** Topic: store, disk, staging, catalog, run, duckdb, machine */
+  /** Topic: store, disk, staging, catalog, run, lost, duckdb, machine */
   name: string;
   /** Result */
   status: "ok" | "warning" | "problem";
@@ -958,7 +1010,7 @@ export interface GateContribution {
   /** Position in the list, from 1 */
   rank: number;
   /** Class of the change (docs/compare.md) */
-  cause: "kernel_slower" | "kernel_faster" | "kernel_replaced" | "kernels_added" | "kernels_removed" | "shape_changed" | "dtype_changed" | "precision_upcast" | "host_slower" | "host_faster" | "sync_added" | "sync_removed" | "copy_added" | "copy_removed" | "fusion_lost" | "fusion_gained" | "layout_copy_added" | "layout_copy_removed" | "attention_impl_changed" | "graph_added" | "graph_removed" | "contention" | "clock_changed" | "work_changed" | "noise";
+  cause: "kernel_slower" | "kernel_faster" | "kernel_replaced" | "kernels_added" | "kernels_removed" | "shape_changed" | "dtype_changed" | "precision_upcast" | "host_slower" | "host_faster" | "sync_added" | "sync_removed" | "copy_added" | "copy_removed" | "fusion_lost" | "fusion_gained" | "layout_copy_added" | "layout_copy_removed" | "attention_impl_changed" | "graph_added" | "graph_removed" | "contention" | "clock_changed" | "work_changed" | "recording" | "noise";
   /** Part of the difference of the walls (ms) */
   delta_ms: number;
   /** Structural, or larger than the variation between repeats */
@@ -1091,6 +1143,10 @@ export interface IdleDevice {
   launch_ms: number;
   /** Waiting for earlier work that the host blocked on (ms) */
   sync_ms: number;
+  /** Creating the context, loading modules, first launches of kernels, making graphs (ms) */
+  startup_ms: number;
+  /** Before the first and after the last work, where nothing was recorded (ms) */
+  edge_ms: number;
   /** None of these, or not recorded (ms) */
   other_ms: number;
   /** Recording was paused; neither busy nor idle (ms) */
@@ -1111,6 +1167,10 @@ export interface IdleGap {
   launch_ms: number;
   /** Waiting for earlier work that the host blocked on (ms) */
   sync_ms: number;
+  /** Creating the context, loading modules, first launches of kernels, making graphs (ms) */
+  startup_ms: number;
+  /** Before the first and after the last work, where nothing was recorded (ms) */
+  edge_ms: number;
   /** None of these, or not recorded (ms) */
   other_ms: number;
   /** Recording was paused; neither busy nor idle (ms) */
@@ -1157,6 +1217,10 @@ export interface IdleReply {
   launch_ms: number;
   /** Waiting for earlier work that the host blocked on (ms) */
   sync_ms: number;
+  /** Creating the context, loading modules, first launches of kernels, making graphs (ms) */
+  startup_ms: number;
+  /** Before the first and after the last work, where nothing was recorded (ms) */
+  edge_ms: number;
   /** None of these, or not recorded (ms) */
   other_ms: number;
   /** Recording was paused; neither busy nor idle (ms) */
@@ -1187,6 +1251,10 @@ export interface IdleSection {
   launch_ms: number;
   /** Waiting for earlier work that the host blocked on (ms) */
   sync_ms: number;
+  /** Creating the context, loading modules, first launches of kernels, making graphs (ms) */
+  startup_ms: number;
+  /** Before the first and after the last work, where nothing was recorded (ms) */
+  edge_ms: number;
   /** None of these, or not recorded (ms) */
   other_ms: number;
   /** Recording was paused; neither busy nor idle (ms) */
@@ -1215,6 +1283,10 @@ export interface IdleTotals {
   launch_ms: number;
   /** Waiting for earlier work that the host blocked on (ms) */
   sync_ms: number;
+  /** Creating the context, loading modules, first launches of kernels, making graphs (ms) */
+  startup_ms: number;
+  /** Before the first and after the last work, where nothing was recorded (ms) */
+  edge_ms: number;
   /** None of these, or not recorded (ms) */
   other_ms: number;
   /** Recording was paused; neither busy nor idle (ms) */
@@ -1293,6 +1365,8 @@ export interface ImportReply {
   attached: ImportAttachment | null;
   /** Files that could not be imported */
   errors: ImportFailure[];
+  /** What was left out of folders: stores, own exports, other files */
+  skipped: ImportSkipped[];
 }
 
 /** A file that was considered as a part of a recording */
@@ -1302,6 +1376,14 @@ export interface ImportSibling {
   /** Whether it is part of the run */
   taken: boolean;
   /** Why it is, or is not */
+  reason: string;
+}
+
+/** A file or folder that was not imported */
+export interface ImportSkipped {
+  /** Its path */
+  path: string;
+  /** Why not */
   reason: string;
 }
 
@@ -1899,6 +1981,8 @@ export interface QueryReply {
   row_count: number;
   /** More rows exist than the limit allows */
   truncated: boolean;
+  /** Cells larger than 1 MiB, of which only the beginning is given */
+  cut_cells: number;
   /** Time the query took (ms) */
   elapsed_ms: number;
   /** File the result was written to */
@@ -2169,6 +2253,8 @@ export interface Report {
   ranks?: RanksSection;
   /** What was achieved of what the device can do */
   roofline: RooflineSection;
+  /** What the CPU samples show; absent without them */
+  samples?: SamplesFacts;
   /** Stages of LLM inference */
   stages: StagesSection;
   /** Device work by the operators, modules and ranges that launched it */
@@ -2245,10 +2331,10 @@ export interface ReportMemory {
   series: MemorySeries[];
 }
 
-/** A part of the time of all devices, or of the busiest thread without devices */
+/** A part of the time of all devices; without devices, of the wall time by CPU samples, or of the busiest thread */
 export interface ReportPart {
   /** Name of the part */
-  what: "compute" | "communication" | "memory" | "overlap" | "idle" | "idle_host" | "idle_launch" | "idle_sync" | "idle_other" | "idle_edges" | "paused" | "op" | "python" | "range" | "api" | "nothing";
+  what: "compute" | "communication" | "memory" | "overlap" | "idle" | "idle_host" | "idle_launch" | "idle_sync" | "idle_startup" | "idle_other" | "idle_edges" | "paused" | "op" | "python" | "range" | "api" | "nothing" | "run_python" | "run_native" | "run_system" | "wait" | "unsampled";
   /** Name for people */
   label: string;
   /** Time (ms) */
@@ -2307,6 +2393,8 @@ export interface ReportReply {
   counters: RunCounters;
   /** Findings, most important first */
   findings: Finding[];
+  /** What the CPU samples of a run without device work show; null for other runs */
+  samples: SamplesFacts | null;
   /** Files that were written */
   files: WrittenReport[];
   /** Files that could not be written */
@@ -2397,6 +2485,8 @@ export interface RooflinePoint {
   calls: number;
   /** Type whose peak is used */
   dtype: string | null;
+  /** Where the types of the inputs stand; null when they are not known */
+  types_from: "recorded" | "kernel name" | null;
   /** Floating-point operations of all calls (FLOP) */
   flops: number | null;
   /** Bytes moved by all calls (bytes) */
@@ -2573,6 +2663,108 @@ export interface RunReply {
   analysis: ReportReply | null;
   /** Why there is no run, or no analysis of it */
   import_problem: string | null;
+}
+
+/** One function in CPU samples of running threads */
+export interface SampledFunction {
+  /** Name of the function */
+  name: string;
+  /** Source file; the program or library where the file is not known */
+  file: string | null;
+  /** The line with the most time; null when lines were not recorded */
+  line: number | null;
+  /** Language of the function */
+  language: "python" | "native" | "system";
+  /** Samples with the function on the stack */
+  samples: number;
+  /** CPU time in the function itself; of a Python function including the native code it calls; null without times (ms) */
+  self_ms: number | null;
+  /** CPU time including callees; null without times (ms) */
+  total_ms: number | null;
+  /** Part of the CPU time sampled, self (share) */
+  self_share: number;
+  /** Part of the CPU time sampled, including callees (share) */
+  total_share: number;
+}
+
+/** One sampled thread */
+export interface SampledThread {
+  /** Name of the thread */
+  name: string;
+  /** Name of its process */
+  process: string;
+  /** Thread number */
+  tid: number | null;
+  /** Main thread of the program */
+  main: boolean;
+  /** Samples */
+  samples: number;
+  /** Time on a core; null without times (ms) */
+  running_ms: number | null;
+  /** Time waiting; null without times (ms) */
+  waiting_ms: number | null;
+  /** Time it held Python's global interpreter lock; null: not a Python thread, or not recorded (ms) */
+  gil_held_ms: number | null;
+  /** Time it waited for that lock (ms) */
+  gil_wait_ms: number | null;
+  /** Python function in which it held the lock longest */
+  gil_holder: string | null;
+}
+
+/** Parts of the wall time of a run without device work; they sum to it */
+export interface SampledTime {
+  /** Some thread runs, in Python code (ms) */
+  python_ms: number;
+  /** Some thread runs, in native code (ms) */
+  native_ms: number;
+  /** Some thread runs, in the kernel (ms) */
+  system_ms: number;
+  /** No thread runs, by what the main thread waits for */
+  waits: SampledWait[];
+  /** Without a sample of a running or waiting thread (ms) */
+  unsampled_ms: number;
+}
+
+/** Waiting of one kind in one place */
+export interface SampledWait {
+  /** System call or lock */
+  what: string;
+  /** Function that waits; null when only the system call is known */
+  where: string | null;
+  /** Threads that waited there */
+  threads: number;
+  /** Samples */
+  samples: number;
+  /** Time (ms) */
+  ms: number;
+}
+
+/** What the CPU samples show */
+export interface SamplesFacts {
+  /** Samples */
+  samples: number;
+  /** CPU time of all threads; null without times (ms) */
+  running_ms: number | null;
+  /** Waiting time of all threads; null without times (ms) */
+  waiting_ms: number | null;
+  /** Time in which a sampled thread held Python's global interpreter lock; null when not recorded (ms) */
+  gil_held_ms: number | null;
+  /** Time that threads waited for that lock, summed (ms) */
+  gil_wait_ms: number | null;
+  /** Function that held the lock longest in one thread */
+  gil_holder: string | null;
+  /** Functions, most self time first, at most 200 */
+  functions: SampledFunction[];
+  /** Functions before that limit */
+  functions_total: number;
+  /** Threads, most CPU time first, at most 100 */
+  threads: SampledThread[];
+  /** Threads before that limit */
+  threads_total: number;
+  /** What threads waited for, longest first, at most 50 */
+  waits: SampledWait[];
+  /** Where the wall time went; null with device work or without times */
+  time: SampledTime | null;
 }
 
 /** A column of a table */
@@ -2773,15 +2965,15 @@ export interface StageSummary {
   launch_share: number | null;
   /** Part of its time with idle devices (share) */
   idle_share: number | null;
-  /** Model FLOPs utilization: flops / (peak x device_s) (share) */
+  /** Model FLOPs utilization: flops / (peak x work_device_s) (share) */
   mfu: number | null;
   /** Why MFU is unknown */
   mfu_reason: string | null;
-  /** Model bandwidth utilization: bytes / (peak bandwidth x device_s) (share) */
+  /** Model bandwidth utilization: bytes / (peak bandwidth x work_device_s) (share) */
   mbu: number | null;
   /** Why MBU is unknown */
   mbu_reason: string | null;
-  /** FLOPs of the model in this stage (FLOP) */
+  /** FLOPs of the model in the executions of work_executions (FLOP) */
   flops: number | null;
   /** weight_bytes + kv_bytes (bytes) */
   bytes: number | null;
@@ -2791,6 +2983,10 @@ export interface StageSummary {
   kv_bytes: number | null;
   /** Devices x duration (s) */
   device_s: number;
+  /** Executions with recorded shapes: flops, bytes, MFU and MBU are of these */
+  work_executions: number;
+  /** Devices x duration of these (s) */
+  work_device_s: number;
   /** Peaks of the device */
   peak: StagePeak;
   /** Each execution, by start */
@@ -2919,13 +3115,15 @@ export interface SummaryReply {
   copies: CopyTotals[];
   /** CPU samples recorded */
   cpu_samples: number;
+  /** What the CPU samples show: functions, threads, waits */
+  samples: SamplesFacts | null;
   /** What the import lost or found suspect */
   counters: RunCounters;
   /** Why the devices were idle, with the ten longest reasons */
   idle: IdleTotals | null;
   /** Stages of LLM inference, as `neurolens stages` gives them */
   stages: StageSummary[] | null;
-  /** Why idle and stages are null */
+  /** Why idle, stages and samples are null */
   explained_reason: string | null;
 }
 

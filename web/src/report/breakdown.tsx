@@ -14,6 +14,7 @@ const PART_COLOR: Record<string, string> = {
   idle_host: "--idle-1",
   idle_launch: "--idle-2",
   idle_sync: "--idle-3",
+  idle_startup: "--idle-3",
   idle_other: "--idle-4",
   idle_edges: "--idle-5",
   paused: "--idle-5",
@@ -22,6 +23,11 @@ const PART_COLOR: Record<string, string> = {
   range: "--cat-range",
   api: "--cat-api",
   nothing: "--idle-4",
+  run_python: "--cat-python",
+  run_native: "--cat-op",
+  run_system: "--cat-api",
+  wait: "--idle-2",
+  unsampled: "--idle-5",
 };
 
 export function Breakdown({ parts }: { parts: ReportPart[] }) {

@@ -9,6 +9,8 @@ export function IdleView({ idle }: { idle: IdleSection }) {
     ["waiting for the host", idle.host_ms],
     ["launch latency", idle.launch_ms],
     ["synchronisation", idle.sync_ms],
+    ["start-up", idle.startup_ms],
+    ["edges of the recording", idle.edge_ms],
     ["other", idle.other_ms],
   ];
   return (

@@ -13,6 +13,7 @@ import { FlameView } from "./flame";
 import { IdleView, Launches } from "./idle";
 import { MemoryView } from "./memory";
 import { CallTotalsTable, Copies, Kernels, Operators } from "./name_tables";
+import { Samples } from "./samples";
 import { Stages } from "./stages";
 import "./glossary.css";
 
@@ -59,6 +60,7 @@ export function sectionsOf(r: ReportDocument): SectionInfo[] {
     ["stages", "Stages", r.stages.stages.length > 0 && <Stages section={r.stages} />],
     ["operators", "Operators", r.operators.length > 0 && <Operators rows={r.operators} total={r.operators_total} />],
     ["kernels", "Kernels", r.kernels.length > 0 && <Kernels rows={r.kernels} total={r.kernels_total} />],
+    ["samples", "CPU samples", r.samples && <Samples samples={r.samples} />],
     ["flame", "Flame graph", r.flame && <FlameView nodes={r.flame.nodes} />],
     [
       "roofline",
