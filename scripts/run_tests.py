@@ -35,6 +35,8 @@ THREADED = "*Thread*:*Parallel*"
 # They count right answers over more than a hundred pairs each; the other tests of CompareTruth run the same code.
 ASAN_LEAVES_OUT = "CompareTruth.ThePlantedCauseComesFirst:CompareTruth.WithoutNoiseTheSizeIsRight"
 TSAN_PROGRAMS = ("base_test", "capture_test", "model_test", "ledger_test", "import_test")  # what preset tsan builds
+# They import, explain and compare each input, a few a second: scripts/fuzz runs them, a test run leaves them out.
+LONG_FUZZ = ("analysis_fuzz", "bundle_fuzz")
 # Programs that are recorded by the capture library under ThreadSanitizer, on the CUPTI of tests/capture.
 TSAN_RECORDED = {
     "recording is switched while threads launch": "launch=1 racing_threads=4 sleep=100 recording_off sleep=400 recording_on sleep=200 recording_off leave=1 "
@@ -347,7 +349,7 @@ class Runner:
         configure = f'source "{ROOT}/scripts/lib.sh" && mkdir -p "$NL_ROOT/build/fuzz" && nl_configure fuzz'
         if subprocess.run(["bash", "-c", configure], check=False).returncode != 0:
             return self.tally.group("fuzz", [], ["configure"], [], 0)
-        targets = [name for name in built("fuzz", "bin_fuzz") if self.wanted in name]
+        targets = [name for name in built("fuzz", "bin_fuzz") if self.wanted in name and name not in LONG_FUZZ]
         if not targets:
             return self.skip("fuzz", "no fuzz targets in this tree")
         if not build("fuzz", [f"bin_fuzz/{name}" for name in targets], self.tally):

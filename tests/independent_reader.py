@@ -23,6 +23,7 @@ TABLES = {
     "cpu_op": "op", "Operator": "op",
     "python_function": "python_call",
     "cuda_sync": "sync",
+    "mtia_runtime": "api_call",
 }
 DEVICE_TABLES = ("kernel", "memcpy", "memset")
 
@@ -31,7 +32,12 @@ class NumberText(str):
     """A JSON number with a fraction or an exponent, kept as written."""
 
 
-def table_of(category):
+def table_of(event):
+    category, name = event.get("cat"), event.get("name", "")
+    if category == "mtia_ccp_events":  # one category for all that a device did
+        return "memcpy" if name.startswith("dma_") else "sync" if name in ("event_wait", "event_record") else "kernel"
+    if TABLES.get(category) == "op" and name.startswith("ProfilerStep#"):
+        return "range"
     if category in TABLES:
         return TABLES[category]
     if isinstance(category, str) and category.startswith("hip"):
@@ -93,7 +99,7 @@ def read(events):
         if start is None or dur is None or dur < 0:
             bad += 1
             continue
-        table = table_of(event.get("cat"))
+        table = table_of(event)
         entry = names[table][event.get("name", "")]
         entry[0] += 1
         entry[1] += dur

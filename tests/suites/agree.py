@@ -10,7 +10,7 @@ from neurolens_cli import equal, kineto_traces
 TABLES = ("kernel", "memcpy", "memset", "api_call", "op", "python_call", "range")
 SPAN_IDS = {"External id": "external_id", "external id": "external_id", "correlation": "correlation"}
 ON_DEVICE = {**SPAN_IDS, "device": "device", "stream": "stream", "context": "context"}
-MEMORY_WORK = {**ON_DEVICE, "bytes": "bytes", "memory bandwidth (GB/s)": "bandwidth_gbps", "graph id": "graph_id",
+MEMORY_WORK = {**ON_DEVICE, "bytes": "bytes", "size": "bytes", "memory bandwidth (GB/s)": "bandwidth_gbps", "graph id": "graph_id",
                "graph node id": "graph_node_id"}
 # Which argument has which column; written from the trace format, not from the importer.
 COLUMNS = {
@@ -48,7 +48,7 @@ def table_of(event, adapter):
         return "memory_event" if event.get("name") == "[memory]" and adapter == "kineto" else "range"
     if phase != "X":
         return None
-    return independent_reader.table_of(event.get("cat")) if adapter == "kineto" else "range"
+    return independent_reader.table_of(event) if adapter == "kineto" else "range"
 
 
 def source_pairs(events, adapter):

@@ -403,6 +403,41 @@ def test_an_import_that_waits_for_a_pipe_can_be_interrupted(place):
     place.expect_nothing_stored()
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("command", ["analyze", "report", "findings"])
+def test_a_command_that_never_looks_at_the_signal_is_ended_too(place, command, number):
+    """The rules come from a pipe that gives nothing: the read is begun again after a signal, and nothing polls."""
+    run = place.add(place.file("small.json", SMALL)).id
+    rules = place.cwd / "rules.yaml"
+    os.mkfifo(rules)
+    process = place.start(command, run, "--rules", str(rules))
+    with open(rules, "wb"):  # opens when the program has opened the other end
+        process.send_signal(number)
+        process.wait(LIMIT_S)
+    done = finished(process)
+    assert done.returncode == 128 + number, f"exit status {done.returncode}: {done.stderr[:300]}"
+    assert [r["run_id"] for r in place.runs()] == [run] and not place.leftovers(), "the store changed"
+
+
+def cpu_ticks(pid):
+    """What a process and its children have computed."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()
+    except OSError:
+        return 0
+    return int(stat[11]) + sum(map(cpu_ticks, children))
+
+
+def test_an_endless_query_is_ended_by_a_signal(place):
+    run = place.add(place.file("small.json", SMALL)).id
+    process = place.start("query", run, "SELECT count(*) FROM range(100000000000) a, range(100000000000) b", "--timeout", "86400")
+    wait_until(lambda: cpu_ticks(process.pid) > 30, "the query to compute", process)
+    process.send_signal(signal.SIGTERM)
+    process.wait(LIMIT_S)
+    assert finished(process).returncode == 128 + signal.SIGTERM
+
+
 def test_an_unknown_format_is_named(place):
     place.expect_error(place.run("import", SAMPLE, "--format", "nonsense"), 2, "nonsense")
     place.expect_nothing_stored()

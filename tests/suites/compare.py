@@ -164,3 +164,73 @@ def test_one_model_recorded_by_two_tools_has_the_same_calls(compare):
     assert min(reply["matched_share_a"], reply["matched_share_b"]) > 0.99, f"matched {reply['matched_share_a']} and {reply['matched_share_b']}"
     causes = {c["cause"] for c in reply["contributions"]}
     assert not causes & {"work_changed", "shape_changed", "kernel_replaced", "kernels_added", "kernels_removed"}, str(causes)
+
+
+def pair(compare, folder, a, b, *words):
+    return compare(real("public", folder, a), real("public", folder, b), *words)
+
+
+def test_idle_time_around_the_work_is_recording_and_not_a_change(compare):
+    """jax_conv legacy and 0.8: the same convolution, recorded for 8 s and for 0.16 s. The kernels take the same time."""
+    reply = pair(compare, "xplane", "jax_conv_legacy.xplane.pb", "jax_conv_08.xplane.pb")
+    assert reply["verdict"]["class"] == "undecided", reply["verdict"]
+    recording = next(c for c in reply["contributions"] if c["cause"] == "recording")
+    assert recording["delta_ms"] < 0.95 * reply["delta_ms"] < 0, f"{recording['delta_ms']} of {reply['delta_ms']} ms"
+    assert not any(c["significant"] and abs(c["delta_ms"]) > 200 for c in reply["contributions"]), [c["text"] for c in reply["contributions"]]
+    conv = next(r for r in reply["across"]["operators"] if r["name"].startswith("cudnn-conv"))
+    assert 0.9 < conv["ratio"] < 1.1, conv
+
+
+@pytest.mark.parametrize("folder, a, b", [
+    ("xplane", "jax_conv_legacy.xplane.pb", "jax_conv_08.xplane.pb"),
+    ("kineto", "tracelens_h100_vit.json.gz", "tracelens_mi300_vit.json.gz"),
+    ("kineto", "tracelens_h100_qwen.json.gz", "tracelens_mi300_qwen.json.gz"),
+    ("kineto", "tb_resnet50_workers0.json.gz", "tb_resnet50_workers4.json.gz"),
+    ("kineto", "hta_alexnet.json.gz", "hta_triton.json.gz"),
+    ("onnxrt", "densenet121_cpu_node.json.gz", "resnet50_cpu_node.json.gz"),
+])
+def test_no_sentence_contradicts_itself(compare, folder, a, b):
+    reply = pair(compare, folder, a, b)
+    for c in reply["contributions"]:
+        assert c["cause"] != "kernel_replaced" or not c["kernel_a"] or c["kernel_a"] != c["kernel_b"], c["text"]
+        assert "device work instead of device work" not in c["text"] and "0 ns -> 0 ns" not in c["text"], c["text"]
+        assert c["cause"] == "noise" or c["delta_ms"] != 0, c["text"]
+    device = pair(compare, folder, a, b, "--time", "device")
+    assert not any("--time device" in step["command"] for step in device["next"]), device["next"]
+
+
+@pytest.mark.parametrize("name", ["vit", "qwen"])
+def test_two_devices_are_compared_by_operator_and_family(compare, compared, name):
+    files = [real("public", "kineto", f"tracelens_{device}_{name}.json.gz") for device in ("h100", "mi300")]
+    reply = compare(*files)
+    across = reply["across"]
+    assert "H100" in across["setup_a"] and "MI300X" in across["setup_b"]
+    assert reply["verdict"]["text"].startswith(f"{across['setup_a']} -> {across['setup_b']}: "), reply["verdict"]["text"]
+    assert "in device time" in reply["verdict"]["text"]
+    for side, run in (("a", reply["run_a"]), ("b", reply["run_b"])):
+        listed = {o["name"]: o["gpu_ms"] for o in compared.json("operators", run, "--limit", "0")["operators"]}
+        for row in across["operators"]:
+            operator = row["name_b"] or row["name"] if side == "b" else row["name"]
+            if row[f"{side}_ms"] is not None:
+                assert abs(row[f"{side}_ms"] - listed[operator]) < 1e-6, f"{operator}: {row} but {listed[operator]}"
+    known = [r for r in across["operators"] if r["efficiency_a"] is not None and r["efficiency_b"] is not None]
+    assert known, "no operator has an efficiency on both sides"
+    for row in across["operators"] + across["families"]:
+        both = row["efficiency_a"] is not None and row["efficiency_b"] is not None
+        assert (row["nearer"] is not None) == both, row
+        if row["a_ms"] is not None and row["b_ms"] is not None:
+            assert abs(row["ratio"] - row["b_ms"] / row["a_ms"]) < 1e-9 and (both or row["reason"]), row
+    text = compared.run("compare", *files).stdout
+    assert "KERNEL FAMILY" in text and "NEARER" in text, text
+
+
+@pytest.mark.parametrize("folder, a, b", [
+    ("onnxrt", "densenet121_cpu_node.json.gz", "resnet50_cpu_node.json.gz"),
+    ("onnxrt", "olive_mkldnn_2019.json.gz", "resnet50_cpu_node.json.gz"),
+    ("kineto", "hta_alexnet.json.gz", "hta_triton.json.gz"),
+    ("kineto", "tracelens_vllm_decode.json.gz", "tracelens_sglang_decode.json.gz"),
+])
+def test_different_programs_get_no_verdict(compare, folder, a, b):
+    reply = pair(compare, folder, a, b)
+    assert reply["verdict"]["class"] == "undecided", reply["verdict"]
+    assert any(c["what"] == "program" for c in reply["comparability"]), reply["comparability"]

@@ -24,13 +24,12 @@ C_PROGRAM = r"""
 #include <pthread.h>
 #include <unistd.h>
 static volatile unsigned long sink;
-static volatile int stop;
 __attribute__((noinline)) void hot_inner_loop(void) { for (int i = 0; i < 200000; ++i) sink += i * sink; }
 __attribute__((noinline)) void hot_outer_call(void) { while (access("stop", F_OK) != 0) { hot_inner_loop(); sink++; } sink++; }
-static void* sleeper(void* p) { while (!stop) sleep(1); return p; }
+static void* sleeper(void* p) { for (;;) sleep(1); return p; }
 int main(void) {
   pthread_t t; pthread_create(&t, 0, sleeper, 0);
-  hot_outer_call(); stop = 1; pthread_join(t, 0); return 0;
+  hot_outer_call(); return 0;
 }
 """
 
@@ -248,3 +247,93 @@ def test_cpu_samples_alone_have_a_wall(store, tmp_path):
         store.json(*question)
     store.add(written("again.nlcap", SAMPLES_ALONE.replace("weight_ns=2000000", "weight_ns=3000000")))
     store.json("compare", run["run_id"], "@latest")
+
+
+def explained(store, capture):
+    """(run, its summary) of a capture."""
+    run = store.add(capture)
+    return run, run.ask("summary")
+
+
+def hottest(samples, language):
+    return next(f for f in samples["functions"] if f["language"] == language)
+
+
+@needs_python
+def test_a_python_program_names_its_functions_threads_and_waits(store, tmp_path):
+    def enough(capture):
+        return weight_ms(capture, "python_hot", gil=GIL_HOLDS) > 300 and weight_ms(capture, "python_hot", gil=GIL_WAITS) > 100
+    (tmp_path / "prog.py").write_text(PY_PROGRAM)
+    record(tmp_path, [PYTHONS[-1], "prog.py"], until=enough)
+    run, summary = explained(store, tmp_path / "x.nlcap")
+    samples = summary["samples"]
+    hot = hottest(samples, "python")
+    assert hot["name"].endswith("python_hot") and hot["file"] == "prog.py" and 3 <= hot["line"] <= 7, hot
+    assert hot["self_share"] > 0.5 and hot["total_ms"] <= samples["running_ms"] + 1e-6, hot
+    worker = next(f for f in samples["functions"] if f["name"].endswith("worker"))
+    assert worker["total_share"] >= hot["total_share"] * 0.9 and worker["self_share"] < 0.5, worker
+    # The recorder's own thread is not the program's.
+    assert not any(t["name"].startswith("neurolens") for t in samples["threads"]), samples["threads"]
+    assert len([t for t in samples["threads"] if t["gil_held_ms"]]) >= 2, samples["threads"]
+    assert samples["gil_wait_ms"] > 0 and "python_hot" in samples["gil_holder"], samples["gil_holder"]
+    assert any(w["what"] == "the GIL" for w in samples["waits"]), samples["waits"]
+    time = samples["time"]
+    parts = time["python_ms"] + time["native_ms"] + time["system_ms"] + time["unsampled_ms"] + sum(w["ms"] for w in time["waits"])
+    assert parts == pytest.approx(summary["wall_ms"], rel=1e-6), (parts, summary["wall_ms"])
+    life = run.values("SELECT dur_ns FROM thread_life WHERE dur_ns IS NOT NULL")
+    assert len(life) == 1 and summary["wall_ms"] >= life[0][0] / 1e6, "the wall is shorter than the program"
+    said = store.text("analyze", run.id)
+    assert "Nothing recorded" not in said and "python_hot" in said and "prog.py:" in said, said
+    assert any(f["rule"] == "gil_contention" for f in run.ask("findings")["findings"]), run.ask("findings")["findings"]
+    for line in (store.text("summary", run.id) + said).splitlines():
+        assert len(line) <= 80, line
+
+
+def test_a_c_program_names_its_functions_and_the_report_has_them(store, tmp_path):
+    if not shutil.which("cc"):
+        pytest.skip("no C compiler")
+    (tmp_path / "hot.c").write_text(C_PROGRAM)
+    subprocess.run(["cc", "-O1", "-fno-omit-frame-pointer", "-pthread", str(tmp_path / "hot.c"), "-o", str(tmp_path / "hot")], check=True, timeout=LIMIT_S)
+
+    def ran_ms(capture):
+        return sum(s["weight_ns"] for s in capture.samples if s["state"] == RUNNING) / 1e6
+    capture, _ = record(tmp_path, [str(tmp_path / "hot")], until=lambda c: c.samples and not has_native(c) or ran_ms(c) > 300)
+    if not has_native(capture):
+        pytest.skip("perf events are not allowed here: " + " ".join(capture.messages))
+    run, summary = explained(store, tmp_path / "x.nlcap")
+    hot = hottest(summary["samples"], "native")
+    assert (hot["name"], hot["file"]) == ("hot_inner_loop", "hot") and hot["self_share"] > 0.5, hot
+    (finding,) = [f for f in run.ask("findings")["findings"] if f["rule"] == "cpu_hot_function"]
+    assert "hot_inner_loop (hot)" in finding["message"], finding["message"]
+    store.text("report", run.id, "--md", tmp_path / "report.md")
+    text = (tmp_path / "report.md").read_text()
+    assert "## CPU samples" in text and "hot\\_inner\\_loop" in text, text[:2000]
+
+
+def test_native_functions_have_lines_where_the_program_has_debug_information(store, tmp_path):
+    if not shutil.which("cc"):
+        pytest.skip("no C compiler")
+    (tmp_path / "hot.c").write_text(C_PROGRAM)
+    subprocess.run(["cc", "-g", "-O1", "-fno-omit-frame-pointer", "-pthread", str(tmp_path / "hot.c"), "-o", str(tmp_path / "hot")], check=True,
+                   timeout=LIMIT_S)
+    capture, _ = record(tmp_path, [str(tmp_path / "hot")], until=lambda c: c.samples and (not has_native(c) or len(c.samples) > 50))
+    if not has_native(capture):
+        pytest.skip("perf events are not allowed here: " + " ".join(capture.messages))
+    run, summary = explained(store, tmp_path / "x.nlcap")
+    hot = hottest(summary["samples"], "native")
+    line_of_the_loop = next(n for n, text in enumerate(C_PROGRAM.splitlines(), 1) if "void hot_inner_loop" in text)
+    assert (hot["name"], hot["file"], hot["line"]) == ("hot_inner_loop", "hot.c", line_of_the_loop), hot
+    assert f"hot_inner_loop (hot.c:{line_of_the_loop})" in store.text("analyze", run.id)
+
+
+def test_a_program_that_waits_says_where(store, tmp_path):
+    if not PYTHONS:
+        pytest.skip("no CPython 3.9 to 3.14 here")
+    (tmp_path / "wait.py").write_text("import os, time\ndef wait_for_answer():\n    while not os.path.exists('stop'):\n        time.sleep(0.2)\nwait_for_answer()\n")
+    record(tmp_path, [PYTHONS[-1], "wait.py"], until=lambda c: weight_ms(c, "wait_for_answer", state=SLEEPING) > 1500)
+    run, summary = explained(store, tmp_path / "x.nlcap")
+    longest = summary["samples"]["time"]["waits"][0]
+    assert "wait_for_answer (wait.py:4)" in longest["where"], longest
+    (finding,) = [f for f in run.ask("findings")["findings"] if f["rule"] == "cpu_waits"]
+    assert "wait_for_answer (wait.py:4)" in finding["message"], finding["message"]
+    assert any(p["what"] == "wait" for p in run.ask("analyze")["breakdown"]), run.ask("analyze")["breakdown"]

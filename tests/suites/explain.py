@@ -7,6 +7,9 @@ import pytest
 from neurolens_cli import H200, content, kineto_traces
 
 
+IDLE_PARTS = ("host_ms", "launch_ms", "sync_ms", "startup_ms", "edge_ms", "other_ms")
+
+
 def close(what, got, wanted):
     # Milliseconds are doubles of exact nanoseconds: half a nanosecond is the last honest digit.
     assert abs(got - wanted) <= 5e-7 + 1e-12 * abs(wanted), f"{what}: {got} instead of {wanted}"
@@ -37,16 +40,16 @@ def test_parts_sum_to_their_whole_in_every_explaining_command(trace, imported, t
         close("busy and idle", device["busy_ms"] + device["idle_ms"], overlap["wall_ms"])
     idle = run.ask("idle", "--limit", "0")
     close("idle of all devices", idle["idle_ms"], sum(d["idle_ms"] for d in overlap["devices"] if d["busy_ms"] > 0))
-    close("parts of the idle time", sum(idle[p] for p in ("host_ms", "launch_ms", "sync_ms", "other_ms")), idle["idle_ms"])
+    close("parts of the idle time", sum(idle[p] for p in IDLE_PARTS), idle["idle_ms"])
     close("causes of the idle time", sum(c["ms"] for c in idle["causes"]), idle["idle_ms"])
     for gap in idle["largest"]:
-        close("parts of a gap", sum(gap[p] for p in ("host_ms", "launch_ms", "sync_ms", "other_ms")), gap["dur_ms"])
+        close("parts of a gap", sum(gap[p] for p in IDLE_PARTS), gap["dur_ms"])
     path = run.ask("critical-path", "--what-if", "kernel:*=1")
     close("shares of the critical path", sum(s["ms"] for s in path["shares"]), path["wall_ms"])
     close("what-if of nothing", path["what_if"][0]["new_wall_ms"], path["wall_ms"])
     findings = run.ask("findings")
     for finding in findings["findings"]:
-        assert len(finding["suggestions"]) >= 3, f"{finding['rule']} has fewer than three suggestions"
+        assert finding["suggestions"], f"{finding['rule']} has no suggestion"  # those about unknown things are left out
     for command in ("launch", "stages", "roofline", "flame", "peaks"):
         run.store.json(command, *([] if command == "peaks" else [run.id]))
     first, second = (run.ask("fingerprint") for _ in range(2))

@@ -201,7 +201,7 @@ def exported(run, folder):
     equal("their bytes", [p.read_bytes() for p in attached], [p.read_bytes() for p in sorted(out.glob("kernel_metric.attached_*"))])
 
 
-@pytest.mark.parametrize("path, words", [(RAW, "none of its 60 kernels is in run"), ("run.json", "no kernel counters")], ids=["other_kernels", "no_counters"])
+@pytest.mark.parametrize("path, words", [(RAW, "no kernel of its 60 is in run"), ("run.json", "no kernel counters")], ids=["other_kernels", "no_counters"])
 def test_what_does_not_fit_a_run_is_not_attached(path, words, store, tmp_path):
     trace_of([("other(int)", "(1, 1, 1)", "(1, 1, 1)", 100)], tmp_path / "run.json")
     run = store.add(tmp_path / "run.json")

@@ -267,7 +267,7 @@ def test_a_hundred_thousand_crossing_spans_are_all_kept(made):
 
 
 def test_odd_times_and_names_are_kept(made):
-    events = [span("", 0, 1), span("\u0000\u001b[31m\n", 1, 1), span("é😀" * 200000, 2, 1), span("zero", 5, 0), span("zero", 5, 0),
+    events = [span("", 0, 1), span("\u0000\u001b[31m\n", 1, 1), span("é😀" * 150000, 2, 1), span("zero", 5, 0), span("zero", 5, 0),
               span("around zero", 5, 1), span("before", -1000.001, 3), span("exact", 0.001, 0.002), span("ends at start", 4, 1),
               span("late", 9e12, 1), {"ph": "i", "name": "mark", "pid": "text", "tid": "lane", "ts": 3, "s": "t"},
               {"ph": "C", "name": "load", "pid": 7, "ts": -5, "args": {"a": 1.5, "b": -2}},

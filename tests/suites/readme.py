@@ -33,6 +33,38 @@ def readme_commands():
     return found
 
 
+def readme_outputs():
+    """{command: the lines the README shows after it}; `...` stands for lines that are left out."""
+    shown = {}
+    for block in re.findall(r"```\n(.*?)```", (ROOT / "README.md").read_text(), re.S):
+        for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
+            lines = part.splitlines()
+            command = lines.pop(0)
+            while command.count('"') % 2 == 1:
+                command += " " + lines.pop(0).strip()
+            shown[command] = lines
+    return shown
+
+
+def missing_part(shown, printed):
+    """The first group of shown lines that is not in what is printed, after the groups before it; None when all are."""
+    rest = [line.rstrip() for line in printed.splitlines() if not re.fullmatch(r"run [0-9a-f-]{36}", line)]
+    groups, first = [[]], True
+    for line in shown:
+        if line == "...":
+            groups.append([])
+        else:
+            groups[-1].append(line.rstrip())
+    for group in groups:
+        if group:
+            found = next((i for i in range(len(rest) - len(group) + 1) if rest[i:i + len(group)] == group), None)
+            if found is None or (first and found > 0):
+                return group
+            rest = rest[found + len(group):]
+        first = False
+    return None if not shown or shown[-1] == "..." or not any(rest) else ["(the end)", *rest[:3]]
+
+
 def examples():
     """Examples in docs/cli.md; what has a placeholder in it is a usage line."""
     found = sorted(set(re.findall(r"^(neurolens [a-z]+ ?[^\n|`]*)$", (ROOT / "docs/cli.md").read_text(), re.M)))
@@ -64,6 +96,20 @@ def results(module_folder):
 @pytest.mark.parametrize("command", README)
 def test_a_command_of_the_readme_succeeds(command, results):
     assert results[command].returncode == 0, (results[command].stderr or results[command].stdout)[-300:]
+
+
+@pytest.mark.parametrize("command", readme_outputs())
+def test_the_readme_shows_what_the_command_prints(command, results):
+    missing = missing_part(readme_outputs()[command], results[command].stdout)
+    assert missing is None, "not printed as the README shows it:\n" + "\n".join(missing) + "\nprinted:\n" + results[command].stdout[:3000]
+
+
+def test_a_difference_from_the_readme_is_seen():
+    printed = "a\nb  1.5 ms\nc\n"
+    assert missing_part(["a", "..."], printed) is None and missing_part(["a", "b  1.5 ms", "c"], printed) is None
+    assert missing_part(["...", "c"], printed) is None
+    assert missing_part(["b  1.5 ms", "..."], printed) and missing_part(["a", "b  1.6 ms", "..."], printed) and missing_part(["a"], printed)
+    assert not any("@latest~" in command for command in README), "@latest~N depends on what was imported before"
 
 
 @pytest.mark.parametrize("command", EXAMPLES)
