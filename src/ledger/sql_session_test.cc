@@ -65,6 +65,14 @@ TEST_F(SqlSessionTest, TableOfAllRunsHasTheRunColumnFirst) {
   EXPECT_EQ(table.columns.at(1).name, "id");
 }
 
+TEST_F(SqlSessionTest, AThousandRunsAreOneTable) {
+  std::vector<RunSource> runs;
+  for (int i = 0; i < 1200; ++i)
+    runs.push_back({fmt::format("run-{}", i), Folder(i % 2 == 0 ? "a" : "b"), {}});
+  session_ = Must(SqlSession::Open(runs, options_));
+  EXPECT_EQ(Rows("SELECT count(DISTINCT run), count(*) FROM kernel"), Json::parse("[[1200, 3000]]"));
+}
+
 TEST_F(SqlSessionTest, TableOnlySomeRunsHaveAndTableNoneHasBothExist) {
   EXPECT_EQ(Rows("SELECT run, bytes FROM memcpy"), Json::parse(R"([["run-b", 42]])"));
   EXPECT_EQ(One("count(*) FROM sync"), 0);

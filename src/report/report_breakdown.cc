@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/human.h"
+#include "base/plural.h"
 #include "base/units.h"
 #include "report/report_model.h"
 
@@ -277,6 +278,22 @@ std::vector<ReportPart> BreakdownOf(const TimelineFacts& timeline, const DeviceA
   return sampled != nullptr ? SampledBreakdown(timeline, *sampled) : HostBreakdown(timeline);
 }
 
+namespace {
+
+// A program's steady steps say more of it than its start; "" where they are most of the run anyway.
+std::string SteadySentence(const Report& report) {
+  constexpr double kMostOfTheRun = 0.75;
+  if (!report.findings.step || !report.findings.step->busy_share || report.wall_ms <= 0) return "";
+  const SteadyStep& step = *report.findings.step;
+  const double share = static_cast<double>(step.steps) * step.recorded_ms / report.wall_ms;
+  if (share >= kMostOfTheRun) return "";
+  return fmt::format(
+      "In the steady state ({} of {}, {} of the run) the GPU works {} of the time. The whole run: ",
+      Counted(step.steps, "step"), HumanMs(step.recorded_ms), Percent(share), Percent(*step.busy_share));
+}
+
+}  // namespace
+
 std::string VerdictText(const Report& report) {
   const double wall_ms = report.wall_ms;
   if (report.samples && report.samples->time && wall_ms > 0)
@@ -300,10 +317,11 @@ std::string VerdictText(const Report& report) {
   if (wait != nullptr && wait->share > 0.5 && wait->what == PartKind::kIdleEdges)
     known = "Mostly not recorded";
   const char* lead = known != nullptr ? known : LeadOfBusy(busy);
-  std::string out = devices == 1 ? fmt::format("{}: the GPU works {} of {} ({})", lead,
-                                               HumanMs(busy * recorded * wall_ms), whole, Percent(busy))
-                                 : fmt::format("{}: the {} GPUs work {} of {} of wall time", lead, devices,
-                                               Percent(busy), whole);
+  std::string out = SteadySentence(report);
+  out += devices == 1
+             ? fmt::format("{}: the GPU works {} of {} ({})", lead, HumanMs(busy * recorded * wall_ms), whole,
+                           Percent(busy))
+             : fmt::format("{}: the {} GPUs work {} of {} of wall time", lead, devices, Percent(busy), whole);
   if (wait != nullptr && recorded > 0 && wait->share / recorded >= 0.05) {
     out += fmt::format("; for {} ({}) {}", HumanMs(wait->ms / static_cast<double>(devices)),
                        Percent(wait->share / recorded), WaitPhrase(wait->what, devices > 1));

@@ -41,9 +41,12 @@ std::string Summary(const Report& report) {
     const Finding& first = report.findings.findings[0];
     out += fmt::format(" The first thing to fix: {}", MdText(first.message, 300));
     if (out.back() != '.') out += '.';
-    if (first.impact_ms.value_or(0) > 0)
+    if (first.gain_ms && first.gain_share.value_or(0) > 0) {
+      out += fmt::format(" Fixing it saves about {:.0f} % of every step.", 100 * *first.gain_share);
+    } else if (first.impact_ms.value_or(0) > 0) {
       out += fmt::format(" Fixing it could save up to {} of the {} run.", HumanMs(*first.impact_ms),
                          HumanMs(report.wall_ms));
+    }
   }
   if (report.run.counters.lost > 0)
     out += " Some records were lost while recording, so the true numbers are higher than those shown.";
@@ -101,8 +104,12 @@ std::string Recommendations(const Report& report) {
   for (const Finding& f : report.findings.findings) {
     if (f.suggestions.empty()) continue;
     out += fmt::format("{}. {}", ++number, MdText(f.suggestions[0], 400));
-    if (f.impact_ms.value_or(0) > 0)
+    if (f.gain_ms && f.gain_share.value_or(0) > 0) {
+      out += fmt::format(" It saves about {} of a step ({:.0f} %).", HumanMs(f.gain_ms->expected),
+                         100 * *f.gain_share);
+    } else if (f.impact_ms.value_or(0) > 0) {
       out += fmt::format(" It could save up to {} of {}.", HumanMs(*f.impact_ms), HumanMs(report.wall_ms));
+    }
     out += fmt::format(" Reason: {}\n", MdText(f.message, 300));
     if (number == kRecommendations) break;
   }

@@ -114,8 +114,14 @@ def test_every_finding_has_a_place_evidence_suggestions_and_a_score_that_is_its_
             assert "{" not in text and "unknown" not in text and "recorded)" not in text, f"{who}: {text}"
         if f["score"] is not None:
             assert abs(f["score"] - WEIGHT[f["severity"]] * f["impact_ms"] * f["confidence"]) < 1e-6 * (1 + f["score"]), f"{who}: score"
-            assert before is None or f["score"] <= before, f"{who}: out of order"
-            before = f["score"]
+        # The sequence of fixes, each leaving less of the step; then other gains, largest first; then the rest by score.
+        rank = ((0, f["step_after_ms"]) if f["step_after_ms"] is not None else (1, f["gain_ms"]["expected"]) if f["gain_ms"]
+                else (2, f["score"] if f["score"] is not None else -1))
+        assert before is None or before[0] < rank[0] or (before[0] == rank[0] and before[1] >= rank[1]), f"{who}: out of order"
+        before = rank
+        if f["gain_ms"]:
+            assert 0 <= f["gain_ms"]["low"] <= f["gain_ms"]["expected"] <= f["gain_ms"]["high"] <= reply["step"]["ms"] * (1 + 1e-9), f"{who}: {f['gain_ms']}"
+            assert f["first_fix"] == f["suggestions"][0] and f["phase"] == "steady", f"{who}: {f['first_fix']}"
     needs = {n["rule"]: n["needs"] for n in reply["not_assessed"]}
     assert needs.get("low_occupancy") == ["kernel counters"], f"low_occupancy: {needs.get('low_occupancy')}"
 

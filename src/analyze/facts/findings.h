@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/facts/phases.h"
 #include "analyze/features/features.h"
 #include "analyze/rules/rule.h"
 #include "base/record.h"
@@ -24,12 +25,21 @@ struct Evidence {
   std::optional<std::string> unit;
 };
 
+// Time of one steady step that a fix saves; of the run where it has no steps.
+struct Gain {
+  double low = 0, expected = 0, high = 0;
+};
+
 struct Finding {
   std::string rule, title;
   RuleSeverity severity = RuleSeverity::kMedium;
   double confidence = 0;
   std::optional<double> impact_ms;      // predicted gain: cost_ms without what other findings count
   std::optional<double> cost_ms;        // measured cost
+  std::optional<Gain> gain_ms;          // predicted by replaying the steps with the rule's fix
+  std::optional<double> gain_share;     // of the step
+  std::vector<std::string> gain_after;  // rules whose fixes gain_ms presumes; alone the fix gains nothing
+  std::optional<double> step_after_ms;  // with this fix and those of the findings before
   std::optional<double> score;          // severity weight x impact x confidence
   std::vector<std::string> counted_in;  // rules whose findings count the rest of cost_ms
   std::optional<std::string> stage, module, op, kernel;  // where
@@ -37,7 +47,9 @@ struct Finding {
   std::vector<std::string> suggestions;  // ranked
   std::vector<std::string> refs;
   std::vector<Evidence> evidence;
-  bool first = false;  // listed before all others
+  std::optional<std::string> phase;      // that gain_ms is of: steady
+  std::optional<std::string> first_fix;  // the first suggestion, which gain_ms is the gain of
+  bool first = false;                    // listed before all others
 };
 
 struct NotAssessed {
@@ -79,19 +91,33 @@ struct ToolFinding {
   std::string message;
 };
 
+// The step that gains are of.
+struct SteadyStep {
+  int64_t steps = 0;  // that it was taken from
+  StepSource source = StepSource::kNone;
+  std::optional<std::string> label;
+  double ms = 0;                        // without the recorder's own cost
+  double recorded_ms = 0;               // as recorded
+  std::optional<double> busy_share;     // of recorded_ms, mean over devices
+  std::optional<std::string> recorder;  // whose cost was taken out; null: none is known
+};
+
 struct FindingsFacts {
   static constexpr const char* kName = "findings";
   Diagnosis diagnosis;
-  std::vector<Finding> findings;  // by score
+  std::optional<SteadyStep> step;  // none: the run has no steady steps
+  std::vector<Finding> findings;   // by score
   std::vector<NotAssessed> not_assessed;
   int64_t rules = 0;                       // that were enabled
   std::vector<ToolFinding> tool_findings;  // largest estimate first
 };
 void Describe(Record<Evidence>& r);
+void Describe(Record<Gain>& r);
 void Describe(Record<Finding>& r);
 void Describe(Record<NotAssessed>& r);
 void Describe(Record<Diagnosis>& r);
 void Describe(Record<ToolFinding>& r);
+void Describe(Record<SteadyStep>& r);
 void Describe(Record<FindingsFacts>& r);
 
 }  // namespace nl

@@ -43,6 +43,7 @@ class DeviceSide {
     if (!modal_.empty()) n["run.repeat_idle_ms"] = Ms(repeat_idle_ns_ / devices);
     if (wall > 0) {
       n["run.gpu_utilization"] = Ratio(busy_ns_ / devices, wall);
+      n["run.steady_utilization"] = n["run.gpu_utilization"];
       n["run.communication_share"] = Ratio(communication_ns_ / devices, wall);
       n["run.idle_host_share"] = Ratio(host_ns_ / devices, wall);
       n["run.idle_sync_share"] = Ratio(sync_ns_ / devices, wall);
@@ -91,6 +92,7 @@ class DeviceSide {
     n["run.sync_ms"] = Ms(sync_ns);
     n["run.launches"] = static_cast<double>(launches);
     n["run.launch_api_ms"] = Ms(launch_ns);
+    n["run.sync_calls_per_step"] = 0;
     if (p_.steps.empty()) return;
     const auto steps = static_cast<int64_t>(p_.steps.size());
     n["run.steps"] = static_cast<double>(steps);
@@ -147,6 +149,12 @@ class DeviceSide {
     n["run.kernels"] = static_cast<double>(kernels);
     n["run.kernel_ms"] = Ms(kernel_ns);
     if (launched == 0) return;
+    int64_t graphed = 0;
+    for (size_t i = 0; i < w_.size(); ++i) {
+      graphed += w_.kind[i] == WorkKind::kKernel && w_.launch[i] != kNone &&
+                 p_.KindOf(h_.name[w_.launch[i]]) == ApiKind::kGraphLaunch;
+    }
+    n["run.graph_share"] = kernels > 0 ? Ratio(graphed, kernels) : 0;
     n["run.short_kernel_share"] = Ratio(shorter, launched);
     n["run.short_kernel_excess_ms"] = Ms(excess_ns);
     n["run.empty_queue_share"] = Ratio(empty, launched);

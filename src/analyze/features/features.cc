@@ -97,6 +97,9 @@ FeatureSubject KernelSubject(const Program& p, const KernelTotal& total) {
   } else {
     n["kernel.tensor_core"] = 1;  // the question is not asked of other families
   }
+  n["kernel.is_small_type"] = HasAny(raw, {"bf16", "f16", "half", "Half", "BFloat16", "fp8", "e4m3", "e5m2",
+                                           "int8", "i8", "mxfp4", "E4m3", "E2m1", "fp4", "_i8816"});
+  n["kernel.is_generated"] = HasAny(raw, {"triton_", "_fusion"});
   const CounterSum* counters = p.counters.OfName(w.name[total.longest]);
   n["kernel.has_counters"] = counters != nullptr;
   AddKernelCounters(counters, n);
@@ -194,6 +197,80 @@ std::vector<std::string> Available(const Program& p, const Features& f) {
   return out;
 }
 
+// Matrix products that do not use tensor cores, all of them together: they have one fix.
+void AddWithoutTensorCores(Features& out) {
+  double ms = 0, share = 0, count = 0;
+  for (const FeatureSubject& kernel : out.kernels) {
+    if (kernel.Number("kernel.tensor_core").value_or(1) != 0) continue;
+    if (count == 0) {
+      out.run.texts["run.no_tensor_kernel"] = kernel.Text("kernel.name");
+      out.run.texts["run.no_tensor_place"] = kernel.Text("kernel.place");
+      out.run.texts["run.no_tensor_op"] = kernel.Text("kernel.op");
+    }
+    ms += kernel.Number("kernel.total_ms").value_or(0);
+    share += kernel.Number("kernel.share").value_or(0);
+    ++count;
+    auto& works = out.run.targets["no_tensor"].works;
+    const auto& more = kernel.targets.at("kernel").works;
+    works.insert(works.end(), more.begin(), more.end());
+  }
+  out.run.numbers["run.no_tensor_ms"] = ms;
+  out.run.numbers["run.no_tensor_share"] = share;
+  out.run.numbers["run.no_tensor_kernels"] = count;
+}
+
+// Backward passes are recorded as calls of the autograd engine.
+void AddTraining(const Program& p, Features& out) {
+  const HostTree& h = p.timeline.host;
+  bool training = out.run.Number("run.optimizer_calls").value_or(0) > 0;
+  for (uint32_t i = 0; i < h.size() && !training; ++i)
+    training = h.kind[i] == HostKind::kOp && !IsNull(h.name[i]) &&
+               p.data.Text(h.name[i]).starts_with("autograd::engine");
+  out.run.numbers["run.is_training"] = training;
+}
+
+// Whose words advice should use: the framework, the recorder and the vendor of the device.
+void AddSurroundings(const Program& p, Features& out) {
+  const Json& document = p.data.document;
+  std::string adapter;
+  if (document.is_object() && document.contains("source") && document["source"].is_object() &&
+      document["source"].contains("adapter") && document["source"]["adapter"].is_string())
+    adapter = document["source"]["adapter"].get<std::string>();
+  bool torch = adapter == "kineto", jax = adapter == "xplane", hip = false, cuda = false;
+  int64_t fusions = 0, kernels = 0;
+  const HostTree& h = p.timeline.host;
+  std::unordered_map<uint32_t, bool> seen;
+  const auto once = [&](StringId name) {
+    return !IsNull(name) && seen.try_emplace(static_cast<uint32_t>(name), true).second;
+  };
+  for (uint32_t i = 0; i < h.size(); ++i) {
+    if (!once(h.name[i])) continue;
+    const std::string_view name = p.data.Text(h.name[i]);
+    torch = torch || (h.kind[i] == HostKind::kOp && name.starts_with("aten::"));
+    hip = hip || (h.kind[i] == HostKind::kApi && name.starts_with("hip"));
+    cuda = cuda || (h.kind[i] == HostKind::kApi && name.starts_with("cu"));
+  }
+  for (size_t i = 0; i < p.timeline.work.size(); ++i) {
+    const StringId name = p.timeline.work.name[i];
+    if (p.timeline.work.kind[i] != WorkKind::kKernel || !once(name)) continue;
+    ++kernels;
+    fusions += HasAny(p.data.Text(name), {"_fusion", "wrapped_", "input_transpose"});
+  }
+  jax = jax || (!torch && kernels > 0 && 3 * fusions > kernels);
+  const std::string device = out.run.Text("run.device");
+  const bool amd = HasAny(device, {"AMD", "Instinct", "Radeon", "gfx"}) || (hip && !cuda);
+  auto& n = out.run.numbers;
+  n["run.is_torch"] = torch && !jax;
+  n["run.is_jax"] = jax;
+  n["run.is_tensorrt"] = adapter == "tensorrt";
+  n["run.is_amd"] = amd;
+  n["run.is_nvidia"] =
+      !amd && (cuda || HasAny(device, {"NVIDIA", "Tesla", "GeForce", "TITAN", "Quadro", "RTX"}));
+  n["run.from_torch_profiler"] = adapter == "kineto";
+  n["run.has_bf16"] = !HasAny(device, {"V100", "T4", "TITAN RTX", "TITAN V", "Quadro RTX", "RTX 20", "P100",
+                                       "K80", "GTX", "P4", "MI50", "MI60"});
+}
+
 }  // namespace
 
 void AddKernels(const Program& p, Features& out) {
@@ -221,7 +298,19 @@ void AddKernels(const Program& p, Features& out) {
     return std::tie(b->ns, a->longest) < std::tie(a->ns, b->longest);
   });
   if (order.size() > kMostKernels) order.resize(kMostKernels);
-  for (const KernelTotal* total : order) out.kernels.push_back(KernelSubject(p, *total));
+  std::unordered_map<uint32_t, size_t> place;
+  for (const KernelTotal* total : order) {
+    place[static_cast<uint32_t>(w.name[total->longest])] = out.kernels.size();
+    out.kernels.push_back(KernelSubject(p, *total));
+  }
+  std::vector<std::vector<uint32_t>> works(out.kernels.size());
+  for (uint32_t i = 0; i < w.size(); ++i) {
+    if (w.kind[i] != WorkKind::kKernel) continue;
+    const auto at = place.find(static_cast<uint32_t>(w.name[i]));
+    if (at != place.end()) works[at->second].push_back(i);
+  }
+  for (size_t k = 0; k < works.size(); ++k) out.kernels[k].targets["kernel"].works = std::move(works[k]);
+  AddWithoutTensorCores(out);
 }
 
 void AddStages(const Program& p, Features& out) {
@@ -287,6 +376,7 @@ void ToMeanDevice(const Program& p, Features& out) {
                                           "op.pageable_ms",
                                           "op.pageable_share",
                                           "kernel.total_ms",
+                                          "run.no_tensor_ms",
                                           "stage.device_ms",
                                           "stage.busy_share"};
   const auto divide = [&](FeatureSubject& subject) {
@@ -314,9 +404,16 @@ Reads FeatureReads() {
          NL_READS(ImportLog, reason, severity, count);
 }
 
-Features ComputeFeatures(const RunData& data, const TimelineFacts& timeline, const IdleFacts& idle) {
+Features ComputeFeatures(const RunData& data, const TimelineFacts& timeline, const IdleFacts& idle,
+                         const PhasesFacts* phases) {
   features::Program program(data, timeline);
   program.Build();
+  if (program.steps.empty() && phases != nullptr && phases->steady_steps > 0) {
+    for (const PhasesFacts::Step& step : phases->steps) {
+      if (step.group == 0) program.steps.push_back({step.start_ns, step.end_ns});
+    }
+    program.step_label = "the repeated step";
+  }
   Features out;
   features::AddDocumentFacts(program, out);
   // Without a timeline there is no busy, idle or wall time to speak of.
@@ -324,6 +421,8 @@ Features ComputeFeatures(const RunData& data, const TimelineFacts& timeline, con
   std::vector<const char*> zero = features::AddPatterns(program, out);
   features::AddSites(program, out);
   features::AddLaunchOp(program, out);
+  features::AddTraining(program, out);
+  features::AddSurroundings(program, out);
   features::AddKernels(program, out);
   features::AddStages(program, out);
   // Looked for by caller and by module, and not found at the others.

@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "analyze/facts/idle.h"
+#include "analyze/facts/phases.h"
 #include "analyze/facts/timeline.h"
+#include "analyze/replay/fix_targets.h"
 #include "analyze/run_data.h"
 
 namespace nl {
@@ -44,6 +46,7 @@ struct FeatureSubject {
   std::map<std::string, double, std::less<>> numbers;
   std::map<std::string, std::string, std::less<>> texts;
   std::vector<EvidenceRow> rows;
+  std::map<std::string, replay::FixTargets, std::less<>> targets;  // what rules may have fixed, by name
 
   std::optional<double> Number(std::string_view name) const {
     const auto it = numbers.find(name);
@@ -57,12 +60,14 @@ struct FeatureSubject {
 
 struct Features {
   FeatureSubject run;
-  std::vector<FeatureSubject> stages, ops, kernels;
+  std::vector<FeatureSubject> stages, ops, kernels, gaps;
   std::vector<std::string> available;  // kinds of data this run has (DataKinds())
   bool Has(std::string_view kind) const;
 };
 
 Reads FeatureReads();  // of ComputeFeatures
-Features ComputeFeatures(const RunData& data, const TimelineFacts& timeline, const IdleFacts& idle);
+// `phases`: for the steps of a run without labelled ones; may be null.
+Features ComputeFeatures(const RunData& data, const TimelineFacts& timeline, const IdleFacts& idle,
+                         const PhasesFacts* phases = nullptr);
 
 }  // namespace nl

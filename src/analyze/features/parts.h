@@ -5,8 +5,13 @@
 
 #include <vector>
 
+#include "analyze/facts/roofline.h"
 #include "analyze/features/features.h"
 #include "analyze/program/program.h"
+
+namespace nl::replay {
+class StepReplay;
+}
 
 namespace nl::features {
 
@@ -24,5 +29,8 @@ void AddDevice(const Program& program, const IdleFacts& idle,
 void AddKernels(const Program& program, Features& out);
 void AddStages(const Program& program, Features& out);
 void ToMeanDevice(const Program& program, Features& out);  // comes last
+// From other facts, after ComputeFeatures.
+void AddGaps(const replay::StepReplay& steps, Features& out);  // host code of the steady steps
+void AddRoofline(const RooflineFacts& roofline, const RunData& data, Features& out);
 
 }  // namespace nl::features

@@ -16,7 +16,7 @@ namespace {
 
 using F = KernelFamily;
 
-enum class Role : uint8_t { kNone, kGemm, kActivation, kSoftmax, kCopy, kPointwise };
+enum class Role : uint8_t { kNone, kGemm, kActivation, kSoftmax, kCopy, kPointwise, kReduction };
 
 struct Item {  // a leaf, with what patterns ask of it
   uint32_t leaf;
@@ -28,6 +28,8 @@ struct Item {  // a leaf, with what patterns ask of it
 // Costs of one pattern, grouped by module, with the call that shows it best.
 struct Group {
   int64_t count = 0, ns = 0, extra_ns = 0, extra_count = 0, members = 0, shown_ns = -1;
+  double left_ns = 0;           // what the fix leaves of ns
+  std::vector<uint32_t> nodes;  // of the operators
   uint32_t shown = kNone;
   std::map<uint32_t, int64_t> stages;
   void Show(uint32_t leaf, int64_t leaf_ns, uint32_t stage) {
@@ -72,6 +74,9 @@ class Patterns {
     if (p_.has_shapes) FindChains();
     FindLayoutCopies();
     SumGemms();
+    FindOptimizer();
+    FindConvolutionLayouts();
+    if (p_.has_shapes) FindRows();
     return zeroed_;
   }
 
@@ -135,6 +140,7 @@ class Patterns {
       return Role::kActivation;
     if (HasAny(name, {"::copy_"})) return Role::kCopy;
     if (family == F::kElementwise) return Role::kPointwise;
+    if (family == F::kReduction || family == F::kNorm) return Role::kReduction;
     return Role::kNone;
   }
 
@@ -194,6 +200,7 @@ class Patterns {
         Group& group = groups[p_.ModuleOf(leaf)];
         ++group.count;
         group.ns += Ns(item);
+        group.nodes.push_back(leaf.node);
         group.Show(item.leaf, Ns(item), p_.stage_of[leaf.node]);
         TakeCasts(item, casts, group);
       }
@@ -208,6 +215,7 @@ class Patterns {
       n["op.fp32_gemm_share"] = Ratio(group.ns, p_.device_ns);
       n["op.upcast_calls"] = static_cast<double>(group.extra_count);
       n["op.upcast_ms"] = Ms(group.extra_ns);
+      subject.targets["fp32"].nodes = group.nodes;
       out_.ops.push_back(std::move(subject));
     }
     SetZero("op.fp32_gemm_share");
@@ -255,6 +263,9 @@ class Patterns {
       n["op.attention_calls"] = static_cast<double>(group.count);
       n["op.attention_ms"] = Ms(group.ns);
       n["op.attention_share"] = Ratio(group.ns, p_.device_ns);
+      n["op.attention_left"] =
+          group.ns > 0 ? std::min(1.0, group.left_ns / static_cast<double>(group.ns)) : 1;
+      subject.targets["attention"].nodes = group.nodes;
       out_.ops.push_back(std::move(subject));
     }
     SetZero("op.attention_share");
@@ -276,6 +287,10 @@ class Patterns {
     }
     const LeafOp& leaf = p_.leaves[items_[first].leaf];
     Group& group = groups[p_.ModuleOf(leaf)];
+    for (uint32_t at = items_[first].leaf; at <= items_[last].leaf; ++at)
+      group.nodes.push_back(p_.leaves[at].node);
+    // A fused kernel does the two products and nothing else; it reaches about what they do.
+    group.left_ns += 0.5 * static_cast<double>(Ns(items_[first]) + Ns(items_[last]));
     ++group.count;
     group.ns += ns;
     group.members += static_cast<int64_t>(items_[last].leaf - items_[first].leaf + 1);
@@ -283,25 +298,34 @@ class Patterns {
   }
 
   // Three or more pointwise kernels in a row on one size: each reads and writes what one could keep.
+  // Reductions over that size belong to them (a norm written out), as do kernels on what they reduced it to.
   void FindChains() {
     std::map<uint32_t, Group> groups;
     size_t from = 0;
     int64_t size = 0;
+    bool reduced = false;  // the chain has a reduction
     const auto close = [&](size_t to) {
+      while (to > from && items_[to - 1].role == Role::kReduction) --to;  // nothing uses its result here
       if (to - from >= 3) AddChain(from, to, groups);
     };
     for (size_t i = 0; i < items_.size(); ++i) {
       const Item& item = items_[i];
-      const bool pointwise =
-          item.role == Role::kPointwise || item.role == Role::kActivation || item.role == Role::kCopy;
+      const bool pointwise = item.role == Role::kPointwise || item.role == Role::kActivation ||
+                             item.role == Role::kCopy || item.role == Role::kReduction;
       int64_t elements = 0;
       if (pointwise) {
         const OpInputs& inputs = Inputs(item);
         for (size_t input = 0; input < inputs.dims.size() && input < 3; ++input)
           elements = std::max(elements, inputs.Elements(input));
       }
+      // A reduction leaves at most this part; what follows it must use that.
+      constexpr int64_t kReducedTo = 64;
+      const bool small = reduced && elements > 1 && elements <= size / kReducedTo;
+      const bool after = i > 0 && items_[i - 1].role == Role::kReduction;
       const bool continues =
-          pointwise && elements == size && size > 1 && i > from && SameThread(items_[from], item);
+          pointwise && size > 1 && i > from && SameThread(items_[from], item) &&
+          (small || (elements == size && (!after || HasOperandUpTo(item, size / kReducedTo))));
+      reduced = (continues && reduced) || (pointwise && item.role == Role::kReduction);
       if (continues) continue;
       close(i);
       from = pointwise ? i : i + 1;
@@ -316,9 +340,19 @@ class Patterns {
       n["op.chain_ms"] = Ms(group.ns);
       n["op.chain_saved_ms"] = Ms(group.extra_ns);
       n["op.chain_share"] = Ratio(group.ns, p_.device_ns);
+      n["op.chain_left"] = group.ns > 0 ? std::min(1.0, group.left_ns / static_cast<double>(group.ns)) : 1;
+      subject.targets["chain"].nodes = group.nodes;
       out_.ops.push_back(std::move(subject));
     }
     SetZero("op.chain_share");
+  }
+
+  bool HasOperandUpTo(const Item& item, int64_t most) const {
+    const OpInputs& inputs = Inputs(item);
+    for (size_t input = 0; input < inputs.dims.size() && input < 3; ++input) {
+      if (inputs.Elements(input) > 1 && inputs.Elements(input) <= most) return true;
+    }
+    return false;
   }
 
   void AddChain(size_t from, size_t to, std::map<uint32_t, Group>& groups) {
@@ -332,12 +366,20 @@ class Patterns {
     ++group.count;
     group.ns += ns;
     group.extra_ns += ns - longest;
+    // Each reduction makes the fused kernel read its input once more.
+    int64_t passes = 1;
+    for (size_t i = from; i < to; ++i) {
+      passes += items_[i].role == Role::kReduction;
+      group.nodes.push_back(p_.leaves[items_[i].leaf].node);
+    }
+    group.left_ns += static_cast<double>(std::min(longest * std::min<int64_t>(passes, 2), ns));
     group.members += static_cast<int64_t>(to - from);
     group.Show(items_[from].leaf, ns, p_.stage_of[leaf.node]);
   }
 
   void FindLayoutCopies() {
     int64_t ns = 0;
+    std::map<std::string, int64_t> by_op;
     for (const Item& item : items_) {
       if (p_.leaves[item.leaf].family != F::kCopy) continue;
       const std::vector<ElementType>& types = Inputs(item).types;
@@ -346,10 +388,102 @@ class Patterns {
       const bool host =
           kind == WorkKind::kMemcpy &&
           p_.data.Text(p_.data.memcpy.kind[p_.timeline.work.row[p_.leaves[item.leaf].work]]) != "DtoD";
-      if (!cast && !host && kind != WorkKind::kMemset) ns += Ns(item);
+      if (cast || host || kind == WorkKind::kMemset) continue;
+      ns += Ns(item);
+      by_op[std::string(Name(item))] += Ns(item);
+      out_.run.targets["layout_copies"].nodes.push_back(p_.leaves[item.leaf].node);
     }
+    const auto most = std::max_element(by_op.begin(), by_op.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (most != by_op.end()) out_.run.texts["run.layout_op"] = most->first.substr(0, 200);
+    out_.run.numbers["run.layout_is_cat"] = most != by_op.end() && HasAny(most->first, {"cat", "stack"});
     out_.run.numbers["run.layout_copy_ms"] = Ms(ns);
     if (p_.device_ns > 0) out_.run.numbers["run.layout_copy_share"] = Ratio(ns, p_.device_ns);
+  }
+
+  // Optimizers that run operators one tensor at a time.
+  void FindOptimizer() {
+    const HostTree& h = p_.timeline.host;
+    const DeviceWork& w = p_.timeline.work;
+    std::vector<uint32_t> calls;
+    for (uint32_t i = 0; i < h.size(); ++i) {
+      if (h.kind[i] != HostKind::kApi && !IsNull(h.name[i]) &&
+          p_.data.Text(h.name[i]).starts_with("Optimizer.step#"))
+        calls.push_back(i);
+    }
+    out_.run.numbers["run.optimizer_kernels"] = 0;
+    out_.run.numbers["run.optimizer_fused_share"] = 1;
+    if (calls.empty()) return;
+    int64_t kernels = 0, fused = 0, ns = 0;
+    for (size_t i = 0; i < w.size(); ++i) {
+      if (w.kind[i] != WorkKind::kKernel || w.launch[i] == kNone || IsNull(w.name[i])) continue;
+      const auto at = std::upper_bound(calls.begin(), calls.end(), w.launch[i]);
+      if (at == calls.begin() || w.launch[i] >= h.last[*(at - 1)]) continue;
+      ++kernels;
+      ns += w.end_ns[i] - w.start_ns[i];
+      fused += HasAny(p_.data.Text(w.name[i]), {"multi_tensor", "foreach", "Fused", "fused"});
+    }
+    auto& n = out_.run.numbers;
+    n["run.optimizer_calls"] = static_cast<double>(calls.size());
+    n["run.optimizer_kernels"] = Ratio(kernels, static_cast<int64_t>(calls.size()));
+    n["run.optimizer_fused_share"] = kernels > 0 ? Ratio(fused, kernels) : 1;
+    n["run.optimizer_device_ms"] = Ms(ns);
+    int64_t host_ns = 0;
+    for (const uint32_t call : calls) host_ns += h.end_ns[call] - h.start_ns[call];
+    n["run.optimizer_host_ms"] = Ms(host_ns);
+    std::string_view name = p_.data.Text(h.name[calls[0]]);
+    name.remove_prefix(std::min(name.size(), std::string_view("Optimizer.step#").size()));
+    out_.run.texts["run.optimizer"] = std::string(name.substr(0, name.find('.')));
+    out_.run.targets["optimizer"].nodes = std::move(calls);
+  }
+
+  // cuDNN changes the layout before and after a convolution whose tensors are not channels_last.
+  void FindConvolutionLayouts() {
+    const DeviceWork& w = p_.timeline.work;
+    int64_t ns = 0;
+    std::map<uint32_t, bool> known;
+    for (uint32_t i = 0; i < w.size(); ++i) {
+      if (w.kind[i] != WorkKind::kKernel || IsNull(w.name[i])) continue;
+      const auto [it, added] = known.try_emplace(static_cast<uint32_t>(w.name[i]), false);
+      if (added) it->second = HasAny(p_.data.Text(w.name[i]), {"nchwToNhwc", "nhwcToNchw"});
+      if (!it->second) continue;
+      ns += w.end_ns[i] - w.start_ns[i];
+      out_.run.targets["conv_layout"].works.push_back(i);
+    }
+    out_.run.numbers["run.conv_layout_ms"] = Ms(ns);
+    if (p_.device_ns > 0) out_.run.numbers["run.conv_layout_share"] = Ratio(ns, p_.device_ns);
+  }
+
+  // A batch whose rows are taken one by one, each for its own products of one row.
+  void FindRows() {
+    const HostTree& h = p_.timeline.host;
+    int64_t one_row_ns = 0, gemm_ns = 0;
+    for (const Item& item : items_) {
+      if (item.role != Role::kGemm) continue;
+      gemm_ns += Ns(item);
+      if (item.gemm.m == 1 && item.gemm.batch <= 1 && item.gemm.n > 1) one_row_ns += Ns(item);
+    }
+    out_.run.numbers["run.rows_apart"] = 1;
+    out_.run.numbers["run.one_row_share"] = gemm_ns > 0 ? Ratio(one_row_ns, gemm_ns) : 0;
+    out_.run.numbers["run.one_row_ms"] = Ms(one_row_ns);
+    if (gemm_ns == 0 || 2 * one_row_ns < gemm_ns) return;
+    std::map<uint64_t, std::pair<int64_t, int64_t>> selects;  // by inputs: calls, rows
+    for (uint32_t i = 0; i < h.size(); ++i) {
+      if (h.kind[i] != HostKind::kOp || IsNull(h.name[i]) || p_.data.Text(h.name[i]) != "aten::select")
+        continue;
+      const OpInputs& inputs = p_.InputsOf(h.row[i]);
+      if (inputs.dims.empty() || inputs.dims[0].size() < 2) continue;
+      auto& [calls, rows] = selects[p_.InputsKeyOf(h.row[i])];
+      ++calls;
+      rows = inputs.dims[0][0];
+    }
+    int64_t most = 1;
+    for (const auto& [key, entry] : selects) {
+      const auto& [calls, rows] = entry;
+      if (rows >= 4 && calls % rows == 0) most = std::max(most, rows);
+    }
+    if (most == 1) return;
+    out_.run.numbers["run.rows_apart"] = static_cast<double>(most);
   }
 
   // FLOP per byte of a product by its shape alone, for 16-bit types whose ridge is 150 or more everywhere.
@@ -391,6 +525,8 @@ class Patterns {
                                  ? p_.timeline.KernelNameOf(w.name[leaf.work]).short_name
                                  : std::string(p_.data.Text(w.name[leaf.work]));
     out.numbers["op.calls"] = static_cast<double>(group.count);
+    out.numbers["op.is_generated"] =
+        HasAny(p_.OpName(leaf), {"triton_", "Torch-Compiled", "CompiledFunction", "inductor"});
     out.rows.push_back({"op", row, "longest case", Ms(group.shown_ns), "ms"});
     return out;
   }

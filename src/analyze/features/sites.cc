@@ -30,6 +30,7 @@ struct CallerSite {
   uint32_t last_step = kNone, last_caller = kNone;
   int64_t idle_until_ns = INT64_MIN;
   uint32_t longest_api_row = kNone, longest_copy = kNone;
+  std::vector<uint32_t> sync_nodes, copy_nodes, alloc_nodes;  // callers, and the calls themselves
   int64_t longest_api_ns = -1, longest_copy_ns = -1;
 };
 
@@ -61,6 +62,12 @@ class CallerSites {
     for (const auto& [key, site] : sites_) {
       if (site.syncs + site.pageable + site.allocs > 0) out.ops.push_back(Subject(key, site));
     }
+    for (const auto& [key, site] : sites_) {
+      auto& nodes = out.run.targets["copies"].nodes;
+      nodes.insert(nodes.end(), site.copy_nodes.begin(), site.copy_nodes.end());
+      auto& allocs = out.run.targets["all_allocs"].nodes;
+      allocs.insert(allocs.end(), site.alloc_nodes.begin(), site.alloc_nodes.end());
+    }
     out.run.numbers["run.alloc_calls"] = static_cast<double>(alloc_calls_);
     out.run.numbers["run.alloc_ms"] = Ms(alloc_ns_);
   }
@@ -84,6 +91,7 @@ class CallerSites {
     const int64_t start = h_.start_ns[node], dur = h_.end_ns[node] - start;
     CallerSite& site = SiteOf(caller, dur);
     ++site.syncs;
+    if (site.sync_nodes.empty() || site.sync_nodes.back() != caller) site.sync_nodes.push_back(caller);
     site.blocked_ns += dur;
     if (dur > site.longest_api_ns) {
       site.longest_api_ns = dur;
@@ -113,6 +121,7 @@ class CallerSites {
     const int64_t dur = h_.end_ns[node] - h_.start_ns[node];
     CallerSite& site = SiteOf(p_.CallerOf(node), dur);
     ++site.allocs;
+    site.alloc_nodes.push_back(node);
     site.alloc_ns += dur;
     ++alloc_calls_;
     alloc_ns_ += dur;
@@ -141,6 +150,9 @@ class CallerSites {
       site.fetched_bytes += bytes;
     }
     if (!pageable) return;
+    if (const uint32_t caller = p_.CallerOf(launch);
+        site.copy_nodes.empty() || site.copy_nodes.back() != caller)
+      site.copy_nodes.push_back(caller);
     ++site.pageable;
     // The copy, and the device standing still while the host was held in the call.
     site.pageable_ns += ns + p_.IdleNs(h_.start_ns[launch], h_.end_ns[launch]);
@@ -164,6 +176,7 @@ class CallerSites {
     out.texts["op.stage"] = p_.stages.Text(stage);
     out.texts["op.place"] = p_.Place(name, module, stage);
     out.texts["op.api"] = std::string(p_.data.Text(s.api));
+    if (name.starts_with("aten::")) out.texts["op.keep"] = "torch.where or an index tensor";
     out.texts["op.copy_api"] = std::string(p_.data.Text(s.copy_api));
     out.texts["op.caller"] = p_.PythonAround(s.node);
     auto& n = out.numbers;
@@ -186,6 +199,9 @@ class CallerSites {
     if (s.pageable > 0) n["op.pageable_bytes"] = Ratio(s.pageable_bytes, s.pageable);
     n["op.alloc_calls"] = static_cast<double>(s.allocs);
     n["op.alloc_ms"] = Ms(s.alloc_ns);
+    out.targets["sync"].nodes = s.sync_nodes;
+    out.targets["copies"].nodes = s.copy_nodes;
+    out.targets["alloc"].nodes = s.alloc_nodes;
     if (s.longest_api_row != kNone)
       out.rows.push_back({"api_call", s.longest_api_row, out.texts["op.api"] + ", longest call",
                           Ms(s.longest_api_ns), "ms"});

@@ -13,6 +13,15 @@ namespace nl {
 
 namespace {
 
+// A finding while it is made, with what it was made from.
+struct Candidate {
+  Finding finding;
+  const Rule* rule;
+  const FeatureSubject* subject;
+  std::optional<double> left;  // of the rule's fix
+  int place = -1;              // in the sequence of fixes
+};
+
 struct Outcome {
   std::optional<bool> holds;
   std::vector<std::string> missing;  // names that were null
@@ -44,7 +53,14 @@ class Evaluation {
     return out;
   }
 
-  Finding Make() const {
+  Candidate Make() const {
+    Candidate out{Describe(), &rule_, &subject_, std::nullopt, -1};
+    if (rule_.fix) out.left = rule_.fix->left ? rule_.fix->left->Evaluate(names_.number) : 0;
+    return out;
+  }
+
+ private:
+  Finding Describe() const {
     Finding out;
     out.rule = rule_.id;
     out.title = rule_.title;
@@ -72,7 +88,6 @@ class Evaluation {
     return out;
   }
 
- private:
   // With several devices: what the times of a finding with a cost are of.
   std::string DevicesText() const {
     const double devices = features_.run.Number("run.devices").value_or(1);
@@ -147,6 +162,7 @@ std::vector<const FeatureSubject*> SubjectsOf(RuleScope scope, const Features& f
     case RuleScope::kStage: all(features.stages); break;
     case RuleScope::kOp: all(features.ops); break;
     case RuleScope::kKernel: all(features.kernels); break;
+    case RuleScope::kGap: all(features.gaps); break;
     case RuleScope::kCompare: break;
   }
   return out;
@@ -170,13 +186,14 @@ std::string_view MissingSubjects(RuleScope scope) {
     case RuleScope::kStage: return "labelled stages";
     case RuleScope::kOp: return "framework operators";
     case RuleScope::kKernel: return "kernels";
+    case RuleScope::kGap: return "host code between operators";
     case RuleScope::kCompare: return "a baseline run";
     case RuleScope::kRun: break;
   }
   return "a run";
 }
 
-void Apply(const Rule& rule, const Features& features, RuleResults& out) {
+void Apply(const Rule& rule, const Features& features, std::vector<Candidate>& found, RuleResults& out) {
   NotAssessed lacking = MissingData(rule, features);
   const std::vector<const FeatureSubject*> subjects = SubjectsOf(rule.scope, features);
   if (lacking.needs.empty() && subjects.empty())
@@ -195,7 +212,7 @@ void Apply(const Rule& rule, const Features& features, RuleResults& out) {
       continue;
     }
     assessed = true;
-    if (*outcome.holds) out.findings.push_back(evaluation.Make());
+    if (*outcome.holds) found.push_back(evaluation.Make());
   }
   if (assessed) return;
   if (missing.empty()) missing.insert("a condition without division by zero");
@@ -209,14 +226,16 @@ bool SamePlace(const Finding& a, const Finding& b) {
 }
 
 // Each cost counts for one finding only: time that covering findings count is subtracted.
-void Uncover(const RuleSet& rules, std::vector<Finding>& findings) {
-  for (Finding& finding : findings) {
+void Uncover(std::vector<Candidate>& found) {
+  for (Candidate& candidate : found) {
+    Finding& finding = candidate.finding;
     finding.impact_ms = finding.cost_ms;
-    const Rule* rule = rules.Find(finding.rule);
-    for (const Finding& other : findings) {
+    for (const Candidate& by : found) {
+      const Finding& other = by.finding;
       if (!finding.cost_ms || !other.cost_ms || *other.cost_ms <= 0 || &other == &finding) continue;
-      const auto& by = rule->covered_by;
-      if (std::find(by.begin(), by.end(), other.rule) == by.end() || !SamePlace(finding, other)) continue;
+      const auto& covers = candidate.rule->covered_by;
+      if (std::find(covers.begin(), covers.end(), other.rule) == covers.end() || !SamePlace(finding, other))
+        continue;
       finding.impact_ms = std::max(0.0, *finding.impact_ms - *other.cost_ms);
       auto& in = finding.counted_in;
       if (std::find(in.begin(), in.end(), other.rule) == in.end()) in.push_back(other.rule);
@@ -226,40 +245,178 @@ void Uncover(const RuleSet& rules, std::vector<Finding>& findings) {
   }
 }
 
-void Deduplicate(std::vector<Finding>& findings) {
+void Deduplicate(std::vector<Candidate>& found) {
   using Place = std::optional<std::string>;
-  std::map<std::tuple<std::string, Place, Place, Place, Place>, size_t> seen;
-  std::vector<Finding> kept;
-  for (Finding& f : findings) {
-    const auto [it, added] = seen.try_emplace({f.rule, f.stage, f.module, f.op, f.kernel}, kept.size());
+  std::map<std::tuple<std::string, Place, Place, Place, Place, Place>, size_t> seen;
+  std::vector<Candidate> kept;
+  for (Candidate& candidate : found) {
+    const Finding& f = candidate.finding;
+    const Place gap = KnownText(candidate.subject->Text("gap.place"));
+    const auto [it, added] = seen.try_emplace({f.rule, f.stage, f.module, f.op, f.kernel, gap}, kept.size());
     if (added) {
-      kept.push_back(std::move(f));
-    } else if (f.cost_ms.value_or(-1) > kept[it->second].cost_ms.value_or(-1)) {
-      kept[it->second] = std::move(f);
+      kept.push_back(std::move(candidate));
+    } else if (f.cost_ms.value_or(-1) > kept[it->second].finding.cost_ms.value_or(-1)) {
+      kept[it->second] = std::move(candidate);
     }
   }
-  findings = std::move(kept);
+  found = std::move(kept);
 }
 
-}  // namespace
-
-RuleResults ApplyRules(const RuleSet& rules, const Features& features) {
-  RuleResults out;
-  for (const Rule& rule : rules.rules()) {
-    if (!rule.enabled) continue;
-    ++out.rules;
-    Apply(rule, features, out);
+// Applies the candidate's fix to the plan; false where it has none that can be predicted.
+bool Fix(const replay::StepReplay& steps, const Features& features, const Candidate& candidate,
+         replay::Plan& plan) {
+  if (!candidate.rule->fix || !candidate.left) return false;
+  const RuleFix& fix = *candidate.rule->fix;
+  static const replay::FixTargets kNothing;
+  const replay::FixTargets* targets = fix.of.empty() ? &kNothing : nullptr;
+  for (const FeatureSubject* subject : {candidate.subject, &features.run}) {
+    const auto at = subject->targets.find(fix.of);
+    if (targets == nullptr && at != subject->targets.end()) targets = &at->second;
   }
-  Deduplicate(out.findings);
-  Uncover(rules, out.findings);
-  std::stable_sort(out.findings.begin(), out.findings.end(), [](const Finding& a, const Finding& b) {
+  if (targets == nullptr) return false;
+  replay::ApplyFix(steps, fix.kind, *targets, *candidate.left, plan);
+  return true;
+}
+
+// How far off predictions are where the recorder took nothing; its price is known to about a third.
+constexpr double kLeastDoubt = 0.15, kPriceDoubt = 0.35;
+constexpr double kLeastShare = 0.01;   // of the step: a fix that gains less is none
+constexpr size_t kMostPredicted = 16;  // by cost; each is a replay
+constexpr int kMostFixes = 5;          // in sequence
+
+class GainPrediction {
+ public:
+  GainPrediction(const replay::StepReplay& steps, const Features& features, std::vector<Candidate>& found)
+      : steps_(steps), features_(features), found_(found), step_ns_(steps.StepNs(steps.unchanged())) {}
+
+  void Run() {
+    if (step_ns_ <= 0) return;
+    Each();
+    Cover();
+    Sequence();
+    std::erase_if(found_, [this](const Candidate& c) {
+      return c.finding.gain_ms && c.place < 0 && c.finding.gain_ms->expected * 1e6 < kLeastShare * step_ns_;
+    });
+  }
+
+ private:
+  // Every fix alone.
+  void Each() {
+    std::vector<Candidate*> order;
+    for (Candidate& candidate : found_) order.push_back(&candidate);
+    std::stable_sort(order.begin(), order.end(), [](const Candidate* a, const Candidate* b) {
+      return a->finding.cost_ms.value_or(-1) > b->finding.cost_ms.value_or(-1);
+    });
+    if (order.size() > kMostPredicted) order.resize(kMostPredicted);
+    for (Candidate* candidate : order) {
+      replay::Plan plan = steps_.unchanged();
+      if (Fix(steps_, features_, *candidate, plan))
+        SetGain(candidate->finding, step_ns_ - steps_.StepNs(plan));
+    }
+  }
+
+  // One fix after the other, always the one that gains most of what the others left: a faster kernel gains
+  // nothing while the device waits for the host, and much once it does not.
+  void Sequence() {
+    replay::Plan plan = steps_.unchanged();
+    double left_ns = step_ns_;
+    std::vector<std::string> applied;
+    for (int place = 0; place < kMostFixes; ++place) {
+      Candidate* best = nullptr;
+      replay::Plan best_plan;
+      double best_ns = 0, best_rank = 0;
+      for (Candidate& candidate : found_) {
+        if (!candidate.finding.gain_ms || candidate.place >= 0) continue;
+        replay::Plan next = plan;
+        Fix(steps_, features_, candidate, next);
+        const double gain_ns = left_ns - steps_.StepNs(next);
+        if (gain_ns < kLeastShare * step_ns_ || gain_ns * candidate.finding.confidence <= best_rank) continue;
+        best = &candidate;
+        best_plan = std::move(next);
+        best_ns = gain_ns;
+        best_rank = gain_ns * candidate.finding.confidence;
+      }
+      if (best == nullptr) return;
+      left_ns -= best_ns;
+      plan = std::move(best_plan);
+      best->place = place;
+      best->finding.step_after_ms = left_ns / 1e6;
+      if (best->finding.gain_ms->expected * 1e6 < kLeastShare * step_ns_) {
+        SetGain(best->finding, best_ns);
+        best->finding.gain_after = applied;
+      }
+      applied.push_back(best->finding.rule);
+    }
+  }
+
+  // The gain of a finding that another one covers is that one's.
+  void Cover() {
+    constexpr double kSameGain = 0.9;
+    for (Candidate& candidate : found_) {
+      Finding& finding = candidate.finding;
+      for (const Candidate& other : found_) {
+        const auto& covers = candidate.rule->covered_by;
+        if (!finding.gain_ms || !other.finding.gain_ms || !SamePlace(finding, other.finding) ||
+            std::find(covers.begin(), covers.end(), other.rule->id) == covers.end() ||
+            other.finding.gain_ms->expected < kSameGain * finding.gain_ms->expected)
+          continue;
+        finding.gain_ms.reset();
+        finding.gain_share.reset();
+        auto& in = finding.counted_in;
+        if (std::find(in.begin(), in.end(), other.rule->id) == in.end()) in.push_back(other.rule->id);
+      }
+    }
+  }
+
+  void SetGain(Finding& finding, double gain_ns) const {
+    const double price_ns = steps_.StepNs(steps_.recorded()) - step_ns_;
+    const double doubt = std::clamp(kLeastDoubt + kPriceDoubt * price_ns / step_ns_, 0.0, 0.9);
+    const double gain_ms = std::max(0.0, gain_ns / 1e6);
+    finding.gain_ms = Gain{gain_ms * (1 - doubt), gain_ms, std::min(gain_ms * (1 + doubt), step_ns_ / 1e6)};
+    finding.gain_share = gain_ms * 1e6 / step_ns_;
+    finding.phase = "steady";
+    if (!finding.suggestions.empty()) finding.first_fix = finding.suggestions[0];
+  }
+
+  const replay::StepReplay& steps_;
+  const Features& features_;
+  std::vector<Candidate>& found_;
+  const double step_ns_;
+};
+
+// The sequence of fixes, then other predicted gains, then the rest by score.
+void SortFindings(std::vector<Candidate>& found) {
+  std::stable_sort(found.begin(), found.end(), [](const Candidate& x, const Candidate& y) {
+    const Finding &a = x.finding, &b = y.finding;
     if (a.first != b.first) return a.first;
+    if ((x.place >= 0) != (y.place >= 0)) return x.place >= 0;
+    if (x.place != y.place) return x.place < y.place;
+    const double left_gain = a.gain_ms ? a.gain_ms->expected : -1;
+    const double right_gain = b.gain_ms ? b.gain_ms->expected : -1;
+    if (left_gain != right_gain) return left_gain > right_gain;
     const double left = a.score.value_or(-1), right = b.score.value_or(-1);
     if (left != right) return left > right;
     const double left_cost = a.cost_ms.value_or(-1), right_cost = b.cost_ms.value_or(-1);
     if (left_cost != right_cost) return left_cost > right_cost;
     return a.rule < b.rule;
   });
+}
+
+}  // namespace
+
+RuleResults ApplyRules(const RuleSet& rules, const Features& features, const replay::StepReplay* steps) {
+  RuleResults out;
+  std::vector<Candidate> found;
+  for (const Rule& rule : rules.rules()) {
+    if (!rule.enabled) continue;
+    ++out.rules;
+    Apply(rule, features, found, out);
+  }
+  Deduplicate(found);
+  Uncover(found);
+  if (steps != nullptr) GainPrediction(*steps, features, found).Run();
+  SortFindings(found);
+  for (Candidate& candidate : found) out.findings.push_back(std::move(candidate.finding));
   return out;
 }
 

@@ -5,15 +5,18 @@
 // Thread rule: any thread. Ownership: plain values.
 
 #include "analyze/facts/findings.h"
+#include "analyze/replay/step_replay.h"
 
 namespace nl {
 
 struct RuleResults {
-  std::vector<Finding> findings;  // deduplicated by (rule, subject), by score
+  std::vector<Finding> findings;  // deduplicated by (rule, subject), by gain, then by score
   std::vector<NotAssessed> not_assessed;
   int64_t rules = 0;
 };
 
-RuleResults ApplyRules(const RuleSet& rules, const Features& features);
+// `steps`: to predict gains with; null where the run has no steps.
+RuleResults ApplyRules(const RuleSet& rules, const Features& features,
+                       const replay::StepReplay* steps = nullptr);
 
 }  // namespace nl

@@ -13,7 +13,7 @@ namespace nl {
 
 namespace {
 
-constexpr std::string_view kScopes[] = {"run", "stage", "op", "kernel", "compare"};
+constexpr std::string_view kScopes[] = {"run", "stage", "op", "kernel", "gap", "compare"};
 constexpr std::string_view kSeverities[] = {"low", "medium", "high"};
 
 // Marks of an optional part, which is a literal with one of these forms.
@@ -185,6 +185,7 @@ const std::vector<DataKind>& DataKinds() {
       {"dtypes", "input types of operators", "record with record_shapes=True"},
       {"steps", "labelled steps",
        "label each step: call prof.step() of torch.profiler, or add a range LLM@decode_step"},
+      {"steady_steps", "steps that repeat", "record at least three steps of the steady state, after warm-up"},
       {"kernel_counters", "kernel counters", "record with counters (PM sampling) or attach an ncu report"},
       {"ncu_metrics", "Nsight Compute metrics", "attach an ncu report of these kernels"},
       {"clock_samples", "SM clock samples", "record with clock sampling enabled"},

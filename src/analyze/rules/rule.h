@@ -13,12 +13,13 @@
 #include <string_view>
 #include <vector>
 
+#include "analyze/replay/fixes.h"
 #include "analyze/rules/expression.h"
 #include "base/result.h"
 
 namespace nl {
 
-enum class RuleScope : uint8_t { kRun, kStage, kOp, kKernel, kCompare };
+enum class RuleScope : uint8_t { kRun, kStage, kOp, kKernel, kGap, kCompare };
 enum class RuleSeverity : uint8_t { kLow, kMedium, kHigh };
 std::span<const std::string_view> NamesOf(RuleScope);
 std::span<const std::string_view> NamesOf(RuleSeverity);
@@ -59,6 +60,13 @@ struct Suggestion {
   TextTemplate text;
 };
 
+// What the rule's first suggestion does to a step (analyze/replay/fixes.h).
+struct RuleFix {
+  replay::FixKind kind = replay::FixKind::kGraphs;
+  std::string of;                  // name of the subject's targets; "" where the fix needs none
+  std::optional<Expression> left;  // share of their time that stays; none: 0
+};
+
 struct Rule {
   std::string id;
   RuleScope scope = RuleScope::kRun;
@@ -69,6 +77,7 @@ struct Rule {
   std::vector<Suggestion> suggest;
   std::vector<std::string> refs;
   std::optional<Expression> impact;  // ms; none: unknown
+  std::optional<RuleFix> fix;        // none: the gain is not predicted
   Expression confidence = Expression::Number(1);
   std::vector<std::string> needs;       // kinds of data (DataKinds())
   std::vector<std::string> covered_by;  // rules whose findings count this cost already

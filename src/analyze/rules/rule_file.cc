@@ -26,9 +26,9 @@ namespace {
 
 constexpr int64_t kMaxRuleFileBytes = 1 << 20;
 constexpr size_t kFewestSuggestions = 3;
-constexpr std::string_view kKeys[] = {"id",      "scope",      "where",  "severity", "title",
-                                      "message", "suggest",    "refs",   "impact",   "confidence",
-                                      "needs",   "covered_by", "params", "enabled",  "first"};
+constexpr std::string_view kKeys[] = {"id",      "scope",   "where",  "severity",   "title", "message",
+                                      "suggest", "refs",    "impact", "confidence", "needs", "covered_by",
+                                      "params",  "enabled", "first",  "fix"};
 constexpr std::string_view kShortKeys[] = {"name", "condition", "suggestion", "confidence_weight",
                                            "severity"};
 
@@ -175,7 +175,7 @@ class FileReader {
       const auto scope = ParseRuleScope(name);
       if (!scope)
         return Wrong(LineOf(node["scope"]),
-                     fmt::format("unknown scope '{}'; use run, stage, op, kernel or compare", name));
+                     fmt::format("unknown scope '{}'; use run, stage, op, kernel, gap or compare", name));
       rule.scope = *scope;
     }
     if (node["severity"].IsDefined()) {
@@ -287,6 +287,30 @@ class FileReader {
     if (node["confidence"].IsDefined()) {
       NL_ASSIGN(rule.confidence, ReadExpression(node["confidence"], "confidence", rule));
     }
+    return ReadFix(node["fix"], rule);
+  }
+
+  // fix: {change: kernels, of: chain, left: op.chain_left}
+  Status ReadFix(const YAML::Node& node, Rule& rule) const {
+    if (!node.IsDefined()) return {};
+    if (!node.IsMap()) return Wrong(LineOf(node), "'fix' must be a mapping with change, of and left");
+    static constexpr std::string_view kFixKeys[] = {"change", "of", "left"};
+    NL_TRY(CheckKeys(node, kFixKeys));
+    NL_ASSIGN(const std::string name, Scalar(node, "change"));
+    const auto kind = replay::ParseFix(name);
+    if (!kind) {
+      return Wrong(LineOf(node["change"]),
+                   fmt::format("unknown change '{}'; use {}", name, fmt::join(replay::FixNames(), ", ")));
+    }
+    RuleFix fix;
+    fix.kind = *kind;
+    if (node["of"].IsDefined()) {
+      NL_ASSIGN(fix.of, Scalar(node, "of"));
+    }
+    if (node["left"].IsDefined()) {
+      NL_ASSIGN(fix.left, ReadExpression(node["left"], "left", rule));
+    }
+    rule.fix = std::move(fix);
     return {};
   }
 

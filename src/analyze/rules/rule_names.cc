@@ -17,6 +17,7 @@ bool InScope(std::string_view group, RuleScope scope) {
     case RuleScope::kStage: return group == "run" || group == "stage";
     case RuleScope::kOp: return group == "run" || group == "op" || group == "features";
     case RuleScope::kKernel: return group == "run" || group == "kernel";
+    case RuleScope::kGap: return group == "run" || group == "gap";
     case RuleScope::kCompare: return group == "run" || group == "op" || group == "delta";
   }
   return false;

@@ -8,9 +8,11 @@
 
 #include "analyze/facts/findings.h"
 #include "base/human.h"
+#include "base/plural.h"
 #include "base/terminal.h"
 #include "ops/open_analysis.h"
 #include "ops/open_store.h"
+#include "report/report_value.h"
 
 namespace nl::ops::findings {
 
@@ -136,6 +138,7 @@ class FindingsOp final : public Op {
     const int width = style.width;
     std::string out = fmt::format("{}  {}\n", r.run_id, r.model);
     out += DiagnosisText(r.diagnosis, width);
+    if (r.step) out += StepText(*r.step, width);
     size_t number = 0;
     for (const Finding& f : r.findings) out += "\n" + FindingText(f, ++number, width);
     const auto total = static_cast<size_t>(r.findings_total);
@@ -166,10 +169,24 @@ class FindingsOp final : public Op {
     return out;
   }
 
+  static std::string StepText(const SteadyStep& step, int width) {
+    std::string text = fmt::format("Gains are those of one steady step of {}, from {}", HumanMs(step.ms),
+                                   Counted(step.steps, "step"));
+    if (step.label) text += fmt::format(" labelled {}", *step.label);
+    if (step.source == StepSource::kRepetition) text += " found by their repeated kernels";
+    if (step.source == StepSource::kGraphLaunches) text += " found by their graph launches";
+    if (step.recorder && step.recorded_ms > 1.01 * step.ms) {
+      text += fmt::format("; recorded, it took {}, of which about {:.0f} % is the cost of {}",
+                          HumanMs(step.recorded_ms), 100 * (1 - step.ms / step.recorded_ms), *step.recorder);
+    }
+    return Para(text + ".", width, 0);
+  }
+
   static std::string FindingText(const Finding& f, size_t number, int width) {
     std::string head =
         fmt::format("{}. {} [{}, {}]: ", number, f.title, f.rule, RuleSeverityName(f.severity));
-    if (f.impact_ms.value_or(0) > 0) head += fmt::format("could save up to {}, ", HumanMs(*f.impact_ms));
+    if (const std::string gain = CostText(f); !gain.empty() && (f.gain_ms || f.impact_ms.value_or(0) > 0))
+      head += gain + ", ";
     head += fmt::format("confidence {:.2f}", f.confidence);
     std::string out = Para(head, width, 0);
     out += Para("where: " + PlaceText(f), width, 3);
@@ -178,6 +195,14 @@ class FindingsOp final : public Op {
       const char* how_much = f.impact_ms.value_or(0) > 0 ? "Part of this cost" : "This cost";
       out += Para(fmt::format("{} is counted in {}.", how_much, fmt::join(f.counted_in, ", ")), width, 3);
     }
+    if (!f.gain_after.empty())
+      out += Para(fmt::format("Alone this gains nothing: the fixes for {} come first.",
+                              fmt::join(f.gain_after, ", ")),
+                  width, 3);
+    if (f.step_after_ms && number > 1)
+      out += Para(
+          fmt::format("After this and the fixes above, a step takes about {}.", HumanMs(*f.step_after_ms)),
+          width, 3);
     out += Para("evidence: " + EvidenceText(f.evidence), width, 3);
     for (const std::string& s : f.suggestions) out += Para("- " + s, width, 3);
     return out;

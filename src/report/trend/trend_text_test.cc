@@ -70,7 +70,7 @@ TEST(TrendText, FewRunsNeedMoreAndNoRunsDoNotMatch) {
   EXPECT_TRUE(TrendHas(TrendText(few, 80, false), "needs at least 6 runs"));
   EXPECT_EQ(TrendText(TrendReply(), 80, false), "no runs match\n");
   for (TrendRun& run : few.runs) run.value = std::nullopt;
-  EXPECT_TRUE(TrendHas(TrendText(few, 80, false), "none of the 3 runs has a value"));
+  EXPECT_TRUE(TrendHas(TrendText(few, 80, false), "no value in 3 runs"));
 }
 
 }  // namespace

@@ -825,6 +825,18 @@ export interface Finding {
   impact_ms: number | null;
   /** Measured cost, including time that another finding counts (ms) */
   cost_ms: number | null;
+  /** Predicted saving per steady step when the first suggestion is followed; null when it cannot be predicted */
+  gain_ms: Gain | null;
+  /** gain_ms.expected / time of the step (share) */
+  gain_share: number | null;
+  /** Rules whose fixes must come first; without them the fix gains nothing */
+  gain_after: string[];
+  /** Phase that gain_ms refers to */
+  phase: string | null;
+  /** The suggestion that gain_ms refers to */
+  first_fix: string | null;
+  /** Time of the step with this fix and those of the findings listed before it (ms) */
+  step_after_ms: number | null;
   /** Rules whose findings count the rest of cost_ms */
   counted_in: string[];
   /** Stage it was found in */
@@ -853,7 +865,9 @@ export interface FindingsReply {
   model: string;
   /** What bounds the run */
   diagnosis: Diagnosis;
-  /** Findings, highest score first */
+  /** Steady step that predicted gains refer to; null without steps */
+  step: SteadyStep | null;
+  /** Findings, largest predicted gain first, then highest score */
   findings: Finding[];
   /** Rules that lack data */
   not_assessed: NotAssessed[];
@@ -871,7 +885,9 @@ export interface FindingsReply {
 export interface FindingsSection {
   /** What bounds the run */
   diagnosis: Diagnosis;
-  /** Findings, highest score first */
+  /** Steady step that predicted gains refer to; null without steps */
+  step: SteadyStep | null;
+  /** Findings, largest predicted gain first, then highest score */
   findings: Finding[];
   /** Rules that lack data */
   not_assessed: NotAssessed[];
@@ -1003,6 +1019,16 @@ export interface FormatEntry {
 export interface FormatsReply {
   /** Every format */
   formats: FormatEntry[];
+}
+
+/** Predicted saving of a fix, in one steady step */
+export interface Gain {
+  /** Lower bound (ms) */
+  low: number;
+  /** Expected value (ms) */
+  expected: number;
+  /** Upper bound, at most the whole step (ms) */
+  high: number;
 }
 
 /** One change between two runs and its cost */
@@ -1911,6 +1937,40 @@ export interface PeaksReply {
   devices: DevicePeaks[];
 }
 
+/** One phase of the run */
+export interface PhaseTime {
+  /** startup: before the first step; warmup: first steps that are slower than later ones; steady: the repeating steps; tail: after them; whole: the run has no steady phase */
+  phase: "startup" | "warmup" | "steady" | "tail" | "whole";
+  /** Start, from the start of the run (ms) */
+  start_ms: number;
+  /** Duration (ms) */
+  ms: number;
+  /** Part of the wall time (share) */
+  share: number | null;
+  /** Steps that begin in it */
+  steps: number;
+}
+
+/** Start-up, warm-up, steady steps and tail of the run */
+export interface PhasesSection {
+  /** How the steps were found */
+  source: "labels" | "graph_launches" | "repetition" | "none";
+  /** Label of the steps; null when they were detected */
+  label: string | null;
+  /** Why there is no steady phase; null when there is one */
+  reason: string | null;
+  /** Steps of the run */
+  steps: number;
+  /** Groups of steps that execute different kernels */
+  groups: number;
+  /** Steady steps of the group with the most time */
+  steady_steps: number;
+  /** Time of one steady step; null without a steady phase (ms) */
+  step_ms: number | null;
+  /** Phases in time order; they sum to the wall time */
+  spans: PhaseTime[];
+}
+
 /** A size that the model leaves open */
 export interface ProfileDim {
   /** Name of the dimension */
@@ -2259,6 +2319,8 @@ export interface Report {
   stages: StagesSection;
   /** Device work by the operators, modules and ranges that launched it */
   attribution?: AttributionSection;
+  /** Start-up, warm-up, steady steps and tail of the run */
+  phases?: PhasesSection;
   /** Operators, at most 1,000 */
   operators: NameTotals[];
   /** Operators before that limit */
@@ -2572,7 +2634,7 @@ export interface Rule {
   /** The problem in a few words */
   title: string;
   /** What it is applied to */
-  scope: "run" | "stage" | "op" | "kernel" | "compare";
+  scope: "run" | "stage" | "op" | "kernel" | "gap" | "compare";
   /** Severity of its findings */
   severity: "low" | "medium" | "high";
   /** Condition */
@@ -3045,6 +3107,22 @@ export interface StagesSection {
   model: ModelSection;
   /** Device whose peaks were used */
   device: string | null;
+}
+
+/** The steady step that predicted gains refer to */
+export interface SteadyStep {
+  /** Number of steps it was taken from */
+  steps: number;
+  /** How the steps were found */
+  source: "labels" | "graph_launches" | "repetition" | "none";
+  /** Label of the steps */
+  label: string | null;
+  /** Time of one step without the estimated cost of recording (ms) */
+  ms: number;
+  /** Time of one step as recorded (ms) */
+  recorded_ms: number;
+  /** Recorder whose cost was subtracted; null when its cost is not known */
+  recorder: string | null;
 }
 
 /** What ran on the devices during one step */

@@ -21,6 +21,13 @@ function RowLink({ table, name }: { table: "operators" | "kernels"; name: string
 }
 
 function Gain({ finding: f }: { finding: Finding }) {
+  if (f.gain_ms !== null && f.gain_share !== null && f.gain_share > 0)
+    return (
+      <span>
+        saves about <b>{ms(f.gain_ms.expected)}</b> ({ms(f.gain_ms.low)} to {ms(f.gain_ms.high)}) of a step,{" "}
+        {pct(f.gain_share, 0)}
+      </span>
+    );
   if (f.impact_ms === null) return null;
   if (f.impact_ms > 0)
     return (

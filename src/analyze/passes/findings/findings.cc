@@ -2,11 +2,16 @@
 // Features, then rules, then the diagnosis.
 #include "analyze/facts/findings.h"
 
+#include "analyze/facts/critical_path.h"
+#include "analyze/facts/phases.h"
 #include "analyze/facts/ranks.h"
+#include "analyze/facts/roofline.h"
 #include "analyze/facts/samples.h"
+#include "analyze/features/parts.h"
 #include "analyze/pass.h"
 #include "analyze/passes/findings/diagnosis.h"
 #include "analyze/passes/findings/tool_findings.h"
+#include "analyze/replay/step_replay.h"
 #include "analyze/rules/engine.h"
 #include "base/units.h"
 
@@ -16,23 +21,44 @@ namespace passes::findings {
 
 namespace {
 
+SteadyStep StepOf(const replay::StepReplay& steps, const PhasesFacts& phases) {
+  SteadyStep out;
+  out.steps = steps.steps();
+  out.source = phases.source;
+  out.label = KnownText(phases.label);
+  out.recorded_ms = steps.StepNs(steps.recorded()) / 1e6;
+  out.ms = steps.StepNs(steps.unchanged()) / 1e6;
+  out.recorder = KnownText(steps.price().recorder);
+  return out;
+}
+
 class FindingsPass final : public Pass {
  public:
   PassInfo Info() const override {
     return {FindingsFacts::kName,
             "What bounds the run, and what the rules found",
-            {TimelineFacts::kName, IdleFacts::kName, RanksFacts::kName, SamplesFacts::kName},
+            {TimelineFacts::kName, IdleFacts::kName, RanksFacts::kName, SamplesFacts::kName,
+             PhasesFacts::kName, CriticalPathFacts::kName, RooflineFacts::kName},
             FeatureReads() | kToolFindingReads,
             &RecordOf<FindingsFacts>};
   }
   Status Run(const RunData& data, const AnalysisOptions& options, FactBoard& facts) const override {
     NL_ASSIGN(const RuleSet rules, RuleSet::Load(options.rules_files));
     const auto& timeline = facts.Get<TimelineFacts>();
-    Features features = ComputeFeatures(data, timeline, facts.Get<IdleFacts>());
+    Features features = ComputeFeatures(data, timeline, facts.Get<IdleFacts>(), &facts.Get<PhasesFacts>());
     AddRankFeatures(facts.Get<RanksFacts>(), timeline.wall_ns(), features);
     AddSampleFeatures(facts.Get<SamplesFacts>(), Ms(timeline.wall_ns()), features);
-    RuleResults results = ApplyRules(rules, features);
+    features::AddRoofline(facts.Get<RooflineFacts>(), data, features);
+    const auto& path = facts.Get<CriticalPathFacts>();
+    const auto& phases = facts.Get<PhasesFacts>();
+    const replay::StepReplay steps(*path.graph, timeline, data, phases);
+    if (steps.usable()) features::AddGaps(steps, features);
+    RuleResults results = ApplyRules(rules, features, steps.usable() ? &steps : nullptr);
     FindingsFacts out;
+    if (steps.usable()) {
+      out.step = StepOf(steps, phases);
+      out.step->busy_share = features.run.Number("run.steady_utilization");
+    }
     out.diagnosis = Diagnose(features);
     out.findings = std::move(results.findings);
     out.not_assessed = std::move(results.not_assessed);

@@ -21,6 +21,26 @@ void Describe(Record<Evidence>& r) {
   r.Field("unit", &Evidence::unit, "Unit of the value: ms, us, bytes, ratio, count or flag");
 }
 
+void Describe(Record<Gain>& r) {
+  r.Name("Gain", "Predicted saving of a fix, in one steady step");
+  r.Field("low", &Gain::low, Unit::kMs, "Lower bound");
+  r.Field("expected", &Gain::expected, Unit::kMs, "Expected value");
+  r.Field("high", &Gain::high, Unit::kMs, "Upper bound, at most the whole step");
+}
+
+void Describe(Record<SteadyStep>& r) {
+  r.Name("SteadyStep", "The steady step that predicted gains refer to");
+  r.Field("steps", &SteadyStep::steps, "Number of steps it was taken from");
+  r.Field("source", &SteadyStep::source, "How the steps were found");
+  r.Field("label", &SteadyStep::label, "Label of the steps");
+  r.Field("ms", &SteadyStep::ms, Unit::kMs, "Time of one step without the estimated cost of recording");
+  r.Field("recorded_ms", &SteadyStep::recorded_ms, Unit::kMs, "Time of one step as recorded");
+  r.Field("busy_share", &SteadyStep::busy_share, Unit::kShare,
+          "Part of recorded_ms in which the device works, mean over devices");
+  r.Field("recorder", &SteadyStep::recorder,
+          "Recorder whose cost was subtracted; null when its cost is not known");
+}
+
 void Describe(Record<Finding>& r) {
   r.Name("Finding", "One problem that a rule found, with the predicted gain and suggestions");
   r.Field("rule", &Finding::rule, "Id of the rule");
@@ -32,6 +52,16 @@ void Describe(Record<Finding>& r) {
           "Time that a fix could save at most, without time that another finding counts");
   r.Field("cost_ms", &Finding::cost_ms, Unit::kMs,
           "Measured cost, including time that another finding counts");
+  r.Field("gain_ms", &Finding::gain_ms,
+          "Predicted saving per steady step when the first suggestion is followed; null when it cannot be "
+          "predicted");
+  r.Field("gain_share", &Finding::gain_share, Unit::kShare, "gain_ms.expected / time of the step");
+  r.Field("gain_after", &Finding::gain_after,
+          "Rules whose fixes must come first; without them the fix gains nothing");
+  r.Field("phase", &Finding::phase, "Phase that gain_ms refers to");
+  r.Field("first_fix", &Finding::first_fix, "The suggestion that gain_ms refers to");
+  r.Field("step_after_ms", &Finding::step_after_ms, Unit::kMs,
+          "Time of the step with this fix and those of the findings listed before it");
   r.Field("counted_in", &Finding::counted_in, "Rules whose findings count the rest of cost_ms");
   r.Field("stage", &Finding::stage, "Stage it was found in");
   r.Field("module", &Finding::module, "Module it was found in");
@@ -77,7 +107,8 @@ void Describe(Record<ToolFinding>& r) {
 void Describe(Record<FindingsFacts>& r) {
   r.Name("FindingsSection", "What bounds a run, and what the rules found in it");
   r.Field("diagnosis", &FindingsFacts::diagnosis, "What bounds the run");
-  r.Field("findings", &FindingsFacts::findings, "Findings, highest score first");
+  r.Field("step", &FindingsFacts::step, "Steady step that predicted gains refer to; null without steps");
+  r.Field("findings", &FindingsFacts::findings, "Findings, largest predicted gain first, then highest score");
   r.Field("not_assessed", &FindingsFacts::not_assessed, "Rules that lack data");
   r.Field("rules", &FindingsFacts::rules, "Rules that were enabled");
   r.Field("tool_findings", &FindingsFacts::tool_findings,

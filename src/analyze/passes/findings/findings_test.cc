@@ -143,13 +143,11 @@ TEST(Findings, IdleTimeWithoutHostEventsAsksToRecordTheHost) {
   EXPECT_NE(f->suggestions[0].find("Record the host too"), std::string::npos) << f->suggestions[0];
 }
 
-TEST(Findings, WithoutStepsGraphsAreNotAssessedAndLaunchesAreReported) {
+TEST(Findings, OneKernelAgainAndAgainIsNoGraphCandidateAndItsLaunchesAreReported) {
   Script s;
   for (int i = 0; i < 240; ++i) s.Op("aten::mul", "vectorized_elementwise_kernel<mul>", 50 * kUs, 2 * kUs);
   const Answer a = Ask(s.run);
   EXPECT_EQ(a.Find("graph_candidate"), nullptr);
-  ASSERT_NE(a.Lacks("graph_candidate"), nullptr);
-  EXPECT_EQ(a.Lacks("graph_candidate")->needs, std::vector<std::string>{"labelled steps"});
   ASSERT_NE(a.Find("host_bound_launch"), nullptr);
   EXPECT_GT(*a.Find("host_bound_launch")->score, 0);
 }

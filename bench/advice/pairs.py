@@ -1,0 +1,530 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Pairs of small PyTorch programs: one with a flaw, the same with the right fix. The truth that advice is measured against.
+
+  pairs.py list
+  pairs.py measure NAME --out FILE   both sides unrecorded and interleaved; prints JSON with the times of a step; in the middle
+                                     the flawed side is recorded by torch.profiler
+  pairs.py loop NAME                 the flawed side for --steps steps, to be recorded from outside
+
+Each pair is a function of `fixed` that returns what runs one step. A step of both sides does the same work for its user: it leaves the
+same result, only sooner. What is not the pair's business (sizes, types) is the same on both sides.
+"""
+import argparse
+import json
+import os
+import statistics
+import sys
+import threading
+import queue
+import time
+
+PAIRS = {}  # name: (make, what fixes it)
+
+
+def pair(fix):
+    def add(make):
+        PAIRS[make.__name__] = (make, fix)
+        return make
+    return add
+
+
+def blocks(torch, count, width, dtype, heads=8):
+    """A stack of transformer blocks without dropout, eager."""
+    layer = torch.nn.TransformerEncoderLayer(width, heads, 4 * width, dropout=0.0, batch_first=True, norm_first=True, device="cuda", dtype=dtype)
+    return torch.nn.TransformerEncoder(layer, count, enable_nested_tensor=False).eval()
+
+
+def mlp(torch, width, layers, dtype=None):
+    parts = []
+    for _ in range(layers):
+        parts += [torch.nn.Linear(width, width, device="cuda", dtype=dtype), torch.nn.ReLU()]
+    return torch.nn.Sequential(*parts)
+
+
+def graphed(torch, run):
+    """run() captured as a CUDA graph; what replays it."""
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            run()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        run()
+    return graph.replay
+
+
+@pair("graphs")
+def eager_decode(torch, fixed):
+    model, x = blocks(torch, 12, 512, torch.bfloat16), torch.randn(1, 1, 512, device="cuda", dtype=torch.bfloat16)
+
+    def run():
+        with torch.no_grad():
+            return model(x)
+    return graphed(torch, run) if fixed else run
+
+
+@pair("graphs")
+def eager_small_mlp(torch, fixed):
+    model, x = mlp(torch, 256, 30), torch.randn(8, 256, device="cuda")
+
+    def run():
+        with torch.no_grad():
+            return model(x)
+    return graphed(torch, run) if fixed else run
+
+
+@pair("sync")
+def item_per_layer(torch, fixed):
+    layers = [torch.nn.Linear(2048, 2048, device="cuda", dtype=torch.bfloat16) for _ in range(16)]
+    x = torch.randn(512, 2048, device="cuda", dtype=torch.bfloat16)
+
+    def run():
+        with torch.no_grad():
+            y, seen = x, 0.0
+            for layer in layers:
+                y = layer(y)
+                if not fixed:
+                    seen += y.abs().max().item()
+                else:
+                    y.abs().max()
+            return seen
+    return run
+
+
+@pair("sync")
+def synchronize_after_each(torch, fixed):
+    layers = [torch.nn.Linear(1024, 1024, device="cuda", dtype=torch.bfloat16) for _ in range(24)]
+    x = torch.randn(256, 1024, device="cuda", dtype=torch.bfloat16)
+
+    def run():
+        with torch.no_grad():
+            y = x
+            for layer in layers:
+                y = torch.relu(layer(y))
+                if not fixed:
+                    torch.cuda.synchronize()
+    return run
+
+
+@pair("sync")
+def mask_indexing(torch, fixed):
+    x = torch.randn(4_000_000, device="cuda")
+
+    def run():
+        y = x
+        for _ in range(10):
+            if fixed:
+                y = torch.where(y > 2, torch.full_like(y, 2.0), y)
+            else:
+                y = y.clone()
+                y[(y > 2).nonzero()] = 2.0
+        return y
+    return run
+
+
+@pair("pinned")
+def pageable_copies(torch, fixed):
+    model = mlp(torch, 2048, 8, torch.bfloat16)
+    host = [torch.randn(8192, 2048).to(torch.bfloat16) for _ in range(4)]
+    if fixed:
+        host = [h.pin_memory() for h in host]
+    copies, state = torch.cuda.Stream(), {"next": None, "at": 0}
+
+    def fetch():
+        with torch.cuda.stream(copies):
+            state["next"] = host[state["at"] % 4].to("cuda", non_blocking=True)
+        state["at"] += 1
+    if fixed:
+        fetch()
+
+    def run():
+        with torch.no_grad():
+            if not fixed:
+                x = host[state["at"] % 4].to("cuda")
+                state["at"] += 1
+                return model(x)
+            torch.cuda.current_stream().wait_stream(copies)
+            x = state["next"]
+            x.record_stream(torch.cuda.current_stream())
+            fetch()
+            return model(x)
+    return run
+
+
+@pair("hoist")
+def constant_copied_each_step(torch, fixed):
+    model, x = mlp(torch, 1024, 6, torch.bfloat16), torch.randn(1024, 1024, device="cuda", dtype=torch.bfloat16)
+    table = torch.randn(1024, 8192).to(torch.bfloat16)
+    on_device = table.to("cuda")
+
+    def run():
+        with torch.no_grad():
+            mask = on_device if fixed else table.to("cuda")
+            return model(x) @ mask
+    return run
+
+
+@pair("sync")
+def result_copied_each_step(torch, fixed):
+    model, x = mlp(torch, 2048, 8, torch.bfloat16), torch.randn(4096, 2048, device="cuda", dtype=torch.bfloat16)
+
+    def run():
+        with torch.no_grad():
+            y = model(x)
+            return y.sum() if fixed else y.cpu()
+    return run
+
+
+@pair("bf16")
+def fp32_training(torch, fixed):
+    torch.backends.cuda.matmul.allow_tf32 = False
+    model, x = mlp(torch, 4096, 6), torch.randn(4096, 4096, device="cuda")
+
+    def run():
+        with torch.autocast("cuda", torch.bfloat16, enabled=fixed):
+            loss = model(x).float().square().mean()
+        loss.backward()
+        model.zero_grad(set_to_none=True)
+    return run
+
+
+@pair("tf32")
+def fp32_gemm_without_tf32(torch, fixed):
+    a, b = torch.randn(4096, 4096, device="cuda"), torch.randn(4096, 4096, device="cuda")
+
+    def run():
+        torch.backends.cuda.matmul.allow_tf32 = fixed
+        y = a
+        for _ in range(4):
+            y = y @ b
+        return y
+    return run
+
+
+@pair("fp32")
+def fp64_by_accident(torch, fixed):
+    dtype = torch.float32 if fixed else torch.float64
+    a = torch.randn(4096, 4096, device="cuda", dtype=dtype)
+
+    def run():
+        return (a * 0.5 + 1.0).cumsum(0).sum()
+    return run
+
+
+@pair("sdpa")
+def attention_written_out(torch, fixed):
+    shape = (8, 16, 2048, 64)
+    q, k, v = (torch.randn(shape, device="cuda", dtype=torch.bfloat16) for _ in range(3))
+
+    def run():
+        with torch.no_grad():
+            for _ in range(4):
+                if fixed:
+                    y = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+                else:
+                    y = torch.softmax(q @ k.transpose(-1, -2) * 0.125, -1) @ v
+            return y
+    return run
+
+
+@pair("channels_last")
+def convolutions_nchw(torch, fixed):
+    layers = []
+    for _ in range(6):
+        layers += [torch.nn.Conv2d(256, 256, 3, padding=1, device="cuda", dtype=torch.float16), torch.nn.ReLU()]
+    model, x = torch.nn.Sequential(*layers).eval(), torch.randn(32, 256, 56, 56, device="cuda", dtype=torch.float16)
+    if fixed:
+        model, x = model.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
+
+    def run():
+        with torch.no_grad():
+            return model(x)
+    return run
+
+
+@pair("host")
+def python_between_steps(torch, fixed):
+    model, x = mlp(torch, 2048, 8, torch.bfloat16), torch.randn(4096, 2048, device="cuda", dtype=torch.bfloat16)
+
+    def write_log():
+        return sum(i * i for i in range(120_000))
+
+    def run():
+        with torch.no_grad():
+            y = model(x).sum().item()
+        if not fixed:
+            write_log()
+        return y
+    return run
+
+
+@pair("host")
+def preprocessing_in_the_step(torch, fixed):
+    import numpy
+    model = mlp(torch, 2048, 8, torch.bfloat16)
+    raw = numpy.random.default_rng(0).standard_normal((2048, 2048), dtype=numpy.float32)
+    ready = queue.Queue(2)
+
+    def preprocess():
+        image = (raw - raw.mean(axis=0)) / (raw.std(axis=0) + 1e-5)
+        return torch.from_numpy(numpy.clip(image, -3, 3)).pin_memory()
+
+    def feed():
+        while True:
+            ready.put(preprocess())
+    if fixed:
+        for _ in range(3):
+            threading.Thread(target=feed, daemon=True).start()
+
+    def run():
+        with torch.no_grad():
+            x = ready.get() if fixed else preprocess()
+            return model(x.to("cuda", torch.bfloat16, non_blocking=True)).sum().item()
+    return run
+
+
+class Slow:
+    """A data set whose items take 2 ms of CPU each."""
+
+    def __len__(self):
+        return 1 << 20
+
+    def __getitem__(self, index):
+        import torch
+        total, until = 0, time.perf_counter() + 0.002
+        while time.perf_counter() < until:
+            total += index
+        return torch.full((1024,), float(index % 7))
+
+
+@pair("workers")
+def loader_without_workers(torch, fixed):
+    from torch.utils.data import DataLoader
+    torch.set_num_threads(1)
+    loader = DataLoader(Slow(), batch_size=8, num_workers=8 if fixed else 0, pin_memory=False, prefetch_factor=8 if fixed else None)
+    model, items = mlp(torch, 1024, 8), iter(loader)
+
+    def run():
+        with torch.no_grad():
+            return model(next(items).to("cuda")).sum().item()
+    return run
+
+
+@pair("allocator")
+def empty_cache_each_step(torch, fixed):
+    model = blocks(torch, 6, 1024, torch.bfloat16, 16)
+    x = torch.randn(8, 512, 1024, device="cuda", dtype=torch.bfloat16)
+
+    def run():
+        with torch.no_grad():
+            y = model(x)
+            if not fixed:
+                torch.cuda.empty_cache()
+            return y
+    return run
+
+
+@pair("batch")
+def one_sample_at_a_time(torch, fixed):
+    model, x = mlp(torch, 4096, 8, torch.bfloat16), torch.randn(32, 4096, device="cuda", dtype=torch.bfloat16)
+
+    def run():
+        with torch.no_grad():
+            return model(x) if fixed else [model(row[None]) for row in x]
+    return run
+
+
+@pair("fuse")
+def norm_written_out(torch, fixed):
+    x = torch.randn(16384, 4096, device="cuda", dtype=torch.bfloat16)
+    weight, bias = torch.ones(4096, device="cuda", dtype=torch.bfloat16), torch.zeros(4096, device="cuda", dtype=torch.bfloat16)
+
+    def run():
+        y = x
+        for _ in range(6):
+            if fixed:
+                y = torch.nn.functional.layer_norm(y, (4096,), weight, bias)
+            else:
+                mean = y.mean(-1, keepdim=True)
+                var = (y - mean).pow(2).mean(-1, keepdim=True)
+                y = (y - mean) / torch.sqrt(var + 1e-5) * weight + bias
+        return y
+    return run
+
+
+@pair("fuse")
+def pointwise_chain(torch, fixed):
+    x = torch.randn(8192, 8192, device="cuda")
+
+    def chain(y):
+        for _ in range(3):
+            y = torch.sigmoid(y) * y + 0.5
+            y = torch.tanh(y) - y * 0.1
+        return y
+    return (lambda call=torch.compile(chain): call(x)) if fixed else lambda: chain(x)
+
+
+@pair("optimizer")
+def optimizer_in_a_loop(torch, fixed):
+    model = mlp(torch, 512, 60)
+    x = torch.randn(64, 512, device="cuda")
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True) if fixed else torch.optim.AdamW(model.parameters(), foreach=False)
+
+    def run():
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+    return run
+
+
+@pair("concat")
+def cache_grown_by_cat(torch, fixed):
+    layers, room = 16, 4096
+    caches = [torch.randn(1, 16, room, 128, device="cuda", dtype=torch.bfloat16) for _ in range(layers)]
+    new = torch.randn(1, 16, 1, 128, device="cuda", dtype=torch.bfloat16)
+    q = torch.randn(1, 16, 1, 128, device="cuda", dtype=torch.bfloat16)
+
+    def run():
+        with torch.no_grad():
+            for cache in caches:
+                if fixed:
+                    cache[:, :, room - 1:] = new
+                    keys = cache
+                else:
+                    keys = torch.cat([cache[:, :, :room - 1], new], 2)
+                y = torch.nn.functional.scaled_dot_product_attention(q, keys, keys)
+            return y
+    return run
+
+
+@pair("hoist")
+def tensors_made_from_lists(torch, fixed):
+    model, x = mlp(torch, 1024, 8, torch.bfloat16), torch.randn(256, 1024, device="cuda", dtype=torch.bfloat16)
+    numbers = list(range(20_000))
+    ready = torch.tensor(numbers, device="cuda")
+
+    def run():
+        with torch.no_grad():
+            index = ready if fixed else torch.tensor(numbers, device="cuda")
+            return model(x) + index.sum()
+    return run
+
+
+@pair("layout")
+def transposed_copies(torch, fixed):
+    x = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
+    w = torch.randn(8192, 512, device="cuda", dtype=torch.bfloat16)
+
+    def run():
+        for _ in range(6):
+            y = (x.t() @ w) if fixed else (x.t().contiguous() @ w)
+        return y
+    return run
+
+
+@pair("none")
+def gemm_at_peak(torch, fixed):
+    a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+
+    def run():
+        for _ in range(4):
+            y = a @ b
+        return y
+    return run
+
+
+@pair("none")
+def graph_replayed(torch, fixed):
+    model, x = blocks(torch, 12, 1024, torch.bfloat16, 16), torch.randn(4, 128, 1024, device="cuda", dtype=torch.bfloat16)
+
+    def run():
+        with torch.no_grad():
+            return model(x)
+    return graphed(torch, run)
+
+
+@pair("none")
+def compiled_training(torch, fixed):
+    model = torch.compile(mlp(torch, 4096, 6, torch.bfloat16))
+    x = torch.randn(8192, 4096, device="cuda", dtype=torch.bfloat16)
+
+    def run():
+        model(x).float().square().mean().backward()
+        model.zero_grad(set_to_none=True)
+    return run
+
+
+def timed(torch, run, steps):
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(steps):
+        run()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - start) / steps * 1e3
+
+
+def measure(torch, name, rounds, out, steps_traced):
+    """Half of the rounds before the trace and half after it: the speed of a shared host changes within minutes."""
+    make, fix = PAIRS[name]
+    flawed = make(torch, False)
+    for _ in range(5):
+        flawed()
+    steps = max(3, min(200, int(60 / max(timed(torch, flawed, 3), 0.05))))
+    fixed = make(torch, True)
+    for _ in range(5):
+        fixed()
+    sides = {"flawed": [], "fixed": []}
+    for number in range(rounds):
+        if number == rounds // 2 and out:
+            trace(torch, flawed, out, steps_traced)
+        order = [("flawed", flawed), ("fixed", fixed)]
+        for side, run in order if number % 2 == 0 else order[::-1]:
+            run()  # what the other side left behind (caches) is not this side's
+            sides[side].append(timed(torch, run, steps))
+    print(json.dumps({"name": name, "fix": fix, "steps": steps, "flawed_ms": [round(v, 5) for v in sides["flawed"]],
+                      "fixed_ms": [round(v, 5) for v in sides["fixed"]],
+                      "gain_ms": round(statistics.median(sides["flawed"]) - statistics.median(sides["fixed"]), 5)}), flush=True)
+
+
+def trace(torch, run, out, steps):
+    from torch.profiler import ProfilerActivity, profile, schedule
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True,
+                 schedule=schedule(wait=1, warmup=2, active=steps)) as profiler:
+        for _ in range(steps + 3):
+            run()
+            profiler.step()
+    profiler.export_chrome_trace(out)
+
+
+def loop(torch, name, steps):
+    run = PAIRS[name][0](torch, False)
+    for _ in range(steps):
+        run()
+    torch.cuda.synchronize()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["list", "measure", "loop"])
+    parser.add_argument("name", nargs="?", choices=[*PAIRS])
+    parser.add_argument("--steps", type=int, default=6)
+    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--out")
+    arguments = parser.parse_args()
+    if arguments.what == "list":
+        print("\n".join(PAIRS))
+        return
+    import torch
+    torch.manual_seed(0)
+    if arguments.what == "loop":
+        loop(torch, arguments.name, arguments.steps)
+        return
+    measure(torch, arguments.name, arguments.rounds, arguments.out, arguments.steps)
+    sys.stdout.flush()
+    os._exit(0)  # threads and workers of a fixed side have no end of their own
+
+
+if __name__ == "__main__":
+    main()

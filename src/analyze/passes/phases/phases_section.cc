@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The phases as reports give them.
+#include <array>
+
+#include "analyze/facts/phases.h"
+#include "base/units.h"
+
+namespace nl {
+
+std::span<const std::string_view> NamesOf(PhaseKind) {
+  static constexpr std::array<std::string_view, 5> kNames = {"startup", "warmup", "steady", "tail", "whole"};
+  return kNames;
+}
+
+std::span<const std::string_view> NamesOf(StepSource) {
+  static constexpr std::array<std::string_view, 4> kNames = {"labels", "graph_launches", "repetition",
+                                                             "none"};
+  return kNames;
+}
+
+void Describe(Record<PhaseTime>& r) {
+  using T = PhaseTime;
+  r.Name("PhaseTime", "One phase of the run");
+  r.Field("phase", &T::phase,
+          "startup: before the first step; warmup: first steps that are slower than later ones; steady: the "
+          "repeating steps; tail: after them; whole: the run has no steady phase");
+  r.Field("start_ms", &T::start_ms, Unit::kMs, "Start, from the start of the run");
+  r.Field("ms", &T::ms, Unit::kMs, "Duration");
+  r.Field("share", &T::share, Unit::kShare, "Part of the wall time");
+  r.Field("steps", &T::steps, "Steps that begin in it");
+}
+
+void Describe(Record<PhasesSection>& r) {
+  using T = PhasesSection;
+  r.Name("PhasesSection", "Start-up, warm-up, steady steps and tail of the run");
+  r.Field("source", &T::source, "How the steps were found");
+  r.Field("label", &T::label, "Label of the steps; null when they were detected");
+  r.Field("reason", &T::reason, "Why there is no steady phase; null when there is one");
+  r.Field("steps", &T::steps, "Steps of the run");
+  r.Field("groups", &T::groups, "Groups of steps that execute different kernels");
+  r.Field("steady_steps", &T::steady_steps, "Steady steps of the group with the most time");
+  r.Field("step_ms", &T::step_ms, Unit::kMs, "Time of one steady step; null without a steady phase");
+  r.Field("spans", &T::spans, "Phases in time order; they sum to the wall time");
+}
+
+PhasesSection SectionOf(const PhasesFacts& facts, int64_t run_start_ns, int64_t wall_ns) {
+  PhasesSection out;
+  out.source = facts.source;
+  out.label = KnownText(facts.label);
+  out.reason = KnownText(facts.reason);
+  out.steps = static_cast<int64_t>(facts.steps.size());
+  out.groups = facts.groups;
+  out.steady_steps = facts.steady_steps;
+  if (facts.steady_steps > 0) out.step_ms = Ms(facts.step_ns);
+  for (const PhasesFacts::Span& span : facts.spans) {
+    PhaseTime row;
+    row.phase = span.what;
+    row.start_ms = Ms(span.start_ns - run_start_ns);
+    row.ms = Ms(span.end_ns - span.start_ns);
+    if (wall_ns > 0) row.share = row.ms / Ms(wall_ns);
+    row.steps = span.steps;
+    out.spans.push_back(row);
+  }
+  return out;
+}
+
+}  // namespace nl

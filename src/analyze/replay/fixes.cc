@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/replay/fixes.h"
+
+#include <algorithm>
+#include <array>
+
+#include "model/api_kind.h"
+
+namespace nl::replay {
+
+namespace {
+
+// One graph launch takes this long on the host, and its nodes follow each other this closely.
+constexpr double kGraphLaunchNs = 12'000, kGraphNodeNs = 700;
+// Bytes per ns that copies from and to pinned memory reach where the run has none to measure (PCIe 5).
+constexpr double kPinnedBytesPerNs = 50;
+constexpr double kEnqueueNs = 5'000;
+constexpr int64_t kCallerNs = 8'000;
+
+bool IsBlockingCall(const RunData& data, const HostTree& h, uint32_t node) {
+  if (h.kind[node] != HostKind::kApi || IsNull(h.name[node])) return false;
+  const ApiKind kind = ClassifyApi(data.Text(h.name[node]));
+  return kind == ApiKind::kSync || kind == ApiKind::kBlockingFree || IsCopy(kind);
+}
+
+void DropWaitsIn(const StepReplay& s, uint32_t node, Plan& plan) {
+  const HostTree& h = s.timeline().host;
+  for (uint32_t inner = node; inner < h.last[node]; ++inner) {
+    if (IsBlockingCall(s.data(), h, inner)) s.DropWait(plan, inner);
+  }
+}
+
+// Operators and calls cost nothing, host code stays. Work starts as soon as what it depends on has ended.
+void Graphs(const StepReplay& s, Plan& plan) {
+  Plan host_only = plan;
+  std::fill(host_only.host_ns.begin(), host_only.host_ns.end(), 0.0);
+  std::fill(host_only.tail_ns.begin(), host_only.tail_ns.end(), 0.0);
+  const PathGraph& graph = s.graph();
+  const std::vector<uint32_t>& hosts = s.host_points();
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    const bool waits = graph.host_kind[hosts[i]] == PointKind::kReturn;
+    if (waits || !s.Launches(graph.host_thread[hosts[i]])) host_only.host_ns[i] = plan.host_ns[i];
+  }
+  // What the gaps take of each stretch is the difference that removing them makes.
+  Plan without = plan;
+  for (const HostGap& gap : s.gaps()) s.ScaleHost(without, gap.thread, gap.start_ns, gap.end_ns, 0);
+  for (size_t i = 0; i < hosts.size(); ++i)
+    host_only.host_ns[i] = std::max(host_only.host_ns[i], plan.host_ns[i] - without.host_ns[i]);
+  for (size_t t = 0; t < plan.tail_ns.size(); ++t) {
+    host_only.tail_ns[t] = plan.tail_ns[t] - without.tail_ns[t];
+    if (s.Launches(static_cast<uint32_t>(t)))
+      host_only.tail_ns[t] += kGraphLaunchNs * static_cast<double>(s.steps());
+  }
+  for (size_t i = 0; i < host_only.work_ns.size(); ++i) {
+    host_only.work_ns[i] += kGraphNodeNs;
+    host_only.no_gap[i] = 1;
+  }
+  plan = std::move(host_only);
+}
+
+bool OnlyFetches(const StepReplay& s, uint32_t node) {
+  bool only = true;
+  s.ForEachWorkOf(node, [&](uint32_t w) { only = only && s.timeline().work.kind[w] == WorkKind::kMemcpy; });
+  return only;
+}
+
+void Remove(const StepReplay& s, uint32_t node, Plan& plan) {
+  DropWaitsIn(s, node, plan);
+  s.ScaleNode(plan, node, 0);
+  const HostTree& h = s.timeline().host;
+  if (h.kind[node] == HostKind::kApi) {
+    // A call outside of operators is made by code of its own (torch.cuda.synchronize), before and after it.
+    const int64_t around_ns = std::min<int64_t>(kCallerNs, h.start_ns[node]);
+    s.ScaleHost(plan, s.ThreadOf(node), h.start_ns[node] - around_ns, h.start_ns[node], 0);
+  }
+  s.ForEachWorkOf(node, [&](uint32_t w) { s.ScaleWork(plan, w, 0); });
+}
+
+void Pinned(const StepReplay& s, const FixTargets& targets, Plan& plan) {
+  const MemcpyView& m = s.data().memcpy;
+  double copies_ns = 0;
+  for (const uint32_t node : targets.nodes) {
+    if (!s.HasNode(node)) continue;
+    DropWaitsIn(s, node, plan);
+    const HostTree& h = s.timeline().host;
+    const auto host_ns = static_cast<double>(h.end_ns[node] - h.start_ns[node]);
+    s.ScaleNode(plan, node, std::min(1.0, kEnqueueNs / std::max(1.0, host_ns)));
+    s.ForEachWorkOf(node, [&](uint32_t w) {
+      if (s.timeline().work.kind[w] != WorkKind::kMemcpy) return;
+      const uint32_t row = s.timeline().work.row[w];
+      const auto bytes = static_cast<double>(IsNull(m.bytes[row]) ? 0 : m.bytes[row]);
+      const auto was_ns = static_cast<double>(s.timeline().work.end_ns[w] - s.timeline().work.start_ns[w]);
+      copies_ns += std::min(was_ns, bytes / kPinnedBytesPerNs);
+      s.ScaleWork(plan, w, 0);
+    });
+  }
+  // The link is busy with the copies all the same.
+  plan.floor_ns = std::max(plan.floor_ns, copies_ns);
+}
+
+}  // namespace
+
+std::span<const std::string_view> FixNames() {
+  static constexpr std::array<std::string_view, 8> kNames = {"graphs", "sync",    "remove", "pinned",
+                                                             "host",   "kernels", "fuse",   "batch"};
+  return kNames;
+}
+
+std::optional<FixKind> ParseFix(std::string_view name) {
+  const auto names = FixNames();
+  const auto at = std::find(names.begin(), names.end(), name);
+  if (at == names.end()) return std::nullopt;
+  return static_cast<FixKind>(at - names.begin());
+}
+
+void ApplyFix(const StepReplay& s, FixKind kind, const FixTargets& targets, double left, Plan& plan) {
+  left = std::clamp(left, 0.0, 1.0);
+  switch (kind) {
+    case FixKind::kGraphs: Graphs(s, plan); return;
+    case FixKind::kPinned: Pinned(s, targets, plan); return;
+    case FixKind::kBatch: plan.scale *= left; return;
+    case FixKind::kHost:
+      for (const uint32_t g : targets.gaps) {
+        const HostGap& gap = s.gaps()[g];
+        s.ScaleHost(plan, gap.thread, gap.start_ns, gap.end_ns, left);
+      }
+      return;
+    default: break;
+  }
+  for (const uint32_t node : targets.nodes) {
+    if (!s.HasNode(node)) continue;
+    if (kind == FixKind::kRemove || (kind == FixKind::kSync && OnlyFetches(s, node))) Remove(s, node, plan);
+    if (kind == FixKind::kSync) DropWaitsIn(s, node, plan);
+    if (kind == FixKind::kFuse) s.ScaleNode(plan, node, left);
+    if (kind != FixKind::kFuse && kind != FixKind::kKernels) continue;
+    // Of an operator, what it launched itself: operators inside it have their own place.
+    const bool own = s.timeline().host.kind[node] == HostKind::kOp;
+    s.ForEachWorkOf(node, [&](uint32_t w) {
+      if (!own || s.timeline().work.op[w] == node) s.ScaleWork(plan, w, left);
+    });
+  }
+  for (const uint32_t work : targets.works) s.ScaleWork(plan, work, left);
+}
+
+}  // namespace nl::replay

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Fixes: what a change of the program does to a plan of its steps (step_replay.h). A rule names the fix, the
+// things it changes and how much of their time is left.
+//
+// graphs   every launch thread needs nothing but its host code: kernels are launched by one call
+// sync     calls do not wait for the device; an operator that only fetches values is gone
+// remove   calls and operators are gone, with their waits and their device work
+// pinned   copies run beside the kernels, at the rate of pinned memory, and do not hold the host
+// host     host code is gone
+// kernels  device work takes the share `left` of its time
+// fuse     device work and the host time of its operators take the share `left`
+// batch    everything takes the share `left`
+// Thread rule: pure functions.
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "analyze/replay/fix_targets.h"
+#include "analyze/replay/step_replay.h"
+
+namespace nl::replay {
+
+enum class FixKind : uint8_t { kGraphs, kSync, kRemove, kPinned, kHost, kKernels, kFuse, kBatch };
+std::span<const std::string_view> FixNames();
+std::optional<FixKind> ParseFix(std::string_view name);
+
+// Changes the plan. `left`: share of time that stays, from 0 to 1.
+void ApplyFix(const StepReplay& steps, FixKind kind, const FixTargets& targets, double left, Plan& plan);
+
+}  // namespace nl::replay
