@@ -66,6 +66,17 @@ TEST_F(AttachmentsTest, AnotherRunWithAnAttachmentKeepsItsOwnNumbers) {
   EXPECT_EQ(table.rows, Json::parse(R"([["r", 4, 5], ["s", 4, 5]])"));
 }
 
+TEST_F(AttachmentsTest, HundredsOfRunsWithAttachmentsKeepEveryRow) {
+  Attach("a", 2);
+  Attach("b", 1);
+  std::vector<RunSource> runs;
+  for (int i = 0; i < 100; ++i) runs.push_back({"r" + std::to_string(i), run_folder_, {}});
+  auto session = Must(SqlSession::Open(runs, {}));
+  const SqlTable table = Must(session->QueryTable(
+      "SELECT count(*), count(DISTINCT run), sum(id) FROM kernel_counter WHERE kernel_id >= 0", {}));
+  EXPECT_EQ(table.rows, Json::parse("[[600, 100, 1500]]"));
+}
+
 TEST_F(AttachmentsTest, DamageIsNamed) {
   const AttachOutcome made = Attach("a", 2);
   const std::string folder = run_folder_ + "/files/attached/" + made.attachment_id;

@@ -128,14 +128,22 @@ std::vector<std::string> TablesOf(const RunFiles& files) {
   return names;
 }
 
-// Halves in brackets: DuckDB nests a chain of UNIONs once for each of them, and a thousand runs are deeper
-// than it allows.
-std::string UnionAll(std::span<const std::string> selects) {
-  if (selects.empty()) return "";
-  if (selects.size() == 1) return selects[0];
-  const size_t half = selects.size() / 2;
-  return fmt::format("({}) UNION ALL BY NAME ({})", UnionAll(selects.first(half)),
-                     UnionAll(selects.subspan(half)));
+// DuckDB nests a chain of UNIONs once for each of them, and a thousand runs are deeper than it allows: long
+// chains are made of shorter ones. (Set operations in brackets would do, but 1.4.4 loses rows of them.)
+std::string UnionAll(std::vector<std::string> selects) {
+  constexpr size_t kMostInAChain = 64;
+  while (selects.size() > kMostInAChain) {
+    std::vector<std::string> chains;
+    for (size_t first = 0; first < selects.size(); first += kMostInAChain) {
+      const size_t last = std::min(selects.size(), first + kMostInAChain);
+      chains.push_back(
+          fmt::format("SELECT * FROM ({})",
+                      fmt::join(selects.begin() + static_cast<ptrdiff_t>(first),
+                                selects.begin() + static_cast<ptrdiff_t>(last), " UNION ALL BY NAME ")));
+    }
+    selects = std::move(chains);
+  }
+  return fmt::format("{}", fmt::join(selects, " UNION ALL BY NAME "));
 }
 
 }  // namespace
@@ -286,7 +294,7 @@ void SqlSession::CreateView(const std::string& name) {
     selects.push_back(fmt::format("SELECT {} AS run, {} FROM read_parquet({})", SqlQuote(part.label), columns,
                                   SqlQuote(part.file)));
   }
-  std::string body = UnionAll(selects);
+  std::string body = UnionAll(std::move(selects));
   if (body.empty()) {
     body = "SELECT NULL::VARCHAR AS run";
     for (const auto& [column, type] : known_[name].columns) {

@@ -102,11 +102,19 @@ struct SteadyStep {
   std::optional<std::string> recorder;  // whose cost was taken out; null: none is known
 };
 
+// A kernel that reaches what good kernels reach: nothing to gain but less work or a smaller type.
+struct NearLimit {
+  std::string kernel;
+  std::optional<std::string> op;
+  double total_ms = 0, share = 0, efficiency = 0;
+};
+
 struct FindingsFacts {
   static constexpr const char* kName = "findings";
   Diagnosis diagnosis;
-  std::optional<SteadyStep> step;  // none: the run has no steady steps
-  std::vector<Finding> findings;   // by score
+  std::optional<SteadyStep> step;     // none: the run has no steady steps
+  std::vector<Finding> findings;      // by score
+  std::vector<NearLimit> near_limit;  // most time first
   std::vector<NotAssessed> not_assessed;
   int64_t rules = 0;                       // that were enabled
   std::vector<ToolFinding> tool_findings;  // largest estimate first
@@ -118,6 +126,7 @@ void Describe(Record<NotAssessed>& r);
 void Describe(Record<Diagnosis>& r);
 void Describe(Record<ToolFinding>& r);
 void Describe(Record<SteadyStep>& r);
+void Describe(Record<NearLimit>& r);
 void Describe(Record<FindingsFacts>& r);
 
 }  // namespace nl

@@ -189,7 +189,8 @@ class CallerSites {
     if (s.fetched > 0) n["op.sync_bytes"] = Ratio(s.fetched_bytes, s.fetched);
     if (!p_.steps.empty()) {
       const auto steps = static_cast<int64_t>(p_.steps.size());
-      n["op.sync_steps_share"] = Ratio(s.steps_hit, steps);
+      n["op.sync_steps_share"] =
+          std::min(1.0, Ratio(s.steps_hit, steps));  // several threads may share a step
       n["op.sync_per_step"] = Ratio(s.syncs_in_steps, steps);
     }
     n["op.pageable_copies"] = static_cast<double>(s.pageable);

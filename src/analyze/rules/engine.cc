@@ -316,37 +316,63 @@ class GainPrediction {
   }
 
   // One fix after the other, always the one that gains most of what the others left: a faster kernel gains
-  // nothing while the device waits for the host, and much once it does not.
+  // nothing while the device waits for the host, and much once it does not. A fix that others must come
+  // before is weighed together with them.
   void Sequence() {
     replay::Plan plan = steps_.unchanged();
     double left_ns = step_ns_;
-    std::vector<std::string> applied;
-    for (int place = 0; place < kMostFixes; ++place) {
-      Candidate* best = nullptr;
-      replay::Plan best_plan;
-      double best_ns = 0, best_rank = 0;
+    for (int round = 0; round < kMostFixes; ++round) {
+      std::vector<Candidate*> best;
+      double best_rank = 0;
       for (Candidate& candidate : found_) {
         if (!candidate.finding.gain_ms || candidate.place >= 0) continue;
+        std::vector<Candidate*> fixes = Before(candidate);
+        fixes.push_back(&candidate);
         replay::Plan next = plan;
-        Fix(steps_, features_, candidate, next);
+        for (const Candidate* fix : fixes) Fix(steps_, features_, *fix, next);
         const double gain_ns = left_ns - steps_.StepNs(next);
-        if (gain_ns < kLeastShare * step_ns_ || gain_ns * candidate.finding.confidence <= best_rank) continue;
-        best = &candidate;
-        best_plan = std::move(next);
-        best_ns = gain_ns;
-        best_rank = gain_ns * candidate.finding.confidence;
+        const double rank = gain_ns * candidate.finding.confidence;
+        if (gain_ns < kLeastShare * step_ns_ || rank <= best_rank) continue;
+        best = std::move(fixes);
+        best_rank = rank;
       }
-      if (best == nullptr) return;
-      left_ns -= best_ns;
-      plan = std::move(best_plan);
-      best->place = place;
-      best->finding.step_after_ms = left_ns / 1e6;
-      if (best->finding.gain_ms->expected * 1e6 < kLeastShare * step_ns_) {
-        SetGain(best->finding, best_ns);
-        best->finding.gain_after = applied;
-      }
-      applied.push_back(best->finding.rule);
+      if (best.empty()) return;
+      for (Candidate* fix : best) Place(*fix, best.size() > 1 && fix == best.back(), plan, left_ns);
     }
+  }
+
+  // Findings that must be fixed before this one can be.
+  std::vector<Candidate*> Before(const Candidate& candidate) const {
+    std::vector<Candidate*> out;
+    const auto& after = candidate.rule->fix->after;
+    for (Candidate& other : found_) {
+      if (other.place >= 0 || !other.finding.gain_ms ||
+          std::find(after.begin(), after.end(), other.rule->id) == after.end())
+        continue;
+      // One wait at the end of a step is in nobody's way.
+      const auto number = [&](const char* name) { return other.subject->Number(name).value_or(0); };
+      const bool waits = number("op.sync_per_step") >= 2;
+      if (waits || number("op.alloc_calls") >= static_cast<double>(steps_.steps()) ||
+          number("op.pageable_copies") > 0)
+        out.push_back(&other);
+    }
+    return out;
+  }
+
+  // `depends`: others had to come first.
+  void Place(Candidate& candidate, bool depends, replay::Plan& plan, double& left_ns) {
+    Fix(steps_, features_, candidate, plan);
+    const double after_ns = std::min(left_ns, steps_.StepNs(plan));
+    Finding& finding = candidate.finding;
+    const bool gains_alone = !depends && finding.gain_ms->expected * 1e6 >= kLeastShare * step_ns_;
+    if (!gains_alone && left_ns - after_ns > kLeastShare * step_ns_) {
+      SetGain(finding, left_ns - after_ns);
+      finding.gain_after = applied_;
+    }
+    left_ns = after_ns;
+    candidate.place = static_cast<int>(applied_.size());
+    finding.step_after_ms = left_ns / 1e6;
+    applied_.push_back(finding.rule);
   }
 
   // The gain of a finding that another one covers is that one's.
@@ -382,6 +408,7 @@ class GainPrediction {
   const Features& features_;
   std::vector<Candidate>& found_;
   const double step_ns_;
+  std::vector<std::string> applied_;  // rules, in order
 };
 
 // The sequence of fixes, then other predicted gains, then the rest by score.

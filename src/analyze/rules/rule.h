@@ -65,6 +65,7 @@ struct RuleFix {
   replay::FixKind kind = replay::FixKind::kGraphs;
   std::string of;                  // name of the subject's targets; "" where the fix needs none
   std::optional<Expression> left;  // share of their time that stays; none: 0
+  std::vector<std::string> after;  // rules whose findings make it impossible until they are fixed
 };
 
 struct Rule {

@@ -293,8 +293,8 @@ class FileReader {
   // fix: {change: kernels, of: chain, left: op.chain_left}
   Status ReadFix(const YAML::Node& node, Rule& rule) const {
     if (!node.IsDefined()) return {};
-    if (!node.IsMap()) return Wrong(LineOf(node), "'fix' must be a mapping with change, of and left");
-    static constexpr std::string_view kFixKeys[] = {"change", "of", "left"};
+    if (!node.IsMap()) return Wrong(LineOf(node), "'fix' must be a mapping with change, of, left and after");
+    static constexpr std::string_view kFixKeys[] = {"change", "of", "left", "after"};
     NL_TRY(CheckKeys(node, kFixKeys));
     NL_ASSIGN(const std::string name, Scalar(node, "change"));
     const auto kind = replay::ParseFix(name);
@@ -310,6 +310,7 @@ class FileReader {
     if (node["left"].IsDefined()) {
       NL_ASSIGN(fix.left, ReadExpression(node["left"], "left", rule));
     }
+    NL_TRY(ReadTextList(node["after"], "after", fix.after));
     rule.fix = std::move(fix);
     return {};
   }

@@ -144,6 +144,7 @@ class FindingsOp final : public Op {
     const auto total = static_cast<size_t>(r.findings_total);
     if (total > number) out += fmt::format("\n{} more; use --limit {} to list all\n", total - number, total);
     if (number == 0) out += "\nNo findings.\n";
+    if (!r.near_limit.empty()) out += "\n" + NearLimitText(r.near_limit, width);
     if (!r.tool_findings.empty()) out += "\n" + ToolText(r.tool_findings, width);
     if (!r.not_assessed.empty()) out += "\n" + NotAssessedText(r, width);
     return out;
@@ -205,6 +206,17 @@ class FindingsOp final : public Op {
           width, 3);
     out += Para("evidence: " + EvidenceText(f.evidence), width, 3);
     for (const std::string& s : f.suggestions) out += Para("- " + s, width, 3);
+    return out;
+  }
+
+  static std::string NearLimitText(const std::vector<NearLimit>& list, int width) {
+    std::string out =
+        Para("Already near the limit; only less work or a smaller type makes them faster:", width, 0);
+    for (const NearLimit& k : list) {
+      out += Para(fmt::format("- {}: {} ({:.1f} % of device time) at {:.0f} % of its roofline", k.kernel,
+                              HumanMs(k.total_ms), 100 * k.share, 100 * k.efficiency),
+                  width, 0);
+    }
     return out;
   }
 

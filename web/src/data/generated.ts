@@ -869,6 +869,8 @@ export interface FindingsReply {
   step: SteadyStep | null;
   /** Findings, largest predicted gain first, then highest score */
   findings: Finding[];
+  /** Kernels that are already near their attainable rate */
+  near_limit: NearLimit[];
   /** Rules that lack data */
   not_assessed: NotAssessed[];
   /** Rules that were enabled */
@@ -889,6 +891,8 @@ export interface FindingsSection {
   step: SteadyStep | null;
   /** Findings, largest predicted gain first, then highest score */
   findings: Finding[];
+  /** Kernels that are already near their attainable rate */
+  near_limit: NearLimit[];
   /** Rules that lack data */
   not_assessed: NotAssessed[];
   /** Rules that were enabled */
@@ -1777,6 +1781,20 @@ export interface NameTotals {
   share: number | null;
   /** With --by-shape: input shapes of an operator, grid and block of a kernel */
   shapes: string | null;
+}
+
+/** A kernel that is already near its attainable rate */
+export interface NearLimit {
+  /** Short name of the kernel */
+  kernel: string;
+  /** Operator that launches it */
+  op: string | null;
+  /** Device time of all calls (ms) */
+  total_ms: number;
+  /** Part of device time (share) */
+  share: number;
+  /** Time at the roofline / time measured (share) */
+  efficiency: number;
 }
 
 /** A rule that lacks data */
@@ -3121,6 +3139,8 @@ export interface SteadyStep {
   ms: number;
   /** Time of one step as recorded (ms) */
   recorded_ms: number;
+  /** Part of recorded_ms in which the device works, mean over devices (share) */
+  busy_share: number | null;
   /** Recorder whose cost was subtracted; null when its cost is not known */
   recorder: string | null;
 }

@@ -24,8 +24,8 @@ function Gain({ finding: f }: { finding: Finding }) {
   if (f.gain_ms !== null && f.gain_share !== null && f.gain_share > 0)
     return (
       <span>
-        saves about <b>{ms(f.gain_ms.expected)}</b> ({ms(f.gain_ms.low)} to {ms(f.gain_ms.high)}) of a step,{" "}
-        {pct(f.gain_share, 0)}
+        saves about <b>{ms(f.gain_ms.expected)}</b> of a step, or {pct(f.gain_share, 0)}; between {ms(f.gain_ms.low)}{" "}
+        and {ms(f.gain_ms.high)}
       </span>
     );
   if (f.impact_ms === null) return null;

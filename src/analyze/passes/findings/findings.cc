@@ -32,6 +32,20 @@ SteadyStep StepOf(const replay::StepReplay& steps, const PhasesFacts& phases) {
   return out;
 }
 
+std::vector<NearLimit> NearLimits(const Features& features) {
+  constexpr double kLeastShare = 0.05, kMostSlack = 0.2;
+  std::vector<NearLimit> out;
+  for (const FeatureSubject& kernel : features.kernels) {
+    const auto left = kernel.Number("kernel.left"), efficiency = kernel.Number("kernel.efficiency");
+    const double share = kernel.Number("kernel.share").value_or(0);
+    // A short kernel at what short kernels reach is no example of a good one.
+    if (!left || !efficiency || 1 - *left > kMostSlack || *efficiency < 0.5 || share < kLeastShare) continue;
+    out.push_back({kernel.Text("kernel.name"), KnownText(kernel.Text("kernel.op")),
+                   kernel.Number("kernel.total_ms").value_or(0), share, *efficiency});
+  }
+  return out;
+}
+
 class FindingsPass final : public Pass {
  public:
   PassInfo Info() const override {
@@ -62,6 +76,7 @@ class FindingsPass final : public Pass {
     out.diagnosis = Diagnose(features);
     out.findings = std::move(results.findings);
     out.not_assessed = std::move(results.not_assessed);
+    out.near_limit = NearLimits(features);
     out.rules = results.rules;
     out.tool_findings = ToolFindings(data);
     facts.Put(std::move(out));

@@ -104,11 +104,21 @@ void Describe(Record<ToolFinding>& r) {
   r.Field("message", &ToolFinding::message, "Message for the longest execution");
 }
 
+void Describe(Record<NearLimit>& r) {
+  r.Name("NearLimit", "A kernel that is already near its attainable rate");
+  r.Field("kernel", &NearLimit::kernel, "Short name of the kernel");
+  r.Field("op", &NearLimit::op, "Operator that launches it");
+  r.Field("total_ms", &NearLimit::total_ms, Unit::kMs, "Device time of all calls");
+  r.Field("share", &NearLimit::share, Unit::kShare, "Part of device time");
+  r.Field("efficiency", &NearLimit::efficiency, Unit::kShare, "Time at the roofline / time measured");
+}
+
 void Describe(Record<FindingsFacts>& r) {
   r.Name("FindingsSection", "What bounds a run, and what the rules found in it");
   r.Field("diagnosis", &FindingsFacts::diagnosis, "What bounds the run");
   r.Field("step", &FindingsFacts::step, "Steady step that predicted gains refer to; null without steps");
   r.Field("findings", &FindingsFacts::findings, "Findings, largest predicted gain first, then highest score");
+  r.Field("near_limit", &FindingsFacts::near_limit, "Kernels that are already near their attainable rate");
   r.Field("not_assessed", &FindingsFacts::not_assessed, "Rules that lack data");
   r.Field("rules", &FindingsFacts::rules, "Rules that were enabled");
   r.Field("tool_findings", &FindingsFacts::tool_findings,
