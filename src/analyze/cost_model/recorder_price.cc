@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "analyze/program/per_name.h"
 #include "base/median.h"
 #include "model/api_kind.h"
 
@@ -34,13 +35,13 @@ double Slowness(const RunData& data, const TimelineFacts& timeline) {
   constexpr size_t kFewest = 8, kEnough = 4096;
   const HostTree& h = timeline.host;
   ApiKinds kinds(data.strings);
+  program::PerName view(data, [](std::string_view name) { return name == "aten::as_strided"; });
   std::vector<int64_t> views, launches;
   for (uint32_t i = 0; i < h.size() && (views.size() < kEnough || launches.size() < kEnough); ++i) {
     if (IsNull(h.name[i])) continue;
     const int64_t ns = h.end_ns[i] - h.start_ns[i];
     if (h.kind[i] == HostKind::kApi && kinds.Of(h.name[i]) == ApiKind::kLaunch) launches.push_back(ns);
-    if (h.kind[i] == HostKind::kOp && h.last[i] == i + 1 && data.Text(h.name[i]) == "aten::as_strided")
-      views.push_back(ns);
+    if (h.kind[i] == HostKind::kOp && h.last[i] == i + 1 && view.Of(h.name[i])) views.push_back(ns);
   }
   double slow = 1;
   if (views.size() >= kFewest) slow *= static_cast<double>(UpperMedian(views)) / kViewNs;

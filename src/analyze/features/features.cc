@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "analyze/features/parts.h"
+#include "analyze/program/per_name.h"
 #include "base/has_any.h"
 
 namespace nl {
@@ -223,9 +224,9 @@ void AddWithoutTensorCores(Features& out) {
 void AddTraining(const Program& p, Features& out) {
   const HostTree& h = p.timeline.host;
   bool training = out.run.Number("run.optimizer_calls").value_or(0) > 0;
+  PerName engine(p.data, [](std::string_view name) { return name.starts_with("autograd::engine"); });
   for (uint32_t i = 0; i < h.size() && !training; ++i)
-    training = h.kind[i] == HostKind::kOp && !IsNull(h.name[i]) &&
-               p.data.Text(h.name[i]).starts_with("autograd::engine");
+    training = h.kind[i] == HostKind::kOp && engine.Of(h.name[i]);
   out.run.numbers["run.is_training"] = training;
 }
 
@@ -239,22 +240,25 @@ void AddSurroundings(const Program& p, Features& out) {
   bool torch = adapter == "kineto", jax = adapter == "xplane", hip = false, cuda = false;
   int64_t fusions = 0, kernels = 0;
   const HostTree& h = p.timeline.host;
-  std::unordered_map<uint32_t, bool> seen;
-  const auto once = [&](StringId name) {
-    return !IsNull(name) && seen.try_emplace(static_cast<uint32_t>(name), true).second;
-  };
+  // Each name is looked at once, when it comes first; names of host spans and of kernels apart.
+  HostKind kind = HostKind::kOp;
+  PerName span(p.data, [&](std::string_view name) {
+    torch = torch || (kind == HostKind::kOp && name.starts_with("aten::"));
+    hip = hip || (kind == HostKind::kApi && name.starts_with("hip"));
+    cuda = cuda || (kind == HostKind::kApi && name.starts_with("cu"));
+    return true;
+  });
   for (uint32_t i = 0; i < h.size(); ++i) {
-    if (!once(h.name[i])) continue;
-    const std::string_view name = p.data.Text(h.name[i]);
-    torch = torch || (h.kind[i] == HostKind::kOp && name.starts_with("aten::"));
-    hip = hip || (h.kind[i] == HostKind::kApi && name.starts_with("hip"));
-    cuda = cuda || (h.kind[i] == HostKind::kApi && name.starts_with("cu"));
+    kind = h.kind[i];
+    span.Of(h.name[i]);
   }
-  for (size_t i = 0; i < p.timeline.work.size(); ++i) {
-    const StringId name = p.timeline.work.name[i];
-    if (p.timeline.work.kind[i] != WorkKind::kKernel || !once(name)) continue;
+  PerName kernel(p.data, [&](std::string_view name) {
     ++kernels;
-    fusions += HasAny(p.data.Text(name), {"_fusion", "wrapped_", "input_transpose"});
+    fusions += HasAny(name, {"_fusion", "wrapped_", "input_transpose"});
+    return true;
+  });
+  for (size_t i = 0; i < p.timeline.work.size(); ++i) {
+    if (p.timeline.work.kind[i] == WorkKind::kKernel) kernel.Of(p.timeline.work.name[i]);
   }
   jax = jax || (!torch && kernels > 0 && 3 * fusions > kernels);
   const std::string device = out.run.Text("run.device");

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "analyze/features/parts.h"
+#include "analyze/program/per_name.h"
 #include "base/flat_map.h"
 #include "base/has_any.h"
 
@@ -406,22 +407,24 @@ class Patterns {
     const HostTree& h = p_.timeline.host;
     const DeviceWork& w = p_.timeline.work;
     std::vector<uint32_t> calls;
+    PerName step(p_.data, [](std::string_view name) { return name.starts_with("Optimizer.step#"); });
     for (uint32_t i = 0; i < h.size(); ++i) {
-      if (h.kind[i] != HostKind::kApi && !IsNull(h.name[i]) &&
-          p_.data.Text(h.name[i]).starts_with("Optimizer.step#"))
-        calls.push_back(i);
+      if (h.kind[i] != HostKind::kApi && step.Of(h.name[i])) calls.push_back(i);
     }
     out_.run.numbers["run.optimizer_kernels"] = 0;
     out_.run.numbers["run.optimizer_fused_share"] = 1;
     if (calls.empty()) return;
     int64_t kernels = 0, fused = 0, ns = 0;
+    PerName many(p_.data, [](std::string_view name) {
+      return HasAny(name, {"multi_tensor", "foreach", "Fused", "fused"});
+    });
     for (size_t i = 0; i < w.size(); ++i) {
-      if (w.kind[i] != WorkKind::kKernel || w.launch[i] == kNone || IsNull(w.name[i])) continue;
+      if (w.kind[i] != WorkKind::kKernel || w.launch[i] == kNone) continue;
       const auto at = std::upper_bound(calls.begin(), calls.end(), w.launch[i]);
       if (at == calls.begin() || w.launch[i] >= h.last[*(at - 1)]) continue;
       ++kernels;
       ns += w.end_ns[i] - w.start_ns[i];
-      fused += HasAny(p_.data.Text(w.name[i]), {"multi_tensor", "foreach", "Fused", "fused"});
+      fused += many.Of(w.name[i]);
     }
     auto& n = out_.run.numbers;
     n["run.optimizer_calls"] = static_cast<double>(calls.size());
@@ -441,12 +444,9 @@ class Patterns {
   void FindConvolutionLayouts() {
     const DeviceWork& w = p_.timeline.work;
     int64_t ns = 0;
-    std::map<uint32_t, bool> known;
+    PerName layout(p_.data, [](std::string_view name) { return HasAny(name, {"nchwToNhwc", "nhwcToNchw"}); });
     for (uint32_t i = 0; i < w.size(); ++i) {
-      if (w.kind[i] != WorkKind::kKernel || IsNull(w.name[i])) continue;
-      const auto [it, added] = known.try_emplace(static_cast<uint32_t>(w.name[i]), false);
-      if (added) it->second = HasAny(p_.data.Text(w.name[i]), {"nchwToNhwc", "nhwcToNchw"});
-      if (!it->second) continue;
+      if (w.kind[i] != WorkKind::kKernel || !layout.Of(w.name[i])) continue;
       ns += w.end_ns[i] - w.start_ns[i];
       out_.run.targets["conv_layout"].works.push_back(i);
     }
