@@ -8,18 +8,18 @@ import sys
 
 from . import _emit
 
-MODULES, OPS = "modules", "ops"
+MODULES, OPS, ALL_SHAPES = "modules", "ops", "all-shapes"
 
 
 def wanted():
-    """Which of ops and modules to record; NEUROLENS_CAPTURE as the launcher sets it, else both."""
+    """Which of ops and modules to record, and of which operators the shapes; NEUROLENS_CAPTURE as the launcher sets it, else both."""
     text = os.environ.get("NEUROLENS_CAPTURE", "")
     if not text:
         return {MODULES, OPS}
     names = {n.strip() for n in text.split(",")}
     if text[0] in "+-":
         return set() if "-ranges" in names else {n for n in (MODULES, OPS) if "-" + n not in names}
-    return {MODULES, OPS} & names if "ranges" in names else set()
+    return {MODULES, OPS, ALL_SHAPES} & names if "ranges" in names else set()
 
 
 class _Finder:
@@ -83,7 +83,7 @@ class Ranges:
         spender = _torch.Spender(share, _emit.current.add_cost) if share > 0 else None
         if OPS in names and torch.backends.cuda.is_built():
             try:
-                self.ops = _torch.OpRanges(torch, thrifty=spender is not None)
+                self.ops = _torch.OpRanges(torch, _emit.current, thrifty=spender is not None, all_shapes=ALL_SHAPES in names)
             except Exception:  # no such profiler in this torch
                 pass
         if MODULES in names or (self.ops and spender):
@@ -106,6 +106,8 @@ class Ranges:
     def end(self):
         _emit.current.on_switch(None)
         self.switch(False)
+        if self.ops is not None:
+            self.ops.end()
 
 
 def _hide_from_compile(torch, modules):

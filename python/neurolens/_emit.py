@@ -27,6 +27,7 @@ class Library:
         library.nl_on_switch.argtypes = [ctypes.c_void_p] * 2
         library.nl_on_switch.restype = None
         library.nl_budget.restype = ctypes.c_double
+        library.nl_open_ranges.restype, library.nl_ask_again.restype = ctypes.c_int, None
         library.nl_add_cost.argtypes, library.nl_add_cost.restype = [ctypes.c_int64], None
         self._library, self._mark = library, library.nl_mark
         # A file is opened and a thread started: not while others may be doing so.
@@ -35,6 +36,7 @@ class Library:
             raise OSError("this process is not recorded")
         self._enabled = ctypes.c_int.in_dll(library, "nl_enabled")
         self.budget, self.add_cost = library.nl_budget, library.nl_add_cost
+        self.open_ranges, self.ask_again = library.nl_open_ranges, library.nl_ask_again
         self.start, self.stop = library.nl_start, library.nl_stop
         self.push_bytes, self.pop = library.nl_range_push_data, library.nl_range_pop
 
@@ -143,6 +145,12 @@ class Nvtx:
 
     def add_cost(self, ns):
         """Nobody counts it."""
+
+    def open_ranges(self):
+        return 0
+
+    def ask_again(self):
+        """It does not stop before its program does."""
 
     def mark(self, name, data):
         if self._mark is not None:

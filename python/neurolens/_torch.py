@@ -200,8 +200,13 @@ class OpRanges:
     torch.autograd.profiler.emit_nvtx without its torch.cuda.synchronize(), which would make a context in programs that
     use no GPU, or fork before they do. One profiler at a time may run on a thread: the program's own goes first."""
 
-    def __init__(self, torch, thrifty=False):
-        """`thrifty`: only in the forwards that are looked into, and then with shapes."""
+    LATEST_S = 1.0  # after which it stops inside a range too
+
+    def __init__(self, torch, emitter, thrifty=False, all_shapes=False):
+        """`thrifty`: only in the forwards that are looked into, and then with shapes. `all_shapes`: of every forward."""
+        self._all_shapes = all_shapes
+        self._emitter = emitter
+        self._stop_asked = None  # when
         self._profiler = profiler = torch.autograd.profiler
         self._thrifty = thrifty
         self._thread = threading.get_ident()
@@ -223,7 +228,23 @@ class OpRanges:
     def set(self, on):
         self._wanted = on
         self._forwards = 0
+        if on:
+            self._stop_asked = None
+        elif self._running is not None and self._inside_range():
+            self._emitter.ask_again()
+            return
         self._run(True if on and not self._thrifty else None)
+
+    def end(self):
+        self._wanted = False
+        self._run(None)
+
+    def _inside_range(self):
+        """torch complains on stderr of each range that is open when its profiler stops, at the end of that range."""
+        now = time.monotonic()
+        if self._stop_asked is None:
+            self._stop_asked = now
+        return self._emitter.open_ranges() > 0 and now - self._stop_asked < self.LATEST_S
 
     def forward(self, detailed):
         """Another call from outside into a model begins; with a budget, also that it ended (not detailed)."""
@@ -232,7 +253,7 @@ class OpRanges:
             return
         self._forwards += 1
         if self._running is not None:
-            self._run(self._forwards <= SHAPES_EVERY or self._forwards % SHAPES_EVERY == 0)
+            self._run(self._all_shapes or self._forwards <= SHAPES_EVERY or self._forwards % SHAPES_EVERY == 0)
 
     def _run(self, shapes):
         if shapes == self._running or threading.get_ident() != self._thread:

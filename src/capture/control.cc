@@ -24,10 +24,19 @@ struct WantedName {
   uint64_t bits;
 };
 constexpr WantedName kWantedNames[] = {
-    {"kernels", kWantKernels}, {"api", kWantApi},         {"sync", kWantSync},
-    {"memory", kWantMemory},   {"ranges", kWantRanges},   {"counters", kWantCounters},
-    {"clocks", kWantClocks},   {"cpu", kWantCpu},         {"python", kWantPython},
-    {"ops", kWantOps},         {"modules", kWantModules}, {"all-api", kWantAllApi},
+    {"kernels", kWantKernels},
+    {"api", kWantApi},
+    {"sync", kWantSync},
+    {"memory", kWantMemory},
+    {"ranges", kWantRanges},
+    {"counters", kWantCounters},
+    {"clocks", kWantClocks},
+    {"cpu", kWantCpu},
+    {"python", kWantPython},
+    {"ops", kWantOps},
+    {"modules", kWantModules},
+    {"all-api", kWantAllApi},
+    {"all-shapes", kWantAllShapes},
 };
 
 bool PathOf(const char* directory, char (&path)[PATH_MAX]) {

@@ -36,15 +36,16 @@ enum Wanted : uint64_t {
   kWantKernels = 1 << 0,  // with copies, memsets, graphs
   kWantApi = 1 << 1,      // launches, copies, synchronisation, memory, graphs; not every call
   kWantSync = 1 << 2,
-  kWantMemory = 1 << 3,    // device allocations
-  kWantRanges = 1 << 4,    // NVTX and the Python package
-  kWantCounters = 1 << 5,  // PM sampling
-  kWantClocks = 1 << 6,    // SM clock, power, by NVML
-  kWantCpu = 1 << 7,       // the launcher's: native stacks
-  kWantPython = 1 << 8,    // the launcher's: Python stacks
-  kWantOps = 1 << 9,       // the Python package's: framework ops
-  kWantModules = 1 << 10,  // the Python package's: module calls
-  kWantAllApi = 1 << 11,   // every runtime and driver call
+  kWantMemory = 1 << 3,      // device allocations
+  kWantRanges = 1 << 4,      // NVTX and the Python package
+  kWantCounters = 1 << 5,    // PM sampling
+  kWantClocks = 1 << 6,      // SM clock, power, by NVML
+  kWantCpu = 1 << 7,         // the launcher's: native stacks
+  kWantPython = 1 << 8,      // the launcher's: Python stacks
+  kWantOps = 1 << 9,         // the Python package's: framework ops
+  kWantModules = 1 << 10,    // the Python package's: module calls
+  kWantAllApi = 1 << 11,     // every runtime and driver call
+  kWantAllShapes = 1 << 12,  // the Python package's: shapes of operators in every forward
 };
 inline constexpr uint64_t kWantDefault = kWantKernels | kWantApi | kWantSync | kWantMemory | kWantRanges |
                                          kWantCounters | kWantClocks | kWantCpu | kWantPython | kWantOps |

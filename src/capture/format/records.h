@@ -158,8 +158,8 @@ struct LossRecord {
 };
 static_assert(sizeof(LossRecord) == 24);
 
-// What the recording itself cost until now: time on the program's own threads, and on
-// threads of the library or the launcher.
+// What the recording itself cost until now: time on the program's own threads (measured where it is the
+// library's, by the count where it is CUPTI's or PyTorch's), and on threads of the library or the launcher.
 struct CostRecord {
   int64_t time_ns;  // monotonic
   int64_t in_program_ns;

@@ -61,6 +61,8 @@ bool TakeValue(const std::string& flag, const std::string& value, LaunchOptions&
   } else if (flag == "--capture-range") {
     if (!CheckCaptureRange(value, why)) return false;
     o.capture_range = value;
+  } else if (flag == "--detail") {
+    o.detail = value;
   } else if (flag == "--budget") {
     return ParseBudget(value, o.budget, why);
   } else if (flag == "--tag") {
@@ -98,6 +100,19 @@ bool CheckCaptureRange(const std::string& text, std::string& why) {
     return true;
   why = "--capture-range must be nvtx:LABEL or api, not '" + text + "'";
   return false;
+}
+
+bool ApplyDetail(const std::string& name, LaunchOptions& o, std::string& why) {
+  if (name == "light") {
+    o.wanted &= ~static_cast<uint64_t>(kWantOps | kWantModules | kWantCounters | kWantCpu | kWantPython);
+  } else if (name == "full") {
+    o.wanted |= kWantAllApi | kWantAllShapes;
+  } else if (name != kDefaultDetail) {
+    why = "--detail must be light, standard or full, not '" + name + "'";
+    return false;
+  }
+  o.detail = name;
+  return true;
 }
 
 bool ParseBudget(const std::string& text, double& share, std::string& why) {
@@ -149,6 +164,8 @@ bool ParseCommandLine(const std::vector<std::string>& words, CommandLine& to, st
   }
   to.options.command.assign(words.begin() + static_cast<std::ptrdiff_t>(std::min(at, words.size())),
                             words.end());
+  if (!ApplyDetail(to.options.detail.empty() ? kDefaultDetail : to.options.detail, to.options, why))
+    return false;
   if (!to.options.command.empty()) return true;
   why = "no command to record; usage: neurolens-capture [options] -- COMMAND...";
   return false;
@@ -173,6 +190,10 @@ std::string CommandLineHelp() {
          "  --duration S            stop recording after S seconds; the command continues\n"
          "  --capture-range WHAT    nvtx:LABEL: inside ranges of this name; api: between start and stop "
          "calls\n"
+         "  --detail WHAT           light: the device, its calls and labels; standard; full: also every CUDA "
+         "call "
+         "and all\n"
+         "                          shapes (default standard)\n"
          "  --budget PCT            pause to cost the command at most this much of its time, as 1%\n"
          "How:\n"
          "  --out DIR.nlcap         folder for the capture (default COMMAND-DATE-TIME.nlcap)\n"

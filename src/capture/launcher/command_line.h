@@ -19,7 +19,14 @@ struct CommandLine {
 bool ParseCommandLine(const std::vector<std::string>& words, CommandLine& to, std::string& why);
 std::string CommandLineHelp();
 
-// "1%" or "1": 0.01. False: `why` says what it must be; so below.
+// How much is recorded: light leaves out what takes more than recording the device does (operators, module
+// calls, stacks, hardware counters); full also has calls that only ask and the shapes of every forward.
+// False: `why` says what it must be; so below.
+bool ApplyDetail(const std::string& name, LaunchOptions& options, std::string& why);
+inline constexpr const char* kDetails[] = {"light", "standard", "full"};
+inline constexpr char kDefaultDetail[] = "standard";
+
+// "1%" or "1": 0.01.
 bool ParseBudget(const std::string& text, double& share, std::string& why);
 // "nvtx:LABEL" or "api".
 bool CheckCaptureRange(const std::string& text, std::string& why);

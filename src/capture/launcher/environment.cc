@@ -36,7 +36,7 @@ std::string Variable(const char* name) {
 std::string WantedNames(uint64_t wanted) {
   std::string out;
   for (const char* name : {"kernels", "api", "sync", "memory", "ranges", "counters", "clocks", "cpu",
-                           "python", "ops", "modules", "all-api"}) {
+                           "python", "ops", "modules", "all-api", "all-shapes"}) {
     uint64_t bit = 0;
     if (ParseWanted(name, bit) && (wanted & bit) != 0) out += (out.empty() ? "" : ",") + std::string(name);
   }

@@ -137,6 +137,7 @@ bool Recording::Prepare(LaunchError& error) {
   }
   directory_ = AbsolutePath(options_.directory);
   result_.directory = directory_;
+  result_.detail = options_.detail;
   if (spills) {
     const std::string spill = AbsolutePath(options_.spill_directory) + "/" +
                               directory_.substr(directory_.rfind('/') + 1) + "." + std::to_string(getpid());
@@ -168,6 +169,7 @@ bool Recording::Prepare(LaunchError& error) {
   for (const auto& [key, value] : MachineFacts()) writer_.AddFact(key, value);
   writer_.AddFact("command", JsonList(options_.command));
   writer_.AddFact("neurolens.version", options_.version);
+  if (!options_.detail.empty()) writer_.AddFact("capture.detail", options_.detail);
   for (const auto& [key, value] : options_.tags) writer_.AddFact("tag." + key, value);
   return true;
 }
@@ -391,6 +393,7 @@ void Recording::Finish() {
     if (pid == 0) break;
     if (slot.state.load(std::memory_order_acquire) != SlotState::kFailed) recorded.insert(pid);
     result_.kernels += slot.kernels.load(std::memory_order_relaxed);
+    result_.cost_ns += slot.cost_program_ns.load(std::memory_order_relaxed);
     result_.ranges += slot.ranges.load(std::memory_order_relaxed);
     result_.records_lost += slot.lost_records.load(std::memory_order_relaxed);
     if (slot.message[0] != 0)

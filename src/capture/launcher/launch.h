@@ -27,7 +27,8 @@ struct LaunchOptions {
   std::string capture_range;  // "nvtx:LABEL" or "api"; empty: always
   int64_t buffer_mb = 256;    // at most, in each recorded process
   int64_t counter_interval_us = kCounterIntervalUs;
-  double budget = 0;  // share of the program's time that recording may take; 0: no limit
+  double budget = 0;   // share of the program's time that recording may take; 0: no limit
+  std::string detail;  // light, standard or full, for the record; ApplyDetail (command_line.h) gave it effect
   std::vector<std::pair<std::string, std::string>> tags;
   std::string library;           // capture library; empty: looked for beside the program
   std::string python_directory;  // of the Python package; empty: looked for
@@ -41,6 +42,7 @@ struct LaunchResult {
   int exit_status = 0;
   int exit_signal = 0;
   std::string directory;  // the capture
+  std::string detail;     // as asked for
   // What was not recorded and why, one sentence each.
   std::vector<std::string> messages;
   uint64_t processes = 0;  // of the program that were sampled or recorded; not the helpers of a wrapper
@@ -50,6 +52,7 @@ struct LaunchResult {
   int64_t wall_ns = 0;          // of the program
   int64_t recorded_ns = 0;      // of it, while recording was on
   int64_t launcher_cpu_ns = 0;  // what the launcher itself took
+  int64_t cost_ns = 0;          // what recording took of the program's own threads, estimated
 };
 
 // Why a program could not be started, or be recorded at all.

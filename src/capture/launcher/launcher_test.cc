@@ -181,6 +181,25 @@ TEST(CommandLine, OptionsStandBeforeTheCommand) {
   ASSERT_EQ(line.options.tags.size(), 1u);
 }
 
+TEST(CommandLine, DetailSaysHowMuchIsRecorded) {
+  const auto wanted = [](std::vector<std::string> words) {
+    CommandLine line;
+    std::string why;
+    words.push_back("prog");
+    EXPECT_TRUE(ParseCommandLine(words, line, why)) << why;
+    return line.options.wanted;
+  };
+  EXPECT_EQ(wanted({}), kWantDefault);
+  EXPECT_EQ(wanted({"--detail", "standard"}), kWantDefault);
+  const uint64_t light = wanted({"--detail", "light"}), full = wanted({"--detail=full"});
+  EXPECT_EQ(light & (kWantOps | kWantModules | kWantCpu | kWantPython | kWantCounters), 0u);
+  EXPECT_NE(light & kWantKernels, 0u);
+  EXPECT_NE(light & kWantRanges, 0u);
+  EXPECT_EQ(full & kWantDefault, kWantDefault);
+  EXPECT_NE(full & kWantAllApi, 0u);
+  EXPECT_NE(full & kWantAllShapes, 0u);
+}
+
 TEST(CommandLine, MistakesAreNamed) {
   for (const std::vector<std::string>& words : {std::vector<std::string>{},
                                                 {"--"},
@@ -189,6 +208,7 @@ TEST(CommandLine, MistakesAreNamed) {
                                                 {"--rate", "0", "x"},
                                                 {"--rate", "abc", "x"},
                                                 {"--tag", "novalue", "x"},
+                                                {"--detail", "much", "x"},
                                                 {"--capture-range", "cuda", "x"}}) {
     CommandLine line;
     std::string why;

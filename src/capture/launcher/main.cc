@@ -56,11 +56,14 @@ int main(int argc, char** argv) {
     return nl::capture::ExitStatusOf(error.kind);
   }
   if (!line.quiet) {
-    std::fprintf(
-        stderr, "neurolens-capture: wrote %s (%llu kernels, %llu ranges, %llu CPU samples, %llu lost)\n",
-        result.directory.c_str(), static_cast<unsigned long long>(result.kernels),
-        static_cast<unsigned long long>(result.ranges), static_cast<unsigned long long>(result.samples),
-        static_cast<unsigned long long>(result.records_lost + result.samples_lost));
+    std::fprintf(stderr,
+                 "neurolens-capture: wrote %s (%llu kernels, %llu ranges, %llu CPU samples, %llu lost)\n"
+                 "neurolens-capture: recording took about %.3f s of the program's own time\n",
+                 result.directory.c_str(), static_cast<unsigned long long>(result.kernels),
+                 static_cast<unsigned long long>(result.ranges),
+                 static_cast<unsigned long long>(result.samples),
+                 static_cast<unsigned long long>(result.records_lost + result.samples_lost),
+                 static_cast<double>(result.cost_ns) / 1e9);
     for (const std::string& message : result.messages)
       std::fprintf(stderr, "neurolens-capture: note: %s\n", message.c_str());
   }

@@ -45,6 +45,12 @@ NL_EXPORT double nl_budget() {
 NL_EXPORT void nl_add_cost(int64_t ns) {
   if (Recorder* recorder = Recorder::Get()) recorder->AddCost(ns);
 }
+// Ranges of PyTorch's own profiler that are open on this thread: it is not to be stopped inside one.
+NL_EXPORT int nl_open_ranges() { return nl::capture::OpenRanges(); }
+// Has the call of nl_on_switch asked for again, a little later.
+NL_EXPORT void nl_ask_again() {
+  if (Recorder* recorder = Recorder::Get()) recorder->AskAgain();
+}
 NL_EXPORT void nl_start() {
   if (Recorder* recorder = Recorder::Start()) recorder->SetByProgram(true);
 }

@@ -15,6 +15,8 @@ std::atomic<GpuSession*> g_session{nullptr};
 
 constexpr useconds_t kLaunchUs = 200;
 
+thread_local bool t_seen = false;  // in threads_
+
 }  // namespace
 
 bool GpuSession::Ok(cupti::Result result, const char* what) {
@@ -116,6 +118,10 @@ bool GpuSession::Keep() {
 
 void GpuSession::OnCall(int domain, uint32_t callback_id, const cupti::ApiData* data) {
   if (data == nullptr) return;
+  if (!t_seen) {
+    t_seen = true;
+    if (threads_.fetch_add(1, std::memory_order_relaxed) > 0) may_leave_.store(false);
+  }
   calls_.OnCallback(domain, callback_id, *data);
   if (hold_.load() != Hold::kLeaving) return;
   // A graph that was made while CUPTI was away.

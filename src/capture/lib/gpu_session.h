@@ -3,13 +3,14 @@
 // GpuSession: CUPTI in this process: loaded, subscribed to, configured, flushed, and
 // released while nothing is recorded: attached, it costs every CUDA call a few microseconds
 // even with all kinds off. It may leave only at the end of a CUDA call (cuptiFinalize), so the
-// program's next call takes it out; the next Enable takes it up again. From a program that uses CUDA
-// graphs it is not released: graphs that run meanwhile fail (CUPTI 13.0, unspecified launch failure).
-// Whatever CUPTI refuses is said (Notes) and the rest goes on; if it refuses to be used at
-// all, because another profiler owns it, the session stays off.
-// Thread rule: Start once; Enable, Disable, LetGo and Keep by one thread at a time (Recorder
-// sees to that); Flush and ReadClock from any thread. No lock of ours is held over a call of
-// CUPTI: who is inside is counted, and while somebody is, it does not leave.
+// program's next call takes it out; the next Enable takes it up again. It is not released
+// - from a program that uses CUDA graphs: graphs that run meanwhile fail (CUPTI 13.0, unspecified launch
+// failure);
+// - from one with several threads that call CUDA: training programs were seen to end with a damaged heap
+// (CUPTI 13.0). Whatever CUPTI refuses is said (Notes) and the rest goes on; if it refuses to be used at all,
+// because another profiler owns it, the session stays off. Thread rule: Start once; Enable, Disable, LetGo
+// and Keep by one thread at a time (Recorder sees to that); Flush and ReadClock from any thread. No lock of
+// ours is held over a call of CUPTI: who is inside is counted, and while somebody is, it does not leave.
 
 #include <atomic>
 #include <cstdint>
@@ -111,6 +112,7 @@ class GpuSession {
   std::atomic<Hold> hold_{Hold::kAway};
   std::atomic<uint32_t> inside_{0};  // of our own threads
   std::atomic<uint32_t> attachments_{0};
+  std::atomic<uint32_t> threads_{0};  // of the program, that were seen to call CUDA
 };
 
 }  // namespace nl::capture

@@ -71,6 +71,10 @@ Recorder* Recording() {
   return Recorder::Start();  // a forked child's first event; else at once null
 }
 
+// Ranges of this thread that PyTorch's profiler pushed and has yet to pop, recorded or not. Others may push
+// so too.
+thread_local int t_open_ranges = 0;
+
 int Emit(HostWhat what, const void* domain, std::string_view text, uint64_t id = 0) {
   Recorder* recorder = Recording();
   if (recorder == nullptr) return -2;
@@ -141,9 +145,15 @@ uint64_t RangeStartA(const char* text) { return StartText(View(text)); }
 uint64_t RangeStartW(const wchar_t* text) { return StartText(Narrow(text).view()); }
 void RangeEnd(uint64_t id) { Emit(HostWhat::kEnd, nullptr, {}, id); }
 int RangePushEx(const EventAttributes* a) { return EmitEx(HostWhat::kPush, nullptr, a); }
-int RangePushA(const char* text) { return Emit(HostWhat::kPush, nullptr, View(text)); }
+int RangePushA(const char* text) {
+  ++t_open_ranges;
+  return Emit(HostWhat::kPush, nullptr, View(text));
+}
 int RangePushW(const wchar_t* text) { return Emit(HostWhat::kPush, nullptr, Narrow(text).view()); }
-int RangePop() { return Emit(HostWhat::kPop, nullptr, {}); }
+int RangePop() {
+  if (t_open_ranges > 0) --t_open_ranges;
+  return Emit(HostWhat::kPop, nullptr, {});
+}
 void NameCategory(const void* domain, uint32_t category, std::string_view name) {
   Recorder* recorder = Recording();
   if (recorder == nullptr) return;
@@ -244,6 +254,8 @@ bool AttachNvtx(const void* (*get_export_table)(uint32_t)) {
   Fill(*callbacks, nvtx::kCore2, core2);
   return true;
 }
+
+int OpenRanges() { return t_open_ranges; }
 
 void EmitRange(HostWhat what, const char* name, const char* payload) {
   Recorder* recorder = Recording();

@@ -12,6 +12,8 @@ namespace nl::capture {
 bool AttachNvtx(const void* (*get_export_table)(uint32_t));
 
 // The same events without NVTX, for the Python package; `payload` is JSON text or null.
+// Ranges without attributes, as PyTorch's profiler makes them, that are open on this thread.
+int OpenRanges();
 void EmitRange(HostWhat what, const char* name, const char* payload);
 
 }  // namespace nl::capture

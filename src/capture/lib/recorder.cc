@@ -156,11 +156,15 @@ void Recorder::Apply(WindowReason reason) {
     }
     notes_.Window(on, ever_on_ ? reason : WindowReason::kBegin);
     ever_on_ = ever_on_ || on;
-    const AddPendingCall add_pending = g_add_pending.load(std::memory_order_acquire);
-    const PendingCall call = g_pending_call.load(std::memory_order_acquire);
-    if (add_pending != nullptr && call != nullptr) add_pending(call, nullptr);
+    TellSwitch();
   }
   switching_.store(false, std::memory_order_release);
+}
+
+void Recorder::TellSwitch() {
+  const AddPendingCall add_pending = g_add_pending.load(std::memory_order_acquire);
+  const PendingCall call = g_pending_call.load(std::memory_order_acquire);
+  if (add_pending != nullptr && call != nullptr) add_pending(call, nullptr);
 }
 
 // Of the writer thread. Kernels that ran when recording stopped have had time to end: what CUPTI

@@ -48,6 +48,8 @@ class Recorder {
   using PendingCall = int (*)(void*);
   using AddPendingCall = int (*)(PendingCall, void*);
   static void TellSwitches(AddPendingCall add_pending, PendingCall call);
+  // Once more, with the writer's next turn.
+  void AskAgain() { ask_again_.store(true, std::memory_order_release); }
 
  private:
   Recorder() : gpu_(notes_), counters_(notes_) {}
@@ -65,12 +67,13 @@ class Recorder {
   void WriteClock();
   void WriteCost();
   int64_t ProgramCostNs() const;
-  int64_t CuptiCostNs() const;
+  int64_t CostNs() const;
   void KeepBudget(int64_t now_ns);
   void UpdateSlot(SlotState state);
   void FinishFile();
 
   void Apply(WindowReason reason);
+  static void TellSwitch();
   void RestWhileOff(int64_t now_ns);
   bool Wanted() const;
   int EnabledNow() const;
@@ -99,12 +102,13 @@ class Recorder {
   ChunkWriter writer_;  // the writer thread's
   ActivityReader* reader_ = nullptr;
   CategoryNames categories_;
-  uint64_t ranges_ = 0, peak_buffer_bytes_ = 0;
+  uint64_t ranges_ = 0, op_ranges_ = 0, peak_buffer_bytes_ = 0;
   int64_t cost_measured_ns_ = 0;
   uint64_t costs_measured_ = 0, ring_puts_ = 0;
   std::atomic<int64_t> added_cost_ns_{0};
   Budget budget_;  // the writer thread's
   std::atomic<bool> budget_allows_{true};
+  std::atomic<bool> ask_again_{false};
   uint32_t pid_ = 0;
 
   std::atomic<bool> on_{false};         // records are taken

@@ -19,8 +19,9 @@ namespace {
 
 constexpr int kTurnMs = 20, kIdleTurnMs = 100;
 // What CUPTI takes of the program's time for a call and for work on the device, as measured with a client
-// that does nothing else (docs/performance.md): it does not say so itself.
-constexpr int64_t kCuptiCallNs = 3'000, kCuptiWorkNs = 1'000;
+// that does nothing else, and PyTorch for an operator that it gives a range (docs/performance.md): neither
+// says so itself.
+constexpr int64_t kCuptiCallNs = 3'000, kCuptiWorkNs = 1'000, kTorchRangeNs = 1'200;
 constexpr int64_t kFlushFileNs = 100'000'000, kFlushCuptiNs = 1'000'000'000, kCostNs = 1'000'000'000;
 
 size_t ReadFile(const char* path, char* to, size_t size) {
@@ -90,6 +91,8 @@ void Recorder::WriterLoop() {
     const int64_t now_ns = MonotonicNs();
     Apply(last ? WindowReason::kEnd : WindowReason::kControl);
     KeepBudget(now_ns);
+    const bool asked = ask_again_.exchange(false, std::memory_order_acq_rel);
+    if (asked && !last) TellSwitch();
     const bool clock_due = clock_due_.exchange(false, std::memory_order_acq_rel);
     if (now_ns - clock_ns >= int64_t{clock_interval_ms_} * 1'000'000 || last || clock_due) {
       WriteClock();
@@ -115,7 +118,7 @@ void Recorder::WriterLoop() {
     const bool records = on_.load(std::memory_order_acquire) || closing_.load(std::memory_order_acquire);
     UpdateSlot(records ? SlotState::kRecording : SlotState::kPaused);
     const uint64_t count = ranges_ + (reader_ != nullptr ? reader_->counts().kernels : 0);
-    const bool busy = count != seen_records;
+    const bool busy = count != seen_records || asked;
     seen_records = count;
     WaitWhile(wake_, seen, busy ? kTurnMs : kIdleTurnMs);
   }
@@ -216,6 +219,7 @@ void Recorder::WriteHostEvent(const HostRing& ring, const HostEvent& event, std:
   if (event.what == HostWhat::kPush && event.name == nullptr && event.payload_type == PayloadType::kNone) {
     if (const TorchText torch = TakeTorchText(text, buffer); torch.is_torch) {
       text = torch.text;
+      ++op_ranges_;
       r.flags = kRangeIsTorchs;
       r.id = torch.op_id;
       r.payload = torch.sequence;
@@ -297,17 +301,19 @@ int64_t Recorder::ProgramCostNs() const {
          added_cost_ns_.load(std::memory_order_relaxed);
 }
 
-int64_t Recorder::CuptiCostNs() const {
-  if (reader_ == nullptr) return 0;
+// With what CUPTI and PyTorch take, by the count.
+int64_t Recorder::CostNs() const {
+  const int64_t cost_ns = ProgramCostNs() + static_cast<int64_t>(op_ranges_) * kTorchRangeNs;
+  if (reader_ == nullptr) return cost_ns;
   const ActivityCounts& counts = reader_->counts();
-  return static_cast<int64_t>(counts.api_calls) * kCuptiCallNs +
+  return cost_ns + static_cast<int64_t>(counts.api_calls) * kCuptiCallNs +
          static_cast<int64_t>(counts.kernels + counts.copies) * kCuptiWorkNs;
 }
 
 void Recorder::KeepBudget(int64_t now_ns) {
   if (!budget_.limited()) return;
   // While something else keeps it from recording, the purse still fills.
-  const bool allows = budget_.Update(now_ns, ProgramCostNs() + CuptiCostNs());
+  const bool allows = budget_.Update(now_ns, CostNs());
   if (allows == budget_allows_.load(std::memory_order_relaxed)) return;
   budget_allows_.store(allows, std::memory_order_release);
   Apply(WindowReason::kBudget);
@@ -317,7 +323,7 @@ void Recorder::WriteCost() {
   const uint64_t buffers = gpu_.buffers().peak_bytes() + gpu_.calls().memory_bytes() + rings_.memory_bytes() +
                            counters_.queue().memory_bytes();
   if (buffers > peak_buffer_bytes_) peak_buffer_bytes_ = buffers;
-  writer_.Add(CostRecord{MonotonicNs(), ProgramCostNs(), ThreadCpuNs() + counters_.cpu_ns(),
+  writer_.Add(CostRecord{MonotonicNs(), CostNs(), ThreadCpuNs() + counters_.cpu_ns(),
                          ring_puts_ + gpu_.callbacks.load(std::memory_order_relaxed) + gpu_.calls().calls(),
                          writer_.bytes_written(), peak_buffer_bytes_});
 }
@@ -337,7 +343,7 @@ void Recorder::UpdateSlot(SlotState state) {
   Store(slot_->bytes_written, writer_.bytes_written());
   Store(slot_->buffer_bytes,
         gpu_.buffers().memory_bytes() + gpu_.calls().memory_bytes() + rings_.memory_bytes());
-  Store(slot_->cost_program_ns, ProgramCostNs());
+  Store(slot_->cost_program_ns, CostNs());
   Store(slot_->cost_writer_ns, ThreadCpuNs() + counters_.cpu_ns());
   Store(slot_->updated_ns, MonotonicNs());
   Store(slot_->epoch_seen, epoch_seen_);
