@@ -18,6 +18,7 @@
 
 #include "base/file_ops.h"
 #include "base/json.h"
+#include "base/plural.h"
 #include "base/time_text.h"
 #include "base/uuid.h"
 #include "ledger/attachments.h"
@@ -200,7 +201,8 @@ void Examination::CheckStaging() {
             });
   }
   if (dead == 0)
-    Ok("staging", alive == 0 ? "no leftovers" : fmt::format("no leftovers; {} import(s) under way", alive));
+    Ok("staging",
+       alive == 0 ? "no leftovers" : fmt::format("no leftovers; {} under way", Counted(alive, "import")));
 }
 
 Status Examination::Rebuild(int* restored) {
@@ -246,7 +248,8 @@ void Examination::RebuildCatalog(const std::string& reason) {
   int restored = 0;
   Curable("catalog", reason, "set it aside and rebuild it from the run folders",
           [&]() -> Status { return Rebuild(&restored); });
-  if (options_.repair && catalog_ != nullptr) Ok("catalog", fmt::format("{} run(s) entered again", restored));
+  if (options_.repair && catalog_ != nullptr)
+    Ok("catalog", fmt::format("{} entered again", Counted(restored, "run")));
 }
 
 void Examination::CheckCatalog() {
@@ -281,7 +284,7 @@ void Examination::CheckCatalog() {
     return;
   }
   Result<int64_t> count = catalog_->Count();
-  Ok("catalog", fmt::format("whole, {} run(s)", count.ok() ? *count : 0));
+  Ok("catalog", "whole, " + Counted(count.ok() ? *count : 0, "run"));
 }
 
 // Every defect of a run's files, most telling first; empty: none.
@@ -388,7 +391,8 @@ Status Examination::CheckRuns() {
   for (const std::string& name : ChildNames(RunsPath(store_))) {
     if (known.count(name) == 0) NL_TRY(CheckOrphan(name));
   }
-  if (report_.checks.size() == before) Ok("run", fmt::format("{} run(s), all files whole", rows.size()));
+  if (report_.checks.size() == before)
+    Ok("run", fmt::format("{}, all files whole", Counted(static_cast<int64_t>(rows.size()), "run")));
   if (unchecked_runs_ > 0) {
     Warning("run",
             fmt::format("{} run{} without checksums, imported by an older version: only file sizes are "

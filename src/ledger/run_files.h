@@ -37,7 +37,7 @@ Result<RunFiles> MeasureRunFiles(const std::string& folder, const std::string& d
 // The text of a document that notes `files` and its own checksum.
 std::string SealedText(Json document, const RunFiles& files);
 
-// What the document `document_name` in `folder` notes; empty when there is no document, or it has no list. A
+// What the document `document_name` in `folder` notes; empty without a document or a list in it. A
 // damaged document is an error.
 Result<RunFiles> ReadRunFiles(const std::string& folder, const std::string& document_name);
 

@@ -13,6 +13,16 @@ TEST(StepLabel, KnowsStepsAndTheirNumbers) {
   EXPECT_TRUE(IsStepLabel("LLM@decode_step"));
   EXPECT_FALSE(IsStepLabel("LLM@decode_all"));
   EXPECT_FALSE(IsStepLabel("ProfilerStep"));
+  for (const char* own :
+       {"step", "Step 12", "step_12", "iteration[3]", "Iteration 3", "iter:4", "train_step #5"})
+    EXPECT_TRUE(IsStepLabel(own)) << own;
+  for (const char* other : {"step[DECODE bs=1]", "Optimizer.step#SGD.step", "stepping", "iterator",
+                            "step 1 of 3", "Iterator::Map", "first step", "", "12"})
+    EXPECT_FALSE(IsStepLabel(other)) << other;
+  EXPECT_EQ(StepLabelOf("step 12"), "step");
+  EXPECT_EQ(StepLabelOf("ProfilerStep#12"), "ProfilerStep");
+  EXPECT_EQ(StepNumber("iteration[31]", 3), 31);
+  EXPECT_EQ(StepNumber("step", 3), 3);
   EXPECT_EQ(StepNumber("ProfilerStep#12", 3), 12);
   EXPECT_EQ(StepNumber("LLM@decode_step", 3), 3);
   EXPECT_EQ(StepNumber("ProfilerStep#1.5", 3), 3);

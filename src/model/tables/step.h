@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Table `step`: one iteration the source marks (ProfilerStep, LLM@decode_step).
+// Table `step`: one iteration the source marks (ProfilerStep, LLM@decode_step, "step 3").
 
 #include "model/table.h"
 

@@ -299,8 +299,8 @@ Status ReadRecording(CaptureFile& c) {
   const int64_t wall_ns = facts.empty() ? 0 : facts.last_end_ns() - facts.first_start_ns();
   int64_t cost_ns = 0;
   for (const auto& [stream, ns] : in_program_ns) cost_ns += ns;
-  if (wall_ns > 0 && !in_program_ns.empty())
-    capture.overhead_pct = 100.0 * static_cast<double>(cost_ns) / static_cast<double>(wall_ns);
+  if (wall_ns > cost_ns && !in_program_ns.empty())
+    capture.overhead_pct = 100.0 * static_cast<double>(cost_ns) / static_cast<double>(wall_ns - cost_ns);
   about.capture = capture;
   DescribeClock(c);
   about.backend = c.saw_torch_op ? "torch" : facts.gpu_rows() > 0 ? "cuda" : "other";

@@ -8,6 +8,7 @@
 
 #include "base/intervals.h"
 #include "import/adapters/nlcap/capture_file.h"
+#include "model/python_path.h"
 
 namespace nl::adapters::nlcap {
 
@@ -17,9 +18,9 @@ using capture::CpuSampleRecord;
 using capture::FrameKind;
 using capture::FrameRecord;
 
-// Frames and stacks of the launcher's file as texts of the run: "name (file:line)", or "name [module]" of
-// native code without a known line. The last record of a frame counts: native ones are named when the
-// program has ended.
+// Frames and stacks of the launcher's file as texts of the run: "name (file:line)", the file of Python code
+// with its package, or "name [module]" of native code without a known line. The last record of a frame
+// counts: native ones are named when the program has ended.
 class Stacks {
  public:
   explicit Stacks(CaptureFile& c) : c_(c) {}
@@ -74,7 +75,8 @@ class Stacks {
     };
     const auto last_part = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
     std::string name = text(f.name);
-    const std::string module = last_part(text(f.module)), file = last_part(text(f.file));
+    const std::string module = last_part(text(f.module)), path = text(f.file);
+    const std::string file = f.kind == FrameKind::kPython ? std::string(PackagePath(path)) : last_part(path);
     if (name.empty()) {
       name = module.empty() ? fmt::format("{:#x}", f.address) : fmt::format("{}+{:#x}", module, f.address);
     } else if (f.kind == FrameKind::kPython || !file.empty()) {
