@@ -9,11 +9,13 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "analyze/run_data.h"
+#include "base/intervals.h"
 #include "base/json.h"
 #include "base/record.h"
 #include "base/result.h"
@@ -27,6 +29,7 @@ struct AnalysisOptions {
   std::string peaks_file;  // devices to add to the peaks table; empty: none
   Json model_config;       // a Hugging Face config.json, or null
   std::vector<std::string> rules_files;  // beside the shipped rules, in order
+  std::optional<Interval> part;          // of the run, to look at alone
   const std::atomic<bool>* cancelled = nullptr;
 };
 

@@ -5,12 +5,13 @@
 
 namespace nl {
 
-bool RunData::OrderOnly() const {
-  const auto clock = document.find("clock");
-  if (clock == document.end() || !clock->is_object()) return false;
-  const auto source = clock->find("source");
-  return source != clock->end() && *source == kClockOfOrder;
+std::string_view RunData::Noted(const char* place) const {
+  const Json::json_pointer at(place);
+  if (!document.contains(at) || !document[at].is_string()) return "";
+  return document[at].get_ref<const std::string&>();
 }
+
+bool RunData::OrderOnly() const { return Noted("/clock/source") == kClockOfOrder; }
 
 std::vector<Interval> PausesOf(const Json& document) {
   std::vector<Interval> out;

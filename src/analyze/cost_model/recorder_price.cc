@@ -16,19 +16,16 @@ namespace {
 // On the host that the prices were measured on, an operator that only makes a view takes this long under
 // torch.profiler, nearly all of it the profiler's own, and a launch call this long.
 constexpr double kViewNs = 600, kLaunchNs = 6000;
-constexpr double kTorchOpNs = 2200, kTorchLaunchNs = 7000, kTorchCopyNs = 4000, kTorchApiNs = 650;
-constexpr double kNeurolensOpNs = 900, kNeurolensLaunchNs = 2500, kNeurolensCopyNs = 2000,
-                 kNeurolensApiNs = 500;
-constexpr double kNsysLaunchNs = 2500, kNsysCopyNs = 2000, kNsysApiNs = 500;
+// By the name that a run document has for its recorder.
+struct ToolPrice {
+  std::string_view tool;
+  RecorderPrice price;
+  bool scales;  // with the speed of the host, which shows in its own operators
+};
+const ToolPrice kPrices[] = {{kTorchProfiler, {2200, 7000, 4000, 650, "torch.profiler"}, true},
+                             {"NeuroLens", {900, 2500, 2000, 500, "neurolens run"}, false},
+                             {"Nsight Systems", {0, 2500, 2000, 500, "Nsight Systems"}, false}};
 constexpr double kLeastSpeed = 0.5, kMostSpeed = 4;
-
-std::string_view AdapterOf(const RunData& data) {
-  const Json& document = data.document;
-  if (!document.is_object() || !document.contains("source") || !document["source"].is_object()) return "";
-  const Json& source = document["source"];
-  if (!source.contains("adapter") || !source["adapter"].is_string()) return "";
-  return source["adapter"].get_ref<const std::string&>();
-}
 
 // How much slower this host is than the one measured; 1 where the run does not show it.
 double Slowness(const RunData& data, const TimelineFacts& timeline) {
@@ -53,15 +50,14 @@ double Slowness(const RunData& data, const TimelineFacts& timeline) {
 }  // namespace
 
 RecorderPrice PriceOf(const RunData& data, const TimelineFacts& timeline) {
-  const std::string_view adapter = AdapterOf(data);
-  if (adapter == "kineto") {
-    const double slow = Slowness(data, timeline);
-    return {kTorchOpNs * slow, kTorchLaunchNs * slow, kTorchCopyNs * slow, kTorchApiNs * slow,
-            "torch.profiler"};
+  const std::string_view tool = data.Noted("/source/tool");
+  for (const ToolPrice& known : kPrices) {
+    if (known.tool != tool) continue;
+    const double slow = known.scales ? Slowness(data, timeline) : 1;
+    RecorderPrice price = known.price;
+    for (double* ns : {&price.op_ns, &price.launch_ns, &price.copy_ns, &price.api_ns}) *ns *= slow;
+    return price;
   }
-  if (adapter == "nlcap")
-    return {kNeurolensOpNs, kNeurolensLaunchNs, kNeurolensCopyNs, kNeurolensApiNs, "neurolens run"};
-  if (adapter == "nsys") return {0, kNsysLaunchNs, kNsysCopyNs, kNsysApiNs, "Nsight Systems"};
   return {};
 }
 

@@ -6,11 +6,15 @@
 // Thread rule: pure functions.
 
 #include <string>
+#include <string_view>
 
 #include "analyze/facts/timeline.h"
 #include "analyze/run_data.h"
 
 namespace nl {
+
+// As run documents name it.
+inline constexpr std::string_view kTorchProfiler = "torch.profiler";
 
 struct RecorderPrice {
   double op_ns = 0;      // per framework operator

@@ -12,6 +12,8 @@
 
 #include "analyze/facts/phases.h"
 #include "analyze/features/features.h"
+#include "analyze/replay/fixes.h"
+#include "analyze/replay/gain.h"
 #include "analyze/rules/rule.h"
 #include "base/record.h"
 
@@ -23,11 +25,6 @@ struct Evidence {
   std::string what;
   std::optional<double> value;
   std::optional<std::string> unit;
-};
-
-// Time of one steady step that a fix saves; of the run where it has no steps.
-struct Gain {
-  double low = 0, expected = 0, high = 0;
 };
 
 struct Finding {
@@ -50,6 +47,8 @@ struct Finding {
   std::optional<std::string> phase;      // that gain_ms is of: steady
   std::optional<std::string> first_fix;  // the first suggestion, which gain_ms is the gain of
   bool first = false;                    // listed before all others
+  // What gain_ms is predicted with, in positions of this analysis; not part of replies and reports.
+  std::optional<replay::FixChange> fix;
 };
 
 struct NotAssessed {

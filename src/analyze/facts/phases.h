@@ -50,7 +50,7 @@ struct PhasesFacts {
   };
   StepSource source = StepSource::kNone;
   std::string label;        // of labelled steps, such as "ProfilerStep"; else empty
-  std::string reason;       // why there is no steady phase; empty when there is one
+  std::string reason;       // why no steady phase was found; empty when one was
   std::vector<Step> steps;  // by time, not overlapping, inside the wall time
   uint32_t groups = 0;      // most time first: group 0 is the main one
   std::vector<Span> spans;

@@ -40,6 +40,7 @@ struct RooflinePoint {
   std::optional<double> roof_ns;       // of all calls
   std::optional<RooflineBound> bound;  // empty: unknown
   std::string reason;                  // why something above is unknown
+  bool matrix = false;                 // a matrix product, convolution or attention
   bool type_from_kernel = false;       // the types of its inputs were not recorded
   bool counted = false;                // flops and bytes were measured, not computed from shapes
 

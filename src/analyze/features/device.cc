@@ -41,6 +41,9 @@ class DeviceSide {
     n["run.idle_edge_ms"] = Ms(idle_.total.edge_ns / devices);
     AddLongCauses(devices);
     if (!modal_.empty()) n["run.repeat_idle_ms"] = Ms(repeat_idle_ns_ / devices);
+    // A gap that ends in a step may have begun before it.
+    if (repeat_ns_ > 0)
+      n["run.repeat_idle_share"] = std::min(1.0, Ratio(repeat_idle_ns_ / devices, repeat_ns_));
     if (wall > 0) {
       n["run.gpu_utilization"] = Ratio(busy_ns_ / devices, wall);
       n["run.steady_utilization"] = n["run.gpu_utilization"];
@@ -124,7 +127,7 @@ class DeviceSide {
   // Kernels against their launch calls, in stream order.
   void Launches() {
     std::vector<int64_t> stream_end(p_.timeline.streams.size(), INT64_MIN);
-    int64_t kernels = 0, kernel_ns = 0, launched = 0, shorter = 0, excess_ns = 0, empty = 0;
+    int64_t kernels = 0, kernel_ns = 0, launched = 0, shorter = 0, excess_ns = 0, empty = 0, graphed = 0;
     for (uint32_t i = 0; i < w_.size(); ++i) {
       const int64_t ns = w_.end_ns[i] - w_.start_ns[i];
       int64_t& end = stream_end[w_.stream[i]];
@@ -133,6 +136,7 @@ class DeviceSide {
         kernel_ns += ns;
         const uint32_t launch = w_.launch[i];
         const bool graph = launch != kNone && launch == last_launch_;
+        graphed += launch != kNone && p_.KindOf(h_.name[launch]) == ApiKind::kGraphLaunch;
         if (launch != kNone && !graph) {
           ++launched;
           const int64_t api_ns = h_.end_ns[launch] - h_.start_ns[launch];
@@ -149,11 +153,6 @@ class DeviceSide {
     n["run.kernels"] = static_cast<double>(kernels);
     n["run.kernel_ms"] = Ms(kernel_ns);
     if (launched == 0) return;
-    int64_t graphed = 0;
-    for (size_t i = 0; i < w_.size(); ++i) {
-      graphed += w_.kind[i] == WorkKind::kKernel && w_.launch[i] != kNone &&
-                 p_.KindOf(h_.name[w_.launch[i]]) == ApiKind::kGraphLaunch;
-    }
     n["run.graph_share"] = kernels > 0 ? Ratio(graphed, kernels) : 0;
     n["run.short_kernel_share"] = Ratio(shorter, launched);
     n["run.short_kernel_excess_ms"] = Ms(excess_ns);
@@ -331,6 +330,7 @@ class DeviceSide {
     for (size_t i = 0; i < steps.size(); ++i) {
       if (steps[i].kernels == 0 || steps[i].names != names) continue;
       modal_[i] = true;
+      repeat_ns_ += p_.steps[i].end_ns - p_.steps[i].start_ns;
       n["run.repeat_kernels"] = static_cast<double>(steps[i].kernels);
     }
     out_.run.texts["run.repeat_label"] = p_.step_label;
@@ -347,6 +347,7 @@ class DeviceSide {
   bool linked_ = false;
   int64_t busy_ns_ = 0, communication_ns_ = 0, communication_exposed_ns_ = 0, copies_exposed_ns_ = 0;
   int64_t host_ns_ = 0, launch_ns_ = 0, sync_ns_ = 0, other_ns_ = 0, repeat_idle_ns_ = 0;
+  int64_t repeat_ns_ = 0;  // of the steps that repeat
 };
 
 }  // namespace

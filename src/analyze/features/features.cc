@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <tuple>
 
+#include "analyze/cost_model/recorder_price.h"
 #include "analyze/features/parts.h"
 #include "analyze/program/per_name.h"
+#include "analyze/program/sampled_host.h"
 #include "base/has_any.h"
 
 namespace nl {
@@ -100,7 +102,6 @@ FeatureSubject KernelSubject(const Program& p, const KernelTotal& total) {
   }
   n["kernel.is_small_type"] = HasAny(raw, {"bf16", "f16", "half", "Half", "BFloat16", "fp8", "e4m3", "e5m2",
                                            "int8", "i8", "mxfp4", "E4m3", "E2m1", "fp4", "_i8816"});
-  n["kernel.is_generated"] = HasAny(raw, {"triton_", "_fusion"});
   const CounterSum* counters = p.counters.OfName(w.name[total.longest]);
   n["kernel.has_counters"] = counters != nullptr;
   AddKernelCounters(counters, n);
@@ -155,7 +156,7 @@ void AddDocumentFacts(const Program& p, Features& out) {
     };
     if (const auto pct = number("overhead_pct")) {
       told = true;
-      share = std::max(share, *pct / 100);
+      share = std::max(share, *pct / (100 + *pct));
     }
     // The document's figure holds what the import log counts, and what a recorder lost besides.
     lost = std::max(lost, number("lost_records").value_or(0));
@@ -232,47 +233,14 @@ void AddTraining(const Program& p, Features& out) {
 
 // Whose words advice should use: the framework, the recorder and the vendor of the device.
 void AddSurroundings(const Program& p, Features& out) {
-  const Json& document = p.data.document;
-  std::string adapter;
-  if (document.is_object() && document.contains("source") && document["source"].is_object() &&
-      document["source"].contains("adapter") && document["source"]["adapter"].is_string())
-    adapter = document["source"]["adapter"].get<std::string>();
-  bool torch = adapter == "kineto", jax = adapter == "xplane", hip = false, cuda = false;
-  int64_t fusions = 0, kernels = 0;
-  const HostTree& h = p.timeline.host;
-  // Each name is looked at once, when it comes first; names of host spans and of kernels apart.
-  HostKind kind = HostKind::kOp;
-  PerName span(p.data, [&](std::string_view name) {
-    torch = torch || (kind == HostKind::kOp && name.starts_with("aten::"));
-    hip = hip || (kind == HostKind::kApi && name.starts_with("hip"));
-    cuda = cuda || (kind == HostKind::kApi && name.starts_with("cu"));
-    return true;
-  });
-  for (uint32_t i = 0; i < h.size(); ++i) {
-    kind = h.kind[i];
-    span.Of(h.name[i]);
-  }
-  PerName kernel(p.data, [&](std::string_view name) {
-    ++kernels;
-    fusions += HasAny(name, {"_fusion", "wrapped_", "input_transpose"});
-    return true;
-  });
-  for (size_t i = 0; i < p.timeline.work.size(); ++i) {
-    if (p.timeline.work.kind[i] == WorkKind::kKernel) kernel.Of(p.timeline.work.name[i]);
-  }
-  jax = jax || (!torch && kernels > 0 && 3 * fusions > kernels);
-  const std::string device = out.run.Text("run.device");
-  const bool amd = HasAny(device, {"AMD", "Instinct", "Radeon", "gfx"}) || (hip && !cuda);
+  const std::string_view backend = p.data.Noted("/software/backend"),
+                         vendor = p.data.Noted("/hardware/vendor");
   auto& n = out.run.numbers;
-  n["run.is_torch"] = torch && !jax;
-  n["run.is_jax"] = jax;
-  n["run.is_tensorrt"] = adapter == "tensorrt";
-  n["run.is_amd"] = amd;
-  n["run.is_nvidia"] =
-      !amd && (cuda || HasAny(device, {"NVIDIA", "Tesla", "GeForce", "TITAN", "Quadro", "RTX"}));
-  n["run.from_torch_profiler"] = adapter == "kineto";
-  n["run.has_bf16"] = !HasAny(device, {"V100", "T4", "TITAN RTX", "TITAN V", "Quadro RTX", "RTX 20", "P100",
-                                       "K80", "GTX", "P4", "MI50", "MI60"});
+  n["run.is_torch"] = backend == "torch";
+  n["run.is_jax"] = backend == "jax";
+  n["run.is_amd"] = vendor == "amd";
+  n["run.is_nvidia"] = vendor == "nvidia";
+  n["run.from_torch_profiler"] = p.data.Noted("/source/tool") == kTorchProfiler;
 }
 
 }  // namespace
@@ -381,6 +349,9 @@ void ToMeanDevice(const Program& p, Features& out) {
                                           "op.pageable_share",
                                           "kernel.total_ms",
                                           "run.no_tensor_ms",
+                                          "run.optimizer_device_ms",
+                                          "run.conv_layout_ms",
+                                          "run.one_row_ms",
                                           "stage.device_ms",
                                           "stage.busy_share"};
   const auto divide = [&](FeatureSubject& subject) {
@@ -401,7 +372,7 @@ bool Features::Has(std::string_view kind) const {
 }
 
 Reads FeatureReads() {
-  return program::kProgramReads | NL_READS(ApiCall, start_ns) |
+  return program::kProgramReads | program::kSampledHostReads | NL_READS(ApiCall, start_ns) |
          NL_READS(Kernel, registers_per_thread, grid_x, grid_y, grid_z, estimated_occupancy_pct) |
          NL_READS(Memcpy, start_ns, dur_ns, kind, src_memory, dst_memory, bytes) |
          NL_READS(Range, start_ns, dur_ns, category) | NL_READS(Device, name, sm_count) |

@@ -135,7 +135,8 @@ class Patterns {
   }
 
   static Role RoleOf(std::string_view name, F family) {
-    if (family == F::kGemm) return Role::kGemm;
+    // A convolution may run as a product; what it does is not one.
+    if (family == F::kGemm) return HasAny(name, {"conv"}) ? Role::kNone : Role::kGemm;
     if (family == F::kSoftmax || HasAny(name, {"softmax"})) return Role::kSoftmax;
     if (HasAny(name, {"silu", "gelu", "::relu", "hardswish", "mish"}) && !HasAny(name, {"backward"}))
       return Role::kActivation;
@@ -459,7 +460,7 @@ class Patterns {
     const HostTree& h = p_.timeline.host;
     int64_t one_row_ns = 0, gemm_ns = 0;
     for (const Item& item : items_) {
-      if (item.role != Role::kGemm) continue;
+      if (item.role != Role::kGemm || item.gemm.n == 0) continue;  // shapes may be those of some steps only
       gemm_ns += Ns(item);
       if (item.gemm.m == 1 && item.gemm.batch <= 1 && item.gemm.n > 1) one_row_ns += Ns(item);
     }
@@ -468,10 +469,12 @@ class Patterns {
     out_.run.numbers["run.one_row_ms"] = Ms(one_row_ns);
     if (gemm_ns == 0 || 2 * one_row_ns < gemm_ns) return;
     std::map<uint64_t, std::pair<int64_t, int64_t>> selects;  // by inputs: calls, rows
+    int64_t unshaped = 0;
     for (uint32_t i = 0; i < h.size(); ++i) {
       if (h.kind[i] != HostKind::kOp || IsNull(h.name[i]) || p_.data.Text(h.name[i]) != "aten::select")
         continue;
       const OpInputs& inputs = p_.InputsOf(h.row[i]);
+      if (inputs.dims.empty()) ++unshaped;
       if (inputs.dims.empty() || inputs.dims[0].size() < 2) continue;
       auto& [calls, rows] = selects[p_.InputsKeyOf(h.row[i])];
       ++calls;
@@ -480,7 +483,7 @@ class Patterns {
     int64_t most = 1;
     for (const auto& [key, entry] : selects) {
       const auto& [calls, rows] = entry;
-      if (rows >= 4 && calls % rows == 0) most = std::max(most, rows);
+      if (rows >= 4 && (calls % rows == 0 || (calls + unshaped) % rows == 0)) most = std::max(most, rows);
     }
     if (most == 1) return;
     out_.run.numbers["run.rows_apart"] = static_cast<double>(most);

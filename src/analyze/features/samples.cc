@@ -53,6 +53,7 @@ void AddWaits(const SampledTime& time, double wall_ms, Features& out) {
 }  // namespace
 
 void AddSampleFeatures(const SamplesFacts& facts, double wall_ms, Features& out) {
+  out.run.numbers["run.has_samples"] = facts.samples > 0;
   if (!facts.time || wall_ms <= 0) return;
   out.available.push_back("host_samples");
   auto& n = out.run.numbers;

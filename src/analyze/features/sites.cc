@@ -176,7 +176,6 @@ class CallerSites {
     out.texts["op.stage"] = p_.stages.Text(stage);
     out.texts["op.place"] = p_.Place(name, module, stage);
     out.texts["op.api"] = std::string(p_.data.Text(s.api));
-    if (name.starts_with("aten::")) out.texts["op.keep"] = "torch.where or an index tensor";
     out.texts["op.copy_api"] = std::string(p_.data.Text(s.copy_api));
     out.texts["op.caller"] = p_.PythonAround(s.node);
     auto& n = out.numbers;

@@ -155,24 +155,9 @@ void Program::BuildLeaves() {
 
 // Labels nest (ProfilerStep around decode steps): the one with the most spans is the loop.
 void Program::BuildSteps() {
-  std::map<StringId, std::vector<Step>> by_label;
-  for (size_t i = 0; i < data.step.start_ns.size(); ++i) {
-    const int64_t start = data.step.start_ns[i], dur = data.step.dur_ns[i];
-    if (IsNull(start) || IsNull(dur) || dur <= 0) continue;
-    // "ProfilerStep#3" carries its number in its name.
-    const std::string_view name = data.Text(data.step.name[i]);
-    const size_t hash = name.find('#');
-    const StringId label = hash == std::string_view::npos ? data.step.name[i] : StringId::kNull;
-    by_label[label].push_back({start, start + dur});
-  }
-  for (auto& [label, list] : by_label) {
-    std::sort(list.begin(), list.end(), [](const Step& a, const Step& b) { return a.start_ns < b.start_ns; });
-    bool apart = true;
-    for (size_t i = 1; i < list.size(); ++i) apart = apart && list[i].start_ns >= list[i - 1].end_ns;
-    if (!apart || list.size() <= steps.size()) continue;
-    steps = std::move(list);
-    step_label = IsNull(label) ? "ProfilerStep" : std::string(data.Text(label));
-  }
+  LabelledSteps found = FindLabelledSteps(data);
+  steps = std::move(found.steps);
+  step_label = std::move(found.label);
 }
 
 void Program::BuildBusy() {
@@ -212,8 +197,7 @@ const OpInputs& Program::InputsOf(uint32_t op_row) const {
   return it->second;
 }
 
-uint32_t Program::CallerOf(uint32_t node) const {
-  const HostTree& h = timeline.host;
+uint32_t CallerOf(const HostTree& h, uint32_t node) {
   uint32_t found = node;
   for (uint32_t up = node; up != kNone; up = h.parent[up]) {
     if (h.kind[up] == HostKind::kOp) {

@@ -12,6 +12,7 @@
 #include "analyze/cost_model/kernel_counters.h"
 #include "analyze/cost_model/op_shapes.h"
 #include "analyze/facts/timeline.h"
+#include "analyze/program/labelled_steps.h"
 #include "analyze/run_data.h"
 #include "base/intervals.h"
 #include "base/units.h"
@@ -42,9 +43,7 @@ struct LeafOp {
   uint32_t block = kNone;                      // module names: inferred MLP or attention
 };
 
-struct Step {
-  int64_t start_ns, end_ns;
-};
+using Step = Interval;
 
 // Keeps local numbers for names made here (module classes, stages).
 class NameTable {
@@ -58,7 +57,10 @@ class NameTable {
 };
 
 inline constexpr Reads kProgramReads =
-    kKernelCounterReads | NL_READS(Op, input_dims, input_types) | NL_READS(Step, start_ns, dur_ns, name);
+    kKernelCounterReads | NL_READS(Op, input_dims, input_types) | kLabelledStepReads;
+
+// Outermost op of the unbroken chain of ops around a node; the node itself without one.
+uint32_t CallerOf(const HostTree& host, uint32_t node);
 
 struct Program {
   Program(const RunData& d, const TimelineFacts& t)
@@ -83,8 +85,7 @@ struct Program {
   ApiKind KindOf(StringId api) const { return api_kinds_.Of(api); }
   const OpInputs& InputsOf(uint32_t op_row) const;
   uint64_t InputsKeyOf(uint32_t op_row) const;  // equal for the same shapes and types
-  // Outermost op of the unbroken chain of ops around a node; the node itself without one.
-  uint32_t CallerOf(uint32_t node) const;
+  uint32_t CallerOf(uint32_t node) const { return program::CallerOf(timeline.host, node); }
   // Nearest Python function of the user around a node, "" when not sampled.
   std::string PythonAround(uint32_t node) const;
   // Module of a leaf: recorded, else inferred.

@@ -12,6 +12,8 @@ struct FixTargets {
   std::vector<uint32_t> nodes;  // operators and calls
   std::vector<uint32_t> works;
   std::vector<uint32_t> gaps;  // places in StepReplay::gaps()
+  bool operator==(const FixTargets&) const = default;
+  bool empty() const { return nodes.empty() && works.empty() && gaps.empty(); }
 };
 
 }  // namespace nl::replay

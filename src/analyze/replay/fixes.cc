@@ -30,9 +30,36 @@ void DropWaitsIn(const StepReplay& s, uint32_t node, Plan& plan) {
   }
 }
 
+uint64_t ChangeKey(FixKind kind, uint32_t node) { return static_cast<uint64_t>(kind) << 32 | node; }
+
+bool IsGone(const StepReplay& s, const Plan& plan, uint32_t node) {
+  for (uint32_t up = node; up != kNone; up = s.timeline().host.parent[up]) {
+    if (plan.nodes_gone.count(up) > 0) return true;
+  }
+  return false;
+}
+
+// The nodes that this fix is the first of its kind to change.
+std::vector<uint32_t> Claim(const StepReplay& s, FixKind kind, const FixTargets& targets, Plan& plan) {
+  std::vector<uint32_t> out;
+  for (const uint32_t node : targets.nodes) {
+    if (!s.HasNode(node) || IsGone(s, plan, node)) continue;
+    if (kind == FixKind::kKernels || plan.nodes_changed.insert(ChangeKey(kind, node)).second)
+      out.push_back(node);
+  }
+  return out;
+}
+
+// The host's time in operators and calls; a graph leaves none of it.
+void ScaleCall(const StepReplay& s, Plan& plan, uint32_t node, double factor) {
+  if (!plan.graphs) s.ScaleNode(plan, node, factor);
+}
+
 // Operators and calls cost nothing, host code stays. Work starts as soon as what it depends on has ended.
 void Graphs(const StepReplay& s, Plan& plan) {
+  if (plan.graphs) return;
   Plan host_only = plan;
+  host_only.graphs = true;
   std::fill(host_only.host_ns.begin(), host_only.host_ns.end(), 0.0);
   std::fill(host_only.tail_ns.begin(), host_only.tail_ns.end(), 0.0);
   const PathGraph& graph = s.graph();
@@ -65,10 +92,11 @@ bool OnlyFetches(const StepReplay& s, uint32_t node) {
 }
 
 void Remove(const StepReplay& s, uint32_t node, Plan& plan) {
+  plan.nodes_gone.insert(node);
   DropWaitsIn(s, node, plan);
-  s.ScaleNode(plan, node, 0);
+  ScaleCall(s, plan, node, 0);
   const HostTree& h = s.timeline().host;
-  if (h.kind[node] == HostKind::kApi) {
+  if (h.kind[node] == HostKind::kApi && !plan.graphs) {
     // A call outside of operators is made by code of its own (torch.cuda.synchronize), before and after it.
     const int64_t around_ns = std::min<int64_t>(kCallerNs, h.start_ns[node]);
     s.ScaleHost(plan, s.ThreadOf(node), h.start_ns[node] - around_ns, h.start_ns[node], 0);
@@ -79,12 +107,11 @@ void Remove(const StepReplay& s, uint32_t node, Plan& plan) {
 void Pinned(const StepReplay& s, const FixTargets& targets, Plan& plan) {
   const MemcpyView& m = s.data().memcpy;
   double copies_ns = 0;
-  for (const uint32_t node : targets.nodes) {
-    if (!s.HasNode(node)) continue;
+  for (const uint32_t node : Claim(s, FixKind::kPinned, targets, plan)) {
     DropWaitsIn(s, node, plan);
     const HostTree& h = s.timeline().host;
     const auto host_ns = static_cast<double>(h.end_ns[node] - h.start_ns[node]);
-    s.ScaleNode(plan, node, std::min(1.0, kEnqueueNs / std::max(1.0, host_ns)));
+    ScaleCall(s, plan, node, std::min(1.0, kEnqueueNs / std::max(1.0, host_ns)));
     s.ForEachWorkOf(node, [&](uint32_t w) {
       if (s.timeline().work.kind[w] != WorkKind::kMemcpy) return;
       const uint32_t row = s.timeline().work.row[w];
@@ -94,8 +121,8 @@ void Pinned(const StepReplay& s, const FixTargets& targets, Plan& plan) {
       s.ScaleWork(plan, w, 0);
     });
   }
-  // The link is busy with the copies all the same.
-  plan.floor_ns = std::max(plan.floor_ns, copies_ns);
+  // The copies still take the link's time, those of several fixes one after the other.
+  plan.floor_ns += copies_ns;
 }
 
 }  // namespace
@@ -113,6 +140,14 @@ std::optional<FixKind> ParseFix(std::string_view name) {
   return static_cast<FixKind>(at - names.begin());
 }
 
+bool IsFixed(const StepReplay& s, const Plan& plan, uint32_t node) {
+  if (IsGone(s, plan, node)) return true;
+  for (const FixKind kind : {FixKind::kSync, FixKind::kPinned}) {
+    if (plan.nodes_changed.count(ChangeKey(kind, node)) > 0) return true;
+  }
+  return false;
+}
+
 void ApplyFix(const StepReplay& s, FixKind kind, const FixTargets& targets, double left, Plan& plan) {
   left = std::clamp(left, 0.0, 1.0);
   switch (kind) {
@@ -121,17 +156,19 @@ void ApplyFix(const StepReplay& s, FixKind kind, const FixTargets& targets, doub
     case FixKind::kBatch: plan.scale *= left; return;
     case FixKind::kHost:
       for (const uint32_t g : targets.gaps) {
+        if (!plan.gaps_gone.insert(g).second) continue;
         const HostGap& gap = s.gaps()[g];
         s.ScaleHost(plan, gap.thread, gap.start_ns, gap.end_ns, left);
       }
       return;
     default: break;
   }
-  for (const uint32_t node : targets.nodes) {
-    if (!s.HasNode(node)) continue;
+  const std::vector<uint32_t> nodes = Claim(s, kind, targets, plan);
+  if (nodes.empty() && !targets.nodes.empty()) return;  // nor is the work inside them changed again
+  for (const uint32_t node : nodes) {
     if (kind == FixKind::kRemove || (kind == FixKind::kSync && OnlyFetches(s, node))) Remove(s, node, plan);
     if (kind == FixKind::kSync) DropWaitsIn(s, node, plan);
-    if (kind == FixKind::kFuse) s.ScaleNode(plan, node, left);
+    if (kind == FixKind::kFuse) ScaleCall(s, plan, node, left);
     if (kind != FixKind::kFuse && kind != FixKind::kKernels) continue;
     // Of an operator, what it launched itself: operators inside it have their own place.
     const bool own = s.timeline().host.kind[node] == HostKind::kOp;

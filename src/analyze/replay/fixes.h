@@ -27,7 +27,18 @@ enum class FixKind : uint8_t { kGraphs, kSync, kRemove, kPinned, kHost, kKernels
 std::span<const std::string_view> FixNames();
 std::optional<FixKind> ParseFix(std::string_view name);
 
-// Changes the plan. `left`: share of time that stays, from 0 to 1.
+struct FixChange {
+  FixKind kind = FixKind::kGraphs;
+  FixTargets targets;
+  double left = 0;  // share of their time that stays, from 0 to 1
+};
+
+// Changes the plan. What a fix before it has taken from the plan is not taken again.
 void ApplyFix(const StepReplay& steps, FixKind kind, const FixTargets& targets, double left, Plan& plan);
+inline void ApplyFix(const StepReplay& steps, const FixChange& change, Plan& plan) {
+  ApplyFix(steps, change.kind, change.targets, change.left, plan);
+}
+// Whether a fix of the plan has removed this call or its waits.
+bool IsFixed(const StepReplay& steps, const Plan& plan, uint32_t node);
 
 }  // namespace nl::replay

@@ -32,6 +32,8 @@ StepReplay::StepReplay(const PathGraph& graph, const TimelineFacts& timeline, co
   }
   FindGaps();
   RemovePrice();
+  recorded_step_ns_ = StepNs(recorded_);
+  step_ns_ = StepNs(unchanged_);
 }
 
 // Whole steady steps, as many as the limit on points allows.
@@ -148,21 +150,28 @@ uint32_t StepReplay::RangeAround(uint32_t node) const {
 }
 
 // Walks the outermost operators and calls of the thread. What lies between them is a gap; an operator on the
-// way that is short and starts nothing on the device does not end it.
+// way that is short and starts nothing on the device does not end it. A range around most of a gap names it.
 void StepReplay::FindGapsOf(uint32_t thread) {
   const HostTree& h = timeline_.host;
   const auto& t = timeline_.threads[thread];
   int64_t since_ns = start_ns_, bridged_ns = 0;
-  uint32_t before = kNone;
+  uint32_t before = kNone, range = kNone;
   const auto close = [&](int64_t until_ns, uint32_t after) {
     until_ns = std::min(until_ns, host_end_ns_);
     if (until_ns - since_ns - bridged_ns < least_gap_ns_) return;
-    const uint32_t range = after == kNone ? kNone : RangeAround(after);
-    const bool inside = range != kNone && h.start_ns[range] <= since_ns + (until_ns - since_ns) / 2;
-    gaps_.push_back({thread, since_ns, until_ns, before, after, inside ? range : kNone});
+    const int64_t middle_ns = since_ns + (until_ns - since_ns) / 2;
+    uint32_t inside = kNone;
+    for (const uint32_t around : {range, after == kNone ? kNone : RangeAround(after)}) {
+      if (around != kNone && h.start_ns[around] <= middle_ns && h.end_ns[around] >= middle_ns)
+        inside = around;
+    }
+    gaps_.push_back({thread, since_ns, until_ns, before, after, inside});
   };
   for (uint32_t node = t.first; node < t.last && h.start_ns[node] < host_end_ns_;) {
     if (h.end_ns[node] <= start_ns_ || !IsCallNode(h.kind[node])) {
+      const bool longer =
+          range == kNone || h.end_ns[node] - h.start_ns[node] > h.end_ns[range] - h.start_ns[range];
+      if (h.start_ns[node] >= since_ns && longer && RangeAround(node) == node) range = node;
       node = h.end_ns[node] <= start_ns_ ? h.last[node] : node + 1;
       continue;
     }
@@ -178,6 +187,7 @@ void StepReplay::FindGapsOf(uint32_t thread) {
       since_ns = std::max(since_ns, h.end_ns[node]);
       bridged_ns = 0;
       before = node;
+      range = kNone;
     }
     if (!calls && ns >= kHeavyOpNs) {
       const uint32_t range = RangeAround(node);
@@ -226,6 +236,9 @@ double StepReplay::StepNs(const Plan& plan) const {
     }
     return static_cast<double>(graph_.TimeOf(w, point) - start_ns_);
   };
+  // Work that was queued before the window delays the device; where the fixes let the work of the window
+  // start before that has ended, it does not.
+  auto lead = static_cast<double>(device_start_ns_ - start_ns_);
   double host_end = 0, device_end = 0;
   for (const uint32_t point : order_) {
     const bool work = graph_.IsWork(point);
@@ -252,7 +265,8 @@ double StepReplay::StepNs(const Plan& plan) const {
       auto gap = static_cast<double>(time_ns - bound_ns);
       if (work && plan.no_gap[i] != 0 && by_launch) gap = 0;
       if (!work && plan.no_wait[i] != 0) gap = 0;
-      at = new_bound + gap;
+      // A thread's first stretch may begin before the window: what a fix takes of that is not gained in it.
+      at = std::max(new_bound + gap, std::min(at, 0.0));
     }
     if (!work) {
       host_when[i] = at;
@@ -262,13 +276,13 @@ double StepReplay::StepNs(const Plan& plan) const {
       device_end = std::max(device_end, at);
     } else {
       start_when[i] = at;
+      lead = std::min(lead, at);
     }
   }
   for (uint32_t t = 0; t < plan.tail_ns.size(); ++t) {
     if (launches_[t] == 0 || thread_first_[t] == thread_first_[t + 1]) continue;
     host_end = std::max(host_end, host_when[thread_first_[t + 1] - 1] + plan.tail_ns[t]);
   }
-  const auto lead = static_cast<double>(device_start_ns_ - start_ns_);
   const double time_ns = std::max({host_end, device_end - lead, plan.floor_ns});
   return plan.scale * time_ns / static_cast<double>(steps_);
 }
@@ -311,6 +325,10 @@ void StepReplay::DropWait(Plan& plan, uint32_t node) const {
 
 void StepReplay::ScaleWork(Plan& plan, uint32_t work, double factor) const {
   if (const uint32_t i = local_work_[work]; i != kNone) plan.work_ns[i] *= factor;
+}
+
+void StepReplay::LimitWork(Plan& plan, uint32_t work, double most_ns) const {
+  if (const uint32_t i = local_work_[work]; i != kNone) plan.work_ns[i] = std::min(plan.work_ns[i], most_ns);
 }
 
 }  // namespace nl::replay

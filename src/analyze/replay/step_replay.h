@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,11 @@ struct Plan {
   std::vector<uint8_t> no_gap;   // by work: starts without the latency of its own launch
   double floor_ns = 0;           // whatever the schedule says, all steps take at least this long
   double scale = 1;              // of everything
+  // What fixes have taken, so that none takes it again: whether a graph launches all work; gaps; calls and
+  // operators that are gone; and those that a fix of one kind has changed (kind << 32 | node).
+  bool graphs = false;
+  std::unordered_set<uint32_t> gaps_gone, nodes_gone;
+  std::unordered_set<uint64_t> nodes_changed;
 };
 
 class StepReplay {
@@ -47,8 +53,10 @@ class StepReplay {
   int64_t steps() const { return steps_; }
   const Plan& recorded() const { return recorded_; }    // as it ran
   const Plan& unchanged() const { return unchanged_; }  // without the recorder's price
-  // Time of one step, in ns.
+  // Time of one step, in ns: of a plan, as recorded, and without the recorder's price.
   double StepNs(const Plan& plan) const;
+  double recorded_step_ns() const { return recorded_step_ns_; }
+  double step_ns() const { return step_ns_; }
 
   // Time of [from, to) on a thread, scaled.
   void ScaleHost(Plan& plan, uint32_t thread, int64_t from_ns, int64_t to_ns, double factor) const;
@@ -56,6 +64,8 @@ class StepReplay {
   // The call returns at once.
   void DropWait(Plan& plan, uint32_t node) const;
   void ScaleWork(Plan& plan, uint32_t work, double factor) const;
+  // The work takes at most this long.
+  void LimitWork(Plan& plan, uint32_t work, double most_ns) const;
   // Work of the window that this operator or call launched, also through others inside it.
   template <class Fn>
   void ForEachWorkOf(uint32_t node, const Fn& fn) const {
@@ -109,6 +119,7 @@ class StepReplay {
   std::vector<uint8_t> launches_;
   std::vector<HostGap> gaps_;
   Plan recorded_, unchanged_;
+  double recorded_step_ns_ = 0, step_ns_ = 0;
 };
 
 }  // namespace nl::replay

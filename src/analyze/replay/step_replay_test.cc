@@ -5,44 +5,14 @@
 
 #include "analyze/facts/critical_path.h"
 #include "analyze/replay/fixes.h"
-#include "testing/run_builder.h"
+#include "testing/step_script.h"
 
 namespace nl::replay {
 namespace {
 
-using testing_analyze::RunBuilder;
+using testing_analyze::StepScript;
 
 constexpr int64_t kUs = 1000, kMs = 1'000'000;
-
-// One thread that runs operators, each with one kernel, in labelled steps.
-struct StepScript {
-  RunBuilder run;
-  ThreadId main = run.Thread("main");
-  int64_t host_ns = 0, device_ns = 0;
-
-  void Op(const char* name, int64_t host, int64_t device) {
-    const RowId op = run.Op(main, name, host_ns, host);
-    const RowId call = run.Api(main, "cudaLaunchKernel", host_ns + host - 5 * kUs, 5 * kUs, op);
-    device_ns = std::max(device_ns, host_ns + host);
-    run.Kernel("gemm", 7, device_ns, device, call, op);
-    device_ns += device;
-    host_ns += host;
-  }
-  void Wait() {
-    const int64_t end_ns = std::max(host_ns, device_ns) + 3 * kUs;
-    run.Api(main, "cudaStreamSynchronize", host_ns, end_ns - host_ns);
-    host_ns = end_ns;
-  }
-  template <class Body>
-  void Steps(int count, const Body& body) {
-    for (int i = 0; i < count; ++i) {
-      const int64_t from_ns = host_ns;
-      body();
-      run.Step("ProfilerStep", i, from_ns, host_ns - from_ns);
-      run.Range(main, "ProfilerStep#" + std::to_string(i), from_ns, host_ns - from_ns);
-    }
-  }
-};
 
 class Replayed {
  public:
@@ -158,6 +128,39 @@ TEST(StepReplay, FixesThatTakeTheSameTimeAreNotAddedUp) {
   EXPECT_LE(r.steps().StepNs(plan), after_ns);
   EXPECT_GT(r.steps().StepNs(plan), 0);
   EXPECT_LT(after_ns - r.steps().StepNs(plan), 40 * kUs) << "the host's time was gone already";
+}
+
+TEST(StepReplay, WorkOfAnotherStreamFromBeforeDoesNotHideTheStepsOwn) {
+  StepScript s;
+  const RowId call = s.run.Api(s.main, "cudaLaunchKernel", 0, 5 * kUs);
+  s.run.Kernel("before", 8, 10 * kUs, 2 * kMs, call);
+  s.host_ns = 20 * kUs;
+  s.Steps(4, [&] {
+    s.host_ns += 1 * kMs;
+    for (int i = 0; i < 10; ++i) s.Op("aten::mm", 50 * kUs, 40 * kUs);
+  });
+  const Replayed r(s);
+  ASSERT_TRUE(r.steps().usable());
+  FixTargets gaps;
+  for (uint32_t i = 0; i < r.steps().gaps().size(); ++i) gaps.gaps.push_back(i);
+  Plan plan = r.steps().unchanged();
+  ApplyFix(r.steps(), FixKind::kHost, gaps, 0, plan);
+  ApplyFix(r.steps(), FixKind::kGraphs, {}, 0, plan);
+  EXPECT_NEAR(r.steps().StepNs(plan), 407 * kUs, 20 * kUs) << "the kernels of a step take this long";
+}
+
+TEST(StepReplay, HostCodeBeforeTheStepsIsNotGained) {
+  StepScript s;
+  s.Op("aten::init", 50 * kUs, 5 * kUs);
+  s.host_ns += 60 * kMs;
+  s.Steps(4, [&] {
+    for (int i = 0; i < 10; ++i) s.Op("aten::mm", 50 * kUs, 40 * kUs);
+  });
+  const Replayed r(s);
+  ASSERT_TRUE(r.steps().usable());
+  Plan plan = r.steps().unchanged();
+  ApplyFix(r.steps(), FixKind::kGraphs, {}, 0, plan);
+  EXPECT_NEAR(r.steps().StepNs(plan), 407 * kUs, 5 * kUs) << "the kernels of a step take this long";
 }
 
 TEST(StepReplay, WithoutStepsThereIsNothingToReplay) {

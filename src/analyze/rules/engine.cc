@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
@@ -262,36 +263,45 @@ void Deduplicate(std::vector<Candidate>& found) {
   found = std::move(kept);
 }
 
-// Applies the candidate's fix to the plan; false where it has none that can be predicted.
-bool Fix(const replay::StepReplay& steps, const Features& features, const Candidate& candidate,
-         replay::Plan& plan) {
-  if (!candidate.rule->fix || !candidate.left) return false;
-  const RuleFix& fix = *candidate.rule->fix;
-  static const replay::FixTargets kNothing;
-  const replay::FixTargets* targets = fix.of.empty() ? &kNothing : nullptr;
-  for (const FeatureSubject* subject : {candidate.subject, &features.run}) {
-    const auto at = subject->targets.find(fix.of);
-    if (targets == nullptr && at != subject->targets.end()) targets = &at->second;
-  }
-  if (targets == nullptr) return false;
-  replay::ApplyFix(steps, fix.kind, *targets, *candidate.left, plan);
-  return true;
+// Of the steps that are replayed alone: targets are those of the whole run.
+replay::FixTargets InSteps(const replay::FixTargets& all, const replay::StepReplay& steps) {
+  replay::FixTargets out;
+  const auto in = [&steps](uint32_t node) { return steps.HasNode(node); };
+  const auto ran = [&steps](uint32_t work) { return steps.HasWork(work); };
+  std::copy_if(all.nodes.begin(), all.nodes.end(), std::back_inserter(out.nodes), in);
+  std::copy_if(all.works.begin(), all.works.end(), std::back_inserter(out.works), ran);
+  out.gaps = all.gaps;
+  return out;
 }
 
-// How far off predictions are where the recorder took nothing; its price is known to about a third.
-constexpr double kLeastDoubt = 0.15, kPriceDoubt = 0.35;
+// What the candidate's fix changes; none where it has none that can be predicted.
+std::optional<replay::FixChange> FixOf(const Candidate& candidate, const Features& features,
+                                       const replay::StepReplay& steps) {
+  if (!candidate.rule->fix || !candidate.left) return std::nullopt;
+  const RuleFix& fix = *candidate.rule->fix;
+  if (fix.of.empty()) return replay::FixChange{fix.kind, {}, *candidate.left};
+  for (const FeatureSubject* subject : {candidate.subject, &features.run}) {
+    const auto at = subject->targets.find(fix.of);
+    if (at != subject->targets.end())
+      return replay::FixChange{fix.kind, InSteps(at->second, steps), *candidate.left};
+  }
+  return std::nullopt;
+}
+
 constexpr double kLeastShare = 0.01;   // of the step: a fix that gains less is none
 constexpr size_t kMostPredicted = 16;  // by cost; each is a replay
 constexpr int kMostFixes = 5;          // in sequence
 
 class GainPrediction {
  public:
-  GainPrediction(const replay::StepReplay& steps, const Features& features, std::vector<Candidate>& found)
-      : steps_(steps), features_(features), found_(found), step_ns_(steps.StepNs(steps.unchanged())) {}
+  // The candidates have their fixes.
+  GainPrediction(const replay::StepReplay& steps, std::vector<Candidate>& found)
+      : steps_(steps), found_(found), step_ns_(steps.step_ns()) {}
 
   void Run() {
     if (step_ns_ <= 0) return;
     Each();
+    Share();
     Cover();
     Sequence();
     std::erase_if(found_, [this](const Candidate& c) {
@@ -309,9 +319,10 @@ class GainPrediction {
     });
     if (order.size() > kMostPredicted) order.resize(kMostPredicted);
     for (Candidate* candidate : order) {
+      if (!candidate->finding.fix) continue;
       replay::Plan plan = steps_.unchanged();
-      if (Fix(steps_, features_, *candidate, plan))
-        SetGain(candidate->finding, step_ns_ - steps_.StepNs(plan));
+      replay::ApplyFix(steps_, *candidate->finding.fix, plan);
+      SetGain(candidate->finding, step_ns_ - steps_.StepNs(plan));
     }
   }
 
@@ -329,7 +340,7 @@ class GainPrediction {
         std::vector<Candidate*> fixes = Before(candidate);
         fixes.push_back(&candidate);
         replay::Plan next = plan;
-        for (const Candidate* fix : fixes) Fix(steps_, features_, *fix, next);
+        for (const Candidate* fix : fixes) replay::ApplyFix(steps_, *fix->finding.fix, next);
         const double gain_ns = left_ns - steps_.StepNs(next);
         const double rank = gain_ns * candidate.finding.confidence;
         if (gain_ns < kLeastShare * step_ns_ || rank <= best_rank) continue;
@@ -346,7 +357,9 @@ class GainPrediction {
     std::vector<Candidate*> out;
     const auto& after = candidate.rule->fix->after;
     for (Candidate& other : found_) {
-      if (other.place >= 0 || !other.finding.gain_ms ||
+      // What happens outside of the steps, such as copies of weights at the start, is in nobody's way.
+      if (other.place >= 0 || !other.finding.gain_ms || !other.finding.fix ||
+          other.finding.fix->targets.empty() ||
           std::find(after.begin(), after.end(), other.rule->id) == after.end())
         continue;
       // One wait at the end of a step is in nobody's way.
@@ -361,7 +374,7 @@ class GainPrediction {
 
   // `depends`: others had to come first.
   void Place(Candidate& candidate, bool depends, replay::Plan& plan, double& left_ns) {
-    Fix(steps_, features_, candidate, plan);
+    replay::ApplyFix(steps_, *candidate.finding.fix, plan);
     const double after_ns = std::min(left_ns, steps_.StepNs(plan));
     Finding& finding = candidate.finding;
     const bool gains_alone = !depends && finding.gain_ms->expected * 1e6 >= kLeastShare * step_ns_;
@@ -375,6 +388,31 @@ class GainPrediction {
     applied_.push_back(finding.rule);
   }
 
+  // Findings of one rule whose fix is the same change (an allocator setting helps every site) share its gain:
+  // it is that of the costliest.
+  void Share() {
+    for (Candidate& candidate : found_) {
+      if (!candidate.finding.gain_ms) continue;
+      for (const Candidate& other : found_) {
+        const bool same = &other != &candidate && other.rule == candidate.rule && other.finding.gain_ms &&
+                          !candidate.finding.fix->targets.empty() &&
+                          other.finding.fix->targets == candidate.finding.fix->targets;
+        const double own = candidate.finding.cost_ms.value_or(0), others = other.finding.cost_ms.value_or(0);
+        if (same && (others > own || (others == own && &other < &candidate))) {
+          LeaveGainTo(other, candidate.finding);
+          break;
+        }
+      }
+    }
+  }
+
+  static void LeaveGainTo(const Candidate& other, Finding& finding) {
+    finding.gain_ms.reset();
+    finding.gain_share.reset();
+    auto& in = finding.counted_in;
+    if (std::find(in.begin(), in.end(), other.rule->id) == in.end()) in.push_back(other.rule->id);
+  }
+
   // The gain of a finding that another one covers is that one's.
   void Cover() {
     constexpr double kSameGain = 0.9;
@@ -386,26 +424,19 @@ class GainPrediction {
             std::find(covers.begin(), covers.end(), other.rule->id) == covers.end() ||
             other.finding.gain_ms->expected < kSameGain * finding.gain_ms->expected)
           continue;
-        finding.gain_ms.reset();
-        finding.gain_share.reset();
-        auto& in = finding.counted_in;
-        if (std::find(in.begin(), in.end(), other.rule->id) == in.end()) in.push_back(other.rule->id);
+        LeaveGainTo(other, finding);
       }
     }
   }
 
   void SetGain(Finding& finding, double gain_ns) const {
-    const double price_ns = steps_.StepNs(steps_.recorded()) - step_ns_;
-    const double doubt = std::clamp(kLeastDoubt + kPriceDoubt * price_ns / step_ns_, 0.0, 0.9);
-    const double gain_ms = std::max(0.0, gain_ns / 1e6);
-    finding.gain_ms = Gain{gain_ms * (1 - doubt), gain_ms, std::min(gain_ms * (1 + doubt), step_ns_ / 1e6)};
-    finding.gain_share = gain_ms * 1e6 / step_ns_;
+    finding.gain_ms = replay::GainOf(steps_, gain_ns);
+    finding.gain_share = finding.gain_ms->expected * 1e6 / step_ns_;
     finding.phase = "steady";
     if (!finding.suggestions.empty()) finding.first_fix = finding.suggestions[0];
   }
 
   const replay::StepReplay& steps_;
-  const Features& features_;
   std::vector<Candidate>& found_;
   const double step_ns_;
   std::vector<std::string> applied_;  // rules, in order
@@ -441,7 +472,10 @@ RuleResults ApplyRules(const RuleSet& rules, const Features& features, const rep
   }
   Deduplicate(found);
   Uncover(found);
-  if (steps != nullptr) GainPrediction(*steps, features, found).Run();
+  if (steps != nullptr) {
+    for (Candidate& candidate : found) candidate.finding.fix = FixOf(candidate, features, *steps);
+    GainPrediction(*steps, found).Run();
+  }
   SortFindings(found);
   for (Candidate& candidate : found) out.findings.push_back(std::move(candidate.finding));
   return out;

@@ -26,8 +26,8 @@ SteadyStep StepOf(const replay::StepReplay& steps, const PhasesFacts& phases) {
   out.steps = steps.steps();
   out.source = phases.source;
   out.label = KnownText(phases.label);
-  out.recorded_ms = steps.StepNs(steps.recorded()) / 1e6;
-  out.ms = steps.StepNs(steps.unchanged()) / 1e6;
+  out.recorded_ms = steps.recorded_step_ns() / 1e6;
+  out.ms = steps.step_ns() / 1e6;
   out.recorder = KnownText(steps.price().recorder);
   return out;
 }
@@ -38,7 +38,7 @@ std::vector<NearLimit> NearLimits(const Features& features) {
   for (const FeatureSubject& kernel : features.kernels) {
     const auto left = kernel.Number("kernel.left"), efficiency = kernel.Number("kernel.efficiency");
     const double share = kernel.Number("kernel.share").value_or(0);
-    // A short kernel at what short kernels reach is no example of a good one.
+    // Short kernels at the rate that short kernels reach are left out: they could be longer ones.
     if (!left || !efficiency || 1 - *left > kMostSlack || *efficiency < 0.5 || share < kLeastShare) continue;
     out.push_back({kernel.Text("kernel.name"), KnownText(kernel.Text("kernel.op")),
                    kernel.Number("kernel.total_ms").value_or(0), share, *efficiency});

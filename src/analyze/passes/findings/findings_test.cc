@@ -51,6 +51,12 @@ struct Script {
   ThreadId main = run.Thread("main");
   int64_t host_ns = 0, device_ns = 0;
 
+  // Every imported run says what it is of.
+  explicit Script(const char* backend = "torch", const char* vendor = "nvidia") {
+    run.document()["software"]["backend"] = backend;
+    run.document()["hardware"]["vendor"] = vendor;
+  }
+
   // A kernel of `kernel_ns` launched by an operator that takes `op_ns` of the host; the launch call takes 5
   // µs.
   RowId Op(const std::string& op, const std::string& kernel, int64_t op_ns, int64_t kernel_ns,
@@ -103,14 +109,44 @@ TEST(Findings, AnEmptyRunIsUnknownAndListsTheMissingData) {
 }
 
 // 6 steps of 40 operators, each 50 µs of host for 2 µs of device.
-Script LaunchBound() {
-  Script s;
+Script LaunchBound(const char* backend = "torch") {
+  Script s(backend);
   for (int step = 0; step < 6; ++step) {
     const int64_t from = s.host_ns;
     for (int i = 0; i < 40; ++i) s.Op("aten::mul", "vectorized_elementwise_kernel<mul>", 50 * kUs, 2 * kUs);
     s.Step(step, from);
   }
   return s;
+}
+
+TEST(Findings, AdviceUsesTheWordsOfTheFrameworkAndTheDevice) {
+  const auto ask = [](const char* backend) {
+    Script s = LaunchBound(backend);
+    return Ask(s.run);
+  };
+  const auto first = [&](const char* backend) {
+    const Answer a = ask(backend);
+    const Finding* f = a.Find("graph_candidate");
+    return f == nullptr ? std::string() : f->suggestions[0];
+  };
+  EXPECT_NE(first("torch").find("torch."), std::string::npos);
+  const Answer other = ask("cuda");
+  ASSERT_NE(other.Find("graph_candidate"), nullptr);
+  for (const Finding& f : other.facts.findings) {
+    for (const std::string& s : f.suggestions)
+      EXPECT_EQ(s.find("torch"), std::string::npos) << f.rule << ": " << s;
+  }
+  EXPECT_EQ(first("jax"), "") << "XLA launches by itself";
+  for (const char* vendor : {"nvidia", "amd"}) {
+    Script s("torch", vendor);
+    s.Op("aten::foo", "some_kernel", 20 * kUs, kMs);
+    const Answer a = Ask(s.run);
+    ASSERT_NE(a.Find("hot_kernel"), nullptr) << vendor;
+    bool ncu = false;
+    for (const std::string& text : a.Find("hot_kernel")->suggestions)
+      ncu = ncu || text.find("ncu") != std::string::npos;
+    EXPECT_EQ(ncu, std::string_view(vendor) == "nvidia");
+  }
 }
 
 TEST(Findings, RepeatedShortLaunchesAreAGraphCandidate) {

@@ -10,7 +10,7 @@
 #include "analyze/facts/accounting.h"
 #include "analyze/facts/idle.h"
 #include "analyze/pass.h"
-#include "analyze/passes/idle/sampled_host.h"
+#include "analyze/program/sampled_host.h"
 #include "analyze/waits/cold_calls.h"
 #include "analyze/waits/host_segments.h"
 #include "base/units.h"
@@ -60,12 +60,15 @@ class LatencyMode {
 
 class Splitter {
  public:
-  Splitter(const RunData& data, const TimelineFacts& t, const AccountingFacts& a, IdleFacts& out)
+  // `part` says that the timeline is one phase of a run: a device that did nothing in it was idle all along.
+  // In a whole run it is not one of those that worked.
+  Splitter(const RunData& data, const TimelineFacts& t, const AccountingFacts& a, bool part, IdleFacts& out)
       : data_(data),
         t_(t),
         h_(t.host),
         w_(t.work),
         accounting_(a),
+        part_(part),
         out_(out),
         kinds_(data.strings),
         cold_(*data.strings, t),
@@ -129,7 +132,10 @@ class Splitter {
   void WalkDevice(uint32_t device) {
     const DeviceSweep& sweep = accounting_.sweeps[device];
     const std::vector<uint32_t>& items = items_[device];
-    if (items.empty()) return;
+    if (items.empty()) {
+      if (part_) SplitAtPauses(device, t_.first_start_ns, t_.last_end_ns, kNone, kNone);
+      return;
+    }
     size_t next = 0;
     uint32_t before = kNone;  // the item that ended last
     const auto gap = [&](int64_t from_ns, int64_t to_ns) {
@@ -245,7 +251,7 @@ class Splitter {
   }
 
   // What is left of [from_ns, to_ns) without the time before the first thing that was recorded on the thread,
-  // or after the last; the label of a step is no such thing.
+  // or after the last; the label of a step does not count as one.
   Interval KnownPart(const HostSegments& host, int64_t from_ns, int64_t to_ns, Edges edges) const {
     int64_t at = from_ns, first = to_ns, last = from_ns;
     host.Visit(from_ns, to_ns, [&](uint32_t owner, int64_t ns) {
@@ -337,6 +343,7 @@ class Splitter {
   const HostTree& h_;
   const DeviceWork& w_;
   const AccountingFacts& accounting_;
+  const bool part_;
   IdleFacts& out_;
   std::vector<std::vector<uint32_t>> items_;  // per device, by start
   std::unordered_map<int32_t, size_t> thread_at_;
@@ -344,7 +351,7 @@ class Splitter {
   ApiKinds kinds_;
   const ColdCalls cold_;
   std::unordered_set<StringId> steps_;  // their labels
-  const SampledHost sampled_;
+  const program::SampledHost sampled_;
   const std::vector<Interval> pauses_;  // by time
   std::unordered_map<uint64_t, IdleFacts::Cause> causes_;
   std::vector<IdleFacts::Cause> pieces_;  // of the present gap
@@ -356,17 +363,18 @@ class IdlePass final : public Pass {
     return {IdleFacts::kName,
             "Why the devices were idle",
             {TimelineFacts::kName, AccountingFacts::kName},
-            kSampledHostReads | NL_READS(Step, name),
+            program::kSampledHostReads | NL_READS(Step, name),
             &RecordOf<IdleSection>};
   }
-  Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {
+  Status Run(const RunData& data, const AnalysisOptions& options, FactBoard& facts) const override {
     const auto& accounting = facts.Get<AccountingFacts>();
+    const bool part = options.part.has_value();
     IdleFacts out;
-    Splitter(data, facts.Get<TimelineFacts>(), accounting, out).Run();
+    Splitter(data, facts.Get<TimelineFacts>(), accounting, part, out).Run();
     for (size_t i = 0; i < out.devices.size(); ++i) {
       const int64_t idle_ns = accounting.devices[i].by_mask[0];  // with pauses: one of the causes
-      if (accounting.items[i] > 0 && out.devices[i].total_ns() != idle_ns &&
-          !accounting.sweeps[i].start_ns.empty()) {
+      const bool walked = accounting.items[i] == 0 ? part : !accounting.sweeps[i].start_ns.empty();
+      if (walked && out.devices[i].total_ns() != idle_ns) {
         return Internal(fmt::format("the idle parts of a device sum to {} ns, it was idle {} ns",
                                     out.devices[i].total_ns(), idle_ns));
       }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The idle facts as reports and `neurolens idle` give them.
 #include "analyze/facts/idle.h"
-#include "analyze/passes/idle/sampled_host.h"
+#include "analyze/program/sampled_host.h"
 #include "analyze/run_data.h"
 #include "base/units.h"
 
@@ -81,7 +81,7 @@ void SetParts(const IdleParts& p, IdlePartsMs& out) {
 
 std::optional<std::string> ReasonName(IdleCause cause, StringId id, const RunData& data) {
   if (IsNull(id)) return std::nullopt;
-  if (cause == IdleCause::kSampled) return std::string(passes::idle::SampledFunction(data.Text(id)));
+  if (cause == IdleCause::kSampled) return std::string(program::SampledFunction(data.Text(id)));
   return std::string(data.Text(id));
 }
 

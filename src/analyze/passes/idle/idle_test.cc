@@ -67,7 +67,7 @@ TEST(IdlePass, StartUpIsItsOwnPart) {
   const ThreadId main = run.Thread("main");
   constexpr int64_t kMs = 1'000'000;
   // A context of 30 ms, 20 launches, then the first launch of another kernel, which loads its code for 5 ms;
-  // its second launch takes as long, and that is no start-up.
+  // its second launch takes as long, which is not start-up.
   run.Api(main, "cudaFree", 0, 30 * kMs);
   PutFloor(run, main, 31 * kMs);
   const RowId cold = run.Api(main, "cudaLaunchKernel", 40 * kMs, 5 * kMs);

@@ -301,31 +301,6 @@ LaunchSequence GraphLaunchesOf(const LaunchSequence& s) {
 
 }  // namespace
 
-// Labels nest (ProfilerStep around decode steps): the one with the most spans is the loop.
-FoundSteps LabelledSteps(const RunData& data) {
-  std::map<StringId, std::vector<Interval>> by_label;
-  for (size_t i = 0; i < data.step.start_ns.size(); ++i) {
-    const int64_t start_ns = data.step.start_ns[i], dur_ns = data.step.dur_ns[i];
-    if (IsNull(start_ns) || IsNull(dur_ns) || dur_ns <= 0) continue;
-    // "ProfilerStep#3" carries its number in its name.
-    const bool numbered = data.Text(data.step.name[i]).find('#') != std::string_view::npos;
-    by_label[numbered ? StringId::kNull : data.step.name[i]].push_back({start_ns, start_ns + dur_ns});
-  }
-  FoundSteps out;
-  for (auto& [label, list] : by_label) {
-    std::sort(list.begin(), list.end(),
-              [](const Interval& a, const Interval& b) { return a.start_ns < b.start_ns; });
-    const auto overlap = [](const Interval& a, const Interval& b) { return b.start_ns < a.end_ns; };
-    if (list.size() <= out.steps.size() ||
-        std::adjacent_find(list.begin(), list.end(), overlap) != list.end())
-      continue;
-    out.source = StepSource::kLabels;
-    out.steps = std::move(list);
-    out.label = IsNull(label) ? "ProfilerStep" : std::string(data.Text(label));
-  }
-  return out;
-}
-
 FoundSteps DetectSteps(const LaunchSequence& s) {
   FoundSteps out;
   if (s.size() > 0 && s.share < kLeastShare) {
@@ -365,8 +340,12 @@ FoundSteps FindSteps(const RunData& data, const TimelineFacts& timeline, const M
     out.reason = "only durations were recorded, not when the work ran";
     return out;
   }
-  out = LabelledSteps(data);
-  return out.steps.empty() ? DetectSteps(BuildLaunchSequence(data, timeline, lane)) : out;
+  program::LabelledSteps labelled = program::FindLabelledSteps(data);
+  if (labelled.steps.empty()) return DetectSteps(BuildLaunchSequence(data, timeline, lane));
+  out.source = StepSource::kLabels;
+  out.steps = std::move(labelled.steps);
+  out.label = std::move(labelled.label);
+  return out;
 }
 
 }  // namespace nl::passes::phases

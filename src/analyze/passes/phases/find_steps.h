@@ -14,6 +14,7 @@
 
 #include "analyze/facts/phases.h"
 #include "analyze/passes/phases/launch_sequence.h"
+#include "analyze/program/labelled_steps.h"
 #include "base/intervals.h"
 
 namespace nl::passes::phases {
@@ -25,11 +26,9 @@ struct FoundSteps {
   std::vector<Interval> steps;  // by time, not overlapping
 };
 
-inline constexpr Reads kFindStepsReads = kLaunchSequenceReads | NL_READS(Step, start_ns, dur_ns, name);
+inline constexpr Reads kFindStepsReads = kLaunchSequenceReads | program::kLabelledStepReads;
 FoundSteps FindSteps(const RunData& data, const TimelineFacts& timeline, const MainLane& lane);
 
-// The label with the most spans that do not overlap, as Program::steps has them; empty without labels.
-FoundSteps LabelledSteps(const RunData& data);
 // Steps detected in a sequence of launches.
 FoundSteps DetectSteps(const LaunchSequence& sequence);
 

@@ -35,7 +35,7 @@ void Describe(Record<PhasesSection>& r) {
   r.Name("PhasesSection", "Start-up, warm-up, steady steps and tail of the run");
   r.Field("source", &T::source, "How the steps were found");
   r.Field("label", &T::label, "Label of the steps; null when they were detected");
-  r.Field("reason", &T::reason, "Why there is no steady phase; null when there is one");
+  r.Field("reason", &T::reason, "Why no steady phase was found; null when one was");
   r.Field("steps", &T::steps, "Steps of the run");
   r.Field("groups", &T::groups, "Groups of steps that execute different kernels");
   r.Field("steady_steps", &T::steady_steps, "Steady steps of the group with the most time");

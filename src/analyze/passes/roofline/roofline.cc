@@ -305,6 +305,7 @@ class Builder {
 
   void SetRoof(RooflinePoint& p, const OpCost& cost) const {
     p.dtype = PeakDtype(p, cost);
+    p.matrix = cost.matrix;
     if (!p.bytes || (!p.flops && !cost.memory_only)) {
       // What is known is still shown; a roof needs both.
       if (p.reason.empty()) p.reason = "FLOPs or bytes are unknown for some of its calls";

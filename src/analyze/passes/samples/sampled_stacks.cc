@@ -54,7 +54,8 @@ bool WaitsForOthers(std::string_view file) {
   static constexpr std::string_view kFiles[] = {
       "threading.py", "queue.py",      "selectors.py",  "socket.py",  "subprocess.py", "ssl.py",
       "_base.py",     "connection.py", "popen_fork.py", "process.py", "synchronize.py"};
-  return std::find(std::begin(kFiles), std::end(kFiles), file) != std::end(kFiles) ||
+  const std::string_view name = file.substr(file.rfind('/') + 1);
+  return std::find(std::begin(kFiles), std::end(kFiles), name) != std::end(kFiles) ||
          file.starts_with("<frozen");
 }
 

@@ -14,6 +14,7 @@
 #include "analyze/facts/attribution.h"
 #include "analyze/passes/stages/find_stages.h"
 #include "analyze/passes/stages/forwards.h"
+#include "analyze/passes/stages/sampled_work.h"
 #include "analyze/totals.h"
 #include "base/intervals.h"
 #include "model/api_kind.h"
@@ -67,6 +68,7 @@ class Measurer {
     Index(found);
     for (const FoundStage& stage : found.stages) out_.stages.push_back(Place(stage, found.inferred));
     PartOverlaps(found);
+    CompleteOuterStages(found, out_.stages);
     for (size_t i = 0; i < found.stages.size(); ++i)
       Sum(out_.stages[i], found.stages[i].spans.front().on_device);
     FindLatencies();

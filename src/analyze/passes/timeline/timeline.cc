@@ -7,6 +7,7 @@
 #include "analyze/device_work.h"
 #include "analyze/facts/timeline.h"
 #include "analyze/pass.h"
+#include "analyze/passes/timeline/crop.h"
 
 namespace nl::passes::timeline {
 
@@ -216,9 +217,10 @@ class TimelinePass final : public Pass {
   PassInfo Info() const override {
     return {TimelineFacts::kName, "Device work and host spans in order, linked", {}, kReads};
   }
-  Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {
+  Status Run(const RunData& data, const AnalysisOptions& options, FactBoard& facts) const override {
     TimelineFacts out;
     Builder(data, out).Build();
+    if (options.part) CropTimeline(data, *options.part, out);
     facts.Put(std::move(out));
     return {};
   }

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "analyze/facts/timeline.h"
+#include "analyze/passes/timeline/crop.h"
 #include "testing/run_builder.h"
 
 namespace nl {
@@ -49,6 +50,38 @@ TEST(Timeline, ASpanThatSticksOutIsANeighbour) {
   EXPECT_EQ(t.host.parent[t.node_of_range[static_cast<size_t>(a)]], kNone);
   EXPECT_EQ(t.host.parent[t.node_of_range[static_cast<size_t>(b)]], kNone);
   EXPECT_EQ(t.host.parent[t.node_of_range[static_cast<size_t>(c)]], t.node_of_range[static_cast<size_t>(b)]);
+}
+
+TEST(Timeline, APartOfItIsCutAtItsEdges) {
+  RunBuilder run;
+  const ThreadId main = run.Thread("main"), other = run.Thread("other");
+  const RowId step = run.Range(main, "step", 0, 100);
+  const RowId early = run.Op(main, "aten::mm", 5, 10);
+  const RowId op = run.Op(main, "aten::add", 30, 50);
+  const RowId api = run.Api(main, "cudaLaunchKernel", 40, 5);
+  run.Op(other, "aten::elsewhere", 0, 10);
+  run.Kernel("before", 7, 10, 10, run.Api(main, "cudaLaunchKernel", 7, 2));
+  run.Kernel("into", 7, 20, 30, api);  // from 20 to 50
+  run.Kernel("out_of", 7, 80, 40, api);
+  Analysis analysis = run.Finish();
+  TimelineFacts t = **analysis.Need<TimelineFacts>();
+  passes::timeline::CropTimeline(analysis.data(), {30, 90}, t);
+  EXPECT_EQ(t.first_start_ns, 30);
+  EXPECT_EQ(t.last_end_ns, 90);
+  EXPECT_EQ(t.work.start_ns, (std::vector<int64_t>{30, 80}));
+  EXPECT_EQ(t.work.end_ns, (std::vector<int64_t>{50, 90}));
+  const uint32_t step_node = t.node_of_range[static_cast<size_t>(step)];
+  const uint32_t op_node = t.node_of_op[static_cast<size_t>(op)];
+  ASSERT_EQ(t.host.size(), 3u);
+  EXPECT_EQ(t.node_of_op[static_cast<size_t>(early)], kNone);
+  EXPECT_EQ(t.host.start_ns[step_node], 30);
+  EXPECT_EQ(t.host.end_ns[step_node], 90);
+  EXPECT_EQ(t.host.last[step_node], 3u);
+  EXPECT_EQ(t.host.parent[op_node], step_node);
+  EXPECT_EQ(t.work.launch[0], t.node_of_api[static_cast<size_t>(api)]);
+  EXPECT_EQ(t.work.op[0], op_node);
+  ASSERT_EQ(t.threads.size(), 1u) << "nothing is left of the other one";
+  EXPECT_EQ(t.threads[0].last, 3u);
 }
 
 // Against the obvious quadratic search for the tightest span around each.

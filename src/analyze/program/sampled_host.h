@@ -13,7 +13,7 @@
 
 #include "analyze/run_data.h"
 
-namespace nl::passes::idle {
+namespace nl::program {
 
 // The innermost Python function of a stack, else its innermost frame; ", waiting" when the thread did not
 // run.
@@ -51,4 +51,4 @@ class SampledHost {
   std::map<ThreadId, std::vector<Sample>> threads_;  // by time
 };
 
-}  // namespace nl::passes::idle
+}  // namespace nl::program

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyze/passes/idle/sampled_host.h"
+#include "analyze/program/sampled_host.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -8,7 +8,7 @@
 
 #include "analyze/facts/samples.h"
 
-namespace nl::passes::idle {
+namespace nl::program {
 
 std::string SampledFunction(std::string_view stack) {
   constexpr std::string_view kWaits = "[waits]";
@@ -56,4 +56,4 @@ std::pair<size_t, size_t> SampledHost::Between(const std::vector<Sample>& sample
   return {at(from_ns), at(to_ns)};
 }
 
-}  // namespace nl::passes::idle
+}  // namespace nl::program
