@@ -6,11 +6,20 @@
 
 #include <fmt/format.h>
 
+#include "analyze/facts/timeline.h"
 #include "base/file_ops.h"
+#include "base/human.h"
+#include "base/plural.h"
+#include "ops/phase_label.h"
 
 namespace nl {
 
 void AnalysisParams::BindRun(ParamBinder& b) { b.Add("run", run, "Run to look at").Positional().Run(); }
+
+void AnalysisParams::BindPhase(ParamBinder& b) {
+  b.Add("phase", phase, "Part of the run to look at alone (`neurolens phases` lists them)")
+      .Choices({"all", "startup", "warmup", "steady", "tail"});
+}
 
 void AnalysisParams::BindPeaks(ParamBinder& b) {
   b.Add("peaks", peaks, "Device peaks to use: peak_dram_gbps=4800,peak_tflops=989,sm_count=132");
@@ -49,6 +58,33 @@ Result<std::map<std::string, double>> ParsePeaks(const std::string& text) {
   return out;
 }
 
+namespace {
+
+// The phase of this name: where it is, and as replies give it.
+Result<std::pair<Interval, PhaseTime>> FindPhase(Analysis& whole, const std::string& name) {
+  NL_ASSIGN(const PhasesFacts* phases, whole.Need<PhasesFacts>());
+  const auto& timeline = whole.facts().Get<TimelineFacts>();
+  const PhasesSection section = SectionOf(*phases, timeline.first_start_ns, timeline.wall_ns());
+  for (size_t i = 0; i < phases->spans.size(); ++i) {
+    const PhasesFacts::Span& span = phases->spans[i];
+    if (NamesOf(span.what)[static_cast<size_t>(span.what)] == name)
+      return std::pair(Interval{span.start_ns, span.end_ns}, section.spans[i]);
+  }
+  return Unsupported(phases->reason.empty() ? fmt::format("this run has no {} phase", name)
+                                            : "this run has no phases: " + phases->reason)
+      .Hint("`neurolens phases` lists the phases of a run");
+}
+
+}  // namespace
+
+std::string PhaseLine(const std::optional<PhaseTime>& phase) {
+  if (!phase) return "";
+  return fmt::format("{}{}: {}{} of the run{}\n", PhaseLabel(phase->phase),
+                     phase->phase == PhaseKind::kSteady ? " phase" : "",
+                     phase->steps > 0 ? Counted(phase->steps, "step") + ", " : "", HumanMs(phase->ms),
+                     phase->share ? fmt::format(" ({:.1f} %)", 100 * *phase->share) : "");
+}
+
 Result<OpenAnalysis> Analyze(const OpContext& context, const AnalysisParams& params) {
   AnalysisOptions options;
   options.cancelled = context.cancelled;
@@ -61,6 +97,12 @@ Result<OpenAnalysis> Analyze(const OpContext& context, const AnalysisParams& par
   OpenAnalysis out;
   NL_ASSIGN(out.run, OpenSnapshot(context, params.run));
   NL_ASSIGN(Json document, ReadDocument(out.run));
+  if (params.phase != "all") {
+    Analysis whole(*out.run.snapshot, document, options);
+    NL_ASSIGN(const auto found, FindPhase(whole, params.phase));
+    options.part = found.first;
+    out.phase = found.second;
+  }
   out.analysis = std::make_unique<Analysis>(*out.run.snapshot, std::move(document), std::move(options));
   return out;
 }

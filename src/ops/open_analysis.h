@@ -4,19 +4,22 @@
 // Thread rule: one request, one thread.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analyze/analysis.h"
+#include "analyze/facts/phases.h"
 #include "ops/open_snapshot.h"
 
 namespace nl {
 
 struct AnalysisParams {
-  std::string run = "@latest", peaks, peaks_file, model_config;
+  std::string run = "@latest", phase = "all", peaks, peaks_file, model_config;
   std::vector<std::string> rules;
 
   void BindRun(ParamBinder& binder);
+  void BindPhase(ParamBinder& binder);
   void BindPeaks(ParamBinder& binder);
   void BindModel(ParamBinder& binder);
   void BindRules(ParamBinder& binder);
@@ -25,9 +28,13 @@ struct AnalysisParams {
 struct OpenAnalysis {
   OpenRun run;
   std::unique_ptr<Analysis> analysis;
+  std::optional<PhaseTime> phase;  // that was asked for: the analysis is of this part alone; none: of all
 };
 // Opens the run and reads the files the parameters name. Columns are loaded when facts are needed.
 Result<OpenAnalysis> Analyze(const OpContext& context, const AnalysisParams& params);
+
+// "Steady phase: 12 steps, 3.1 s of the run (20.4 %)", as a line of its own; empty for the whole run.
+std::string PhaseLine(const std::optional<PhaseTime>& phase);
 
 // Unsupported when the source of the run recorded durations without times: starts give only the
 // order, so gaps and overlap are unknown.

@@ -7,12 +7,15 @@
 #include "base/plural.h"
 #include "base/terminal.h"
 #include "base/version.h"
-#include "capture/launcher/command_line.h"
 #include "capture/launcher/live_view.h"
 
 namespace nl {
 
 void RecordParams::Bind(ParamBinder& b) {
+  b.Add("detail", detail,
+        "How much to record: light leaves out operators, module calls, stacks and hardware counters; full "
+        "also records every CUDA call, and shapes in every forward")
+      .Choices({std::begin(capture::kDetails), std::end(capture::kDetails)});
   b.Add("gpu", gpu, "Record kernels, copies, launches and device memory");
   b.Add("counters", counters, "Record hardware counters by PM sampling");
   b.Add("cpu", cpu, "Sample native stacks of all threads");
@@ -59,6 +62,7 @@ Result<capture::LaunchOptions> RecordParams::Options() const {
   std::string why;
   if (!budget.empty() && !ParseBudget(budget, o.budget, why)) return InvalidInput(why);
   if (!capture_range.empty() && !CheckCaptureRange(capture_range, why)) return InvalidInput(why);
+  if (!ApplyDetail(detail, o, why)) return InvalidInput(why);
   const auto drop = [&o](bool wanted, uint64_t bits) { o.wanted = wanted ? o.wanted : o.wanted & ~bits; };
   drop(gpu, kWantKernels | kWantApi | kWantSync | kWantMemory | kWantClocks);
   drop(counters, kWantCounters);
@@ -99,6 +103,9 @@ void Describe(Record<RecordReply>& r) {
   r.Field("exit_signal", &RecordReply::exit_signal, "Signal that ended the program");
   r.Field("wall_ms", &RecordReply::wall_ms, Unit::kMs, "Time from the start to the end of the program");
   r.Field("recorded_ms", &RecordReply::recorded_ms, Unit::kMs, "Time in which recording was on");
+  r.Field("detail", &RecordReply::detail, "Detail of the recording: light, standard or full");
+  r.Field("cost_ms", &RecordReply::cost_ms, Unit::kMs,
+          "Time that recording took of the program's own threads; an estimate");
   r.Field("launcher_cpu_ms", &RecordReply::launcher_cpu_ms, Unit::kMs,
           "CPU time of the recorder's own process");
   r.Field("processes", &RecordReply::processes,
@@ -122,6 +129,8 @@ RecordReply RecordReplyOf(const capture::LaunchResult& r) {
   if (r.exit_signal != 0) out.exit_signal = r.exit_signal;
   out.wall_ms = static_cast<double>(r.wall_ns) / 1e6;
   out.recorded_ms = static_cast<double>(r.recorded_ns) / 1e6;
+  out.detail = r.detail;
+  out.cost_ms = static_cast<double>(r.cost_ns) / 1e6;
   out.launcher_cpu_ms = static_cast<double>(r.launcher_cpu_ns) / 1e6;
   out.processes = r.processes;
   out.threads = r.threads;
@@ -141,6 +150,12 @@ std::string RecordText(const RecordReply& r, const TextStyle& style) {
       "recorded {} of {}{}: {}, {}, {}, {} lost\n", HumanMs(r.recorded_ms), Counted(r.processes, "process"),
       part ? fmt::format(" (the program ran {})", HumanMs(r.wall_ms)) : "", Counted(r.kernels, "kernel"),
       Counted(r.ranges, "range"), Counted(r.cpu_samples, "CPU sample"), HumanCount(r.lost_records));
+  if (r.cost_ms > 0.005 * r.wall_ms && r.cost_ms < r.wall_ms)
+    out += Wrap(fmt::format("recording took about {} of the program's time: it ran {:.0f} % longer{}",
+                            HumanMs(r.cost_ms), 100 * r.cost_ms / (r.wall_ms - r.cost_ms),
+                            r.detail == "light" ? "" : " (--detail light takes less)"),
+                style.width, 2) +
+           "\n";
   if (r.duty_cycle && *r.duty_cycle < 0.9995)
     out += fmt::format("recording was on for {:.1f} % of the time and paused for the rest\n",
                        100 * *r.duty_cycle);

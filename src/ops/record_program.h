@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "capture/launcher/launch.h"
+#include "capture/launcher/command_line.h"
 #include "ops/op.h"
 
 namespace nl {
@@ -17,7 +17,7 @@ struct RecordParams {
   std::vector<std::string> command, tags;
   bool gpu = true, counters = true, cpu = true, python = true, ops = true, modules = true, nvtx = true;
   bool live = false;
-  std::string capture_range, budget, spill, out;
+  std::string detail = capture::kDefaultDetail, capture_range, budget, spill, out;
   double duration = 0, delay = 0;
   int64_t buffer_mb = 256, rate = 200, counter_interval_us = 100;
 
@@ -33,7 +33,8 @@ struct RecordReply {
   std::string directory;
   int32_t exit_status = 0;
   std::optional<int32_t> exit_signal;
-  double wall_ms = 0, recorded_ms = 0, launcher_cpu_ms = 0;
+  std::string detail;
+  double wall_ms = 0, recorded_ms = 0, launcher_cpu_ms = 0, cost_ms = 0;
   int64_t processes = 0, threads = 0, cpu_samples = 0, kernels = 0, ranges = 0, lost_records = 0;
   int64_t left_running = 0;
   std::optional<double> duty_cycle;

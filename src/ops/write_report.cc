@@ -17,6 +17,7 @@
 #include "report/report_model.h"
 #include "report/report_value.h"
 #include "report/samples_text.h"
+#include "report/startup_text.h"
 #include "report/text_table.h"
 
 namespace nl {
@@ -25,6 +26,7 @@ namespace {
 
 constexpr size_t kFindingsShown = 5;
 constexpr size_t kSampleRows = 5;
+constexpr size_t kStartupRows = 6;
 
 // What BuildReport reads in addition to the facts and sections of passes.
 constexpr Reads kReportReads = kFlameReads | NL_READS(Thread, process_id, tid, name) |
@@ -104,6 +106,8 @@ void Describe(Record<ReportReply>& r) {
   r.Field("findings", &ReportReply::findings, "Findings, most important first");
   r.Field("samples", &ReportReply::samples,
           "What the CPU samples of a run without device work show; null for other runs");
+  r.Field("startup", &ReportReply::startup,
+          "Where start-up time went, when it is more than a quarter of the run; null otherwise");
   r.Field("files", &ReportReply::files, "Files that were written");
   r.Field("skipped", &ReportReply::skipped, "Files that could not be written");
 }
@@ -136,6 +140,7 @@ ReportReply ReportReplyOf(const Report& report) {
   out.counters = report.run.counters;
   out.findings = report.findings.findings;
   if (report.devices.empty()) out.samples = report.samples;
+  if (report.startup && ShowsStartup(*report.startup)) out.startup = report.startup;
   return out;
 }
 
@@ -151,6 +156,12 @@ std::string ReportReplyText(const ReportReply& reply, const TextStyle& style) {
     std::string tables =
         SamplesTables(*reply.samples, reply.wall_ms, {false, kSampleRows, style.width, style.color});
     if (!tables.empty()) out += tables.substr(1) + "\n";
+  }
+  if (reply.startup) {
+    const std::string table =
+        StartupTable(reply.startup->parts, "START-UP", {false, 0, kStartupRows, style.width, style.color});
+    out += Wrap(StartupSentence(*reply.startup) + " `neurolens phases` lists more.", style.width, 0) +
+           "\n\n" + table + "\n";
   }
   const std::vector<Finding>& findings = reply.findings;
   for (size_t i = 0; i < std::min(findings.size(), kFindingsShown); ++i)

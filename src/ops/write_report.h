@@ -52,6 +52,7 @@ struct ReportReply {
   RunCounters counters;
   std::vector<Finding> findings;
   std::optional<SamplesFacts> samples;
+  std::optional<StartupSection> startup;
   std::vector<WrittenReport> files;
   std::vector<SkippedReport> skipped;
 };

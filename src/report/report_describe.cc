@@ -42,6 +42,7 @@ void DescribeSections(Record<Report>& r) {
   r.Field(RooflineFacts::kName, &T::roofline, "What was achieved of what the device can do");
   r.OptionalField(SamplesFacts::kName, &T::samples, "What the CPU samples show; absent without them");
   r.Field(StagesFacts::kName, &T::stages, "Stages of LLM inference");
+  r.OptionalField(StartupFacts::kName, &T::startup, "Where the time before the steady steps went");
   for (const OtherSection& section : PassSections()) {
     if (!r.HasField(section.name))
       r.OptionalField(section.name.c_str(), &T::other_sections, section.type, section.doc.c_str());

@@ -12,6 +12,7 @@
 #include "report/report_text.h"
 #include "report/report_value.h"
 #include "report/samples_text.h"
+#include "report/startup_text.h"
 #include "report/text_table.h"
 
 namespace nl {
@@ -275,6 +276,14 @@ std::string Samples(const Report& report) {
   return tables.empty() ? "" : "## CPU samples\n\n" + tables;
 }
 
+std::string Startup(const Report& report) {
+  constexpr size_t kStartupRows = 6;
+  if (!report.startup || !ShowsStartup(*report.startup)) return "";
+  return fmt::format(
+      "## Start-up\n\n{}\n\n{}\n", StartupSentence(*report.startup),
+      StartupTable(report.startup->parts, "What the launching thread did", {true, 1, kStartupRows}));
+}
+
 std::string Glossary(const Report& report) {
   std::string out = "## Glossary\n\n";
   for (const GlossaryTerm& term : report.glossary)
@@ -288,7 +297,7 @@ std::string Glossary(const Report& report) {
 std::string ReportMarkdown(const Report& report) {
   std::string out = fmt::format("# {}\n\n**{}**\n\n", MdText(RunTitle(report)), MdText(report.verdict, 600));
   out += LossLines(report);
-  out += Breakdown(report) + Devices(report) + Findings(report) + Stages(report);
+  out += Breakdown(report) + Devices(report) + Startup(report) + Findings(report) + Stages(report);
   out += Samples(report);
   out += OperatorTable(report, kTopRows, "## Top operators\n\n");
   out += KernelTable(report, kTopRows, "## Top kernels\n\n");

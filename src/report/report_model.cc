@@ -108,7 +108,7 @@ void TakeSections(const Analysis& analysis, Report& report) {
         Take<FindingsFacts>(section, report.findings) || Take<IdleSection>(section, report.idle) ||
         Take<LaunchSection>(section, report.launch) || Take<RanksSection>(section, report.ranks) ||
         Take<RooflineSection>(section, report.roofline) || Take<SamplesFacts>(section, report.samples) ||
-        Take<StagesSection>(section, report.stages);
+        Take<StagesSection>(section, report.stages) || Take<StartupSection>(section, report.startup);
     if (!taken) report.other_sections.emplace(name, section);
   }
 }
@@ -119,6 +119,7 @@ void DropTimes(Report& report) {
   report.accounting.reset();
   report.launch.reset();
   report.critical_path.reset();
+  report.startup.reset();
 }
 
 // One sentence for a run whose source has durations only.

@@ -20,6 +20,7 @@
 #include "analyze/facts/roofline.h"
 #include "analyze/facts/samples.h"
 #include "analyze/facts/stages.h"
+#include "analyze/facts/startup.h"
 #include "analyze/program/flame.h"
 #include "analyze/run_counters.h"
 #include "analyze/totals.h"
@@ -122,6 +123,7 @@ struct Report : ReportLists {
   RooflineSection roofline;
   std::optional<SamplesFacts> samples;
   StagesSection stages;
+  std::optional<StartupSection> startup;
   DescribedMap other_sections;  // of the passes without a member here, by name
   ReportTimeline timeline;
   std::vector<GlossaryTerm> glossary;

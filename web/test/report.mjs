@@ -27,6 +27,7 @@ await test("every section of the full model is shown", async () => {
   const page = await open("full");
   for (const id of [
     "time",
+    "startup",
     "findings",
     "timeline",
     "stages",

@@ -102,6 +102,7 @@ class CriticalPathOp final : public Op {
 
   void Bind(ParamBinder& b) override {
     params_.BindRun(b);
+    params_.BindPhase(b);
     b.Add(
         "what_if", what_if_,
         "SELECTOR=FACTOR: multiply durations by FACTOR and schedule again. Selectors: kernel:NAME, op:NAME, "
@@ -123,6 +124,7 @@ class CriticalPathOp final : public Op {
     CriticalPathReply reply;
     static_cast<CriticalPathSection&>(reply) = SectionOf(*facts, data, static_cast<size_t>(limit_));
     reply.run_id = open.run.run.run_id;
+    reply.phase = open.phase;
     reply.verdict = Verdict(reply);
     for (const Question& q : questions) {
       NL_ASSIGN(const WhatIfResult result, WhatIf(*facts, *timeline, data, q.selector, q.factor));
@@ -133,7 +135,8 @@ class CriticalPathOp final : public Op {
 
   std::string Text(const Reply& any, const TextStyle& style) const override {
     const auto& r = any.As<CriticalPathReply>();
-    std::string out = Line(r.verdict, style) + fmt::format("wall time {}\n", HumanMs(r.wall_ms));
+    std::string out =
+        PhaseLine(r.phase) + Line(r.verdict, style) + fmt::format("wall time {}\n", HumanMs(r.wall_ms));
     for (const WhatIfAnswer& w : r.what_if) out += Line(WhatIfText(w), style);
     out += "\n" + SharesText(r, style) + ContributorsText(r, style);
     if (r.inferred_waits > 0) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analyze/facts/critical_path.h"
+#include "analyze/facts/phases.h"
 #include "base/units.h"
 
 namespace nl::ops::critical_path {
@@ -29,11 +30,13 @@ inline void Describe(Record<WhatIfAnswer>& r) {
 
 struct CriticalPathReply : CriticalPathSection {
   std::string run_id, verdict;
+  std::optional<PhaseTime> phase;
   std::vector<WhatIfAnswer> what_if;
 };
 inline void Describe(Record<CriticalPathReply>& r) {
   r.Name("CriticalPathReply", "Reply of `neurolens critical-path`");
   r.Field("run_id", &CriticalPathReply::run_id, "The run");
+  r.Field("phase", &CriticalPathReply::phase, "Part of the run that this is about; null: the whole run");
   r.Field("verdict", &CriticalPathReply::verdict, "The largest classes of time in one sentence");
   r.Base<CriticalPathSection>();
   r.Field("what_if", &CriticalPathReply::what_if, "One answer per --what-if, in order");

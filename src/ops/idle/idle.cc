@@ -17,12 +17,14 @@ namespace {
 
 struct IdleReply : IdleSection {
   std::string run_id;
+  std::optional<PhaseTime> phase;
   double wall_ms = 0;
   int64_t causes_total = 0;
 };
 void Describe(Record<IdleReply>& r) {
   r.Name("IdleReply", "Reply of `neurolens idle`");
   r.Field("run_id", &IdleReply::run_id, "The run");
+  r.Field("phase", &IdleReply::phase, "Part of the run that this is about; null: the whole run");
   r.Field("wall_ms", &IdleReply::wall_ms, Unit::kMs, "Time from the first to the last event of the run");
   r.Base<IdleSection>();
   r.Field("causes_total", &IdleReply::causes_total, "Reasons before --limit");
@@ -44,6 +46,7 @@ class IdleOp final : public Op {
 
   void Bind(ParamBinder& b) override {
     params_.BindRun(b);
+    params_.BindPhase(b);
     b.Add("limit", limit_, "Causes to list; 0 lists all").Range(0, 1e9);
     b.Add("gaps", gaps_, "Longest gaps to list").Range(0, IdleFacts::kMaxListed);
   }
@@ -56,6 +59,7 @@ class IdleOp final : public Op {
     IdleReply reply;
     static_cast<IdleSection&>(reply) = SectionOf(*facts, timeline, open.analysis->data());
     reply.run_id = open.run.run.run_id;
+    reply.phase = open.phase;
     reply.wall_ms = static_cast<double>(timeline.wall_ns()) / 1e6;
     reply.causes_total = static_cast<int64_t>(reply.causes.size());
     if (limit_ > 0) reply.causes.resize(std::min(reply.causes.size(), static_cast<size_t>(limit_)));
@@ -66,7 +70,7 @@ class IdleOp final : public Op {
   std::string Text(const Reply& any, const TextStyle& style) const override {
     const auto& reply = any.As<IdleReply>();
     if (reply.devices.empty()) return "no device work recorded, so there is no idle time to explain\n";
-    std::string out;
+    std::string out = PhaseLine(reply.phase);
     for (const IdleDevice& d : reply.devices) out += DeviceText(d, reply.wall_ms);
     if (!reply.causes.empty()) out += "\n" + CausesText(reply, style);
     if (!reply.largest.empty()) out += "\n" + GapsText(reply, style);

@@ -16,11 +16,13 @@ namespace {
 
 struct LaunchReply : LaunchSection {
   std::string run_id;
+  std::optional<PhaseTime> phase;
   double wall_ms = 0;
 };
 void Describe(Record<LaunchReply>& r) {
   r.Name("LaunchReply", "Reply of `neurolens launch`");
   r.Field("run_id", &LaunchReply::run_id, "The run");
+  r.Field("phase", &LaunchReply::phase, "Part of the run that this is about; null: the whole run");
   r.Field("wall_ms", &LaunchReply::wall_ms, Unit::kMs, "Time from the first to the last event of the run");
   r.Base<LaunchSection>();
 }
@@ -39,7 +41,10 @@ class LaunchOp final : public Op {
     return info;
   }
 
-  void Bind(ParamBinder& b) override { params_.BindRun(b); }
+  void Bind(ParamBinder& b) override {
+    params_.BindRun(b);
+    params_.BindPhase(b);
+  }
 
   Result<Reply> Run(OpContext& context) override {
     NL_ASSIGN(const OpenAnalysis open, Analyze(context, params_));
@@ -49,6 +54,7 @@ class LaunchOp final : public Op {
     LaunchReply reply;
     static_cast<LaunchSection&>(reply) = SectionOf(*facts, timeline, open.analysis->data());
     reply.run_id = open.run.run.run_id;
+    reply.phase = open.phase;
     reply.wall_ms = Ms(timeline.wall_ns());
     return Reply::Of(std::move(reply));
   }
@@ -60,7 +66,8 @@ class LaunchOp final : public Op {
                                    : fmt::format("{} device work items, none with a recorded launch\n",
                                                  HumanCount(reply.work_items));
     }
-    return FiguresText(reply) + "\n" + CallsText(reply, style) + "\n" + StreamsText(reply, style);
+    return PhaseLine(reply.phase) + FiguresText(reply) + "\n" + CallsText(reply, style) + "\n" +
+           StreamsText(reply, style);
   }
 
  private:

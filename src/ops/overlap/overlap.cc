@@ -14,10 +14,12 @@ namespace {
 
 struct OverlapReply : AccountingSection {
   std::string run_id;
+  std::optional<PhaseTime> phase;
 };
 void Describe(Record<OverlapReply>& r) {
   r.Name("OverlapReply", "Reply of `neurolens overlap`");
   r.Field("run_id", &OverlapReply::run_id, "The run");
+  r.Field("phase", &OverlapReply::phase, "Part of the run that this is about; null: the whole run");
   r.Base<AccountingSection>();
 }
 
@@ -36,7 +38,10 @@ class OverlapOp final : public Op {
     return info;
   }
 
-  void Bind(ParamBinder& b) override { params_.BindRun(b); }
+  void Bind(ParamBinder& b) override {
+    params_.BindRun(b);
+    params_.BindPhase(b);
+  }
 
   Result<Reply> Run(OpContext& context) override {
     NL_ASSIGN(const OpenAnalysis open, Analyze(context, params_));
@@ -46,13 +51,14 @@ class OverlapOp final : public Op {
     static_cast<AccountingSection&>(reply) =
         SectionOf(*facts, open.analysis->facts().Get<TimelineFacts>(), open.analysis->data());
     reply.run_id = open.run.run.run_id;
+    reply.phase = open.phase;
     return Reply::Of(std::move(reply));
   }
 
   std::string Text(const Reply& any, const TextStyle& style) const override {
     const auto& reply = any.As<OverlapReply>();
     if (reply.devices.empty()) return "no device work recorded\n";
-    std::string out = fmt::format("wall {}\n", HumanMs(reply.wall_ms));
+    std::string out = PhaseLine(reply.phase) + fmt::format("wall {}\n", HumanMs(reply.wall_ms));
     for (const DeviceTime& d : reply.devices) out += "\n" + DeviceText(d, style);
     return out;
   }

@@ -17,10 +17,12 @@ namespace {
 
 struct RooflineReply : RooflineSection {
   std::string run_id;
+  std::optional<PhaseTime> phase;
 };
 void Describe(Record<RooflineReply>& r) {
   r.Name("RooflineReply", "Reply of `neurolens roofline`");
   r.Field("run_id", &RooflineReply::run_id, "The run");
+  r.Field("phase", &RooflineReply::phase, "Part of the run that this is about; null: the whole run");
   r.Base<RooflineSection>();
 }
 
@@ -79,6 +81,7 @@ class RooflineOp final : public Op {
 
   void Bind(ParamBinder& b) override {
     params_.BindRun(b);
+    params_.BindPhase(b);
     params_.BindPeaks(b);
     b.Add("limit", limit_, "Points to list").Range(1, 100000);
   }
@@ -90,12 +93,13 @@ class RooflineOp final : public Op {
     static_cast<RooflineSection&>(reply) =
         SectionOf(*facts, open.analysis->data(), static_cast<size_t>(limit_));
     reply.run_id = open.run.run.run_id;
+    reply.phase = open.phase;
     return Reply::Of(std::move(reply));
   }
 
   std::string Text(const Reply& any, const TextStyle& style) const override {
     const auto& reply = any.As<RooflineReply>();
-    std::string out;
+    std::string out = PhaseLine(reply.phase);
     for (const RooflinePeaks& p : reply.peaks) out += Line(PeaksText(p), style);
     if (reply.peaks_reason) out += Line("efficiency is unknown: " + *reply.peaks_reason, style);
     if (reply.points.empty())

@@ -69,6 +69,26 @@ export interface ApiGroupTime {
   calls: number;
 }
 
+/** One fix and the steady step that is predicted with it */
+export interface AppliedFix {
+  /** The fix as --apply takes it */
+  apply: string;
+  /** The change in words */
+  what: string;
+  /** Number of things that it changes in all steady steps */
+  changes: number;
+  /** Unit of changes: wait, kernel, call */
+  unit: string;
+  /** Time of the step with this fix, and with those before it unless each is applied alone (ms) */
+  step_after_ms: number;
+  /** Predicted saving per step that the fix adds */
+  gain_ms: Gain;
+  /** gain_ms.expected / time of the step (share) */
+  gain_share: number;
+  /** Why it changes nothing, or its limits; null when there is nothing to add */
+  note: string | null;
+}
+
 /** Device work by the operators, modules and ranges that launched it */
 export interface AttributionSection {
   /** Operators, most device time first */
@@ -521,6 +541,8 @@ export interface CostShift {
 export interface CriticalPathReply {
   /** The run */
   run_id: string;
+  /** Part of the run that this is about; null: the whole run */
+  phase: PhaseTime | null;
   /** The largest classes of time in one sentence */
   verdict: string;
   /** Time from the first to the last event (ms) */
@@ -1239,6 +1261,8 @@ export interface IdleReason {
 export interface IdleReply {
   /** The run */
   run_id: string;
+  /** Part of the run that this is about; null: the whole run */
+  phase: PhaseTime | null;
   /** Time from the first to the last event of the run (ms) */
   wall_ms: number;
   /** Waiting for the host to issue the next launch (ms) */
@@ -1561,6 +1585,8 @@ export interface LaunchQueue {
 export interface LaunchReply {
   /** The run */
   run_id: string;
+  /** Part of the run that this is about; null: the whole run */
+  phase: PhaseTime | null;
   /** Time from the first to the last event of the run (ms) */
   wall_ms: number;
   /** API calls that started device work */
@@ -1853,6 +1879,8 @@ export interface OperatorsReply {
 export interface OverlapReply {
   /** The run */
   run_id: string;
+  /** Part of the run that this is about; null: the whole run */
+  phase: PhaseTime | null;
   /** Time from the first to the last event of the run (ms) */
   wall_ms: number;
   /** Each device, by rank and number */
@@ -1969,13 +1997,25 @@ export interface PhaseTime {
   steps: number;
 }
 
+/** Reply of `neurolens phases` */
+export interface PhasesReply {
+  /** The run */
+  run_id: string;
+  /** Time from the first to the last event of the run (ms) */
+  wall_ms: number;
+  /** The phases, from the first event on */
+  phases: PhasesSection;
+  /** What start-up and warm-up consist of, from the start of the program on */
+  startup: StartupSection;
+}
+
 /** Start-up, warm-up, steady steps and tail of the run */
 export interface PhasesSection {
   /** How the steps were found */
   source: "labels" | "graph_launches" | "repetition" | "none";
   /** Label of the steps; null when they were detected */
   label: string | null;
-  /** Why there is no steady phase; null when there is one */
+  /** Why no steady phase was found; null when one was */
   reason: string | null;
   /** Steps of the run */
   steps: number;
@@ -2263,6 +2303,10 @@ export interface RecordReply {
   wall_ms: number;
   /** Time in which recording was on (ms) */
   recorded_ms: number;
+  /** Detail of the recording: light, standard or full */
+  detail: string;
+  /** Time that recording took of the program's own threads; an estimate (ms) */
+  cost_ms: number;
   /** CPU time of the recorder's own process (ms) */
   launcher_cpu_ms: number;
   /** Processes of the program that were recorded, without the helpers of a wrapper such as pyenv */
@@ -2335,6 +2379,8 @@ export interface Report {
   samples?: SamplesFacts;
   /** Stages of LLM inference */
   stages: StagesSection;
+  /** Where the time before the steady steps went */
+  startup?: StartupSection;
   /** Device work by the operators, modules and ranges that launched it */
   attribution?: AttributionSection;
   /** Start-up, warm-up, steady steps and tail of the run */
@@ -2475,6 +2521,8 @@ export interface ReportReply {
   findings: Finding[];
   /** What the CPU samples of a run without device work show; null for other runs */
   samples: SamplesFacts | null;
+  /** Where start-up time went, when it is more than a quarter of the run; null otherwise */
+  startup: StartupSection | null;
   /** Files that were written */
   files: WrittenReport[];
   /** Files that could not be written */
@@ -2595,6 +2643,8 @@ export interface RooflinePoint {
 export interface RooflineReply {
   /** The run */
   run_id: string;
+  /** Part of the run that this is about; null: the whole run */
+  phase: PhaseTime | null;
   /** Operators by input shapes, most device time first */
   points: RooflinePoint[];
   /** Points before the limit */
@@ -3127,6 +3177,44 @@ export interface StagesSection {
   device: string | null;
 }
 
+/** A part of start-up or warm-up */
+export interface StartupPart {
+  /** What the thread did */
+  kind: "import" | "library_loading" | "interpreter" | "cuda_context" | "module_loading" | "graph_capture" | "compile" | "allocation" | "copy" | "launch" | "device_wait" | "call" | "operator" | "python" | "native" | "wait" | "range" | "warmup_kernels" | "paused" | "unknown" | "other";
+  /** 0: a kind of activity; 1 and 2: what the row of smaller depth above consists of */
+  depth: number;
+  /** Activity, package, function, call or operator; "others": the rest */
+  name: string;
+  /** Time; that of a row includes the rows of larger depth below it (ms) */
+  ms: number;
+  /** Part of the time explained (share) */
+  share: number | null;
+}
+
+/** Where the time before the steady steps went */
+export interface StartupSection {
+  /** startup, or whole for a run without steps */
+  explains: "startup" | "warmup" | "steady" | "tail" | "whole";
+  /** Why it is not explained; null when it is */
+  reason: string | null;
+  /** Time explained, from the start of the program; null when it is not (ms) */
+  ms: number | null;
+  /** The part of it before the first recorded event, which is not in the wall time of the run (ms) */
+  before_ms: number | null;
+  /** Part of `run_ms` (share) */
+  share: number | null;
+  /** Time in Python imports; null when not known (ms) */
+  imports_ms: number | null;
+  /** Why imports are not known; null when they are */
+  imports_reason: string | null;
+  /** From the start of the program, where known, to the last event (ms) */
+  run_ms: number;
+  /** What the launching thread did, as a tree in order of a walk; depth 0 sums to `ms` */
+  parts: StartupPart[];
+  /** Why the warm-up steps took longer than steady ones */
+  warmup: WarmupSection;
+}
+
 /** The steady step that predicted gains refer to */
 export interface SteadyStep {
   /** Number of steps it was taken from */
@@ -3443,6 +3531,20 @@ export interface VersionReply {
   licences: string | null;
 }
 
+/** Why the warm-up steps took longer than steady ones */
+export interface WarmupSection {
+  /** Warm-up steps */
+  steps: number;
+  /** Time of the warm-up phase (ms) */
+  ms: number;
+  /** Beyond the time of as many steady steps (ms) */
+  extra_ms: number;
+  /** Why it is not explained; null when it is */
+  reason: string | null;
+  /** What the launching thread did more than in steady steps; depth 0 sums to `extra_ms`, and `other` is negative where it did less */
+  parts: StartupPart[];
+}
+
 /** How long the run would take if something had a different duration */
 export interface WhatIfAnswer {
   /** What was scaled: kernel:NAME, op:NAME, host, launch */
@@ -3459,6 +3561,24 @@ export interface WhatIfAnswer {
   new_wall_ms: number;
   /** old_wall_ms - new_wall_ms (ms) */
   saved_ms: number;
+}
+
+/** Reply of `neurolens what-if` */
+export interface WhatIfReply {
+  /** The run */
+  run_id: string;
+  /** The steady step before the fixes */
+  step: SteadyStep;
+  /** True without --apply: each fix is applied alone; false: one after the other */
+  alone: boolean;
+  /** The fixes in the given order; largest gain first when each is alone */
+  fixes: AppliedFix[];
+  /** Time of the step with all fixes; null without --apply (ms) */
+  step_after_ms: number | null;
+  /** Predicted saving per step of all fixes together */
+  gain_ms: Gain | null;
+  /** Time of the step before / after all fixes (ratio) */
+  speedup: number | null;
 }
 
 /** An amount of device work */

@@ -15,6 +15,7 @@ import { MemoryView } from "./memory";
 import { CallTotalsTable, Copies, Kernels, Operators } from "./name_tables";
 import { Samples } from "./samples";
 import { Stages } from "./stages";
+import { StartupView, showsStartup } from "./startup";
 import "./glossary.css";
 
 // Titles that are too long for the header.
@@ -56,6 +57,7 @@ export function sectionsOf(r: ReportDocument): SectionInfo[] {
   const all: [id: string, title: string, body: ComponentChildren][] = [
     ["time", "Where the time went", r.breakdown.length > 0 && <Time report={r} />],
     ["findings", "Findings", <Findings key="findings" section={r.findings} />],
+    ["startup", "Start-up", showsStartup(r.startup) && <StartupView startup={r.startup} />],
     ["timeline", "Timeline", r.timeline.lanes.length > 0 && <TimelineView timeline={r.timeline} />],
     ["stages", "Stages", r.stages.stages.length > 0 && <Stages section={r.stages} />],
     ["operators", "Operators", r.operators.length > 0 && <Operators rows={r.operators} total={r.operators_total} />],
