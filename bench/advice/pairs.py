@@ -5,7 +5,7 @@
   pairs.py list
   pairs.py measure NAME --out FILE   both sides unrecorded and interleaved; prints JSON with the times of a step; in the middle
                                      the flawed side is recorded by torch.profiler
-  pairs.py loop NAME                 the flawed side for --steps steps, to be recorded from outside
+  pairs.py loop NAME                 the flawed side for --steps labelled steps, to be recorded from outside (record.sh)
 
 Each pair is a function of `fixed` that returns what runs one step. A step of both sides does the same work for its user: it leaves the
 same result, only sooner. What is not the pair's business (sizes, types) is the same on both sides.
@@ -499,9 +499,14 @@ def trace(torch, run, out, steps):
 
 
 def loop(torch, name, steps):
+    """The flawed program with labelled steps, as a user of `neurolens run` has it."""
+    import neurolens
     run = PAIRS[name][0](torch, False)
-    for _ in range(steps):
+    for _ in range(5):
         run()
+    for _ in range(steps):
+        with neurolens.scope("step"):
+            run()
     torch.cuda.synchronize()
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Predicted gains against measured ones: imports the recordings of the flawed programs (h200/*.json.gz, made by pairs.py) and compares
-the first finding with the fix that was measured. Needs the release build.
+"""Predicted gains against measured ones: imports the recordings of the flawed programs (h200: by torch.profiler, made by pairs.py;
+h200_run: by neurolens-capture, made by record.sh) and compares the first finding with the fix that was measured. Needs the release build.
 
-  bench/advice/score.py            the table and the score
-  bench/advice/score.py --json     the same as JSON
+  bench/advice/score.py [--recordings h200_run]    the table and the score
+  bench/advice/score.py --json                     the same as JSON
 
 A gain is right within 25 % of the measured one or 2 % of the step. A fix is right when the first finding is one of the rules that
 propose it. Programs without a flaw are right when no finding promises more than 10 % of the step.
@@ -15,6 +15,7 @@ import os
 import pathlib
 import statistics
 import subprocess
+import tarfile
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -64,12 +65,16 @@ def judged(store, measured, trace):
     return out
 
 
-def score(folder=HERE / "h200"):
-    rows = []
+def score(recordings="h200"):
+    rows, folder = [], HERE / recordings
     with tempfile.TemporaryDirectory(prefix="neurolens-advice-") as store:
         for line in (folder / "measured.jsonl").read_text().splitlines():
             measured = json.loads(line)
-            trace = folder / f"{measured['name']}.json.gz"
+            trace, packed = folder / f"{measured['name']}.json.gz", folder / f"{measured['name']}.nlcap.tar.xz"
+            if packed.exists():
+                with tarfile.open(packed) as archive:
+                    archive.extractall(store)
+                trace = pathlib.Path(store) / f"{measured['name']}.nlcap"
             if trace.exists():
                 rows.append(judged(store, measured, trace))
     return rows
@@ -78,8 +83,9 @@ def score(folder=HERE / "h200"):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--recordings", default="h200", choices=["h200", "h200_run"])
     arguments = parser.parse_args()
-    rows = score()
+    rows = score(arguments.recordings)
     if arguments.json:
         print(json.dumps(rows, indent=1))
         return

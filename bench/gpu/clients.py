@@ -155,7 +155,7 @@ class Ops(Nothing):
 
         self._shapes = shapes
         if Ops.ranges is None:
-            Ops.ranges = _torch.OpRanges(torch)
+            Ops.ranges = _torch.OpRanges(torch, None)
 
     def on(self):
         Ops.ranges._run(self._shapes)
@@ -212,6 +212,8 @@ MAKERS = {
     "neurolens": Neurolens,
     "neurolens_graph": Neurolens,
     "neurolens_full": Neurolens,
+    "neurolens_default": Neurolens,
+    "neurolens_default_graph": Neurolens,
     "neurolens_cpu": Neurolens,
     "neurolens_cpu_native": Neurolens,
     "neurolens_cpu_python": Neurolens,

@@ -30,8 +30,8 @@ sys.path[:0] = [str(HERE), str(ROOT / "python")]
 # Process: (options of neurolens-capture or None, {client: (loads, pairs, pairs with --quick)}).
 ONLY_GPU = ["--no-ops", "--no-modules", "--no-cpu", "--no-python", "--no-counters"]
 ONLY_CPU = ["--no-ops", "--no-modules", "--no-gpu", "--no-counters"]
-MAIN = ("eager", "tiny", "prefill")
-PEER = ("eager", "tiny")
+MAIN = ("eager", "tiny", "prefill", "resnet")
+PEER = ("eager", "tiny", "resnet")
 PLAN = {
     "plain": (None, {"nothing": (PEER, 12, 6), "ops_names_alone": (("eager",), 12, 4), "ops_shapes_alone": (("eager",), 12, 4),
                      "modules_alone": (("eager",), 12, 4)}),
@@ -40,7 +40,9 @@ PLAN = {
     "empty": (None, {"empty": (MAIN, 20, 8)}),
     "empty_others": (None, {"empty_kernels": (PEER, 12, 4), "empty_records": (PEER, 12, 4)}),
     "neurolens": (ONLY_GPU, {"neurolens": (MAIN, 20, 8)}),
-    "neurolens_full": (["--no-cpu", "--no-python", "--no-counters"], {"neurolens_full": (("eager",), 20, 6)}),
+    "neurolens_full": (["--no-cpu", "--no-python", "--no-counters"], {"neurolens_full": (PEER, 20, 6)}),
+    "neurolens_default": ([], {"neurolens_default": (MAIN, 20, 6)}),
+    "neurolens_default_graph": ([], {"neurolens_default_graph": (("graph",), 20, 6)}),
     "neurolens_cpu": (ONLY_CPU, {"neurolens_cpu": (PEER, 20, 8)}),
     "neurolens_cpu_native": (ONLY_CPU + ["--no-python"], {"neurolens_cpu_native": (("eager",), 12, 4)}),
     "neurolens_cpu_python": (ONLY_CPU + ["--no-cpu"], {"neurolens_cpu_python": (("eager",), 12, 4)}),

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# record.sh [SECONDS]: every pair on a machine with a GPU: measured unrecorded, then its flawed side recorded by
+# neurolens-capture with labelled steps. Into $OUT: measured.jsonl and captures.tar, with a NAME.nlcap.tar.gz each. No pair
+# is begun after SECONDS (default 540).
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+capture=$PWD/build/capture-only/neurolens-capture
+export PYTHONPATH=$PWD/python
+work=$(mktemp -d)
+mkdir "$work/done"
+for name in $(python3 bench/advice/pairs.py list); do
+  ((SECONDS < ${1:-540})) || { echo "stopped before $name"; break; }
+  python3 bench/advice/pairs.py measure "$name" --rounds 6 >>"$OUT/measured.jsonl" 2>"$work/err" || { tail -1 "$work/err"; continue; }
+  "$capture" --no-counters --out "$work/$name.nlcap" -- python3 bench/advice/pairs.py loop "$name" --steps 12 2>"$work/err" || tail -3 "$work/err"
+  tar -C "$work" -czf "$work/done/$name.nlcap.tar.gz" "$name.nlcap"
+done
+tar -C "$work/done" -cf "$OUT/captures.tar" .
+rm -rf "$work"
+ls -la "$OUT"
