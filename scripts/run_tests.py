@@ -39,8 +39,8 @@ TSAN_PROGRAMS = ("base_test", "capture_test", "model_test", "ledger_test", "impo
 LONG_FUZZ = ("analysis_fuzz", "bundle_fuzz")
 # Programs that are recorded by the capture library under ThreadSanitizer, on the CUPTI of tests/capture.
 TSAN_RECORDED = {
-    "recording is switched while threads launch": "launch=1 racing_threads=4 sleep=100 recording_off sleep=400 recording_on sleep=200 recording_off leave=1 "
-                                                  "recording_on bursts=1 recording_off leave=1",
+    "recording is switched while threads launch": "launch=1 recording_off leave=1 recording_on racing_threads=4 sleep=100 recording_off sleep=400 "
+                                                  "recording_on bursts=1 recording_off sleep=300",
     "threads, forks, graphs and a context that ends": "threads=8 launch=200 stream_sync=7 sync copy=5 graph=2 malloc=2 fork_work destroy bursts=1",
     "threads at the end": "busy_threads=2 racing_threads=2 sleep=200 exit=0",
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Advice against measured fixes: the first finding of each flawed program is the fix that was measured, with its gain (bench/advice)."""
 import sys
+import tarfile
 
 import pytest
 
@@ -12,9 +13,9 @@ import score  # noqa: E402
 LEAST_GAINS, LEAST_FIXES = 0.80, 0.85
 
 
-@pytest.fixture(scope="module")
-def rows():
-    return score.score()
+@pytest.fixture(scope="module", params=["h200", "h200_run"], ids=["torch_profiler", "neurolens_run"])
+def rows(request):
+    return score.score(request.param)
 
 
 def test_gains_are_those_that_were_measured(rows):
@@ -31,6 +32,21 @@ def test_programs_without_a_flaw_are_left_alone(rows):
     for row in rows:
         if row["fix"] == "none":
             assert row["fix_right"], row
+
+
+def test_host_code_is_named_by_its_function(imported, tmp_path):
+    """CPU samples of `neurolens run` say what the host does between the steps."""
+    with tarfile.open(ROOT / "bench/advice/h200_run/python_between_steps.nlcap.tar.xz") as archive:
+        archive.extractall(tmp_path)
+    first = imported(tmp_path / "python_between_steps.nlcap").ask("findings")["findings"][0]
+    assert first["rule"] == "host_code" and "write_log (pairs.py)" in first["message"], first["message"]
+
+
+def test_one_fix_for_many_places_is_gained_once(imported, tmp_path):
+    with tarfile.open(ROOT / "bench/advice/h200_run/empty_cache_each_step.nlcap.tar.xz") as archive:
+        archive.extractall(tmp_path)
+    found = [f for f in imported(tmp_path / "empty_cache_each_step.nlcap").ask("findings")["findings"] if f["rule"] == "alloc_churn"]
+    assert len(found) >= 2 and [f["gain_ms"] is not None for f in found] == [True] + [False] * (len(found) - 1), found
 
 
 def test_steps_are_those_that_were_measured(rows):

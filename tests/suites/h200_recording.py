@@ -36,6 +36,16 @@ def test_stages_steps_and_the_device_are_named(path, imported):
     equal("steps", 12, value(run, "SELECT count(*) FROM step"))
 
 
+@pytest.mark.parametrize("path", named([PLAIN, SLOW]))
+def test_tokens_are_those_of_all_forwards_though_some_have_no_shapes(path, imported):
+    """7 of the 12 decode steps were recorded with shapes; each is one token of 8 sequences, the prompt has 512 of each."""
+    stages = {s["name"]: s for s in imported(path).ask("stages")["stages"]}
+    equal("tokens", {"request": 4192, "prefill": 4096, "decode_all": 96, "decode_step": 96}, {name: s["tokens"] for name, s in stages.items()})
+    # 8 layers and the head: 2 FLOPs for each of 0.42 billion weights and token.
+    assert 0.95 < stages["decode_all"]["flops"] / (stages["request"]["flops"] - stages["prefill"]["flops"]) < 1.05, stages
+    assert stages["decode_all"]["flops"] > 1.5 * stages["decode_step"]["flops"], "of some steps only"
+
+
 def test_what_the_host_did_while_the_device_was_idle_is_named(imported):
     first = imported(SLOW).ask("idle")["causes"][0]
     assert first["what"] == "cpu samples" and first["name"].startswith("busy (llama.py"), first

@@ -294,6 +294,36 @@ assert all(taken[:8]) and sum(taken[8:]) == 4, taken
     recorded(code, tmp_path, "--no-cpu", env=FAKE)
 
 
+def test_full_detail_takes_shapes_of_every_forward(tmp_path):
+    code = MODEL + """
+from torch.autograd import profiler
+for _ in range(40):
+    model(torch.zeros(2, 1, dtype=torch.long))
+    assert profiler._active.shapes
+"""
+    recorded(code, tmp_path, "--no-cpu", "--detail", "full", env=FAKE)
+
+
+def test_operators_do_not_stop_inside_a_range_of_torch(tmp_path):
+    code = MODEL + """
+import time
+import neurolens
+from neurolens import _emit
+from torch.autograd import profiler
+open_now = [2]
+_emit.current.open_ranges = lambda: open_now[0]
+neurolens.stop()
+time.sleep(0.05)
+assert profiler._active is not None, "stopped inside a range"
+open_now[0] = 0
+until = time.monotonic() + 60
+while profiler._active is not None and time.monotonic() < until:
+    time.sleep(0.01)
+assert profiler._active is None, "not asked again"
+"""
+    recorded(code, tmp_path, "--no-cpu", env=FAKE)
+
+
 def test_a_budget_thins_operators_by_what_they_cost(tmp_path):
     code = """
 from neurolens._torch import Spender

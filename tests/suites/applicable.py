@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Advice fits the program it is given for: over every profile there is, no suggestion is of a combination that makes no sense (a library of
+another vendor, words of another framework, a type that the device or the kernel does not have, an operator that was not recorded)."""
+import re
+
+import pytest
+
+from neurolens_cli import H200, ROOT, SHARED, named
+
+ADVICE = ROOT / "bench/advice/h200"
+PROFILES = sorted({p.name: p for folder in (H200, ADVICE, SHARED / "data") if folder.exists() for p in folder.rglob("*")
+                   if p.is_file() and p.suffix not in (".md", ".jsonl")}.values())
+SIXTEEN_BITS = re.compile(r"bf16|bfloat16|[hf]16|half|fp8|e4m3|e5m2|int8|[iu]8|mxfp4|fp4|s8", re.IGNORECASE)
+NO_PRODUCT = re.compile(r"pool|elementwise|reduce|copy|softmax|norm|Memcpy|memset|index|scatter|gather|cat_", re.IGNORECASE)
+
+
+@pytest.fixture(scope="module", params=named(PROFILES))
+def run(request, imported):
+    return imported(request.param)
+
+
+@pytest.fixture(scope="module")
+def reply(run):
+    return run.ask("findings", "--limit", 1000)
+
+
+@pytest.fixture(scope="module")
+def about(run):
+    document = run.document()
+    return {"backend": document["software"].get("backend"), "vendor": document["hardware"].get("vendor"), "tool": document["source"].get("tool") or "",
+            "ops": {row[0] for row in run.values("SELECT DISTINCT name FROM op WHERE name IS NOT NULL")}}
+
+
+def texts(reply):
+    for f in reply["findings"]:
+        for text in (f["title"], f["message"], *f["suggestions"]):
+            yield f, text
+
+
+def none_says(reply, words, why):
+    found = [(f["rule"], text) for f, text in texts(reply) if re.search(words, text)]
+    assert not found, f"{why}: {found[:3]}"
+
+
+def test_words_are_those_of_the_framework(reply, about):
+    if about["backend"] in ("jax", "tensorrt", "onnxruntime") and not any(op.startswith("aten::") for op in about["ops"]):
+        none_says(reply, r"torch|aten::|DataLoader|pin_memory|non_blocking|SDPA|channels_last", about["backend"])
+    if "torch.profiler" not in about["tool"]:
+        none_says(reply, r"with_stack|record_shapes|profile_memory", about["tool"])
+
+
+def test_tools_are_those_of_the_vendor(reply, about):
+    if about["vendor"] == "amd":
+        none_says(reply, r"FlashAttention.?3|cuDNN|cuBLAS|nvidia-smi|Nsight|\bncu\b|\btf32\b|TF32|DALI|nvJPEG|(?<!or HIP )CUDA graphs? ", "AMD")
+    if about["vendor"] == "nvidia":
+        none_says(reply, r"rocprof|hipBLAS|MIOpen|rocm-smi", "NVIDIA")
+
+
+def test_operators_that_are_named_were_recorded(reply, about):
+    unknown = [(f["rule"], name) for f, text in texts(reply) for name in re.findall(r"aten::\w+", text) if name not in about["ops"]]
+    assert not unknown, unknown[:5]
+
+
+def test_types_are_smaller_than_those_the_kernels_have(reply):
+    for f in reply["findings"]:
+        if f["kernel"] and SIXTEEN_BITS.search(f["kernel"]):
+            wide = [s for s in f["suggestions"] if re.search(r"to (bf16|bfloat16|fp16)|tf32|TF32|bfloat16\)", s.replace(f["kernel"], ""))]
+            assert not wide, f"{f['kernel']}: {wide}"
+
+
+def test_tensor_cores_are_for_products(reply):
+    for f in reply["findings"]:
+        if f["rule"] == "attention_unfused":
+            assert not re.search(r"conv|pool|norm", f["op"] or ""), f["message"]
+        if f["rule"] == "tensor_core_unused":
+            assert not NO_PRODUCT.search(f["kernel"] or f["op"] or ""), f
+        pointwise = re.search(r"pointwise operators such as ([\w:, ]+)", f["message"] + " ".join(f["suggestions"]))
+        assert not (pointwise and re.search(r"mm|conv|linear|attention|matmul|Torch-Compiled", pointwise[1])), f["message"]
+
+
+def test_what_a_compiler_made_is_not_compiled_again(reply):
+    for f in reply["findings"]:
+        if f["kernel"] and f["kernel"].startswith("triton_"):
+            assert not any("torch.compile" in s for s in f["suggestions"]), f
+
+
+def test_kernels_near_their_limit_are_not_findings(reply):
+    near = {k["kernel"] for k in reply["near_limit"]}
+    found = [f["kernel"] for f in reply["findings"] if f["kernel"] in near and f["rule"] == "hot_kernel"]
+    assert not found, found
+
+
+def test_programs_that_replay_graphs_are_not_told_to(run, reply):
+    kernels, in_graphs = run.values("SELECT count(*), count(graph_id) FROM kernel")[0]
+    if kernels and in_graphs > 0.5 * kernels:
+        assert not [f["rule"] for f in reply["findings"] if f["rule"] in ("graph_candidate", "host_bound_launch")]
+
+
+def test_gains_are_of_the_step(reply):
+    step_ms = reply["step"] and reply["step"]["ms"]
+    for f in reply["findings"]:
+        if f["gain_ms"] is not None:
+            gain = f["gain_ms"]
+            assert 0 <= gain["low"] <= gain["expected"] <= gain["high"] <= step_ms * (1 + 1e-9), (f["rule"], gain, step_ms)
+            assert f["first_fix"] == f["suggestions"][0], f["rule"]
+
+
+def test_sentences_are_whole(reply):
+    none_says(reply, r"\{|\}|\bnan\b|\binf\b|None|  | \(\)|\bin \.|\bas \.| ,|\bof \.|^\W|\s$", "a gap in a sentence")
