@@ -90,6 +90,11 @@ Status Analysis::RunOver(const std::string& name, FactBoard& facts) {
   return pass->Run(*PassData(*columns_, info), options_, facts);
 }
 
+void Analysis::LookAt(const Interval& part) {
+  facts_ = {};
+  options_.part = part;
+}
+
 Status Analysis::RunAll() {
   Reads reads;
   for (const auto& describe : AllPasses()) NL_TRY(AddReads(describe().Info().name, 0, reads));

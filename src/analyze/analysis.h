@@ -29,6 +29,8 @@ class Analysis {
   Status Run(const std::string& name);
   // Runs one pass over facts of the caller, which must hold those it needs.
   Status RunOver(const std::string& name, FactBoard& facts);
+  // From now on facts are those of this part of the run; columns stay loaded.
+  void LookAt(const Interval& part);
   // Every pass there is.
   Status RunAll();
   // Loads what `reads` declares, for a reader of data() that is not a pass, and what these passes and

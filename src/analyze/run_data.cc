@@ -11,6 +11,11 @@ std::string_view RunData::Noted(const char* place) const {
   return document[at].get_ref<const std::string&>();
 }
 
+bool RunData::FromProgramStart() const {
+  const std::string_view tool = Noted("/source/tool");
+  return tool == "NeuroLens" || tool == "Nsight Systems";
+}
+
 bool RunData::OrderOnly() const { return Noted("/clock/source") == kClockOfOrder; }
 
 std::vector<Interval> PausesOf(const Json& document) {

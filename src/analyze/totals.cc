@@ -60,6 +60,23 @@ std::vector<NameStats> Finish(std::vector<Group>& groups, size_t named,
   return out;
 }
 
+// Cuts rows at the edges of the part. Of a row outside nothing is left: it has no duration, and `left_out`
+// says so.
+template <class Columns>
+std::vector<uint8_t> CutAtEdges(const std::optional<Interval>& part, Columns& rows) {
+  std::vector<uint8_t> left_out(rows.dur_ns.size());
+  for (size_t i = 0; part && i < left_out.size(); ++i) {
+    if (IsNull(rows.start_ns[i])) continue;
+    const int64_t dur_ns = IsNull(rows.dur_ns[i]) ? 0 : rows.dur_ns[i];
+    const int64_t start_ns = std::max(rows.start_ns[i], part->start_ns);
+    const int64_t end_ns = std::min(rows.start_ns[i] + dur_ns, part->end_ns);
+    left_out[i] = end_ns < start_ns || (dur_ns > 0 && end_ns == start_ns) || start_ns >= part->end_ns;
+    rows.start_ns[i] = std::min(start_ns, part->end_ns);
+    if (!IsNull(rows.dur_ns[i])) rows.dur_ns[i] = std::max<int64_t>(0, end_ns - start_ns);
+  }
+  return left_out;
+}
+
 // Row order for a stack sweep: by thread, then start, the longer first.
 std::vector<uint32_t> NestingOrder(const OpColumns& ops) {
   std::vector<uint32_t> order(ops.start_ns.size());
@@ -108,6 +125,8 @@ void Sweep(const OpColumns& ops, OpTimes& times) {
 Status AddKernelTime(Snapshot& snapshot, const TotalsFilter& filter, OpTimes& times) {
   KernelColumns k;
   NL_TRY(snapshot.Load(k, {"dur_ns", "op_id", "device", "stream"}));
+  if (filter.part) NL_TRY(snapshot.Load(k, {"start_ns"}));
+  CutAtEdges(filter.part, k);
   for (size_t i = 0; i < k.dur_ns.size(); ++i) {
     if (IsNull(k.op_id[i]) || IsNull(k.dur_ns[i])) continue;
     if ((filter.device && k.device[i] != *filter.device) || (filter.stream && k.stream[i] != *filter.stream))
@@ -144,6 +163,7 @@ Result<std::vector<NameStats>> OperatorTotals(Snapshot& snapshot, const TotalsFi
   NL_TRY(snapshot.Load(ops, {"thread_id", "start_ns", "dur_ns", "name"}));
   if (filter.by_shape) NL_TRY(snapshot.Load(ops, {"input_dims"}));
   if (filter.by_type) NL_TRY(NameByType(snapshot, ops));
+  const std::vector<uint8_t> left_out = CutAtEdges(filter.part, ops);
   OpTimes times;
   const size_t rows = ops.start_ns.size();
   times.self_ns.resize(rows);
@@ -155,6 +175,7 @@ Result<std::vector<NameStats>> OperatorTotals(Snapshot& snapshot, const TotalsFi
   std::vector<Group> groups;
   std::unordered_map<uint64_t, size_t> index;
   for (size_t i = 0; i < rows; ++i) {
+    if (left_out[i] != 0) continue;
     const uint64_t shape = filter.by_shape ? static_cast<uint32_t>(ops.input_dims[i]) : 0;
     const auto [it, added] =
         index.try_emplace((uint64_t{static_cast<uint32_t>(ops.name[i])} << 32) | shape, groups.size());
@@ -232,11 +253,14 @@ class KernelGroups {
 Result<std::vector<NameStats>> KernelTotals(Snapshot& snapshot, const TotalsFilter& filter) {
   KernelColumns k;
   NL_TRY(snapshot.Load(k, {"dur_ns", "name", "device", "stream"}));
+  if (filter.part) NL_TRY(snapshot.Load(k, {"start_ns"}));
+  const std::vector<uint8_t> left_out = CutAtEdges(filter.part, k);
   if (filter.by_shape)
     NL_TRY(snapshot.Load(k, {"grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"}));
   KernelGroups groups(k, snapshot.strings(), filter.by_shape);
   for (size_t i = 0; i < k.dur_ns.size(); ++i) {
-    if ((filter.device && k.device[i] != *filter.device) || (filter.stream && k.stream[i] != *filter.stream))
+    if (left_out[i] != 0 || (filter.device && k.device[i] != *filter.device) ||
+        (filter.stream && k.stream[i] != *filter.stream))
       continue;
     Group& group = groups.Of(i);
     if (group.stats.device && *group.stats.device != k.device[i]) group.stats.device.reset();

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/intervals.h"
 #include "base/record.h"
 #include "base/result.h"
 #include "ledger/snapshot.h"
@@ -32,6 +33,7 @@ struct TotalsFilter {
   bool by_shape = false;
   bool by_type = false;                   // ops: by type, where the source has a type beside the name
   std::optional<int64_t> device, stream;  // of the kernels
+  std::optional<Interval> part;           // of the run; what reaches over its edges is cut there
   size_t named = 0;  // how many of the first have texts and percentiles, the others only sums; 0: all
 };
 

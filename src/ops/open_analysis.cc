@@ -10,13 +10,21 @@
 #include "base/file_ops.h"
 #include "base/human.h"
 #include "base/plural.h"
-#include "ops/phase_label.h"
+#include "report/phase_label.h"
 
 namespace nl {
 
 void AnalysisParams::BindRun(ParamBinder& b) { b.Add("run", run, "Run to look at").Positional().Run(); }
 
 void AnalysisParams::BindPhase(ParamBinder& b) {
+  phase = "auto";
+  b.Add("phase", phase,
+        "Part of the run to look at alone (`neurolens phases` lists them); auto: steady where the recording "
+        "begins with the program and more than a quarter of it is something else, all otherwise")
+      .Choices({"auto", "all", "startup", "warmup", "steady", "tail"});
+}
+
+void AnalysisParams::BindPhaseOfTotals(ParamBinder& b) {
   b.Add("phase", phase, "Part of the run to look at alone (`neurolens phases` lists them)")
       .Choices({"all", "startup", "warmup", "steady", "tail"});
 }
@@ -60,29 +68,36 @@ Result<std::map<std::string, double>> ParsePeaks(const std::string& text) {
 
 namespace {
 
-// The phase of this name: where it is, and as replies give it.
-Result<std::pair<Interval, PhaseTime>> FindPhase(Analysis& whole, const std::string& name) {
-  NL_ASSIGN(const PhasesFacts* phases, whole.Need<PhasesFacts>());
-  const auto& timeline = whole.facts().Get<TimelineFacts>();
+// The part of the run that `asked` names, as replies give it; none: the whole run.
+Result<std::optional<PhaseTime>> LookAtPhase(Analysis& analysis, const std::string& asked) {
+  NL_ASSIGN(const PhasesFacts* phases, analysis.Need<PhasesFacts>());
+  const auto& timeline = analysis.facts().Get<TimelineFacts>();
+  const bool steady = analysis.data().FromProgramStart() && IsSteadyByDefault(*phases, timeline.wall_ns());
+  if (asked == "auto" && !steady) return std::optional<PhaseTime>();
+  const std::string name = asked == "auto" ? "steady" : asked;
   const PhasesSection section = SectionOf(*phases, timeline.first_start_ns, timeline.wall_ns());
   for (size_t i = 0; i < phases->spans.size(); ++i) {
     const PhasesFacts::Span& span = phases->spans[i];
-    if (NamesOf(span.what)[static_cast<size_t>(span.what)] == name)
-      return std::pair(Interval{span.start_ns, span.end_ns}, section.spans[i]);
+    if (NamesOf(span.what)[static_cast<size_t>(span.what)] != name) continue;
+    analysis.LookAt({span.start_ns, span.end_ns});
+    return std::optional(section.spans[i]);
   }
-  return Unsupported(phases->reason.empty() ? fmt::format("this run has no {} phase", name)
-                                            : "this run has no phases: " + phases->reason)
-      .Hint("`neurolens phases` lists the phases of a run");
+  return NoSuchPhase(*phases, name);
 }
 
 }  // namespace
 
+Error NoSuchPhase(const PhasesFacts& phases, const std::string& name) {
+  return Unsupported(phases.reason.empty() ? fmt::format("this run has no {} phase", name)
+                                           : "this run has no phases: " + phases.reason)
+      .Hint("`neurolens phases` lists the phases of a run");
+}
+
 std::string PhaseLine(const std::optional<PhaseTime>& phase) {
   if (!phase) return "";
-  return fmt::format("{}{}: {}{} of the run{}\n", PhaseLabel(phase->phase),
+  return fmt::format("{}{}: {}{} of the run\n", PhaseLabel(phase->phase),
                      phase->phase == PhaseKind::kSteady ? " phase" : "",
-                     phase->steps > 0 ? Counted(phase->steps, "step") + ", " : "", HumanMs(phase->ms),
-                     phase->share ? fmt::format(" ({:.1f} %)", 100 * *phase->share) : "");
+                     phase->steps > 0 ? Counted(phase->steps, "step") + ", " : "", HumanMs(phase->ms));
 }
 
 Result<OpenAnalysis> Analyze(const OpContext& context, const AnalysisParams& params) {
@@ -97,13 +112,11 @@ Result<OpenAnalysis> Analyze(const OpContext& context, const AnalysisParams& par
   OpenAnalysis out;
   NL_ASSIGN(out.run, OpenSnapshot(context, params.run));
   NL_ASSIGN(Json document, ReadDocument(out.run));
-  if (params.phase != "all") {
-    Analysis whole(*out.run.snapshot, document, options);
-    NL_ASSIGN(const auto found, FindPhase(whole, params.phase));
-    options.part = found.first;
-    out.phase = found.second;
-  }
   out.analysis = std::make_unique<Analysis>(*out.run.snapshot, std::move(document), std::move(options));
+  const bool timed = !out.analysis->data().OrderOnly();
+  if (params.phase != "all" && (timed || params.phase != "auto")) {
+    NL_ASSIGN(out.phase, LookAtPhase(*out.analysis, params.phase));
+  }
   return out;
 }
 

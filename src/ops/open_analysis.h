@@ -15,11 +15,13 @@
 namespace nl {
 
 struct AnalysisParams {
+  // `phase` is all unless an operation binds it.
   std::string run = "@latest", phase = "all", peaks, peaks_file, model_config;
   std::vector<std::string> rules;
 
   void BindRun(ParamBinder& binder);
-  void BindPhase(ParamBinder& binder);
+  void BindPhase(ParamBinder& binder);          // by default auto
+  void BindPhaseOfTotals(ParamBinder& binder);  // by default all: totals are of the run
   void BindPeaks(ParamBinder& binder);
   void BindModel(ParamBinder& binder);
   void BindRules(ParamBinder& binder);
@@ -33,7 +35,9 @@ struct OpenAnalysis {
 // Opens the run and reads the files the parameters name. Columns are loaded when facts are needed.
 Result<OpenAnalysis> Analyze(const OpContext& context, const AnalysisParams& params);
 
-// "Steady phase: 12 steps, 3.1 s of the run (20.4 %)", as a line of its own; empty for the whole run.
+Error NoSuchPhase(const PhasesFacts& phases, const std::string& name);
+
+// "Steady phase: 12 steps, 3.1 s of the run", as a line of its own; empty for the whole run.
 std::string PhaseLine(const std::optional<PhaseTime>& phase);
 
 // Unsupported when the source of the run recorded durations without times: starts give only the

@@ -13,9 +13,10 @@ namespace nl {
 
 void TotalsParams::Bind(ParamBinder& b, const std::vector<std::string>& sorts) {
   sort = sorts.front();
-  b.Add("run", run, "Run to look at").Positional().Run();
+  run.BindRun(b);
   b.Add("sort", sort, "Order of the rows, largest first (name: alphabetical)").Choices(sorts);
   b.Add("limit", limit, "Rows to show; 0 shows all").Range(0, 1e9);
+  run.BindPhaseOfTotals(b);
   b.Add("by_shape", by_shape, "One row per name and shape instead of one per name");
   b.Add("device", device, "Only kernels of this device number; -1 takes all").Range(-1, 1e6);
   b.Add("stream", stream, "Only kernels of this stream number; -1 takes all").Range(-1, 9e15);
@@ -30,6 +31,13 @@ TotalsFilter TotalsParams::Filter() const {
   if (device >= 0) filter.device = device;
   if (stream >= 0) filter.stream = stream;
   return filter;
+}
+
+Result<TotalsRun> OpenTotals(const OpContext& context, const TotalsParams& params) {
+  NL_ASSIGN(OpenAnalysis open, Analyze(context, params.run));
+  TotalsRun out{std::move(open.run), params.Filter(), open.phase};
+  out.filter.part = open.analysis->options().part;
+  return out;
 }
 
 namespace {

@@ -7,14 +7,15 @@
 #include <vector>
 
 #include "analyze/totals.h"
-#include "ops/op.h"
+#include "ops/open_analysis.h"
 
 namespace nl {
 
 enum class TotalsKind { kOperators, kKernels };
 
 struct TotalsParams {
-  std::string run = "@latest", sort = "gpu";
+  AnalysisParams run;
+  std::string sort = "gpu";
   int64_t limit = 20, device = -1, stream = -1;
   bool by_shape = false, by_type = false, md = false, csv = false;
 
@@ -22,6 +23,14 @@ struct TotalsParams {
   void Bind(ParamBinder& binder, const std::vector<std::string>& sorts);
   TotalsFilter Filter() const;
 };
+
+// The run, and what of it the parameters ask for.
+struct TotalsRun {
+  OpenRun run;
+  TotalsFilter filter;
+  std::optional<PhaseTime> phase;  // null: the whole run
+};
+Result<TotalsRun> OpenTotals(const OpContext& context, const TotalsParams& params);
 
 // The rows that the parameters ask for, in their order. Shares are of all rows.
 std::vector<NameTotals> ListOf(std::vector<NameStats> stats, TotalsKind kind, const TotalsParams& params);

@@ -234,3 +234,27 @@ def test_different_programs_get_no_verdict(compare, folder, a, b):
     reply = pair(compare, folder, a, b)
     assert reply["verdict"]["class"] == "undecided", reply["verdict"]
     assert any(c["what"] == "program" for c in reply["comparability"]), reply["comparability"]
+
+
+RECORDED = (H200 / "llama.nlc.gz", H200 / "llama_python_step.nlc.gz")  # with a warm-up of several steps
+
+
+def test_recordings_with_a_long_start_are_compared_by_the_same_steady_steps(compare, compared):
+    reply = compare(*RECORDED)
+    phase, first = reply["phase"], reply["contributions"][0]
+    assert (phase["phase"], phase["steps"]) == ("steady", 6), phase
+    assert first["cause"] == "host_slower" and "index_select" in first["op"], first
+    assert not [c for c in reply["contributions"] if c["cause"] == "shape_changed"], "step n of one run against step n of the other"
+    whole = compare(*RECORDED, "--phase", "all")
+    assert whole["phase"] is None
+    for side in "ab":
+        assert abs(whole[f"wall_{side}_ms"] - reply[f"wall_{side}_ms"] - phase[f"other_{side}_ms"]) < 1e-6, "the rest of the run"
+    assert compare(*RECORDED, "--phase", "warmup")["phase"]["phase"] == "warmup"
+    assert compare(*RECORDED, "--stage", "decode_step")["phase"] is None, "a stage is chosen wherever it is"
+    text = compared.run("compare", *RECORDED).stdout
+    assert "Steady phase, 6 steps of each run." in text and "--phase" in text, text
+
+
+def test_a_phase_that_a_run_lacks_is_refused(compared):
+    out = compared.run("compare", RECORDED[0], H200 / "jax_gelu_norm.trace.json.gz", "--phase", "steady")
+    assert out.returncode != 0 and "this run has no phases" in out.stderr, out.stderr

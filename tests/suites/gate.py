@@ -181,3 +181,15 @@ def test_the_same_program_twice_is_not_a_regression(place):
     rerun = real("h200", "kineto", "rerun.json.gz")
     words = ("gate", "--baseline", H200 / "base.json.gz", "--candidate", rerun, "--metric")
     exits(place.run(*words, "wall", "device", "stage:decode_step", "mfu", "tokens_per_s", "ttft", "tpot", "p10:decode_step"), 2)
+
+
+def test_the_steady_phase_is_judged_where_the_start_is_long(place):
+    runs = ["--baseline", H200 / "llama.nlc.gz", "--candidate", H200 / "llama_python_step.nlc.gz"]
+    of = lambda *words: place.json("gate", *runs, *words, status=(0, 1, 2))
+    steady, whole = of("--metric", "wall", "--metric", "stage:decode_step"), of("--phase", "all", "--metric", "wall", "--metric", "stage:decode_step")
+    assert (steady["phase"]["phase"], steady["phase"]["steps"]) == ("steady", 6) and whole["phase"] is None
+    wall, stage = ({m["metric"]: m["baseline_median"] for m in reply["metrics"]}[name] for reply, name in ((steady, "wall"), (steady, "stage:decode_step")))
+    assert abs(wall - steady["explanation"]["wall_a_ms"]) < 1e-6, "the explanation is of the same part"
+    assert stage == whole["metrics"][1]["baseline_median"], "a stage is the same wherever it is"
+    assert abs(whole["metrics"][0]["baseline_median"] - wall - steady["phase"]["other_a_ms"]) < 1e-6
+    assert of("--metric", "stage:decode_step")["phase"] is None, "nothing that a phase changes"

@@ -49,7 +49,7 @@ def test_the_device_time_of_an_operator_is_the_same_in_every_reply(run, operator
     self_ms, total_ms = sums(operators, "name", "gpu_ms"), sums(operators, "name", "gpu_total_ms")
     assert all(total_ms[name] >= ms - WITHIN_MS for name, ms in self_ms.items()), "self device time above total"
     assert not differ(self_ms, sums(run.ask("summary")["operators"], "name", "gpu_ms")), "summary"
-    roofline = run.ask("roofline", "--limit", 100_000)
+    roofline = run.ask("roofline", "--limit", 100_000, "--phase", "all")
     by_op = sums(roofline["points"], "op", "t_measured_ms")
     assert len(roofline["points"]) == roofline["points_total"], "--limit does not list all"
     assert not differ(self_ms, by_op) and not differ(by_op, self_ms), "roofline"
@@ -57,7 +57,7 @@ def test_the_device_time_of_an_operator_is_the_same_in_every_reply(run, operator
 
 
 def test_compare_gives_the_device_time_of_operators_that_operators_gives(run, operators):
-    reply = run.store.json("compare", run.id, OTHER, status=(0, 1))
+    reply = run.store.json("compare", run.id, OTHER, "--phase", "all", status=(0, 1))
     if reply["across"] is None:
         pytest.skip("no device work, or the same setup")
     operators = sums(operators, "name", "gpu_ms")

@@ -60,7 +60,8 @@ def test_answers_of_the_phases_sum_to_those_of_the_run(path, imported):
     spans = run.ask("phases")["phases"]["spans"]
     if len(spans) < 2:
         pytest.skip("one phase")
-    whole, busy, idle = run.ask("idle"), run.ask("overlap"), 0.0
+    whole, busy, idle = run.ask("idle", "--phase", "all"), run.ask("overlap", "--phase", "all"), 0.0
+    kernels = sum(row["gpu_ms"] for row in run.ask("kernels", "--limit", 0)["kernels"])
     work = {d["index"]: 0.0 for d in busy["devices"]}
     for span in spans:
         part, compute = run.ask("idle", "--phase", span["phase"]), run.ask("overlap", "--phase", span["phase"])
@@ -68,18 +69,24 @@ def test_answers_of_the_phases_sum_to_those_of_the_run(path, imported):
         idle += sum(d["idle_ms"] for d in part["devices"])
         for d in compute["devices"]:
             work[d["index"]] += d["busy_ms"]
-        for command in ("launch", "roofline", "critical-path"):
+        kernels -= sum(row["gpu_ms"] for row in run.ask("kernels", "--limit", 0, "--phase", span["phase"])["kernels"])
+        for command in ("launch", "roofline", "critical-path", "operators"):
             assert run.ask(command, "--phase", span["phase"])["phase"] == part["phase"], command
     assert abs(idle - sum(d["idle_ms"] for d in whole["devices"])) < WITHIN_MS * len(spans), (idle, whole["devices"])
+    assert abs(kernels) < WITHIN_MS * len(spans), f"{kernels} ms of kernels in no phase, or in two"
     for d in busy["devices"]:
         assert abs(work[d["index"]] - d["busy_ms"]) < WITHIN_MS * len(spans), d
 
 
-def test_the_first_line_names_the_phase(imported):
-    run = imported(RECORDED)
+def test_a_program_recorded_from_its_start_is_explained_by_its_steady_phase(imported):
+    run, chosen = imported(RECORDED), imported(H200 / "base.json.gz")
     for command in ("idle", "launch", "roofline", "critical-path", "overlap"):
+        assert run.store.text(command, run.id).startswith("Steady phase: 23 steps, "), command
+        assert not run.store.text(command, run.id, "--phase", "all").startswith("Steady phase"), command
+        assert chosen.ask(command)["phase"] is None, "what someone chose to record is looked at whole"
+    for command in ("operators", "kernels"):
+        assert run.ask(command)["phase"] is None, "totals are of the run"
         assert run.store.text(command, run.id, "--phase", "steady").startswith("Steady phase: "), command
-        assert not run.store.text(command, run.id).startswith("Steady phase"), command
 
 
 def test_a_phase_that_a_run_does_not_have_is_refused(imported):

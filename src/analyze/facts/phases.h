@@ -23,6 +23,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/intervals.h"
 #include "base/record.h"
 
 namespace nl {
@@ -40,8 +41,9 @@ struct PhasesFacts {
   // A window on the thread that launches. Without recorded launches it is one on the device.
   struct Step {
     int64_t start_ns = 0, end_ns = 0;
-    uint32_t group = 0;   // steps of one group execute the same kernels
-    bool steady = false;  // of group 0 and in the steady phase
+    uint32_t group = 0;       // steps of one group execute the same kernels
+    bool steady = false;      // of group 0 and in the steady phase
+    int64_t work_end_ns = 0;  // end of the step or of the device work launched in it, whichever is later
   };
   struct Span {
     PhaseKind what = PhaseKind::kWhole;
@@ -79,5 +81,12 @@ void Describe(Record<PhaseTime>& r);
 void Describe(Record<PhasesSection>& r);
 
 PhasesSection SectionOf(const PhasesFacts& facts, int64_t run_start_ns, int64_t wall_ns);
+
+// Whether answers about a program recorded from its start are about the steady phase alone when no phase is
+// asked for: more than a quarter of the run is something else.
+bool IsSteadyByDefault(const PhasesFacts& facts, int64_t wall_ns);
+// The time of the steps from `first` to `last`, which are indices of steady steps, with the device work that
+// they launch.
+Interval SteadyPart(const PhasesFacts& facts, size_t first, size_t last);
 
 }  // namespace nl

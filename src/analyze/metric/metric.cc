@@ -412,6 +412,13 @@ Result<std::string> MetricOfStage(std::string_view spec, std::string_view stage)
   return restricted.Text();
 }
 
+bool IsSumOverTime(std::string_view text) {
+  const Result<Spec> spec = ParseSpec(text);
+  if (!spec.ok()) return false;
+  return spec->Is("wall") || spec->Is("op") || spec->Is("kernel") ||
+         ((spec->Is("device") || spec->Is("idle")) && spec->name.empty());
+}
+
 Result<MetricValue> ReadMetric(Analysis& analysis, std::string_view text) {
   NL_ASSIGN(const Spec spec, ParseSpec(text));
   return Reader(analysis, spec).Read();

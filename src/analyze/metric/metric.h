@@ -49,6 +49,10 @@ Status CheckMetric(std::string_view spec);
 // The spec restricted to a stage: wall -> stage:S, mfu -> mfu:S; InvalidInput when it has no such form.
 Result<std::string> MetricOfStage(std::string_view spec, std::string_view stage);
 
+// Whether the metric sums over the time of the run, so that it can be read of a part of it: wall, device,
+// idle, op and kernel, unless a stage is named.
+bool IsSumOverTime(std::string_view spec);
+
 // NotFound with similar names when the run has no such stage, op or kernel; Unsupported with the reason
 // when the run lacks the data the metric needs.
 Result<MetricValue> ReadMetric(Analysis& analysis, std::string_view spec);

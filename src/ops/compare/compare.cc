@@ -11,6 +11,7 @@
 #include "analyze/compare/flame_diff.h"
 #include "base/file_ops.h"
 #include "base/record_json.h"
+#include "ops/common_phase.h"
 #include "ops/open_run_or_file.h"
 #include "report/compare/compare_forms.h"
 #include "report/report_forms.h"
@@ -30,6 +31,7 @@ struct Side {
 
 Result<Side> OpenSide(OpContext& context, AnalysisParams params, const std::vector<std::string>& targets) {
   Side out;
+  params.phase = "all";
   for (const std::string& target : targets) {
     params.run = target;
     NL_ASSIGN(OpenAnalysis open, OpenRunOrFile(context, params));
@@ -37,6 +39,18 @@ Result<Side> OpenSide(OpContext& context, AnalysisParams params, const std::vect
     out.analyses.push_back(out.runs.back().analysis.get());
   }
   return out;
+}
+
+// Limits all runs to the phase that --phase chooses.
+Result<std::optional<ComparedPhase>> LookAtPhase(const std::string& asked, const Side& a, const Side& b) {
+  CommonPhase common(asked);
+  for (Analysis* run : a.analyses) NL_TRY(common.Add(*run, false));
+  for (Analysis* run : b.analyses) NL_TRY(common.Add(*run, true));
+  NL_TRY(common.Choose());
+  size_t i = 0;
+  for (Analysis* run : a.analyses) common.LookAt(i++, *run);
+  for (Analysis* run : b.analyses) common.LookAt(i++, *run);
+  return common.chosen();
 }
 
 // The run of the side that the comparison is about.
@@ -97,6 +111,7 @@ class CompareOp final : public Op {
     b.Add("top", top_, "Contributions to list; the rest becomes one row").Range(1, kMaxContributions);
     b.Add("metric", metric_, "Similarity: cosine over the aligned ops weighted by latency, or plain cosine")
         .Choices({"weighted", "plain"});
+    params_.BindPhase(b);
     params_.BindPeaks(b);
     b.Add("md", md_, "Write the comparison as Markdown to this file").Path().LocalOnly();
     b.Add("html", html_, "Write the comparison as a page to this file").Path().LocalOnly();
@@ -113,6 +128,9 @@ class CompareOp final : public Op {
     options_.device_time = time_ == "device";
     options_.plain_similarity = metric_ == "plain";
     if (step_ >= 0) options_.step = step_;
+    // A stage is chosen by its name, wherever in the run it is.
+    const bool anywhere = params_.phase == "auto" && !options_.stage.empty();
+    NL_ASSIGN(phase_, LookAtPhase(anywhere ? "all" : params_.phase, a, b));
     NL_ASSIGN(const Comparison comparison, CompareRunSets(a.analyses, b.analyses, options_));
     CompareReply reply;
     static_cast<CompareFacts&>(reply) = FactsWithRuns(comparison, static_cast<size_t>(top_), a, b);
@@ -133,6 +151,7 @@ class CompareOp final : public Op {
     out.options.step = options_.step;
     out.options.time = time_;
     out.options.metric = metric_;
+    out.phase = phase_;
     out.next = NextSteps(out, Typed(a_[0], a), Typed(b_[0], b));
     return out;
   }
@@ -153,6 +172,7 @@ class CompareOp final : public Op {
 
   AnalysisParams params_;
   CompareOptions options_;
+  std::optional<ComparedPhase> phase_;
   std::vector<std::string> a_, b_;
   int64_t step_ = -1, top_ = 10;
   std::string by_, time_ = "wall", metric_ = "weighted", md_, html_, json_;

@@ -20,27 +20,35 @@ size_t Typical(const std::vector<double>& values) {
   return order[(order.size() - 1) / 2];
 }
 
+Result<OpenAnalysis> OpenTypical(const OpContext& context, AnalysisParams params, const CommonPhase* phase,
+                                 const SideRuns& side) {
+  const size_t typical = Typical(side.values);
+  params.run = side.run_ids[typical];
+  params.phase = "all";
+  NL_ASSIGN(OpenAnalysis open, Analyze(context, params));
+  if (phase != nullptr) phase->LookAt(side.first + typical, *open.analysis);
+  return open;
+}
+
 Result<GateExplanation> Explain(const OpContext& context, const AnalysisParams& params,
-                                const SideRuns& baseline, const SideRuns& candidate) {
-  AnalysisParams of_a = params;
-  AnalysisParams of_b = params;
-  of_a.run = baseline.run_ids[Typical(baseline.values)];
-  of_b.run = candidate.run_ids[Typical(candidate.values)];
-  NL_ASSIGN(const OpenAnalysis a, Analyze(context, of_a));
-  NL_ASSIGN(const OpenAnalysis b, Analyze(context, of_b));
+                                const CommonPhase* phase, const SideRuns& baseline,
+                                const SideRuns& candidate) {
+  NL_ASSIGN(const OpenAnalysis a, OpenTypical(context, params, phase, baseline));
+  NL_ASSIGN(const OpenAnalysis b, OpenTypical(context, params, phase, candidate));
   NL_ASSIGN(const Comparison comparison, CompareRuns(*a.analysis, *b.analysis, {}));
   GateExplanation out = GateExplanationOf(comparison, kContributions);
-  out.run_a = of_a.run;
-  out.run_b = of_b.run;
+  out.run_a = a.run.run.run_id;
+  out.run_b = b.run.run.run_id;
   return out;
 }
 
 }  // namespace
 
 std::optional<GateExplanation> ExplainContributions(const OpContext& context, const AnalysisParams& params,
-                                                    const SideRuns& baseline, const SideRuns& candidate) {
+                                                    const CommonPhase* phase, const SideRuns& baseline,
+                                                    const SideRuns& candidate) {
   if (baseline.run_ids.empty() || candidate.run_ids.empty()) return std::nullopt;
-  Result<GateExplanation> explained = Explain(context, params, baseline, candidate);
+  Result<GateExplanation> explained = Explain(context, params, phase, baseline, candidate);
   if (explained.ok()) return *std::move(explained);
   GateExplanation out;
   out.reason = explained.error().message;

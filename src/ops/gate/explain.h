@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/open_analysis.h"
+#include "ops/common_phase.h"
 #include "report/gate/gate_reply.h"
 
 namespace nl::ops::gate {
@@ -17,11 +17,13 @@ namespace nl::ops::gate {
 struct SideRuns {
   std::vector<std::string> run_ids;
   std::vector<double> values;  // of the metric to explain
+  size_t first = 0;            // number of the first of them in CommonPhase
 };
 
-// Compares the runs nearest to the medians; null when a side has none. If they cannot be compared, `reason`
-// has the error: it never fails the gate.
+// Compares the runs nearest to the medians, or the part of them that `phase` says (null: whole runs); null
+// when a side has none. If they cannot be compared, `reason` has the error: it never fails the gate.
 std::optional<GateExplanation> ExplainContributions(const OpContext& context, const AnalysisParams& params,
-                                                    const SideRuns& baseline, const SideRuns& candidate);
+                                                    const CommonPhase* phase, const SideRuns& baseline,
+                                                    const SideRuns& candidate);
 
 }  // namespace nl::ops::gate

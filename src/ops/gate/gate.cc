@@ -131,6 +131,7 @@ class GateOp final : public Op {
     b.Add("alpha", alpha_, "Allowed false alarm rate when nothing changed").Range(0.0001, 0.2);
     b.Add("paired", paired_, "The runs were interleaved: the first of both sides, the second of both, ...");
     b.Add("allow_different", allow_different_, "Compare runs on different devices");
+    params_.BindPhase(b);
     params_.BindPeaks(b);
     params_.BindModel(b);
     b.Add("junit", junit_, "Write the result as JUnit XML to this file").Path().LocalOnly();
@@ -146,7 +147,9 @@ class GateOp final : public Op {
     NL_TRY(Order(baseline, candidate));
     GateReply reply;
     NL_ASSIGN(reply.comparability, CheckComparable(baseline, candidate, allow_different_));
-    NL_ASSIGN(std::vector<MetricSamples> values, ReadAll(context, specs, baseline, candidate));
+    NL_ASSIGN(const CommonPhase phase, ChoosePhase(context, specs, baseline, candidate));
+    reply.phase = phase.chosen();
+    NL_ASSIGN(std::vector<MetricSamples> values, ReadAll(context, specs, phase, baseline, candidate));
     const RegressionLimits limits{limit, alpha_, paired_};
     const std::vector<MetricVerdict> verdicts = JudgeMetrics(std::move(values), limits);
     reply.outcome = OverallOutcome(verdicts);
@@ -158,7 +161,7 @@ class GateOp final : public Op {
     NL_ASSIGN(reply.baseline, ReplySide(context, baseline));
     NL_ASSIGN(reply.candidate, ReplySide(context, candidate));
     for (const MetricVerdict& v : verdicts) reply.metrics.push_back(GateMetricOf(v, limits));
-    reply.explanation = Explanation(context, baseline, candidate, verdicts);
+    reply.explanation = Explanation(context, phase, baseline, candidate, verdicts);
     reply.text = GateHeadline(reply);
     NL_TRY(WriteForm(junit_, "junit", GateJUnit(reply), reply.files));
     NL_TRY(WriteForm(md_, "md", GateMarkdown(reply), reply.files));
@@ -201,32 +204,66 @@ class GateOp final : public Op {
     return {};
   }
 
-  Result<std::vector<MetricSamples>> ReadAll(OpContext& context, const std::vector<std::string>& specs,
-                                             const Side& baseline, const Side& candidate) const {
-    std::vector<MetricSamples> out(specs.size());
+  Result<OpenAnalysis> OpenWhole(const OpContext& context, const CatalogRun& run) const {
+    if (context.Cancelled()) return Cancelled();
+    AnalysisParams params = params_;
+    params.run = run.run_id;
+    params.phase = "all";
+    return Analyze(context, params);
+  }
+
+  // The runs of the baseline, then those of the candidate. They are opened again when metrics are read, so
+  // that one run is in memory at a time.
+  Result<CommonPhase> ChoosePhase(const OpContext& context, const std::vector<std::string>& specs,
+                                  const Side& baseline, const Side& candidate) const {
+    CommonPhase out(std::any_of(specs.begin(), specs.end(), IsSumOverTime) ? params_.phase : "all");
+    if (out.is_all()) return out;
     for (const Side* side : {&baseline, &candidate}) {
       for (const CatalogRun& run : side->runs) {
-        if (context.Cancelled()) return Cancelled();
-        AnalysisParams params = params_;
-        params.run = run.run_id;
-        NL_ASSIGN(const OpenAnalysis open, Analyze(context, params));
-        for (size_t i = 0; i < specs.size(); ++i) {
-          Result<MetricValue> value = ReadMetric(*open.analysis, specs[i]);
-          if (!value.ok())
-            return std::move(value).error().With(fmt::format("run {} ({})", run.run_id, run.source_name));
-          out[i].metric = value->spec;
-          out[i].unit = value->unit;
-          out[i].larger_is_better = value->larger_is_better;
-          (side == &baseline ? out[i].baseline : out[i].candidate).push_back(value->value);
-        }
+        NL_ASSIGN(const OpenAnalysis open, OpenWhole(context, run));
+        NL_TRY(out.Add(*open.analysis, side == &candidate));
+      }
+    }
+    NL_TRY(out.Choose());
+    return out;
+  }
+
+  Result<std::vector<MetricSamples>> ReadAll(const OpContext& context, const std::vector<std::string>& specs,
+                                             const CommonPhase& phase, const Side& baseline,
+                                             const Side& candidate) const {
+    std::vector<MetricSamples> out(specs.size());
+    size_t number = 0;
+    for (const Side* side : {&baseline, &candidate}) {
+      for (const CatalogRun& run : side->runs) {
+        NL_ASSIGN(const OpenAnalysis open, OpenWhole(context, run));
+        const auto read = [&](bool over_time) -> Status {
+          for (size_t i = 0; i < specs.size(); ++i) {
+            if (IsSumOverTime(specs[i]) != over_time) continue;
+            Result<MetricValue> value = ReadMetric(*open.analysis, specs[i]);
+            if (!value.ok())
+              return std::move(value).error().With(fmt::format("run {} ({})", run.run_id, run.source_name));
+            AddValue(*value, side == &baseline, out[i]);
+          }
+          return {};
+        };
+        NL_TRY(read(false));
+        phase.LookAt(number++, *open.analysis);
+        NL_TRY(read(true));
       }
     }
     return out;
   }
 
+  static void AddValue(const MetricValue& value, bool baseline, MetricSamples& out) {
+    out.metric = value.spec;
+    out.unit = value.unit;
+    out.larger_is_better = value.larger_is_better;
+    (baseline ? out.baseline : out.candidate).push_back(value.value);
+  }
+
   // For the first metric with the overall outcome. A pass needs none.
-  std::optional<GateExplanation> Explanation(const OpContext& context, const Side& baseline,
-                                             const Side& candidate,
+  std::optional<GateExplanation> Explanation(const OpContext& context, const CommonPhase& phase,
+                                             const Side& baseline, const Side& candidate,
                                              const std::vector<MetricVerdict>& verdicts) const {
     const GateOutcome overall = OverallOutcome(verdicts);
     if (overall == GateOutcome::kPass) return std::nullopt;
@@ -237,8 +274,9 @@ class GateOp final : public Op {
       for (const CatalogRun& run : side.runs) out.push_back(run.run_id);
       return out;
     };
-    return ExplainContributions(context, params_, {ids(baseline), worst->samples.baseline},
-                                {ids(candidate), worst->samples.candidate});
+    return ExplainContributions(context, params_, IsSumOverTime(worst->samples.metric) ? &phase : nullptr,
+                                {ids(baseline), worst->samples.baseline, 0},
+                                {ids(candidate), worst->samples.candidate, baseline.runs.size()});
   }
 
   static Reply WithStatus(GateReply reply) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `neurolens kernels`: the kernels of a run with their time on the device.
-#include "ops/open_snapshot.h"
 #include "ops/totals_list.h"
 
 namespace nl::ops::kernels {
@@ -9,12 +8,14 @@ namespace {
 
 struct KernelsReply {
   std::string run_id;
+  std::optional<PhaseTime> phase;
   int64_t rows_total = 0;
   std::vector<NameTotals> kernels;
 };
 void Describe(Record<KernelsReply>& r) {
   r.Name("KernelsReply", "Reply of `neurolens kernels`");
   r.Field("run_id", &KernelsReply::run_id, "The run");
+  r.Field("phase", &KernelsReply::phase, "Part of the run that this is about; null: the whole run");
   r.Field("rows_total", &KernelsReply::rows_total, "Rows before --limit");
   r.Field("kernels", &KernelsReply::kernels, "One row per kernel, in the order of --sort");
 }
@@ -36,10 +37,11 @@ class KernelsOp final : public Op {
   void Bind(ParamBinder& binder) override { params_.Bind(binder, {"total", "calls", "mean", "name"}); }
 
   Result<Reply> Run(OpContext& context) override {
-    NL_ASSIGN(const OpenRun run, OpenSnapshot(context, params_.run));
-    NL_ASSIGN(std::vector<NameStats> stats, KernelTotals(*run.snapshot, params_.Filter()));
+    NL_ASSIGN(const TotalsRun open, OpenTotals(context, params_));
+    NL_ASSIGN(std::vector<NameStats> stats, KernelTotals(*open.run.snapshot, open.filter));
     KernelsReply out;
-    out.run_id = run.run.run_id;
+    out.run_id = open.run.run.run_id;
+    out.phase = open.phase;
     out.rows_total = static_cast<int64_t>(stats.size());
     out.kernels = ListOf(std::move(stats), TotalsKind::kKernels, params_);
     std::string raw = TotalsRaw(out.kernels, TotalsKind::kKernels, params_);
@@ -50,7 +52,7 @@ class KernelsOp final : public Op {
 
   std::string Text(const Reply& any, const TextStyle& style) const override {
     const auto& reply = any.As<KernelsReply>();
-    return TotalsText(reply.kernels, reply.rows_total, TotalsKind::kKernels, style);
+    return PhaseLine(reply.phase) + TotalsText(reply.kernels, reply.rows_total, TotalsKind::kKernels, style);
   }
 
  private:

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `neurolens operators`: the framework operators of a run with host and device time.
-#include "ops/open_snapshot.h"
 #include "ops/totals_list.h"
 
 namespace nl::ops::operators {
@@ -9,12 +8,14 @@ namespace {
 
 struct OperatorsReply {
   std::string run_id;
+  std::optional<PhaseTime> phase;
   int64_t rows_total = 0;
   std::vector<NameTotals> operators;
 };
 void Describe(Record<OperatorsReply>& r) {
   r.Name("OperatorsReply", "Reply of `neurolens operators`");
   r.Field("run_id", &OperatorsReply::run_id, "The run");
+  r.Field("phase", &OperatorsReply::phase, "Part of the run that this is about; null: the whole run");
   r.Field("rows_total", &OperatorsReply::rows_total, "Rows before --limit");
   r.Field("operators", &OperatorsReply::operators, "One row per operator, in the order of --sort");
 }
@@ -41,10 +42,11 @@ class OperatorsOp final : public Op {
   }
 
   Result<Reply> Run(OpContext& context) override {
-    NL_ASSIGN(const OpenRun run, OpenSnapshot(context, params_.run));
-    NL_ASSIGN(std::vector<NameStats> stats, OperatorTotals(*run.snapshot, params_.Filter()));
+    NL_ASSIGN(const TotalsRun open, OpenTotals(context, params_));
+    NL_ASSIGN(std::vector<NameStats> stats, OperatorTotals(*open.run.snapshot, open.filter));
     OperatorsReply out;
-    out.run_id = run.run.run_id;
+    out.run_id = open.run.run.run_id;
+    out.phase = open.phase;
     out.rows_total = static_cast<int64_t>(stats.size());
     out.operators = ListOf(std::move(stats), TotalsKind::kOperators, params_);
     std::string raw = TotalsRaw(out.operators, TotalsKind::kOperators, params_);
@@ -55,7 +57,8 @@ class OperatorsOp final : public Op {
 
   std::string Text(const Reply& any, const TextStyle& style) const override {
     const auto& reply = any.As<OperatorsReply>();
-    return TotalsText(reply.operators, reply.rows_total, TotalsKind::kOperators, style);
+    return PhaseLine(reply.phase) +
+           TotalsText(reply.operators, reply.rows_total, TotalsKind::kOperators, style);
   }
 
  private:

@@ -12,7 +12,7 @@
 #include "base/terminal.h"
 #include "base/units.h"
 #include "ops/open_analysis.h"
-#include "ops/phase_label.h"
+#include "report/phase_label.h"
 #include "report/report_value.h"
 #include "report/startup_text.h"
 #include "report/text_table.h"

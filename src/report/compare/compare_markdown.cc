@@ -41,6 +41,7 @@ std::string MdFacts(const CompareFacts& c) {
   if (c.normalised_by)
     out += fmt::format(" Per {}: {} -> {}.", MdText(*c.normalised_by, 60), MsOrDash(c.normal_a_ms),
                        MsOrDash(c.normal_b_ms));
+  if (c.phase) out += " " + ComparedPhaseText(c.phase, "A", "B");
   return out + "\n\n";
 }
 

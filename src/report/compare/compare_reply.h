@@ -14,6 +14,7 @@
 #include "analyze/compare/flame_diff.h"
 #include "base/record.h"
 #include "report/compare/pair_timeline.h"
+#include "report/compared_phase.h"
 #include "report/written_file.h"
 
 namespace nl {
@@ -114,6 +115,7 @@ struct CompareFacts {
   std::vector<CompareTableRow> by_kernel, by_op, by_module, by_stage;
   std::optional<AcrossSetups> across;
   std::vector<CounterComparison> counters;
+  std::optional<ComparedPhase> phase;
   CompareSettings options;
   std::vector<CompareNextStep> next;
 };

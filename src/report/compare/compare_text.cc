@@ -323,6 +323,7 @@ std::string NextText(const CompareFacts& facts, int width) {
 std::string CompareText(const CompareReply& c, const CompareTextOptions& options) {
   const int width = std::max(kMinWidth, options.width);
   std::string out = Paragraph(c.verdict.text, width, 0);
+  out += Paragraph(ComparedPhaseText(c.phase, "A", "B"), width, 0);
   if (!c.comparability.empty()) {
     std::string what;
     for (const CompareDifference& d : c.comparability) what += (what.empty() ? "" : ", ") + d.what;

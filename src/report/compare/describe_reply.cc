@@ -174,6 +174,7 @@ void Describe(Record<CompareFacts>& r) {
           "Device time by operator and kernel family, where device, software or recording tool differ; else "
           "null");
   r.Field("counters", &CompareFacts::counters, "Hardware counters by kernel, where captured");
+  r.Field("phase", &CompareFacts::phase, "Part of the runs that is compared; null: whole runs");
   r.Field("options", &CompareFacts::options, "Parameters of the comparison");
   r.Field("next", &CompareFacts::next, "Commands worth running next");
 }

@@ -94,7 +94,9 @@ std::string GateText(const GateReply& r, int width, bool color) {
   std::string out = ColoredHeadline(r, color);
   out += PrintableText(fmt::format("baseline {}, candidate {}; limit {:g} % worse", SideText(r.baseline),
                                    SideText(r.candidate), 100 * r.max_regression)) +
-         "\n\n";
+         "\n";
+  if (r.phase) out += Wrap(ComparedPhaseText(r.phase, "the baseline", "the candidate"), width, 0) + "\n";
+  out += "\n";
   out += MetricTable(r, false).Render(width, color);
   out += Remarks(r, width);
   for (const CompareDifference& d : r.comparability)
@@ -108,9 +110,11 @@ std::string GateText(const GateReply& r, int width, bool color) {
 
 std::string GateMarkdown(const GateReply& r) {
   std::string out = fmt::format("### NeuroLens gate: {}\n\n", MdText(GateHeadline(r)));
-  out += fmt::format("Baseline {}, candidate {}; limit {:g} % worse, decided at {:g} %.\n\n",
+  out += fmt::format("Baseline {}, candidate {}; limit {:g} % worse, decided at {:g} %.",
                      MdText(SideText(r.baseline)), MdText(SideText(r.candidate)), 100 * r.max_regression,
                      100 * (1 - r.alpha));
+  if (r.phase) out += " " + ComparedPhaseText(r.phase, "the baseline", "the candidate");
+  out += "\n\n";
   out += MetricTable(r, true).Markdown() + "\n";
   for (const GateMetric& m : r.metrics) {
     if (m.outcome != GateOutcome::kPass)

@@ -87,6 +87,8 @@ void Describe(Record<GateReply>& r) {
   r.Field("candidate", &GateReply::candidate, "Candidate");
   r.Field("metrics", &GateReply::metrics, "Each metric");
   r.Field("comparability", &GateReply::comparability, "Differences between the setups");
+  r.Field("phase", &GateReply::phase,
+          "Part of the runs that wall, device, idle, op and kernel metrics are of; null: whole runs");
   r.Field("explanation", &GateReply::explanation, "Where the difference comes from; null for a pass");
   r.Field("files", &GateReply::files, "Files written");
 }

@@ -63,6 +63,7 @@ struct GateReply {
   GateSide baseline, candidate;
   std::vector<GateMetric> metrics;
   std::vector<CompareDifference> comparability;
+  std::optional<ComparedPhase> phase;
   std::optional<GateExplanation> explanation;
   std::vector<WrittenFile> files;
 };

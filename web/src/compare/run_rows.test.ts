@@ -13,7 +13,13 @@ const run = (run_id: string, name: string | null = null): CompareRun => ({
 
 describe("runRows", () => {
   test("a single run has the wall of its side", () => {
-    const rows = runRows({ runs: { a: [run("1")], b: [run("2")] }, wall_a_ms: 10, wall_b_ms: null });
+    const rows = runRows({
+      runs: { a: [run("1")], b: [run("2")] },
+      wall_a_ms: 10,
+      wall_b_ms: null,
+      walls_a_ms: [],
+      walls_b_ms: [],
+    });
     expect(rows.map((r) => [r.side, r.run_id, r.wall_ms])).toEqual([
       ["A", "1", 10],
       ["B", "2", null],
@@ -30,7 +36,13 @@ describe("runRows", () => {
     expect(rows.map((r) => r.wall_ms)).toEqual([9, 11, 21]);
   });
   test("the wall of a side is not that of one of several runs", () => {
-    const rows = runRows({ runs: { a: [run("1"), run("2")], b: [] }, wall_a_ms: 10, wall_b_ms: 20 });
+    const rows = runRows({
+      runs: { a: [run("1"), run("2")], b: [] },
+      wall_a_ms: 10,
+      wall_b_ms: 20,
+      walls_a_ms: [],
+      walls_b_ms: [],
+    });
     expect(rows.map((r) => r.wall_ms)).toEqual([null, null]);
   });
 });

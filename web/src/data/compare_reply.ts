@@ -1,22 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A comparison as `neurolens compare` writes it (docs/compare.md). Times are milliseconds, shares 0..1.
-// A number is null when it is not finite.
-import type {
-  AcrossSetups,
-  Comparability,
-  CompareCounters,
-  CompareOptions,
-  CompareRow,
-  CompareRun,
-  CompareVerdict,
-  Contribution,
-  CostShift,
-  Similarity,
-} from "./generated";
+// What `neurolens compare` writes for a page, beside its reply (docs/compare.md). Times are milliseconds.
+import type { CompareReply } from "./generated";
 
-// The calls of one kernel within a change.
-// One change and its cost. The contributions and the residual sum to the difference of the walls.
-// Hardware counters of one kernel, each a mean over its executions.
 // The device work of one run: arrays of equal length. `change` is the rank of a contribution, `partner` an index into
 // the other track.
 export interface CompareTrack {
@@ -50,44 +35,9 @@ export interface CompareFlame {
 }
 
 // What the reply and the files have in common.
-export interface CompareFacts {
-  run_a: string;
-  run_b: string;
-  similarity: number | null;
-  matched_share_a: number | null;
-  matched_share_b: number | null;
-  fingerprint: Similarity;
-  wall_a_ms: number | null;
-  wall_b_ms: number | null;
-  delta_ms: number | null;
-  residual_ms: number | null;
-  busy_a_ms: number | null;
-  busy_b_ms: number | null;
-  verdict: CompareVerdict;
-  comparability: Comparability[];
-  normalised_by: string | null;
-  normal_a_ms: number | null;
-  normal_b_ms: number | null;
-  // Host speed of B against A in unchanged work; above 1 is slower.
-  drift: number | null;
-  on_host: boolean;
-  // Present when a side has several runs.
-  walls_a_ms?: number[];
-  walls_b_ms?: number[];
-  contributions: Contribution[];
-  equal_changes: number;
-  shifts: CostShift[];
-  by_kernel: CompareRow[];
-  by_op: CompareRow[];
-  by_module: CompareRow[];
-  by_stage: CompareRow[];
-  // With different devices, software or recording tools.
-  across: AcrossSetups | null;
-  counters: CompareCounters[];
-  runs: { a: CompareRun[]; b: CompareRun[] };
-  options: CompareOptions;
-  next: { command: string; why: string }[];
-}
+export type CompareFacts = Omit<CompareReply, "files" | Time> & { [key in Time]: number | null };
+// Written as null when they are not finite.
+type Time = "wall_a_ms" | "wall_b_ms" | "delta_ms" | "residual_ms" | "busy_a_ms" | "busy_b_ms";
 
 // What `compare --html` and `compare --json FILE` write.
 export interface CompareDocument extends CompareFacts {

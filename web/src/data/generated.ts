@@ -313,6 +313,8 @@ export interface CompareReply {
   across: AcrossSetups | null;
   /** Hardware counters by kernel, where captured */
   counters: CompareCounters[];
+  /** Part of the runs that is compared; null: whole runs */
+  phase: ComparedPhase | null;
   /** Parameters of the comparison */
   options: CompareOptions;
   /** Commands worth running next */
@@ -375,6 +377,18 @@ export interface CompareVerdict {
   more_runs_needed: number | null;
   /** The verdict in a sentence or two */
   text: string;
+}
+
+/** The part of the runs that is compared */
+export interface ComparedPhase {
+  /** Which phase */
+  phase: "startup" | "warmup" | "steady" | "tail" | "whole";
+  /** Steady steps of each run: as many as the run with the fewest has; 0 in other phases */
+  steps: number;
+  /** Time of A, or of the baseline, outside of it; the median of several runs (ms) */
+  other_a_ms: number;
+  /** Time of B, or of the candidate, outside of it (ms) */
+  other_b_ms: number;
 }
 
 /** Reply of `neurolens completion` */
@@ -1151,6 +1165,8 @@ export interface GateReply {
   metrics: GateMetric[];
   /** Differences between the setups */
   comparability: Comparability[];
+  /** Part of the runs that wall, device, idle, op and kernel metrics are of; null: whole runs */
+  phase: ComparedPhase | null;
   /** Where the difference comes from; null for a pass */
   explanation: GateExplanation | null;
   /** Files written */
@@ -1549,6 +1565,8 @@ export interface KernelCounters {
 export interface KernelsReply {
   /** The run */
   run_id: string;
+  /** Part of the run that this is about; null: the whole run */
+  phase: PhaseTime | null;
   /** Rows before --limit */
   rows_total: number;
   /** One row per kernel, in the order of --sort */
@@ -1869,6 +1887,8 @@ export interface NvtxReply {
 export interface OperatorsReply {
   /** The run */
   run_id: string;
+  /** Part of the run that this is about; null: the whole run */
+  phase: PhaseTime | null;
   /** Rows before --limit */
   rows_total: number;
   /** One row per operator, in the order of --sort */

@@ -14,14 +14,13 @@ namespace passes::accounting {
 
 namespace {
 
-void AccountSteps(const RunData& data, AccountingFacts& out) {
+// Of a part of the run: the steps that lie in it whole.
+void AccountSteps(const RunData& data, const std::optional<Interval>& part, AccountingFacts& out) {
   for (size_t i = 0; i < data.step.start_ns.size(); ++i) {
-    if (IsNull(data.step.start_ns[i]) || IsNull(data.step.dur_ns[i])) continue;
-    AccountingFacts::Step step{data.step.name[i],
-                               data.step.number[i],
-                               data.step.start_ns[i],
-                               data.step.start_ns[i] + data.step.dur_ns[i],
-                               {}};
+    const int64_t start_ns = data.step.start_ns[i], dur_ns = data.step.dur_ns[i];
+    if (IsNull(start_ns) || IsNull(dur_ns)) continue;
+    if (part && (start_ns < part->start_ns || start_ns + dur_ns > part->end_ns)) continue;
+    AccountingFacts::Step step{data.step.name[i], data.step.number[i], start_ns, start_ns + dur_ns, {}};
     for (const DeviceSweep& sweep : out.sweeps)
       step.devices.push_back(sweep.Window(step.start_ns, step.end_ns));
     out.steps.push_back(std::move(step));
@@ -84,12 +83,12 @@ class AccountingPass final : public Pass {
             kReads,
             &RecordOf<AccountingSection>};
   }
-  Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {
+  Status Run(const RunData& data, const AnalysisOptions& options, FactBoard& facts) const override {
     const auto& t = facts.Get<TimelineFacts>();
     AccountingFacts out;
     out.wall_ns = t.wall_ns();
     NL_ASSIGN(static_cast<DeviceAccounts&>(out), AccountDevices(t, data.Pauses()));
-    AccountSteps(data, out);
+    AccountSteps(data, options.part, out);
     AccountHost(data, t, out);
     facts.Put(std::move(out));
     return {};

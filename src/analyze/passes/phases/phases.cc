@@ -31,6 +31,10 @@ class PhaseFinder {
     TakeSteps(FindSteps(data_, t_, lane_));
     if (!out_.steps.empty()) {
       work_ = WorkOfSteps(t_, lane_, out_.steps);
+      for (size_t i = 0; i < work_.size(); ++i) {
+        PhasesFacts::Step& step = out_.steps[i];
+        step.work_end_ns = std::max(step.end_ns, work_[i].end_ns);
+      }
       out_.groups = GroupSteps(work_, out_.source == StepSource::kLabels, out_.steps);
       FindSteady(WarmupSteps());
     }

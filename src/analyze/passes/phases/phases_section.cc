@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The phases as reports give them.
+#include <algorithm>
 #include <array>
 
 #include "analyze/facts/phases.h"
@@ -61,6 +62,25 @@ PhasesSection SectionOf(const PhasesFacts& facts, int64_t run_start_ns, int64_t 
     row.steps = span.steps;
     out.spans.push_back(row);
   }
+  return out;
+}
+
+bool IsSteadyByDefault(const PhasesFacts& facts, int64_t wall_ns) {
+  constexpr double kMostElsewhere = 0.25;
+  if (facts.steady_steps == 0 || wall_ns <= 0) return false;
+  const double steady = Ms(facts.steady_end_ns - facts.steady_start_ns) / Ms(wall_ns);
+  return 1 - steady > kMostElsewhere;
+}
+
+Interval SteadyPart(const PhasesFacts& facts, size_t first, size_t last) {
+  const std::vector<PhasesFacts::Step>& steps = facts.steps;
+  Interval out{steps[first].start_ns, steps[last].work_end_ns};
+  // Where the host runs ahead, the device still works on earlier steps when this one begins on the host.
+  if (out.start_ns > facts.steady_start_ns && first > 0) {
+    const int64_t before_ns = steps[first - 1].work_end_ns;
+    if (before_ns - out.start_ns > facts.step_ns / 2) out.start_ns = before_ns;
+  }
+  for (size_t i = first; i < last; ++i) out.end_ns = std::max(out.end_ns, steps[i].work_end_ns);
   return out;
 }
 

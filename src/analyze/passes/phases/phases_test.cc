@@ -650,5 +650,42 @@ TEST(PhasesPass, TheSectionHasTheSpansInMilliseconds) {
   EXPECT_NEAR(share, 1, 1e-12);
 }
 
+// The host launches everything at once, the device works for much longer: steps end with their device work,
+// and begin where the device is done with those before.
+TEST(PhasesPass, APartOfTheSteadyStepsHasTheirDeviceWork) {
+  PhaseProgram p;
+  p.kernel_ns = 100'000;
+  p.StartUp(2);
+  for (int i = 0; i < 10; ++i) p.LayeredStep();
+  const PhaseAnalysis a(p.run);
+  const PhasesFacts& facts = *a.facts;
+  ASSERT_EQ(facts.steady_steps, 10);
+  const size_t first = static_cast<size_t>(
+      std::find_if(facts.steps.begin(), facts.steps.end(), [](const auto& step) { return step.steady; }) -
+      facts.steps.begin());
+  const Interval all = SteadyPart(facts, first, first + 9);
+  EXPECT_EQ(all, (Interval{facts.steady_start_ns, facts.steady_end_ns}));
+  const Interval head = SteadyPart(facts, first, first + 3), tail = SteadyPart(facts, first + 4, first + 9);
+  EXPECT_EQ(head.start_ns, all.start_ns);
+  EXPECT_EQ(head.end_ns, tail.start_ns);
+  EXPECT_EQ(tail.end_ns, all.end_ns);
+  EXPECT_EQ(tail.end_ns - tail.start_ns, 6 * 7 * p.kernel_ns);
+}
+
+TEST(PhasesPass, TheSteadyPhaseIsTheDefaultWhereMuchIsSomethingElse) {
+  for (const bool slow_start : {false, true}) {
+    PhaseProgram p;
+    p.StartUp(1);
+    if (slow_start) p.Pause(800'000);
+    for (int i = 0; i < 20; ++i) {
+      p.LayeredStep();
+      p.Pause(20'000);
+    }
+    const PhaseAnalysis a(p.run);
+    ASSERT_EQ(a.facts->steady_steps, 20);
+    EXPECT_EQ(IsSteadyByDefault(*a.facts, a.timeline->wall_ns()), slow_start);
+  }
+}
+
 }  // namespace
 }  // namespace nl
