@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/analysis.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
+#include "analyze/pass_runner.h"
 #include "base/check.h"
 
 namespace nl {
@@ -49,38 +52,42 @@ Analysis::Analysis(Snapshot& snapshot, Json document, AnalysisOptions options)
 }
 
 Status Analysis::Load(const Reads& reads, std::initializer_list<const char*> passes) {
+  std::vector<const Pass*> needed;
+  for (const char* name : passes) NL_TRY(AddNeeded(name, 0, needed));
   Reads all = reads;
-  for (const char* name : passes) NL_TRY(AddReads(name, 0, all));
-  if (columns_->loaded.Covers(all)) return {};
-  NL_TRY(columns_->Load(*snapshot_, all));
+  for (const Pass* pass : needed) all |= pass->Info().reads;
+  return LoadReads(all);
+}
+
+Status Analysis::LoadReads(const Reads& reads) {
+  if (columns_->loaded.Covers(reads)) return {};
+  NL_TRY(columns_->Load(*snapshot_, reads));
   data_.Show(*columns_, columns_->loaded, kReaderOfAll);
   return {};
 }
 
-Status Analysis::AddReads(const std::string& name, int depth, Reads& reads) const {
+Status Analysis::AddNeeded(const std::string& name, int depth, std::vector<const Pass*>& passes) const {
   if (facts_.Has(name)) return {};
   if (depth > kMaxPassDepth)
     return Internal(fmt::format("analysis passes need each other in a circle, at {}", name));
   const Pass* const pass = FindPass(name);
   if (pass == nullptr) return Internal(fmt::format("no analysis pass makes {}", name));
-  const PassInfo info = pass->Info();
-  reads |= info.reads;
-  for (const std::string& need : info.needs) NL_TRY(AddReads(need, depth + 1, reads));
+  if (std::find(passes.begin(), passes.end(), pass) != passes.end()) return {};
+  for (const std::string& need : pass->Info().needs) NL_TRY(AddNeeded(need, depth + 1, passes));
+  passes.push_back(pass);
   return {};
 }
 
-Status Analysis::Make(const std::string& name) {
-  if (facts_.Has(name)) return {};
-  for (const std::string& need : FindPass(name)->Info().needs) NL_TRY(Make(need));
-  if (options_.cancelled != nullptr && options_.cancelled->load(std::memory_order_relaxed))
-    return Cancelled();
-  return RunOver(name, facts_);
+Status Analysis::RunPasses(const std::vector<std::string>& names) {
+  std::vector<const Pass*> needed;
+  for (const std::string& name : names) NL_TRY(AddNeeded(name, 0, needed));
+  Reads reads;
+  for (const Pass* pass : needed) reads |= pass->Info().reads;
+  NL_TRY(LoadReads(reads));
+  return PassRunner(*columns_, options_, facts_).Run(needed);
 }
 
-Status Analysis::Run(const std::string& name) {
-  NL_TRY(Load({}, {name.c_str()}));
-  return Make(name);
-}
+Status Analysis::Run(const std::string& name) { return RunPasses({name}); }
 
 Status Analysis::RunOver(const std::string& name, FactBoard& facts) {
   const Pass* const pass = FindPass(name);
@@ -96,11 +103,9 @@ void Analysis::LookAt(const Interval& part) {
 }
 
 Status Analysis::RunAll() {
-  Reads reads;
-  for (const auto& describe : AllPasses()) NL_TRY(AddReads(describe().Info().name, 0, reads));
-  NL_TRY(Load(reads));
-  for (const auto& describe : AllPasses()) NL_TRY(Make(describe().Info().name));
-  return {};
+  std::vector<std::string> names;
+  for (const auto& describe : AllPasses()) names.push_back(describe().Info().name);
+  return RunPasses(names);
 }
 
 Described Analysis::Section(const std::string& name) const {

@@ -2,8 +2,8 @@
 #pragma once
 // Analysis: the facts of one run, computed when asked for. Need<IdleFacts>() loads the columns
 // that the pass which makes them and those it depends on declare, and runs each once.
-// Thread rule: one thread. Ownership: owns the columns and the facts; the snapshot must
-// outlive it.
+// Thread rule: one thread (several passes may run at the same time inside of a call). Ownership: owns the
+// columns and the facts; the snapshot must outlive it.
 
 #include <initializer_list>
 #include <memory>
@@ -48,10 +48,11 @@ class Analysis {
   const FactBoard& facts() const { return facts_; }
 
  private:
-  // Adds what the pass and those it needs declare, unless they have run.
-  Status AddReads(const std::string& name, int depth, Reads& reads) const;
-  // Runs a pass and those it needs, whose columns are loaded.
-  Status Make(const std::string& name);
+  // The pass and those it needs, unless they have run.
+  Status AddNeeded(const std::string& name, int depth, std::vector<const Pass*>& passes) const;
+  Status LoadReads(const Reads& reads);
+  // Those that have not run, and what they need.
+  Status RunPasses(const std::vector<std::string>& names);
 
   Snapshot* snapshot_ = nullptr;         // null: everything is loaded
   std::unique_ptr<RunColumns> columns_;  // stays in place when this moves

@@ -4,7 +4,8 @@
 // passes, and makes facts of its own. One folder per pass under passes/, with
 // `const Pass& Describe()`; CMake generates the registry. Passes are ordered by what
 // they need and make, so adding one is adding a folder (and its facts/<name>.h).
-// Thread rule: a pass has no state; one analysis runs its passes one after the other.
+// Thread rule: a pass has no state; passes that do not need each other may run at the same time, each with a
+// board of its own.
 
 #include <atomic>
 #include <map>
@@ -52,6 +53,8 @@ class FactBoard {
     return *Find<T>();
   }
   bool Has(std::string_view name) const { return facts_.find(name) != facts_.end(); }
+  // Shares the facts of this name with another board, which must have them.
+  void Take(const std::string& name, const FactBoard& from) { facts_[name] = from.facts_.at(name); }
 
  private:
   std::map<std::string, std::shared_ptr<void>, std::less<>> facts_;

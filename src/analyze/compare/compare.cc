@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "analyze/async_policy.h"
 #include "analyze/compare/across.h"
-#include "analyze/compare/async_policy.h"
 #include "analyze/compare/sequence/segments.h"
 #include "analyze/compare/verdict/comparable.h"
 #include "analyze/compare/verdict/pair_verdict.h"

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "analyze/compare/async_policy.h"
+#include "analyze/async_policy.h"
 #include "analyze/compare/attribute/unchanged.h"
 
 namespace nl::compare {

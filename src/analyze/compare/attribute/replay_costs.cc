@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyze/compare/async_policy.h"
+#include "analyze/async_policy.h"
 
 namespace nl::compare {
 
