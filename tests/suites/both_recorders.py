@@ -49,7 +49,7 @@ def test_stages_agree_and_have_their_utilisation(pair):
 
 def test_the_roofline_of_the_same_shapes_agrees(pair):
     def by_shape(run):
-        rows = run.ask("roofline", "--limit", 100000)["points"]
+        rows = run.ask("roofline", "--limit", 100000, "--phase", "all")["points"]
         return {(row["op"], row["shapes"]): row for row in rows if row["efficiency"] is not None and row["op"] == "aten::mm"}
     theirs, ours = (by_shape(run) for run in pair)
     assert len(ours) >= 6, "matrix products with an efficiency"
