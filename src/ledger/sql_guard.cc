@@ -265,7 +265,18 @@ std::string DoubleQuotes(std::string_view text, char quote) {
 }
 }  // namespace
 
-std::string SqlQuote(std::string_view text) { return DoubleQuotes(text, '\''); }
+std::string SqlQuote(std::string_view text) {
+  const size_t nul = text.find('\0');
+  if (nul == std::string_view::npos) return DoubleQuotes(text, '\'');
+  // A statement ends at its first NUL.
+  std::string out = "(" + DoubleQuotes(text.substr(0, nul), '\'');
+  for (size_t at = nul; at < text.size();) {
+    const size_t next = std::min(text.find('\0', at + 1), text.size());
+    out += " || chr(0) || " + DoubleQuotes(text.substr(at + 1, next - at - 1), '\'');
+    at = next;
+  }
+  return out + ")";
+}
 std::string SqlName(std::string_view name) { return DoubleQuotes(name, '"'); }
 
 }  // namespace nl

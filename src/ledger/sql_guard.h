@@ -35,7 +35,7 @@ struct GuardedSql {
 // functions that reach outside a query (logging to files, raw memory, secrets, SQL in strings).
 Result<GuardedSql> GuardSql(std::string_view sql);
 
-// 'text' with its quotes doubled.
+// 'text' with its quotes doubled; an expression that gives the text where it contains NUL.
 std::string SqlQuote(std::string_view text);
 // "name" with its quotes doubled.
 std::string SqlName(std::string_view name);

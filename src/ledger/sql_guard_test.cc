@@ -76,6 +76,8 @@ TEST(SqlGuard, UnfinishedQuotesAndCommentsAreNamedWithTheirPlace) {
 
 TEST(SqlGuard, QuotingSurvivesHostileText) {
   EXPECT_EQ(SqlQuote("it's"), "'it''s'");
+  using namespace std::string_view_literals;
+  EXPECT_EQ(SqlQuote("a\0'\0\0"sv), "('a' || chr(0) || '''' || chr(0) || '' || chr(0) || '')");
   EXPECT_EQ(SqlName("a\"b"), "\"a\"\"b\"");
 }
 

@@ -44,6 +44,19 @@ def test_control_characters_in_a_file_name_stay_on_their_line(store, tmp_path):
     assert done.returncode == 2 and "bro" in done.stderr.splitlines()[0] and "ken.json" in done.stderr.splitlines()[0], done.stderr
 
 
+def test_a_device_with_nul_in_its_name_is_like_any_other(store, tmp_path):
+    """A statement of the store that names it used to end there."""
+    trace = json.loads(TRACE.read_text())
+    trace["deviceProperties"][0]["name"] = "it's\0a\0\0device"
+    odd = tmp_path / "odd.json"
+    odd.write_text(json.dumps(trace))
+    run = store.add(odd)
+    assert run.values("SELECT device FROM runs") == [["it's\0a\0\0device"]]
+    for words in (("analyze", "@latest"), ("report", "@latest"), ("ls",), ("compare", "@latest", TRACE)):
+        done = store.run(*words)
+        assert done.returncode in (0, 1), f"{words}: {done.stderr}"
+
+
 def test_csv_text_is_not_a_formula_and_numbers_are_numbers(store):
     store.add(TRACE)
     sql = "SELECT '=HYPERLINK(1)' AS a, '@x' AS b, -5 AS c, -0.5 AS d, '-1' AS e, 'plain' AS f, '+1+cmd' AS \"=g\""
