@@ -22,17 +22,11 @@ const Pass* FindPass(std::string_view name) {
   return nullptr;
 }
 
-// Gives a pass the columns that it declares, whatever else is loaded.
-class PassData {
- public:
-  PassData(const RunColumns& columns, const PassInfo& info)
-      : reader_("pass " + info.name), data_(columns, info.reads, reader_.c_str()) {}
-  const RunData& operator*() const { return data_; }
-
- private:
-  std::string reader_;
-  RunData data_;
-};
+Reads ReadsOf(const std::vector<const Pass*>& passes) {
+  Reads out;
+  for (const Pass* pass : passes) out |= pass->Info().reads;
+  return out;
+}
 
 }  // namespace
 
@@ -54,9 +48,7 @@ Analysis::Analysis(Snapshot& snapshot, Json document, AnalysisOptions options)
 Status Analysis::Load(const Reads& reads, std::initializer_list<const char*> passes) {
   std::vector<const Pass*> needed;
   for (const char* name : passes) NL_TRY(AddNeeded(name, 0, needed));
-  Reads all = reads;
-  for (const Pass* pass : needed) all |= pass->Info().reads;
-  return LoadReads(all);
+  return LoadReads(reads | ReadsOf(needed));
 }
 
 Status Analysis::LoadReads(const Reads& reads) {
@@ -81,9 +73,7 @@ Status Analysis::AddNeeded(const std::string& name, int depth, std::vector<const
 Status Analysis::RunPasses(const std::vector<std::string>& names) {
   std::vector<const Pass*> needed;
   for (const std::string& name : names) NL_TRY(AddNeeded(name, 0, needed));
-  Reads reads;
-  for (const Pass* pass : needed) reads |= pass->Info().reads;
-  NL_TRY(LoadReads(reads));
+  NL_TRY(LoadReads(ReadsOf(needed)));
   return PassRunner(*columns_, options_, facts_).Run(needed);
 }
 

@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "analyze/async_policy.h"
-#include "base/check.h"
 
 namespace nl {
 
@@ -74,9 +73,7 @@ void PassRunner::Work() {
     --unstarted_;
     FactBoard board = facts_;
     lock.unlock();
-    const std::string reader = "pass " + task->info.name;
-    const RunData data(columns_, task->info.reads, reader.c_str());
-    const Status status = task->pass->Run(data, options_, board);
+    const Status status = task->pass->Run(*PassData(columns_, task->info), options_, board);
     lock.lock();
     if (status.ok()) {
       facts_.Take(task->info.name, board);

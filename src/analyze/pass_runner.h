@@ -6,11 +6,24 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "analyze/pass.h"
 
 namespace nl {
+
+// What a pass sees of the columns: those that it declares, whatever else is loaded.
+class PassData {
+ public:
+  PassData(const RunColumns& columns, const PassInfo& info)
+      : reader_("pass " + info.name), data_(columns, info.reads, reader_.c_str()) {}
+  const RunData& operator*() const { return data_; }
+
+ private:
+  std::string reader_;
+  RunData data_;
+};
 
 class PassRunner {
  public:

@@ -60,19 +60,18 @@ std::vector<NameStats> Finish(std::vector<Group>& groups, size_t named,
   return out;
 }
 
-// Cuts rows at the edges of the part. Of a row outside nothing is left: it has no duration, and `left_out`
-// says so.
+// Cuts rows at the edges of the part. Rows that do not reach into it have no duration left, and are marked.
 template <class Columns>
-std::vector<uint8_t> CutAtEdges(const std::optional<Interval>& part, Columns& rows) {
+std::vector<uint8_t> CutRows(const std::optional<Interval>& part, Columns& rows) {
   std::vector<uint8_t> left_out(rows.dur_ns.size());
   for (size_t i = 0; part && i < left_out.size(); ++i) {
     if (IsNull(rows.start_ns[i])) continue;
-    const int64_t dur_ns = IsNull(rows.dur_ns[i]) ? 0 : rows.dur_ns[i];
-    const int64_t start_ns = std::max(rows.start_ns[i], part->start_ns);
-    const int64_t end_ns = std::min(rows.start_ns[i] + dur_ns, part->end_ns);
-    left_out[i] = end_ns < start_ns || (dur_ns > 0 && end_ns == start_ns) || start_ns >= part->end_ns;
-    rows.start_ns[i] = std::min(start_ns, part->end_ns);
-    if (!IsNull(rows.dur_ns[i])) rows.dur_ns[i] = std::max<int64_t>(0, end_ns - start_ns);
+    const int64_t start_ns = rows.start_ns[i],
+                  end_ns = start_ns + (IsNull(rows.dur_ns[i]) ? 0 : rows.dur_ns[i]);
+    const Interval cut = CutAtEdges(*part, start_ns, end_ns);
+    left_out[i] = !ReachesInto(*part, start_ns, end_ns);
+    rows.start_ns[i] = cut.start_ns;
+    if (!IsNull(rows.dur_ns[i])) rows.dur_ns[i] = cut.end_ns - cut.start_ns;
   }
   return left_out;
 }
@@ -126,7 +125,7 @@ Status AddKernelTime(Snapshot& snapshot, const TotalsFilter& filter, OpTimes& ti
   KernelColumns k;
   NL_TRY(snapshot.Load(k, {"dur_ns", "op_id", "device", "stream"}));
   if (filter.part) NL_TRY(snapshot.Load(k, {"start_ns"}));
-  CutAtEdges(filter.part, k);
+  CutRows(filter.part, k);
   for (size_t i = 0; i < k.dur_ns.size(); ++i) {
     if (IsNull(k.op_id[i]) || IsNull(k.dur_ns[i])) continue;
     if ((filter.device && k.device[i] != *filter.device) || (filter.stream && k.stream[i] != *filter.stream))
@@ -163,7 +162,7 @@ Result<std::vector<NameStats>> OperatorTotals(Snapshot& snapshot, const TotalsFi
   NL_TRY(snapshot.Load(ops, {"thread_id", "start_ns", "dur_ns", "name"}));
   if (filter.by_shape) NL_TRY(snapshot.Load(ops, {"input_dims"}));
   if (filter.by_type) NL_TRY(NameByType(snapshot, ops));
-  const std::vector<uint8_t> left_out = CutAtEdges(filter.part, ops);
+  const std::vector<uint8_t> left_out = CutRows(filter.part, ops);
   OpTimes times;
   const size_t rows = ops.start_ns.size();
   times.self_ns.resize(rows);
@@ -254,7 +253,7 @@ Result<std::vector<NameStats>> KernelTotals(Snapshot& snapshot, const TotalsFilt
   KernelColumns k;
   NL_TRY(snapshot.Load(k, {"dur_ns", "name", "device", "stream"}));
   if (filter.part) NL_TRY(snapshot.Load(k, {"start_ns"}));
-  const std::vector<uint8_t> left_out = CutAtEdges(filter.part, k);
+  const std::vector<uint8_t> left_out = CutRows(filter.part, k);
   if (filter.by_shape)
     NL_TRY(snapshot.Load(k, {"grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"}));
   KernelGroups groups(k, snapshot.strings(), filter.by_shape);

@@ -15,6 +15,15 @@ struct Interval {
   bool operator==(const Interval&) const = default;
 };
 
+// Whether something of [start_ns, end_ns) is in the part. What has no length is where it starts.
+inline bool ReachesInto(const Interval& part, int64_t start_ns, int64_t end_ns) {
+  return start_ns < part.end_ns && (end_ns > part.start_ns || start_ns >= part.start_ns);
+}
+// Cuts it at the edges of the part; all of it is at an edge where it does not reach into the part.
+inline Interval CutAtEdges(const Interval& part, int64_t start_ns, int64_t end_ns) {
+  return {std::clamp(start_ns, part.start_ns, part.end_ns), std::clamp(end_ns, part.start_ns, part.end_ns)};
+}
+
 // Sorts by start and merges what touches or overlaps, in place.
 inline void MergeIntervals(std::vector<Interval>& v) {
   const auto earlier = [](const Interval& a, const Interval& b) { return a.start_ns < b.start_ns; };

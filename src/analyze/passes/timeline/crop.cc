@@ -16,14 +16,11 @@ void Gather(const std::vector<uint32_t>& order, std::vector<T>& values) {
   values = std::move(out);
 }
 
-bool ReachesInto(const Interval& part, int64_t start_ns, int64_t end_ns) {
-  return start_ns < part.end_ns && (end_ns > part.start_ns || start_ns >= part.start_ns);
-}
-
 void Cut(const Interval& part, std::vector<int64_t>& start_ns, std::vector<int64_t>& end_ns) {
   for (size_t i = 0; i < start_ns.size(); ++i) {
-    start_ns[i] = std::clamp(start_ns[i], part.start_ns, part.end_ns);
-    end_ns[i] = std::clamp(end_ns[i], part.start_ns, part.end_ns);
+    const Interval cut = CutAtEdges(part, start_ns[i], end_ns[i]);
+    start_ns[i] = cut.start_ns;
+    end_ns[i] = cut.end_ns;
   }
 }
 
