@@ -75,6 +75,14 @@ bool ParseWanted(std::string_view text, uint64_t& to) {
   return true;
 }
 
+std::string WantedText(uint64_t wanted) {
+  std::string out;
+  for (const WantedName& known : kWantedNames) {
+    if ((wanted & known.bits) != 0) out += (out.empty() ? "" : ",") + std::string(known.name);
+  }
+  return out;
+}
+
 ControlPage::~ControlPage() {
   if (block_ != nullptr) munmap(block_, sizeof(ControlBlock));
 }

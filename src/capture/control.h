@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace nl::capture {
@@ -54,6 +55,8 @@ inline constexpr uint64_t kWantDefault = kWantKernels | kWantApi | kWantSync | k
 // "kernels,api,-counters": a list alone is all there is, a first name with + or - changes
 // the default. False: a name is not known.
 bool ParseWanted(std::string_view text, uint64_t& to);
+// As ParseWanted reads it.
+std::string WantedText(uint64_t wanted);
 
 enum class SlotState : uint32_t {
   kFree = 0,

@@ -32,17 +32,6 @@ std::string Variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// As ParseWanted reads it: for the Python package, which does not look into the control page.
-std::string WantedNames(uint64_t wanted) {
-  std::string out;
-  for (const char* name : {"kernels", "api", "sync", "memory", "ranges", "counters", "clocks", "cpu",
-                           "python", "ops", "modules", "all-api", "all-shapes"}) {
-    uint64_t bit = 0;
-    if (ParseWanted(name, bit) && (wanted & bit) != 0) out += (out.empty() ? "" : ",") + std::string(name);
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string FindLibrary() {
@@ -76,7 +65,7 @@ std::string FindPythonDirectory() {
 ChildEnvironment MakeEnvironment(const LaunchOptions& options, const std::string& directory) {
   ChildEnvironment out;
   std::vector<std::pair<std::string, std::string>> set{{kDirectoryVariable, directory},
-                                                       {kWantedVariable, WantedNames(options.wanted)}};
+                                                       {kWantedVariable, WantedText(options.wanted)}};
   const std::string library = options.library.empty() ? FindLibrary() : options.library;
   const bool in_process = (options.wanted & ~(kWantCpu | kWantPython)) != 0;
   if (in_process && library.empty()) {
