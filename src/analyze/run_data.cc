@@ -12,8 +12,8 @@ std::string_view RunData::Noted(const char* place) const {
 }
 
 bool RunData::FromProgramStart() const {
-  const std::string_view tool = Noted("/source/tool");
-  return tool == "NeuroLens" || tool == "Nsight Systems";
+  const Json::json_pointer at("/source/from_program_start");
+  return document.contains(at) && document[at] == true;
 }
 
 bool RunData::OrderOnly() const { return Noted("/clock/source") == kClockOfOrder; }

@@ -45,7 +45,7 @@ struct RunData {
   std::string_view Text(StringId id) const { return strings->Text(id); }
   // Text at a place of run.json, such as "/software/backend"; "" where there is none.
   std::string_view Noted(const char* place) const;
-  // Whether the recorder started the program, so that the run has its imports and initialisation: ours, nsys.
+  // Whether the recorder started the program, so that the run has its imports and initialisation.
   bool FromProgramStart() const;
   // True when durations were measured one by one, so that starts give only the order.
   bool OrderOnly() const;

@@ -205,6 +205,7 @@ class Builder {
     doc_.software.precision = first.precision ? *first.precision : Precision(facts_, strings_);
     doc_.source.tool = first.tool.empty() ? std::nullopt : std::optional(first.tool);
     doc_.source.tool_version = first.tool_version.empty() ? std::nullopt : std::optional(first.tool_version);
+    if (first.from_program_start) doc_.source.from_program_start = true;
     if (!first.command.empty()) doc_.source.command = first.command;
     doc_.source.exit_code = first.exit_code;
     if (about_.size() > 1 || first.rank) {

@@ -118,6 +118,7 @@ void Describe(Io& io, FieldsOf<Io, Source> x) {
   NL_REQUIRED(files);
   NL_REQUIRED(tool);
   NL_REQUIRED(tool_version);
+  NL_OPTIONAL(from_program_start);
   NL_OPTIONAL(command);
   NL_OPTIONAL(exit_code);
 }

@@ -109,6 +109,7 @@ struct Source {
   std::string adapter, adapter_version;
   std::vector<SourceFile> files;
   std::optional<std::string> tool, tool_version;
+  std::optional<bool> from_program_start;
   std::optional<std::vector<std::string>> command;
   std::optional<int64_t> exit_code;
   bool operator==(const Source&) const = default;

@@ -17,7 +17,8 @@ namespace nl {
 struct SourceFacts {
   std::string backend = "other";
   std::string tool, tool_version;
-  std::string vendor;  // nvidia, amd, intel, other, cpu; empty when not given
+  bool from_program_start = false;  // the tool started the program: its imports and initialisation are there
+  std::string vendor;               // nvidia, amd, intel, other, cpu; empty when not given
   std::optional<std::string> framework_version, cuda_version, python_version, cupti_version;
   struct Device {
     int32_t index = 0;

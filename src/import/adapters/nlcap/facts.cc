@@ -247,6 +247,7 @@ void DescribeClock(CaptureFile& c) {
 
 Status ReadFacts(CaptureFile& c) {
   c.file.about.tool = "NeuroLens";
+  c.file.about.from_program_start = true;
   NL_TRY(c.ForEach<capture::FileRecord>([&](Stream& stream, const capture::FileRecord& f, int64_t) {
     stream.file = f;
     stream.has_file = true;

@@ -215,6 +215,7 @@ Status PutHeader(ExportFile& e) {
       about.base_time_ns = zero_ns;
   }));
   about.tool = "Nsight Systems";
+  about.from_program_start = true;
   about.tool_version = TextOf(exported, "EXPORT_PRODUCT_VERSION");
   about.backend = e.saw_torch_op ? "torch" : "cuda";
   about.vendor = e.file.facts.gpu_rows() > 0 || !about.devices.empty() ? "nvidia" : "cpu";
