@@ -75,10 +75,10 @@ class LaunchOp final : public Op {
     std::string out = fmt::format("{} in {}: {} inside the calls ({:.1f} % of the wall time)\n",
                                   Counted(r.launches, "launch"), HumanMs(r.wall_ms), HumanMs(r.api_ms),
                                   r.wall_ms > 0 ? 100 * r.api_ms / r.wall_ms : 0.0);
-    out += fmt::format(
-        "median call {:.1f} us (p95 {:.1f}); its work starts {:.1f} us after the call began (p95 {:.1f})\n",
-        r.api_p50_us.value_or(0), r.api_p95_us.value_or(0), r.queue_delay_p50_us.value_or(0),
-        r.queue_delay_p95_us.value_or(0));
+    out += fmt::format("median call {} (p95 {}); its work starts {} after the call began (p95 {})\n",
+                       HumanMs(r.api_p50_us.value_or(0) / 1e3), HumanMs(r.api_p95_us.value_or(0) / 1e3),
+                       HumanMs(r.queue_delay_p50_us.value_or(0) / 1e3),
+                       HumanMs(r.queue_delay_p95_us.value_or(0) / 1e3));
     out += fmt::format("{:.1f} % of the launches started work shorter than the call; longest queue {}\n",
                        100 * r.launch_bound_share.value_or(0), r.queue_max);
     out +=
