@@ -61,14 +61,12 @@ int64_t CommonPhase::AddSteadyParts() {
 }
 
 // Those of the phase that was asked for.
-Status CommonPhase::AddParts() {
+Status CommonPhase::AddParts(PhaseKind& phase) {
   for (const Phases& run : runs_) {
-    const auto found =
-        std::find_if(run.facts.spans.begin(), run.facts.spans.end(), [this](const PhasesFacts::Span& span) {
-          return NamesOf(span.what)[static_cast<size_t>(span.what)] == asked_;
-        });
-    if (found == run.facts.spans.end()) return NoSuchPhase(run.facts, asked_);
-    parts_.push_back({found->start_ns, found->end_ns});
+    const PhasesFacts::Span* span = FindPhase(run.facts, asked_);
+    if (span == nullptr) return NoSuchPhase(run.facts, asked_);
+    phase = span->what;
+    parts_.push_back({span->start_ns, span->end_ns});
   }
   return {};
 }
@@ -91,13 +89,11 @@ Status CommonPhase::Choose() {
     }
     out.steps = AddSteadyParts();
   } else {
-    NL_TRY(AddParts());
+    NL_TRY(AddParts(out.phase));
   }
-  const auto names = NamesOf(PhaseKind::kWhole);
-  const auto name = std::find(names.begin(), names.end(), steady ? "steady" : asked_);
-  out.phase = static_cast<PhaseKind>(name - names.begin());
   out.other_a_ms = OtherMs(false);
   out.other_b_ms = OtherMs(true);
+  out.text = ComparedPhaseName(out);
   chosen_ = out;
   return {};
 }

@@ -41,7 +41,7 @@ class CommonPhase {
   };
   bool IsSteady() const;
   int64_t AddSteadyParts();
-  Status AddParts();
+  Status AddParts(PhaseKind& phase);
   double OtherMs(bool in_b) const;
 
   std::string asked_;

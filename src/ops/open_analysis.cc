@@ -16,13 +16,15 @@ namespace nl {
 
 void AnalysisParams::BindRun(ParamBinder& b) { b.Add("run", run, "Run to look at").Positional().Run(); }
 
-void AnalysisParams::BindPhase(ParamBinder& b) {
+void BindPhase(ParamBinder& b, std::string& phase) {
   phase = "auto";
   b.Add("phase", phase,
         "Part of the run to look at alone (`neurolens phases` lists them); auto: steady where the recording "
         "begins with the program and more than a quarter of it is something else, all otherwise")
       .Choices({"auto", "all", "startup", "warmup", "steady", "tail"});
 }
+
+void AnalysisParams::BindPhase(ParamBinder& b) { nl::BindPhase(b, phase); }
 
 void AnalysisParams::BindPhaseOfTotals(ParamBinder& b) {
   b.Add("phase", phase, "Part of the run to look at alone (`neurolens phases` lists them)")
@@ -75,14 +77,11 @@ Result<std::optional<PhaseTime>> LookAtPhase(Analysis& analysis, const std::stri
   const bool steady = analysis.data().FromProgramStart() && IsSteadyByDefault(*phases, timeline.wall_ns());
   if (asked == "auto" && !steady) return std::optional<PhaseTime>();
   const std::string name = asked == "auto" ? "steady" : asked;
-  const PhasesSection section = SectionOf(*phases, timeline.first_start_ns, timeline.wall_ns());
-  for (size_t i = 0; i < phases->spans.size(); ++i) {
-    const PhasesFacts::Span& span = phases->spans[i];
-    if (NamesOf(span.what)[static_cast<size_t>(span.what)] != name) continue;
-    analysis.LookAt({span.start_ns, span.end_ns});
-    return std::optional(section.spans[i]);
-  }
-  return NoSuchPhase(*phases, name);
+  const PhasesFacts::Span* span = FindPhase(*phases, name);
+  if (span == nullptr) return NoSuchPhase(*phases, name);
+  const PhaseTime time = TimeOf(*span, timeline.first_start_ns, timeline.wall_ns());
+  analysis.LookAt({span->start_ns, span->end_ns});
+  return std::optional(time);
 }
 
 }  // namespace

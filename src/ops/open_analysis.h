@@ -27,6 +27,9 @@ struct AnalysisParams {
   void BindRules(ParamBinder& binder);
 };
 
+// --phase of an operation that chooses the part of several runs itself (ops/common_phase.h); by default auto.
+void BindPhase(ParamBinder& binder, std::string& phase);
+
 struct OpenAnalysis {
   OpenRun run;
   std::unique_ptr<Analysis> analysis;

@@ -34,6 +34,10 @@ TotalsFilter TotalsParams::Filter() const {
 }
 
 Result<TotalsRun> OpenTotals(const OpContext& context, const TotalsParams& params) {
+  if (params.run.phase == "all") {
+    NL_ASSIGN(OpenRun run, OpenSnapshot(context, params.run.run));
+    return TotalsRun{std::move(run), params.Filter(), std::nullopt};
+  }
   NL_ASSIGN(OpenAnalysis open, Analyze(context, params.run));
   TotalsRun out{std::move(open.run), params.Filter(), open.phase};
   out.filter.part = open.analysis->options().part;

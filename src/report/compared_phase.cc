@@ -13,6 +13,7 @@ void Describe(Record<ComparedPhase>& r) {
   using T = ComparedPhase;
   r.Name("ComparedPhase", "The part of the runs that is compared");
   r.Field("phase", &T::phase, "Which phase");
+  r.Field("text", &T::text, "The same in words");
   r.Field("steps", &T::steps,
           "Steady steps of each run: as many as the run with the fewest has; 0 in other phases");
   r.Field("other_a_ms", &T::other_a_ms, Unit::kMs,
@@ -30,7 +31,7 @@ std::string ComparedPhaseText(const std::optional<ComparedPhase>& phase, std::st
                               std::string_view b) {
   if (!phase) return "";
   return fmt::format("{}. Not compared: the other {} of {} and {} of {} (--phase all compares everything).",
-                     ComparedPhaseName(*phase), HumanMs(phase->other_a_ms), a, HumanMs(phase->other_b_ms), b);
+                     phase->text, HumanMs(phase->other_a_ms), a, HumanMs(phase->other_b_ms), b);
 }
 
 }  // namespace nl

@@ -16,6 +16,7 @@ struct ComparedPhase {
   PhaseKind phase = PhaseKind::kSteady;
   int64_t steps = 0;                      // of each run; 0: steps do not matter
   double other_a_ms = 0, other_b_ms = 0;  // the rest of the runs, median over those of a side
+  std::string text;                       // ComparedPhaseName
 };
 void Describe(Record<ComparedPhase>& r);
 

@@ -80,8 +80,11 @@ struct PhasesSection {
 void Describe(Record<PhaseTime>& r);
 void Describe(Record<PhasesSection>& r);
 
+PhaseTime TimeOf(const PhasesFacts::Span& span, int64_t run_start_ns, int64_t wall_ns);
 PhasesSection SectionOf(const PhasesFacts& facts, int64_t run_start_ns, int64_t wall_ns);
 
+// The phase of this name ("steady"); null: the run has none.
+const PhasesFacts::Span* FindPhase(const PhasesFacts& facts, std::string_view name);
 // Whether answers about a program recorded from its start are about the steady phase alone when no phase is
 // asked for: more than a quarter of the run is something else.
 bool IsSteadyByDefault(const PhasesFacts& facts, int64_t wall_ns);

@@ -31,7 +31,6 @@ struct Side {
 
 Result<Side> OpenSide(OpContext& context, AnalysisParams params, const std::vector<std::string>& targets) {
   Side out;
-  params.phase = "all";
   for (const std::string& target : targets) {
     params.run = target;
     NL_ASSIGN(OpenAnalysis open, OpenRunOrFile(context, params));
@@ -111,7 +110,7 @@ class CompareOp final : public Op {
     b.Add("top", top_, "Contributions to list; the rest becomes one row").Range(1, kMaxContributions);
     b.Add("metric", metric_, "Similarity: cosine over the aligned ops weighted by latency, or plain cosine")
         .Choices({"weighted", "plain"});
-    params_.BindPhase(b);
+    BindPhase(b, asked_phase_);
     params_.BindPeaks(b);
     b.Add("md", md_, "Write the comparison as Markdown to this file").Path().LocalOnly();
     b.Add("html", html_, "Write the comparison as a page to this file").Path().LocalOnly();
@@ -129,8 +128,8 @@ class CompareOp final : public Op {
     options_.plain_similarity = metric_ == "plain";
     if (step_ >= 0) options_.step = step_;
     // A stage is chosen by its name, wherever in the run it is.
-    const bool anywhere = params_.phase == "auto" && !options_.stage.empty();
-    NL_ASSIGN(phase_, LookAtPhase(anywhere ? "all" : params_.phase, a, b));
+    const bool anywhere = asked_phase_ == "auto" && !options_.stage.empty();
+    NL_ASSIGN(phase_, LookAtPhase(anywhere ? "all" : asked_phase_, a, b));
     NL_ASSIGN(const Comparison comparison, CompareRunSets(a.analyses, b.analyses, options_));
     CompareReply reply;
     static_cast<CompareFacts&>(reply) = FactsWithRuns(comparison, static_cast<size_t>(top_), a, b);
@@ -175,7 +174,7 @@ class CompareOp final : public Op {
   std::optional<ComparedPhase> phase_;
   std::vector<std::string> a_, b_;
   int64_t step_ = -1, top_ = 10;
-  std::string by_, time_ = "wall", metric_ = "weighted", md_, html_, json_;
+  std::string asked_phase_, by_, time_ = "wall", metric_ = "weighted", md_, html_, json_;
 };
 
 }  // namespace

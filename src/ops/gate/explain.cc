@@ -24,7 +24,6 @@ Result<OpenAnalysis> OpenTypical(const OpContext& context, AnalysisParams params
                                  const SideRuns& side) {
   const size_t typical = Typical(side.values);
   params.run = side.run_ids[typical];
-  params.phase = "all";
   NL_ASSIGN(OpenAnalysis open, Analyze(context, params));
   if (phase != nullptr) phase->LookAt(side.first + typical, *open.analysis);
   return open;

@@ -131,7 +131,7 @@ class GateOp final : public Op {
     b.Add("alpha", alpha_, "Allowed false alarm rate when nothing changed").Range(0.0001, 0.2);
     b.Add("paired", paired_, "The runs were interleaved: the first of both sides, the second of both, ...");
     b.Add("allow_different", allow_different_, "Compare runs on different devices");
-    params_.BindPhase(b);
+    BindPhase(b, phase_);
     params_.BindPeaks(b);
     params_.BindModel(b);
     b.Add("junit", junit_, "Write the result as JUnit XML to this file").Path().LocalOnly();
@@ -208,7 +208,6 @@ class GateOp final : public Op {
     if (context.Cancelled()) return Cancelled();
     AnalysisParams params = params_;
     params.run = run.run_id;
-    params.phase = "all";
     return Analyze(context, params);
   }
 
@@ -216,7 +215,7 @@ class GateOp final : public Op {
   // that one run is in memory at a time.
   Result<CommonPhase> ChoosePhase(const OpContext& context, const std::vector<std::string>& specs,
                                   const Side& baseline, const Side& candidate) const {
-    CommonPhase out(std::any_of(specs.begin(), specs.end(), IsSumOverTime) ? params_.phase : "all");
+    CommonPhase out(std::any_of(specs.begin(), specs.end(), IsSumOverTime) ? phase_ : "all");
     if (out.is_all()) return out;
     for (const Side* side : {&baseline, &candidate}) {
       for (const CatalogRun& run : side->runs) {
@@ -290,7 +289,7 @@ class GateOp final : public Op {
   }
 
   std::vector<std::string> baseline_, candidate_, metrics_;
-  std::string max_regression_ = "2%", stage_, undecided_, junit_, md_;
+  std::string max_regression_ = "2%", phase_, stage_, undecided_, junit_, md_;
   double alpha_ = 0.01;
   bool paired_ = false, allow_different_ = false;
   AnalysisParams params_;

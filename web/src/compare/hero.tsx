@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verdict and the main figures of a comparison, and what makes the runs hard to compare.
 import type { ComponentChildren } from "preact";
-import type { Comparability, ComparedPhase, CompareFacts } from "../data/replies";
+import type { Comparability, CompareFacts } from "../data/replies";
 import { count, cut, ms, pct } from "../widgets/format";
 import { kindOf, relativeChange, signedMs, signedPct } from "./delta";
 import { sideName } from "./run_rows";
@@ -76,20 +76,11 @@ function Differences({ notes }: { notes: Comparability[] }) {
   );
 }
 
-const PHASES = { startup: "start-up", warmup: "warm-up", steady: "steady phase", tail: "tail", whole: "whole run" };
-
-function phaseName(phase: ComparedPhase): string {
-  const steps = phase.steps > 0 ? ` (${phase.steps} ${phase.steps === 1 ? "step" : "steps"} of each run)` : "";
-  return `${PHASES[phase.phase]}${steps}`;
-}
-
 export function Hero({ comparison: c }: { comparison: CompareFacts }) {
   const { class: kind, confidence, text } = c.verdict;
-  const only = [
-    c.options.stage,
-    c.options.step === null ? null : `instance ${c.options.step}`,
-    c.phase && phaseName(c.phase),
-  ].filter(Boolean);
+  const only = [c.options.stage, c.options.step === null ? null : `instance ${c.options.step}`, c.phase?.text].filter(
+    Boolean,
+  );
   const isSure = kind !== "undecided" && confidence !== null && confidence > 0;
   return (
     <>

@@ -383,6 +383,8 @@ export interface CompareVerdict {
 export interface ComparedPhase {
   /** Which phase */
   phase: "startup" | "warmup" | "steady" | "tail" | "whole";
+  /** The same in words */
+  text: string;
   /** Steady steps of each run: as many as the run with the fewest has; 0 in other phases */
   steps: number;
   /** Time of A, or of the baseline, outside of it; the median of several runs (ms) */

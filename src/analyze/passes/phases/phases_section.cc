@@ -44,6 +44,16 @@ void Describe(Record<PhasesSection>& r) {
   r.Field("spans", &T::spans, "Phases in time order; they sum to the wall time");
 }
 
+PhaseTime TimeOf(const PhasesFacts::Span& span, int64_t run_start_ns, int64_t wall_ns) {
+  PhaseTime out;
+  out.phase = span.what;
+  out.start_ms = Ms(span.start_ns - run_start_ns);
+  out.ms = Ms(span.end_ns - span.start_ns);
+  if (wall_ns > 0) out.share = out.ms / Ms(wall_ns);
+  out.steps = span.steps;
+  return out;
+}
+
 PhasesSection SectionOf(const PhasesFacts& facts, int64_t run_start_ns, int64_t wall_ns) {
   PhasesSection out;
   out.source = facts.source;
@@ -53,16 +63,15 @@ PhasesSection SectionOf(const PhasesFacts& facts, int64_t run_start_ns, int64_t 
   out.groups = facts.groups;
   out.steady_steps = facts.steady_steps;
   if (facts.steady_steps > 0) out.step_ms = Ms(facts.step_ns);
-  for (const PhasesFacts::Span& span : facts.spans) {
-    PhaseTime row;
-    row.phase = span.what;
-    row.start_ms = Ms(span.start_ns - run_start_ns);
-    row.ms = Ms(span.end_ns - span.start_ns);
-    if (wall_ns > 0) row.share = row.ms / Ms(wall_ns);
-    row.steps = span.steps;
-    out.spans.push_back(row);
-  }
+  for (const PhasesFacts::Span& span : facts.spans) out.spans.push_back(TimeOf(span, run_start_ns, wall_ns));
   return out;
+}
+
+const PhasesFacts::Span* FindPhase(const PhasesFacts& facts, std::string_view name) {
+  for (const PhasesFacts::Span& span : facts.spans) {
+    if (NamesOf(span.what)[static_cast<size_t>(span.what)] == name) return &span;
+  }
+  return nullptr;
 }
 
 bool IsSteadyByDefault(const PhasesFacts& facts, int64_t wall_ns) {
