@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/utf8.h"
+
 namespace nl::trace_json {
 
 namespace {
@@ -163,22 +165,34 @@ bool EventReader::Match(Shape& shape, const char*& p, const char* end) {
   return true;
 }
 
+void EventReader::FindPlaces(TraceEvent& e) {
+  places_.clear();
+  for (JsonValue* v : {&e.name, &e.pid, &e.tid, &e.ts, &e.dur, &e.id, &e.bp, &e.scope}) {
+    if (v->given()) places_.push_back({v, false});
+  }
+  if (e.args_value.given()) places_.push_back({&e.args_value, true});
+  for (Arg& arg : e.extra) places_.push_back({&arg.value, true});
+  for (Arg& arg : e.args) places_.push_back({&arg.value, arg.key_id == KeyTable::kUnknown});
+}
+
+// A matched event has all its texts numbered, also those that no row uses. Of a scanned one the bad ones are,
+// so that as many are counted whichever way an event was read.
+void EventReader::NumberBadTexts() {
+  FindPlaces(scanned_);
+  for (const Place& place : places_) {
+    const JsonValue& v = *place.value;
+    const bool is_text = v.kind == JsonKind::kString || v.kind == JsonKind::kNested;
+    if (is_text && !IsUtf8(v.text())) strings_.Keep(v, place.as_json);
+  }
+}
+
 void EventReader::Learn(const TraceEvent& event) {
   auto shape = std::make_unique<Shape>();
   shape->event = event;
   TraceEvent& e = shape->event;
   // ph and cat are part of the fixed text: a shape is one kind of event.
-  struct Place {
-    JsonValue* value;
-    bool as_json;
-  };
-  std::vector<Place> places;
-  for (JsonValue* v : {&e.name, &e.pid, &e.tid, &e.ts, &e.dur, &e.id, &e.bp, &e.scope}) {
-    if (v->given()) places.push_back({v, false});
-  }
-  if (e.args_value.given()) places.push_back({&e.args_value, true});
-  for (Arg& arg : e.extra) places.push_back({&arg.value, true});
-  for (Arg& arg : e.args) places.push_back({&arg.value, arg.key_id == KeyTable::kUnknown});
+  FindPlaces(e);
+  std::vector<Place>& places = places_;
   std::sort(places.begin(), places.end(),
             [](const Place& a, const Place& b) { return a.value->data < b.value->data; });
   const char* at = event.text.data();
@@ -257,7 +271,9 @@ Scan EventReader::Next(const char*& p, const char* end, const TraceEvent*& out) 
   }
   const Scan scan = scanner_.Next(p, end, scanned_);
   out = &scanned_;
-  if (scan == Scan::kOk && learning_ && shapes_.size() < kMaxShapes) Learn(scanned_);
+  if (scan != Scan::kOk) return scan;
+  NumberBadTexts();
+  if (learning_ && shapes_.size() < kMaxShapes) Learn(scanned_);
   return scan;
 }
 

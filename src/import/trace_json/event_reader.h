@@ -81,6 +81,13 @@ class EventReader {
   bool MatchText(Slot& slot, const char*& p, const char* end);
   void Remember(const NewText& found);
   void Learn(const TraceEvent& event);
+  // A value of an event that differs from one to the next.
+  struct Place {
+    JsonValue* value;
+    bool as_json;
+  };
+  void FindPlaces(TraceEvent& e);
+  void NumberBadTexts();
   // A copy that stays, with room after it for comparing in whole words.
   const char* Keep(const char* begin, const char* end);
 
@@ -90,6 +97,7 @@ class EventReader {
   TraceEvent scanned_;
   TextArena texts_;
   std::vector<NewText> new_texts_;  // of the event being matched
+  std::vector<Place> places_;       // of the event being scanned
   std::vector<std::unique_ptr<Shape>> shapes_;
   Shape* last_ = nullptr;
   bool learning_ = true;

@@ -218,5 +218,24 @@ TEST(EventReader, ForgettingItsStringsLosesNothing) {
   }
 }
 
+TEST(EventReader, CountsBadTextsHoweverAnEventIsRead) {
+  // Of no phase, so that no row has its name.
+  const std::string event = "{\"name\":\"no phase \xff\xff\", \"ts\":4, \"pid\":1, \"tid\":1}";
+  for (const bool learning : {false, true}) {
+    LocalStrings strings;
+    EventReader reader(Keys(), strings);
+    reader.set_learning(learning);
+    std::string buffer = event + "," + event + ",";
+    const size_t size = buffer.size();
+    buffer.append(kPadding, '\0');
+    const char* p = buffer.data();
+    const TraceEvent* read = nullptr;
+    ASSERT_EQ(reader.Next(p, buffer.data() + size, read), Scan::kOk);
+    EXPECT_EQ(strings.TakeBadUtf8().size(), 1u) << "learning " << learning;
+    ASSERT_EQ(reader.Next(++p, buffer.data() + size, read), Scan::kOk);
+    EXPECT_TRUE(strings.TakeBadUtf8().empty()) << "learning " << learning;
+  }
+}
+
 }  // namespace
 }  // namespace nl::trace_json
