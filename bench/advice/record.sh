@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# record.sh [SECONDS]: every pair on a machine with a GPU: measured unrecorded, then its flawed side recorded by
+# record.sh [SECONDS [NAME ...]]: every pair, or those named, on a machine with a GPU: measured unrecorded, then its flawed side recorded by
 # neurolens-capture with labelled steps. Into $OUT: measured.jsonl and captures.tar, with a NAME.nlcap.tar.gz each. No pair
 # is begun after SECONDS (default 540).
 set -uo pipefail
@@ -9,8 +9,11 @@ capture=$PWD/build/capture-only/neurolens-capture
 export PYTHONPATH=$PWD/python
 work=$(mktemp -d)
 mkdir "$work/done"
-for name in $(python3 bench/advice/pairs.py list); do
-  ((SECONDS < ${1:-540})) || { echo "stopped before $name"; break; }
+limit=${1:-540}
+names=("${@:2}")
+((${#names[@]} > 0)) || mapfile -t names < <(python3 bench/advice/pairs.py list)
+for name in "${names[@]}"; do
+  ((SECONDS < limit)) || { echo "stopped before $name"; break; }
   python3 bench/advice/pairs.py measure "$name" --rounds 6 >>"$OUT/measured.jsonl" 2>"$work/err" || { tail -1 "$work/err"; continue; }
   "$capture" --no-counters --out "$work/$name.nlcap" -- python3 bench/advice/pairs.py loop "$name" --steps 12 2>"$work/err" || tail -3 "$work/err"
   tar -C "$work" -czf "$work/done/$name.nlcap.tar.gz" "$name.nlcap"

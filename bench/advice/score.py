@@ -83,7 +83,7 @@ def score(recordings="h200"):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--recordings", default="h200", choices=["h200", "h200_run"])
+    parser.add_argument("--recordings", default="h200", choices=["h200", "h200_run", "h200_observed"])
     arguments = parser.parse_args()
     rows = score(arguments.recordings)
     if arguments.json:

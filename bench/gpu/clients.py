@@ -83,8 +83,16 @@ class Neurolens(Nothing):
 
     def __init__(self):
         import neurolens
+        from neurolens import _emit
 
         self._package = neurolens
+        self._cost_ns = getattr(_emit.current._library, "nl_cost_ns", None)
+        if self._cost_ns is not None:
+            self._cost_ns.restype = ctypes.c_int64
+
+    def cost_ms(self):
+        """What the recording says that it cost so far."""
+        return self._cost_ns() / 1e6 if self._cost_ns is not None else None
 
     def on(self):
         self._package.start()
@@ -153,15 +161,15 @@ class Ops(Nothing):
         import torch
         from neurolens import _torch
 
-        self._shapes = shapes
+        self._detail = _torch.SHAPES if shapes else _torch.NAMES
         if Ops.ranges is None:
-            Ops.ranges = _torch.OpRanges(torch, None)
+            Ops.ranges = _torch._NvtxProfiler(torch, None)
 
     def on(self):
-        Ops.ranges._run(self._shapes)
+        Ops.ranges.run(self._detail)
 
     def off(self):
-        Ops.ranges._run(None)
+        Ops.ranges.run(0)
 
 
 class _Emitter:
@@ -211,6 +219,8 @@ MAKERS = {
     "proton": Proton,
     "neurolens": Neurolens,
     "neurolens_graph": Neurolens,
+    "neurolens_ops": Neurolens,
+    "neurolens_modules": Neurolens,
     "neurolens_full": Neurolens,
     "neurolens_default": Neurolens,
     "neurolens_default_graph": Neurolens,

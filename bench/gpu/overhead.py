@@ -40,6 +40,8 @@ PLAN = {
     "empty": (None, {"empty": (MAIN, 20, 8)}),
     "empty_others": (None, {"empty_kernels": (PEER, 12, 4), "empty_records": (PEER, 12, 4)}),
     "neurolens": (ONLY_GPU, {"neurolens": (MAIN, 20, 8)}),
+    "neurolens_ops": (["--no-modules", "--no-cpu", "--no-python", "--no-counters"], {"neurolens_ops": (PEER, 20, 6)}),
+    "neurolens_modules": (["--no-ops", "--no-cpu", "--no-python", "--no-counters"], {"neurolens_modules": (("eager", "resnet"), 20, 6)}),
     "neurolens_full": (["--no-cpu", "--no-python", "--no-counters"], {"neurolens_full": (PEER, 20, 6)}),
     "neurolens_default": ([], {"neurolens_default": (MAIN, 20, 6)}),
     "neurolens_default_graph": ([], {"neurolens_default_graph": (("graph",), 20, 6)}),
@@ -86,17 +88,19 @@ def worker(clients, loads):
             work.run(load)
             return (time.perf_counter() - began) * 1e3
 
-        off, before = [timed()], kernels()
+        cost_ms = getattr(client, "cost_ms", lambda: None)
+        off, before, cost_before = [timed()], kernels(), cost_ms()
         client.on()
         work.run(load)  # what only the first one pays
         on = [timed(), timed()]
         client.off()
         client.settle()
         counted = kernels() - before
+        stated = None if cost_before is None else (cost_ms() - cost_before) / 3
         work.run(load)
         off.append(timed())
         gc.collect()
-        print(json.dumps({"off": off, "on": on, "runs_on": 3, "kernels": counted}), file=out, flush=True)
+        print(json.dumps({"off": off, "on": on, "runs_on": 3, "kernels": counted, "stated_ms": stated}), file=out, flush=True)
 
 
 def own_profiler(torch):
@@ -182,8 +186,10 @@ def measure(processes, quick, limit_s):
         answer = process.ask(client=client, load=load)
         if answer is None:
             continue
-        entry = found.setdefault((client, load), {"ratios": [], "off": [], "on": [], "runs_on": 0, "kernels": 0})
+        entry = found.setdefault((client, load), {"ratios": [], "off": [], "on": [], "stated": [], "runs_on": 0, "kernels": 0})
         entry["ratios"] += [on / off for on, off in zip(answer["on"], answer["off"])]
+        if answer["stated_ms"] is not None:
+            entry["stated"].append(100 * answer["stated_ms"] / statistics.mean(answer["off"]))
         for key in ("off", "on"):
             entry[key] += answer[key]
         for key in ("runs_on", "kernels"):
@@ -203,6 +209,7 @@ def summary(found):
     for (client, load), entry in sorted(found.items(), key=lambda item: (item[0][1], item[0][0])):
         rows.append({"load": load, "client": client, "pairs": len(entry["ratios"]), "off_ms": statistics.median(entry["off"]),
                      "on_ms": statistics.median(entry["on"]), "overhead_percent": (statistics.median(entry["ratios"]) - 1) * 100,
+                     "stated_percent": statistics.median(entry["stated"]) if entry["stated"] else None,
                      "spread_points": spread(entry["ratios"]), "quietest_percent": (min(entry["on"]) / min(entry["off"]) - 1) * 100,
                      "kernels_counted": entry["kernels"], "runs_on": entry["runs_on"]})
     return rows
@@ -219,10 +226,11 @@ def records_check(rows, said):
 
 def show(result):
     print(f"{result['gpu']}, torch {result['torch']}; pairs of off and on within one process; +-: 95 % interval of the median")
-    print(f"{'load':<9}{'client':<22}{'pairs':>6}{'off ms':>9}{'on ms':>9}{'overhead':>10}{'+-':>6}{'quietest':>10}")
+    print(f"{'load':<9}{'client':<22}{'pairs':>6}{'off ms':>9}{'on ms':>9}{'overhead':>10}{'+-':>6}{'stated':>8}{'quietest':>10}")
     for r in result["rows"]:
+        stated = f"{r['stated_percent']:.1f}%" if r["stated_percent"] is not None else ""
         print(f"{r['load']:<9}{r['client']:<22}{r['pairs']:>6}{r['off_ms']:>9.1f}{r['on_ms']:>9.1f}{r['overhead_percent']:>9.1f}%"
-              f"{r['spread_points']:>6.1f}{r['quietest_percent']:>9.1f}%")
+              f"{r['spread_points']:>6.1f}{stated:>8}{r['quietest_percent']:>9.1f}%")
     by = {(r["client"], r["load"]): r["overhead_percent"] for r in result["rows"]}
     print("marks")
     for load in ("eager", "tiny", "graph"):

@@ -81,10 +81,10 @@ class Ranges:
         # Half of it is left for the rest: GPU work, ranges.
         share = _emit.current.budget() / 2
         spender = _torch.Spender(share, _emit.current.add_cost) if share > 0 else None
-        if OPS in names and torch.backends.cuda.is_built():
+        if OPS in names:
             try:
-                self.ops = _torch.OpRanges(torch, _emit.current, thrifty=spender is not None, all_shapes=ALL_SHAPES in names)
-            except Exception:  # no such profiler in this torch
+                self.ops = _torch.OpRanges(torch, _emit.current, thrifty=spender is not None, full=ALL_SHAPES in names)
+            except Exception:  # neither way in this torch
                 pass
         if MODULES in names or (self.ops and spender):
             self.modules = _torch.ModuleRanges(torch, _emit.current, self.ops, MODULES in names, spender)

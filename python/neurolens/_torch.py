@@ -7,8 +7,10 @@ import threading
 import time
 import weakref
 
-# Shapes cost several times the rest of an operator's range: after this many forwards only every this many has them.
-SHAPES_EVERY = 8
+# Shapes cost several times the rest of an operator's range: the first forwards have them, and some after.
+SHAPES_FIRST, SHAPES_EVERY = 8, 16
+# What is taken of operators, as the capture library counts it. SOMETIMES: shapes of some; FULL: also functions of the backward pass.
+OFF, NAMES, SHAPES, SOMETIMES, FULL = range(5)
 
 
 class _Local(threading.local):
@@ -195,26 +197,91 @@ class _ForwardKind:
 
 
 class OpRanges:
-    """One range per operator, by PyTorch's own NVTX profiler, on the thread that imported torch.
+    """One range per operator: names always while it is on, shapes of some forwards."""
+
+    def __init__(self, torch, emitter, thrifty=False, full=False):
+        """`thrifty`: only in the forwards that are looked into, and then with shapes. `full`: all there is, in every forward."""
+        self._source = _observer(torch, emitter) or _NvtxProfiler(torch, emitter)
+        self._thrifty, self._full = thrifty, full
+        self._forwards = 0
+
+    def set(self, on):
+        self._source.wanted = on
+        self._forwards = 0
+        if on or not self._source.must_wait():
+            self._source.run(self._at_rest() if on else OFF)
+
+    def end(self):
+        self._source.wanted = False
+        self._source.run(OFF)
+
+    def forward(self, detailed):
+        """Another call from outside into a model begins; with a budget, also that it ended (not detailed)."""
+        if self._thrifty:
+            self._source.run(SHAPES if detailed and self._source.wanted else OFF)
+            return
+        self._forwards += 1
+        if self._source.wanted:
+            shapes = self._forwards <= SHAPES_FIRST or self._forwards % SHAPES_EVERY == 0
+            self._source.run(FULL if self._full else SHAPES if shapes else NAMES)
+
+    def _at_rest(self):
+        """Before the first forward, and for programs that have none."""
+        return OFF if self._thrifty else FULL if self._full else SOMETIMES
+
+
+def _observer(torch, emitter):
+    """An _Observer, if a few operators show that the library understands this PyTorch."""
+    try:
+        version = [int(part) for part in torch.__version__.split(".")[:2]]
+    except (AttributeError, ValueError):
+        return None
+    if not [1, 13] <= version < [3, 0] or not emitter.torch_probe_begin():
+        return None
+    try:
+        with torch.enable_grad():
+            x = torch.ones(2, 3, device="cpu", requires_grad=True)
+            for _ in range(4):
+                x.mul(x)
+    finally:
+        usable = emitter.torch_probe_end()
+    return _Observer(emitter) if usable else None
+
+
+class _Observer:
+    """The capture library's own, on all threads, beside any profiler of the program."""
+
+    def __init__(self, emitter):
+        self._observe = emitter.torch_observe
+        self.wanted = False
+
+    def must_wait(self):
+        return False
+
+    def run(self, detail):
+        self._observe(detail)
+
+
+class _NvtxProfiler:
+    """PyTorch's own NVTX profiler, on the thread that imported torch: for another tool, or a PyTorch the library does not know.
 
     torch.autograd.profiler.emit_nvtx without its torch.cuda.synchronize(), which would make a context in programs that
     use no GPU, or fork before they do. One profiler at a time may run on a thread: the program's own goes first."""
 
     LATEST_S = 1.0  # after which it stops inside a range too
 
-    def __init__(self, torch, emitter, thrifty=False, all_shapes=False):
-        """`thrifty`: only in the forwards that are looked into, and then with shapes. `all_shapes`: of every forward."""
-        self._all_shapes = all_shapes
+    def __init__(self, torch, emitter):
+        if not torch.backends.cuda.is_built():
+            raise RuntimeError("this PyTorch has no NVTX profiler")
         self._emitter = emitter
         self._stop_asked = None  # when
         self._profiler = profiler = torch.autograd.profiler
-        self._thrifty = thrifty
         self._thread = threading.get_ident()
         self._enable, self._disable = profiler._enable_profiler, profiler._disable_profiler
         self._configs = [self._config(shapes) for shapes in (False, True)]
-        self._running = None  # with shapes or without; None: off
-        self._wanted = False
-        self._forwards = 0
+        self._running = OFF
+        self._asked = OFF
+        self.wanted = False
         self._give_way()
 
     def _config(self, shapes):
@@ -225,58 +292,47 @@ class OpRanges:
         except TypeError:  # a build that also asks for the name of a trace
             return p.ProfilerConfig(*common, "")
 
-    def set(self, on):
-        self._wanted = on
-        self._forwards = 0
-        if on:
-            self._stop_asked = None
-        elif self._running is not None and self._inside_range():
-            self._emitter.ask_again()
-            return
-        self._run(True if on and not self._thrifty else None)
-
-    def end(self):
-        self._wanted = False
-        self._run(None)
-
-    def _inside_range(self):
+    def must_wait(self):
         """torch complains on stderr of each range that is open when its profiler stops, at the end of that range."""
         now = time.monotonic()
+        if self._running == OFF:
+            return False
         if self._stop_asked is None:
             self._stop_asked = now
-        return self._emitter.open_ranges() > 0 and now - self._stop_asked < self.LATEST_S
+        if self._emitter.open_ranges() == 0 or now - self._stop_asked >= self.LATEST_S:
+            return False
+        self._emitter.ask_again()
+        return True
 
-    def forward(self, detailed):
-        """Another call from outside into a model begins; with a budget, also that it ended (not detailed)."""
-        if self._thrifty:
-            self._run(True if detailed and self._wanted else None)
-            return
-        self._forwards += 1
-        if self._running is not None:
-            self._run(self._all_shapes or self._forwards <= SHAPES_EVERY or self._forwards % SHAPES_EVERY == 0)
+    def run(self, detail):
+        self._asked = detail
+        if detail != OFF:
+            self._stop_asked = None
+        self._run(detail)
 
-    def _run(self, shapes):
-        if shapes == self._running or threading.get_ident() != self._thread:
+    def _run(self, detail):
+        detail = SHAPES if detail in (SOMETIMES, FULL) else detail
+        if detail == self._running or threading.get_ident() != self._thread:
             return
-        if self._running is not None:
-            self._running = None
+        if self._running != OFF:
+            self._running = OFF
             self._disable()
-        if shapes is not None:
-            self._enable(self._configs[shapes], set())
-            self._running = shapes
+        if detail != OFF:
+            self._enable(self._configs[detail == SHAPES], set())
+            self._running = detail
 
     def _give_way(self):
         """The program's own profilers start and stop through these two names."""
 
         def enable(*args, **kwargs):
-            self._run(None)
+            self._run(OFF)
             return self._enable(*args, **kwargs)
 
         def disable(*args, **kwargs):
             try:
                 return self._disable(*args, **kwargs)
             finally:
-                if self._wanted and not self._thrifty:
-                    self._run(True)
+                if self.wanted:
+                    self._run(self._asked)
 
         self._profiler._enable_profiler, self._profiler._disable_profiler = enable, disable

@@ -17,9 +17,12 @@ enum class RangeWhat : uint8_t {
 };
 enum class PayloadType : uint8_t { kNone = 0, kUint = 1, kInt = 2, kDouble = 3, kText = 4 };
 enum RangeFlags : uint16_t {
-  // What PyTorch's NVTX profiler pushed: id is its op_id, payload (kInt) its sequence number if it has one.
+  // An operator or a label of PyTorch: payload (kInt) is its sequence number if it has one. What its NVTX
+  // profiler
+  // pushed has its op_id as id; what our observer saw has kNoOpId.
   kRangeIsTorchs = 1,
 };
+inline constexpr uint64_t kNoOpId = UINT64_MAX;
 // One NVTX call (or one of the Python package, which is the same thing).
 struct RangeRecord {
   int64_t time_ns;   // monotonic

@@ -10,6 +10,9 @@ namespace nl::capture {
 
 namespace {
 
+// A launch that takes longer waits: for room in a full queue, for a module to load.
+constexpr int64_t kWaitingLaunchNs = 20'000;
+
 // The record as far as it has fields; what this CUPTI does not write is zero.
 template <class Record>
 Record Copy(const void* from, size_t bytes) {
@@ -226,10 +229,13 @@ void ActivityReader::AddMemset(const cupti::Memset& m) {
   ++counts_.other;
 }
 
-uint32_t ActivityReader::NameOfApi(int domain, uint32_t callback_id) {
-  if (callback_id >= ApiList::kMostIds) return 0;
-  uint32_t& known = api_names_[domain == cupti::kRuntimeApi ? 1 : 0][callback_id];
-  if (known == 0) known = Text(apis_.Name(domain, callback_id));
+ActivityReader::KnownApi ActivityReader::ApiOf(int domain, uint32_t callback_id) {
+  if (callback_id >= ApiList::kMostIds) return {};
+  KnownApi& known = apis_known_[domain == cupti::kRuntimeApi ? 1 : 0][callback_id];
+  if (known.name == 0) {
+    const char* name = apis_.Name(domain, callback_id);
+    known = {Text(name), name != nullptr && std::strstr(name, "Launch") != nullptr};
+  }
   return known;
 }
 
@@ -237,10 +243,15 @@ void ActivityReader::AddCall(const GpuCall& call, bool with_api, bool with_sync)
   const ApiRecord& a = call.api;
   if (with_api) {
     ApiRecord r = a;
-    r.name = NameOfApi(a.domain, a.callback_id);
+    const KnownApi api = ApiOf(a.domain, a.callback_id);
+    r.name = api.name;
     r.correlation = Correlation(a.correlation);
     writer_.Add(r);
     ++counts_.api_calls;
+    if (api.launches && a.end_ns > a.start_ns && a.end_ns - a.start_ns < kWaitingLaunchNs) {
+      ++counts_.launches;
+      counts_.launch_ns += static_cast<uint64_t>(a.end_ns - a.start_ns);
+    }
   }
   const cupti::Wait wait = apis_.WaitOf(a.domain, a.callback_id);
   if (!with_sync || wait == cupti::Wait::kNothing) return;

@@ -74,6 +74,8 @@ class ActivityBuffers {
 // What was read, for those who look while it runs.
 struct ActivityCounts {
   uint64_t kernels = 0, copies = 0, api_calls = 0, other = 0;
+  uint64_t launches = 0,
+           launch_ns = 0;  // calls that launch and did not wait for the device, and their durations
   uint64_t kernel_time_ns = 0;
   uint64_t devices = 0;  // bits of those that ran kernels
   bool graphs = false;   // some of them from CUDA graphs
@@ -108,7 +110,11 @@ class ActivityReader {
   void AddDevice(const cupti::Device& d);
   void AddContext(uint32_t context, uint32_t device);
   uint32_t Text(const char* text);
-  uint32_t NameOfApi(int domain, uint32_t callback_id);
+  struct KnownApi {
+    uint32_t name = 0;  // string
+    bool launches = false;
+  };
+  KnownApi ApiOf(int domain, uint32_t callback_id);
   uint32_t Correlation(uint32_t number) {
     if (number == 0) return 0;
     if (number > correlation_most_) correlation_most_ = number;
@@ -124,7 +130,7 @@ class ActivityReader {
   static constexpr size_t kContexts = 64;
   uint32_t contexts_[kContexts] = {};  // written, or the latest of them
   size_t context_count_ = 0;
-  uint32_t api_names_[2][ApiList::kMostIds] = {};  // string ids by driver, runtime
+  KnownApi apis_known_[2][ApiList::kMostIds] = {};  // by driver, runtime
 };
 
 }  // namespace nl::capture

@@ -2,6 +2,7 @@
 // The only functions of the library that others see.
 #include "capture/lib/nvtx.h"
 #include "capture/lib/recorder.h"
+#include "capture/lib/torch_ops.h"
 
 #define NL_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -45,8 +46,21 @@ NL_EXPORT double nl_budget() {
 NL_EXPORT void nl_add_cost(int64_t ns) {
   if (Recorder* recorder = Recorder::Get()) recorder->AddCost(ns);
 }
+// What the recording has cost the program so far, as it is stated.
+NL_EXPORT int64_t nl_cost_ns() {
+  const Recorder* recorder = Recorder::Get();
+  return recorder != nullptr ? recorder->StatedCostNs() : 0;
+}
 // Ranges of PyTorch's own profiler that are open on this thread: it is not to be stopped inside one.
 NL_EXPORT int nl_open_ranges() { return nl::capture::OpenRanges(); }
+// A range per operator by an observer in PyTorch: 0 off, or a TorchDetail; 0 is returned where that is not
+// possible. Before the first, between the two calls of the probe, a few operators are run that show whether
+// it is.
+NL_EXPORT int nl_torch_probe_begin() { return nl::capture::BeginTorchProbe() ? 1 : 0; }
+NL_EXPORT int nl_torch_probe_end() { return nl::capture::EndTorchProbe() ? 1 : 0; }
+NL_EXPORT int nl_torch_observe(int detail) {
+  return nl::capture::ObserveTorch(static_cast<nl::capture::TorchDetail>(detail)) ? 1 : 0;
+}
 // Has the call of nl_on_switch asked for again, a little later.
 NL_EXPORT void nl_ask_again() {
   if (Recorder* recorder = Recorder::Get()) recorder->AskAgain();

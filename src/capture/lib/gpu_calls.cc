@@ -77,7 +77,8 @@ void GpuCalls::Put(GpuCall call) {
     return;
   }
   const uint64_t head = ring->head.load(std::memory_order_relaxed);
-  const uint64_t waiting = head - ring->tail.load(std::memory_order_acquire);
+  if (head - ring->seen_tail >= ring_calls_ / 2) ring->seen_tail = ring->tail.load(std::memory_order_acquire);
+  const uint64_t waiting = head - ring->seen_tail;
   if (waiting >= ring_calls_) {
     refused_.fetch_add(1, std::memory_order_relaxed);
     return;

@@ -50,7 +50,9 @@ class GpuCalls {
  private:
   struct Ring : ThreadRing {
     GpuCall* calls() const { return reinterpret_cast<GpuCall*>(data); }
-    std::atomic<uint64_t> head{0}, tail{0};  // calls ever put, taken
+    alignas(kOwnLines) std::atomic<uint64_t> head{0};  // calls ever put
+    uint64_t seen_tail = 0;                            // the owner's last look at tail
+    alignas(kOwnLines) std::atomic<uint64_t> tail{0};  // calls ever taken
   };
   Ring* RingOfThread();
   static void OnThreadEnd(void* ring);

@@ -262,6 +262,7 @@ void EmitRange(HostWhat what, const char* name, const char* payload) {
   if (recorder == nullptr) return;
   HostEvent event;
   event.what = what;
+  event.source = HostSource::kPackage;
   if (payload != nullptr && payload[0] != '\0') event.payload_type = PayloadType::kText;
   recorder->Emit(event, View(name), View(payload));
 }

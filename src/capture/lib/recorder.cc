@@ -28,7 +28,7 @@ pthread_key_t g_ring_key;
 thread_local HostRing* t_ring = nullptr;
 thread_local bool t_refused = false;  // no ring for this thread
 
-constexpr size_t kRingMemoryBytes = 64u << 20;
+constexpr size_t kRingMemoryBytes = 256u << 20;
 constexpr int kCloseTimeoutMs = 10'000, kCountersTimeoutMs = 3'000;
 
 }  // namespace
@@ -255,7 +255,7 @@ int Recorder::Emit(HostEvent event, std::string_view text, std::string_view payl
     event.depth = depth >= 0 ? static_cast<uint32_t>(depth) : 0;
   }
   if (on_.load(std::memory_order_acquire)) {
-    const uint64_t count = ring->puts.fetch_add(1, std::memory_order_relaxed);
+    const uint64_t count = ring->CountPut();
     event.time_ns = MonotonicNs();
     bool wake = false;
     ring->Put(event, text, payload_text, wake);

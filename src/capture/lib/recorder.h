@@ -43,6 +43,11 @@ class Recorder {
   void SetByProgram(bool on);
   // Time the program's threads spent for the recording outside of this library.
   void AddCost(int64_t ns) { added_cost_ns_.fetch_add(ns, std::memory_order_relaxed); }
+  // What the recording has cost the program so far, as the control page says it.
+  int64_t StatedCostNs() const {
+    return slot_ != nullptr ? static_cast<int64_t>(slot_->cost_program_ns.load(std::memory_order_relaxed))
+                            : 0;
+  }
   double budget_share() const { return page_ ? page_->budget_ppm / 1e6 : 0; }
   // After each switch `add_pending(call, null)` is called, on whichever thread switched.
   using PendingCall = int (*)(void*);
@@ -66,7 +71,6 @@ class Recorder {
   void WriteThreadNames();
   void WriteClock();
   void WriteCost();
-  int64_t ProgramCostNs() const;
   int64_t CostNs() const;
   void KeepBudget(int64_t now_ns);
   void UpdateSlot(SlotState state);
@@ -102,7 +106,7 @@ class Recorder {
   ChunkWriter writer_;  // the writer thread's
   ActivityReader* reader_ = nullptr;
   CategoryNames categories_;
-  uint64_t ranges_ = 0, op_ranges_ = 0, peak_buffer_bytes_ = 0;
+  uint64_t ranges_ = 0, op_ranges_ = 0, observed_ops_ = 0, package_ranges_ = 0, peak_buffer_bytes_ = 0;
   int64_t cost_measured_ns_ = 0;
   uint64_t costs_measured_ = 0, ring_puts_ = 0;
   std::atomic<int64_t> added_cost_ns_{0};
@@ -111,9 +115,10 @@ class Recorder {
   std::atomic<bool> ask_again_{false};
   uint32_t pid_ = 0;
 
-  std::atomic<bool> on_{false};         // records are taken
-  std::atomic<bool> program_on_{true};  // SetByProgram
-  std::atomic<int> in_range_{0};        // open ranges with the label of --capture-range
+  // What every event of the program looks at, apart from what the writer thread writes.
+  alignas(kOwnLines) std::atomic<bool> on_{false};  // records are taken
+  std::atomic<bool> program_on_{true};              // SetByProgram
+  std::atomic<int> in_range_{0};                    // open ranges with the label of --capture-range
   std::atomic<bool> switching_{false};
   std::atomic<uint32_t> window_{0};   // times it went on
   bool ever_on_ = false;              // of whoever is switching

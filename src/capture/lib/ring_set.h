@@ -16,6 +16,10 @@
 
 namespace nl::capture {
 
+// What one side of a ring writes lies on lines of its own: a line that both write travels between cores with
+// every event. Two, as processors fetch them in pairs.
+inline constexpr size_t kOwnLines = 128;
+
 // What every kind of ring has; the kinds derive from it.
 struct ThreadRing {
   std::atomic<uint32_t> tid{0};  // 0: free
@@ -83,7 +87,7 @@ class RingSet {
   size_t ring_bytes() const { return ring_bytes_.load(std::memory_order_relaxed); }
   Ring* Make() const {
     static_assert(std::is_trivially_destructible_v<Ring>);
-    void* place = std::malloc(sizeof(Ring));
+    void* place = std::aligned_alloc(alignof(Ring), sizeof(Ring));
     auto* data = static_cast<unsigned char*>(std::malloc(ring_bytes()));
     if (place == nullptr || data == nullptr) {
       std::free(place);

@@ -77,6 +77,7 @@ class CaptureFile {
   std::map<std::pair<int64_t, uint32_t>, std::vector<Execution>> executions;
   bool saw_torch_op = false;
   int64_t causality_violations = 0, lost_records = 0;
+  std::string operators_by;  // "observer", or empty
 
  private:
   struct Place {

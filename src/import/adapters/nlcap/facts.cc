@@ -103,6 +103,7 @@ void TakeFact(CaptureFile& c, Stream& stream, const std::string& key, const std:
   if (key == "host.cores" && number && *number > 0) host.cores = number;
   if (key == "host.memory_bytes" && number && *number > 0) host.memory_bytes = number;
   if (key == "neurolens.version") about.tool_version = value;
+  if (key == "capture.operators") c.operators_by = value;
   if (key == "cupti.version") about.cupti_version = value;
   if (key == "cuda.driver_version" && number && *number >= 1000)
     about.cuda_version = fmt::format("{}.{}", *number / 1000, *number % 1000 / 10);
@@ -302,6 +303,7 @@ Status ReadRecording(CaptureFile& c) {
   for (const auto& [stream, ns] : in_program_ns) cost_ns += ns;
   if (wall_ns > cost_ns && !in_program_ns.empty())
     capture.overhead_pct = 100.0 * static_cast<double>(cost_ns) / static_cast<double>(wall_ns - cost_ns);
+  if (!c.operators_by.empty()) capture.operators_by = c.operators_by;
   about.capture = capture;
   DescribeClock(c);
   about.backend = c.saw_torch_op ? "torch" : facts.gpu_rows() > 0 ? "cuda" : "other";

@@ -116,7 +116,8 @@ class RangeReader {
     const std::string_view text = c_.RawText(stream, begin.name);
     if ((begin.flags & capture::kRangeIsTorchs) == 0) return ParseTorchLabel(text);
     const bool has_sequence = begin.payload_type == PayloadType::kInt;
-    return ParseTorchLabel(text, static_cast<int64_t>(begin.id),
+    const bool has_id = begin.id != capture::kNoOpId;
+    return ParseTorchLabel(text, has_id ? static_cast<int64_t>(begin.id) : NullOf<int64_t>::value,
                            has_sequence ? static_cast<int64_t>(begin.payload) : NullOf<int64_t>::value);
   }
 

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// TorchOps: a range per operator of PyTorch, by an observer of its RecordFunction. It needs no header of
+// PyTorch: the functions are looked up in the libtorch_cpu.so that the program has loaded, and what they give
+// is tried out with a few small operators (probe) before anything relies on it. Against PyTorch's own NVTX
+// profiler it makes no text of numbers, runs beside the program's own profiler, sees all threads and may stop
+// at any moment. Thread rule: any thread.
+
+#include <cstdint>
+
+namespace nl::capture {
+
+// kSometimes: names of all, shapes of the first thousands and of some after. kFull: names, shapes, and the
+// functions of the backward pass with the number of their forward operator: PyTorch makes the name of each
+// anew, which takes longer than all the rest.
+enum class TorchDetail : int { kOff = 0, kNames = 1, kShapes = 2, kSometimes = 3, kFull = 4 };
+
+// Begins to look at what the operators of this thread give, recording nothing. False: no libtorch_cpu.so
+// here, or without the functions that this takes.
+bool BeginTorchProbe();
+// Of the probe: `aten::mul` of two tensors [2, 3] with gradients, at least twice, was seen as it must be.
+// From then on the observer may be used.
+bool EndTorchProbe();
+
+// False: not possible, and nothing has changed.
+bool ObserveTorch(TorchDetail detail);
+
+}  // namespace nl::capture
