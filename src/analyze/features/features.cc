@@ -221,6 +221,40 @@ void AddWithoutTensorCores(Features& out) {
   out.run.numbers["run.no_tensor_kernels"] = count;
 }
 
+// Kernels in double precision. A name that has another type besides may use double for a scalar alone, as
+// those of optimizers do.
+bool IsDouble(std::string_view raw_name) {
+  return HasAny(raw_name, {"double", "dgemm", "_d884", "f64"}) &&
+         !HasAny(raw_name, {"float", "alf", "f32", "f16", "int8", "complex"});
+}
+
+// Half the bytes is half the time for what only moves data; what the rest would take is not known.
+void AddDoubles(Features& out) {
+  double ms = 0, share = 0, moved_ms = 0, longest_ms = 0;
+  for (const FeatureSubject& kernel : out.kernels) {
+    if (!IsDouble(kernel.Text("kernel.raw_name"))) continue;
+    const double total_ms = kernel.Number("kernel.total_ms").value_or(0);
+    ms += total_ms;
+    share += kernel.Number("kernel.share").value_or(0);
+    if (total_ms > longest_ms) {
+      longest_ms = total_ms;
+      out.run.texts["run.double_kernel"] = kernel.Text("kernel.name");
+      out.run.texts["run.double_place"] = kernel.Text("kernel.place");
+    }
+    if (kernel.Number("kernel.is_elementwise").value_or(0) +
+            kernel.Number("kernel.is_reduction").value_or(0) ==
+        0)
+      continue;
+    moved_ms += total_ms;
+    auto& works = out.run.targets["double"].works;
+    const auto& more = kernel.targets.at("kernel").works;
+    works.insert(works.end(), more.begin(), more.end());
+  }
+  out.run.numbers["run.double_ms"] = ms;
+  out.run.numbers["run.double_share"] = share;
+  out.run.numbers["run.double_moved_ms"] = moved_ms;
+}
+
 // Backward passes are recorded as calls of the autograd engine.
 void AddTraining(const Program& p, Features& out) {
   const HostTree& h = p.timeline.host;
@@ -283,6 +317,7 @@ void AddKernels(const Program& p, Features& out) {
   }
   for (size_t k = 0; k < works.size(); ++k) out.kernels[k].targets["kernel"].works = std::move(works[k]);
   AddWithoutTensorCores(out);
+  AddDoubles(out);
 }
 
 void AddStages(const Program& p, Features& out) {
@@ -349,6 +384,8 @@ void ToMeanDevice(const Program& p, Features& out) {
                                           "op.pageable_share",
                                           "kernel.total_ms",
                                           "run.no_tensor_ms",
+                                          "run.double_ms",
+                                          "run.double_moved_ms",
                                           "run.optimizer_device_ms",
                                           "run.conv_layout_ms",
                                           "run.one_row_ms",

@@ -37,6 +37,7 @@ TEST(Rules, EveryShippedRuleHasATitleAndThreeSuggestions) {
                          "sync_in_loop",
                          "alloc_churn",
                          "tensor_core_unused",
+                         "wide_type",
                          "fp32_in_mixed",
                          "unfused_elementwise",
                          "layout_copies",

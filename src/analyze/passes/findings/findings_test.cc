@@ -374,6 +374,27 @@ TEST(Findings, ASingleTypeIsNotMixedPrecision) {
   EXPECT_GT(*a.Find("tensor_core_unused")->impact_ms, 0);
 }
 
+TEST(Findings, DoublePrecisionIsNamedAndScalarsOfDoubleAreNot) {
+  const auto ask = [](const char* kernel, const char* backend = "torch") {
+    Script s(backend);
+    for (int i = 0; i < 8; ++i) s.Op("aten::mul", kernel, 20 * kUs, 200 * kUs);
+    return Ask(s.run);
+  };
+  const Answer a = ask("vectorized_elementwise_kernel<4, at::native::BinaryFunctor<double, double, double>>");
+  const Finding* f = a.Find("wide_type");
+  ASSERT_NE(f, nullptr) << a.Names();
+  EXPECT_NEAR(*f->impact_ms, 0.8, 1e-9) << "half of the bytes";
+  EXPECT_EQ(ask("vectorized_elementwise_kernel<4, at::native::BinaryFunctor<float, float, float>>")
+                .Find("wide_type"),
+            nullptr);
+  EXPECT_EQ(ask("multi_tensor_apply_kernel<FusedAdamMathFunctor<float, 4>, float const*, double, double>")
+                .Find("wide_type"),
+            nullptr)
+      << "a learning rate";
+  EXPECT_EQ(ask("vectorized_elementwise_kernel<4, BinaryFunctor<double>>", "jax").Find("wide_type"), nullptr)
+      << "JAX has it only where it was asked for";
+}
+
 TEST(Findings, ChainsOfPointwiseKernelsCostWhatFusionSaves) {
   const auto with = [](const char* second_dims) {
     Script s;
