@@ -92,6 +92,18 @@ void Analysis::LookAt(const Interval& part) {
   options_.part = part;
 }
 
+Result<FactBoard> Analysis::FactsOf(const Interval& part, const std::string& name) {
+  FactBoard board;
+  std::optional<Interval> other = part;
+  std::swap(facts_, board);
+  std::swap(options_.part, other);
+  Status status = Run(name);
+  std::swap(facts_, board);
+  std::swap(options_.part, other);
+  NL_TRY(std::move(status));
+  return board;
+}
+
 Status Analysis::RunAll() {
   std::vector<std::string> names;
   for (const auto& describe : AllPasses()) names.push_back(describe().Info().name);

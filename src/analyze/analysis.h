@@ -31,6 +31,8 @@ class Analysis {
   Status RunOver(const std::string& name, FactBoard& facts);
   // From now on facts are those of this part of the run; columns stay loaded.
   void LookAt(const Interval& part);
+  // Facts of one pass and of those it needs over a part of the run; those of the run stay.
+  Result<FactBoard> FactsOf(const Interval& part, const std::string& name);
   // Every pass there is.
   Status RunAll();
   // Loads what `reads` declares, for a reader of data() that is not a pass, and what these passes and

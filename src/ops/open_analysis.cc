@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "analyze/facts/timeline.h"
+#include "analyze/steady_diagnosis.h"
 #include "base/file_ops.h"
 #include "base/human.h"
 #include "base/plural.h"
@@ -72,13 +73,13 @@ namespace {
 
 // The part of the run that `asked` names, as replies give it; none: the whole run.
 Result<std::optional<PhaseTime>> LookAtPhase(Analysis& analysis, const std::string& asked) {
-  NL_ASSIGN(const PhasesFacts* phases, analysis.Need<PhasesFacts>());
-  const auto& timeline = analysis.facts().Get<TimelineFacts>();
-  const bool steady = analysis.data().FromProgramStart() && IsSteadyByDefault(*phases, timeline.wall_ns());
+  NL_ASSIGN(const std::optional<PhasesFacts::Span> steady, SteadyByDefault(analysis));
   if (asked == "auto" && !steady) return std::optional<PhaseTime>();
   const std::string name = asked == "auto" ? "steady" : asked;
+  NL_ASSIGN(const PhasesFacts* phases, analysis.Need<PhasesFacts>());
   const PhasesFacts::Span* span = FindPhase(*phases, name);
   if (span == nullptr) return NoSuchPhase(*phases, name);
+  const auto& timeline = analysis.facts().Get<TimelineFacts>();
   const PhaseTime time = TimeOf(*span, timeline.first_start_ns, timeline.wall_ns());
   analysis.LookAt({span->start_ns, span->end_ns});
   return std::optional(time);

@@ -287,9 +287,11 @@ std::string SteadySentence(const Report& report) {
   const SteadyStep& step = *report.findings.step;
   const double share = static_cast<double>(step.steps) * step.recorded_ms / report.wall_ms;
   if (share >= kMostOfTheRun) return "";
+  const char* known = report.diagnosis.phase ? LeadOf(report.diagnosis.bound) : nullptr;
   return fmt::format(
-      "In the steady state ({} of {}, {} of the run) the GPU works {} of the time. The whole run: ",
-      Counted(step.steps, "step"), HumanMs(step.recorded_ms), Percent(share), Percent(*step.busy_share));
+      "{}n the steady state ({} of {}, {} of the run) the GPU works {} of the time. The whole run: ",
+      known != nullptr ? std::string(known) + ": i" : "I", Counted(step.steps, "step"),
+      HumanMs(step.recorded_ms), Percent(share), Percent(*step.busy_share));
 }
 
 }  // namespace
@@ -312,7 +314,7 @@ std::string VerdictText(const Report& report) {
   busy = recorded > 0 ? busy / recorded : 0;
   const std::string whole = HumanMs(wall_ms * recorded) + (recorded < 1 ? " recorded" : "");
   const ReportPart* wait = Largest(report.breakdown, true);
-  const char* known = LeadOf(report.diagnosis.bound);
+  const char* known = report.diagnosis.phase ? nullptr : LeadOf(report.diagnosis.bound);
   if (wait != nullptr && wait->share > 0.5 && wait->what == PartKind::kIdleStartup) known = "Mostly start-up";
   if (wait != nullptr && wait->share > 0.5 && wait->what == PartKind::kIdleEdges)
     known = "Mostly not recorded";

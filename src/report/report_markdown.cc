@@ -109,8 +109,8 @@ std::string ToolFindings(const std::vector<ToolFinding>& words) {
 
 std::string DiagnosisLines(const Diagnosis& diagnosis) {
   std::string out =
-      fmt::format("Diagnosis: {} (confidence {}).\n", MdText(PlainWords(RunBoundName(diagnosis.bound)), 60),
-                  PercentOrDash(diagnosis.confidence));
+      fmt::format("Diagnosis{}: {} (confidence {}).\n", diagnosis.phase ? " of the steady phase" : "",
+                  MdText(PlainWords(RunBoundName(diagnosis.bound)), 60), PercentOrDash(diagnosis.confidence));
   for (const Evidence& e : diagnosis.evidence) out += fmt::format("- {}\n", MdText(EvidenceText(e), 300));
   for (const std::string& s : diagnosis.settle)
     out += fmt::format("- What would settle it: {}\n", MdText(s, 300));

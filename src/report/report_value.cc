@@ -60,19 +60,38 @@ std::string CostText(const Finding& finding) {
   return fmt::format("this cost is counted in {}", fmt::join(finding.counted_in, ", "));
 }
 
+namespace {
+
+std::string ValueText(const Evidence& e) {
+  if (!e.value) return "unknown";
+  const double value = *e.value;
+  if (e.unit == "ms") return HumanMs(value);
+  if (e.unit == "us") return HumanMs(value / 1e3);
+  if (e.unit == "ratio") return fmt::format("{:.1f} %", 100 * value);
+  if (e.unit == "bytes") return HumanBytes(static_cast<int64_t>(value));
+  if (e.unit == "count" && value == static_cast<double>(static_cast<int64_t>(value)))
+    return HumanCount(static_cast<int64_t>(value));
+  return fmt::format("{:.4g}", value);
+}
+
+// "idle_startup_ms": its value has the unit.
+std::string NameOf(std::string_view what) {
+  for (const char* scope : {"run.", "op.", "kernel.", "stage.", "gap.", "features."}) {
+    if (!what.starts_with(scope)) continue;
+    what.remove_prefix(std::string_view(scope).size());
+    for (const std::string_view unit : {"_ms", "_us", "_bytes"}) {
+      if (what.ends_with(unit)) what.remove_suffix(unit.size());
+    }
+    return PlainWords(what);
+  }
+  return std::string(what);
+}
+
+}  // namespace
+
 std::string EvidenceText(const Evidence& evidence) {
-  std::string out = evidence.what;
-  for (const char* scope : {"run.", "op.", "kernel.", "stage.", "features."}) {
-    if (out.starts_with(scope)) out = PlainWords(out.substr(std::string_view(scope).size()));
-  }
-  if (evidence.value) {
-    const double number = *evidence.value;
-    const std::string unit = evidence.unit.value_or("");
-    out += unit == "ratio"                   ? fmt::format(" {:.1f} %", 100 * number)
-           : unit == "ms"                    ? " " + HumanMs(number)
-           : unit == "count" || unit.empty() ? fmt::format(" {:.6g}", number)
-                                             : fmt::format(" {:.4g} {}", number, unit);
-  }
+  std::string out = NameOf(evidence.what);
+  if (evidence.value) out += " " + ValueText(evidence);
   if (!evidence.table) return out;
   return out + " (" + *evidence.table + (evidence.row ? fmt::format(" row {}", *evidence.row) : "") + ")";
 }

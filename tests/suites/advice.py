@@ -53,3 +53,16 @@ def test_steps_are_those_that_were_measured(rows):
     """Without the recorder's cost; a shared host is not always as fast as when it was measured."""
     near = [r for r in rows if abs(r["predicted_step_ms"] - r["step_ms"]) <= 0.25 * r["step_ms"]]
     assert len(near) >= 0.8 * len(rows), [(r["name"], r["step_ms"], r["predicted_step_ms"]) for r in rows if r not in near]
+
+
+@pytest.mark.parametrize("name, bound", [("gemm_at_peak", "gpu_bound_compute"), ("norm_written_out", "gpu_bound_memory"), ("eager_decode", "launch_bound"),
+                                         ("pageable_copies", "transfer_bound"), ("loader_without_workers", "cpu_bound"), ("python_between_steps", "cpu_bound")])
+def test_what_bounds_a_program_is_what_bounds_its_steady_phase(imported, tmp_path, name, bound):
+    """Most of each of these recordings is start-up."""
+    with tarfile.open(ROOT / f"bench/advice/h200_run/{name}.nlcap.tar.xz") as archive:
+        archive.extractall(tmp_path)
+    run = imported(tmp_path / f"{name}.nlcap")
+    said = run.ask("findings")["diagnosis"]
+    assert (said["class"], said["phase"]) == (bound, "steady"), said
+    text = run.store.text("findings", run.id)
+    assert text.splitlines()[1].startswith("The steady phase is "), text[:300]

@@ -77,6 +77,7 @@ struct Diagnosis {
   std::vector<Evidence> evidence;
   std::vector<std::string> settle;  // data that would decide an unknown bound
   std::optional<RunBound> nearest;  // best candidate for an unknown bound
+  std::optional<PhaseKind> phase;   // that it is of; none: the whole run
 };
 
 // A suggestion of the profiling tool itself for the kernels of one name; not a rule of ours.

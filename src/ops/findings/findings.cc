@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "analyze/facts/findings.h"
+#include "analyze/steady_diagnosis.h"
 #include "base/human.h"
 #include "base/plural.h"
 #include "base/terminal.h"
@@ -58,24 +59,13 @@ std::string_view BoundText(RunBound bound) {
   return "unknown";
 }
 
-std::string ValueText(const Evidence& e) {
-  if (!e.value) return "unknown";
-  const double value = *e.value;
-  if (e.unit == "ms") return HumanMs(value);
-  if (e.unit == "us") return HumanMs(value / 1e3);
-  if (e.unit == "ratio") return fmt::format("{:.1f} %", 100 * value);
-  if (e.unit == "bytes") return HumanBytes(static_cast<int64_t>(value));
-  if (e.unit == "count" && value == static_cast<double>(static_cast<int64_t>(value)))
-    return HumanCount(static_cast<int64_t>(value));
-  return fmt::format("{:.4g}", value);
-}
-
-std::string EvidenceText(const std::vector<Evidence>& evidence) {
+// Without the flags, which only say that a rule is for runs such as this one.
+std::string EvidenceList(const std::vector<Evidence>& evidence) {
   std::string out;
   for (const Evidence& e : evidence) {
+    if (e.unit == "flag") continue;
     if (!out.empty()) out += ", ";
-    out += e.table ? fmt::format("{} {} ({}) {}", *e.table, e.row.value_or(0), e.what, ValueText(e))
-                   : fmt::format("{} {}", e.what, ValueText(e));
+    out += EvidenceText(e);
   }
   return out;
 }
@@ -123,6 +113,7 @@ class FindingsOp final : public Op {
     NL_ASSIGN(const FindingsFacts* facts, open.analysis->Need<FindingsFacts>());
     FindingsReply reply;
     static_cast<FindingsFacts&>(reply) = *facts;
+    NL_ASSIGN(reply.diagnosis, DiagnoseSteady(*open.analysis));
     reply.run_id = open.run.run.run_id;
     reply.model = open.run.run.model;
     reply.rules_files = params_.rules;
@@ -154,17 +145,17 @@ class FindingsOp final : public Op {
   static std::string DiagnosisText(const Diagnosis& d, int width) {
     std::string text;
     if (d.bound == RunBound::kUnknown) {
-      text = "The bound of this run is unknown";
+      text = d.phase ? "The bound of the steady phase is unknown" : "The bound of this run is unknown";
       if (d.nearest)
         text +=
             fmt::format(" (best candidate: {}, confidence {:.2f})", RunBoundName(*d.nearest), d.confidence);
     } else {
       const bool host_only = !d.evidence.empty() && d.evidence[0].what == "run.cpu_running_share";
-      text = fmt::format("The run is {} (confidence {:.2f})",
+      text = fmt::format("The {} is {} (confidence {:.2f})", d.phase ? "steady phase" : "run",
                          host_only ? "CPU-bound: it runs on the CPU and uses no device" : BoundText(d.bound),
                          d.confidence);
     }
-    if (!d.evidence.empty()) text += ". Evidence: " + EvidenceText(d.evidence);
+    if (!d.evidence.empty()) text += ". Evidence: " + EvidenceList(d.evidence);
     std::string out = Para(text + ".", width, 0);
     for (const std::string& s : d.settle) out += Para("needed to decide: " + s, width, 2);
     return out;
@@ -204,7 +195,8 @@ class FindingsOp final : public Op {
       out += Para(
           fmt::format("After this and the fixes above, a step takes about {}.", HumanMs(*f.step_after_ms)),
           width, 3);
-    out += Para("evidence: " + EvidenceText(f.evidence), width, 3);
+    if (const std::string evidence = EvidenceList(f.evidence); !evidence.empty())
+      out += Para("evidence: " + evidence, width, 3);
     for (const std::string& s : f.suggestions) out += Para("- " + s, width, 3);
     return out;
   }

@@ -733,6 +733,8 @@ export interface Diagnosis {
   settle: string[];
   /** Best candidate for an unknown bound */
   nearest: "cpu_bound" | "gpu_bound_compute" | "gpu_bound_memory" | "launch_bound" | "transfer_bound" | "sync_bound" | "communication_bound" | "balanced" | "unknown" | null;
+  /** Phase that it is of; null: the whole run */
+  phase: "startup" | "warmup" | "steady" | "tail" | "whole" | null;
 }
 
 /** One op that differs between two fingerprints */

@@ -101,7 +101,7 @@ function DiagnosisView({ diagnosis: d }: { diagnosis: Diagnosis }) {
   return (
     <div class="diagnosis">
       <p>
-        Diagnosis: <b>{plain(cut(d.class, 60))}</b>
+        Diagnosis{d.phase && " of the steady phase"}: <b>{plain(cut(d.class, 60))}</b>
         {d.confidence > 0 && `, confidence ${pct(d.confidence, 0)}`}
         {d.nearest && `; closest match: ${plain(cut(d.nearest, 60))}`}
       </p>

@@ -32,7 +32,7 @@ class Judge {
     const auto util = Get("run.gpu_utilization");
     const double idle = util ? 1 - *util : 0;
     out.push_back({RunBound::kLaunch});
-    out.back().possible = util && idle > 0.3;
+    out.back().possible = util && idle > 0.3 && Launching();
     // A device that waits for the host half of the time is strong evidence; kernels shorter than
     // their launch calls and empty queues are independent measurements of the same bound.
     Piece(out.back(), Share({"run.idle_host_ms", "run.idle_launch_ms"}),
@@ -42,13 +42,15 @@ class Judge {
 
     out.push_back({RunBound::kCpu});
     const auto shorter = Get("run.short_kernel_share");
-    out.back().possible = util && idle > 0.3 && (!shorter || *shorter < 0.5);
+    out.back().possible = util && idle > 0.3 && (!shorter || *shorter < 0.5 || !Launching());
     Piece(out.back(), Share({"run.idle_host_ms"}), "idle waiting for host / wall", 0.1, 0.6);
     Piece(out.back(), Get("run.host_busy_share"), "run.host_busy_share", 0.5, 0.95);
+    Piece(out.back(), IdlePerKernelMs(), "mean idle before a kernel", kMostIdleMs, 0.5, "ms");
     Piece(out.back(), Get("run.empty_queue_share"), "run.empty_queue_share", 0.4, 0.95);
 
     out.push_back({RunBound::kSync});
-    out.back().possible = !util || idle > 0.1;  // while the device is busy, a waiting host costs nothing
+    // While the device is busy, a waiting host costs nothing.
+    out.back().possible = (!util || idle > 0.1) && Get("run.idle_sync_share").value_or(1) > 0.05;
     Piece(out.back(), Get("run.idle_sync_share"), "run.idle_sync_share", 0.1, 0.5);
     Piece(out.back(), Share({"run.sync_ms"}), "host time in blocking syncs / wall", 0.2, 0.7);
 
@@ -78,6 +80,16 @@ class Judge {
   }
 
  private:
+  // A host that launches as fast as it can keeps the device waiting for microseconds each time. One that
+  // keeps it waiting longer does something else.
+  static constexpr double kMostIdleMs = 0.1;
+  bool Launching() const { return IdlePerKernelMs().value_or(0) < kMostIdleMs; }
+  std::optional<double> IdlePerKernelMs() const {
+    const auto host = Get("run.idle_host_ms"), launch = Get("run.idle_launch_ms"),
+               kernels = Get("run.kernels");
+    if (!host || !launch || !kernels || *kernels <= 0) return std::nullopt;
+    return (*host + *launch) / *kernels;
+  }
   std::optional<double> Get(std::string_view name) const { return run_.Number(name); }
   std::optional<double> Share(std::initializer_list<std::string_view> parts) const {
     const auto wall = Get("run.wall_ms");
@@ -91,12 +103,13 @@ class Judge {
     return sum / *wall;
   }
   // Strength 0 at `from`, 0.9 at `to`, linear in between.
-  void Piece(Candidate& c, std::optional<double> value, const char* what, double from, double to) {
+  void Piece(Candidate& c, std::optional<double> value, const char* what, double from, double to,
+             const char* unit = "ratio") {
     if (!value) return;
     const double strength = 0.9 * std::clamp((*value - from) / (to - from), 0.0, 1.0);
     if (strength < kWeakest) return;
     c.doubt *= 1 - strength;
-    c.evidence.push_back({std::nullopt, std::nullopt, what, value, "ratio"});
+    c.evidence.push_back({std::nullopt, std::nullopt, what, value, unit});
   }
 
   // Busy devices: compute or memory, by the families of kernels and by the shapes of products.

@@ -87,6 +87,7 @@ void Describe(Record<Diagnosis>& r) {
   r.Field("evidence", &Diagnosis::evidence, "Values it was derived from");
   r.Field("settle", &Diagnosis::settle, "Data that would decide an unknown bound");
   r.Field("nearest", &Diagnosis::nearest, "Best candidate for an unknown bound");
+  r.Field("phase", &Diagnosis::phase, "Phase that it is of; null: the whole run");
 }
 
 void Describe(Record<ToolFinding>& r) {
