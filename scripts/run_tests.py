@@ -35,8 +35,8 @@ THREADED = "*Thread*:*Parallel*"
 # They count right answers over more than a hundred pairs each, or run every pass on further samples; other tests run the same code.
 ASAN_LEAVES_OUT = "CompareTruth.ThePlantedCauseComesFirst:CompareTruth.WithoutNoiseTheSizeIsRight:Samples/PassReads.*/1?"
 TSAN_PROGRAMS = ("base_test", "capture_test", "model_test", "ledger_test", "import_test")  # what preset tsan builds
-# They import, explain and compare each input, a few a second: scripts/fuzz runs them, a test run leaves them out.
-LONG_FUZZ = ("analysis_fuzz", "bundle_fuzz")
+# Imports, explains and compares each input, one or two a second: a test run replays its corpus, scripts/fuzz looks for more.
+REPLAYED_FUZZ = ("analysis_fuzz",)
 # Programs that are recorded by the capture library under ThreadSanitizer, on the CUPTI of tests/capture.
 TSAN_RECORDED = {
     "recording is switched while threads launch": "launch=1 recording_off leave=1 recording_on racing_threads=4 sleep=100 recording_off sleep=400 "
@@ -349,7 +349,7 @@ class Runner:
         configure = f'source "{ROOT}/scripts/lib.sh" && mkdir -p "$NL_ROOT/build/fuzz" && nl_configure fuzz'
         if subprocess.run(["bash", "-c", configure], check=False).returncode != 0:
             return self.tally.group("fuzz", [], ["configure"], [], 0)
-        targets = [name for name in built("fuzz", "bin_fuzz") if self.wanted in name and name not in LONG_FUZZ]
+        targets = [name for name in built("fuzz", "bin_fuzz") if self.wanted in name]
         if not targets:
             return self.skip("fuzz", "no fuzz targets in this tree")
         if not build("fuzz", [f"bin_fuzz/{name}" for name in targets], self.tally):
@@ -366,9 +366,10 @@ class Runner:
         dictionary = ROOT / "fuzz" / f"{target}.dict"
         with tempfile.TemporaryDirectory() as learnt:
             # A fixed seed: a change that has nothing to do with the target must not turn it red.
-            command = [str(ROOT / "build/fuzz/bin_fuzz" / target), f"-max_total_time={seconds}", "-seed=1", "-timeout=20",
+            command = [str(ROOT / "build/fuzz/bin_fuzz" / target), f"-max_total_time={seconds}", "-seed=1", "-timeout=120",
                        "-rss_limit_mb=3000", "-print_final_stats=1", f"-artifact_prefix={artifacts}/"]
             command += [f"-dict={dictionary}"] if dictionary.exists() else []
+            command += ["-runs=0"] if target in REPLAYED_FUZZ else []
             command += [learnt] + ([str(corpus)] if corpus.is_dir() else [])
             output, status = run(command, self.env, f"fuzz-{target}")
         failed = [] if status == 0 else [f"{target}: {ending(status)}; input in build/fuzz/artifacts/{target}"]
