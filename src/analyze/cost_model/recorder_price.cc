@@ -18,15 +18,14 @@ namespace {
 constexpr double kViewNs = 600, kLaunchNs = 6000;
 // By the name that a run document has for its recorder.
 struct ToolPrice {
-  std::string_view tool;
+  std::string_view tool, operators_by;  // "": whichever way
   RecorderPrice price;
   bool scales;  // with the speed of the host, which shows in its own operators
 };
-// With operators by our observer in PyTorch instead of its NVTX profiler.
-constexpr double kObservedOpNs = 600;
-const ToolPrice kPrices[] = {{kTorchProfiler, {2200, 7000, 4000, 650, "torch.profiler"}, true},
-                             {"NeuroLens", {900, 2500, 2000, 500, "neurolens run"}, false},
-                             {"Nsight Systems", {0, 2500, 2000, 500, "Nsight Systems"}, false}};
+const ToolPrice kPrices[] = {{kTorchProfiler, "", {2200, 7000, 4000, 650, "torch.profiler"}, true},
+                             {"NeuroLens", "observer", {600, 2500, 2000, 500, "neurolens run"}, false},
+                             {"NeuroLens", "", {900, 2500, 2000, 500, "neurolens run"}, false},
+                             {"Nsight Systems", "", {0, 2500, 2000, 500, "Nsight Systems"}, false}};
 constexpr double kLeastSpeed = 0.5, kMostSpeed = 4;
 
 // How much slower this host is than the one measured; 1 where the run does not show it.
@@ -52,12 +51,12 @@ double Slowness(const RunData& data, const TimelineFacts& timeline) {
 }  // namespace
 
 RecorderPrice PriceOf(const RunData& data, const TimelineFacts& timeline) {
-  const std::string_view tool = data.Noted("/source/tool");
+  const std::string_view tool = data.Noted("/source/tool"),
+                         operators_by = data.Noted("/capture/operators_by");
   for (const ToolPrice& known : kPrices) {
-    if (known.tool != tool) continue;
+    if (known.tool != tool || (!known.operators_by.empty() && known.operators_by != operators_by)) continue;
     const double slow = known.scales ? Slowness(data, timeline) : 1;
     RecorderPrice price = known.price;
-    if (data.Noted("/capture/operators_by") == "observer") price.op_ns = kObservedOpNs;
     for (double* ns : {&price.op_ns, &price.launch_ns, &price.copy_ns, &price.api_ns}) *ns *= slow;
     return price;
   }

@@ -199,60 +199,59 @@ std::vector<std::string> Available(const Program& p, const Features& f) {
   return out;
 }
 
-// Matrix products that do not use tensor cores, all of them together: they have one fix.
-void AddWithoutTensorCores(Features& out) {
+// Kernels that have one fix, taken together.
+struct Together {
+  const FeatureSubject* longest = nullptr;  // they are in the order of their time
   double ms = 0, share = 0, count = 0;
-  for (const FeatureSubject& kernel : out.kernels) {
-    if (kernel.Number("kernel.tensor_core").value_or(1) != 0) continue;
-    if (count == 0) {
-      out.run.texts["run.no_tensor_kernel"] = kernel.Text("kernel.name");
-      out.run.texts["run.no_tensor_place"] = kernel.Text("kernel.place");
-      out.run.texts["run.no_tensor_op"] = kernel.Text("kernel.op");
-    }
+
+  void Add(const FeatureSubject& kernel) {
+    if (longest == nullptr) longest = &kernel;
     ms += kernel.Number("kernel.total_ms").value_or(0);
     share += kernel.Number("kernel.share").value_or(0);
     ++count;
-    auto& works = out.run.targets["no_tensor"].works;
-    const auto& more = kernel.targets.at("kernel").works;
-    works.insert(works.end(), more.begin(), more.end());
   }
-  out.run.numbers["run.no_tensor_ms"] = ms;
-  out.run.numbers["run.no_tensor_share"] = share;
-  out.run.numbers["run.no_tensor_kernels"] = count;
+  std::string Text(const char* name) const { return longest != nullptr ? longest->Text(name) : ""; }
+};
+
+void AddTarget(const FeatureSubject& kernel, const char* target, Features& out) {
+  auto& works = out.run.targets[target].works;
+  const auto& more = kernel.targets.at("kernel").works;
+  works.insert(works.end(), more.begin(), more.end());
 }
 
-// Kernels in double precision. A name that has another type besides may use double for a scalar alone, as
-// those of optimizers do.
-bool IsDouble(std::string_view raw_name) {
-  return HasAny(raw_name, {"double", "dgemm", "_d884", "f64"}) &&
-         !HasAny(raw_name, {"float", "alf", "f32", "f16", "int8", "complex"});
-}
-
-// Half the bytes is half the time for what only moves data; what the rest would take is not known.
-void AddDoubles(Features& out) {
-  double ms = 0, share = 0, moved_ms = 0, longest_ms = 0;
+// Matrix products that do not use tensor cores.
+void AddWithoutTensorCores(Features& out) {
+  Together found;
   for (const FeatureSubject& kernel : out.kernels) {
-    if (!IsDouble(kernel.Text("kernel.raw_name"))) continue;
-    const double total_ms = kernel.Number("kernel.total_ms").value_or(0);
-    ms += total_ms;
-    share += kernel.Number("kernel.share").value_or(0);
-    if (total_ms > longest_ms) {
-      longest_ms = total_ms;
-      out.run.texts["run.double_kernel"] = kernel.Text("kernel.name");
-      out.run.texts["run.double_place"] = kernel.Text("kernel.place");
-    }
-    if (kernel.Number("kernel.is_elementwise").value_or(0) +
-            kernel.Number("kernel.is_reduction").value_or(0) ==
-        0)
-      continue;
-    moved_ms += total_ms;
-    auto& works = out.run.targets["double"].works;
-    const auto& more = kernel.targets.at("kernel").works;
-    works.insert(works.end(), more.begin(), more.end());
+    if (kernel.Number("kernel.tensor_core").value_or(1) != 0) continue;
+    found.Add(kernel);
+    AddTarget(kernel, "no_tensor", out);
   }
-  out.run.numbers["run.double_ms"] = ms;
-  out.run.numbers["run.double_share"] = share;
-  out.run.numbers["run.double_moved_ms"] = moved_ms;
+  out.run.texts["run.no_tensor_kernel"] = found.Text("kernel.name");
+  out.run.texts["run.no_tensor_place"] = found.Text("kernel.place");
+  out.run.texts["run.no_tensor_op"] = found.Text("kernel.op");
+  out.run.numbers["run.no_tensor_ms"] = found.ms;
+  out.run.numbers["run.no_tensor_share"] = found.share;
+  out.run.numbers["run.no_tensor_kernels"] = found.count;
+}
+
+// Kernels in double precision. Half the bytes is half the time for what only moves data; what the rest would
+// take is not known.
+void AddDoubles(Features& out) {
+  Together found, moving;
+  for (const FeatureSubject& kernel : out.kernels) {
+    if (KernelDtype(kernel.Text("kernel.name")) != "fp64") continue;
+    found.Add(kernel);
+    const auto is = [&](const char* name) { return kernel.Number(name).value_or(0) != 0; };
+    if (!is("kernel.is_elementwise") && !is("kernel.is_reduction")) continue;
+    moving.Add(kernel);
+    AddTarget(kernel, "double", out);
+  }
+  out.run.texts["run.double_kernel"] = found.Text("kernel.name");
+  out.run.texts["run.double_place"] = found.Text("kernel.place");
+  out.run.numbers["run.double_ms"] = found.ms;
+  out.run.numbers["run.double_share"] = found.share;
+  out.run.numbers["run.double_moved_ms"] = moving.ms;
 }
 
 // Backward passes are recorded as calls of the autograd engine.
