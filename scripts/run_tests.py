@@ -364,12 +364,13 @@ class Runner:
         artifacts.mkdir(parents=True, exist_ok=True)
         corpus = ROOT / "fuzz/corpus" / target
         dictionary = ROOT / "fuzz" / f"{target}.dict"
+        replayed = target in REPLAYED_FUZZ
         with tempfile.TemporaryDirectory() as learnt:
             # A fixed seed: a change that has nothing to do with the target must not turn it red.
-            command = [str(ROOT / "build/fuzz/bin_fuzz" / target), f"-max_total_time={seconds}", "-seed=1", "-timeout=120",
+            command = [str(ROOT / "build/fuzz/bin_fuzz" / target), f"-max_total_time={seconds}", "-seed=1", f"-timeout={120 if replayed else 20}",
                        "-rss_limit_mb=3000", "-print_final_stats=1", f"-artifact_prefix={artifacts}/"]
             command += [f"-dict={dictionary}"] if dictionary.exists() else []
-            command += ["-runs=0"] if target in REPLAYED_FUZZ else []
+            command += ["-runs=0"] if replayed else []
             command += [learnt] + ([str(corpus)] if corpus.is_dir() else [])
             output, status = run(command, self.env, f"fuzz-{target}")
         failed = [] if status == 0 else [f"{target}: {ending(status)}; input in build/fuzz/artifacts/{target}"]
