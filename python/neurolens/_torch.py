@@ -7,7 +7,7 @@ import threading
 import time
 import weakref
 
-# Shapes cost several times the rest of an operator's range: the first forwards have them, and some after.
+# Shapes cost as much as the rest of an operator's range, or several times that by NVTX: the first forwards have them, and some after.
 SHAPES_FIRST, SHAPES_EVERY = 8, 16
 # What is taken of operators, as the capture library counts it. SOMETIMES: shapes of some; FULL: also functions of the backward pass.
 OFF, NAMES, SHAPES, SOMETIMES, FULL = range(5)

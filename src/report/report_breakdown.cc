@@ -289,8 +289,8 @@ std::string SteadySentence(const Report& report) {
   if (share >= kMostOfTheRun) return "";
   const char* known = report.diagnosis.phase ? LeadOf(report.diagnosis.bound) : nullptr;
   return fmt::format(
-      "{}n the steady state ({} of {}, {} of the run) the GPU works {} of the time. The whole run: ",
-      known != nullptr ? std::string(known) + ": i" : "I", Counted(step.steps, "step"),
+      "{} the steady state ({} of {}, {} of the run) the GPU works {} of the time. The whole run: ",
+      known != nullptr ? std::string(known) + ": in" : "In", Counted(step.steps, "step"),
       HumanMs(step.recorded_ms), Percent(share), Percent(*step.busy_share));
 }
 

@@ -17,9 +17,8 @@ enum class RangeWhat : uint8_t {
 };
 enum class PayloadType : uint8_t { kNone = 0, kUint = 1, kInt = 2, kDouble = 3, kText = 4 };
 enum RangeFlags : uint16_t {
-  // An operator or a label of PyTorch: payload (kInt) is its sequence number if it has one. What its NVTX
-  // profiler
-  // pushed has its op_id as id; what our observer saw has kNoOpId.
+  // An operator or a label of PyTorch: payload (kInt) is its sequence number if it has one. The id is
+  // the op_id of PyTorch's NVTX profiler, or kNoOpId for what our observer saw.
   kRangeIsTorchs = 1,
 };
 inline constexpr uint64_t kNoOpId = UINT64_MAX;

@@ -74,8 +74,8 @@ class ActivityBuffers {
 // What was read, for those who look while it runs.
 struct ActivityCounts {
   uint64_t kernels = 0, copies = 0, api_calls = 0, other = 0;
-  uint64_t launches = 0,
-           launch_ns = 0;  // calls that launch and did not wait for the device, and their durations
+  // Calls that launch and did not wait for the device, and their durations.
+  uint64_t launches = 0, launch_ns = 0;
   uint64_t kernel_time_ns = 0;
   uint64_t devices = 0;  // bits of those that ran kernels
   bool graphs = false;   // some of them from CUDA graphs
