@@ -8,7 +8,7 @@ import time
 import weakref
 
 # Shapes cost as much as the rest of an operator's range, or several times that by NVTX: the first forwards have them, and some after.
-SHAPES_FIRST, SHAPES_EVERY = 8, 16
+SHAPES_FIRST, SHAPES_EVERY = 8, 8
 # What is taken of operators, as the capture library counts it. SOMETIMES: shapes of some; FULL: also functions of the backward pass.
 OFF, NAMES, SHAPES, SOMETIMES, FULL = range(5)
 

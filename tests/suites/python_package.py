@@ -370,7 +370,7 @@ for _ in range(60_000): x.neg_()
     seen = [bool(sizes) for sizes, _, _ in ops_of(capture)["aten::neg_"]]
     # A busy machine may lose some, and says so.
     assert all(seen[:1_000]) and any(seen[30_000:]), f"{len(seen)} operators, {sum(seen[:1000])} of the first 1,000 with shapes"
-    assert 0.1 <= sum(seen) / len(seen) <= 0.2, f"{sum(seen)} of {len(seen)} with shapes"
+    assert 0.2 <= sum(seen) / len(seen) <= 0.3, f"{sum(seen)} of {len(seen)} with shapes"
 
 
 def test_operators_of_forked_children_are_theirs(tmp_path):
@@ -396,7 +396,7 @@ taken = []
 for _ in range(40):
     model(torch.zeros(2, 1, dtype=torch.long))
     taken.append(profiler._active.shapes)
-assert all(taken[:8]) and sum(taken[8:]) == 2, taken
+assert all(taken[:8]) and sum(taken[8:]) == 4, taken
 """
     recorded(code, tmp_path, "--no-cpu", env=FAKE)
 

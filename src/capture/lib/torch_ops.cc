@@ -232,7 +232,7 @@ void OnProbeEnd(const RecordFunction&, void*) {}
 // of one.
 struct Observed {
   // Operators with shapes at first, and then in turns with and without them.
-  static constexpr int64_t kFirst = 8'000, kWith = 1'000, kWithout = 31'000;
+  static constexpr int64_t kFirst = 8'000, kWith = 1'000, kWithout = 7'000;
   std::atomic_flag switching = ATOMIC_FLAG_INIT;
   TorchDetail detail = TorchDetail::kOff;
   uint64_t handle = 0;
