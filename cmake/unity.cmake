@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# nl_unity(<target> [<bytes>]): compiles the sources of <target> several at a time, neighbours by path and of one
-# layer, up to <bytes> of text a unit (default NL_UNITY_BYTES). The headers are most of the work of a small source: the
+# nl_unity(<target> [<layer> <bytes>]): compiles the sources of <target> several at a time, neighbours by path and of one
+# layer, up to NL_UNITY_BYTES of text a unit, those of <layer> up to <bytes>. The headers are most of the work of a small source: the
 # whole program compiles in a third of the time. NL_UNITY_BYTES=0 (preset dev) compiles every source alone, for an
 # editor. Generated sources stay alone, and so do those with flags of their own. Call it when all sources are there.
 set(NL_UNITY_BYTES 110000 CACHE STRING "Text of one unit in bytes; 0 compiles every source alone")
 
 function(nl_unity target)
-  set(bytes ${NL_UNITY_BYTES})
-  if(ARGC GREATER 1 AND NL_UNITY_BYTES GREATER ARGV1)
-    set(bytes ${ARGV1})
-  endif()
-  if(bytes EQUAL 0)
+  if(NL_UNITY_BYTES EQUAL 0)
     return()
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
@@ -19,6 +15,10 @@ function(nl_unity target)
   foreach(layer ${NL_LAYERS} testing)
     set(sources ${all})
     list(FILTER sources INCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/${layer}/")
+    set(bytes ${NL_UNITY_BYTES})
+    if(layer STREQUAL "${ARGV1}")
+      set(bytes ${ARGV2})
+    endif()
     set(unit 0)
     set(filled 0)
     foreach(source ${sources})
