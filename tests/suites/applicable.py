@@ -107,3 +107,14 @@ def test_gains_are_of_the_step(reply):
 
 def test_sentences_are_whole(reply):
     none_says(reply, r"\{|\}|\bnan\b|\binf\b|None|  | \(\)|\bin \.|\bas \.| ,|\bof \.|^\W|\s$", "a gap in a sentence")
+
+
+def test_shares_are_parts_of_a_whole(reply):
+    for where in (reply["diagnosis"], *reply["findings"]):
+        over = [(e["what"], e["value"]) for e in where["evidence"] if e["unit"] == "ratio" and e["what"].endswith(("_share", "/ wall")) and not 0 <= e["value"] <= 1 + 1e-9]
+        assert not over, over
+
+
+def test_what_recording_cost_comes_last(reply):
+    rules = [f["rule"] for f in reply["findings"]]
+    assert "profiler_overhead" not in rules[:-1], rules

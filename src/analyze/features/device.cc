@@ -235,22 +235,29 @@ class DeviceSide {
   }
 
   void Copies(int64_t wall) {
-    int64_t all = 0, pageable = 0, pageable_ns = 0;
+    int64_t all = 0, pageable = 0, pageable_ns = 0, to_device_bytes = 0;
     std::map<std::string_view, int64_t> by_kind;
     const MemcpyView& m = p_.data.memcpy;
-    for (size_t i = 0; i < m.start_ns.size(); ++i) {
-      if (IsNull(m.start_ns[i]) || IsNull(m.dur_ns[i])) continue;
-      all += m.dur_ns[i];
-      by_kind[p_.data.Text(m.kind[i])] += m.dur_ns[i];
-      if (p_.data.Text(m.src_memory[i]) == "Pageable" || p_.data.Text(m.dst_memory[i]) == "Pageable") {
+    // Of the timeline, which may be that of a part of the run; the table has all.
+    for (size_t i = 0; i < w_.size(); ++i) {
+      if (w_.kind[i] != WorkKind::kMemcpy) continue;
+      const uint32_t row = w_.row[i];
+      const int64_t ns = w_.end_ns[i] - w_.start_ns[i];
+      all += ns;
+      const std::string_view kind = p_.data.Text(m.kind[row]);
+      by_kind[kind] += ns;
+      if (kind == "HtoD" && !IsNull(m.bytes[row])) to_device_bytes += m.bytes[row];
+      if (p_.data.Text(m.src_memory[row]) == "Pageable" || p_.data.Text(m.dst_memory[row]) == "Pageable") {
         ++pageable;
-        pageable_ns += m.dur_ns[i];
+        pageable_ns += ns;
       }
     }
     auto& n = out_.run.numbers;
     n["run.copies_ms"] = Ms(all);
     if (wall > 0) n["run.copies_share"] = Ratio(all, wall);
     n["run.h2d_ms"] = Ms(by_kind["HtoD"]);
+    if (to_device_bytes > 0 && by_kind["HtoD"] > 0)
+      n["run.h2d_gb_per_s"] = Ratio(to_device_bytes, by_kind["HtoD"]);
     n["run.d2h_ms"] = Ms(by_kind["DtoH"]);
     n["run.d2d_ms"] = Ms(by_kind["DtoD"]);
     n["run.pageable_copies"] = static_cast<double>(pageable);

@@ -143,8 +143,10 @@ void AddDocumentFacts(const Program& p, Features& out) {
   for (size_t i = 0; i < r.start_ns.size(); ++i) {
     if (p.data.Text(r.category[i]) != "overhead") continue;
     told = true;
+    // The timeline may be that of a part of the run; the table has all.
     if (!IsNull(r.start_ns[i]) && !IsNull(r.dur_ns[i]))
-      spans.push_back({r.start_ns[i], r.start_ns[i] + r.dur_ns[i]});
+      spans.push_back(CutAtEdges({p.timeline.first_start_ns, p.timeline.last_end_ns}, r.start_ns[i],
+                                 r.start_ns[i] + r.dur_ns[i]));
   }
   overhead_ns = UnionNs(std::move(spans));
   double share = p.timeline.wall_ns() > 0 ? Ratio(overhead_ns, p.timeline.wall_ns()) : 0;

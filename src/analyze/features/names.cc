@@ -49,6 +49,7 @@ std::vector<FeatureInfo> MakeNames() {
       {"run.copies_share", "ratio", "copies_ms / wall"},
       {"run.copies_exposed_ms", "ms", "Copies without a concurrent kernel"},
       {"run.h2d_ms", "ms", "Copies host to device"},
+      {"run.h2d_gb_per_s", "GB/s", "Bytes of the copies host to device / their time"},
       {"run.d2h_ms", "ms", "Copies device to host"},
       {"run.d2d_ms", "ms", "Copies device to device"},
       {"run.pageable_copies", "count", "Copies from or to pageable memory"},

@@ -447,6 +447,7 @@ void SortFindings(std::vector<Candidate>& found) {
   std::stable_sort(found.begin(), found.end(), [](const Candidate& x, const Candidate& y) {
     const Finding &a = x.finding, &b = y.finding;
     if (a.first != b.first) return a.first;
+    if (x.rule->last != y.rule->last) return y.rule->last;
     if ((x.place >= 0) != (y.place >= 0)) return x.place >= 0;
     if (x.place != y.place) return x.place < y.place;
     const double left_gain = a.gain_ms ? a.gain_ms->expected : -1;

@@ -85,6 +85,7 @@ struct Rule {
   std::map<std::string, double, std::less<>> params;
   bool enabled = true;
   bool first = false;  // listed before all other findings
+  bool last = false;   // listed after them: it is about the recording, not the program
   std::string source;  // "shipped", or file:line
 };
 

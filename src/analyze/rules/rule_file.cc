@@ -28,7 +28,7 @@ constexpr int64_t kMaxRuleFileBytes = 1 << 20;
 constexpr size_t kFewestSuggestions = 3;
 constexpr std::string_view kKeys[] = {"id",      "scope",   "where",  "severity",   "title", "message",
                                       "suggest", "refs",    "impact", "confidence", "needs", "covered_by",
-                                      "params",  "enabled", "first",  "fix"};
+                                      "params",  "enabled", "first",  "last",       "fix"};
 constexpr std::string_view kShortKeys[] = {"name", "condition", "suggestion", "confidence_weight",
                                            "severity"};
 
@@ -186,12 +186,14 @@ class FileReader {
                      fmt::format("unknown severity '{}'; use low, medium or high", name));
       rule.severity = *severity;
     }
-    for (const char* key : {"enabled", "first"}) {
+    const std::pair<const char*, bool*> flags[] = {
+        {"enabled", &rule.enabled}, {"first", &rule.first}, {"last", &rule.last}};
+    for (const auto& [key, flag] : flags) {
       if (!node[key].IsDefined()) continue;
       NL_ASSIGN(const std::string value, Scalar(node, key));
       if (value != "true" && value != "false")
         return Wrong(LineOf(node[key]), fmt::format("'{}' must be true or false", key));
-      (std::string_view(key) == "enabled" ? rule.enabled : rule.first) = value == "true";
+      *flag = value == "true";
     }
     if (node["title"].IsDefined()) {
       NL_ASSIGN(rule.title, Scalar(node, "title"));

@@ -651,14 +651,33 @@ TEST(Findings, CostsOfSeveralDevicesAreThoseOfTheMeanDevice) {
     run.Kernel("gemm", 7, 80 * kMs, 20 * kMs, RowId::kNull, RowId::kNull, device);
   }
   const Answer answer = Ask(run);
-  const Finding* copies = answer.Find("memcpy_dominates");
+  const Finding* copies = answer.Find("copies_outweigh_work");
   ASSERT_NE(copies, nullptr) << answer.Names();
   EXPECT_DOUBLE_EQ(copies->cost_ms.value_or(0), 80);
-  EXPECT_NE(copies->message.find("80.0 %"), std::string::npos) << copies->message;
+  EXPECT_NE(copies->message.find("80.0 ms of the 100.0 ms"), std::string::npos) << copies->message;
   EXPECT_NE(copies->message.find("means over 2 devices"), std::string::npos) << copies->message;
   const Finding* hot = answer.Find("hot_kernel");
   ASSERT_NE(hot, nullptr) << answer.Names();
   EXPECT_DOUBLE_EQ(hot->cost_ms.value_or(0), 20);
+}
+
+// Copies and the recorder's time before the part, such as those of loading a model, are not of it.
+TEST(Findings, APartIsJudgedByWhatIsInIt) {
+  RunBuilder run;
+  const ThreadId recorder = run.Thread("recorder");
+  run.Memcpy("HtoD", "Pageable", "Device", 1 << 20, 7, 0, 80 * kMs);
+  run.Range(recorder, "flush", 0, 80 * kMs, "overhead");
+  run.Memcpy("HtoD", "Pageable", "Device", 1 << 20, 7, 80 * kMs, 2 * kMs);
+  run.Range(recorder, "flush", 80 * kMs, 1 * kMs, "overhead");
+  run.Kernel("gemm", 7, 82 * kMs, 18 * kMs);
+  Analysis analysis = run.Finish();
+  ASSERT_TRUE(analysis.Need<FindingsFacts>().ok());
+  const auto facts = analysis.FactsOf({80 * kMs, 100 * kMs}, FindingsFacts::kName);
+  ASSERT_TRUE(facts.ok()) << facts.error().ToString();
+  const Answer answer{facts->Get<FindingsFacts>()};
+  EXPECT_EQ(answer.Find("memcpy_dominates"), nullptr) << answer.Names();
+  const Finding* overhead = answer.Find("profiler_overhead");
+  EXPECT_EQ(overhead, nullptr) << overhead->message;
 }
 
 // Kernels that run at the same time on one device sum to more than the wall.
