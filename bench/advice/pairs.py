@@ -424,6 +424,231 @@ def transposed_copies(torch, fixed):
     return run
 
 
+@pair("sample")
+def sampling_on_the_cpu(torch, fixed):
+    import numpy
+    model = blocks(torch, 6, 1024, torch.bfloat16, 16)
+    head, x = torch.nn.Linear(1024, 64_000, device="cuda", dtype=torch.bfloat16), torch.randn(4, 1, 1024, device="cuda", dtype=torch.bfloat16)
+    random = numpy.random.default_rng(0)
+
+    def sample_tokens(logits):
+        scaled = logits - logits.max(axis=-1, keepdims=True)
+        share = numpy.exp(scaled) / numpy.exp(scaled).sum(axis=-1, keepdims=True)
+        return [int(numpy.searchsorted(numpy.cumsum(row), random.random())) for row in share]
+
+    def run():
+        with torch.no_grad():
+            logits = head(model(x))[:, -1]
+            if fixed:
+                return torch.multinomial(torch.softmax(logits.float(), -1), 1)
+            return sample_tokens(logits.float().cpu().numpy())
+    return run
+
+
+@pair("batch")
+def heads_in_a_loop(torch, fixed):
+    q, k, v = (torch.randn(4, 32, 512, 64, device="cuda", dtype=torch.bfloat16) for _ in range(3))
+    attend = torch.nn.functional.scaled_dot_product_attention
+
+    def run():
+        with torch.no_grad():
+            for _ in range(4):
+                if fixed:
+                    y = attend(q, k, v)
+                else:
+                    y = torch.stack([attend(q[:, h], k[:, h], v[:, h]) for h in range(32)], 1)
+            return y
+    return run
+
+
+@pair("sdpa")
+def attention_with_weights(torch, fixed):
+    layers = [torch.nn.MultiheadAttention(1024, 16, batch_first=True, device="cuda", dtype=torch.bfloat16) for _ in range(6)]
+    x = torch.randn(8, 1024, 1024, device="cuda", dtype=torch.bfloat16)
+
+    def run():
+        y = x
+        for layer in layers:
+            y = layer(y, y, y, need_weights=not fixed)[0]
+        return y
+    return run
+
+
+@pair("host")
+def file_written_each_step(torch, fixed):
+    import tempfile
+    model, x = mlp(torch, 2048, 8, torch.bfloat16), torch.randn(4096, 2048, device="cuda", dtype=torch.bfloat16)
+    log = tempfile.NamedTemporaryFile("w")
+
+    def keep_metrics(step_loss):
+        rows = [{"parameter": i, "loss": step_loss, "norm": i * 0.5} for i in range(2_000)]
+        log.write(json.dumps(rows))
+        log.flush()
+        os.fsync(log.fileno())
+
+    def run():
+        with torch.no_grad():
+            loss = model(x).float().square().mean().item()
+        if not fixed:
+            keep_metrics(loss)
+        return loss
+    return run
+
+
+@pair("bf16")
+def upcast_in_every_layer(torch, fixed):
+    torch.backends.cuda.matmul.allow_tf32 = False
+    weights = [torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16) * 0.01 for _ in range(6)]
+    x = torch.randn(2048, 4096, device="cuda", dtype=torch.bfloat16)
+
+    def run():
+        y = x
+        for w in weights:
+            y = y @ w if fixed else (y.float() @ w.float()).to(torch.bfloat16)
+        return y
+    return run
+
+
+@pair("graphs")
+def small_convolutions(torch, fixed):
+    layers = []
+    for _ in range(24):
+        layers += [torch.nn.Conv2d(64, 64, 3, padding=1, bias=False, device="cuda", dtype=torch.float16),
+                   torch.nn.BatchNorm2d(64, device="cuda", dtype=torch.float16), torch.nn.ReLU()]
+    model = torch.nn.Sequential(*layers).eval().to(memory_format=torch.channels_last)
+    x = torch.randn(1, 64, 28, 28, device="cuda", dtype=torch.float16).to(memory_format=torch.channels_last)
+
+    def run():
+        with torch.no_grad():
+            return model(x)
+    return graphed(torch, run) if fixed else run
+
+
+@pair("pinned")
+def pinned_copies_in_turn(torch, fixed):
+    model = mlp(torch, 4096, 8, torch.bfloat16)
+    host = [torch.randn(8192, 4096).to(torch.bfloat16).pin_memory() for _ in range(4)]
+    copies, state = torch.cuda.Stream(), {"next": None, "at": 0}
+
+    def fetch():
+        with torch.cuda.stream(copies):
+            state["next"] = host[state["at"] % 4].to("cuda", non_blocking=True)
+        state["at"] += 1
+    if fixed:
+        fetch()
+
+    def run():
+        with torch.no_grad():
+            if not fixed:
+                state["at"] += 1
+                return model(host[state["at"] % 4].to("cuda", non_blocking=True))
+            torch.cuda.current_stream().wait_stream(copies)
+            x = state["next"]
+            x.record_stream(torch.cuda.current_stream())
+            fetch()
+            return model(x)
+    return run
+
+
+@pair("hoist")
+def embedding_on_the_cpu(torch, fixed):
+    table = torch.nn.Embedding(50_000, 2048, device="cuda" if fixed else "cpu", dtype=torch.bfloat16)
+    model = mlp(torch, 2048, 6, torch.bfloat16)
+    tokens = torch.randint(0, 50_000, (8192,), device="cuda" if fixed else "cpu")
+
+    def run():
+        with torch.no_grad():
+            return model(table(tokens).to("cuda"))
+    return run
+
+
+@pair("sync")
+def norms_read_one_by_one(torch, fixed):
+    model, x = mlp(torch, 512, 40, torch.bfloat16), torch.randn(512, 512, device="cuda", dtype=torch.bfloat16)
+    model(x).float().square().mean().backward()
+    grads = [p.grad for p in model.parameters()]
+
+    def run():
+        with torch.no_grad():
+            if fixed:
+                return torch.stack([g.norm() for g in grads]).norm().item()
+            return sum(g.norm().item() ** 2 for g in grads) ** 0.5
+    return run
+
+
+@pair("pack")
+def small_tensors_copied_one_by_one(torch, fixed):
+    model = mlp(torch, 1024, 6, torch.bfloat16)
+    rows = [torch.randn(1024).to(torch.bfloat16) for _ in range(128)]
+
+    def run():
+        with torch.no_grad():
+            x = torch.stack(rows).to("cuda") if fixed else torch.stack([row.to("cuda") for row in rows])
+            return model(x).sum().item()
+    return run
+
+
+@pair("graphs")
+def recurrent_cells_in_a_loop(torch, fixed):
+    cell = torch.nn.GRUCell(512, 512, device="cuda", dtype=torch.float16)
+    x, start = torch.randn(48, 32, 512, device="cuda", dtype=torch.float16), torch.zeros(32, 512, device="cuda", dtype=torch.float16)
+
+    def run():
+        with torch.no_grad():
+            state = start
+            for at in range(48):
+                state = cell(x[at], state)
+            return state
+    return graphed(torch, run) if fixed else run
+
+
+@pair("fuse")
+def gelu_written_out(torch, fixed):
+    layers = [torch.nn.Linear(4096, 4096, device="cuda", dtype=torch.bfloat16) for _ in range(4)]
+    x = torch.randn(16384, 4096, device="cuda", dtype=torch.bfloat16)
+
+    def gelu(y):
+        return 0.5 * y * (1.0 + torch.tanh(0.7978845608 * (y + 0.044715 * y * y * y)))
+
+    def run():
+        with torch.no_grad():
+            y = x
+            for layer in layers:
+                y = layer(y)
+                y = torch.nn.functional.gelu(y, approximate="tanh") if fixed else gelu(y)
+            return y
+    return run
+
+
+@pair("checkpoint")
+def checkpoint_each_step(torch, fixed):
+    import tempfile
+    model, x = mlp(torch, 2048, 6, torch.bfloat16), torch.randn(4096, 2048, device="cuda", dtype=torch.bfloat16)
+    path = os.path.join(tempfile.mkdtemp(), "model.pt")
+
+    def run():
+        with torch.no_grad():
+            loss = model(x).float().square().mean().item()
+        if not fixed:
+            torch.save(model.state_dict(), path)
+        return loss
+    return run
+
+
+@pair("layout")
+def cache_reordered_each_step(torch, fixed):
+    caches = [torch.randn(8, 16, 2048, 128, device="cuda", dtype=torch.bfloat16) for _ in range(8)]
+    order, q = torch.randperm(8, device="cuda"), torch.randn(8, 16, 1, 128, device="cuda", dtype=torch.bfloat16)
+
+    def run():
+        with torch.no_grad():
+            for cache in caches:
+                keys = cache if fixed else cache.index_select(0, order)
+                y = torch.nn.functional.scaled_dot_product_attention(q, keys, keys)
+            return y
+    return run
+
+
 @pair("none")
 def gemm_at_peak(torch, fixed):
     a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))

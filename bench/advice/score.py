@@ -24,7 +24,10 @@ RULES = {  # fix of pairs.py: rules whose first suggestion is that fix
     "graphs": {"graph_candidate", "host_bound_launch"},
     "sync": {"sync_in_loop", "small_copies_wait", "pageable_transfer"},
     "pinned": {"pageable_transfer", "memcpy_dominates", "no_overlap"},
-    "hoist": {"pageable_transfer", "memcpy_dominates", "host_code"},
+    "hoist": {"pageable_transfer", "memcpy_dominates", "host_code", "operator_on_cpu"},
+    "sample": {"host_code", "sync_in_loop", "small_copies_wait", "pageable_transfer"},
+    "pack": {"copies_one_by_one"},
+    "checkpoint": {"host_code", "pageable_transfer"},
     "bf16": {"tensor_core_unused", "fp32_in_mixed"},
     "fp32": {"wide_type"},
     "tf32": {"tensor_core_unused", "fp32_in_mixed"},
@@ -83,7 +86,7 @@ def score(recordings="h200"):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--recordings", default="h200", choices=["h200", "h200_run", "h200_observed"])
+    parser.add_argument("--recordings", default="h200", choices=["h200", "h200_run", "h200_observed", "h200_later", "h200_later_run"])
     arguments = parser.parse_args()
     rows = score(arguments.recordings)
     if arguments.json:

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "analyze/facts/timeline.h"
-#include "analyze/steady_diagnosis.h"
+#include "analyze/steady_findings.h"
 #include "base/file_ops.h"
 #include "base/human.h"
 #include "base/plural.h"

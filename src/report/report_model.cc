@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "analyze/steady_diagnosis.h"
+#include "analyze/steady_findings.h"
 #include "base/human.h"
 #include "base/units.h"
 #include "report/report_value.h"
@@ -184,7 +184,7 @@ Result<Report> BuildReport(Analysis& analysis, const std::string& run_id, Report
   out.wall_ms = Ms(timeline->wall_ns());
   TakeSections(analysis, out);
   if (data.OrderOnly()) DropTimes(out);
-  NL_ASSIGN(out.findings.diagnosis, DiagnoseSteady(analysis));
+  NL_ASSIGN(out.findings, SteadyFindings(analysis));
   out.diagnosis = out.findings.diagnosis;
   if (out.accounting) out.devices = out.accounting->devices;
   if (out.critical_path) out.critical_path->strip = StripOf(*path);

@@ -10,18 +10,20 @@ from neurolens_cli import ROOT
 sys.path.insert(0, str(ROOT / "bench/advice"))
 import score  # noqa: E402
 
-LEAST_GAINS, LEAST_FIXES = 0.80, 0.85
-RECORDED = {"h200": 20, "h200_run": 20, "h200_observed": 11}  # pairs, at least
+LEAST_FIXES = 0.85
+# Pairs and share of right gains, at least. Of the later ones several fixes do more than the finding that leads to them.
+RECORDED = {"h200": (20, 0.80), "h200_run": (20, 0.80), "h200_observed": (11, 0.80), "h200_later": (13, 0.65), "h200_later_run": (13, 0.60)}
 
 
-@pytest.fixture(scope="module", params=[*RECORDED], ids=["torch_profiler", "neurolens_run", "neurolens_run_observer"])
+@pytest.fixture(scope="module", params=[*RECORDED], ids=["torch_profiler", "neurolens_run", "neurolens_run_observer", "later_torch_profiler", "later_neurolens_run"])
 def rows(request):
     return score.score(request.param)
 
 
 def test_gains_are_those_that_were_measured(rows, request):
     right = [r for r in rows if r["gain_right"]]
-    assert len(rows) >= RECORDED[request.node.callspec.params["rows"]] and len(right) >= LEAST_GAINS * len(rows), [(r["name"], r["gain_ms"], r["predicted_ms"]) for r in rows if not r["gain_right"]]
+    pairs, share = RECORDED[request.node.callspec.params["rows"]]
+    assert len(rows) >= pairs and len(right) >= share * len(rows), [(r["name"], r["gain_ms"], r["predicted_ms"]) for r in rows if not r["gain_right"]]
 
 
 def test_the_right_fix_comes_first(rows):

@@ -47,6 +47,7 @@ struct Finding {
   std::optional<std::string> phase;      // that gain_ms is of: steady
   std::optional<std::string> first_fix;  // the first suggestion, which gain_ms is the gain of
   bool first = false;                    // listed before all others
+  bool of_recording = false;             // about the recording as a whole, not about a part of it
   // What gain_ms is predicted with, in positions of this analysis; not part of replies and reports.
   std::optional<replay::FixChange> fix;
 };

@@ -44,6 +44,8 @@ void AddGaps(const replay::StepReplay& steps, Features& out) {
     FeatureSubject s;
     auto& n = s.numbers;
     n["gap.has_workers"] = group.place.find("MultiProcessing") != std::string::npos;
+    n["gap.is_op"] = !group.op.empty();
+    s.texts["gap.op"] = std::move(group.op);
     s.texts["gap.place"] = std::move(group.place);
     n["gap.ms"] = Ms(group.ns) / per_step;
     n["gap.total_ms"] = Ms(group.ns);

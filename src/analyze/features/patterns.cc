@@ -379,11 +379,18 @@ class Patterns {
     group.Show(items_[from].leaf, ns, p_.stage_of[leaf.node]);
   }
 
+  // Takes whole rows in another order; a lookup in a table is not that.
+  bool Reorders(const Item& item) const {
+    if (p_.leaves[item.leaf].family != F::kIndex || Name(item) != "aten::index_select") return false;
+    const uint32_t caller = p_.CallerOf(p_.leaves[item.leaf].node);
+    return !HasAny(p_.data.Text(p_.timeline.host.name[caller]), {"embedding"});
+  }
+
   void FindLayoutCopies() {
     int64_t ns = 0;
     std::map<std::string, int64_t> by_op;
     for (const Item& item : items_) {
-      if (p_.leaves[item.leaf].family != F::kCopy) continue;
+      if (p_.leaves[item.leaf].family != F::kCopy && !Reorders(item)) continue;
       const std::vector<ElementType>& types = Inputs(item).types;
       const bool cast = item.role == Role::kCopy && types.size() > 1 && types[0] != types[1];
       const WorkKind kind = p_.timeline.work.kind[p_.leaves[item.leaf].work];
@@ -399,6 +406,7 @@ class Patterns {
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     if (most != by_op.end()) out_.run.texts["run.layout_op"] = most->first.substr(0, 200);
     out_.run.numbers["run.layout_is_cat"] = most != by_op.end() && HasAny(most->first, {"cat", "stack"});
+    out_.run.numbers["run.layout_is_index"] = most != by_op.end() && HasAny(most->first, {"index_select"});
     out_.run.numbers["run.layout_copy_ms"] = Ms(ns);
     if (p_.device_ns > 0) out_.run.numbers["run.layout_copy_share"] = Ratio(ns, p_.device_ns);
   }

@@ -25,6 +25,7 @@ struct CallerSite {
   int64_t calls = 0, host_ns = 0, longest_copy_api_ns = -1;
   int64_t syncs = 0, syncs_in_steps = 0, steps_hit = 0, blocked_ns = 0, idle_ns = 0;
   int64_t fetched = 0, fetched_bytes = 0;
+  int64_t to_device = 0;  // pageable copies to the device
   int64_t pageable = 0, pageable_ns = 0, pageable_api_ns = 0, pageable_bytes = 0;
   int64_t allocs = 0, alloc_ns = 0;
   uint32_t last_step = kNone, last_caller = kNone;
@@ -68,12 +69,18 @@ class CallerSites {
       auto& allocs = out.run.targets["all_allocs"].nodes;
       allocs.insert(allocs.end(), site.alloc_nodes.begin(), site.alloc_nodes.end());
     }
+    out.run.targets["to_device"].nodes = to_device_nodes_;
     out.run.numbers["run.alloc_calls"] = static_cast<double>(alloc_calls_);
     out.run.numbers["run.alloc_ms"] = Ms(alloc_ns_);
   }
 
  private:
   using Key = std::tuple<std::string_view, uint32_t, uint32_t>;  // caller, module, stage
+
+  // An operator that makes several calls is there once.
+  static void AddLast(std::vector<uint32_t>& nodes, uint32_t node) {
+    if (nodes.empty() || nodes.back() != node) nodes.push_back(node);
+  }
 
   CallerSite& SiteOf(uint32_t caller, int64_t dur_ns) {
     CallerSite& site = sites_[{p_.data.Text(h_.name[caller]), p_.module_of[caller], p_.stage_of[caller]}];
@@ -91,7 +98,7 @@ class CallerSites {
     const int64_t start = h_.start_ns[node], dur = h_.end_ns[node] - start;
     CallerSite& site = SiteOf(caller, dur);
     ++site.syncs;
-    if (site.sync_nodes.empty() || site.sync_nodes.back() != caller) site.sync_nodes.push_back(caller);
+    AddLast(site.sync_nodes, caller);
     site.blocked_ns += dur;
     if (dur > site.longest_api_ns) {
       site.longest_api_ns = dur;
@@ -140,7 +147,10 @@ class CallerSites {
     const bool pageable = text(m.src_memory) == "Pageable" || text(m.dst_memory) == "Pageable";
     const bool fetch = text(m.kind) == "DtoH";
     const uint32_t launch = w.launch[work];
-    if ((!pageable && !fetch) || launch == kNone) return;
+    if (launch == kNone) return;
+    const bool to_device = text(m.kind) == "HtoD";
+    if (to_device) AddLast(to_device_nodes_, p_.CallerOf(launch));
+    if (!pageable && !fetch) return;
     const int64_t ns = w.end_ns[work] - w.start_ns[work];
     const int64_t api_ns = h_.end_ns[launch] - h_.start_ns[launch];
     CallerSite& site = SiteOf(p_.CallerOf(launch), api_ns);
@@ -150,10 +160,9 @@ class CallerSites {
       site.fetched_bytes += bytes;
     }
     if (!pageable) return;
-    if (const uint32_t caller = p_.CallerOf(launch);
-        site.copy_nodes.empty() || site.copy_nodes.back() != caller)
-      site.copy_nodes.push_back(caller);
+    AddLast(site.copy_nodes, p_.CallerOf(launch));
     ++site.pageable;
+    site.to_device += to_device;
     // The copy, and the device standing still while the host was held in the call.
     site.pageable_ns += ns + p_.IdleNs(h_.start_ns[launch], h_.end_ns[launch]);
     site.pageable_api_ns += api_ns;
@@ -192,6 +201,8 @@ class CallerSites {
           std::min(1.0, Ratio(s.steps_hit, steps));  // several threads may share a step
       n["op.sync_per_step"] = Ratio(s.syncs_in_steps, steps);
     }
+    n["op.to_device_per_step"] =
+        p_.steps.empty() ? 0 : Ratio(s.to_device, static_cast<int64_t>(p_.steps.size()));
     n["op.pageable_copies"] = static_cast<double>(s.pageable);
     n["op.pageable_ms"] = Ms(s.pageable_ns);
     n["op.pageable_blocked_ms"] = Ms(s.pageable_api_ns);
@@ -213,6 +224,7 @@ class CallerSites {
   const Program& p_;
   const HostTree& h_;
   std::map<Key, CallerSite> sites_;
+  std::vector<uint32_t> to_device_nodes_;  // operators or calls that copy to the device, pinned or not
   const ColdCalls cold_;
   int64_t steady_from_ns_ = 0, alloc_calls_ = 0, alloc_ns_ = 0;
 };

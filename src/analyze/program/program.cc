@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "analyze/program/program.h"
+#include "base/flat_map.h"
 
 namespace nl::program {
 
@@ -83,6 +84,40 @@ void Program::BuildOrder() {
   const auto told = [this](StringId id) { return !data.Text(id).empty(); };
   has_shapes = std::any_of(data.op.input_dims.begin(), data.op.input_dims.end(), told);
   has_types = std::any_of(data.op.input_types.begin(), data.op.input_types.end(), told);
+  if (has_shapes) LendInputs();
+}
+
+// Recorders that take shapes of some calls only: calls of one operator that run the same kernel in the same
+// grid are alike. Where those with shapes differ among themselves, nothing is known of the others.
+void Program::LendInputs() {
+  constexpr uint64_t kDiffer = ~0ull;
+  const KernelView& k = data.kernel;
+  const DeviceWork& w = timeline.work;
+  const auto alike = [&](const LeafOp& leaf) {
+    const uint32_t row = w.row[leaf.work];
+    uint64_t key = MixedPair(static_cast<uint64_t>(timeline.host.name[leaf.node]),
+                             static_cast<uint64_t>(w.name[leaf.work]));
+    if (w.kind[leaf.work] != WorkKind::kKernel || row >= k.grid_x.size()) return MixedPair(key, leaf.kernels);
+    for (const int32_t side : {k.grid_x[row], k.grid_y[row], k.grid_z[row]})
+      key = MixedPair(key, static_cast<uint64_t>(static_cast<uint32_t>(side)));
+    return key;
+  };
+  std::unordered_map<uint64_t, uint64_t> known;
+  std::vector<const LeafOp*> without;
+  const uint64_t none = InputsKeyOf(static_cast<uint32_t>(data.op.input_dims.size()));
+  for (const LeafOp& leaf : leaves) {
+    const uint64_t inputs = InputsKeyOf(timeline.host.row[leaf.node]);
+    if (inputs == none) {
+      without.push_back(&leaf);
+    } else if (const auto [it, added] = known.try_emplace(alike(leaf), inputs); it->second != inputs) {
+      it->second = kDiffer;
+    }
+  }
+  for (const LeafOp* leaf : without) {
+    const auto found = known.find(alike(*leaf));
+    if (found != known.end() && found->second != kDiffer)
+      lent_.emplace(timeline.host.row[leaf->node], found->second);
+  }
 }
 
 // Parents come before children: one walk, each node asks its parent.
@@ -184,7 +219,10 @@ uint64_t Program::InputsKeyOf(uint32_t op_row) const {
   const auto id = [op_row](const ColumnView<StringId>& column) {
     return static_cast<uint32_t>(op_row < column.size() ? column[op_row] : StringId::kNull);
   };
-  return static_cast<uint64_t>(id(data.op.input_dims)) << 32 | id(data.op.input_types);
+  const uint64_t own = static_cast<uint64_t>(id(data.op.input_dims)) << 32 | id(data.op.input_types);
+  if (lent_.empty()) return own;
+  const auto lent = lent_.find(op_row);
+  return lent == lent_.end() ? own : lent->second;
 }
 
 const OpInputs& Program::InputsOf(uint32_t op_row) const {

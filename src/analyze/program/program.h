@@ -56,8 +56,8 @@ class NameTable {
   std::unordered_map<std::string, uint32_t> index_;
 };
 
-inline constexpr Reads kProgramReads =
-    kKernelCounterReads | NL_READS(Op, input_dims, input_types) | kLabelledStepReads;
+inline constexpr Reads kProgramReads = kKernelCounterReads | NL_READS(Op, input_dims, input_types) |
+                                       NL_READS(Kernel, grid_x, grid_y, grid_z) | kLabelledStepReads;
 
 // Outermost op of the unbroken chain of ops around a node; the node itself without one.
 uint32_t CallerOf(const HostTree& host, uint32_t node);
@@ -83,6 +83,7 @@ struct Program {
   int64_t IdleNs(int64_t from_ns, int64_t to_ns) const;
   uint32_t StepAt(int64_t time_ns) const;  // kNone outside
   ApiKind KindOf(StringId api) const { return api_kinds_.Of(api); }
+  // Recorded, or of the same operator with the same kernel and grid where shapes were recorded of some calls.
   const OpInputs& InputsOf(uint32_t op_row) const;
   uint64_t InputsKeyOf(uint32_t op_row) const;  // equal for the same shapes and types
   uint32_t CallerOf(uint32_t node) const { return program::CallerOf(timeline.host, node); }
@@ -100,9 +101,11 @@ struct Program {
   void BuildLeaves();
   void BuildSteps();
   void BuildBusy();
+  void LendInputs();
 
   mutable ApiKinds api_kinds_;
   mutable std::unordered_map<uint64_t, OpInputs> inputs_;
+  std::unordered_map<uint32_t, uint64_t> lent_;  // rows of operators without inputs: the key of their like
 };
 
 inline double Ratio(int64_t part, int64_t whole) {

@@ -41,7 +41,10 @@ std::vector<GapGroup> GroupGaps(const StepReplay& steps) {
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, GapGroup> groups;
   for (uint32_t i = 0; i < steps.gaps().size(); ++i) {
     const HostGap& gap = steps.gaps()[i];
-    const std::string_view inside = name(gap.inside);
+    // A module is meant for the device; a range of the program's own says what the host code is for.
+    const std::string_view range = name(gap.inside);
+    const bool is_op = gap.op != kNone && (range.empty() || range.starts_with("nn.Module: "));
+    const std::string_view inside = is_op ? name(gap.op) : range;
     std::string_view before = name(gap.before), after = name(gap.after);
     if (after.empty() && after_of.count(before) > 0) after = after_of[before];
     if (before.empty() && before_of.count(after) > 0) before = before_of[after];
@@ -49,6 +52,7 @@ std::vector<GapGroup> GroupGaps(const StepReplay& steps) {
     GapGroup& group = groups[{inside, before, after}];
     group.place = PlaceOf(inside, before, after);
     group.is_loader = HasAny(inside, {"DataLoader", "dataloader", "data_loader"});
+    if (is_op) group.op = inside.substr(0, 120);
     group.ns += gap.end_ns - gap.start_ns;
     group.gaps.push_back(i);
   }

@@ -15,6 +15,7 @@ namespace nl::replay {
 struct GapGroup {
   std::string place;           // "between aten::argmax and aten::embedding", "in DataLoader"
   bool is_loader = false;      // of a data loader
+  std::string op;              // the operator that computes on the host; empty: code outside of operators
   int64_t ns = 0;              // of all steps
   std::vector<uint32_t> gaps;  // places in StepReplay::gaps()
 };

@@ -13,6 +13,7 @@ constexpr size_t kMostPoints = 60'000;       // of the window: replays are repea
 constexpr int64_t kShortestGapNs = 150'000;  // Python needs less to get to the next operator
 constexpr int64_t kHeavyOpNs = 100'000;      // an operator without device work computes on the host
 constexpr int64_t kBridgeNs = 30'000;
+constexpr double kLaunchDelayNs = 10'000;
 constexpr double kLeastLeft = 0.2;  // of a stretch, whatever the price of its events
 
 bool IsCallNode(HostKind kind) { return kind == HostKind::kOp || kind == HostKind::kApi; }
@@ -165,7 +166,7 @@ void StepReplay::FindGapsOf(uint32_t thread) {
       if (around != kNone && h.start_ns[around] <= middle_ns && h.end_ns[around] >= middle_ns)
         inside = around;
     }
-    gaps_.push_back({thread, since_ns, until_ns, before, after, inside});
+    gaps_.push_back({thread, since_ns, until_ns, before, after, inside, kNone});
   };
   for (uint32_t node = t.first; node < t.last && h.start_ns[node] < host_end_ns_;) {
     if (h.end_ns[node] <= start_ns_ || !IsCallNode(h.kind[node])) {
@@ -190,9 +191,7 @@ void StepReplay::FindGapsOf(uint32_t thread) {
       range = kNone;
     }
     if (!calls && ns >= kHeavyOpNs) {
-      const uint32_t range = RangeAround(node);
-      gaps_.push_back(
-          {thread, h.start_ns[node], h.end_ns[node], kNone, kNone, range == kNone ? node : range});
+      gaps_.push_back({thread, h.start_ns[node], h.end_ns[node], kNone, kNone, RangeAround(node), node});
     }
     node = h.last[node];
   }
@@ -258,12 +257,16 @@ double StepReplay::StepNs(const Plan& plan) const {
       if (kind == EdgeKind::kThread) weight = plan.host_ns[i];
       if (kind == EdgeKind::kReturn) weight = std::min(weight, plan.host_ns[i]);
       if (kind == EdgeKind::kExecution) weight = plan.work_ns[i];
+      // What lies between two works of a stream is a launch on its way where none was ever queued; a graph
+      // has its own distance.
+      if (kind == EdgeKind::kStream && plan.no_gap[i] != 0) weight = 0;
       new_bound = std::max(new_bound, when(from) + weight);
     });
     double at = static_cast<double>(time_ns - start_ns_);
     if (bound_ns != INT64_MIN) {
       auto gap = static_cast<double>(time_ns - bound_ns);
-      if (work && plan.no_gap[i] != 0 && by_launch) gap = 0;
+      // A launch that came while the work before it ran shows as a short gap after that.
+      if (work && plan.no_gap[i] != 0 && (by_launch || gap < kLaunchDelayNs)) gap = 0;
       if (!work && plan.no_wait[i] != 0) gap = 0;
       // A thread's first stretch may begin before the window: what a fix takes of that is not gained in it.
       at = std::max(new_bound + gap, std::min(at, 0.0));

@@ -25,7 +25,8 @@ struct HostGap {
   uint32_t thread;  // position in TimelineFacts::threads
   int64_t start_ns, end_ns;
   uint32_t before = kNone, after = kNone;  // the calls around it, outermost; kNone at the ends
-  uint32_t inside = kNone;                 // the operator or range it is; kNone: nothing recorded
+  uint32_t inside = kNone;                 // the range it is in; kNone: nothing recorded
+  uint32_t op = kNone;                     // an operator that computes on the host
 };
 
 struct Plan {

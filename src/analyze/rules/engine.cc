@@ -67,6 +67,7 @@ class Evaluation {
     out.title = rule_.title;
     out.severity = rule_.severity;
     out.first = rule_.first;
+    out.of_recording = rule_.of_recording;
     // A confidence that cannot be computed counts as 0.5.
     out.confidence = std::clamp(rule_.confidence.Evaluate(names_.number).value_or(0.5), 0.0, 1.0);
     if (rule_.impact) out.cost_ms = rule_.impact->Evaluate(names_.number);
@@ -282,6 +283,8 @@ std::optional<replay::FixChange> FixOf(const Candidate& candidate, const Feature
   if (fix.of.empty()) return replay::FixChange{fix.kind, {}, *candidate.left};
   for (const FeatureSubject* subject : {candidate.subject, &features.run}) {
     const auto at = subject->targets.find(fix.of);
+    // Nothing anywhere that the fix could change: what it would gain is not known.
+    if (at != subject->targets.end() && at->second.empty()) return std::nullopt;
     if (at != subject->targets.end())
       return replay::FixChange{fix.kind, InSteps(at->second, steps), *candidate.left};
   }

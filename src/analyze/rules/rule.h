@@ -84,9 +84,10 @@ struct Rule {
   std::vector<std::string> covered_by;  // rules whose findings count this cost already
   std::map<std::string, double, std::less<>> params;
   bool enabled = true;
-  bool first = false;  // listed before all other findings
-  bool last = false;   // listed after them: it is about the recording, not the program
-  std::string source;  // "shipped", or file:line
+  bool first = false;         // listed before all other findings
+  bool last = false;          // listed after them: it is no fix of the program
+  bool of_recording = false;  // judged on the whole recording where the others are judged on the steady phase
+  std::string source;         // "shipped", or file:line
 };
 
 class RuleSet {

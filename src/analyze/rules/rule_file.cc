@@ -26,9 +26,10 @@ namespace {
 
 constexpr int64_t kMaxRuleFileBytes = 1 << 20;
 constexpr size_t kFewestSuggestions = 3;
-constexpr std::string_view kKeys[] = {"id",      "scope",   "where",  "severity",   "title", "message",
-                                      "suggest", "refs",    "impact", "confidence", "needs", "covered_by",
-                                      "params",  "enabled", "first",  "last",       "fix"};
+constexpr std::string_view kKeys[] = {"id",      "scope",        "where",  "severity", "title",
+                                      "message", "suggest",      "refs",   "impact",   "confidence",
+                                      "needs",   "covered_by",   "params", "enabled",  "first",
+                                      "last",    "of_recording", "fix"};
 constexpr std::string_view kShortKeys[] = {"name", "condition", "suggestion", "confidence_weight",
                                            "severity"};
 
@@ -186,8 +187,10 @@ class FileReader {
                      fmt::format("unknown severity '{}'; use low, medium or high", name));
       rule.severity = *severity;
     }
-    const std::pair<const char*, bool*> flags[] = {
-        {"enabled", &rule.enabled}, {"first", &rule.first}, {"last", &rule.last}};
+    const std::pair<const char*, bool*> flags[] = {{"enabled", &rule.enabled},
+                                                   {"first", &rule.first},
+                                                   {"last", &rule.last},
+                                                   {"of_recording", &rule.of_recording}};
     for (const auto& [key, flag] : flags) {
       if (!node[key].IsDefined()) continue;
       NL_ASSIGN(const std::string value, Scalar(node, key));

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "analyze/facts/findings.h"
-#include "analyze/steady_diagnosis.h"
+#include "analyze/steady_findings.h"
 #include "base/human.h"
 #include "base/plural.h"
 #include "base/terminal.h"
@@ -70,7 +70,7 @@ std::string EvidenceList(const std::vector<Evidence>& evidence) {
   return out;
 }
 
-std::string PlaceText(const Finding& f) {
+std::string PlaceText(const Finding& f, bool of_steady) {
   std::vector<std::string> parts;
   const auto add = [&parts](const char* what, const std::optional<std::string>& name) {
     if (name) parts.push_back(fmt::format("{} {}", what, *name));
@@ -79,7 +79,8 @@ std::string PlaceText(const Finding& f) {
   add("module", f.module);
   add("op", f.op);
   add("kernel", f.kernel);
-  return parts.empty() ? "whole run" : fmt::format("{}", fmt::join(parts, ", "));
+  if (parts.empty()) return of_steady && !f.of_recording ? "steady phase" : "whole run";
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 class FindingsOp final : public Op {
@@ -110,10 +111,8 @@ class FindingsOp final : public Op {
     if (!project.empty()) params_.rules.insert(params_.rules.begin(), project);
     NL_TRY(RuleSet::Load(params_.rules));  // report a bad file before loading the run
     NL_ASSIGN(const OpenAnalysis open, Analyze(context, params_));
-    NL_ASSIGN(const FindingsFacts* facts, open.analysis->Need<FindingsFacts>());
     FindingsReply reply;
-    static_cast<FindingsFacts&>(reply) = *facts;
-    NL_ASSIGN(reply.diagnosis, DiagnoseSteady(*open.analysis));
+    NL_ASSIGN(static_cast<FindingsFacts&>(reply), SteadyFindings(*open.analysis));
     reply.run_id = open.run.run.run_id;
     reply.model = open.run.run.model;
     reply.rules_files = params_.rules;
@@ -131,7 +130,8 @@ class FindingsOp final : public Op {
     out += DiagnosisText(r.diagnosis, width);
     if (r.step) out += StepText(*r.step, width);
     size_t number = 0;
-    for (const Finding& f : r.findings) out += "\n" + FindingText(f, ++number, width);
+    for (const Finding& f : r.findings)
+      out += "\n" + FindingText(f, ++number, r.diagnosis.phase.has_value(), width);
     const auto total = static_cast<size_t>(r.findings_total);
     if (total > number) out += fmt::format("\n{} more; use --limit {} to list all\n", total - number, total);
     if (number == 0) out += "\nNo findings.\n";
@@ -174,14 +174,14 @@ class FindingsOp final : public Op {
     return Para(text + ".", width, 0);
   }
 
-  static std::string FindingText(const Finding& f, size_t number, int width) {
+  static std::string FindingText(const Finding& f, size_t number, bool of_steady, int width) {
     std::string head =
         fmt::format("{}. {} [{}, {}]: ", number, f.title, f.rule, RuleSeverityName(f.severity));
     if (const std::string gain = CostText(f); !gain.empty() && (f.gain_ms || f.impact_ms.value_or(0) > 0))
       head += gain + ", ";
     head += fmt::format("confidence {:.2f}", f.confidence);
     std::string out = Para(head, width, 0);
-    out += Para("where: " + PlaceText(f), width, 3);
+    out += Para("where: " + PlaceText(f, of_steady), width, 3);
     out += Para(f.message, width, 3);
     if (!f.counted_in.empty()) {
       const char* how_much = f.impact_ms.value_or(0) > 0 ? "Part of this cost" : "This cost";

@@ -873,6 +873,8 @@ export interface Finding {
   gain_after: string[];
   /** Phase that gain_ms refers to */
   phase: string | null;
+  /** Judged on the whole recording; the others on the phase that the diagnosis names, if it names one */
+  of_recording: boolean;
   /** The suggestion that gain_ms refers to */
   first_fix: string | null;
   /** Time of the step with this fix and those of the findings listed before it (ms) */

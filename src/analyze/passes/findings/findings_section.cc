@@ -59,6 +59,8 @@ void Describe(Record<Finding>& r) {
   r.Field("gain_after", &Finding::gain_after,
           "Rules whose fixes must come first; without them the fix gains nothing");
   r.Field("phase", &Finding::phase, "Phase that gain_ms refers to");
+  r.Field("of_recording", &Finding::of_recording,
+          "Judged on the whole recording; the others on the phase that the diagnosis names, if it names one");
   r.Field("first_fix", &Finding::first_fix, "The suggestion that gain_ms refers to");
   r.Field("step_after_ms", &Finding::step_after_ms, Unit::kMs,
           "Time of the step with this fix and those of the findings listed before it");

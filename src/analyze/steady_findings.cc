@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyze/steady_diagnosis.h"
+#include "analyze/steady_findings.h"
+
+#include <algorithm>
+#include <iterator>
 
 #include "analyze/facts/timeline.h"
 
@@ -15,14 +18,25 @@ Result<std::optional<PhasesFacts::Span>> SteadyByDefault(Analysis& analysis) {
   return span != nullptr ? Span(*span) : Span();
 }
 
-Result<Diagnosis> DiagnoseSteady(Analysis& analysis) {
+Result<FindingsFacts> SteadyFindings(Analysis& analysis) {
   NL_ASSIGN(const FindingsFacts* whole, analysis.Need<FindingsFacts>());
-  if (analysis.options().part) return whole->diagnosis;
+  if (analysis.options().part) return *whole;
   NL_ASSIGN(const std::optional<PhasesFacts::Span> span, SteadyByDefault(analysis));
-  if (!span) return whole->diagnosis;
+  if (!span) return *whole;
   NL_ASSIGN(const FactBoard facts, analysis.FactsOf({span->start_ns, span->end_ns}, FindingsFacts::kName));
-  Diagnosis out = facts.Get<FindingsFacts>().diagnosis;
-  out.phase = PhaseKind::kSteady;
+  const auto& part = facts.Get<FindingsFacts>();
+  FindingsFacts out = *whole;
+  out.diagnosis = part.diagnosis;
+  out.diagnosis.phase = PhaseKind::kSteady;
+  out.step = part.step;
+  out.near_limit = part.near_limit;
+  out.findings.clear();
+  const auto take = [&out](const std::vector<Finding>& from, auto&& wanted) {
+    std::copy_if(from.begin(), from.end(), std::back_inserter(out.findings), wanted);
+  };
+  take(whole->findings, [](const Finding& f) { return f.of_recording && f.first; });
+  take(part.findings, [](const Finding& f) { return !f.of_recording; });
+  take(whole->findings, [](const Finding& f) { return f.of_recording && !f.first; });
   return out;
 }
 
