@@ -85,7 +85,7 @@ struct Rule {
   std::map<std::string, double, std::less<>> params;
   bool enabled = true;
   bool first = false;         // listed before all other findings
-  bool last = false;          // listed after them: it is no fix of the program
+  bool last = false;          // listed after them: it does not change the program
   bool of_recording = false;  // judged on the whole recording where the others are judged on the steady phase
   std::string source;         // "shipped", or file:line
 };
