@@ -124,7 +124,8 @@ struct OpInfo {
   Cost cost = Cost::kInstant;
   bool writes = false;  // changes the store
   bool hidden = false;  // internal: kept out of lists
-  // Only at the command line of the machine itself: it runs programs, serves, or is about this terminal or user.
+  // Only at the command line of the machine itself: it runs programs, serves, or is about this terminal or
+  // user.
   bool local = false;
   // It runs a program of the user's whose output is stdout: its own text goes to stderr (--json to stdout).
   bool stdout_is_programs = false;

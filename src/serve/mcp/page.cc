@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/mcp/page.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+namespace nl::mcp {
+
+namespace {
+
+// Small lists are given whole before others are cut, as long as they take no more than this part of the page:
+// columns of a query, runs of a comparison.
+constexpr size_t kSmallListsDivisor = 3;
+constexpr size_t kMaxRawNameBytes = 80;
+
+struct Rows {
+  std::string path;
+  Json* list;  // in the document
+  Json all;    // its rows
+  size_t next = 0, first = 0;
+  bool open = true;
+};
+
+// Members of our own have such names. Others are keys that a trace may choose; they have no place in a
+// cursor.
+bool IsPlainName(std::string_view name) {
+  return std::all_of(name.begin(), name.end(),
+                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+}
+
+void Collect(Json& value, const std::string& path, std::vector<Rows>& out) {
+  if (value.is_array()) {
+    out.push_back({path, &value, Json::array()});
+    std::swap(out.back().all, value);
+    return;
+  }
+  if (!value.is_object()) return;
+  for (auto& [name, member] : value.items()) {
+    if (IsPlainName(name)) Collect(member, path.empty() ? name : fmt::format("{}.{}", path, name), out);
+  }
+}
+
+Error BadCursor(std::string_view cursor) {
+  return InvalidInput(fmt::format("'{}' is not a cursor of this answer", cursor.substr(0, 80)))
+      .Hint("pass the cursor that the previous answer gave, with the same arguments");
+}
+
+// "kernels=12,copies=3": where each list goes on.
+Status Seek(std::vector<Rows>& lists, std::string_view cursor) {
+  if (cursor.empty()) return {};
+  for (Rows& rows : lists) rows.next = rows.all.size();
+  for (size_t at = 0; at < cursor.size();) {
+    const size_t comma = std::min(cursor.find(',', at), cursor.size());
+    const std::string_view part = cursor.substr(at, comma - at);
+    at = comma + 1;
+    const size_t equals = part.find('=');
+    if (equals == std::string_view::npos) return BadCursor(cursor);
+    const auto rows = std::find_if(lists.begin(), lists.end(),
+                                   [&](const Rows& r) { return r.path == part.substr(0, equals); });
+    const std::string_view number = part.substr(equals + 1);
+    size_t next = 0;
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), next);
+    if (rows == lists.end() || error != std::errc() || end != number.data() + number.size() ||
+        next >= rows->all.size())
+      return BadCursor(cursor);
+    rows->next = next;
+  }
+  return {};
+}
+
+size_t BytesOf(const Json& value) { return DumpJson(value).size() + 1; }
+
+void CutText(std::string& text, size_t bytes) {
+  if (text.size() <= bytes) return;
+  text.resize(bytes);
+  while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0) == 0x80) text.pop_back();
+  if (!text.empty() && static_cast<unsigned char>(text.back()) >= 0xC0) text.pop_back();
+  text += "…";
+}
+
+// Cuts texts and lists inside of a value.
+void Shorten(Json& value, size_t text_bytes, size_t elements) {
+  if (value.is_string()) {
+    CutText(value.get_ref<std::string&>(), text_bytes);
+  } else if (value.is_array() && value.size() > elements) {
+    value.erase(value.begin() + static_cast<std::ptrdiff_t>(elements), value.end());
+  }
+  if (value.is_structured()) {
+    for (Json& inner : value) Shorten(inner, text_bytes, elements);
+  }
+}
+
+// The value in at most `bytes` where shortening can reach that.
+void ShortenTo(Json& value, size_t bytes) {
+  size_t elements = 16;
+  for (size_t text = 800; text >= 25 && BytesOf(value) > bytes; text /= 2, elements /= 2) {
+    // A row of a query is a list itself: its cells stay, their texts are cut.
+    if (value.is_array()) {
+      for (Json& cell : value) Shorten(cell, text, elements);
+    } else {
+      Shorten(value, text, elements);
+    }
+  }
+}
+
+class Filler {
+ public:
+  Filler(std::vector<Rows>& lists, size_t bytes) : lists_(lists), left_(bytes) {}
+
+  void Fill() {
+    for (Rows& rows : lists_) rows.first = rows.next;
+    TakeSmall();
+    for (bool more = true; more;) {
+      more = false;
+      for (Rows& rows : lists_) more = TakeRow(rows) || more;
+    }
+    if (!taken_) TakeShortened();
+  }
+
+ private:
+  void Take(Rows& rows, Json row, size_t bytes) {
+    rows.list->push_back(std::move(row));
+    ++rows.next;
+    left_ -= std::min(left_, bytes);
+    taken_ = true;
+  }
+
+  void TakeSmall() {
+    std::vector<std::pair<size_t, Rows*>> by_bytes;
+    const size_t most = left_ / kSmallListsDivisor;
+    for (Rows& rows : lists_) {
+      size_t bytes = 0;
+      for (size_t i = rows.next; i < rows.all.size() && bytes <= most; ++i) bytes += BytesOf(rows.all[i]);
+      by_bytes.emplace_back(bytes, &rows);
+    }
+    std::stable_sort(by_bytes.begin(), by_bytes.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    size_t taken = 0;
+    for (const auto& [bytes, rows] : by_bytes) {
+      taken += bytes;
+      if (taken > most) return;
+      while (rows->next < rows->all.size()) Take(*rows, rows->all[rows->next], 0);
+      left_ -= bytes;
+    }
+  }
+
+  // A list whose next row does not fit is closed, so that rows are never left out between others.
+  bool TakeRow(Rows& rows) {
+    if (!rows.open || rows.next == rows.all.size()) return false;
+    const size_t bytes = BytesOf(rows.all[rows.next]);
+    rows.open = bytes <= left_;
+    if (rows.open) Take(rows, rows.all[rows.next], bytes);
+    return rows.open;
+  }
+
+  // Every page has at least one row, else the pages would not end.
+  void TakeShortened() {
+    for (Rows& rows : lists_) {
+      if (rows.next == rows.all.size()) continue;
+      Json row = rows.all[rows.next];
+      ShortenTo(row, left_);
+      return Take(rows, std::move(row), left_);
+    }
+  }
+
+  std::vector<Rows>& lists_;
+  size_t left_;
+  bool taken_ = false;
+};
+
+double ThreeDigits(double value) { return std::strtod(fmt::format("{:.3g}", value).c_str(), nullptr); }
+
+// A time on the timeline, of which three digits would be another place.
+bool IsPlace(std::string_view field) {
+  return field == "start_ms" || field == "from_ms" || field == "to_ms" || field == "at_ms";
+}
+
+void Round(Json& value, const TypeInfo& type, std::string_view field) {
+  using Kind = TypeInfo::Kind;
+  if (value.is_null()) return;
+  switch (type.kind) {
+    case Kind::kDouble: {
+      const auto number = value.get<double>();
+      value = IsPlace(field) ? std::round(1000 * number) / 1000 : ThreeDigits(number);
+      break;
+    }
+    case Kind::kString:
+      if (field.ends_with("raw_name")) CutText(value.get_ref<std::string&>(), kMaxRawNameBytes);
+      break;
+    case Kind::kOptional: Round(value, *type.element(), field); break;
+    case Kind::kList:
+    case Kind::kMap:
+      for (Json& inner : value) Round(inner, *type.element(), field);
+      break;
+    case Kind::kRecord: RoundNumbers(value, type.record()); break;
+    default: break;
+  }
+}
+
+}  // namespace
+
+void RoundNumbers(Json& document, const RecordInfo& info) {
+  for (const FieldInfo& field : info.fields) {
+    const auto member = document.find(field.name);
+    if (member != document.end()) Round(*member, *field.type, field.name);
+  }
+}
+
+Result<Page> PageOf(Json document, size_t max_bytes, std::string_view cursor) {
+  Page page;
+  if (cursor.empty() && BytesOf(document) <= max_bytes) {
+    page.value = std::move(document);
+    return page;
+  }
+  page.value = std::move(document);
+  std::vector<Rows> lists;
+  Collect(page.value, "", lists);
+  NL_TRY(Seek(lists, cursor));
+  const size_t frame = BytesOf(page.value);
+  if (frame > max_bytes) ShortenTo(page.value, max_bytes);
+  Filler(lists, max_bytes - std::min(max_bytes, BytesOf(page.value))).Fill();
+  for (const Rows& rows : lists) {
+    const size_t shown = rows.next - rows.first;
+    if (shown < rows.all.size()) page.parts.push_back({rows.path, rows.first, shown, rows.all.size()});
+    if (rows.next == rows.all.size()) continue;
+    page.next_cursor += fmt::format("{}{}={}", page.next_cursor.empty() ? "" : ",", rows.path, rows.next);
+  }
+  return page;
+}
+
+}  // namespace nl::mcp
