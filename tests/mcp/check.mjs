@@ -65,7 +65,7 @@ const checks = {
     const names = tools.map((tool) => tool.name);
     assert.equal(new Set(names).size, names.length);
     assert.ok(names.length > 20, `${names.length} tools`);
-    for (const name of ['run', 'record', 'ctl', 'config', 'mcp', 'docs', 'profile']) assert.ok(!names.includes(name), name);
+    for (const name of ['run', 'record', 'ctl', 'config', 'mcp', 'docs', 'profile', 'report', 'export']) assert.ok(!names.includes(name), name);
     const query = (list) => list.find((tool) => tool.name === 'query').inputSchema.properties;
     assert.ok(query(tools).out);
     assert.ok(!query(await allTools(client)).out);
@@ -236,6 +236,18 @@ const checks = {
         assert.ok(!followed.isError, `${run.model}: ${step.command}: ${code} ${followed.content[0].text}`);
       }
     }
+  },
+
+  async 'what comparisons suggest can be called, listed or not'(client) {
+    for (const model of ['item_sync', 'eager_attn', 'compile', 'longer_prompt', 'rerun']) {
+      const answer = await call(client, 'compare', { a: [runOf('base')], b: [runOf(model)] });
+      for (const step of answer.structuredContent.next.filter((one) => one.operation)) {
+        const followed = await call(client, step.operation, step.arguments);
+        assert.ok(!followed.isError && tokensOf(followed) <= LIMIT_TOKENS, `${model}: ${step.command}: ${followed.content[0].text}`);
+      }
+    }
+    // What changes the store has to be listed.
+    await assert.rejects(call(client, 'rm', { runs: [runOf('base')] }), (error) => error.code === -32602);
   },
 
   async 'hostile names stay text'(client) {

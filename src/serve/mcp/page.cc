@@ -16,6 +16,8 @@ namespace {
 // Small lists are given whole before others are cut, as long as they take no more than this part of the page:
 // columns of a query, runs of a comparison.
 constexpr size_t kSmallListsDivisor = 3;
+// A row takes at most this part of the page.
+constexpr size_t kRowDivisor = 4;
 constexpr size_t kMaxRawNameBytes = 80;
 
 struct Rows {
@@ -110,66 +112,77 @@ void ShortenTo(Json& value, size_t bytes) {
 
 class Filler {
  public:
-  Filler(std::vector<Rows>& lists, size_t bytes) : lists_(lists), left_(bytes) {}
+  Filler(std::vector<Rows>& lists, size_t bytes)
+      : lists_(lists),
+        left_(bytes),
+        most_of_row_(bytes / kRowDivisor),
+        most_of_small_(bytes / kSmallListsDivisor) {}
 
+  // The first row of every list, as it is the most important one; then small lists whole; then the others in
+  // turn.
   void Fill() {
     for (Rows& rows : lists_) rows.first = rows.next;
+    for (Rows& rows : lists_) TakeRow(rows);
     TakeSmall();
     for (bool more = true; more;) {
       more = false;
       for (Rows& rows : lists_) more = TakeRow(rows) || more;
     }
-    if (!taken_) TakeShortened();
+    if (!taken_) TakeAnything();
   }
 
  private:
-  void Take(Rows& rows, Json row, size_t bytes) {
+  // The next row, shortened where it would fill the page alone.
+  Json RowOf(const Rows& rows) const {
+    Json row = rows.all[rows.next];
+    if (BytesOf(row) > most_of_row_) ShortenTo(row, most_of_row_);
+    return row;
+  }
+
+  void Take(Rows& rows, Json row) {
+    left_ -= std::min(left_, BytesOf(row));
     rows.list->push_back(std::move(row));
     ++rows.next;
-    left_ -= std::min(left_, bytes);
     taken_ = true;
   }
 
   void TakeSmall() {
     std::vector<std::pair<size_t, Rows*>> by_bytes;
-    const size_t most = left_ / kSmallListsDivisor;
     for (Rows& rows : lists_) {
       size_t bytes = 0;
-      for (size_t i = rows.next; i < rows.all.size() && bytes <= most; ++i) bytes += BytesOf(rows.all[i]);
-      by_bytes.emplace_back(bytes, &rows);
+      for (size_t i = rows.next; i < rows.all.size() && bytes <= most_of_small_; ++i)
+        bytes += BytesOf(rows.all[i]);
+      if (bytes > 0) by_bytes.emplace_back(bytes, &rows);
     }
     std::stable_sort(by_bytes.begin(), by_bytes.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     size_t taken = 0;
     for (const auto& [bytes, rows] : by_bytes) {
       taken += bytes;
-      if (taken > most) return;
-      while (rows->next < rows->all.size()) Take(*rows, rows->all[rows->next], 0);
-      left_ -= bytes;
+      if (taken > most_of_small_ || bytes > left_) return;
+      while (rows->next < rows->all.size()) Take(*rows, rows->all[rows->next]);
     }
   }
 
   // A list whose next row does not fit is closed, so that rows are never left out between others.
   bool TakeRow(Rows& rows) {
     if (!rows.open || rows.next == rows.all.size()) return false;
-    const size_t bytes = BytesOf(rows.all[rows.next]);
-    rows.open = bytes <= left_;
-    if (rows.open) Take(rows, rows.all[rows.next], bytes);
+    Json row = RowOf(rows);
+    rows.open = BytesOf(row) <= left_;
+    if (rows.open) Take(rows, std::move(row));
     return rows.open;
   }
 
   // Every page has at least one row, else the pages would not end.
-  void TakeShortened() {
+  void TakeAnything() {
     for (Rows& rows : lists_) {
-      if (rows.next == rows.all.size()) continue;
-      Json row = rows.all[rows.next];
-      ShortenTo(row, left_);
-      return Take(rows, std::move(row), left_);
+      if (rows.next < rows.all.size()) return Take(rows, RowOf(rows));
     }
   }
 
   std::vector<Rows>& lists_;
   size_t left_;
+  const size_t most_of_row_, most_of_small_;
   bool taken_ = false;
 };
 

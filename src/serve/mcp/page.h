@@ -6,9 +6,8 @@
 //
 // Lists that are not inside other lists are cut, each from its end, and the cursor has the place where each
 // goes on: "kernels=12,copies=3". A list that the cursor does not name was given whole. The pages of a reply
-// have every row exactly once. A row is never divided, but one that does not fit alone has its texts and
-// lists shortened.
-// Thread rule: pure functions.
+// have every row exactly once. A row is never divided, but one larger than a quarter of the page has its
+// texts and lists shortened. Thread rule: pure functions.
 
 #include <cstddef>
 #include <string>

@@ -107,12 +107,25 @@ TEST(Page, ARowLargerThanThePageIsShortened) {
   for (int i = 0; i < 500; ++i) document["rows"][0]["list"].push_back(i);
   const Result<Page> page = PageOf(document, 400, "");
   ASSERT_TRUE(page.ok());
-  ASSERT_EQ(page->value["rows"].size(), 1u);
+  ASSERT_EQ(page->value["rows"].size(), 2u);
   EXPECT_LE(DumpJson(page->value).size(), 400u);
-  EXPECT_EQ(page->next_cursor, "rows=1");
+  EXPECT_LT(page->value["rows"][0]["list"].size(), 500u);
+  EXPECT_EQ(page->value["rows"][1]["name"], "b");
   const Result<Page> cells = PageOf({{"rows", {{1, std::string(5000, 'x')}}}}, 300, "");
   ASSERT_TRUE(cells.ok());
   EXPECT_EQ(cells->value["rows"][0].size(), 2u);
+}
+
+TEST(Page, TheFirstRowOfAListComesBeforeTheRestOfOthers) {
+  Json document{{"small", Json::array()}, {"large", Json::array()}};
+  for (int i = 0; i < 12; ++i) document["small"].push_back("a name of some length");
+  for (int i = 0; i < 5; ++i)
+    document["large"].push_back({{"text", std::string(300, 'x')}, {"list", {1, 2, 3}}});
+  const Result<Page> page = PageOf(document, 400, "");
+  ASSERT_TRUE(page.ok());
+  EXPECT_GE(page->value["large"].size(), 1u);
+  EXPECT_GE(page->value["small"].size(), 1u);
+  EXPECT_LE(DumpJson(page->value).size(), 400u);
 }
 
 TEST(Page, CutTextStaysUtf8) {

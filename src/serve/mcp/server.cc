@@ -217,6 +217,7 @@ RpcAnswer Server::Answer(Work& work) {
   OpContext context;
   context.settings = options_.settings;
   context.cancelled = &work.cancelled;
+  context.remote = !options_.access.local_caller;
   std::shared_ptr<Progress> progress;
   if (const auto meta = work.params.find("_meta");
       meta != work.params.end() && meta->is_object() && meta->contains("progressToken")) {
@@ -275,11 +276,14 @@ RpcAnswer Server::ListTools(const Json& params) {
     if (error != std::errc() || stop != end || first >= tools_.size())
       return BadParams("the cursor is not one that this server gave");
   }
+  // Listed tools come first.
+  const auto end = std::find_if(tools_.begin(), tools_.end(), [](const Tool& tool) { return !tool.listed; });
+  const auto count = static_cast<size_t>(end - tools_.begin());
   Json list = Json::array();
-  const size_t last = std::min(tools_.size(), first + kToolsPerPage);
+  const size_t last = std::min(count, first + kToolsPerPage);
   for (size_t i = first; i < last; ++i) list.push_back(ToolJson(tools_[i]));
   Json out{{"tools", std::move(list)}};
-  if (last < tools_.size()) out["nextCursor"] = std::to_string(last);
+  if (last < count) out["nextCursor"] = std::to_string(last);
   return out;
 }
 

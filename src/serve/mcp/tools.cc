@@ -23,8 +23,8 @@ constexpr std::string_view kDefaultTools[] = {"explain",         "compare",   "l
 constexpr std::pair<std::string_view, std::string_view> kToolNames[] = {
     {"ls", "find_runs"}, {"timeline-window", "timeline_window"}};
 
-// Operations that remove what cannot be made again.
-constexpr std::string_view kDestructive[] = {"rm", "doctor"};
+// The operation that removes what cannot be made again.
+constexpr std::string_view kDestructive = "rm";
 
 constexpr int kTextColumns = 100;
 constexpr size_t kBytesPerToken = 4;
@@ -249,10 +249,9 @@ Result<Json> ResultOf(const Op& op, const Reply& reply, const Request& request) 
 std::vector<Tool> ToolsOf(const std::vector<OpEntry>& ops, const Access& access) {
   std::vector<Tool> out;
   for (const OpEntry& entry : ops) {
-    if (!access.all_tools && !IsDefault(entry.name)) continue;
     const std::unique_ptr<Op> op = entry.make();
-    Tool tool{ToolName(entry.name), &entry, op->Info(), {}};
-    if (tool.info.local || tool.info.hidden) continue;
+    Tool tool{ToolName(entry.name), &entry, op->Info(), {}, access.all_tools || IsDefault(entry.name)};
+    if (tool.info.local || tool.info.hidden || (!tool.listed && tool.info.writes)) continue;
     ParamBinder binder;
     op->Bind(binder);
     bool usable = true;
@@ -280,8 +279,6 @@ const Tool* FindTool(const std::vector<Tool>& tools, std::string_view name) {
 }
 
 Json ToolJson(const Tool& tool) {
-  const bool destructive =
-      std::find(std::begin(kDestructive), std::end(kDestructive), tool.entry->name) != std::end(kDestructive);
   Json out{{"name", tool.name},
            {"title", Title(tool.name)},
            {"description", fmt::format("{}\nSelection: {}", WithToolNames(tool.info.summary),
@@ -290,7 +287,7 @@ Json ToolJson(const Tool& tool) {
   if (tool.info.reply != nullptr) out["outputSchema"] = OutputSchema(tool.info.reply());
   out["annotations"] = {{"title", Title(tool.name)},
                         {"readOnlyHint", !tool.info.writes},
-                        {"destructiveHint", destructive},
+                        {"destructiveHint", tool.entry->name == kDestructive},
                         {"idempotentHint", true},
                         {"openWorldHint", false}};
   return out;

@@ -27,9 +27,11 @@ struct Tool {
   const OpEntry* entry = nullptr;
   OpInfo info;
   std::vector<ParamInfo> params;  // those that are offered
+  // Shown to clients. Other reading operations can be called too, as answers may suggest them.
+  bool listed = true;
 };
 
-// In the order of the toolset; with all_tools sorted by name.
+// Those of the default toolset first, the others by name.
 std::vector<Tool> ToolsOf(const std::vector<OpEntry>& ops, const Access& access);
 // By the name of the tool or of its operation; null when there is none.
 const Tool* FindTool(const std::vector<Tool>& tools, std::string_view name);

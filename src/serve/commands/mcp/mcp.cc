@@ -152,8 +152,10 @@ class McpOp final : public Op {
     const nl::mcp::Access access{toolset_ == "all", true};
     McpReply reply;
     if (list_) {
-      for (const nl::mcp::Tool& tool : nl::mcp::ToolsOf(AllOps(), access))
-        reply.tools.push_back({tool.name, tool.info.name, tool.info.summary, tool.info.writes});
+      for (const nl::mcp::Tool& tool : nl::mcp::ToolsOf(AllOps(), access)) {
+        if (tool.listed)
+          reply.tools.push_back({tool.name, tool.info.name, tool.info.summary, tool.info.writes});
+      }
       return Reply::Of(std::move(reply));
     }
     NL_ASSIGN(reply.messages, Serve(context, access));
