@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """`neurolens mcp` as the official TypeScript client sees it: tools, answers, pages, errors, cancel, progress, resources, prompts."""
 import json
+import os
+import pty
 import re
 import subprocess
 
 import pytest
 
-from neurolens_cli import BIN, H200, HOSTILE_NAMES, LIMIT_S, TESTS, Store, narrow, outcome, span, write_trace
+from neurolens_cli import BIN, H200, HOSTILE_NAMES, LIMIT_S, ROOT, SHARED, TESTS, Store, narrow, outcome, span, write_trace
 
 pytestmark = [pytest.mark.xdist_group("mcp"), pytest.mark.slow_first(40)]
 CHECKS = re.findall(r"^  async '([^']+)'", (TESTS / "mcp/check.mjs").read_text(), re.M)
@@ -48,6 +50,26 @@ def test_the_list_of_tools_is_text_and_json(store):
     everything = {tool["operation"] for tool in store.json("mcp", "--list", "--toolset", "all")["tools"]}
     assert everything >= {tool["operation"] for tool in tools}
     assert not everything & {"run", "record", "mcp", "config"}
+
+
+def test_an_agent_that_only_follows_suggestions_finds_every_planted_cause(mcp_client, own_home):
+    """bench/agent; public traces are part of it where they are here (NEUROLENS_SHARED)."""
+    done = subprocess.run(["node", ROOT / "bench/agent/follow.mjs", BIN, SHARED / "data"], capture_output=True, text=True, check=False, timeout=LIMIT_S)
+    assert done.returncode == 0, f"{done.stdout[-2000:]}{done.stderr[-400:]}"
+    assert len(done.stdout.splitlines()) >= 22, done.stdout
+
+
+def test_a_person_at_a_terminal_is_not_left_waiting(store):
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(BIN, store.command("mcp"))
+    said = b""
+    while b"--list" not in said:
+        try:
+            said += os.read(terminal, 4096)
+        except OSError:  # the program has ended
+            break
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 2 and b"stdin is a terminal" in said, said
 
 
 def test_it_survives_what_is_not_a_message(store):

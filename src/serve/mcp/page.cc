@@ -19,6 +19,7 @@ constexpr size_t kSmallListsDivisor = 3;
 // A row takes at most this part of the page.
 constexpr size_t kRowDivisor = 4;
 constexpr size_t kMaxRawNameBytes = 80;
+constexpr double kLeastTimeMs = 1e-6;  // clocks count nanoseconds: less is a rounding error
 
 struct Rows {
   std::string path;
@@ -97,17 +98,17 @@ void Shorten(Json& value, size_t text_bytes, size_t elements) {
   }
 }
 
-// The value in at most `bytes` where shortening can reach that.
-void ShortenTo(Json& value, size_t bytes) {
-  size_t elements = 16;
-  for (size_t text = 800; text >= 25 && BytesOf(value) > bytes; text /= 2, elements /= 2) {
-    // A row of a query is a list itself: its cells stay, their texts are cut.
-    if (value.is_array()) {
-      for (Json& cell : value) Shorten(cell, text, elements);
-    } else {
-      Shorten(value, text, elements);
-    }
-  }
+// The inside of a row. A row of a query is a list itself: its cells stay.
+void ShortenRow(Json& row, size_t text_bytes, size_t elements) {
+  if (!row.is_array()) return Shorten(row, text_bytes, elements);
+  for (Json& cell : row) Shorten(cell, text_bytes, elements);
+}
+
+// The row in at most `bytes` where shortening can reach that: first its lists, as texts explain more.
+void ShortenTo(Json& row, size_t bytes) {
+  for (size_t elements = 8; elements >= 1 && BytesOf(row) > bytes; elements /= 2)
+    ShortenRow(row, SIZE_MAX, elements);
+  for (size_t text = 800; text >= 25 && BytesOf(row) > bytes; text /= 2) ShortenRow(row, text, 1);
 }
 
 class Filler {
@@ -186,6 +187,8 @@ class Filler {
   bool taken_ = false;
 };
 
+bool IsTime(std::string_view field) { return field == "ms" || field.ends_with("_ms"); }
+
 double ThreeDigits(double value) { return std::strtod(fmt::format("{:.3g}", value).c_str(), nullptr); }
 
 // A time on the timeline, of which three digits would be another place.
@@ -199,6 +202,10 @@ void Round(Json& value, const TypeInfo& type, std::string_view field) {
   switch (type.kind) {
     case Kind::kDouble: {
       const auto number = value.get<double>();
+      if (IsTime(field) && std::fabs(number) < kLeastTimeMs) {
+        value = 0.0;
+        break;
+      }
       value = IsPlace(field) ? std::round(1000 * number) / 1000 : ThreeDigits(number);
       break;
     }

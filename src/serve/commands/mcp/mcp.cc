@@ -158,6 +158,10 @@ class McpOp final : public Op {
       }
       return Reply::Of(std::move(reply));
     }
+    if (IsTerminal(STDIN_FILENO)) {
+      return InvalidInput("stdin is a terminal: an MCP client starts this command and writes to its stdin")
+          .Hint("`neurolens mcp --list` shows the tools; docs/mcp.md describes the set-up of clients");
+    }
     NL_ASSIGN(reply.messages, Serve(context, access));
     return Reply::Of(std::move(reply));
   }
