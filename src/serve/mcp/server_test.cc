@@ -258,6 +258,7 @@ TEST_F(McpServerTest, PingIsAnsweredAndCancelWorksWhileToolsRun) {
 TEST_F(McpServerTest, TooManyRequestsAreRefusedAndTheEndCancels) {
   Make({}, 1);
   Send(ToolCall("explain", {{"end", "wait"}}, 1));
+  WaitForRunning(1);  // one may wait, and this one does not any more
   Send(ToolCall("explain", {{"end", "wait"}}, 2));
   WaitForRunning(2);
   Send(ToolCall("explain", {{"end", "wait"}}, 3));
