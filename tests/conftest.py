@@ -122,6 +122,12 @@ def ajv():
 
 
 @pytest.fixture(scope="session")
+def mcp_client():
+    """The folder of the official client of the Model Context Protocol."""
+    return npm_folder(TESTS / "mcp", "@modelcontextprotocol", "ci")
+
+
+@pytest.fixture(scope="session")
 def onnxruntime_node():
     """The folder that Node.js finds ONNX Runtime from."""
     return npm_folder(TESTS / "onnxrt_node", "onnxruntime-node", "ci", "--ignore-scripts")

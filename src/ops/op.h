@@ -124,6 +124,9 @@ struct OpInfo {
   Cost cost = Cost::kInstant;
   bool writes = false;  // changes the store
   bool hidden = false;  // internal: kept out of lists
+  // Only at the command line of the machine itself: it runs programs, writes files
+  // where the user is, serves, or is about this machine, terminal or user.
+  bool local = false;
   // It runs a program of the user's whose output is stdout: its own text goes to stderr (--json to stdout).
   bool stdout_is_programs = false;
   // Exit status of bad usage and bad input: 2, unless the command's own answers use it (gate).
@@ -141,6 +144,7 @@ struct OpContext {
   ProgressFn progress;                           // may be empty
   const std::atomic<bool>* cancelled = nullptr;  // may be null; poll it in long loops
   bool interactive = false;                      // a person at a terminal watches
+  bool remote = false;  // asked by another machine: names of runs are never paths of this one
 
   bool Cancelled() const { return cancelled != nullptr && cancelled->load(std::memory_order_relaxed); }
 };

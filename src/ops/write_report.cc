@@ -77,6 +77,14 @@ Result<Report> MakeReport(OpenAnalysis& open) {
   return BuildReport(*open.analysis, open.run.run.run_id, std::move(lists));
 }
 
+Result<std::string> MarkdownReportOf(const OpContext& context, const std::string& run) {
+  AnalysisParams params;
+  params.run = run;
+  NL_ASSIGN(OpenAnalysis open, Analyze(context, params));
+  NL_ASSIGN(const Report report, MakeReport(open));
+  return ReportMarkdown(report);
+}
+
 std::span<const std::string_view> NamesOf(ReportForm) {
   static constexpr std::string_view kNames[] = {"md", "html", "json"};
   return kNames;

@@ -22,6 +22,9 @@ inline constexpr size_t kMaxReportRows = 1000;
 // The report model (report/report_model.h) of an opened run.
 Result<Report> MakeReport(OpenAnalysis& open);
 
+// The Markdown report of a run as text.
+Result<std::string> MarkdownReportOf(const OpContext& context, const std::string& run);
+
 // Paths of the files to write; an empty path: not this file.
 struct ReportFiles {
   std::string md, html, json, operators_md, kernels_md, stakeholder_md;

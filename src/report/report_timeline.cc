@@ -12,6 +12,32 @@
 
 namespace nl {
 
+std::string StreamLaneName(const TimelineFacts& timeline, size_t stream) {
+  const TimelineFacts::Stream& of = timeline.streams[stream];
+  const DeviceKey key = timeline.devices[of.device];
+  std::string out = IsNull(key.rank) ? "" : fmt::format("rank {} ", key.rank);
+  out += IsNull(key.device) ? "GPU" : fmt::format("GPU {}", key.device);
+  return IsNull(of.stream) ? out : fmt::format("{} stream {}", out, of.stream);
+}
+
+std::string ThreadLaneName(const RunData& data, ThreadId thread) {
+  const auto at = static_cast<size_t>(thread);
+  if (IsNull(thread) || at >= data.thread.size()) return "host";
+  std::string name = "thread";
+  if (at < data.thread.tid.size() && !IsNull(data.thread.tid[at]))
+    name += fmt::format(" {}", data.thread.tid[at]);
+  if (at < data.thread.name.size() && !IsNull(data.thread.name[at])) {
+    const std::string text(data.Text(data.thread.name[at]));
+    if (!text.empty()) name = text;
+  }
+  if (at < data.thread.process_id.size() && !IsNull(data.thread.process_id[at])) {
+    const auto process = static_cast<size_t>(data.thread.process_id[at]);
+    if (process < data.process.rank.size() && !IsNull(data.process.rank[process]))
+      name = fmt::format("rank {} {}", data.process.rank[process], name);
+  }
+  return name;
+}
+
 namespace {
 
 constexpr int kMaxNameColumns = 160;
@@ -35,30 +61,6 @@ struct Lane {
   std::vector<Span> spans;  // by start within a depth
 };
 
-std::string DeviceName(const TimelineFacts& timeline, uint32_t device) {
-  const DeviceKey key = timeline.devices[device];
-  std::string out = IsNull(key.rank) ? "" : fmt::format("rank {} ", key.rank);
-  return out + (IsNull(key.device) ? "GPU" : fmt::format("GPU {}", key.device));
-}
-
-std::string ThreadName(const RunData& data, ThreadId thread) {
-  const auto at = static_cast<size_t>(thread);
-  if (IsNull(thread) || at >= data.thread.size()) return "host";
-  std::string name = "thread";
-  if (at < data.thread.tid.size() && !IsNull(data.thread.tid[at]))
-    name += fmt::format(" {}", data.thread.tid[at]);
-  if (at < data.thread.name.size() && !IsNull(data.thread.name[at])) {
-    const std::string text(data.Text(data.thread.name[at]));
-    if (!text.empty()) name = text;
-  }
-  if (at < data.thread.process_id.size() && !IsNull(data.thread.process_id[at])) {
-    const auto process = static_cast<size_t>(data.thread.process_id[at]);
-    if (process < data.process.rank.size() && !IsNull(data.process.rank[process]))
-      name = fmt::format("rank {} {}", data.process.rank[process], name);
-  }
-  return name;
-}
-
 // Work of one stream may overlap (graph branches, PDL): each span takes the first free row.
 void StackRows(std::vector<Span>& spans) {
   constexpr size_t kMaxRows = 8;
@@ -76,10 +78,8 @@ void StackRows(std::vector<Span>& spans) {
 std::vector<Lane> DeviceLanes(const TimelineFacts& timeline) {
   std::vector<Lane> lanes(timeline.streams.size());
   for (size_t i = 0; i < lanes.size(); ++i) {
-    const TimelineFacts::Stream& stream = timeline.streams[i];
     lanes[i].device = true;
-    lanes[i].name = DeviceName(timeline, stream.device) +
-                    (IsNull(stream.stream) ? "" : fmt::format(" stream {}", stream.stream));
+    lanes[i].name = StreamLaneName(timeline, i);
   }
   const DeviceWork& work = timeline.work;
   for (size_t i = 0; i < work.size(); ++i) {
@@ -110,7 +110,7 @@ std::vector<Lane> HostLanes(const TimelineFacts& timeline, const RunData& data) 
   }
   std::vector<Lane> lanes;
   for (const TimelineFacts::HostThread& thread : timeline.threads) {
-    Lane lane{ThreadName(data, thread.thread), false, {}};
+    Lane lane{ThreadLaneName(data, thread.thread), false, {}};
     for (uint32_t i = thread.first; i < thread.last; ++i) {
       lane.spans.push_back({host.start_ns[i], host.end_ns[i], host.end_ns[i] - host.start_ns[i], host.name[i],
                             1, depth[i], HostCategory(host.kind[i])});

@@ -46,6 +46,11 @@ struct TimelineLimits {
   int64_t full_zoom_px = 20'000;
 };
 
+// "rank 1 GPU 0 stream 7"; `stream` is a position in TimelineFacts::streams.
+std::string StreamLaneName(const TimelineFacts& timeline, size_t stream);
+// "rank 1 main thread", or "thread 42" without a name. Reads Thread process_id, tid, name and Process rank.
+std::string ThreadLaneName(const RunData& data, ThreadId thread);
+
 // A merged span carries the name of the longest one in it.
 ReportTimeline TimelineOf(const TimelineFacts& timeline, const RunData& data,
                           const TimelineLimits& limits = {});

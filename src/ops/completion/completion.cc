@@ -26,6 +26,7 @@ class CompletionOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "completion";
+    info.local = true;
     info.summary = "Print a script that completes commands, flags and run names in your shell";
     info.choose_when =
         "Load it once: bash 'source <(neurolens completion bash)', zsh 'source <(neurolens completion zsh)' "

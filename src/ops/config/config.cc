@@ -71,6 +71,7 @@ class ConfigOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "config";
+    info.local = true;
     info.summary = "Show every setting and where its value came from";
     info.choose_when =
         "Choose it when a command does not use the store or the limit you expected. A flag overrides the "

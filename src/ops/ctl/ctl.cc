@@ -113,6 +113,7 @@ class CtlOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "ctl";
+    info.local = true;
     info.summary = "Start, stop or show the recording of a running program";
     info.choose_when =
         "Choose it for a program that was started with `run` or `record` and is still running.";

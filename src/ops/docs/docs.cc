@@ -107,6 +107,7 @@ class DocsOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "docs";
+    info.local = true;
     info.summary =
         "Print a reference page: the commands or the replies as Markdown, every operation with its JSON "
         "Schemas, or the replies as TypeScript types";

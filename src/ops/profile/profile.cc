@@ -85,6 +85,7 @@ class ProfileOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "profile";
+    info.local = true;
     info.summary =
         "Run a model in ONNX Runtime, torch or TensorRT with random inputs, and import its profile as a run";
     info.choose_when =

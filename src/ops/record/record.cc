@@ -16,6 +16,7 @@ class RecordOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "record";
+    info.local = true;
     info.summary = "Record a program into a folder (.nlcap), without importing it";
     info.choose_when =
         "Choose it when the store is on another machine: `neurolens import DIR.nlcap` reads the folder "

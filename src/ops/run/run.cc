@@ -40,6 +40,7 @@ class RunProgramOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "run";
+    info.local = true;
     info.summary = "Record a program, import the recording and show where the time went";
     info.choose_when =
         "Choose it to profile a program on this machine: GPU, CPU, Python and ranges on one clock, without "

@@ -178,7 +178,7 @@ TEST(CompareNext, UndecidedSuggestsMoreRunsAndDriftSuggestsDeviceTime) {
   c.verdict.more_runs_needed = 4;
   c.drift = 1.2;
   std::string next;
-  for (const CompareNextStep& step : NextSteps(CompareFactsOf(c), "a", "b"))
+  for (const NextStep& step : NextSteps(CompareFactsOf(c), "a", "b"))
     next += step.command + ": " + step.why + "\n";
   EXPECT_TRUE(Has(next, "4 more runs on each side")) << next;
   EXPECT_TRUE(Has(next, "neurolens compare a b --time device")) << next;
@@ -282,7 +282,7 @@ TEST(CompareNext, DeviceTimeDoesNotSuggestItself) {
   c.drift = 1.2, c.busy_a_ms = 10;
   CompareFacts facts = CompareFactsOf(c);
   const auto suggests = [&] {
-    for (const CompareNextStep& step : NextSteps(facts, "A", "B")) {
+    for (const NextStep& step : NextSteps(facts, "A", "B")) {
       if (step.command.find("--time device") != std::string::npos) return true;
     }
     return false;

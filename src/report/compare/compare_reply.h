@@ -15,6 +15,7 @@
 #include "base/record.h"
 #include "report/compare/pair_timeline.h"
 #include "report/compared_phase.h"
+#include "report/next_step.h"
 #include "report/written_file.h"
 
 namespace nl {
@@ -89,9 +90,6 @@ struct CompareSettings {
   std::optional<int64_t> step;
   std::string time, metric;
 };
-struct CompareNextStep {
-  std::string command, why;
-};
 
 // What the reply and the data of the page share.
 struct CompareFacts {
@@ -117,7 +115,7 @@ struct CompareFacts {
   std::vector<CounterComparison> counters;
   std::optional<ComparedPhase> phase;
   CompareSettings options;
-  std::vector<CompareNextStep> next;
+  std::vector<NextStep> next;
 };
 
 struct CompareReply : CompareFacts {
@@ -141,7 +139,6 @@ void Describe(Record<CompareVerdictReply>& r);
 void Describe(Record<CompareRun>& r);
 void Describe(Record<CompareSides>& r);
 void Describe(Record<CompareSettings>& r);
-void Describe(Record<CompareNextStep>& r);
 void Describe(Record<CompareFacts>& r);
 void Describe(Record<CompareReply>& r);
 void Describe(Record<CompareDocument>& r);
@@ -151,7 +148,6 @@ void Describe(Record<CompareDocument>& r);
 CompareFacts CompareFactsOf(const Comparison& comparison, size_t top = SIZE_MAX);
 
 // Commands worth running next; `a` and `b` are the names the user gave the runs.
-std::vector<CompareNextStep> NextSteps(const CompareFacts& comparison, const std::string& a,
-                                       const std::string& b);
+std::vector<NextStep> NextSteps(const CompareFacts& comparison, const std::string& a, const std::string& b);
 
 }  // namespace nl

@@ -311,7 +311,7 @@ std::string AcrossTables(const CompareFacts& facts, const CompareTextOptions& op
 
 std::string NextText(const CompareFacts& facts, int width) {
   std::string out;
-  for (const CompareNextStep& step : facts.next) {
+  for (const NextStep& step : facts.next) {
     out += "  " + CutMiddle(PrintableText(step.command), width - 2) + "\n";
     out += Paragraph(step.why, width, 6);
   }

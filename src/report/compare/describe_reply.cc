@@ -126,12 +126,6 @@ void Describe(Record<CompareSettings>& r) {
   r.Field("metric", &CompareSettings::metric, "weighted or plain similarity");
 }
 
-void Describe(Record<CompareNextStep>& r) {
-  r.Name("CompareNextStep", "A command worth running next");
-  r.Field("command", &CompareNextStep::command, "Command line");
-  r.Field("why", &CompareNextStep::why, "What it shows");
-}
-
 void Describe(Record<CompareFacts>& r) {
   r.Name("CompareFacts", "What changed between two runs, what each change costs, and whether it is real");
   r.Field("run_a", &CompareFacts::run_a, "Run of side A that is compared; of several, nearest to the median");

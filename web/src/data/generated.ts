@@ -229,14 +229,6 @@ export interface CompareEvidence {
   unit: string | null;
 }
 
-/** A command worth running next */
-export interface CompareNextStep {
-  /** Command line */
-  command: string;
-  /** What it shows */
-  why: string;
-}
-
 /** Parameters of the comparison */
 export interface CompareOptions {
   /** Only this stage; null: the whole run */
@@ -318,7 +310,7 @@ export interface CompareReply {
   /** Parameters of the comparison */
   options: CompareOptions;
   /** Commands worth running next */
-  next: CompareNextStep[];
+  next: NextStep[];
   /** Files written */
   files: WrittenFile[];
 }
@@ -829,6 +821,64 @@ export interface Evidence {
   value: number | null;
   /** Unit of the value: ms, us, bytes, ratio, count or flag */
   unit: string | null;
+}
+
+/** Reply of `neurolens explain` */
+export interface ExplainReply {
+  /** The run */
+  run_id: string;
+  /** Name of the model */
+  model: string;
+  /** Name of the first device; null: not known, or no device */
+  device: string | null;
+  /** Time from the first to the last event of the run (ms) */
+  wall_ms: number;
+  /** The main result in one paragraph */
+  verdict: string;
+  /** What limits the run */
+  bound: "cpu_bound" | "gpu_bound_compute" | "gpu_bound_memory" | "launch_bound" | "transfer_bound" | "sync_bound" | "communication_bound" | "balanced" | "unknown";
+  /** Confidence in the bound, from 0 to 1 */
+  confidence: number;
+  /** Start-up, warm-up, steady phase and tail; null: there is no timeline */
+  phases: PhasesSection | null;
+  /** Time of one steady step without the cost of recording, which gains are of; null: no steady steps (ms) */
+  step_ms: number | null;
+  /** Where the time went; sums to the wall time of all devices */
+  breakdown: ReportPart[];
+  /** Kernels with the most device time */
+  kernels: TimeByName[];
+  /** Operators with the most time */
+  operators: TimeByName[];
+  /** First findings, most important first */
+  findings: ExplainedFinding[];
+  /** Findings before --limit */
+  findings_total: number;
+  /** What the recording lost or the import found suspect */
+  warnings: string[];
+  /** The most useful next calls */
+  next: NextStep[];
+}
+
+/** A finding in short; `neurolens findings` has its evidence and all suggestions */
+export interface ExplainedFinding {
+  /** Id of the rule */
+  rule: string;
+  /** The problem in a few words */
+  title: string;
+  /** Severity */
+  severity: "low" | "medium" | "high";
+  /** From 0 to 1 */
+  confidence: number;
+  /** Predicted saving per steady step; null: not predicted (ms) */
+  gain_ms: number | null;
+  /** gain_ms / time of the step (share) */
+  gain_share: number | null;
+  /** Most that a fix could save in the run; null: unknown (ms) */
+  impact_ms: number | null;
+  /** The problem with its numbers */
+  message: string;
+  /** The first suggestion */
+  fix: string | null;
 }
 
 /** Reply of `neurolens export` */
@@ -1743,6 +1793,26 @@ export interface LsReply {
   runs: ListedRun[];
 }
 
+/** Reply of `neurolens mcp` */
+export interface McpReply {
+  /** Tools that are offered */
+  tools: McpTool[];
+  /** Messages that were received; 0 with --list */
+  messages: number;
+}
+
+/** One tool of the MCP server */
+export interface McpTool {
+  /** Name of the tool */
+  name: string;
+  /** Operation that answers */
+  operation: string;
+  /** What it answers */
+  summary: string;
+  /** It changes the store */
+  writes: boolean;
+}
+
 /** Largest amounts of memory on one device */
 export interface MemoryPeak {
   /** Device number */
@@ -1845,6 +1915,18 @@ export interface NearLimit {
   share: number;
   /** Time at the roofline / time measured (share) */
   efficiency: number;
+}
+
+/** A command worth running next */
+export interface NextStep {
+  /** Command line */
+  command: string;
+  /** What it shows */
+  why: string;
+  /** The operation of the command; null: only for the command line */
+  operation: string | null;
+  /** Its arguments */
+  arguments: unknown;
 }
 
 /** A rule that lacks data */
@@ -3369,6 +3451,18 @@ export interface ThreadTime {
   api: Record<string, ApiGroupTime>;
 }
 
+/** A kernel or operator and its time */
+export interface TimeByName {
+  /** Name */
+  name: string;
+  /** Device time; host self time in runs without device work (ms) */
+  ms: number;
+  /** Part of the time of all of them (share) */
+  share: number | null;
+  /** Executions */
+  calls: number;
+}
+
 /** What ran on one device in a window of time */
 export interface TimeParts {
   /** Length of the window (ms) */
@@ -3407,6 +3501,22 @@ export interface TimeShare {
   ms: number;
   /** Part of the wall time (share) */
   share: number | null;
+}
+
+/** Reply of `neurolens timeline-window` */
+export interface TimelineWindowReply {
+  /** The run */
+  run_id: string;
+  /** Time from the first to the last event of the run (ms) */
+  wall_ms: number;
+  /** Start of the window, from the first event of the run (ms) */
+  from_ms: number;
+  /** End of the window (ms) */
+  to_ms: number;
+  /** Lanes with spans in the window, before --lanes */
+  lanes_total: number;
+  /** Lanes: streams of devices first, then host threads, the busiest first */
+  lanes: WindowLane[];
 }
 
 /** A suggestion of the profiling tool itself, not checked by NeuroLens */
@@ -3605,6 +3715,38 @@ export interface WhatIfReply {
   gain_ms: Gain | null;
   /** Time of the step before / after all fixes (ratio) */
   speedup: number | null;
+}
+
+/** One stream of a device or one host thread */
+export interface WindowLane {
+  /** Name of the stream or thread */
+  lane: string;
+  /** device or host */
+  kind: "device" | "host";
+  /** Part of the window in which any span of the lane ran (ms) */
+  busy_ms: number;
+  /** busy_ms / length of the window (share) */
+  busy_share: number | null;
+  /** Names of host spans that last longer than the window on both sides, outermost first */
+  enclosing: string[];
+  /** Spans in the window before --limit, without the enclosing ones */
+  spans_total: number;
+  /** Spans, longest first */
+  spans: WindowSpan[];
+}
+
+/** A span that was running in the window */
+export interface WindowSpan {
+  /** Table that has it */
+  table: string;
+  /** Its id in that table */
+  id: number;
+  /** Name; short for kernels */
+  name: string;
+  /** Start, from the first event of the run (ms) */
+  start_ms: number;
+  /** Duration, which may reach beyond the window (ms) */
+  dur_ms: number;
 }
 
 /** An amount of device work */

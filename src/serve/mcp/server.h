@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Server: the Model Context Protocol without a transport. JSON-RPC messages come in through Receive, answers
+// and progress leave through the function given with each message. `neurolens mcp` binds it to stdin and
+// stdout.
+//
+// What takes time (tools, resources) runs on a few threads with a bounded queue, so that ping and cancel are
+// answered while a tool runs. A request that its client cancels is not answered, as the protocol asks.
+// Thread rule: Receive from any thread. Messages of one Outlet leave one at a time, from any thread.
+// Ownership: the destructor cancels what runs and waits for it; settings and operations must outlive it.
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "serve/mcp/json_rpc.h"
+#include "serve/mcp/tools.h"
+
+namespace nl::mcp {
+
+// Newest first; the first is offered to a client that asks for one that is not listed.
+inline constexpr std::string_view kProtocolVersions[] = {"2025-11-25", "2025-06-18", "2025-03-26",
+                                                         "2024-11-05"};
+
+struct ServerOptions {
+  const std::vector<OpEntry>* ops = &AllOps();
+  const Settings* settings = nullptr;
+  Access access;
+  size_t threads = 2;
+  size_t max_waiting = 32;  // requests beyond those that run; more are refused
+};
+
+// Where the answers to one message go.
+struct Outlet {
+  std::function<void(const std::string& message)> send;
+  std::function<void()> done;  // nothing more follows; may be empty
+};
+
+class Server {
+ public:
+  explicit Server(ServerOptions options);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  void Receive(std::string_view message, Outlet outlet);
+  // Asks everything that runs or waits to stop.
+  void CancelAll();
+  // Waits until nothing runs or waits.
+  void Drain();
+
+  const std::vector<Tool>& tools() const { return tools_; }
+
+ private:
+  class Exchange;
+  struct Work;
+  using Method = RpcAnswer (Server::*)(const Json& params);
+  using SlowMethod = RpcAnswer (Server::*)(const Json& params, OpContext& context);
+
+  void Handle(const RpcCall& call, const std::shared_ptr<Exchange>& exchange);
+  void Notice(const RpcCall& call);
+  void Start(const RpcCall& call, SlowMethod method, const std::shared_ptr<Exchange>& exchange);
+  void RunWork();
+  RpcAnswer Answer(Work& work);
+  void Finish(const std::shared_ptr<Work>& work, const RpcAnswer& answer);
+
+  RpcAnswer Initialize(const Json& params);
+  RpcAnswer Nothing(const Json& params);
+  RpcAnswer ListTools(const Json& params);
+  RpcAnswer ListTemplates(const Json& params);
+  RpcAnswer ListPrompts(const Json& params);
+  RpcAnswer GetPrompt(const Json& params);
+  RpcAnswer Call(const Json& params, OpContext& context);
+  RpcAnswer ListResources(const Json& params, OpContext& context);
+  RpcAnswer Read(const Json& params, OpContext& context);
+  RpcAnswer Complete(const Json& params, OpContext& context);
+
+  const ServerOptions options_;
+  const std::vector<Tool> tools_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::shared_ptr<Work>> waiting_;
+  std::map<std::string, std::shared_ptr<Work>> open_;  // by request id: waiting or running
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace nl::mcp

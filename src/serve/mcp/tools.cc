@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/mcp/tools.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/human.h"
+#include "base/record_json.h"
+#include "base/terminal.h"
+#include "serve/mcp/page.h"
+
+namespace nl::mcp {
+
+namespace {
+
+// Agents choose badly among forty tools: these answer nearly every question.
+constexpr std::string_view kDefaultTools[] = {"explain",         "compare",   "ls",     "findings",
+                                              "kernels",         "operators", "idle",   "what-if",
+                                              "timeline-window", "query",     "import", "rules"};
+
+// Tools that are not called as their operation.
+constexpr std::pair<std::string_view, std::string_view> kToolNames[] = {
+    {"ls", "find_runs"}, {"timeline-window", "timeline_window"}};
+
+// The operation that removes what cannot be made again.
+constexpr std::string_view kDestructive = "rm";
+
+constexpr int kTextColumns = 100;
+constexpr size_t kBytesPerToken = 4;
+// Of the answer, at most this part is text; the rest is for the structured content.
+constexpr double kTextShare = 0.45;
+constexpr int kMaxAttempts = 8;
+
+bool IsDefault(std::string_view op) {
+  return std::find(std::begin(kDefaultTools), std::end(kDefaultTools), op) != std::end(kDefaultTools);
+}
+
+std::string ToolName(std::string_view op) {
+  for (const auto& [operation, tool] : kToolNames) {
+    if (operation == op) return std::string(tool);
+  }
+  return std::string(op);
+}
+
+// The names of operations in a sentence, as clients call them.
+std::string WithToolNames(std::string text) {
+  for (const auto& [operation, tool] : kToolNames) {
+    const std::string from = fmt::format("`{}`", operation), to = fmt::format("`{}`", tool);
+    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+      text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+std::string Title(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == '_' || c == '-'; }, ' ');
+  if (!name.empty() && name[0] >= 'a' && name[0] <= 'z') name[0] = static_cast<char>(name[0] - 'a' + 'A');
+  return name;
+}
+
+bool IsOffered(const ParamInfo& param, const Access& access) {
+  return !param.local_only || (access.local_caller && (access.all_tools || param.required));
+}
+
+// A schema for validators that know JSON Schema 2020-12 and nothing else: units become part of the text.
+void ToPlainSchema(Json& schema) {
+  if (schema.is_array()) {
+    for (Json& inner : schema) ToPlainSchema(inner);
+  }
+  if (!schema.is_object()) return;
+  if (const auto unit = schema.find("x-unit"); unit != schema.end()) {
+    const std::string name = unit->get<std::string>();
+    schema.erase("x-unit");
+    if (schema.contains("description"))
+      schema["description"] = fmt::format("{} [{}]", schema["description"].get<std::string>(), name);
+  }
+  if (const auto ref = schema.find("$ref"); ref != schema.end() && ref->is_string()) {
+    constexpr std::string_view kOld = "#/definitions/";
+    const std::string target = ref->get<std::string>();
+    if (target.starts_with(kOld)) *ref = "#/$defs/" + target.substr(kOld.size());
+  }
+  for (auto& [name, member] : schema.items()) ToPlainSchema(member);
+}
+
+Json OutputSchema(const RecordInfo& info) {
+  Json schema = JsonSchema(info);
+  if (const auto old = schema.find("definitions"); old != schema.end()) {
+    Json definitions = std::move(*old);
+    schema.erase("definitions");
+    schema["$defs"] = std::move(definitions);
+  }
+  ToPlainSchema(schema);
+  return schema;
+}
+
+Json InputSchema(const Tool& tool) {
+  Json schema = ParamSchema(tool.params);
+  schema["properties"]["max_tokens"] = {
+      {"type", "integer"},
+      {"minimum", kLeastMaxTokens},
+      {"maximum", kMostMaxTokens},
+      {"default", kDefaultMaxTokens},
+      {"description",
+       "Most tokens of the answer (4 bytes each). When it is given and the whole answer fits, "
+       "numbers are exact"}};
+  schema["properties"]["cursor"] = {
+      {"type", "string"},
+      {"description", "Where the previous answer ended, to continue it; all other arguments unchanged"}};
+  return schema;
+}
+
+struct Request {
+  Json args = Json::object();  // of the operation
+  int64_t max_tokens = kDefaultMaxTokens;
+  bool exact = false;
+  std::string cursor;
+};
+
+Result<Request> RequestOf(const Tool& tool, const Json& arguments) {
+  Request out;
+  for (const auto& [key, value] : arguments.items()) {
+    const std::string& name = key;  // clang 14 does not capture structured bindings
+    if (name == "max_tokens") {
+      if (!value.is_number_integer() || value.get<double>() < kLeastMaxTokens ||
+          value.get<double>() > kMostMaxTokens)
+        return InvalidInput(fmt::format("parameter 'max_tokens' must be an integer between {} and {}",
+                                        kLeastMaxTokens, kMostMaxTokens));
+      out.max_tokens = value.get<int64_t>();
+      out.exact = true;
+    } else if (name == "cursor") {
+      if (!value.is_string()) return InvalidInput("parameter 'cursor' must be a string");
+      out.cursor = value.get<std::string>();
+    } else if (std::none_of(tool.params.begin(), tool.params.end(),
+                            [&](const ParamInfo& p) { return p.name == name; })) {
+      return InvalidInput(fmt::format("unknown parameter '{}'", name));
+    } else {
+      out.args[name] = value;
+    }
+  }
+  return out;
+}
+
+Json TextBlock(std::string text) { return {{"type", "text"}, {"text", std::move(text)}}; }
+
+std::string ErrorText(const Error& error) {
+  Error bare = error;
+  bare.hint.clear();
+  std::string out = fmt::format("{}: {}", ErrorCodeName(error.code), bare.ToString());
+  if (!error.hint.empty()) out += fmt::format("\nhint: {}", error.hint);
+  return PrintableText(out, Keep::kLines);
+}
+
+Json ErrorMeta(const Error& error) {
+  Json out{{"code", ErrorCodeName(error.code)}, {"message", error.message}};
+  if (!error.file.empty()) out["file"] = error.file;
+  if (error.byte_offset >= 0) out["byte_offset"] = error.byte_offset;
+  if (!error.hint.empty()) out["hint"] = error.hint;
+  return out;
+}
+
+Json ErrorResult(const Error& error) {
+  return {{"content", Json::array({TextBlock(ErrorText(error))})},
+          {"isError", true},
+          {"_meta", {{"neurolens/error", ErrorMeta(error)}}}};
+}
+
+// Whole lines up to `bytes`.
+std::string FirstLines(std::string text, size_t bytes) {
+  if (text.size() <= bytes) return text;
+  const size_t end = text.rfind('\n', bytes);
+  text.resize(end == std::string::npos ? 0 : end + 1);
+  return text + "...\n";
+}
+
+std::string OpText(const Op& op, const Reply& reply) {
+  const std::string text = reply.raw.empty() ? op.Text(reply, {kTextColumns, false}) : reply.raw;
+  return PrintableText(text, Keep::kLines);
+}
+
+// What the page leaves out, in words for clients that show texts only.
+std::string PageNote(const Page& page) {
+  std::string out;
+  for (const ListPart& part : page.parts) {
+    out += out.empty() ? "Rows in structuredContent: " : "; ";
+    out += part.shown == 0
+               ? fmt::format("{} none of {}", part.list, HumanCount(static_cast<int64_t>(part.total)))
+               : fmt::format("{} {} to {} of {}", part.list, part.first + 1, part.first + part.shown,
+                             HumanCount(static_cast<int64_t>(part.total)));
+  }
+  if (out.empty()) return out;
+  out += ".";
+  if (!page.next_cursor.empty())
+    out += fmt::format(" For more, call again with cursor \"{}\" or a larger max_tokens.", page.next_cursor);
+  return out;
+}
+
+Json PageMeta(const Page& page) {
+  Json rows = Json::object();
+  for (const ListPart& part : page.parts)
+    rows[part.list] = {{"first", part.first}, {"shown", part.shown}, {"total", part.total}};
+  Json out{{"neurolens/rows", std::move(rows)}};
+  if (!page.next_cursor.empty()) out["neurolens/next_cursor"] = page.next_cursor;
+  return out;
+}
+
+// The whole reply in one page of `bytes`, with what surrounds it. The first page has the operation's text
+// beside the structured content; later ones have their rows as JSON in both, as the text would be the same
+// again.
+Result<Json> PageResult(const Json& document, const std::string& text, const Reply& reply,
+                        const Request& request, size_t bytes) {
+  NL_ASSIGN(Page page, PageOf(document, bytes, request.cursor));
+  Json content = Json::array();
+  content.push_back(TextBlock(request.cursor.empty() ? text : DumpJson(page.value)));
+  if (std::string note = PageNote(page); !note.empty()) content.push_back(TextBlock(std::move(note)));
+  for (const Error& problem : reply.problems) content.push_back(TextBlock(ErrorText(problem)));
+  Json out{{"content", std::move(content)},
+           {"structuredContent", std::move(page.value)},
+           {"isError", !reply.problems.empty()}};
+  if (!page.parts.empty()) out["_meta"] = PageMeta(page);
+  return out;
+}
+
+Result<Json> ResultOf(const Op& op, const Reply& reply, const Request& request) {
+  const size_t most = static_cast<size_t>(request.max_tokens) * kBytesPerToken;
+  const auto text_bytes = static_cast<size_t>(kTextShare * static_cast<double>(most));
+  const std::string text = request.cursor.empty() ? FirstLines(OpText(op, reply), text_bytes) : "";
+  Json document = reply.Document();
+  if (request.exact && request.cursor.empty()) {
+    NL_ASSIGN(Json whole, PageResult(document, text, reply, request, SIZE_MAX));
+    if (DumpJson(whole).size() <= most) return whole;
+  }
+  RoundNumbers(document, reply.value.info());
+  // What surrounds the page depends on the page: give it less until both fit.
+  size_t bytes = most;
+  for (int attempt = 0;; ++attempt) {
+    NL_ASSIGN(Json result, PageResult(document, text, reply, request, bytes));
+    const size_t found = DumpJson(result).size();
+    if (found <= most || attempt == kMaxAttempts) return result;
+    const size_t over = request.cursor.empty() ? found - most : (found - most) / 2 + 1;
+    const size_t used = DumpJson(result["structuredContent"]).size();
+    bytes = used - std::min(used, over);
+  }
+}
+
+}  // namespace
+
+std::vector<Tool> ToolsOf(const std::vector<OpEntry>& ops, const Access& access) {
+  std::vector<Tool> out;
+  for (const OpEntry& entry : ops) {
+    const std::unique_ptr<Op> op = entry.make();
+    Tool tool{ToolName(entry.name), &entry, op->Info(), {}, access.all_tools || IsDefault(entry.name)};
+    if (tool.info.local || tool.info.hidden || (!tool.listed && tool.info.writes)) continue;
+    ParamBinder binder;
+    op->Bind(binder);
+    bool usable = true;
+    for (const ParamInfo& param : binder.params()) {
+      if (IsOffered(param, access)) {
+        tool.params.push_back(param);
+      } else if (param.required) {
+        usable = false;
+      }
+    }
+    if (usable) out.push_back(std::move(tool));
+  }
+  const auto rank = [](const Tool& tool) {
+    return std::find(std::begin(kDefaultTools), std::end(kDefaultTools), tool.entry->name);
+  };
+  std::stable_sort(out.begin(), out.end(), [&](const Tool& a, const Tool& b) { return rank(a) < rank(b); });
+  return out;
+}
+
+const Tool* FindTool(const std::vector<Tool>& tools, std::string_view name) {
+  const auto it = std::find_if(tools.begin(), tools.end(), [&](const Tool& tool) {
+    return tool.name == name || tool.entry->name == name;
+  });
+  return it == tools.end() ? nullptr : &*it;
+}
+
+Json ToolJson(const Tool& tool) {
+  Json out{{"name", tool.name},
+           {"title", Title(tool.name)},
+           {"description", fmt::format("{}\nSelection: {}", WithToolNames(tool.info.summary),
+                                       WithToolNames(tool.info.choose_when))},
+           {"inputSchema", InputSchema(tool)}};
+  if (tool.info.reply != nullptr) out["outputSchema"] = OutputSchema(tool.info.reply());
+  out["annotations"] = {{"title", Title(tool.name)},
+                        {"readOnlyHint", !tool.info.writes},
+                        {"destructiveHint", tool.entry->name == kDestructive},
+                        {"idempotentHint", true},
+                        {"openWorldHint", false}};
+  return out;
+}
+
+Json CallTool(const Tool& tool, const Json& arguments, OpContext& context) {
+  const Result<Request> request = RequestOf(tool, arguments);
+  if (!request.ok()) return ErrorResult(request.error());
+  const std::unique_ptr<Op> op = tool.entry->make();
+  const Result<Reply> reply = RunOp(*op, request->args, context);
+  if (!reply.ok()) return ErrorResult(reply.error());
+  Result<Json> result = ResultOf(*op, *reply, *request);
+  return result.ok() ? *std::move(result) : ErrorResult(result.error());
+}
+
+}  // namespace nl::mcp

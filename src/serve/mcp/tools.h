@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Operations as MCP tools: their descriptions, and the answer of one call. A tool has the parameters of its
+// operation and two more, max_tokens and cursor, which limit and page the answer (page.h).
+// Thread rule: pure functions; CallTool may run on any thread, as the operation does.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "ops/op.h"
+
+namespace nl::mcp {
+
+inline constexpr int64_t kDefaultMaxTokens = 2000;  // of 4 bytes each
+inline constexpr int64_t kLeastMaxTokens = 200, kMostMaxTokens = 10'000'000;
+
+// Which operations and parameters a client may use.
+struct Access {
+  bool all_tools = false;     // every operation, not only the default toolset
+  bool local_caller = false;  // the client runs on this machine as this user: it may name files
+};
+
+struct Tool {
+  std::string name;  // as clients call it
+  const OpEntry* entry = nullptr;
+  OpInfo info;
+  std::vector<ParamInfo> params;  // those that are offered
+  // Shown to clients. Other reading operations can be called too, as answers may suggest them.
+  bool listed = true;
+};
+
+// Those of the default toolset first, the others by name.
+std::vector<Tool> ToolsOf(const std::vector<OpEntry>& ops, const Access& access);
+// By the name of the tool or of its operation; null when there is none.
+const Tool* FindTool(const std::vector<Tool>& tools, std::string_view name);
+
+// An entry of tools/list.
+Json ToolJson(const Tool& tool);
+
+// A CallToolResult. What fails in the operation is a result with isError.
+Json CallTool(const Tool& tool, const Json& arguments, OpContext& context);
+
+}  // namespace nl::mcp
