@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/input_stream.h"
 #include "base/json.h"
 #include "base/record.h"
 #include "base/result.h"
@@ -123,8 +124,11 @@ struct OpInfo {
   std::string example;      // one full command line that works
   Cost cost = Cost::kInstant;
   bool writes = false;  // changes the store
+  // It writes only by importing files that its caller names, which a remote caller cannot.
+  bool writes_by_import = false;
   bool hidden = false;  // internal: kept out of lists
-  // Only at the command line of the machine itself: it runs programs, serves, or is about this terminal or user.
+  // Only at the command line of the machine itself: it runs programs, writes files
+  // where the user is, serves, or is about this machine, terminal or user.
   bool local = false;
   // It runs a program of the user's whose output is stdout: its own text goes to stderr (--json to stdout).
   bool stdout_is_programs = false;
@@ -143,6 +147,8 @@ struct OpContext {
   ProgressFn progress;                           // may be empty
   const std::atomic<bool>* cancelled = nullptr;  // may be null; poll it in long loops
   bool interactive = false;                      // a person at a terminal watches
+  bool remote = false;                 // asked by another machine: names of runs are never paths of this one
+  const InputStream* input = nullptr;  // what the path "-" reads; null: standard input
 
   bool Cancelled() const { return cancelled != nullptr && cancelled->load(std::memory_order_relaxed); }
 };

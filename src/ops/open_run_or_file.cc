@@ -32,6 +32,7 @@ Result<std::string> RunId(OpContext& context, const std::string& ref) {
 }  // namespace
 
 Result<std::string> RunOrFileId(OpContext& context, const std::string& target) {
+  if (context.remote) return RunId(context, target);
   if (target == "-" || PathExists(target)) return ImportedRunId(context, target);
   // The name of a run never contains a slash.
   if (target.find('/') != std::string::npos) return NotFound("there is no such file").At(target);

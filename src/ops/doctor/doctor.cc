@@ -45,6 +45,7 @@ class DoctorOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "doctor";
+    info.local = true;
     info.summary = "Check the store and this machine, list what can be recorded here, and repair the store";
     info.choose_when = "Choose it after a crash or a full disk, or when a command reports a damaged store.";
     info.example = "neurolens doctor --repair";

@@ -69,6 +69,7 @@ class ExportOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "export";
+    info.local = true;
     info.summary =
         "Write a run for other tools: run document, tables, Perfetto trace, or one bundle with everything";
     info.choose_when =

@@ -15,6 +15,7 @@ class ReportOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "report";
+    info.local = true;
     info.summary = "Write the report of a run: an interactive HTML page, Markdown and JSON";
     info.choose_when =
         "Choose it to read or share the full analysis of a run. `analyze` also imports; `summary` prints to "
