@@ -14,7 +14,7 @@ import subprocess
 
 import pytest
 
-pytest.register_assert_rewrite("neurolens_cli")
+pytest.register_assert_rewrite("neurolens_cli", "http_server")
 from neurolens_cli import BIN, LIMIT_S, ROOT, TESTS, Run, Store, content, load  # noqa: E402
 
 
@@ -119,6 +119,12 @@ def npm_folder(folder, module, *command):
 def ajv():
     """The folder of ajv, an independent validator of JSON schemas."""
     return npm_folder(TESTS / "ajv", "ajv", "ci")
+
+
+@pytest.fixture(scope="session")
+def openapi_linter():
+    """The folder of redocly, an independent linter of OpenAPI descriptions."""
+    return npm_folder(TESTS / "openapi", "@redocly/cli", "ci", "--ignore-scripts")
 
 
 @pytest.fixture(scope="session")
