@@ -430,6 +430,7 @@ def test_idle_event_streams_are_cheap(run):
 
 
 def test_metrics_for_prometheus(server):
+    server.get("/healthz")
     text = server.get("/metrics").body
     for name in (b"neurolens_http_requests_total", b"neurolens_http_request_duration_seconds_bucket", b"neurolens_workers", b"process_open_fds"):
         assert name in text
