@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import urllib.parse
 
 import pytest
@@ -147,6 +148,7 @@ def test_requests_that_two_servers_would_read_differently(server):
         assert re.match(rb"HTTP/1.1 4\d\d ", reply), (head, reply[:200])
         assert reply.count(b"HTTP/1.1 ") == 1
     assert b" 400 " in server.raw(b"GET /healthz HTTP/1.1\r\n\r\n")[:20]
+    assert b" 400 " in server.raw(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n")[:20]
     assert b" 400 " in server.raw(b"\x16\x03\x01\x02\x00 not HTTP\r\n\r\n")[:20]
     assert b" 431 " in server.raw(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 100_000 + b"\r\n\r\n")[:20]
 
@@ -255,6 +257,15 @@ def test_uploads_become_runs(store, tmp_path):
         assert big["status"] == 400, "refused while the body is still sent"
         assert json.loads(curl(server, "--data-binary", "", url))["status"] == 400
         assert json.loads(curl(server, "--data-binary", f"@{TRACE}", f"{url}?paths=/etc"))["detail"] == "unknown parameter 'paths'"
+
+
+def test_uploads_have_a_limit(store):
+    with Server(store, "--max-upload-mb", "1") as server:
+        server.ask("POST", "/api/v1/runs", b"x" * 1_000_001).problem(413)
+        chunks = b"POST /api/v1/runs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" + b"".join([b"10000\r\n" + b"main;f 1\n" * 0x1c71 + b"1234567\r\n"] * 17)
+        assert b" 413 " in server.raw(chunks)[:20]
+        server.wait_for(0, "neurolens_workers_busy", pool="upload")
+        assert server.get("/api/v1/runs").json()["runs"] == []
 
 
 def half_an_upload(server, data):
@@ -415,6 +426,24 @@ def test_events_of_new_runs(store):
         server.wait_for(0, "neurolens_http_event_streams")
         with listen(server, Last_Event_ID=first[0]) as connection:
             assert next(events_of(connection)) == second
+
+
+def test_events_of_an_upload(store):
+    with Server(store) as server, listen(server) as connection:
+        server.wait_for(1, "neurolens_http_event_streams")
+        progress = []
+        reader = threading.Thread(target=lambda: progress.append(next(events_of(connection))))
+        reader.start()
+        with server.connect() as upload:
+            upload.sendall(b"POST /api/v1/runs?name=long.folded HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+            part = b"main;f;g 7\n" * 20_000
+            while reader.is_alive():  # until the importer has said how far it is
+                upload.sendall(b"%x\r\n%s\r\n" % (len(part), part))
+                reader.join(0.05)
+            upload.sendall(b"0\r\n\r\n")
+            assert upload.recv(65536).startswith(b"HTTP/1.1 200 ")
+        ((event_id, name, data),) = progress
+        assert event_id is None and name == "import" and data["name"] == "long.folded" and data["done_bytes"] > 0
 
 
 def test_idle_event_streams_are_cheap(run):

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <ctime>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <unordered_set>
 
@@ -151,6 +152,7 @@ class Session : public std::enable_shared_from_this<Session> {
     call_.reset();
     request_ = {};
     keep_alive_ = false;
+    received_ = 0;
     if (in_.capacity() > kReadBytes) in_.shrink_to_fit();
     if (!reading_) std::string().swap(incoming_);
     deadline_ = Clock::now() + seconds(in_.empty() ? server_.limits.idle_s : server_.limits.client_s);
@@ -221,8 +223,10 @@ class Session : public std::enable_shared_from_this<Session> {
       request_.headers.emplace_back(LowerCase({name.data(), name.size()}), std::string(value));
     }
     keep_alive_ = parser_->keep_alive() && !server_.stopping;
-    if (head.version() >= 11 && request_.Header("host").empty())
-      return Refuse(400, InvalidInput("the request has no Host header"));
+    const auto hosts = std::count_if(request_.headers.begin(), request_.headers.end(),
+                                     [](const auto& header) { return header.first == "host"; });
+    if (hosts > 1 || (head.version() >= 11 && request_.Header("host").empty()))
+      return Refuse(400, InvalidInput("the request must have one Host header"));
     // Two servers may disagree on where the body of any other coding ends.
     const std::string coding = LowerCase(request_.Header("transfer-encoding"));
     if (!coding.empty() && coding != "chunked")
@@ -236,7 +240,7 @@ class Session : public std::enable_shared_from_this<Session> {
     if (decision.is_event_stream) return BeginEvents(std::move(decision.first_events));
     streams_ = decision.streams_body;
     const auto length = parser_->content_length();
-    if (!streams_ && length && *length > server_.limits.body_bytes) return RefuseLarge();
+    if (length && *length > MostBytes()) return RefuseLarge();
     if (has_body && LowerCase(request_.Header("expect")) == "100-continue") {
       error_code ignored;  // what does not fit into an empty send buffer will not be missed
       socket_.write_some(asio::buffer(kContinue, sizeof(kContinue) - 1), ignored);
@@ -248,8 +252,13 @@ class Session : public std::enable_shared_from_this<Session> {
   }
 
   void RefuseLarge() {
-    Refuse(413,
-           Limit(fmt::format("the body of the request is larger than {} bytes", server_.limits.body_bytes)));
+    Refuse(413, Limit(fmt::format("the body of the request is larger than {} bytes", MostBytes())));
+  }
+
+  uint64_t MostBytes() const {
+    if (!streams_) return server_.limits.body_bytes;
+    const int64_t most = server_.limits.upload_bytes;
+    return most > 0 ? static_cast<uint64_t>(most) : std::numeric_limits<uint64_t>::max();
   }
 
   // A client must send 64 KiB within its time, again and again.
@@ -274,14 +283,14 @@ class Session : public std::enable_shared_from_this<Session> {
       if (error && !need_more)
         return FailBody(InvalidInput(fmt::format("the body of the request is broken: {}", error.message())));
       server_.app.OnReceived(chunk_.size());
+      received_ += chunk_.size();
+      if (received_ > MostBytes()) return RefuseLarge();
       rate_bytes_ += chunk_.size();
       if (rate_bytes_ >= kRateBytes) RenewDeadline();
-      if (streams_) {
-        if (!Pump()) return;
-      } else {
+      if (!streams_)
         request_.body.append(chunk_);
-        if (request_.body.size() > server_.limits.body_bytes) return RefuseLarge();
-      }
+      else if (!Pump())
+        return;
       if (need_more && !parser_->is_done()) return Read();
     }
     EndBody();
@@ -467,7 +476,8 @@ class Session : public std::enable_shared_from_this<Session> {
   Response response_;
   std::shared_ptr<Call> call_;
   std::deque<std::shared_ptr<const std::string>> events_;
-  size_t rate_bytes_ = 0;
+  size_t rate_bytes_ = 0;  // since the deadline was renewed
+  uint64_t received_ = 0;  // of the body
   bool reading_ = false, streams_ = false, piping_ = false, keep_alive_ = false;
 };
 

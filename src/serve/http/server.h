@@ -22,6 +22,7 @@ struct Limits {
   size_t connections = 10'000;
   size_t header_bytes = 16 << 10;
   size_t body_bytes = 1 << 20;  // of a body that is read whole
+  int64_t upload_bytes = 0;     // of a body that is streamed; 0: any size
   int client_s = 15;            // for a whole header, and for each 64 KiB of a body
   int idle_s = 75;              // between two requests
   int grace_s = 3;              // for requests under way when the server stops; then they are cancelled

@@ -54,6 +54,8 @@ class ServeOp final : public Op {
     b.Add("heavy_workers", heavy_, "Analyses and queries that run at the same time").Range(1, 1024);
     b.Add("max_queued", queued_, "Requests that may wait for a thread").Range(0, 1e6);
     b.Add("max_connections", connections_, "Connections that may be open").Range(1, 1e6);
+    b.Add("max_upload_mb", upload_mb_, "Largest profile that may be uploaded, in MB as sent; 0: any")
+        .Range(0, 1e9);
     b.Add("client_seconds", client_s_, "Time in seconds for a request header, and for each 64 KiB of a body")
         .Range(1, 3600);
   }
@@ -67,6 +69,7 @@ class ServeOp final : public Op {
     options_.most_queued = static_cast<size_t>(queued_);
     http::Limits limits;
     limits.connections = static_cast<size_t>(connections_);
+    limits.upload_bytes = upload_mb_ * 1'000'000;
     limits.client_s = static_cast<int>(client_s_);
     http::Service service(*context.settings, options_);
     http::Server server(service, limits);
@@ -97,7 +100,7 @@ class ServeOp final : public Op {
   std::string listen_ = "127.0.0.1:7070";
   bool open_ = false;
   http::ServiceOptions options_;
-  int64_t workers_ = 0, heavy_ = 2, queued_ = 256, connections_ = 10'000, client_s_ = 15;
+  int64_t workers_ = 0, heavy_ = 2, queued_ = 256, connections_ = 10'000, client_s_ = 15, upload_mb_ = 0;
 };
 
 }  // namespace
