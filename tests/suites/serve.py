@@ -210,6 +210,13 @@ def test_start_refuses_addresses_of_others(store):
         assert done.returncode == 3 and "another program uses the port" in done.stderr
 
 
+def test_the_reply_when_it_has_stopped(store):
+    with Server(store, "--json") as server:
+        server.get("/healthz")
+        out, _ = server.stop()
+    assert json.loads(out) == {"url": server.url, "requests": 1}
+
+
 def test_etags(server, run):
     for path in (f"/api/v1/runs/{run.id}", f"/api/v1/runs/{run.id}/kernels"):
         first = server.get(path)
