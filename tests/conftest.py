@@ -14,7 +14,7 @@ import subprocess
 
 import pytest
 
-pytest.register_assert_rewrite("neurolens_cli")
+pytest.register_assert_rewrite("neurolens_cli", "http_server")
 from neurolens_cli import BIN, LIMIT_S, ROOT, TESTS, Run, Store, content, load  # noqa: E402
 
 
@@ -125,6 +125,12 @@ def ajv():
 def mcp_client():
     """The folder of the official client of the Model Context Protocol."""
     return npm_folder(TESTS / "mcp", "@modelcontextprotocol", "ci")
+
+
+@pytest.fixture(scope="session")
+def openapi_linter():
+    """The folder of redocly, an independent linter of OpenAPI descriptions."""
+    return npm_folder(TESTS / "openapi", "@redocly/cli", "ci", "--ignore-scripts")
 
 
 @pytest.fixture(scope="session")

@@ -2,14 +2,12 @@
 #include "cli/parse.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <cstdlib>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "base/near_names.h"
+#include "ops/param_text.h"
 
 namespace nl {
 
@@ -84,44 +82,6 @@ Error UnknownFlag(const std::string& name, const std::vector<ParamInfo>& params,
   const std::string guess = DidYouMean(Nearest(name, known));
   return InvalidInput(fmt::format("unknown flag '{}'", name))
       .Hint(guess.empty() ? fmt::format("'{}' lists the flags", help) : guess);
-}
-
-Result<Json> ConvertValue(const ParamInfo& param, const std::string& shown, const std::string& text) {
-  const char* end = text.data() + text.size();
-  switch (param.kind) {
-    case ParamKind::kInt: {
-      int64_t number = 0;
-      const auto [stop, error] = std::from_chars(text.data(), end, number);
-      if (error == std::errc::result_out_of_range) {
-        return InvalidInput(fmt::format("{}: '{}' is too large", shown, text));
-      }
-      if (error != std::errc() || stop != end) {
-        return InvalidInput(fmt::format("{} must be a whole number, not '{}'", shown, text));
-      }
-      return Json(number);
-    }
-    case ParamKind::kNumber: {
-      double number = 0;
-      const auto [stop, error] = std::from_chars(text.data(), end, number);
-      if (error != std::errc() || stop != end || !std::isfinite(number)) {
-        return InvalidInput(fmt::format("{} must be a number, not '{}'", shown, text));
-      }
-      return Json(number);
-    }
-    case ParamKind::kBool: {
-      if (text == "true" || text == "false") return Json(text == "true");
-      return InvalidInput(fmt::format("{} must be true or false, not '{}'", shown, text));
-    }
-    case ParamKind::kChoice: {
-      if (std::find(param.choices.begin(), param.choices.end(), text) != param.choices.end()) {
-        return Json(text);
-      }
-      return InvalidInput(
-                 fmt::format("{} must be one of {}, not '{}'", shown, fmt::join(param.choices, ", "), text))
-          .Hint(DidYouMean(Nearest(text, param.choices)));
-    }
-    default: return Json(text);
-  }
 }
 
 class ParamParser {
@@ -203,7 +163,7 @@ class ParamParser {
       return {};
     }
     NL_ASSIGN(const std::string text, TakeValue(flag, words_, at_));
-    NL_ASSIGN(Json value, ConvertValue(param, flag.name, text));
+    NL_ASSIGN(Json value, ValueFromText(param, flag.name, text));
     if (param.repeated) {
       args_[param.name].push_back(std::move(value));
       return flag.value || !params_.empty() ? Status() : TakeMore(param, flag);
@@ -218,7 +178,7 @@ class ParamParser {
   // Without positionals a bare word can only belong to the list before it: --candidate A B C.
   Status TakeMore(const ParamInfo& param, const FlagWord& flag) {
     while (at_ < words_.size() && !LooksLikeFlag(words_[at_])) {
-      NL_ASSIGN(Json value, ConvertValue(param, flag.name, words_[at_++]));
+      NL_ASSIGN(Json value, ValueFromText(param, flag.name, words_[at_++]));
       args_[param.name].push_back(std::move(value));
     }
     return {};
@@ -255,7 +215,7 @@ class ParamParser {
       }
       for (; count > 0; --count) {
         if (next == words.size()) return Misuse(fmt::format("{} is missing", Shown(*param)));
-        NL_ASSIGN(Json value, ConvertValue(*param, Shown(*param), words[next++]));
+        NL_ASSIGN(Json value, ValueFromText(*param, Shown(*param), words[next++]));
         if (param->repeated) {
           args_[param->name].push_back(std::move(value));
         } else {

@@ -26,6 +26,7 @@ struct ImportOptions {
   int threads = 0;                // 0: one per core
   size_t chunk_bytes = 1u << 20;  // of text handed to a parsing thread
   bool allow_truncated = false;   // keep the complete part of a truncated file
+  InputStream input;              // what the path "-" reads
   const std::atomic<bool>* cancelled = nullptr;
   std::function<void(int64_t done_bytes, int64_t total_bytes)> progress;
 

@@ -85,8 +85,9 @@ class RankedSink final : public EventSink {
 };
 
 Result<std::unique_ptr<SniffedSource>> OpenSniffed(const std::string& path, std::string_view& head,
-                                                   const std::atomic<bool>* cancelled, bool keep_cut) {
-  NL_ASSIGN(std::unique_ptr<ByteSource> source, OpenByteSource(path, cancelled, keep_cut));
+                                                   const std::atomic<bool>* cancelled, bool keep_cut,
+                                                   const InputStream& input = {}) {
+  NL_ASSIGN(std::unique_ptr<ByteSource> source, OpenByteSource(path, cancelled, keep_cut, input));
   auto sniffed = std::make_unique<SniffedSource>(std::move(source));
   NL_ASSIGN(head, sniffed->Sniff());
   if (head.empty()) return InvalidInput("the file is empty").At(path, 0);
@@ -326,7 +327,8 @@ void Conclude(Opened& file, bool alone, EventSink& sink, EventBatch& tail, Impor
 Result<Opened> OpenFile(const ImportRequest& request, const std::string& path) {
   Opened out;
   std::string_view head;
-  NL_ASSIGN(out.source, OpenSniffed(path, head, request.options.cancelled, request.options.allow_truncated));
+  const ImportOptions& options = request.options;
+  NL_ASSIGN(out.source, OpenSniffed(path, head, options.cancelled, options.allow_truncated, options.input));
   NL_ASSIGN(out.adapter, ChooseAdapter(request.format, head, path));
   out.role = out.adapter->Role(head, out.source->name());
   return out;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/input_stream.h"
 #include "base/json.h"
 #include "base/record.h"
 #include "base/result.h"
@@ -123,6 +124,8 @@ struct OpInfo {
   std::string example;      // one full command line that works
   Cost cost = Cost::kInstant;
   bool writes = false;  // changes the store
+  // It writes only by importing files that its caller names, which a remote caller cannot.
+  bool writes_by_import = false;
   bool hidden = false;  // internal: kept out of lists
   // Only at the command line of the machine itself: it runs programs, writes files
   // where the user is, serves, or is about this machine, terminal or user.
@@ -144,7 +147,8 @@ struct OpContext {
   ProgressFn progress;                           // may be empty
   const std::atomic<bool>* cancelled = nullptr;  // may be null; poll it in long loops
   bool interactive = false;                      // a person at a terminal watches
-  bool remote = false;  // asked by another machine: names of runs are never paths of this one
+  bool remote = false;                 // asked by another machine: names of runs are never paths of this one
+  const InputStream* input = nullptr;  // what the path "-" reads; null: standard input
 
   bool Cancelled() const { return cancelled != nullptr && cancelled->load(std::memory_order_relaxed); }
 };

@@ -13,7 +13,7 @@ from neurolens_cli import H200, ROOT, Store
 pytestmark = [pytest.mark.xdist_group("readme"), pytest.mark.slow_first(40)]
 RECORDED = "neurolens run -- python3 infer.py"
 # Tested elsewhere, or last: they would remove or hide what the others use, need a process, or a framework.
-NOT_HERE = ("rm", "ctl", "run", "profile")
+NOT_HERE = ("serve", "rm", "ctl", "run", "profile")
 
 
 def readme_commands():

@@ -238,9 +238,11 @@ class ZstdSource final : public SourceBase {
   bool frame_done_ = false;
 };
 
-Result<std::unique_ptr<StoredInput>> OpenStored(const std::string& path, const std::atomic<bool>* cancelled) {
+Result<std::unique_ptr<StoredInput>> OpenStored(const std::string& path, const std::atomic<bool>* cancelled,
+                                                const InputStream& stream = {}) {
   if (path == "-")
-    return std::make_unique<StoredInput>(UniqueFd(dup(STDIN_FILENO)), "stdin", "stdin", -1, cancelled);
+    return std::make_unique<StoredInput>(UniqueFd(fcntl(stream.fd, F_DUPFD_CLOEXEC, 3)), stream.name,
+                                         stream.name, -1, cancelled);
   UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) {
     if (errno == ENOENT) return NotFound(fmt::format("no such file: {}", path));
@@ -368,9 +370,10 @@ Result<std::string> StoredHash(const std::string& path, HashKind kind) {
 }
 
 Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path,
-                                                   const std::atomic<bool>* cancelled, bool keep_cut) {
+                                                   const std::atomic<bool>* cancelled, bool keep_cut,
+                                                   const InputStream& stream) {
   if (IsCaptureFolder(path)) return OpenFolder(path, cancelled);
-  NL_ASSIGN(std::unique_ptr<StoredInput> input, OpenStored(path, cancelled));
+  NL_ASSIGN(std::unique_ptr<StoredInput> input, OpenStored(path, cancelled, stream));
   NL_ASSIGN(const std::string_view head, input->Peek(4));
   std::unique_ptr<ByteSource> source;
   if (head.substr(0, 2) == "\x1f\x8b") {

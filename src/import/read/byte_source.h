@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "base/input_stream.h"
 #include "base/result.h"
 
 namespace nl {
@@ -43,12 +44,12 @@ int64_t StoredBytes(const std::string& path);
 enum class HashKind { kTree, kPlain };
 Result<std::string> StoredHash(const std::string& path, HashKind kind);
 
-// `path` "-" reads standard input; a capture folder gives the bytes of its files in the order
+// `path` "-" reads `input`; a capture folder gives the bytes of its files in the order
 // of their names. A read that waits for a pipe ends with Cancelled once
 // `cancelled` (may be null) is set. With `keep_cut` a compressed stream that is cut off ends there instead of
 // being an error.
 Result<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path,
                                                    const std::atomic<bool>* cancelled = nullptr,
-                                                   bool keep_cut = false);
+                                                   bool keep_cut = false, const InputStream& input = {});
 
 }  // namespace nl

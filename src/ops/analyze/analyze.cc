@@ -23,6 +23,7 @@ class AnalyzeOp final : public Op {
     info.example = "neurolens analyze trace.json.gz --html report.html";
     info.cost = Cost::kSeconds;
     info.writes = true;
+    info.writes_by_import = true;
     info.reply = ReplyOf<ReportReply>();
     return info;
   }

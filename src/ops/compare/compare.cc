@@ -95,6 +95,7 @@ class CompareOp final : public Op {
     info.example = "neurolens compare before.json.gz after.json.gz --html compare.html";
     info.cost = Cost::kSeconds;
     info.writes = true;
+    info.writes_by_import = true;
     info.reply = ReplyOf<CompareReply>();
     return info;
   }

@@ -112,6 +112,7 @@ class GateOp final : public Op {
         "neurolens gate --baseline main --candidate candidate.json.gz --max-regression 2% --undecided pass";
     info.cost = Cost::kSeconds;
     info.writes = true;
+    info.writes_by_import = true;
     info.bad_input_status = 3;
     info.exit_status =
         "0 pass, 1 regressed, 2 undecided (0 or 1 with --undecided), 3 bad input or a metric that was not "

@@ -247,6 +247,7 @@ class ImportOp final : public Op {
                                                       static_cast<double>(request.options.chunk_bytes));
     request.options.allow_truncated = allow_truncated_;
     request.options.cancelled = context.cancelled;
+    if (context.input != nullptr) request.options.input = *context.input;
     if (context.progress) {
       const std::string what = "importing " + std::filesystem::path(group.paths.front()).filename().string();
       request.options.progress = [&context, what](int64_t done, int64_t total) {

@@ -3037,6 +3037,14 @@ export interface SchemaTable {
   columns: SchemaColumn[];
 }
 
+/** Reply of `neurolens serve`, when it has stopped */
+export interface ServeReply {
+  /** Address it listened on */
+  url: string;
+  /** Requests it answered */
+  requests: number;
+}
+
 /** Records of the source that had the same defect */
 export interface ShowLogEntry {
   /** Name of the defect */

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// `neurolens serve`: the operations over HTTP, until a signal stops it.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "base/human.h"
+#include "base/plural.h"
+#include "base/run_program.h"
+#include "ops/settings.h"
+#include "serve/http/service.h"
+
+namespace nl::ops::serve {
+
+namespace {
+
+struct ServeReply {
+  std::string url;
+  int64_t requests = 0;
+};
+void Describe(Record<ServeReply>& r) {
+  r.Name("ServeReply", "Reply of `neurolens serve`, when it has stopped");
+  r.Field("url", &ServeReply::url, "Address it listened on");
+  r.Field("requests", &ServeReply::requests, "Requests it answered");
+}
+
+class ServeOp final : public Op {
+ public:
+  OpInfo Info() const override {
+    OpInfo info;
+    info.name = "serve";
+    info.summary = "Offer the operations and the upload of profiles to programs and browsers, over HTTP";
+    info.choose_when =
+        "Choose it when other programs or people use the store: /docs lists what is offered. It answers this "
+        "machine only, and needs no login.";
+    info.example = "neurolens serve --listen 127.0.0.1:7070";
+    info.cost = Cost::kMinutes;
+    info.local = true;
+    info.reply = ReplyOf<ServeReply>();
+    return info;
+  }
+
+  void Bind(ParamBinder& b) override {
+    b.Add("listen", listen_, "Address and port; port 0 takes a free one");
+    b.Add("open", open_, "Open the page /docs in the browser");
+    b.Add("behind_proxy", options_.behind_proxy,
+          "A proxy does TLS and logins: allow addresses that other machines reach, and any Host header");
+    b.Add("access_log", options_.access_log, "Write a line to standard error for every request");
+    b.Add("workers", workers_, "Threads for quick requests; 0: one per core").Range(0, 1024);
+    b.Add("heavy_workers", heavy_, "Analyses and queries that run at the same time").Range(1, 1024);
+    b.Add("max_queued", queued_, "Requests that may wait for a thread").Range(0, 1e6);
+    b.Add("max_connections", connections_, "Connections that may be open").Range(1, 1e6);
+    b.Add("max_upload_mb", upload_mb_, "Largest profile that may be uploaded, in MB as sent; 0: any")
+        .Range(0, 1e9);
+    b.Add("client_seconds", client_s_, "Time in seconds for a request header, and for each 64 KiB of a body")
+        .Range(1, 3600);
+  }
+
+  Result<Reply> Run(OpContext& context) override {
+    NL_ASSIGN(http::ListenAddress address, http::ParseListen(listen_));
+    NL_TRY(http::CheckListen(address, options_.behind_proxy));
+    const size_t cores = std::max<size_t>(std::thread::hardware_concurrency(), 1);
+    options_.workers = workers_ > 0 ? static_cast<size_t>(workers_) : cores;
+    options_.heavy = static_cast<size_t>(heavy_);
+    options_.most_queued = static_cast<size_t>(queued_);
+    http::Limits limits;
+    limits.connections = static_cast<size_t>(connections_);
+    limits.upload_bytes = upload_mb_ * 1'000'000;
+    limits.client_s = static_cast<int>(client_s_);
+    http::Service service(*context.settings, options_);
+    http::Server server(service, limits);
+    NL_TRY(server.Listen(address));
+    service.Attach(server, address);
+    const std::string line =
+        fmt::format("neurolens: serving {} at {}\n", context.settings->Get("store"), address.Url());
+    static_cast<void>(!write(STDERR_FILENO, line.data(), line.size()));
+    if (open_) OpenBrowser(address.Url() + "/docs");
+    static const std::atomic<bool> never{false};
+    server.Run(context.cancelled != nullptr ? *context.cancelled : never);
+    service.Stop();
+    ServeReply reply;
+    reply.url = address.Url();
+    reply.requests = service.requests();
+    return Reply::Of(std::move(reply));
+  }
+
+  std::string Text(const Reply& any, const TextStyle&) const override {
+    return fmt::format("stopped after {}\n", Counted(any.As<ServeReply>().requests, "request"));
+  }
+
+ private:
+  static void OpenBrowser(const std::string& url) {
+    std::thread([url] { static_cast<void>(RunProgram({"xdg-open", url}, [] { return true; })); }).detach();
+  }
+
+  std::string listen_ = "127.0.0.1:7070";
+  bool open_ = false;
+  http::ServiceOptions options_;
+  int64_t workers_ = 0, heavy_ = 2, queued_ = 256, connections_ = 10'000, client_s_ = 15, upload_mb_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Op> Describe() { return std::make_unique<ServeOp>(); }
+
+}  // namespace nl::ops::serve

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/http/content.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+
+#include "serve/http/event_log.h"
+#include "serve/http/guard.h"
+#include "serve/http/metrics.h"
+#include "serve/http/worker_pool.h"
+
+namespace nl::http {
+namespace {
+
+TEST(ETag, ListsAndWeakFormsMatch) {
+  const std::string etag = ETagOf("bytes");
+  EXPECT_EQ(etag.size(), 34u);
+  EXPECT_NE(etag, ETagOf("other"));
+  EXPECT_TRUE(MatchesETag(etag, etag));
+  EXPECT_TRUE(MatchesETag("\"x\", W/" + etag + " ", etag));
+  EXPECT_TRUE(MatchesETag("*", etag));
+  EXPECT_FALSE(MatchesETag("", etag));
+  EXPECT_FALSE(MatchesETag("\"x\"", etag));
+}
+
+TEST(Gzip, AcceptEncodingIsHonoured) {
+  for (const char* yes : {"gzip", "deflate, gzip;q=0.5", "*", "br , gzip"})
+    EXPECT_TRUE(AcceptsGzip(yes)) << yes;
+  for (const char* no : {"", "br", "gzip;q=0", "gzip;q=0.0", "identity"}) EXPECT_FALSE(AcceptsGzip(no)) << no;
+}
+
+TEST(Gzip, NegotiationPacksAndRemembers) {
+  Request request;
+  request.headers = {{"accept-encoding", "gzip"}};
+  Response response;
+  response.body = std::string(100'000, 'a');
+  Negotiate(request, true, response);
+  EXPECT_EQ(response.status, 200);
+  EXPECT_LT(response.body.size(), 2'000u);
+  EXPECT_EQ(response.body.substr(0, 2), "\x1f\x8b");
+  std::string etag;
+  for (const auto& [name, value] : response.headers) etag = name == "ETag" ? value : etag;
+  request.headers.emplace_back("if-none-match", etag);
+  Response again;
+  again.body = std::string(100'000, 'a');
+  Negotiate(request, true, again);
+  EXPECT_EQ(again.status, 304);
+  EXPECT_TRUE(again.body.empty());
+  Response small;
+  small.body = "tiny";
+  Negotiate(request, false, small);
+  EXPECT_EQ(small.body, "tiny");
+}
+
+TEST(Guard, OnlyLoopbackListensWithoutProxy) {
+  for (const char* text : {"127.0.0.1:7070", "[::1]:0", "localhost:80", "127.8.9.1:1"}) {
+    const Result<ListenAddress> address = ParseListen(text);
+    ASSERT_TRUE(address.ok()) << text;
+    EXPECT_TRUE(CheckListen(*address, false).ok()) << text;
+  }
+  for (const char* text : {"0.0.0.0:7070", "[::]:7070", "192.168.1.5:80", "127.evil:1", "example.org:1"}) {
+    const Result<ListenAddress> address = ParseListen(text);
+    ASSERT_TRUE(address.ok()) << text;
+    EXPECT_FALSE(CheckListen(*address, false).ok()) << text;
+    EXPECT_TRUE(CheckListen(*address, true).ok()) << text;
+  }
+  for (const char* text :
+       {"", "7070", ":7070", "127.0.0.1", "127.0.0.1:", "127.0.0.1:70000", "127.0.0.1:x", "::1:80"})
+    EXPECT_FALSE(ParseListen(text).ok()) << text;
+}
+
+int Checked(const std::string& method, const std::string& host, const std::string& origin) {
+  Request request;
+  request.method = method;
+  request.headers = {{"host", host}};
+  if (!origin.empty()) request.headers.emplace_back("origin", origin);
+  const std::optional<Response> refusal = CheckOrigin(request, *ParseListen("127.0.0.1:7070"), false);
+  return refusal ? refusal->status : 200;
+}
+
+TEST(Guard, OtherSitesAreRefused) {
+  for (const char* host : {"127.0.0.1:7070", "localhost", "LOCALHOST:9", "[::1]:7070"})
+    EXPECT_EQ(Checked("GET", host, ""), 200) << host;
+  for (const char* host :
+       {"evil.example:7070", "127.0.0.1.evil.example", "", "[::1", "localhost.evil.example"})
+    EXPECT_EQ(Checked("GET", host, ""), 421) << host;
+  EXPECT_EQ(Checked("POST", "localhost:7070", "http://localhost:7070"), 200);
+  EXPECT_EQ(Checked("POST", "localhost:7070", ""), 200);
+  for (const char* origin :
+       {"http://evil.example", "null", "http://localhost:7071", "http://localhost:7070.evil.example"})
+    EXPECT_EQ(Checked("POST", "localhost:7070", origin), 403) << origin;
+}
+
+TEST(EventLog, GivesWhatWasMissed) {
+  EventLog log("e");
+  EXPECT_EQ(*log.Add("run", {{"a", "x\ny"}}), "id: e-1\nevent: run\ndata: {\"a\":\"x\\ny\"}\n\n");
+  const std::string second = *log.Add("run", {{"a", 2}});
+  EXPECT_EQ(log.Since("e-1"), second);
+  EXPECT_EQ(log.Since("e-2"), "");
+  EXPECT_EQ(log.Since(""), "");
+  EXPECT_EQ(log.Since("other-1"), "");
+}
+
+TEST(Metrics, TextCountsByRoute) {
+  Metrics metrics;
+  metrics.Count("/x", "GET", 200, 0.002, 10);
+  metrics.Count("/x", "BREW", 405, 0.2, 0);
+  const std::string text = metrics.Text({{"g", "A gauge.", "", 3}});
+  EXPECT_NE(text.find("requests_total{route=\"/x\",method=\"GET\",status=\"200\"} 1\n"), std::string::npos);
+  EXPECT_NE(text.find("method=\"other\",status=\"405\"} 1\n"), std::string::npos);
+  EXPECT_NE(text.find("duration_seconds_bucket{route=\"/x\",le=\"0.0025\"} 1\n"), std::string::npos);
+  EXPECT_NE(text.find("duration_seconds_bucket{route=\"/x\",le=\"+Inf\"} 2\n"), std::string::npos);
+  EXPECT_NE(text.find("# TYPE g gauge\ng 3\n"), std::string::npos);
+  EXPECT_EQ(metrics.requests(), 2);
+}
+
+TEST(WorkerPool, ThreadsTakeJobsUpToTheLimit) {
+  WorkerPool pool(1, 1);
+  std::promise<void> started, release;
+  std::atomic<int> done{0};
+  EXPECT_TRUE(pool.Submit([&] {
+    started.set_value();
+    release.get_future().wait();
+    ++done;
+  }));
+  started.get_future().wait();
+  EXPECT_TRUE(pool.Submit([&] { ++done; }));
+  EXPECT_FALSE(pool.Submit([&] { ++done; })) << "the queue holds one";
+  EXPECT_EQ(pool.busy(), 1u);
+  EXPECT_EQ(pool.queued(), 1u);
+  release.set_value();
+  pool.Stop();
+  EXPECT_EQ(done, 2);
+  EXPECT_FALSE(pool.Submit([] {}));
+}
+
+}  // namespace
+}  // namespace nl::http

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/http/message.h"
+
+#include <algorithm>
+
+namespace nl::http {
+
+std::string_view Request::Header(std::string_view name) const {
+  const auto it =
+      std::find_if(headers.begin(), headers.end(), [&](const auto& h) { return h.first == name; });
+  return it == headers.end() ? std::string_view() : std::string_view(it->second);
+}
+
+bool IsHeaderValue(std::string_view value) {
+  return std::all_of(value.begin(), value.end(), [](char c) { return c >= ' ' && c <= '~'; });
+}
+
+std::string LowerCase(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
+}
+
+std::string_view ReasonOf(int status) {
+  switch (status) {
+    case 200: return "OK";
+    case 304: return "Not Modified";
+    case 400: return "Bad Request";
+    case 403: return "Forbidden";
+    case 404: return "Not Found";
+    case 405: return "Method Not Allowed";
+    case 408: return "Request Timeout";
+    case 413: return "Content Too Large";
+    case 415: return "Unsupported Media Type";
+    case 421: return "Misdirected Request";
+    case 422: return "Unprocessable Content";
+    case 431: return "Request Header Fields Too Large";
+    case 503: return "Service Unavailable";
+    default: return "Internal Server Error";
+  }
+}
+
+}  // namespace nl::http

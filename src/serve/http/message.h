@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A request and a response of HTTP, apart from how they travel (serve/http/server.h).
+// Thread rule: plain values.
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace nl::http {
+
+using Fields = std::vector<std::pair<std::string, std::string>>;
+
+struct Request {
+  std::string method;  // "GET"
+  std::string target;  // as sent: path and query
+  Fields headers;      // names in lower case
+  std::string body;
+  std::string client;  // address of the other side
+  std::string route;   // what metrics call it; filled when the header is read
+
+  // The first header of this lower-case name; empty when there is none.
+  std::string_view Header(std::string_view name) const;
+};
+
+struct Response {
+  int status = 200;
+  std::string content_type = "application/json";
+  std::string body;
+  Fields headers;
+};
+
+// What headers may hold: printable ASCII, so that a value cannot begin another header.
+bool IsHeaderValue(std::string_view value);
+
+std::string LowerCase(std::string_view text);  // of ASCII letters
+
+std::string_view ReasonOf(int status);  // "Not Found"
+
+}  // namespace nl::http

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/http/router.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/near_names.h"
+#include "base/terminal.h"
+#include "ops/param_text.h"
+#include "serve/http/problem.h"
+#include "serve/http/target.h"
+
+namespace nl::http {
+
+namespace {
+
+constexpr std::string_view kNameField = "name";
+constexpr char kUnknownLabel[] = "(none)";
+
+struct FixedRoute {
+  std::string_view path;
+  Endpoint endpoint;
+};
+constexpr FixedRoute kFixed[] = {
+    {"/healthz", Endpoint::kHealth},     {"/readyz", Endpoint::kReady},
+    {"/metrics", Endpoint::kMetrics},    {"/openapi.json", Endpoint::kOpenApi},
+    {"/docs", Endpoint::kDocs},          {"/docs.js", Endpoint::kDocsScript},
+    {"/docs.css", Endpoint::kDocsStyle}, {"/api/v1/events", Endpoint::kEvents},
+};
+
+Routed Problem(std::string label, Response response) {
+  Routed out;
+  out.route.label = std::move(label);
+  out.ok = false;
+  out.problem = std::move(response);
+  return out;
+}
+
+Routed Problem(std::string label, const Error& error) { return Problem(std::move(label), ProblemOf(error)); }
+
+Routed WrongMethod(std::string label, std::string_view method, std::string_view allowed) {
+  Response out =
+      ProblemOf(405, InvalidInput(fmt::format("{} does not take {}", label, PrintableName(method, 20)))
+                         .Hint(fmt::format("use {}", allowed)));
+  out.headers.emplace_back("Allow", allowed);
+  return Problem(std::move(label), std::move(out));
+}
+
+bool IsGet(const Request& request) { return request.method == "GET" || request.method == "HEAD"; }
+
+// Adds one field of the query string, or names what is wrong with it.
+Status AddField(const RemoteOp& op, const std::string& name, const std::string& text, Json& args) {
+  const ParamInfo* param = op.Param(name);
+  if (param == nullptr) {
+    std::vector<std::string> known;
+    for (const ParamInfo& p : op.params) known.push_back(p.name);
+    return InvalidInput(fmt::format("unknown parameter '{}'", name)).Hint(DidYouMean(Nearest(name, known)));
+  }
+  NL_ASSIGN(Json value, ValueFromText(*param, fmt::format("parameter '{}'", name), text));
+  if (param->repeated) {
+    args[name].push_back(std::move(value));
+    return {};
+  }
+  if (args.contains(name)) return InvalidInput(fmt::format("parameter '{}' is given twice", name));
+  args[name] = std::move(value);
+  return {};
+}
+
+Routed Operation(const RemoteOp& op, std::string label, const Request& request, const Fields& query,
+                 const std::string* run) {
+  Routed out;
+  out.route.label = label;
+  out.route.op = &op;
+  out.route.has_etag = run != nullptr && IsGet(request);
+  if (IsGet(request) && !op.reads_only()) return WrongMethod(std::move(label), request.method, "POST");
+  if (!IsGet(request) && request.method != "POST")
+    return WrongMethod(std::move(label), request.method, op.reads_only() ? "GET, HEAD, POST" : "POST");
+  if (run != nullptr) {
+    const ParamInfo* param = op.RunParam();
+    out.route.args[param->name] = param->repeated ? Json::array({*run}) : Json(*run);
+  }
+  for (const auto& [name, value] : query) {
+    if (Status added = AddField(op, name, value, out.route.args); !added.ok())
+      return Problem(std::move(label), added.error());
+  }
+  out.route.takes_json = request.method == "POST";
+  return out;
+}
+
+Routed UnknownOperation(const RemoteOps& ops, const std::string& name) {
+  std::vector<std::string> names;
+  for (const RemoteOp& op : ops.all()) names.push_back(op.info.name);
+  const std::string guess = DidYouMean(Nearest(name, names));
+  return Problem(kUnknownLabel, NotFound(fmt::format("unknown operation '{}'", PrintableName(name, 80)))
+                                    .Hint(guess.empty() ? "/openapi.json lists the operations" : guess));
+}
+
+Routed Upload(const RemoteOps& ops, std::string label, const Fields& query) {
+  Routed out;
+  out.route.endpoint = Endpoint::kUpload;
+  out.route.label = label;
+  out.route.op = &ops.upload();
+  for (const auto& [name, value] : query) {
+    if (name == kNameField) {
+      out.route.args[name] = value;
+    } else if (Status added = AddField(ops.upload(), name, value, out.route.args); !added.ok()) {
+      return Problem(std::move(label), added.error());
+    }
+  }
+  return out;
+}
+
+// The operation `name`, which every build has; else our own bug.
+const RemoteOp& Known(const RemoteOps& ops, std::string_view name) {
+  const RemoteOp* op = ops.Find(name);
+  NL_CHECK(op != nullptr);
+  return *op;
+}
+
+Routed Runs(const RemoteOps& ops, const Request& request, const Target& target) {
+  const auto& segments = target.segments;  // api, v1, runs, [ID, [OP]]
+  if (segments.size() == 3) {
+    const std::string label = "/api/v1/runs";
+    if (request.method == "POST") return Upload(ops, label, target.query);
+    if (!IsGet(request)) return WrongMethod(label, request.method, "GET, HEAD, POST");
+    return Operation(Known(ops, "ls"), label, request, target.query, nullptr);
+  }
+  const std::string& run = segments[3];
+  if (segments.size() == 4) {
+    const std::string label = "/api/v1/runs/{id}";
+    if (request.method == "DELETE") {
+      Request as_post = request;
+      as_post.method = "POST";
+      Routed out = Operation(Known(ops, "rm"), label, as_post, target.query, &run);
+      out.route.takes_json = false;
+      return out;
+    }
+    if (!IsGet(request)) return WrongMethod(label, request.method, "GET, HEAD, DELETE");
+    return Operation(Known(ops, "show"), label, request, target.query, &run);
+  }
+  const RemoteOp* op = ops.Find(segments[4]);
+  if (op == nullptr) return UnknownOperation(ops, segments[4]);
+  if (op->RunParam() == nullptr) {
+    return Problem(kUnknownLabel,
+                   NotFound(fmt::format("the operation '{}' is not about a run", op->info.name))
+                       .Hint(fmt::format("use /api/v1/{}", op->info.name)));
+  }
+  return Operation(*op, "/api/v1/runs/{id}/" + op->info.name, request, target.query, &run);
+}
+
+}  // namespace
+
+Routed RouteHead(const RemoteOps& ops, const Request& request) {
+  const std::string_view path = std::string_view(request.target).substr(0, request.target.find('?'));
+  for (const FixedRoute& fixed : kFixed) {
+    if (path != fixed.path) continue;
+    if (!IsGet(request)) return WrongMethod(std::string(path), request.method, "GET, HEAD");
+    Routed out;
+    out.route.endpoint = fixed.endpoint;
+    out.route.label = path;
+    return out;
+  }
+  const Result<Target> target = ParseTarget(request.target);
+  if (!target.ok()) return Problem(kUnknownLabel, target.error());
+  const auto& segments = target->segments;
+  const size_t count = segments.size();
+  if (count >= 3 && segments[0] == "api" && segments[1] == "v1") {
+    if (segments[2] == "runs" && count <= 5) return Runs(ops, request, *target);
+    const RemoteOp* op = count == 3 ? ops.Find(segments[2]) : nullptr;
+    if (op != nullptr) return Operation(*op, "/api/v1/" + op->info.name, request, target->query, nullptr);
+    if (count == 3) return UnknownOperation(ops, segments[2]);
+  }
+  return Problem(kUnknownLabel, NotFound(fmt::format("there is nothing at {}", PrintableName(path, 80)))
+                                    .Hint("/docs lists what is offered"));
+}
+
+Status AddBody(const RemoteOp& op, std::string_view body, Json& args) {
+  if (body.empty()) return {};
+  NL_ASSIGN(const Json given, ParseJson(body));
+  if (!given.is_object()) return InvalidInput("the body must be a JSON object with the parameters");
+  for (const auto& [name, value] : given.items()) {
+    const std::string& key = name;
+    const ParamInfo* param = op.Param(key);
+    if (param == nullptr) return InvalidInput(fmt::format("unknown parameter '{}'", key));
+    if (!args.contains(key)) {
+      args[key] = value;
+    } else if (param->repeated && value.is_array()) {
+      for (const Json& item : value) args[key].push_back(item);
+    } else {
+      return InvalidInput(fmt::format("parameter '{}' is given twice", key));
+    }
+  }
+  return {};
+}
+
+std::string UploadName(const Request& request, const Json& args) {
+  std::string name;
+  if (args.contains(kNameField)) name = args[std::string(kNameField)].get<std::string>();
+  const std::string_view disposition = request.Header("content-disposition");
+  if (const size_t at = disposition.find("filename="); name.empty() && at != std::string_view::npos) {
+    std::string_view value = disposition.substr(at + 9);
+    const bool quoted = !value.empty() && value.front() == '"';
+    if (quoted) value.remove_prefix(1);
+    name = value.substr(0, value.find(quoted ? '"' : ';'));
+  }
+  if (const size_t slash = name.find_last_of("/\\"); slash != std::string::npos) name.erase(0, slash + 1);
+  name = PrintableText(name);
+  constexpr size_t kMostBytes = 255;
+  if (name.size() > kMostBytes || name == "." || name == "..") return "upload";
+  return name.empty() ? "upload" : name;
+}
+
+}  // namespace nl::http

@@ -1,0 +1,594 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one source that includes Boost (Asio for sockets and timers, Beast for parsing requests).
+#include "serve/http/server.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <deque>
+#include <limits>
+#include <memory>
+#include <unordered_set>
+
+#include <fmt/format.h>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/buffer_body.hpp>
+#include <boost/beast/http/parser.hpp>
+
+#include "serve/http/problem.h"
+
+namespace nl::http {
+
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+using boost::system::error_code;
+using Clock = std::chrono::steady_clock;
+using std::chrono::seconds;
+using tcp = asio::ip::tcp;
+using Parser = beast::http::request_parser<beast::http::buffer_body>;
+
+constexpr size_t kReadBytes = 4 << 10, kBodyReadBytes = 256 << 10, kRateBytes = 64 << 10;
+constexpr size_t kPipeBytes = 1 << 20, kMostEventsQueued = 64;
+constexpr int kLinger_s = 2, kEventWrite_s = 30;
+constexpr int64_t kSlowestReader = 16 << 10;  // bytes a second
+constexpr auto kTick = std::chrono::milliseconds(100);
+constexpr auto kCancelWait = std::chrono::milliseconds(1500);
+constexpr int kClientGone = 499;  // for the metrics; nobody receives it
+constexpr char kContinue[] = "HTTP/1.1 100 Continue\r\n\r\n";
+constexpr char kFull[] =
+    "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+constexpr char kSafety[] =
+    "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
+    "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n"
+    "Cross-Origin-Resource-Policy: same-origin\r\n";
+
+std::string HttpDate() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[40];
+  return {text, std::strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &utc)};
+}
+
+class Session;
+
+}  // namespace
+
+struct Server::State {
+  State(App& a, Limits l) : app(a), limits(l), acceptor(io), timer(io) {}
+  void Accept();
+  void Tick(const std::atomic<bool>& stop);
+  void BeginStop();
+
+  App& app;
+  const Limits limits;
+  asio::io_context io{1};
+  tcp::acceptor acceptor;
+  asio::steady_timer timer;
+  std::unordered_set<std::shared_ptr<Session>> sessions;
+  std::atomic<size_t> connections{0}, event_streams{0};
+  std::string date = HttpDate();
+  bool accepting = false, stopping = false, cancelled_all = false;
+  Clock::time_point stop_at{};
+};
+
+namespace {
+
+// One connection. Exactly one read is under way, except while a body waits for the importer or a client sends
+// ahead.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  Session(Server::State& server, tcp::socket socket)
+      : server_(server), socket_(std::move(socket)), pipe_(server.io) {
+    error_code ignored;
+    const auto remote = socket_.remote_endpoint(ignored);
+    client_ = remote.address().to_string(ignored);
+    socket_.set_option(tcp::no_delay(true), ignored);
+    socket_.non_blocking(true, ignored);
+  }
+
+  void Start() {
+    BeginRequest();
+    Read();
+  }
+
+  void Close() {
+    if (state_ == State::kClosed) return;
+    const bool was_stream = state_ == State::kEvents;
+    if (call_) Abandon();
+    state_ = State::kClosed;
+    error_code ignored;
+    socket_.close(ignored);
+    if (was_stream) --server_.event_streams;
+    --server_.connections;
+    server_.sessions.erase(shared_from_this());
+  }
+
+  void CheckDeadline(Clock::time_point now) {
+    if (now < deadline_) return;
+    const bool slow_sender = (state_ == State::kHeader && !in_.empty()) || state_ == State::kBody;
+    if (slow_sender && !piping_)
+      Refuse(408, Limit("the request took too long to arrive"));
+    else
+      Close();
+  }
+
+  // Idle connections end at once when the server stops; requests under way may finish.
+  bool under_way() const {
+    return state_ == State::kBody || state_ == State::kWorking || state_ == State::kWriting;
+  }
+  void CancelCall() {
+    if (call_) call_->cancelled = true;
+  }
+  bool is_event_stream() const { return state_ == State::kEvents; }
+
+  void Send(const std::shared_ptr<const std::string>& text) {
+    if (events_.size() >= kMostEventsQueued) return Close();
+    events_.push_back(text);
+    if (events_.size() == 1) WriteEvent();
+  }
+
+ private:
+  enum class State { kHeader, kBody, kWorking, kWriting, kEvents, kLinger, kClosed };
+
+  void BeginRequest() {
+    state_ = State::kHeader;
+    parser_.emplace();
+    parser_->header_limit(static_cast<uint32_t>(server_.limits.header_bytes));
+    parser_->body_limit(boost::none);
+    call_.reset();
+    request_ = {};
+    keep_alive_ = false;
+    received_ = 0;
+    if (in_.capacity() > kReadBytes) in_.shrink_to_fit();
+    if (!reading_) std::string().swap(incoming_);
+    deadline_ = Clock::now() + seconds(in_.empty() ? server_.limits.idle_s : server_.limits.client_s);
+    chunk_.clear();
+    chunk_.shrink_to_fit();
+    response_ = {};
+  }
+
+  void Read() {
+    if (reading_ || state_ == State::kClosed) return;
+    reading_ = true;
+    incoming_.resize(state_ == State::kBody ? kBodyReadBytes : kReadBytes);
+    socket_.async_read_some(asio::buffer(incoming_),
+                            [self = shared_from_this()](error_code error, size_t got) {
+                              self->reading_ = false;
+                              self->in_.append(self->incoming_, 0, got);
+                              self->OnRead(error, got);
+                            });
+  }
+
+  void OnRead(error_code error, size_t got) {
+    if (state_ == State::kClosed) return;
+    if (error) return Close();
+    switch (state_) {
+      case State::kHeader:
+        if (in_.size() == got) deadline_ = Clock::now() + seconds(server_.limits.client_s);
+        Advance();
+        break;
+      case State::kBody: Advance(); break;
+      case State::kWorking:
+      case State::kWriting:
+        // A client may send its next request ahead, within reason.
+        if (in_.size() <= server_.limits.header_bytes) Read();
+        break;
+      case State::kEvents:
+      case State::kLinger:
+        in_.clear();
+        Read();
+        break;
+      case State::kClosed: break;
+    }
+  }
+
+  void Consume(size_t bytes) { in_.erase(0, bytes); }
+
+  void Advance() {
+    if (state_ == State::kHeader) {
+      error_code error;
+      Consume(parser_->put(asio::buffer(in_), error));
+      if (parser_->is_header_done()) return OnHeader();
+      if (error == beast::http::error::need_more) return Read();
+      if (error == beast::http::error::header_limit)
+        return Refuse(431, Limit(fmt::format("the header of the request is larger than {} bytes",
+                                             server_.limits.header_bytes)));
+      return Refuse(400, InvalidInput(fmt::format("not an HTTP request: {}", error.message())));
+    }
+    if (state_ == State::kBody) AdvanceBody();
+  }
+
+  void OnHeader() {
+    began_ = Clock::now();
+    const auto& head = parser_->get();
+    request_.method = std::string(head.method_string());
+    request_.target = std::string(head.target());
+    request_.client = client_;
+    for (const auto& field : head) {
+      const auto name = field.name_string(), value = field.value();
+      request_.headers.emplace_back(LowerCase({name.data(), name.size()}), std::string(value));
+    }
+    keep_alive_ = parser_->keep_alive() && !server_.stopping;
+    const auto hosts = std::count_if(request_.headers.begin(), request_.headers.end(),
+                                     [](const auto& header) { return header.first == "host"; });
+    if (hosts > 1 || (head.version() >= 11 && request_.Header("host").empty()))
+      return Refuse(400, InvalidInput("the request must have one Host header"));
+    // Two servers may disagree on where the body of any other coding ends.
+    const std::string coding = LowerCase(request_.Header("transfer-encoding"));
+    if (!coding.empty() && coding != "chunked")
+      return Refuse(400, InvalidInput("the transfer coding must be chunked"));
+    HeadDecision decision = server_.app.OnHead(request_);
+    const bool has_body = !parser_->is_done();
+    if (decision.answer) {
+      keep_alive_ = keep_alive_ && !has_body;
+      return Write(*std::move(decision.answer));
+    }
+    if (decision.is_event_stream) return BeginEvents(std::move(decision.first_events));
+    streams_ = decision.streams_body;
+    const auto length = parser_->content_length();
+    if (length && *length > MostBytes()) return RefuseLarge();
+    if (has_body && LowerCase(request_.Header("expect")) == "100-continue") {
+      error_code ignored;  // what does not fit into an empty send buffer will not be missed
+      socket_.write_some(asio::buffer(kContinue, sizeof(kContinue) - 1), ignored);
+    }
+    state_ = State::kBody;
+    RenewDeadline();
+    if (streams_ && !BeginUpload(length ? static_cast<int64_t>(*length) : 0)) return;
+    AdvanceBody();
+  }
+
+  void RefuseLarge() {
+    Refuse(413, Limit(fmt::format("the body of the request is larger than {} bytes", MostBytes())));
+  }
+
+  uint64_t MostBytes() const {
+    if (!streams_) return server_.limits.body_bytes;
+    const int64_t most = server_.limits.upload_bytes;
+    return most > 0 ? static_cast<uint64_t>(most) : std::numeric_limits<uint64_t>::max();
+  }
+
+  // A client must send 64 KiB within its time, again and again.
+  void RenewDeadline() {
+    rate_bytes_ = 0;
+    deadline_ = Clock::now() + seconds(server_.limits.client_s);
+  }
+
+  void AdvanceBody() {
+    while (!parser_->is_done()) {
+      if (in_.empty()) return Read();
+      chunk_.resize(kBodyReadBytes);
+      auto& body = parser_->get().body();
+      body.data = chunk_.data();
+      body.size = chunk_.size();
+      body.more = true;
+      error_code error;
+      Consume(parser_->put(asio::buffer(in_), error));
+      chunk_.resize(chunk_.size() - body.size);
+      if (error == beast::http::error::need_buffer) error = {};
+      const bool need_more = error == beast::http::error::need_more;
+      if (error && !need_more)
+        return FailBody(InvalidInput(fmt::format("the body of the request is broken: {}", error.message())));
+      server_.app.OnReceived(chunk_.size());
+      received_ += chunk_.size();
+      if (received_ > MostBytes()) return RefuseLarge();
+      rate_bytes_ += chunk_.size();
+      if (rate_bytes_ >= kRateBytes) RenewDeadline();
+      if (!streams_)
+        request_.body.append(chunk_);
+      else if (!Pump())
+        return;
+      if (need_more && !parser_->is_done()) return Read();
+    }
+    EndBody();
+  }
+
+  void FailBody(const Error& error) {
+    if (call_) Abandon();
+    Refuse(400, error);
+  }
+
+  bool BeginUpload(int64_t bytes) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+      Refuse(500, IoError("cannot make a pipe for the upload"));
+      return false;
+    }
+    fcntl(ends[1], F_SETFL, O_NONBLOCK);
+    static_cast<void>(fcntl(ends[1], F_SETPIPE_SZ, kPipeBytes));
+    pipe_.assign(ends[1]);
+    MakeCall();
+    call_->upload = UniqueFd(ends[0]);
+    call_->upload_bytes = bytes;
+    server_.app.OnCall(call_);
+    return state_ == State::kBody;
+  }
+
+  // Hands the chunk to the importer; false while it has no room.
+  bool Pump() {
+    size_t sent = 0;
+    while (sent < chunk_.size() && pipe_.is_open()) {
+      const ssize_t n = write(pipe_.native_handle(), chunk_.data() + sent, chunk_.size() - sent);
+      if (n > 0) {
+        sent += static_cast<size_t>(n);
+      } else if (errno == EAGAIN) {
+        chunk_.erase(0, sent);
+        AwaitRoom();
+        return false;
+      } else if (errno != EINTR) {
+        error_code ignored;
+        pipe_.close(ignored);  // the importer has seen enough: its answer comes
+      }
+    }
+    return true;
+  }
+
+  void AwaitRoom() {
+    piping_ = true;
+    deadline_ = Clock::time_point::max();
+    pipe_.async_wait(asio::posix::stream_descriptor::wait_write, [self = shared_from_this()](error_code) {
+      self->piping_ = false;
+      if (self->state_ != State::kBody) return;
+      self->RenewDeadline();
+      if (self->Pump()) self->AdvanceBody();
+    });
+  }
+
+  void EndBody() {
+    state_ = State::kWorking;
+    deadline_ = Clock::time_point::max();
+    if (streams_) {
+      error_code ignored;
+      pipe_.close(ignored);
+    } else {
+      MakeCall();
+      server_.app.OnCall(call_);
+    }
+    if (state_ == State::kWorking) Read();  // to see the client go away
+  }
+
+  void MakeCall() {
+    call_ = std::make_shared<Call>();
+    call_->request = request_;
+    call_->on_response = [&io = server_.io, weak = weak_from_this()](Response response) {
+      asio::dispatch(io, [weak, response = std::move(response)]() mutable {
+        const std::shared_ptr<Session> self = weak.lock();
+        if (self && (self->state_ == State::kBody || self->state_ == State::kWorking))
+          self->Write(std::move(response));
+      });
+    };
+  }
+
+  // The client is gone. The pipe stays open until the importer has seen the flag: an end of file would make
+  // what came so far a whole profile.
+  void Abandon() {
+    call_->cancelled = true;
+    if (pipe_.is_open()) call_->unfinished = UniqueFd(pipe_.release());
+    Response gone;
+    gone.status = kClientGone;
+    server_.app.OnDone(request_, gone, std::chrono::duration<double>(Clock::now() - began_).count());
+    call_.reset();
+  }
+
+  void Refuse(int status, const Error& error) {
+    keep_alive_ = false;
+    if (call_) Abandon();
+    Write(ProblemOf(status, error));
+  }
+
+  void Write(Response response) {
+    if (state_ == State::kBody) keep_alive_ = false;  // the rest of the body is not read
+    if (server_.stopping) keep_alive_ = false;
+    state_ = State::kWriting;
+    call_.reset();
+    error_code ignored;
+    pipe_.close(ignored);
+    response_ = std::move(response);
+    const bool head_only = request_.method == "HEAD" || response_.status == 304;
+    out_ = HeadText(response_);
+    if (response_.status != 304) out_ += fmt::format("Content-Length: {}\r\n", response_.body.size());
+    out_ += keep_alive_ ? "\r\n" : "Connection: close\r\n\r\n";
+    server_.app.OnDone(request_, response_, std::chrono::duration<double>(Clock::now() - began_).count());
+    if (head_only) response_.body.clear();
+    deadline_ = Clock::now() + seconds(server_.limits.client_s) +
+                seconds(static_cast<int64_t>(response_.body.size()) / kSlowestReader);
+    const std::array<asio::const_buffer, 2> parts{asio::buffer(out_), asio::buffer(response_.body)};
+    asio::async_write(socket_, parts, [self = shared_from_this()](error_code error, size_t) {
+      if (self->state_ != State::kClosed) error ? self->Close() : self->OnWritten();
+    });
+  }
+
+  std::string HeadText(const Response& response) const {
+    std::string out = fmt::format("HTTP/1.1 {} {}\r\nDate: {}\r\n{}Content-Type: {}\r\n", response.status,
+                                  ReasonOf(response.status), server_.date, kSafety, response.content_type);
+    for (const auto& [name, value] : response.headers) {
+      if (IsHeaderValue(value)) out += fmt::format("{}: {}\r\n", name, value);
+    }
+    return out;
+  }
+
+  void OnWritten() {
+    if (!keep_alive_) return Linger();
+    BeginRequest();
+    in_.empty() ? Read() : Advance();
+  }
+
+  // A connection that is closed with unread bytes is reset, and the client may lose the response.
+  void Linger() {
+    state_ = State::kLinger;
+    deadline_ = Clock::now() + seconds(kLinger_s);
+    error_code ignored;
+    socket_.shutdown(tcp::socket::shutdown_send, ignored);
+    Read();
+  }
+
+  void BeginEvents(std::string first) {
+    state_ = State::kEvents;
+    ++server_.event_streams;
+    deadline_ = Clock::time_point::max();
+    Response head;
+    head.content_type = "text/event-stream";
+    head.headers.emplace_back("Cache-Control", "no-store");
+    const bool head_only = request_.method == "HEAD";
+    server_.app.OnDone(request_, head, 0);
+    Send(std::make_shared<const std::string>(HeadText(head) + "Connection: close\r\n\r\n" + first));
+    if (head_only) deadline_ = Clock::now();
+    Read();
+  }
+
+  void WriteEvent() {
+    deadline_ = Clock::now() + seconds(kEventWrite_s);
+    asio::async_write(socket_, asio::buffer(*events_.front()),
+                      [self = shared_from_this()](error_code error, size_t) {
+                        if (self->state_ == State::kClosed) return;
+                        if (error) return self->Close();
+                        self->events_.pop_front();
+                        self->deadline_ = Clock::time_point::max();
+                        if (!self->events_.empty()) self->WriteEvent();
+                      });
+  }
+
+  Server::State& server_;
+  tcp::socket socket_;
+  asio::posix::stream_descriptor pipe_;  // of an upload: the end that is written
+  std::string client_;
+  State state_ = State::kHeader;
+  Clock::time_point deadline_ = Clock::time_point::max(), began_ = Clock::now();
+  std::optional<Parser> parser_;
+  std::string incoming_;  // of the read under way
+  std::string in_;        // received and not yet parsed
+  std::string chunk_;     // of a body, parsed
+  std::string out_;
+  Request request_;
+  Response response_;
+  std::shared_ptr<Call> call_;
+  std::deque<std::shared_ptr<const std::string>> events_;
+  size_t rate_bytes_ = 0;  // since the deadline was renewed
+  uint64_t received_ = 0;  // of the body
+  bool reading_ = false, streams_ = false, piping_ = false, keep_alive_ = false;
+};
+
+void RaiseFileLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace
+
+void Server::State::Accept() {
+  accepting = true;
+  acceptor.async_accept([this](error_code error, tcp::socket socket) {
+    accepting = false;
+    if (stopping || error == asio::error::operation_aborted) return;
+    if (error) return;  // out of descriptors or memory: the next tick tries again
+    if (sessions.size() >= limits.connections) {
+      error_code ignored;
+      socket.non_blocking(true, ignored);
+      socket.write_some(asio::buffer(kFull, sizeof(kFull) - 1), ignored);
+    } else {
+      const auto session = std::make_shared<Session>(*this, std::move(socket));
+      sessions.insert(session);
+      ++connections;
+      session->Start();
+    }
+    Accept();
+  });
+}
+
+void Server::State::BeginStop() {
+  stopping = true;
+  stop_at = Clock::now() + seconds(limits.grace_s);
+  error_code ignored;
+  acceptor.close(ignored);
+  const std::vector<std::shared_ptr<Session>> all(sessions.begin(), sessions.end());
+  for (const auto& session : all) {
+    if (!session->under_way()) session->Close();
+  }
+}
+
+void Server::State::Tick(const std::atomic<bool>& stop) {
+  const Clock::time_point now = Clock::now();
+  date = HttpDate();
+  const std::vector<std::shared_ptr<Session>> all(sessions.begin(), sessions.end());
+  for (const auto& session : all) session->CheckDeadline(now);
+  app.OnTick();
+  if (stop && !stopping) BeginStop();
+  if (!stopping && !accepting) Accept();
+  if (stopping && now > stop_at && !cancelled_all) {
+    cancelled_all = true;
+    for (const auto& session : sessions) session->CancelCall();
+  }
+  const bool any =
+      std::any_of(sessions.begin(), sessions.end(), [](const auto& session) { return session->under_way(); });
+  if (stopping && (!any || now > stop_at + kCancelWait)) return io.stop();
+  timer.expires_after(kTick);
+  timer.async_wait([this, &stop](error_code) { Tick(stop); });
+}
+
+Server::Server(App& app, Limits limits) : state_(std::make_unique<State>(app, limits)) {}
+
+Server::~Server() {
+  const std::vector<std::shared_ptr<Session>> all(state_->sessions.begin(), state_->sessions.end());
+  for (const auto& session : all) session->Close();
+}
+
+Status Server::Listen(ListenAddress& address) {
+  RaiseFileLimit();
+  error_code error;
+  const std::string host = address.host == "localhost" ? "127.0.0.1" : address.host;
+  const asio::ip::address ip = asio::ip::make_address(host, error);
+  if (error) {
+    return InvalidInput(fmt::format("'{}' is not an IP address", host))
+        .Hint("write ADDRESS:PORT, for example 127.0.0.1:7070 or [::1]:7070");
+  }
+  const tcp::endpoint endpoint(ip, address.port);
+  tcp::acceptor& acceptor = state_->acceptor;
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(1024, error);
+  if (error) {
+    Error out = IoError(fmt::format("cannot listen on {}:{}", address.host, address.port), error.value());
+    if (error == asio::error::address_in_use)
+      return std::move(out).Hint(
+          "another program uses the port; choose one with --listen, port 0 takes a free one");
+    return out;
+  }
+  address.port = acceptor.local_endpoint(error).port();
+  return {};
+}
+
+void Server::Run(const std::atomic<bool>& stop) {
+  state_->Accept();
+  state_->Tick(stop);
+  state_->io.run();
+}
+
+void Server::Post(std::function<void()> work) { asio::post(state_->io, std::move(work)); }
+
+void Server::SendEvent(const std::shared_ptr<const std::string>& text) {
+  const std::vector<std::shared_ptr<Session>> all(state_->sessions.begin(), state_->sessions.end());
+  for (const auto& session : all) {
+    if (session->is_event_stream()) session->Send(text);
+  }
+}
+
+size_t Server::connections() const { return state_->connections; }
+size_t Server::event_streams() const { return state_->event_streams; }
+
+}  // namespace nl::http

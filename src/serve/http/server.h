@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Server: connections, HTTP/1.1 and time limits. What a request means is its App's. The only header of ours
+// that server.cc, the one source that knows Boost, shares with the rest. Thread rule: one thread, the one in
+// Run, reads and writes all connections and calls the App; Call::Respond and Post may be called from any
+// thread.
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/file_ops.h"
+#include "base/result.h"
+#include "serve/http/guard.h"
+#include "serve/http/message.h"
+
+namespace nl::http {
+
+struct Limits {
+  size_t connections = 10'000;
+  size_t header_bytes = 16 << 10;
+  size_t body_bytes = 1 << 20;  // of a body that is read whole
+  int64_t upload_bytes = 0;     // of a body that is streamed; 0: any size
+  int client_s = 15;            // for a whole header, and for each 64 KiB of a body
+  int idle_s = 75;              // between two requests
+  int grace_s = 3;              // for requests under way when the server stops; then they are cancelled
+};
+
+// One request under way.
+struct Call {
+  Request request;
+  std::atomic<bool> cancelled{false};  // the client went away, or the server stops
+  UniqueFd upload;                     // of a streamed body: the end of a pipe to read it from
+  int64_t upload_bytes = 0;            // of that body; 0: not known
+  UniqueFd unfinished;                 // the other end of the pipe, when the client left before the end
+  std::function<void(Response)> on_response;
+
+  // Once. Any thread.
+  void Respond(Response response) { on_response(std::move(response)); }
+};
+
+// What to do with a request when its header is read.
+struct HeadDecision {
+  std::optional<Response> answer;  // at once, without its body
+  bool streams_body = false;       // through Call::upload
+  bool is_event_stream = false;
+  std::string first_events;  // of an event stream
+};
+
+class App {
+ public:
+  virtual ~App() = default;
+  virtual HeadDecision OnHead(Request& request) = 0;
+  // The request with its body; must lead to one Respond, later or at once.
+  virtual void OnCall(std::shared_ptr<Call> call) = 0;
+  // After a response was handed to the client: for counting and logging.
+  virtual void OnDone(const Request& request, const Response& response, double seconds) = 0;
+  virtual void OnReceived(size_t bytes) = 0;
+  // Ten times a second.
+  virtual void OnTick() = 0;
+};
+
+class Server {
+ public:
+  Server(App& app, Limits limits);
+  ~Server();
+  // Io when the address cannot be taken. `address.port` 0 becomes the port that was chosen.
+  Status Listen(ListenAddress& address);
+  // Serves until `stop` is set, then lets requests under way end.
+  void Run(const std::atomic<bool>& stop);
+  // Runs `work` on the thread of Run.
+  void Post(std::function<void()> work);
+  // To every event stream. On the thread of Run.
+  void SendEvent(const std::shared_ptr<const std::string>& text);
+
+  size_t connections() const;
+  size_t event_streams() const;
+
+  struct State;
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace nl::http

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/remote_ops.h"
+
+#include <algorithm>
+
+namespace nl {
+
+namespace {
+
+constexpr std::string_view kImport = "import";
+
+bool IsLocal(const ParamInfo& param) { return param.local_only || param.kind == ParamKind::kPath; }
+
+RemoteOp ForRemote(const OpEntry& entry, bool& needs_path) {
+  const std::unique_ptr<Op> op = entry.make();
+  RemoteOp out;
+  out.info = op->Info();
+  out.make = entry.make;
+  ParamBinder binder;
+  op->Bind(binder);
+  for (const ParamInfo& param : binder.params()) {
+    if (!IsLocal(param)) out.params.push_back(param);
+    needs_path = needs_path || (IsLocal(param) && param.required);
+  }
+  return out;
+}
+
+}  // namespace
+
+const ParamInfo* RemoteOp::Param(std::string_view name) const {
+  const auto it =
+      std::find_if(params.begin(), params.end(), [&](const ParamInfo& p) { return p.name == name; });
+  return it == params.end() ? nullptr : &*it;
+}
+
+const ParamInfo* RemoteOp::RunParam() const {
+  const auto it = std::find_if(params.begin(), params.end(), [](const ParamInfo& p) {
+    return p.positional && (p.kind == ParamKind::kRun || p.name == "target");
+  });
+  return it == params.end() ? nullptr : &*it;
+}
+
+RemoteOps::RemoteOps(const std::vector<OpEntry>& ops) {
+  for (const OpEntry& entry : ops) {
+    bool needs_path = false;
+    RemoteOp op = ForRemote(entry, needs_path);
+    if (entry.name == kImport) {
+      upload_ = std::move(op);
+    } else if (!op.info.local && !op.info.hidden && !needs_path) {
+      ops_.push_back(std::move(op));
+    }
+  }
+}
+
+const RemoteOp* RemoteOps::Find(std::string_view name) const {
+  const auto it =
+      std::find_if(ops_.begin(), ops_.end(), [&](const RemoteOp& op) { return op.info.name == name; });
+  return it == ops_.end() ? nullptr : &*it;
+}
+
+}  // namespace nl

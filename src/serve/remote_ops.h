@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The operations that callers of other machines may use, as they may use them: operations that are `local`,
+// and parameters that name paths of this machine, are left out. An operation that requires such a parameter
+// is left out too. Thread rule: built once, then constant.
+
+#include <string_view>
+#include <vector>
+
+#include "ops/op.h"
+
+namespace nl {
+
+struct RemoteOp {
+  OpInfo info;
+  std::vector<ParamInfo> params;
+  std::unique_ptr<Op> (*make)() = nullptr;
+
+  bool reads_only() const { return !info.writes || info.writes_by_import; }
+  const ParamInfo* Param(std::string_view name) const;
+  // The parameter that takes the run of a resource such as /runs/ID/idle; null: it is not about a run.
+  const ParamInfo* RunParam() const;
+};
+
+class RemoteOps {
+ public:
+  explicit RemoteOps(const std::vector<OpEntry>& ops);
+  const std::vector<RemoteOp>& all() const { return ops_; }
+  const RemoteOp* Find(std::string_view name) const;  // null: not offered
+  // `import` without the paths: what an upload may say of itself.
+  const RemoteOp& upload() const { return upload_; }
+
+ private:
+  std::vector<RemoteOp> ops_;
+  RemoteOp upload_;
+};
+
+}  // namespace nl

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`neurolens serve` as a client sees it: started on a free port, asked through http.client, raw sockets or curl."""
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+
+from neurolens_cli import LIMIT_S, default_signals, wait_until
+
+
+class Reply:
+    """A finished response."""
+
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    def json(self):
+        return json.loads(self.body)
+
+    def problem(self, status):
+        """The problem document, which must have this status."""
+        assert self.status == status, f"status {self.status}, not {status}: {self.body[:300]}"
+        assert self.headers["content-type"] == "application/problem+json", self.headers
+        document = self.json()
+        assert document["status"] == status and document["type"].startswith("urn:neurolens:problem:"), document
+        return document
+
+
+class Server:
+    """A server over a store; ends with the `with` block, and must end well then unless it was killed."""
+
+    def __init__(self, store, *flags):
+        self.store = store
+        command = store.command("serve", "--listen", "127.0.0.1:0", *flags)
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=default_signals,
+                                        env={**os.environ, "NO_COLOR": "1", **store.environment})
+        line = self.process.stderr.readline()
+        found = re.search(r"at (http://127\.0\.0\.1:(\d+))$", line)
+        assert found, f"{line!r} {self.process.stderr.read() if self.process.poll() is not None else ''}"
+        self.url, self.port = found.group(1), int(found.group(2))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.stop()
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+    def stop(self, number=signal.SIGTERM):
+        """What it printed, after an orderly end."""
+        self.process.send_signal(number)
+        out, error = self.process.communicate(timeout=LIMIT_S)
+        assert self.process.returncode == 0, f"ended with {self.process.returncode}: {error[-400:]}"
+        return out, error
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def ask(self, method, path, body=None, **headers):
+        """One request on a connection of its own."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT_S)
+        try:
+            connection.request(method, path, body=body, headers={name.replace("_", "-"): value for name, value in headers.items()})
+            answer = connection.getresponse()
+            return Reply(answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read())
+        finally:
+            connection.close()
+
+    def get(self, path, **headers):
+        return self.ask("GET", path, **headers)
+
+    def post(self, path, document):
+        return self.ask("POST", path, json.dumps(document), Content_Type="application/json")
+
+    def connect(self):
+        return socket.create_connection(("127.0.0.1", self.port), timeout=LIMIT_S)
+
+    def raw(self, data):
+        """All bytes that come back for these bytes, until the server closes the connection."""
+        with self.connect() as connection:
+            connection.sendall(data)
+            parts = []
+            while True:
+                part = connection.recv(65536)
+                if not part:
+                    return b"".join(parts)
+                parts.append(part)
+
+    def metric(self, name, **labels):
+        """The sum of a metric over the lines with these labels."""
+        total = 0.0
+        for line in self.get("/metrics").body.decode().splitlines():
+            found = re.fullmatch(re.escape(name) + r"(?:\{(.*)\})? (\S+)", line)
+            if found and all(f'{key}="{value}"' in (found.group(1) or "") for key, value in labels.items()):
+                total += float(found.group(2))
+        return total
+
+    def wait_for(self, wanted, name, **labels):
+        wait_until(lambda: self.metric(name, **labels) == wanted, f"{name} {labels} to be {wanted}", self.process)
