@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/facts/phases.h"
 #include "analyze/pass_runner.h"
 #include "base/check.h"
 
@@ -94,6 +95,8 @@ void Analysis::LookAt(const Interval& part) {
 
 Result<FactBoard> Analysis::FactsOf(const Interval& part, const std::string& name) {
   FactBoard board;
+  // A part has no phases of its own: what is a steady step is decided by all of them.
+  if (facts_.Has(PhasesFacts::kName)) board.Put(facts_.Get<PhasesFacts>());
   std::optional<Interval> other = part;
   std::swap(facts_, board);
   std::swap(options_.part, other);

@@ -64,7 +64,7 @@ def test_operators_that_are_named_were_recorded(reply, about):
 def test_types_are_smaller_than_those_the_kernels_have(reply):
     for f in reply["findings"]:
         if f["kernel"] and SIXTEEN_BITS.search(f["kernel"]):
-            wide = [s for s in f["suggestions"] if re.search(r"to (bf16|bfloat16|fp16)|tf32|TF32|bfloat16\)", s.replace(f["kernel"], ""))]
+            wide = [s for s in f["suggestions"] if re.search(r"to (bf16|bfloat16|fp16)|\(bf16, fp16\)|tf32|TF32|bfloat16\)", s.replace(f["kernel"], ""))]
             assert not wide, f"{f['kernel']}: {wide}"
 
 
@@ -118,3 +118,11 @@ def test_shares_are_parts_of_a_whole(reply):
 def test_what_recording_cost_comes_last(reply):
     rules = [f["rule"] for f in reply["findings"]]
     assert "profiler_overhead" not in rules[:-1], rules
+
+
+def test_steps_are_those_of_the_phase(run, reply):
+    """Evidence of a part counts the steps in it, not those of the run."""
+    counted = [e["value"] for f in reply["findings"] if not f["of_recording"] for e in f["evidence"] if e["what"] == "run.steps"]
+    if reply["diagnosis"]["phase"] and counted:
+        steady = next(s for s in run.ask("phases")["phases"]["spans"] if s["phase"] == "steady")
+        assert all(value <= steady["steps"] for value in counted), (counted, steady)

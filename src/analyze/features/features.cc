@@ -100,7 +100,10 @@ FeatureSubject KernelSubject(const Program& p, const KernelTotal& total) {
   } else {
     n["kernel.tensor_core"] = 1;  // the question is not asked of other families
   }
-  n["kernel.is_small_type"] = HasAny(raw, {"bf16", "f16", "half", "Half", "BFloat16", "fp8", "e4m3", "e5m2",
+  // Some names have the type in letters of their own (nvjet), which the short name spells out.
+  const std::string_view dtype = KernelDtype(name.short_name);
+  n["kernel.is_small_type"] = dtype == "bf16" || dtype == "fp16" || dtype == "fp8" || dtype == "int8" ||
+                              HasAny(raw, {"bf16", "f16", "half", "Half", "BFloat16", "fp8", "e4m3", "e5m2",
                                            "int8", "i8", "mxfp4", "E4m3", "E2m1", "fp4", "_i8816"});
   const CounterSum* counters = p.counters.OfName(w.name[total.longest]);
   n["kernel.has_counters"] = counters != nullptr;

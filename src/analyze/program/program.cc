@@ -191,6 +191,10 @@ void Program::BuildLeaves() {
 // Labels nest (ProfilerStep around decode steps): the one with the most spans is the loop.
 void Program::BuildSteps() {
   LabelledSteps found = FindLabelledSteps(data);
+  // The timeline may be that of a part of the run.
+  std::erase_if(found.steps, [this](const Step& step) {
+    return step.end_ns <= timeline.first_start_ns || step.start_ns >= timeline.last_end_ns;
+  });
   steps = std::move(found.steps);
   step_label = std::move(found.label);
 }
