@@ -649,6 +649,87 @@ def cache_reordered_each_step(torch, fixed):
     return run
 
 
+@pair("cpu_op")
+def noise_made_on_the_cpu(torch, fixed):
+    model, x = mlp(torch, 2048, 6, torch.bfloat16), torch.randn(2048, 2048, device="cuda", dtype=torch.bfloat16)
+
+    def run():
+        with torch.no_grad():
+            noise = torch.randn(2048, 2048, device="cuda") if fixed else torch.randn(2048, 2048).to("cuda")
+            return model(x + noise.to(torch.bfloat16))
+    return run
+
+
+@pair("sync")
+def checked_for_nan_after_each_layer(torch, fixed):
+    layers = [torch.nn.Linear(1024, 1024, device="cuda", dtype=torch.bfloat16) for _ in range(20)]
+    x = torch.randn(128, 1024, device="cuda", dtype=torch.bfloat16)
+
+    def run():
+        with torch.no_grad():
+            y, bad = x, torch.zeros((), device="cuda", dtype=torch.bool)
+            for layer in layers:
+                y = layer(y)
+                if fixed:
+                    bad |= torch.isnan(y).any()
+                elif torch.isnan(y).any():
+                    raise ValueError
+            if fixed and bad:
+                raise ValueError
+            return y
+    return run
+
+
+@pair("tf32")
+def convolutions_without_tf32(torch, fixed):
+    layers = []
+    for _ in range(4):
+        layers += [torch.nn.Conv2d(128, 128, 3, padding=1, device="cuda"), torch.nn.ReLU()]
+    model, x = torch.nn.Sequential(*layers).eval(), torch.randn(32, 128, 56, 56, device="cuda")
+
+    def run():
+        torch.backends.cudnn.allow_tf32 = fixed
+        with torch.no_grad():
+            return model(x)
+    return run
+
+
+@pair("sample")
+def by_way_of_numpy(torch, fixed):
+    import numpy
+    first, second = mlp(torch, 2048, 4), mlp(torch, 2048, 4)
+    x = torch.randn(1024, 2048, device="cuda")
+
+    def scaled(y):
+        return numpy.log1p(numpy.maximum(y, 0))
+
+    def run():
+        with torch.no_grad():
+            y = first(x)
+            y = torch.log1p(y.clamp_min(0)) if fixed else torch.from_numpy(scaled(y.cpu().numpy())).to("cuda")
+            return second(y).sum().item()
+    return run
+
+
+@pair("host")
+def tokens_made_between_steps(torch, fixed):
+    import re
+    model = mlp(torch, 1024, 8, torch.bfloat16)
+    text, words = "the quick brown fox jumps over the lazy dog " * 400, re.compile(r"\w+|\s")
+
+    def tokenize():
+        ids = {}
+        return [ids.setdefault(word, len(ids)) for word in words.findall(text)]
+    ready = tokenize()
+
+    def run():
+        tokens = ready if fixed else tokenize()
+        with torch.no_grad():
+            x = torch.tensor(tokens[:1024], device="cuda").to(torch.bfloat16)
+            return model(x[None].expand(1024, -1)).sum().item()
+    return run
+
+
 @pair("none")
 def gemm_at_peak(torch, fixed):
     a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))

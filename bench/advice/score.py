@@ -27,6 +27,7 @@ RULES = {  # fix of pairs.py: rules whose first suggestion is that fix
     "hoist": {"pageable_transfer", "memcpy_dominates", "host_code", "operator_on_cpu"},
     "sample": {"host_code", "sync_in_loop", "small_copies_wait", "pageable_transfer"},
     "pack": {"copies_one_by_one"},
+    "cpu_op": {"operator_on_cpu"},
     "checkpoint": {"host_code", "pageable_transfer"},
     "bf16": {"tensor_core_unused", "fp32_in_mixed"},
     "fp32": {"wide_type"},
