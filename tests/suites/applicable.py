@@ -126,3 +126,10 @@ def test_steps_are_those_of_the_phase(run, reply):
     if reply["diagnosis"]["phase"] and counted:
         steady = next(s for s in run.ask("phases")["phases"]["spans"] if s["phase"] == "steady")
         assert all(value <= steady["steps"] for value in counted), (counted, steady)
+
+
+def test_what_overlapping_collectives_gains_is_not_predicted(reply):
+    for f in reply["findings"]:
+        if f["rule"] == "no_overlap":
+            exposed = {e["what"]: e["value"] for e in f["evidence"]}
+            assert f["gain_ms"] is None or exposed["run.copies_exposed_ms"] >= exposed["run.communication_exposed_ms"], f
