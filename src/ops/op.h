@@ -67,8 +67,10 @@ class ParamBinder {
       info().kind = ParamKind::kRun;
       return *this;
     }
+    // Paths are those of this machine: local only.
     Handle& Path() {
       info().kind = ParamKind::kPath;
+      info().local_only = true;
       return *this;
     }
     Handle& KeyValue() {

@@ -34,19 +34,15 @@ void AnalysisParams::BindPhaseOfTotals(ParamBinder& b) {
 
 void AnalysisParams::BindPeaks(ParamBinder& b) {
   b.Add("peaks", peaks, "Device peaks to use: peak_dram_gbps=4800,peak_tflops=989,sm_count=132");
-  b.Add("peaks_file", peaks_file, "YAML or JSON file with devices to add to the peaks table")
-      .Path()
-      .LocalOnly();
+  b.Add("peaks_file", peaks_file, "YAML or JSON file with devices to add to the peaks table").Path();
 }
 
 void AnalysisParams::BindModel(ParamBinder& b) {
-  b.Add("model_config", model_config, "Hugging Face config.json with the model's dimensions")
-      .Path()
-      .LocalOnly();
+  b.Add("model_config", model_config, "Hugging Face config.json with the model's dimensions").Path();
 }
 
 void AnalysisParams::BindRules(ParamBinder& b) {
-  b.Add("rules", rules, "YAML file with rules to add or override").Path().LocalOnly();
+  b.Add("rules", rules, "YAML file with rules to add or override").Path();
 }
 
 Result<std::map<std::string, double>> ParsePeaks(const std::string& text) {

@@ -36,7 +36,7 @@ void RecordParams::Bind(ParamBinder& b) {
         "Interval between samples of hardware counters, in microseconds")
       .Range(5, 1000);
   b.Add("buffer_mb", buffer_mb, "Memory for buffers in each recorded process, in MiB").Range(1, 1 << 20);
-  b.Add("spill", spill, "Folder to write to while the program runs").Path().LocalOnly();
+  b.Add("spill", spill, "Folder to write to while the program runs").Path();
   b.Add("rate", rate, "Stack samples per second and thread").Range(1, 10000);
   b.Add("tag", tags, "Tag for the run").KeyValue();
   b.Add("live", live, "Show what is recorded while the program runs");

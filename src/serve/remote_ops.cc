@@ -9,8 +9,6 @@ namespace {
 
 constexpr std::string_view kImport = "import";
 
-bool IsLocal(const ParamInfo& param) { return param.local_only || param.kind == ParamKind::kPath; }
-
 RemoteOp ForRemote(const OpEntry& entry, bool& needs_path) {
   const std::unique_ptr<Op> op = entry.make();
   RemoteOp out;
@@ -19,8 +17,8 @@ RemoteOp ForRemote(const OpEntry& entry, bool& needs_path) {
   ParamBinder binder;
   op->Bind(binder);
   for (const ParamInfo& param : binder.params()) {
-    if (!IsLocal(param)) out.params.push_back(param);
-    needs_path = needs_path || (IsLocal(param) && param.required);
+    if (!param.local_only) out.params.push_back(param);
+    needs_path = needs_path || (param.local_only && param.required);
   }
   return out;
 }

@@ -33,12 +33,11 @@ class AnalyzeOp final : public Op {
     params_.BindRules(b);
     params_.BindPeaks(b);
     params_.BindModel(b);
-    b.Add("md", files_.md, "Write the report as Markdown to this file").Path().LocalOnly();
-    b.Add("html", files_.html, "Write the report as an HTML page to this file").Path().LocalOnly();
+    b.Add("md", files_.md, "Write the report as Markdown to this file").Path();
+    b.Add("html", files_.html, "Write the report as an HTML page to this file").Path();
     b.Add("json", files_.json,
           "Write the report as JSON to this file; without a path, print the reply as JSON")
-        .Path()
-        .LocalOnly();
+        .Path();
   }
 
   Result<Reply> Run(OpContext& context) override {

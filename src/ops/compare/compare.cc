@@ -113,12 +113,11 @@ class CompareOp final : public Op {
         .Choices({"weighted", "plain"});
     BindPhase(b, asked_phase_);
     params_.BindPeaks(b);
-    b.Add("md", md_, "Write the comparison as Markdown to this file").Path().LocalOnly();
-    b.Add("html", html_, "Write the comparison as a page to this file").Path().LocalOnly();
+    b.Add("md", md_, "Write the comparison as Markdown to this file").Path();
+    b.Add("html", html_, "Write the comparison as a page to this file").Path();
     b.Add("json", json_,
           "Write the whole comparison as JSON to this file; without a file, print the reply as JSON")
-        .Path()
-        .LocalOnly();
+        .Path();
   }
 
   Result<Reply> Run(OpContext& context) override {

@@ -75,7 +75,7 @@ inline void Describe(Record<ExplainReply>& r) {
   r.Field("verdict", &T::verdict, "The main result in one paragraph");
   r.Field("bound", &T::bound, "What limits the run");
   r.Field("confidence", &T::confidence, "Confidence in the bound, from 0 to 1");
-  r.Field("phases", &T::phases, "Start-up, warm-up, steady phase and tail; null: there is no timeline");
+  r.Field("phases", &T::phases, "Start-up, warm-up, steady phase and tail; null: the run has only durations");
   r.Field("step_ms", &T::step_ms, Unit::kMs,
           "Time of one steady step without the cost of recording, which gains are of; null: no steady steps");
   r.Field("breakdown", &T::breakdown, "Where the time went; sums to the wall time of all devices");

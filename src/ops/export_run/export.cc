@@ -92,7 +92,7 @@ class ExportOp final : public Op {
     }
     b.Add("run", run_, "The run: id, id prefix, @latest, tag or model name").Run().Positional().Required();
     b.Add("format", format_, help).Choices(formats);
-    b.Add("out", out_, "File or folder to write; - is standard output").Path().LocalOnly();
+    b.Add("out", out_, "File or folder to write; - is standard output").Path();
     b.Add("force", force_, "Overwrite existing files");
   }
 

@@ -34,7 +34,7 @@ class FingerprintOp final : public Op {
   void Bind(ParamBinder& b) override {
     params_.BindRun(b);
     params_.BindPeaks(b);
-    b.Add("out", out_, "Write the document to this file").Path().LocalOnly();
+    b.Add("out", out_, "Write the document to this file").Path();
   }
 
   Result<Reply> Run(OpContext& context) override {

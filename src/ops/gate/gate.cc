@@ -135,8 +135,8 @@ class GateOp final : public Op {
     BindPhase(b, phase_);
     params_.BindPeaks(b);
     params_.BindModel(b);
-    b.Add("junit", junit_, "Write the result as JUnit XML to this file").Path().LocalOnly();
-    b.Add("md", md_, "Write a summary for a pull request to this file").Path().LocalOnly();
+    b.Add("junit", junit_, "Write the result as JUnit XML to this file").Path();
+    b.Add("md", md_, "Write a summary for a pull request to this file").Path();
   }
 
   Result<Reply> Run(OpContext& context) override {

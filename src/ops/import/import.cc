@@ -104,8 +104,7 @@ class ImportOp final : public Op {
     b.Add("paths", paths_, "Profiles to import: files, folders, or - for standard input")
         .Positional()
         .Required()
-        .Path()
-        .LocalOnly();
+        .Path();
     b.Add("format", format_, "Adapter to use instead of the one detected (see `neurolens formats`)");
     b.Add("model", model_, "Name of the model that ran; otherwise taken from the file name");
     b.Add("tag", tags_, "Tag for the new runs").KeyValue();

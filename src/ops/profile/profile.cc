@@ -106,8 +106,7 @@ class ProfileOp final : public Op {
           "Model: an ONNX file (onnxrt, tensorrt), an engine (tensorrt), a TorchScript file or "
           "MODULE:CALLABLE (torch)")
         .Required()
-        .Path()
-        .LocalOnly();
+        .Path();
     b.Add("bs", request_.dims.batch, "Batch size, for dimensions without a size in the model").Range(1, 1e9);
     b.Add("seq", request_.dims.sequence, "Sequence length, for dimensions without a size in the model")
         .Range(1, 1e9);
@@ -125,8 +124,7 @@ class ProfileOp final : public Op {
     b.Add("device", request_.device, "Where to run; auto: on a GPU if the framework can use one")
         .Choices({"auto", "cpu", "cuda"});
     b.Add("python", request_.python, "Python interpreter that has the framework; default: those on PATH")
-        .Path()
-        .LocalOnly();
+        .Path();
     b.Add("name", name_, "Name of the model in the run; default: from the file name");
     b.Add("tag", tags_, "Tag for the new run").KeyValue();
   }

@@ -134,7 +134,7 @@ class QueryOp final : public Op {
         .Positional()
         .Required();
     binder.Add("format", format_, "Output format").Choices({"table", "csv", "json", "parquet"});
-    binder.Add("out", out_, "Write the result to this file").Path().LocalOnly();
+    binder.Add("out", out_, "Write the result to this file").Path();
     binder.Add("max_rows", max_rows_, "Most rows to return; 0: the setting query_rows").Range(0, 1e9);
     binder.Add("timeout", timeout_, "Time limit in seconds; 0: the setting query_seconds").Range(0, 86'400);
   }

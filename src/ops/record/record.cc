@@ -34,8 +34,7 @@ class RecordOp final : public Op {
     binder
         .Add("out", params_.out,
              "Folder for the capture; otherwise PROGRAM-DATE-TIME.nlcap in the current folder")
-        .Path()
-        .LocalOnly();
+        .Path();
     params_.Bind(binder);
   }
 

@@ -28,10 +28,10 @@ class ReportOp final : public Op {
 
   void Bind(ParamBinder& b) override {
     params_.BindRun(b);
-    b.Add("out", out_, "Folder for the files; default: report-RUN in the current folder").Path().LocalOnly();
+    b.Add("out", out_, "Folder for the files; default: report-RUN in the current folder").Path();
     b.Add("format", format_, "Formats to write").Choices({"all", "md", "html", "json"});
-    b.Add("html", html_, "Write only the HTML page, to this file").Path().LocalOnly();
-    b.Add("md", md_, "Write only the Markdown report, to this file").Path().LocalOnly();
+    b.Add("html", html_, "Write only the HTML page, to this file").Path();
+    b.Add("md", md_, "Write only the Markdown report, to this file").Path();
     params_.BindRules(b);
     params_.BindPeaks(b);
     params_.BindModel(b);

@@ -131,7 +131,7 @@ class RulesOp final : public Op {
   void Bind(ParamBinder& b) override {
     b.Add("action", action_, "What to do").Positional().Choices({"list", "check", "explain", "names"});
     b.Add("subject", subject_, "Rule file to check, or id of the rule to explain").Positional();
-    b.Add("rules", files_, "YAML file with rules to add or override").Path().LocalOnly();
+    b.Add("rules", files_, "YAML file with rules to add or override").Path();
   }
 
   Result<Reply> Run(OpContext&) override {

@@ -58,8 +58,7 @@ class RunProgramOp final : public Op {
   void Bind(ParamBinder& binder) override {
     binder
         .Add("out", params_.out, "Keep the capture in this folder; otherwise it is deleted after the import")
-        .Path()
-        .LocalOnly();
+        .Path();
     binder.Add("report", report_, "Also write the report files, into report-RUN in the current folder");
     params_.Bind(binder);
   }

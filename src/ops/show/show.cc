@@ -113,8 +113,7 @@ class ShowOp final : public Op {
         .Positional()
         .Required();
     binder.Add("source", sources_, "Compare this file with the inputs of the run, and give its plain SHA-256")
-        .Path()
-        .LocalOnly();
+        .Path();
   }
 
   Result<Reply> Run(OpContext& context) override {

@@ -839,7 +839,7 @@ export interface ExplainReply {
   bound: "cpu_bound" | "gpu_bound_compute" | "gpu_bound_memory" | "launch_bound" | "transfer_bound" | "sync_bound" | "communication_bound" | "balanced" | "unknown";
   /** Confidence in the bound, from 0 to 1 */
   confidence: number;
-  /** Start-up, warm-up, steady phase and tail; null: there is no timeline */
+  /** Start-up, warm-up, steady phase and tail; null: the run has only durations */
   phases: PhasesSection | null;
   /** Time of one steady step without the cost of recording, which gains are of; null: no steady steps (ms) */
   step_ms: number | null;
