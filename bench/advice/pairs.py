@@ -762,6 +762,156 @@ def compiled_training(torch, fixed):
     return run
 
 
+def branches(torch, count=4):
+    """Independent chains of kernels, each too small to fill the device: scans of a few columns."""
+    inputs = [torch.randn(24_000, 128, device="cuda") for _ in range(count)]
+
+    def run(x):
+        for _ in range(3):
+            x = (x.cumsum(0) * 0.01).relu()
+        return x
+    return [(lambda x=x: run(x)) for x in inputs]
+
+
+@pair("streams")
+def streams_waited_for_in_turn(torch, fixed):
+    parts, streams = branches(torch), [torch.cuda.Stream() for _ in range(4)]
+
+    def run():
+        for part, stream in zip(parts, streams):
+            with torch.cuda.stream(stream):
+                part()
+            if not fixed:
+                stream.synchronize()
+        for stream in streams:
+            stream.synchronize()
+    return run
+
+
+@pair("streams")
+def streams_chained_by_events(torch, fixed):
+    parts, streams = branches(torch), [torch.cuda.Stream() for _ in range(4)]
+
+    def run():
+        before = torch.cuda.current_stream()
+        for part, stream in zip(parts, streams):
+            stream.wait_stream(torch.cuda.current_stream() if fixed else before)
+            with torch.cuda.stream(stream):
+                part()
+            before = stream
+        for stream in streams:
+            torch.cuda.current_stream().wait_stream(stream)
+        torch.cuda.synchronize()
+    return run
+
+
+@pair("fill")
+def branches_on_one_stream(torch, fixed):
+    parts, streams = branches(torch), [torch.cuda.Stream() for _ in range(4)]
+
+    def run():
+        for part, stream in zip(parts, streams if fixed else [torch.cuda.current_stream()] * 4):
+            with torch.cuda.stream(stream):
+                part()
+        torch.cuda.synchronize()
+    return run
+
+
+@pair("cpu_op")
+def accuracy_on_the_cpu(torch, fixed):
+    model, x = mlp(torch, 2048, 8, torch.bfloat16), torch.randn(4096, 2048, device="cuda", dtype=torch.bfloat16)
+    labels = torch.randint(0, 2048, (4096,), device="cuda")
+    labels_cpu = labels.cpu()
+
+    def run():
+        with torch.no_grad():
+            y = model(x).float()
+            if fixed:
+                return (y.topk(5).indices == labels[:, None]).any(1).float().mean().item()
+            return (y.cpu().topk(5).indices == labels_cpu[:, None]).any(1).float().mean().item()
+    return run
+
+
+@pair("host")
+def images_normalised_in_numpy(torch, fixed):
+    import numpy
+    images = numpy.random.default_rng(0).integers(0, 256, (32, 3, 224, 224), dtype=numpy.uint8)
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 64, 7, 2, 3), torch.nn.ReLU(), torch.nn.Conv2d(64, 64, 3, 2, 1)).cuda()
+
+    def run():
+        with torch.no_grad():
+            if fixed:
+                x = torch.from_numpy(images).cuda().float().mul_(1 / 127.5).sub_(1)
+            else:
+                x = torch.from_numpy(images.astype(numpy.float32) / 127.5 - 1).cuda()
+            return model(x).sum().item()
+    return run
+
+
+@pair("sync")
+def gradients_clipped_by_hand(torch, fixed):
+    model, x = mlp(torch, 512, 40), torch.randn(64, 512, device="cuda")
+    parameters = list(model.parameters())
+
+    def run():
+        model.zero_grad()
+        model(x).square().mean().backward()
+        if fixed:
+            torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+            return
+        total = sum(p.grad.norm().item() ** 2 for p in parameters) ** 0.5
+        if total > 1:
+            for p in parameters:
+                p.grad.mul_(1 / total)
+    return run
+
+
+@pair("hoist")
+def mask_made_each_step(torch, fixed):
+    q, k, v = (torch.randn(4, 16, 2048, 64, device="cuda", dtype=torch.bfloat16) for _ in range(3))
+
+    def made():
+        return torch.ones(2048, 2048).tril().log().to(torch.bfloat16).to("cuda")
+    ready = made()
+
+    def run():
+        mask = ready if fixed else made()
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    return run
+
+
+@pair("fuse")
+def layer_norm_by_casts(torch, fixed):
+    x = torch.randn(16384, 4096, device="cuda", dtype=torch.bfloat16)
+    weight, bias = torch.randn(4096, device="cuda"), torch.randn(4096, device="cuda")
+
+    def run():
+        y = x
+        for _ in range(4):
+            if fixed:
+                y = torch.nn.functional.layer_norm(y, (4096,), weight.to(y.dtype), bias.to(y.dtype))
+            else:
+                f = y.float()
+                f = (f - f.mean(-1, keepdim=True)) * torch.rsqrt(f.var(-1, unbiased=False, keepdim=True) + 1e-5)
+                y = (f * weight + bias).to(torch.bfloat16)
+        return y
+    return run
+
+
+@pair("pinned")
+def weights_brought_each_step(torch, fixed):
+    layers = [torch.randn(4096, 4096).to(torch.bfloat16) for _ in range(4)]
+    resident = [layer.cuda() for layer in layers]
+    x = torch.randn(2048, 4096, device="cuda", dtype=torch.bfloat16)
+
+    def run():
+        y = x
+        for number in range(4):
+            y = y @ (resident[number] if fixed else layers[number].to("cuda"))
+        return y
+    return run
+
+
 def timed(torch, run, steps):
     torch.cuda.synchronize()
     start = time.perf_counter()

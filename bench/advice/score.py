@@ -42,6 +42,8 @@ RULES = {  # fix of pairs.py: rules whose first suggestion is that fix
     "optimizer": {"optimizer_one_by_one"},
     "concat": {"layout_copies"},
     "layout": {"layout_copies"},
+    "streams": {"serial_streams", "sync_in_loop"},
+    "fill": {"hot_kernel"},
 }
 WITHIN, WITHIN_STEP, CLEAN = 0.25, 0.02, 0.10
 
@@ -87,7 +89,7 @@ def score(recordings="h200"):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--recordings", default="h200", choices=["h200", "h200_run", "h200_observed", "h200_later", "h200_later_run"])
+    parser.add_argument("--recordings", default="h200", choices=["h200", "h200_run", "h200_observed", "h200_later", "h200_later_run", "h200_unseen", "h200_unseen_run"])
     arguments = parser.parse_args()
     rows = score(arguments.recordings)
     if arguments.json:

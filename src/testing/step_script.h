@@ -28,15 +28,21 @@ struct StepScript {
     device_ns += device;
     host_ns += host;
   }
-  // A copy from pageable memory: the call returns when it is done.
-  void PageableCopy(const std::string& name, int64_t device, int64_t bytes) {
+  // A copy from or to pageable memory: the call returns when it is done.
+  void PageableCopy(const std::string& name, int64_t device, int64_t bytes, bool to_host = false) {
     const int64_t start_ns = std::max(host_ns + 2 * kLaunchNs, device_ns), end_ns = start_ns + device;
     const RowId op = run.Op(main, name, host_ns, end_ns + kLaunchNs - host_ns);
     const RowId call =
         run.Api(main, "cudaMemcpyAsync", host_ns + kLaunchNs, end_ns - host_ns - kLaunchNs, op);
-    run.Memcpy("HtoD", "Pageable", "Device", bytes, 7, start_ns, device, call, op);
+    run.Memcpy(to_host ? "DtoH" : "HtoD", to_host ? "Device" : "Pageable", to_host ? "Pageable" : "Device",
+               bytes, 7, start_ns, device, call, op);
     device_ns = end_ns;
     host_ns = end_ns + kLaunchNs;
+  }
+  // An operator that launches nothing.
+  void HostOp(const std::string& name, int64_t host) {
+    run.Op(main, name, host_ns, host);
+    host_ns += host;
   }
   // A call of the host alone.
   void Call(const std::string& name, int64_t host) {

@@ -16,12 +16,13 @@ namespace nl {
 
 class TestRun {
  public:
-  explicit TestRun(const std::string& trace, const std::string& file_name = "trace.json")
+  explicit TestRun(const std::string& trace, const std::string& file_name = "trace.json",
+                   size_t rows_per_group = RunTables::kRowsPerGroup)
       : folder_(*TempDir::Make("nl-test-run")) {
     const std::string file = folder_.path() + "/" + file_name;
     EXPECT_TRUE(WriteFileAtomically(file, trace).ok());
     EXPECT_TRUE(MakeDirectories(folder_.path() + "/run").ok());
-    RunTables tables(folder_.path() + "/run");
+    RunTables tables(run_folder(), rows_per_group);
     ImportRequest request;
     request.paths = {file};
     Result<ImportResult> imported = ImportFiles(request, tables);
@@ -39,6 +40,8 @@ class TestRun {
     EXPECT_TRUE(session.ok()) << session.error().ToString();
     if (session.ok()) snapshot = std::make_unique<Snapshot>(*std::move(session), nullptr);
   }
+
+  std::string run_folder() const { return folder_.path() + "/run"; }
 
   ImportResult result;
   std::unique_ptr<Snapshot> snapshot;

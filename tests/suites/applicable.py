@@ -133,3 +133,18 @@ def test_what_overlapping_collectives_gains_is_not_predicted(reply):
         if f["rule"] == "no_overlap":
             exposed = {e["what"]: e["value"] for e in f["evidence"]}
             assert f["gain_ms"] is None or exposed["run.copies_exposed_ms"] >= exposed["run.communication_exposed_ms"], f
+
+
+def test_only_what_computes_is_moved_to_the_device(reply):
+    """A data loader, a view and what a framework records about itself cannot run there."""
+    for f in reply["findings"]:
+        if f["rule"] == "operator_on_cpu":
+            name = re.match(r"(.+?) computes on the CPU", f["message"])[1]
+            assert re.match(r"(?!autograd)\w+::", name) and not re.search(r"flatten|view|reshape|split|DataLoader|Dynamo", name), name
+
+
+def test_streams_in_turn_are_several_and_do_not_overlap(run, reply):
+    if any(f["rule"] == "serial_streams" for f in reply["findings"]):
+        spans = run.values("SELECT start_ns, start_ns + dur_ns, stream FROM kernel ORDER BY start_ns")
+        beside = sum(after[0] < before[1] for before, after in zip(spans, spans[1:]))
+        assert len({s[2] for s in spans}) > 1 and beside < 0.1 * len(spans), (len(spans), beside)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analyze/copies.h"
 #include "analyze/features/parts.h"
 #include "base/median.h"
 
@@ -56,6 +57,7 @@ class DeviceSide {
       if (linked_) n["run.launch_share"] = Ratio(launch_ns_ / devices, wall);
     }
     Copies(wall);
+    SerialStreams();
     Families();
   }
 
@@ -247,7 +249,7 @@ class DeviceSide {
       const std::string_view kind = p_.data.Text(m.kind[row]);
       by_kind[kind] += ns;
       if (kind == "HtoD" && !IsNull(m.bytes[row])) to_device_bytes += m.bytes[row];
-      if (p_.data.Text(m.src_memory[row]) == "Pageable" || p_.data.Text(m.dst_memory[row]) == "Pageable") {
+      if (IsPageableCopy(p_.data, row)) {
         ++pageable;
         pageable_ns += ns;
       }
@@ -262,6 +264,39 @@ class DeviceSide {
     n["run.d2d_ms"] = Ms(by_kind["DtoD"]);
     n["run.pageable_copies"] = static_cast<double>(pageable);
     n["run.pageable_ms"] = Ms(pageable_ns);
+  }
+
+  // Kernels of several streams that ran one after the other although they would fit beside each other.
+  void SerialStreams() {
+    std::map<uint32_t, int64_t> ns_of;
+    int64_t all_ns = 0, apart_ns = 0, until_ns = INT64_MIN;
+    double filled_ns = 0;
+    const int64_t sms = p_.data.device.sm_count.empty() || IsNull(p_.data.device.sm_count[0])
+                            ? 0
+                            : p_.data.device.sm_count[0];
+    if (sms <= 0 || p_.timeline.devices.size() != 1) return;
+    out_.run.numbers["run.sms"] = static_cast<double>(sms);
+    const KernelView& k = p_.data.kernel;
+    for (size_t i = 0; i < w_.size(); ++i) {  // by start
+      if (w_.kind[i] != WorkKind::kKernel) continue;
+      if (w_.work[i] == WorkClass::kCommunication) return;  // its order is that of the data
+      const uint32_t row = w_.row[i];
+      const int64_t ns = w_.end_ns[i] - w_.start_ns[i];
+      const bool known = row < k.grid_x.size() && !IsNull(k.grid_x[row]);
+      const double blocks = known ? static_cast<double>(k.grid_x[row]) * k.grid_y[row] * k.grid_z[row] : 0;
+      filled_ns += static_cast<double>(ns) * (known ? std::min(1.0, blocks / static_cast<double>(sms)) : 1);
+      all_ns += ns;
+      apart_ns += std::max<int64_t>(0, w_.end_ns[i] - std::max(w_.start_ns[i], until_ns));
+      until_ns = std::max(until_ns, w_.end_ns[i]);
+      ns_of[w_.stream[i]] += ns;
+    }
+    constexpr double kApart = 0.95;
+    if (static_cast<double>(apart_ns) < kApart * static_cast<double>(all_ns)) return;
+    const auto busy = std::count_if(ns_of.begin(), ns_of.end(),
+                                    [all_ns](const auto& stream) { return 10 * stream.second >= all_ns; });
+    out_.run.numbers["run.serial_streams"] = static_cast<double>(busy);
+    if (all_ns > 0) out_.run.numbers["run.serial_fill"] = filled_ns / static_cast<double>(all_ns);
+    out_.run.numbers["run.serial_ms"] = Ms(all_ns);
   }
 
   void Families() {

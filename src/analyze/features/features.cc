@@ -113,9 +113,10 @@ FeatureSubject KernelSubject(const Program& p, const KernelTotal& total) {
     n["kernel.registers"] = k.registers_per_thread[row];
   if (row < k.grid_x.size() && !IsNull(k.grid_x[row]) && !p.data.device.sm_count.empty() &&
       !IsNull(p.data.device.sm_count[0]) && p.data.device.sm_count[0] > 0) {
-    n["kernel.blocks_per_sm"] =
-        static_cast<double>(k.grid_x[row]) * k.grid_y[row] * k.grid_z[row] / p.data.device.sm_count[0];
+    n["kernel.blocks"] = static_cast<double>(k.grid_x[row]) * k.grid_y[row] * k.grid_z[row];
+    n["kernel.blocks_per_sm"] = n["kernel.blocks"] / p.data.device.sm_count[0];
   }
+  n["kernel.few_blocks"] = n.count("kernel.blocks_per_sm") > 0 && n["kernel.blocks_per_sm"] < 0.5;
   out.rows.push_back({"kernel", row, "longest call", Ms(total.longest_ns), "ms"});
   return out;
 }

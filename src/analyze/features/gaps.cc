@@ -3,11 +3,16 @@
 // around them and by the functions that CPU samples met there; and what the roofline says of each kernel.
 #include <algorithm>
 #include <map>
+#include <set>
+
+#include <fmt/format.h>
 
 #include "analyze/cost_model/attainable.h"
+#include "analyze/facts/samples.h"
 #include "analyze/features/parts.h"
 #include "analyze/program/sampled_host.h"
 #include "analyze/replay/gap_groups.h"
+#include "base/has_any.h"
 
 namespace nl::features {
 
@@ -15,8 +20,35 @@ namespace {
 
 constexpr size_t kMostGaps = 50;
 
-// The function that CPU samples met most often in these gaps; empty: fewer than three samples, or none that
-// stands out.
+// The innermost Python function that four in five of these samples are in or below; empty: there is none.
+std::string CommonCaller(const RunData& data, const std::map<StringId, int64_t>& samples, int64_t all) {
+  std::map<std::string, std::pair<int64_t, size_t>> callers;  // samples, depth
+  for (const auto& [stack, count] : samples) {
+    std::set<std::string> seen;
+    size_t depth = 0;
+    for (std::string_view rest = data.Text(stack); !rest.empty();) {
+      const size_t end = std::min(rest.find(';'), rest.size());
+      const SampledFrame frame = ParseFrame(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+      ++depth;
+      if (frame.language != FrameLanguage::kPython) continue;
+      std::string name = fmt::format("{} ({})", frame.name, frame.place);
+      if (!seen.insert(name).second) continue;
+      auto& [met, deepest] = callers[std::move(name)];
+      met += count;
+      deepest = std::max(deepest, depth);
+    }
+  }
+  const std::pair<const std::string, std::pair<int64_t, size_t>>* best = nullptr;
+  for (const auto& caller : callers) {
+    if (5 * caller.second.first < 4 * all) continue;
+    if (best == nullptr || caller.second.second > best->second.second) best = &caller;
+  }
+  return best == nullptr ? "" : best->first;
+}
+
+// The function that CPU samples met most often in these gaps, or the one that most of what they met was
+// called by; empty: fewer than three samples, or none that stands out.
 std::string FunctionIn(const replay::StepReplay& steps, const program::SampledHost& sampled,
                        const std::vector<uint32_t>& gaps) {
   constexpr int64_t kFewest = 3;
@@ -29,7 +61,8 @@ std::string FunctionIn(const replay::StepReplay& steps, const program::SampledHo
   }
   const auto most = std::max_element(samples.begin(), samples.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (most == samples.end() || most->second < kFewest || 2 * most->second < all) return "";
+  if (most == samples.end() || all < kFewest) return "";
+  if (most->second < kFewest || 2 * most->second < all) return CommonCaller(steps.data(), samples, all);
   return program::SampledFunction(steps.data().Text(most->first));
 }
 
@@ -45,14 +78,26 @@ void AddGaps(const replay::StepReplay& steps, Features& out) {
     auto& n = s.numbers;
     n["gap.has_workers"] = group.place.find("MultiProcessing") != std::string::npos;
     n["gap.is_op"] = !group.op.empty();
+    n["gap.is_guards"] = HasAny(group.place, {"TorchDynamo Cache Lookup"});
     s.texts["gap.op"] = std::move(group.op);
     s.texts["gap.place"] = std::move(group.place);
     n["gap.ms"] = Ms(group.ns) / per_step;
-    n["gap.total_ms"] = Ms(group.ns);
+    n["gap.total_ms"] = Ms(group.ns + group.copies_ns);
+    n["gap.from_device"] = group.to_host > 0;
+    n["gap.to_device"] = group.to_device > 0;
+    if (!group.copies.empty()) {
+      n["gap.copies"] = static_cast<double>(group.to_host + group.to_device) / per_step;
+      n["gap.copies_ms"] = Ms(group.copies_ns) / per_step;
+      n["gap.copied_bytes"] = static_cast<double>(group.bytes) / per_step;
+    }
+    n["gap.op_ms"] = Ms(group.op_ns) / per_step;
+    if (group.op_ns > 0 && group.ns > group.op_ns) n["gap.around_ms"] = Ms(group.ns - group.op_ns) / per_step;
     if (step_ms > 0) n["gap.share"] = n["gap.ms"] / step_ms;
     n["gap.is_loader"] = group.is_loader;
     s.texts["gap.function"] = FunctionIn(steps, sampled, group.gaps);
+    n["gap.writes"] = HasAny(s.texts["gap.function"], {"save", "write", "dump", "serializ", "checkpoint"});
     s.targets["gap"].gaps = std::move(group.gaps);
+    s.targets["gap"].nodes = std::move(group.copies);
     out.gaps.push_back(std::move(s));
   }
   double work_ns = 0;

@@ -313,7 +313,7 @@ class Patterns {
     for (size_t i = 0; i < items_.size(); ++i) {
       const Item& item = items_[i];
       const bool pointwise = item.role == Role::kPointwise || item.role == Role::kActivation ||
-                             item.role == Role::kCopy || item.role == Role::kReduction;
+                             (item.role == Role::kCopy && !IsHostCopy(item)) || item.role == Role::kReduction;
       int64_t elements = 0;
       if (pointwise) {
         const OpInputs& inputs = Inputs(item);
@@ -379,6 +379,13 @@ class Patterns {
     group.Show(items_[from].leaf, ns, p_.stage_of[leaf.node]);
   }
 
+  // A copy between host and device, which no kernel can be fused with.
+  bool IsHostCopy(const Item& item) const {
+    const uint32_t work = p_.leaves[item.leaf].work;
+    return p_.timeline.work.kind[work] == WorkKind::kMemcpy &&
+           p_.data.Text(p_.data.memcpy.kind[p_.timeline.work.row[work]]) != "DtoD";
+  }
+
   // Takes whole rows in another order; a lookup in a table is not that.
   bool Reorders(const Item& item) const {
     if (p_.leaves[item.leaf].family != F::kIndex || Name(item) != "aten::index_select") return false;
@@ -394,10 +401,7 @@ class Patterns {
       const std::vector<ElementType>& types = Inputs(item).types;
       const bool cast = item.role == Role::kCopy && types.size() > 1 && types[0] != types[1];
       const WorkKind kind = p_.timeline.work.kind[p_.leaves[item.leaf].work];
-      const bool host =
-          kind == WorkKind::kMemcpy &&
-          p_.data.Text(p_.data.memcpy.kind[p_.timeline.work.row[p_.leaves[item.leaf].work]]) != "DtoD";
-      if (cast || host || kind == WorkKind::kMemset) continue;
+      if (cast || IsHostCopy(item) || kind == WorkKind::kMemset) continue;
       ns += Ns(item);
       by_op[std::string(Name(item))] += Ns(item);
       out_.run.targets["layout_copies"].nodes.push_back(p_.leaves[item.leaf].node);

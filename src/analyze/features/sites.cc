@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/copies.h"
 #include "analyze/features/parts.h"
 #include "analyze/waits/cold_calls.h"
 #include "base/median.h"
@@ -143,12 +144,10 @@ class CallerSites {
     const DeviceWork& w = p_.timeline.work;
     const MemcpyView& m = p_.data.memcpy;
     const uint32_t row = w.row[work];
-    const auto text = [&](const ColumnView<StringId>& column) { return p_.data.Text(column[row]); };
-    const bool pageable = text(m.src_memory) == "Pageable" || text(m.dst_memory) == "Pageable";
-    const bool fetch = text(m.kind) == "DtoH";
+    const bool pageable = IsPageableCopy(p_.data, row), fetch = IsCopyToHost(p_.data, row);
     const uint32_t launch = w.launch[work];
     if (launch == kNone) return;
-    const bool to_device = text(m.kind) == "HtoD";
+    const bool to_device = IsCopyToDevice(p_.data, row);
     if (to_device) AddLast(to_device_nodes_, p_.CallerOf(launch));
     if (!pageable && !fetch) return;
     const int64_t ns = w.end_ns[work] - w.start_ns[work];

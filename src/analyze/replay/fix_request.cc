@@ -47,10 +47,11 @@ Words WordsOf(FixKind kind) {
     case FixKind::kSync: return {"the host does not wait for the device", "wait"};
     case FixKind::kRemove: return {"calls are gone, with their waits and their device work", "call"};
     case FixKind::kPinned: return {"copies use pinned memory and run beside the kernels", "copy"};
-    case FixKind::kHost: return {"host code is gone from the step", "stretch"};
+    case FixKind::kHost: return {"host code is gone from the step, with the copies of its data", "stretch"};
     case FixKind::kKernels: return {"kernels take {:.0f} % of their time", "kernel"};
     case FixKind::kFuse: return {"operators and their device work take {:.0f} % of their time", "call"};
     case FixKind::kBatch: return {"the step takes {:.0f} % of its time", "step"};
+    case FixKind::kStreams: return {"kernels of different streams run at the same time", "step"};
   }
   return {};
 }
@@ -288,9 +289,10 @@ RequestedFix FixRequests::Made(const std::string& item, FixChange change, const 
 }
 
 int64_t FixRequests::CountOf(const FixChange& change) const {
-  if (change.kind == FixKind::kBatch) return steps_.steps();
+  if (change.kind == FixKind::kBatch || change.kind == FixKind::kStreams) return steps_.steps();
   if (change.kind == FixKind::kGraphs) return static_cast<int64_t>(search_.Launches().nodes.size());
   int64_t count = static_cast<int64_t>(change.targets.gaps.size());
+  if (change.kind == FixKind::kHost) return count;
   for (const uint32_t node : change.targets.nodes) count += steps_.HasNode(node);
   if (change.kind == FixKind::kFuse) return count;
   if (change.kind == FixKind::kKernels) {

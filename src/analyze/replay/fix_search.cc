@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "analyze/copies.h"
 #include "analyze/program/program.h"
 #include "model/api_kind.h"
 
@@ -14,11 +15,6 @@ namespace {
 void SortUnique(std::vector<uint32_t>& list) {
   std::sort(list.begin(), list.end());
   list.erase(std::unique(list.begin(), list.end()), list.end());
-}
-
-bool IsPageable(const RunData& data, uint32_t row) {
-  return data.Text(data.memcpy.src_memory[row]) == "Pageable" ||
-         data.Text(data.memcpy.dst_memory[row]) == "Pageable";
 }
 
 }  // namespace
@@ -71,7 +67,7 @@ FixTargets FixSearch::PageableCopies(const std::string& name) const {
   FixTargets out;
   for (const uint32_t work : steps_.works()) {
     if (w.kind[work] != WorkKind::kMemcpy || w.launch[work] == kNone ||
-        !IsPageable(steps_.data(), w.row[work]))
+        !IsPageableCopy(steps_.data(), w.row[work]))
       continue;
     const uint32_t caller = names.OutermostAround(w.launch[work]);
     if (caller != kNone) out.nodes.push_back(caller);
@@ -141,8 +137,9 @@ FixTargets FixSearch::Kernels(const std::string& name) const {
 FixTargets FixSearch::HostCode(const std::string& part) const {
   FixTargets out;
   for (const GapGroup& group : gaps_) {
-    if (group.place.find(part) != std::string::npos)
-      out.gaps.insert(out.gaps.end(), group.gaps.begin(), group.gaps.end());
+    if (group.place.find(part) == std::string::npos) continue;
+    out.gaps.insert(out.gaps.end(), group.gaps.begin(), group.gaps.end());
+    out.nodes.insert(out.nodes.end(), group.copies.begin(), group.copies.end());
   }
   return out;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analyze/copies.h"
 #include "model/api_kind.h"
 
 namespace nl::replay {
@@ -85,9 +86,13 @@ void Graphs(const StepReplay& s, Plan& plan) {
   plan = std::move(host_only);
 }
 
+// Values that the host reads. What it sends is still needed when nobody waits for it.
 bool OnlyFetches(const StepReplay& s, uint32_t node) {
   bool only = true;
-  s.ForEachWorkOf(node, [&](uint32_t w) { only = only && s.timeline().work.kind[w] == WorkKind::kMemcpy; });
+  const DeviceWork& work = s.timeline().work;
+  s.ForEachWorkOf(node, [&](uint32_t w) {
+    only = only && work.kind[w] == WorkKind::kMemcpy && !IsCopyToDevice(s.data(), work.row[w]);
+  });
   return only;
 }
 
@@ -101,7 +106,7 @@ void Remove(const StepReplay& s, uint32_t node, Plan& plan) {
     const int64_t around_ns = std::min<int64_t>(kCallerNs, h.start_ns[node]);
     s.ScaleHost(plan, s.ThreadOf(node), h.start_ns[node] - around_ns, h.start_ns[node], 0);
   }
-  s.ForEachWorkOf(node, [&](uint32_t w) { s.ScaleWork(plan, w, 0); });
+  s.ForEachWorkOf(node, [&](uint32_t w) { s.DropWork(plan, w); });
 }
 
 void Pinned(const StepReplay& s, const FixTargets& targets, Plan& plan) {
@@ -118,18 +123,25 @@ void Pinned(const StepReplay& s, const FixTargets& targets, Plan& plan) {
       const auto bytes = static_cast<double>(IsNull(m.bytes[row]) ? 0 : m.bytes[row]);
       const auto was_ns = static_cast<double>(s.timeline().work.end_ns[w] - s.timeline().work.start_ns[w]);
       copies_ns += std::min(was_ns, bytes / kPinnedBytesPerNs);
-      s.ScaleWork(plan, w, 0);
+      s.DropWork(plan, w);
     });
   }
   // The copies still take the link's time, those of several fixes one after the other.
   plan.floor_ns += copies_ns;
 }
 
+void Streams(double fill, Plan& plan) {
+  plan.streams_free = true;
+  double kernels_ns = 0;
+  for (const double ns : plan.work_ns) kernels_ns += ns;
+  plan.floor_ns = std::max(plan.floor_ns, fill * kernels_ns);
+}
+
 }  // namespace
 
 std::span<const std::string_view> FixNames() {
-  static constexpr std::array<std::string_view, 8> kNames = {"graphs", "sync",    "remove", "pinned",
-                                                             "host",   "kernels", "fuse",   "batch"};
+  static constexpr std::array<std::string_view, 9> kNames = {"graphs",  "sync", "remove", "pinned", "host",
+                                                             "kernels", "fuse", "batch",  "streams"};
   return kNames;
 }
 
@@ -154,12 +166,14 @@ void ApplyFix(const StepReplay& s, FixKind kind, const FixTargets& targets, doub
     case FixKind::kGraphs: Graphs(s, plan); return;
     case FixKind::kPinned: Pinned(s, targets, plan); return;
     case FixKind::kBatch: plan.scale *= left; return;
+    case FixKind::kStreams: Streams(left, plan); return;
     case FixKind::kHost:
       for (const uint32_t g : targets.gaps) {
         if (!plan.gaps_gone.insert(g).second) continue;
         const HostGap& gap = s.gaps()[g];
         s.ScaleHost(plan, gap.thread, gap.start_ns, gap.end_ns, left);
       }
+      for (const uint32_t node : Claim(s, kind, targets, plan)) Remove(s, node, plan);
       return;
     default: break;
   }

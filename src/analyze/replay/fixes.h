@@ -7,10 +7,11 @@
 // sync     calls do not wait for the device; an operator that only fetches values is gone
 // remove   calls and operators are gone, with their waits and their device work
 // pinned   copies run beside the kernels, at the rate of pinned memory, and do not hold the host
-// host     host code is gone
+// host     host code is gone, with the copies that carry its data
 // kernels  device work takes the share `left` of its time
 // fuse     device work and the host time of its operators take the share `left`
 // batch    everything takes the share `left`
+// streams  kernels of different streams do not wait for each other; together they fill the device to `left`
 // Thread rule: pure functions.
 
 #include <optional>
@@ -23,7 +24,7 @@
 
 namespace nl::replay {
 
-enum class FixKind : uint8_t { kGraphs, kSync, kRemove, kPinned, kHost, kKernels, kFuse, kBatch };
+enum class FixKind : uint8_t { kGraphs, kSync, kRemove, kPinned, kHost, kKernels, kFuse, kBatch, kStreams };
 std::span<const std::string_view> FixNames();
 std::optional<FixKind> ParseFix(std::string_view name);
 

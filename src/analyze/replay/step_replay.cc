@@ -253,6 +253,7 @@ double StepReplay::StepNs(const Plan& plan) const {
         by_launch = kind == EdgeKind::kLaunch;
       }
       if (kind == EdgeKind::kReturn && plan.no_wait[i] != 0) return;
+      if (kind == EdgeKind::kEventWait && plan.streams_free) return;
       double weight = static_cast<double>(weight_ns);
       if (kind == EdgeKind::kThread) weight = plan.host_ns[i];
       if (kind == EdgeKind::kReturn) weight = std::min(weight, plan.host_ns[i]);
@@ -328,6 +329,13 @@ void StepReplay::DropWait(Plan& plan, uint32_t node) const {
 
 void StepReplay::ScaleWork(Plan& plan, uint32_t work, double factor) const {
   if (const uint32_t i = local_work_[work]; i != kNone) plan.work_ns[i] *= factor;
+}
+
+void StepReplay::DropWork(Plan& plan, uint32_t work) const {
+  const uint32_t i = local_work_[work];
+  if (i == kNone) return;
+  plan.work_ns[i] = 0;
+  plan.no_gap[i] = 1;
 }
 
 void StepReplay::LimitWork(Plan& plan, uint32_t work, double most_ns) const {

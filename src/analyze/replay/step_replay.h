@@ -40,6 +40,7 @@ struct Plan {
   // What fixes have taken, so that none takes it again: whether a graph launches all work; gaps; calls and
   // operators that are gone; and those that a fix of one kind has changed (kind << 32 | node).
   bool graphs = false;
+  bool streams_free = false;  // kernels do not wait for those of other streams
   std::unordered_set<uint32_t> gaps_gone, nodes_gone;
   std::unordered_set<uint64_t> nodes_changed;
 };
@@ -65,6 +66,8 @@ class StepReplay {
   // The call returns at once.
   void DropWait(Plan& plan, uint32_t node) const;
   void ScaleWork(Plan& plan, uint32_t work, double factor) const;
+  // The work is not there: nor is what it takes to get to it.
+  void DropWork(Plan& plan, uint32_t work) const;
   // The work takes at most this long.
   void LimitWork(Plan& plan, uint32_t work, double most_ns) const;
   // Work of the window that this operator or call launched, also through others inside it.

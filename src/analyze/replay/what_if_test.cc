@@ -110,6 +110,16 @@ TEST(WhatIf, WaitsAreAllOrThoseOfOneName) {
   EXPECT_EQ(run.GainUs("sync:aten::mm"), 0);
 }
 
+// The data still has to get there.
+TEST(WhatIf, WithoutItsWaitACopyToTheDeviceIsStillMade) {
+  StepScript s;
+  s.Steps(6, [&] {
+    s.PageableCopy("aten::to", 300 * kWhatIfUs, 1'000'000);
+    s.Op("aten::mm", 20 * kWhatIfUs, 200 * kWhatIfUs);
+  });
+  EXPECT_GT(Asked(s).StepUs({"sync:aten::to"}), 480);
+}
+
 TEST(WhatIf, PinnedCopiesRunBesideTheKernels) {
   StepScript s;
   s.Steps(6, [&] {
@@ -124,6 +134,83 @@ TEST(WhatIf, PinnedCopiesRunBesideTheKernels) {
   StepScript without;
   without.Steps(6, [&] { AddEagerStep(without); });
   EXPECT_EQ(Asked(without).Note("pinned"), "no pageable copies in the steady steps");
+}
+
+// What is fetched, worked on by the host and sent back is one matter, whatever copies lie between.
+TEST(WhatIf, ADetourByTheHostIsOneWithItsCopies) {
+  StepScript s;
+  s.Steps(6, [&] {
+    s.Op("aten::mm", 50 * kWhatIfUs, 100 * kWhatIfUs);
+    s.PageableCopy("aten::to", 300 * kWhatIfUs, 1'000'000, true);
+    s.host_ns += 1000 * kWhatIfUs;
+    s.PageableCopy("aten::to", 400 * kWhatIfUs, 1'000'000);
+    s.host_ns += 200 * kWhatIfUs;
+    s.Op("aten::add", 50 * kWhatIfUs, 100 * kWhatIfUs);
+  });
+  const Asked run(s);
+  const Finding& first = run.findings().findings.at(0);
+  EXPECT_EQ(first.rule, "host_code");
+  EXPECT_NEAR(1e3 * first.gain_ms->expected, 1000 + 200 + 300 + 400, 150);
+  EXPECT_TRUE(Contains(first.message, "2.0 MB per step")) << first.message;
+  EXPECT_TRUE(Contains(first.suggestions.at(0), "on the device")) << first.suggestions.at(0);
+  for (const Finding& finding : run.findings().findings) {
+    if (finding.rule == "pageable_transfer") EXPECT_FALSE(finding.gain_ms) << "it is the detour's";
+  }
+}
+
+// A batch that is sent after host code is not that code's: the fix of one leaves the other.
+TEST(WhatIf, ACopyAfterHostCodeIsNotItsOwn) {
+  StepScript s;
+  s.Steps(6, [&] {
+    s.Op("aten::mm", 50 * kWhatIfUs, 100 * kWhatIfUs);
+    s.host_ns += 1000 * kWhatIfUs;
+    s.PageableCopy("aten::to", 400 * kWhatIfUs, 1'000'000);
+  });
+  const Asked run(s);
+  EXPECT_NEAR(run.GainUs("host"), 1000, 100);
+  EXPECT_EQ(run.Fix("host").changes.at(0).targets.nodes.size(), 0u);
+}
+
+TEST(WhatIf, AnOperatorOnTheCpuTakesItsCopiesAlong) {
+  StepScript s;
+  s.Steps(6, [&] {
+    s.Op("aten::mm", 50 * kWhatIfUs, 100 * kWhatIfUs);
+    s.HostOp("aten::embedding", 1000 * kWhatIfUs);
+    s.PageableCopy("aten::to", 400 * kWhatIfUs, 1'000'000);
+    s.host_ns += 300 * kWhatIfUs;
+    s.Op("aten::add", 50 * kWhatIfUs, 100 * kWhatIfUs);
+  });
+  const Finding first = Asked(s).findings().findings.at(0);
+  EXPECT_EQ(first.rule, "operator_on_cpu");
+  EXPECT_NEAR(1e3 * first.gain_ms->expected, 1700, 150);
+  EXPECT_TRUE(Contains(first.message, "aten::embedding computes on the CPU for 1.0 ms")) << first.message;
+}
+
+// Kernels in between make two matters of it.
+TEST(WhatIf, HostCodeApartIsNotJoined) {
+  StepScript s;
+  s.Steps(6, [&] {
+    s.PageableCopy("aten::to", 300 * kWhatIfUs, 1'000'000, true);
+    s.host_ns += 1000 * kWhatIfUs;
+    s.Op("aten::mm", 50 * kWhatIfUs, 100 * kWhatIfUs);
+    s.host_ns += 500 * kWhatIfUs;
+    s.Op("aten::add", 50 * kWhatIfUs, 100 * kWhatIfUs);
+  });
+  const Asked run(s);
+  EXPECT_NEAR(run.GainUs("host:between aten::mm and aten::add"), 500, 60);
+  EXPECT_NEAR(run.GainUs("host:between aten::to and aten::mm"), 1300, 120);
+}
+
+// Many small copies: each one's way to the device is gone with it.
+TEST(WhatIf, CopiesThatAreGoneLeaveNoLatency) {
+  StepScript s;
+  s.Steps(6, [&] {
+    for (int i = 0; i < 50; ++i) s.PageableCopy("aten::to", 1 * kWhatIfUs, 2048);
+    s.Op("aten::mm", 50 * kWhatIfUs, 100 * kWhatIfUs);
+    s.Wait();
+  });
+  const Asked run(s);
+  EXPECT_NEAR(run.StepUs({"remove:aten::to"}), 153, 20);
 }
 
 TEST(WhatIf, HostCodeIsAllOrThatOfOnePlace) {

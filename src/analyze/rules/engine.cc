@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -429,7 +430,23 @@ class GainPrediction {
           continue;
         LeaveGainTo(other, finding);
       }
+      if (const Candidate* other = RemoverOf(candidate)) LeaveGainTo(*other, finding);
     }
+  }
+
+  // Host code whose fix takes along every call that this one would change: copies of its data.
+  const Candidate* RemoverOf(const Candidate& candidate) const {
+    if (!candidate.finding.gain_ms || candidate.finding.fix->targets.nodes.empty()) return nullptr;
+    const std::vector<uint32_t>& nodes = candidate.finding.fix->targets.nodes;
+    for (const Candidate& other : found_) {
+      if (&other == &candidate || !other.finding.gain_ms || other.finding.fix->kind != replay::FixKind::kHost)
+        continue;
+      const std::vector<uint32_t>& gone = other.finding.fix->targets.nodes;
+      const std::unordered_set<uint32_t> known(gone.begin(), gone.end());
+      if (std::all_of(nodes.begin(), nodes.end(), [&](uint32_t node) { return known.count(node) > 0; }))
+        return &other;
+    }
+    return nullptr;
   }
 
   void SetGain(Finding& finding, double gain_ns) const {

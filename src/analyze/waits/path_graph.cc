@@ -8,6 +8,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "analyze/copies.h"
 #include "base/median.h"
 
 namespace nl {
@@ -132,12 +133,12 @@ class Builder {
       const ApiKind kind = kinds_.Of(host_.name[node]);
       const uint32_t first = first_work_[host_.row[node]];
       if (kind == ApiKind::kEventRecord) recorded = launched;
-      if (kind == ApiKind::kStreamWait) waits = true;
+      if (kind == ApiKind::kStreamWait) waits = !SaysWhatFor(node);
       if (kind == ApiKind::kSync || kind == ApiKind::kBlockingFree)
         AddBlockingCall(thread, node, WaitedFor(rank, node));
       if (first == kNone) continue;
       AddLaunch(thread, node, first, kind);
-      if (waits && recorded != kNone && data_.sync.start_ns.empty()) InferWait(recorded, first);
+      if (waits && recorded != kNone) InferWait(recorded, first);
       launched = first;
       waits = false;
     }
@@ -165,9 +166,7 @@ class Builder {
 
   // Async copies from or to pageable memory block all the same.
   bool IsPageable(uint32_t i) const {
-    if (work_.kind[i] != WorkKind::kMemcpy) return false;
-    const auto is = [&](StringId id) { return data_.Text(id) == "Pageable"; };
-    return is(data_.memcpy.src_memory[work_.row[i]]) || is(data_.memcpy.dst_memory[work_.row[i]]);
+    return work_.kind[i] == WorkKind::kMemcpy && IsPageableCopy(data_, work_.row[i]);
   }
 
   // The call returned some time after it was made and all of this work had ended: that time is its own.
@@ -231,7 +230,15 @@ class Builder {
     return work_.launch[i] == kNone ? kNever : host_.start_ns[work_.launch[i]];
   }
 
-  // Traces without sync records: a thread that records an event, makes a stream wait and then launches
+  // Whether the source says what a stream wait waits for, or would have said it.
+  bool SaysWhatFor(uint32_t node) {
+    if (data_.sync.start_ns.empty()) return false;
+    if (!sync_of_call_ready_) IndexSyncs();
+    const auto found = sync_of_call_.find(host_.row[node]);
+    return found == sync_of_call_.end() || !IsNull(data_.sync.wait_on_correlation[found->second]);
+  }
+
+  // Sources that do not say it: a thread that records an event, makes a stream wait and then launches
   // onto another stream than before has most likely ordered these two streams.
   void InferWait(uint32_t recorded, uint32_t launched) {
     if (work_.stream[recorded] == work_.stream[launched] || work_.end_ns[recorded] > work_.start_ns[launched])
