@@ -70,8 +70,8 @@ Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
   return {};
 }
 
-Status WriteAndSync(const std::string& path, std::string_view bytes) {
-  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+Status WriteAndSync(const std::string& path, std::string_view bytes, unsigned mode) {
+  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (!fd.valid()) return FileError("create", path);
   NL_TRY(WriteAll(fd.get(), bytes, path));
   if (::fsync(fd.get()) != 0) return FileError("sync", path);
@@ -115,9 +115,9 @@ Result<std::string> ReadWholeFile(const std::string& path, int64_t max_bytes) {
   }
 }
 
-Status WriteFileAtomically(const std::string& path, std::string_view bytes) {
+Status WriteFileAtomically(const std::string& path, std::string_view bytes, unsigned mode) {
   const std::string temporary = fmt::format("{}.tmp-{}", path, RandomHex(8));
-  Status written = WriteAndSync(temporary, bytes);
+  Status written = WriteAndSync(temporary, bytes, mode);
   if (written.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) written = FileError("rename to", path);
   if (!written.ok()) {
     ::unlink(temporary.c_str());

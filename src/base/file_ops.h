@@ -38,7 +38,8 @@ Error FileError(std::string_view action, std::string_view path, int errno_value 
 Result<std::string> ReadWholeFile(const std::string& path, int64_t max_bytes = int64_t{1} << 30);
 
 // Writes a temporary file beside `path`, syncs it, renames it over `path`, syncs the folder.
-Status WriteFileAtomically(const std::string& path, std::string_view bytes);
+// `mode`: permissions of the file, less the umask.
+Status WriteFileAtomically(const std::string& path, std::string_view bytes, unsigned mode = 0666);
 
 // Creates `path` and its parents; an existing folder is fine.
 Status MakeDirectories(const std::string& path);

@@ -150,7 +150,7 @@ Result<CatalogRun> CatalogRunFromJson(const Json& json) {
 
 const std::vector<std::string>& RunSortNames() {
   static const std::vector<std::string> names = {"added", "created", "model",   "backend", "device",
-                                                 "wall",  "events",  "kernels", "stored"};
+                                                 "wall",  "events",  "kernels", "stored",  "name"};
   return names;
 }
 
@@ -191,13 +191,17 @@ Result<CatalogRun> Catalog::Resolve(std::string_view ref) {
 }
 
 Result<std::string> Catalog::ShortId(std::string_view run_id) {
-  for (size_t size = kShortId; size < run_id.size(); ++size) {
-    const std::string_view prefix = run_id.substr(0, size);
-    if (prefix.back() == '-') continue;
-    NL_ASSIGN(std::vector<CatalogRun> runs, FindByPrefix(prefix, 2));
-    if (runs.size() <= 1) return std::string(prefix);
+  NL_ASSIGN(const auto neighbours, Neighbours(run_id));
+  size_t shared = 0;  // bytes that another id has in common with this one
+  for (const std::string& other : {neighbours.first, neighbours.second}) {
+    const size_t most = std::min(run_id.size(), other.size());
+    const auto differs =
+        std::mismatch(run_id.begin(), run_id.begin() + static_cast<std::ptrdiff_t>(most), other.begin());
+    shared = std::max(shared, static_cast<size_t>(differs.first - run_id.begin()));
   }
-  return std::string(run_id);
+  size_t size = std::max(kShortId, shared + 1);
+  if (size < run_id.size() && run_id[size - 1] == '-') ++size;
+  return std::string(run_id.substr(0, size));
 }
 
 }  // namespace nl

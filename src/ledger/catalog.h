@@ -50,7 +50,7 @@ void Describe(Record<CatalogRun>& r);
 Json CatalogRunToJson(const CatalogRun& run);
 Result<CatalogRun> CatalogRunFromJson(const Json& json);
 
-enum class RunSort { kAdded, kCreated, kModel, kBackend, kDevice, kWall, kEvents, kKernels, kStored };
+enum class RunSort { kAdded, kCreated, kModel, kBackend, kDevice, kWall, kEvents, kKernels, kStored, kName };
 // Names as in `ls --sort`; the index is the enum value.
 const std::vector<std::string>& RunSortNames();
 
@@ -60,9 +60,12 @@ struct RunFilter {
   std::string model;   // substring
   std::string device;  // substring
   std::string precision;
+  std::string adapter;
+  std::string text;  // part of the model, source, device or a tag, or the beginning of the id
   std::vector<std::pair<std::string, std::string>> tags;  // all must match; empty value: any value
-  std::optional<int64_t> since_ns;                        // created at or after
+  std::optional<int64_t> since_ns, until_ns;              // created at or after; before
   int64_t limit = -1;                                     // -1: no limit
+  int64_t offset = 0;                                     // runs to leave out, in the order asked for
   RunSort sort = RunSort::kAdded;
   bool descending = true;
 };
@@ -95,6 +98,10 @@ class Catalog {
   // Runs whose id starts with `prefix`, in order of id, at most `limit`.
   virtual Result<std::vector<CatalogRun>> FindByPrefix(std::string_view prefix, int64_t limit) = 0;
   virtual Result<std::vector<CatalogRun>> List(const RunFilter& filter) = 0;
+  // How many runs List would give without limit and offset.
+  virtual Result<int64_t> CountMatching(const RunFilter& filter) = 0;
+  // The ids next to this one in the order of ids; empty where there is none.
+  virtual Result<std::pair<std::string, std::string>> Neighbours(std::string_view run_id) = 0;
   // The run added `back` runs before the newest.
   virtual Result<std::optional<CatalogRun>> Latest(int64_t back) = 0;
   virtual Status SetTag(std::string_view run_id, std::string_view key, std::string_view value) = 0;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "base/file_ops.h"
@@ -95,6 +96,41 @@ TEST_F(CatalogTest, ShortIdIsTheShortestPrefixThatResolves) {
   Insert(MakeRun("01940000-bbbb-3", "3"));
   EXPECT_EQ(Must(catalog_->ShortId("01940000-bbbb-3")), "01940000");
   EXPECT_EQ(Must(catalog_->ShortId("01930000-aaaa-2")), "01930000-aaaa-2");
+}
+
+TEST_F(CatalogTest, PagesHaveEveryRunOnce) {
+  for (int i = 0; i < 7; ++i) {
+    CatalogRun run = MakeRun("01930000-000" + std::to_string(i), "x" + std::to_string(i));
+    run.source_name = std::string(1, static_cast<char>(i % 2 == 0 ? 'B' + i : 'b' + i)) + "_100%.json";
+    run.adapter = i < 3 ? "kineto" : "nsys";
+    run.created_at_ns = i;
+    run.tags = {{"n", std::to_string(i)}};
+    Insert(run);
+  }
+  RunFilter filter;
+  filter.sort = RunSort::kName;
+  filter.descending = false;
+  const std::vector<std::string> all = Ids(filter);
+  ASSERT_EQ(all.size(), 7u);
+  EXPECT_TRUE(std::is_sorted(all.begin(), all.end())) << "without regard to case";
+  std::vector<std::string> paged;
+  filter.limit = 3;
+  for (; filter.offset < 9; filter.offset += 3) {
+    for (const std::string& id : Ids(filter)) paged.push_back(id);
+    EXPECT_EQ(Must(catalog_->CountMatching(filter)), 7);
+  }
+  EXPECT_EQ(paged, all);
+  const auto count = [&](RunFilter f) { return Must(catalog_->CountMatching(f)); };
+  RunFilter text;
+  for (const auto& [part, matches] :
+       {std::pair("100%", 7), {"100_", 0}, {"N=4", 1}, {"01930000", 7}, {"0000", 0}, {"d_1", 1}}) {
+    text.text = part;
+    EXPECT_EQ(count(text), matches) << part;
+  }
+  RunFilter some;
+  some.adapter = "NSYS";
+  some.until_ns = 5;
+  EXPECT_EQ(count(some), 2);
 }
 
 TEST_F(CatalogTest, LatestCountsBackInTheOrderOfAdding) {
@@ -189,7 +225,7 @@ TEST_F(CatalogTest, FiltersAndSortsCombine) {
   f = {};
   f.since_ns = 200;
   EXPECT_EQ(Ids(f), (std::vector<std::string>{"c", "b"}));
-  ASSERT_EQ(RunSortNames().size(), static_cast<size_t>(RunSort::kStored) + 1);
+  ASSERT_EQ(RunSortNames().size(), static_cast<size_t>(RunSort::kName) + 1);
 }
 
 TEST_F(CatalogTest, RemovingARunTakesItsTagsWithIt) {

@@ -23,6 +23,7 @@
 #include "base/uuid.h"
 #include "ledger/attachments.h"
 #include "ledger/catalog_sqlite.h"
+#include "ledger/derived.h"
 #include "ledger/duckdb_library.h"
 #include "ledger/run_files.h"
 #include "ledger/sql_session.h"
@@ -75,6 +76,7 @@ class Examination {
       CheckCatalog();
       NL_TRY(CheckRuns());
       CheckLost();
+      CheckDerived();
     }
     CheckDuckDb();
     CheckMachine();
@@ -116,6 +118,7 @@ class Examination {
   Result<std::string> FolderDefects(const std::string& folder);
   Status MoveAside(const std::string& folder);
   void CheckLost();
+  void CheckDerived();
   void CheckDuckDb();
   void CheckMachine();
 
@@ -339,6 +342,22 @@ void Examination::CheckLost() {
                               LostPath(store_), count, count == 1 ? "" : "s"));
 }
 
+// What was derived from runs that are gone. The rest is a cache that repairs itself.
+void Examination::CheckDerived() {
+  for (const std::string& run_id : ChildNames(DerivedPath(store_))) {
+    if (PathExists(fmt::format("{}/{}", RunsPath(store_), run_id))) continue;
+    const std::string defect = fmt::format("{}/{} is of a run that is gone", DerivedPath(store_), run_id);
+    if (!options_.repair) {
+      Warning("derived", defect + "; --repair will delete it");
+      continue;
+    }
+    Curable("derived", defect, "delete it", [&]() -> Status {
+      NL_TRY(RemoveDerived(store_, run_id));
+      return {};
+    });
+  }
+}
+
 Status Examination::CheckOrphan(const std::string& run_id) {
   const std::string folder = fmt::format("{}/{}", RunsPath(store_), run_id);
   if (finishing_ > 0) {
@@ -426,7 +445,8 @@ std::span<const std::string_view> NamesOf(CheckStatus) {
 
 void Describe(Record<DoctorCheck>& r) {
   r.Name("DoctorCheck", "Result of one check");
-  r.Field("name", &DoctorCheck::name, "Topic: store, disk, staging, catalog, run, lost, duckdb, machine");
+  r.Field("name", &DoctorCheck::name,
+          "Topic: store, disk, staging, catalog, run, lost, derived, duckdb, machine");
   r.Field("status", &DoctorCheck::status, "Result");
   r.Field("detail", &DoctorCheck::detail, "What was found and, if it was repaired, what was done");
   r.Field("repaired", &DoctorCheck::repaired, "It was a problem and has been repaired");

@@ -25,7 +25,7 @@ enum class CheckStatus : uint8_t { kOk, kWarning, kProblem };
 std::span<const std::string_view> NamesOf(CheckStatus status);  // "ok", "warning", "problem"
 
 struct DoctorCheck {
-  std::string name;  // topic, stable: store, disk, staging, catalog, run, lost, duckdb, machine
+  std::string name;  // topic, stable: store, disk, staging, catalog, run, lost, derived, duckdb, machine
   CheckStatus status = CheckStatus::kOk;
   std::string detail;     // what was found and, when it was repaired, what was done
   bool repaired = false;  // it was a problem and is none any more

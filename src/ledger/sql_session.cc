@@ -279,6 +279,9 @@ Status SqlSession::Verify(const std::string& table, const std::atomic<bool>* can
     Status status = VerifyRunFile(part.run_folder, part.name, part.noted, options);
     if (status.ok()) continue;
     if (status.error().code == ErrorCode::kCancelled) return status;
+    // `rm` takes the whole folder away: the run is not damaged, it is gone.
+    if (!PathExists(part.run_folder))
+      return NotFound(fmt::format("no such run: {}: it was removed while it was read", part.label));
     return DamagedRun(part.label, status.error().message);
   }
   return {};

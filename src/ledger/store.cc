@@ -19,6 +19,7 @@
 
 #include "base/json.h"
 #include "ledger/catalog_sqlite.h"
+#include "ledger/derived.h"
 #include "ledger/run_files.h"
 
 namespace nl {
@@ -222,7 +223,8 @@ Result<int64_t> Store::Remove(const std::string& run_id) {
     NL_TRY(catalog_->Remove(run_id));
   }
   NL_TRY(RemoveTree(doomed));
-  return freed_bytes;
+  NL_ASSIGN(const int64_t derived_bytes, RemoveDerived(path_, run_id));
+  return freed_bytes + derived_bytes;
 }
 
 }  // namespace nl

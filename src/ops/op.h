@@ -128,6 +128,9 @@ struct OpInfo {
   bool writes = false;  // changes the store
   // It writes only by importing files that its caller names, which a remote caller cannot.
   bool writes_by_import = false;
+  // Of an operation that writes: run again after a crash, it leaves what one run would have
+  // left.
+  bool repeatable = false;
   bool hidden = false;  // internal: kept out of lists
   // Only at the command line of the machine itself: it runs programs, writes files
   // where the user is, serves, or is about this machine, terminal or user.
@@ -138,6 +141,8 @@ struct OpInfo {
   int bad_input_status = 2;
   std::string exit_status;  // what its exit status says, where that is not as everywhere; one line
   const RecordInfo& (*reply)() = nullptr;  // description of the reply: ReplyOf<IdleReply>()
+  // Media type of a second, binary form of the reply, for faces that let a caller ask for it; empty: none.
+  std::string binary_type;
 };
 
 // Progress of long work; `total` 0 means unknown. Called from any thread.
@@ -151,6 +156,8 @@ struct OpContext {
   bool interactive = false;                      // a person at a terminal watches
   bool remote = false;                 // asked by another machine: names of runs are never paths of this one
   const InputStream* input = nullptr;  // what the path "-" reads; null: standard input
+  // Folder of files that a face received for this request; replies name them without it. Empty: none.
+  std::string received;
 
   bool Cancelled() const { return cancelled != nullptr && cancelled->load(std::memory_order_relaxed); }
 };
@@ -200,6 +207,8 @@ class Op {
   virtual Result<Reply> Run(OpContext& context) = 0;
   // The reply for a person's eyes. Everything it says is in the JSON too.
   virtual std::string Text(const Reply& reply, const TextStyle& style) const = 0;
+  // The reply as OpInfo::binary_type, where there is one.
+  virtual std::string Binary(const Reply&) const { return ""; }
 };
 
 // An operation and the name that OpInfo gives it, which is known before the operation is made.

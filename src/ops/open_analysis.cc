@@ -116,13 +116,17 @@ Result<OpenAnalysis> Analyze(const OpContext& context, const AnalysisParams& par
   return out;
 }
 
-Status NeedTimeline(const OpenAnalysis& open) {
-  if (!open.analysis->data().OrderOnly()) return {};
+Error WithoutTimeline() {
   return Unsupported(
              "the source of this run recorded how long kernels took but not when: there is no timeline")
       .Hint(
           "`kernels`, `roofline` and `findings` work; attach the report to a run with a timeline: "
           "neurolens import --attach RUN FILE");
+}
+
+Status NeedTimeline(const OpenAnalysis& open) {
+  if (!open.analysis->data().OrderOnly()) return {};
+  return WithoutTimeline();
 }
 
 }  // namespace nl

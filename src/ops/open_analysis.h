@@ -46,6 +46,8 @@ std::string PhaseLine(const std::optional<PhaseTime>& phase);
 // Unsupported when the source of the run recorded durations without times: starts give only the
 // order, so gaps and overlap are unknown.
 Status NeedTimeline(const OpenAnalysis& open);
+// The error of a run whose source gives the order of kernels alone.
+Error WithoutTimeline();
 
 // "peak_dram_gbps=4800,sm_count=132" as numbers; a bad part is InvalidInput naming it.
 Result<std::map<std::string, double>> ParsePeaks(const std::string& text);

@@ -113,6 +113,8 @@ class CompareOp final : public Op {
         .Choices({"weighted", "plain"});
     BindPhase(b, asked_phase_);
     params_.BindPeaks(b);
+    b.Add("details", details_,
+          "Include both timelines and the flame graph of the difference in the JSON reply; they are large");
     b.Add("md", md_, "Write the comparison as Markdown to this file").Path();
     b.Add("html", html_, "Write the comparison as a page to this file").Path();
     b.Add("json", json_,
@@ -157,11 +159,15 @@ class CompareOp final : public Op {
 
   Status Write(const Comparison& comparison, const Side& a, const Side& b, CompareReply& reply) const {
     if (!md_.empty()) NL_TRY(WriteForm(md_, "md", CompareMarkdown(reply), reply.files));
-    if (html_.empty() && json_.empty()) return {};
+    if (html_.empty() && json_.empty() && !details_) return {};
     CompareDocument page;
     static_cast<CompareFacts&>(page) = FactsWithRuns(comparison, kMaxContributions, a, b);
     page.timeline = MakePairTimeline(comparison.timeline);
     NL_ASSIGN(page.flame, DiffFlames(ComparedRun(a, comparison.run_a), ComparedRun(b, comparison.run_b)));
+    if (details_) {
+      reply.timeline = page.timeline;
+      reply.flame = page.flame;
+    }
     if (!html_.empty()) {
       NL_ASSIGN(const std::string html, CompareHtml(page));
       NL_TRY(WriteForm(html_, "html", html, reply.files));
@@ -174,6 +180,7 @@ class CompareOp final : public Op {
   std::optional<ComparedPhase> phase_;
   std::vector<std::string> a_, b_;
   int64_t step_ = -1, top_ = 10;
+  bool details_ = false;
   std::string asked_phase_, by_, time_ = "wall", metric_ = "weighted", md_, html_, json_;
 };
 

@@ -51,12 +51,6 @@ std::vector<ImportedOp> TopOps(const RunDocument& doc, size_t limit) {
   return out;
 }
 
-std::vector<ImportSibling> SiblingsOf(const Group& group) {
-  std::vector<ImportSibling> out;
-  for (const Sibling& s : group.siblings) out.push_back({s.path, s.taken, s.reason});
-  return out;
-}
-
 // One line for each reason with the files it holds for.
 std::string SiblingsText(const ImportedRun& run) {
   std::vector<std::pair<const ImportSibling*, std::vector<std::string>>> lines;
@@ -83,6 +77,25 @@ std::vector<ImportCounter> CountersOf(const CounterSet& counters) {
   return out;
 }
 
+// A path as replies have it: what a face received has the name that its client gave.
+std::string ShownPath(const OpContext& context, const std::string& path) {
+  if (path == "-" && context.input != nullptr) return context.input->name;
+  const bool received = !context.received.empty() && path.starts_with(context.received + "/");
+  return received ? path.substr(context.received.size() + 1) : path;
+}
+
+std::vector<std::string> ShownPaths(const OpContext& context, const std::vector<std::string>& paths) {
+  std::vector<std::string> out;
+  for (const std::string& path : paths) out.push_back(ShownPath(context, path));
+  return out;
+}
+
+std::vector<ImportSibling> SiblingsOf(const OpContext& context, const Group& group) {
+  std::vector<ImportSibling> out;
+  for (const Sibling& s : group.siblings) out.push_back({ShownPath(context, s.path), s.taken, s.reason});
+  return out;
+}
+
 class ImportOp final : public Op {
  public:
   OpInfo Info() const override {
@@ -96,6 +109,7 @@ class ImportOp final : public Op {
     info.example = "neurolens import trace.json.gz --tag machine=h200";
     info.cost = Cost::kSeconds;
     info.writes = true;
+    info.repeatable = true;
     info.reply = ReplyOf<ImportReply>();
     return info;
   }
@@ -132,6 +146,7 @@ class ImportOp final : public Op {
     if (!attach_.empty()) {
       if (groups.size() != 1) return InvalidInput("--attach takes one file");
       NL_ASSIGN(out.attached, AttachFile(context, *store, attach_, Request(context, groups[0])));
+      out.attached->files = ShownPaths(context, groups[0].paths);
       return Reply::Of(std::move(out));
     }
     std::vector<Error> problems;
@@ -145,7 +160,8 @@ class ImportOp final : public Op {
       const ErrorCode code = run.error().code;
       if (groups.size() == 1 || code == ErrorCode::kCancelled || code == ErrorCode::kIo)
         return std::move(run).error();
-      out.errors.push_back({group.paths, std::string(ErrorCodeName(code)), run.error().ToString()});
+      out.errors.push_back(
+          {ShownPaths(context, group.paths), std::string(ErrorCodeName(code)), run.error().ToString()});
       problems.push_back(std::move(run).error());
     }
     if (out.runs.empty()) return std::move(problems.front());
@@ -266,8 +282,8 @@ class ImportOp final : public Op {
       ImportedRun run;
       run.run_id = *duplicate;
       run.duplicate = true;
-      run.files = group.paths;
-      run.siblings = SiblingsOf(group);
+      run.files = ShownPaths(context, group.paths);
+      run.siblings = SiblingsOf(context, group);
       return run;
     }
     const auto began = std::chrono::steady_clock::now();
@@ -275,7 +291,7 @@ class ImportOp final : public Op {
     const double memory = MemoryShare(context);
     RunTables tables(staged.path(), static_cast<size_t>(std::min(4.0, memory) * RunTables::kRowsPerGroup));
     NL_ASSIGN(ImportResult result, ImportFiles(Request(context, group), tables));
-    return CommitRun(store, std::move(staged), tables, result, tags, began, group);
+    return CommitRun(context, store, std::move(staged), tables, result, tags, began, group);
   }
 
   // A bundle is a run already: it keeps its id, its tags and its bytes.
@@ -293,14 +309,14 @@ class ImportOp final : public Op {
     ImportedRun run;
     run.run_id = outcome.run_id;
     run.duplicate = outcome.duplicate;
-    run.files = group.paths;
+    run.files = ShownPaths(context, group.paths);
     run.adapter = kBundleAdapter;
     return run;
   }
 
-  Result<ImportedRun> CommitRun(Store& store, StagedRun staged, const RunTables& tables, ImportResult& result,
-                                const TextMap& tags, std::chrono::steady_clock::time_point began,
-                                const Group& group) const {
+  Result<ImportedRun> CommitRun(const OpContext& context, Store& store, StagedRun staged,
+                                const RunTables& tables, ImportResult& result, const TextMap& tags,
+                                std::chrono::steady_clock::time_point began, const Group& group) const {
     const int64_t now_ns = UnixNowNs();
     RunDocument& doc = result.document;
     doc.run_id = NewUuidV7();
@@ -315,8 +331,8 @@ class ImportOp final : public Op {
     ImportedRun run;
     run.run_id = outcome.run_id;
     run.duplicate = outcome.duplicate;
-    run.files = group.paths;
-    run.siblings = SiblingsOf(group);
+    run.files = ShownPaths(context, group.paths);
+    run.siblings = SiblingsOf(context, group);
     run.adapter = doc.source.adapter;
     run.events = result.events;
     run.source_bytes = result.source_bytes;

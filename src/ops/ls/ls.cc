@@ -34,7 +34,14 @@ class LsOp final : public Op {
     binder.Add("tag", tags_, "Only runs with this tag; KEY= matches any value").KeyValue();
     binder.Add("since", since_,
                "Only runs imported since a date (2025-01-31), a time, or within an age (7d, 12h)");
+    binder.Add("until", until_, "Only runs imported before a date, a time or an age");
+    binder.Add("format", format_, "Only runs of this format (see `neurolens formats`)");
+    binder.Add(
+        "text", text_,
+        "Only runs with this in the model, the source, the device or a tag, or whose id begins with it");
     binder.Add("limit", limit_, "At most this many runs; 0 for all").Range(0, 1e9);
+    binder.Add("offset", offset_, "Runs to leave out, in the order asked for: where a page begins")
+        .Range(0, 1e9);
     binder.Add("sort", sort_, "Order").Choices(RunSortNames());
     binder.Add("reverse", reverse_, "Reverse the order: smallest or oldest first");
   }
@@ -50,17 +57,23 @@ class LsOp final : public Op {
     if (!store.ok()) return std::move(store).error();
     Catalog& catalog = (*store)->catalog();
     NL_ASSIGN(reply.total, catalog.Count());
+    NL_ASSIGN(reply.runs_total, catalog.CountMatching(filter));
     NL_ASSIGN(const std::vector<CatalogRun> runs, catalog.List(filter));
     for (const CatalogRun& run : runs) {
       NL_ASSIGN(ListedRun listed, ListRun(catalog, run));
       reply.runs.push_back(std::move(listed));
     }
+    const int64_t end = offset_ + static_cast<int64_t>(reply.runs.size());
+    if (!reply.runs.empty() && end < reply.runs_total) reply.next_offset = end;
     return Reply::Of(std::move(reply));
   }
 
   std::string Text(const Reply& any, const TextStyle& style) const override {
     const auto& reply = any.As<LsReply>();
     if (reply.runs.empty()) {
+      if (reply.runs_total > 0)
+        return fmt::format("only {} runs match: --offset {} is after the last\n",
+                           HumanCount(reply.runs_total), offset_);
       if (reply.total > 0)
         return reply.total == 1 ? "the only run does not match\n"
                                 : fmt::format("none of the {} runs matches\n", HumanCount(reply.total));
@@ -83,6 +96,7 @@ class LsOp final : public Op {
     }
     std::string out = table.Render(style.width, style.color);
     const auto shown = static_cast<int64_t>(reply.runs.size());
+    if (reply.next_offset) out += fmt::format("for more: --offset {}\n", *reply.next_offset);
     if (shown < reply.total)
       out += fmt::format("{} of {} runs\n", HumanCount(shown), HumanCount(reply.total));
     if (any_lost) out += "! records were lost; `neurolens show RUN` lists them\n";
@@ -101,6 +115,9 @@ class LsOp final : public Op {
     filter.model = model_;
     filter.device = device_;
     filter.precision = precision_;
+    filter.adapter = format_;
+    filter.text = text_;
+    filter.offset = offset_;
     for (const std::string& tag : tags_) {
       const size_t equals = tag.find('=');
       if (tag.empty() || equals == 0)
@@ -111,6 +128,9 @@ class LsOp final : public Op {
     if (!since_.empty()) {
       NL_ASSIGN(filter.since_ns, ParseTimePoint(since_));
     }
+    if (!until_.empty()) {
+      NL_ASSIGN(filter.until_ns, ParseTimePoint(until_));
+    }
     filter.limit = limit_ == 0 ? -1 : limit_;
     const auto& names = RunSortNames();
     filter.sort = static_cast<RunSort>(std::find(names.begin(), names.end(), sort_) - names.begin());
@@ -118,9 +138,9 @@ class LsOp final : public Op {
     return {};
   }
 
-  std::string backend_, model_, device_, precision_, since_;
+  std::string backend_, model_, device_, precision_, since_, until_, format_, text_;
   std::vector<std::string> tags_;
-  int64_t limit_ = 50;
+  int64_t limit_ = 50, offset_ = 0;
   std::string sort_ = "added";
   bool reverse_ = false;
 };

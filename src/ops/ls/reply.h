@@ -3,6 +3,7 @@
 // Reply of `neurolens ls`.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,13 +23,16 @@ inline void Describe(Record<ListedRun>& r) {
 
 struct LsReply {
   std::string store;
-  int64_t total = 0;
+  int64_t total = 0, runs_total = 0;
+  std::optional<int64_t> next_offset;
   std::vector<ListedRun> runs;
 };
 inline void Describe(Record<LsReply>& r) {
   r.Name("LsReply", "Reply of `neurolens ls`");
   r.Field("store", &LsReply::store, "Folder of the store");
   r.Field("total", &LsReply::total, "Runs in the store, before filters");
+  r.Field("runs_total", &LsReply::runs_total, "Runs that match the filters, on all pages");
+  r.Field("next_offset", &LsReply::next_offset, "Offset of the next page; null: this is the last one");
   r.Field("runs", &LsReply::runs, "Runs that match the filters, in the order asked for");
 }
 

@@ -34,6 +34,7 @@ class TagOp final : public Op {
     info.choose_when = "Choose it to name a run: every command accepts the value of a tag as RUN.";
     info.example = "neurolens tag @latest name=baseline";
     info.writes = true;
+    info.repeatable = true;
     info.reply = ReplyOf<TagReply>();
     return info;
   }

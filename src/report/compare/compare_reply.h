@@ -120,6 +120,8 @@ struct CompareFacts {
 
 struct CompareReply : CompareFacts {
   std::vector<WrittenFile> files;
+  std::optional<PairTimeline> timeline;  // with --details, as is the next
+  std::optional<FlameDiff> flame;
 };
 
 // The data of the page, and what --json FILE writes.

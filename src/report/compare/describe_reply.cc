@@ -177,6 +177,8 @@ void Describe(Record<CompareReply>& r) {
   r.Name("CompareReply", "Reply of `neurolens compare`");
   r.Base<CompareFacts>();
   r.Field("files", &CompareReply::files, "Files written");
+  r.OptionalField("timeline", &CompareReply::timeline, "Both runs in time, with --details");
+  r.OptionalField("flame", &CompareReply::flame, "Flame graph of the difference, with --details");
 }
 
 void Describe(Record<CompareDocument>& r) {

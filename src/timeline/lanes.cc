@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "timeline/lanes.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+namespace nl {
+
+std::span<const std::string_view> NamesOf(TimelineLaneKind) {
+  static constexpr std::array<std::string_view, 8> kNames = {"process", "device",  "stream",  "thread",
+                                                             "async",   "samples", "counter", "memory"};
+  return kNames;
+}
+
+namespace {
+
+// Columns of a small table; empty when the run does not have it.
+class SmallTable {
+ public:
+  static Result<SmallTable> Open(const RunSpans& spans, const char* name) {
+    SmallTable out;
+    NL_ASSIGN(out.file_, spans.OpenTable(name));
+    return out;
+  }
+  size_t rows() const { return file_ == nullptr ? 0 : static_cast<size_t>(file_->rows()); }
+
+  Result<std::vector<int64_t>> Ints(const char* column) const {
+    std::vector<int64_t> out, part;
+    for (size_t g = 0; file_ != nullptr && g < file_->groups(); ++g) {
+      NL_ASSIGN(const int at, At(column));
+      NL_TRY(file_->ReadInts(g, at, part));
+      out.insert(out.end(), part.begin(), part.end());
+    }
+    return out;
+  }
+  Result<std::vector<double>> Numbers(const char* column) const {
+    std::vector<double> out, part;
+    for (size_t g = 0; file_ != nullptr && g < file_->groups(); ++g) {
+      NL_ASSIGN(const int at, At(column));
+      NL_TRY(file_->ReadDoubles(g, at, part));
+      out.insert(out.end(), part.begin(), part.end());
+    }
+    return out;
+  }
+  Result<std::vector<std::string>> Texts(const char* column) const {
+    std::vector<std::string> out;
+    CodedTexts part;
+    for (size_t g = 0; file_ != nullptr && g < file_->groups(); ++g) {
+      NL_ASSIGN(const int at, At(column));
+      NL_TRY(file_->ReadTexts(g, at, part));
+      for (const uint32_t code : part.codes)
+        out.emplace_back(code == CodedTexts::kNull ? std::string_view() : part.distinct[code]);
+    }
+    return out;
+  }
+
+ private:
+  Result<int> At(const char* column) const {
+    const int at = file_->Column(column);
+    if (at < 0) return InvalidInput(fmt::format("{} lacks the column {}", file_->path(), column));
+    return at;
+  }
+  std::shared_ptr<const ParquetReader> file_;
+};
+
+struct ProcessNames {
+  std::vector<int64_t> pid, rank;
+  std::vector<std::string> pid_text, name;
+};
+struct ThreadNames {
+  std::vector<int64_t> process, tid, sort_index;
+  std::vector<std::string> tid_text, name;
+};
+struct StreamPlace {
+  int64_t device, context, stream;
+};
+
+// What a lane needs before it has its number.
+struct Draft {
+  LaneNode node;
+  int64_t order = 0;  // as the source asks for
+};
+
+class LaneTree {
+ public:
+  LaneTree(const RunSpans& spans, const Overview& overview) : spans_(spans), overview_(overview) {}
+
+  Result<std::vector<LaneNode>> Build() {
+    NL_TRY(LoadNames());
+    NL_TRY(LoadCounters());
+    NL_TRY(LoadMemory());
+    for (const OverviewLane& lane : overview_.lanes) PlaceLane(lane);
+    PlaceLines();
+    for (const int64_t process : Processes()) AddProcess(process);
+    return std::move(out_);
+  }
+
+ private:
+  using DeviceOfProcess = std::pair<int64_t, int64_t>;
+
+  Status LoadNames() {
+    NL_ASSIGN(const SmallTable processes, SmallTable::Open(spans_, "process"));
+    NL_ASSIGN(processes_.pid, processes.Ints("pid"));
+    NL_ASSIGN(processes_.rank, processes.Ints("rank"));
+    NL_ASSIGN(processes_.pid_text, processes.Texts("pid_text"));
+    NL_ASSIGN(processes_.name, processes.Texts("name"));
+    NL_ASSIGN(const SmallTable threads, SmallTable::Open(spans_, "thread"));
+    NL_ASSIGN(threads_.process, threads.Ints("process_id"));
+    NL_ASSIGN(threads_.tid, threads.Ints("tid"));
+    NL_ASSIGN(threads_.sort_index, threads.Ints("sort_index"));
+    NL_ASSIGN(threads_.tid_text, threads.Texts("tid_text"));
+    NL_ASSIGN(threads_.name, threads.Texts("name"));
+    for (const int64_t process : threads_.process) {
+      if (!IsNull(process) && (process < 0 || process >= static_cast<int64_t>(processes_.pid.size())))
+        return InvalidInput("the table thread of this run is damaged: it names a process that is not there");
+    }
+    NL_ASSIGN(const SmallTable streams, SmallTable::Open(spans_, "stream"));
+    NL_ASSIGN(const std::vector<int64_t> device, streams.Ints("device"));
+    NL_ASSIGN(const std::vector<int64_t> context, streams.Ints("context"));
+    NL_ASSIGN(const std::vector<int64_t> stream, streams.Ints("stream"));
+    NL_ASSIGN(const std::vector<int64_t> thread, streams.Ints("thread_id"));
+    for (size_t i = 0; i < thread.size(); ++i)
+      streams_.insert({thread[i], {device[i], context[i], stream[i]}});
+    NL_ASSIGN(const SmallTable devices, SmallTable::Open(spans_, "device"));
+    NL_ASSIGN(const std::vector<int64_t> number, devices.Ints("device"));
+    NL_ASSIGN(const std::vector<std::string> name, devices.Texts("name"));
+    for (size_t i = 0; i < number.size(); ++i) device_name_.insert({number[i], name[i]});
+    return {};
+  }
+
+  int64_t ProcessOf(int64_t thread) const {
+    return IsNull(thread) || thread >= static_cast<int64_t>(threads_.process.size())
+               ? NullOf<int64_t>::value
+               : threads_.process[static_cast<size_t>(thread)];
+  }
+  int64_t RankOf(int64_t process) const {
+    return IsNull(process) ? NullOf<int64_t>::value : processes_.rank[static_cast<size_t>(process)];
+  }
+
+  void PlaceLane(const OverviewLane& lane) {
+    const int64_t thread = ThreadOf(lane.slot);
+    Draft draft;
+    draft.node.slot = lane.slot;
+    draft.node.depths = lane.depths;
+    draft.node.count = lane.count;
+    draft.node.first_ns = lane.first_ns;
+    draft.node.last_ns = lane.last_ns;
+    draft.order = IsNull(thread) || IsNull(threads_.sort_index[static_cast<size_t>(thread)])
+                      ? 0
+                      : threads_.sort_index[static_cast<size_t>(thread)];
+    const auto stream = streams_.find(thread);
+    if (stream != streams_.end() && UseOf(lane.slot) == LaneUse::kSpans) {
+      draft.node.kind = TimelineLaneKind::kStream;
+      draft.node.name = IsNull(stream->second.stream) ? ThreadName(thread)
+                                                      : fmt::format("stream {}", stream->second.stream);
+      draft.order = stream->second.stream;
+      device_lanes_[{ProcessOf(thread), stream->second.device}].push_back(std::move(draft));
+      return;
+    }
+    draft.node.kind = UseOf(lane.slot) == LaneUse::kSpans   ? TimelineLaneKind::kThread
+                      : UseOf(lane.slot) == LaneUse::kAsync ? TimelineLaneKind::kAsync
+                                                            : TimelineLaneKind::kSamples;
+    draft.node.name = ThreadName(thread);
+    if (draft.node.kind == TimelineLaneKind::kAsync) draft.node.name += " (asynchronous)";
+    if (draft.node.kind == TimelineLaneKind::kSamples) draft.node.name += " (CPU samples)";
+    thread_lanes_[ProcessOf(thread)].push_back(std::move(draft));
+  }
+
+  std::string ThreadName(int64_t thread) const {
+    if (IsNull(thread)) return "no thread";
+    const auto i = static_cast<size_t>(thread);
+    if (!threads_.name[i].empty()) return threads_.name[i];
+    if (!threads_.tid_text[i].empty()) return threads_.tid_text[i];
+    return IsNull(threads_.tid[i]) ? "thread" : fmt::format("thread {}", threads_.tid[i]);
+  }
+
+  // A process that has streams alone is a device as Kineto draws it: its streams go to the program of the
+  // same rank, which is the process that has more spans than all others of the rank together.
+  int64_t OwnerOfDevice(int64_t process) const {
+    if (thread_lanes_.count(process) > 0) return process;
+    int64_t owner = process, most = 0, all = 0;
+    for (const auto& [other, lanes] : thread_lanes_) {
+      if (IsNull(other) || RankOf(other) != RankOf(process)) continue;
+      all += SpansIn(lanes);
+      if (SpansIn(lanes) <= most) continue;
+      most = SpansIn(lanes);
+      owner = other;
+    }
+    return 2 * most > all ? owner : process;
+  }
+  static int64_t SpansIn(const std::vector<Draft>& lanes) {
+    int64_t out = 0;
+    for (const Draft& lane : lanes) out += lane.node.count;
+    return out;
+  }
+  int64_t SpansOf(int64_t process) const {
+    const auto lanes = thread_lanes_.find(process);
+    int64_t out = lanes == thread_lanes_.end() ? 0 : SpansIn(lanes->second);
+    if (const auto devices = devices_of_.find(process); devices != devices_of_.end()) {
+      for (const DeviceOfProcess& key : devices->second) out += SpansIn(device_lanes_.at(key));
+    }
+    return out;
+  }
+
+  std::vector<int64_t> Processes() {
+    for (const auto& [key, lanes] : device_lanes_) devices_of_[OwnerOfDevice(key.first)].push_back(key);
+    std::vector<int64_t> out;
+    const auto add = [&out](int64_t process) {
+      if (std::find(out.begin(), out.end(), process) == out.end()) out.push_back(process);
+    };
+    for (const auto& [process, lanes] : devices_of_) add(process);
+    for (const auto& [process, lanes] : thread_lanes_) add(process);
+    for (const auto& [process, lanes] : line_lanes_) add(process);
+    std::sort(out.begin(), out.end(), [this](int64_t a, int64_t b) { return OrderOf(a) < OrderOf(b); });
+    return out;
+  }
+  // By rank; then the process with most spans, since sources list their own bookkeeping as processes too.
+  std::tuple<bool, int64_t, int64_t, int64_t> OrderOf(int64_t process) const {
+    if (IsNull(process)) return {true, 0, 0, 0};
+    return {false, RankOf(process), -SpansOf(process), process};
+  }
+
+  // Lines that belong to no process go to the program, where there is one.
+  void PlaceLines() {
+    const auto lines = line_lanes_.find(NullOf<int64_t>::value);
+    if (lines == line_lanes_.end() || thread_lanes_.empty()) return;
+    const auto program =
+        std::max_element(thread_lanes_.begin(), thread_lanes_.end(),
+                         [](const auto& a, const auto& b) { return SpansIn(a.second) < SpansIn(b.second); });
+    if (IsNull(program->first)) return;
+    std::vector<Draft>& to = line_lanes_[program->first];
+    std::move(lines->second.begin(), lines->second.end(), std::back_inserter(to));
+    line_lanes_.erase(lines);
+  }
+
+  void AddProcess(int64_t process) {
+    const auto place = static_cast<int64_t>(out_.size());
+    LaneNode node;
+    node.kind = TimelineLaneKind::kProcess;
+    node.name = ProcessName(process);
+    out_.push_back(std::move(node));
+    for (const auto& [owner, device] : devices_of_[process]) {
+      LaneNode of_device;
+      of_device.kind = TimelineLaneKind::kDevice;
+      of_device.name = DeviceName(device);
+      of_device.parent = place;
+      const auto at = static_cast<int64_t>(out_.size());
+      out_.push_back(std::move(of_device));
+      AddLanes(device_lanes_[{owner, device}], at, false);
+    }
+    AddLanes(line_lanes_[process], place, false);
+    AddLanes(thread_lanes_[process], place, true);
+    Widen(static_cast<size_t>(place));
+  }
+
+  void AddLanes(std::vector<Draft>& drafts, int64_t parent, bool busiest_first) {
+    std::stable_sort(drafts.begin(), drafts.end(), [busiest_first](const Draft& a, const Draft& b) {
+      if (a.order != b.order) return a.order < b.order;
+      return busiest_first && a.node.count > b.node.count;
+    });
+    for (Draft& draft : drafts) {
+      draft.node.parent = parent;
+      out_.push_back(std::move(draft.node));
+    }
+  }
+
+  // Sums and times of what is below a process and its devices, which come after it.
+  void Widen(size_t process) {
+    for (size_t i = out_.size(); i-- > process + 1;) {
+      LaneNode& parent = out_[static_cast<size_t>(*out_[i].parent)];
+      parent.count += out_[i].slot || out_[i].kind == TimelineLaneKind::kDevice ? out_[i].count : 0;
+      if (out_[i].first_ns)
+        parent.first_ns = std::min(parent.first_ns.value_or(INT64_MAX), *out_[i].first_ns);
+      if (out_[i].last_ns) parent.last_ns = std::max(parent.last_ns.value_or(INT64_MIN), *out_[i].last_ns);
+    }
+  }
+
+  std::string ProcessName(int64_t process) const {
+    if (IsNull(process)) return "no process";
+    const auto i = static_cast<size_t>(process);
+    std::string out = IsNull(processes_.rank[i]) ? "" : fmt::format("rank {} ", processes_.rank[i]);
+    out += processes_.name[i].empty() ? "process" : processes_.name[i];
+    if (!processes_.pid_text[i].empty()) return fmt::format("{} {}", out, processes_.pid_text[i]);
+    return IsNull(processes_.pid[i]) ? out : fmt::format("{} {}", out, processes_.pid[i]);
+  }
+  std::string DeviceName(int64_t device) const {
+    if (IsNull(device)) return "GPU";
+    const auto name = device_name_.find(device);
+    return name == device_name_.end() || name->second.empty()
+               ? fmt::format("GPU {}", device)
+               : fmt::format("GPU {} {}", device, name->second);
+  }
+
+  void AddLine(int64_t process, TimelineLaneKind kind, std::string name,
+               std::vector<std::pair<int64_t, double>> points) {
+    std::stable_sort(points.begin(), points.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    Draft draft;
+    draft.node.kind = kind;
+    draft.node.name = std::move(name);
+    draft.node.count = static_cast<int64_t>(points.size());
+    draft.node.first_ns = points.front().first;
+    draft.node.last_ns = points.back().first;
+    for (const auto& [at_ns, value] : points) {
+      draft.node.series.at_ns.push_back(at_ns);
+      draft.node.series.value.push_back(value);
+    }
+    line_lanes_[process].push_back(std::move(draft));
+  }
+
+  Status LoadCounters() {
+    NL_ASSIGN(const SmallTable table, SmallTable::Open(spans_, "counter_sample"));
+    NL_ASSIGN(const std::vector<int64_t> thread, table.Ints("thread_id"));
+    NL_ASSIGN(const std::vector<int64_t> start, table.Ints("start_ns"));
+    NL_ASSIGN(const std::vector<std::string> name, table.Texts("name"));
+    NL_ASSIGN(const std::vector<std::string> series, table.Texts("series"));
+    NL_ASSIGN(const std::vector<double> value, table.Numbers("value"));
+    std::map<std::tuple<int64_t, std::string, std::string>, std::vector<std::pair<int64_t, double>>> lines;
+    for (size_t i = 0; i < start.size(); ++i) {
+      if (IsNull(start[i]) || IsNull(value[i])) continue;
+      lines[{thread[i], name[i], series[i]}].emplace_back(start[i] - spans_.zero_ns(), value[i]);
+    }
+    for (auto& [key, points] : lines) {
+      const auto& [of_thread, counter, part] = key;
+      AddLine(ProcessOf(of_thread), TimelineLaneKind::kCounter,
+              part.empty() ? counter : fmt::format("{} {}", counter, part), std::move(points));
+    }
+    return {};
+  }
+
+  Status LoadMemory() {
+    NL_ASSIGN(const SmallTable table, SmallTable::Open(spans_, "memory_event"));
+    NL_ASSIGN(const std::vector<int64_t> thread, table.Ints("thread_id"));
+    NL_ASSIGN(const std::vector<int64_t> start, table.Ints("start_ns"));
+    NL_ASSIGN(const std::vector<int64_t> total, table.Ints("total_allocated_bytes"));
+    NL_ASSIGN(const std::vector<int64_t> device, table.Ints("device"));
+    std::map<std::pair<int64_t, int64_t>, std::vector<std::pair<int64_t, double>>> lines;
+    for (size_t i = 0; i < start.size(); ++i) {
+      if (IsNull(start[i]) || IsNull(total[i])) continue;
+      lines[{ProcessOf(thread[i]), device[i]}].emplace_back(start[i] - spans_.zero_ns(),
+                                                            static_cast<double>(total[i]));
+    }
+    for (auto& [key, points] : lines) {
+      const bool host = IsNull(key.second) || key.second < 0;
+      AddLine(
+          key.first, TimelineLaneKind::kMemory,
+          host ? "host memory allocated (bytes)" : fmt::format("GPU {} memory allocated (bytes)", key.second),
+          std::move(points));
+    }
+    return {};
+  }
+
+  const RunSpans& spans_;
+  const Overview& overview_;
+  ProcessNames processes_;
+  ThreadNames threads_;
+  std::map<int64_t, StreamPlace> streams_;  // by thread
+  std::map<int64_t, std::string> device_name_;
+  std::map<DeviceOfProcess, std::vector<Draft>> device_lanes_;
+  std::map<int64_t, std::vector<Draft>> thread_lanes_, line_lanes_;  // by process
+  std::map<int64_t, std::vector<DeviceOfProcess>> devices_of_;       // by the process they are drawn in
+  std::vector<LaneNode> out_;
+};
+
+}  // namespace
+
+Result<std::vector<LaneNode>> BuildLanes(const RunSpans& spans, const Overview& overview) {
+  return LaneTree(spans, overview).Build();
+}
+
+}  // namespace nl

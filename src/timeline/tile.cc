@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "timeline/tile.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+
+namespace nl {
+
+void Describe(Record<TileRow>& r) {
+  using T = TileRow;
+  r.Name("TileRow", "One depth of a lane: spans that are listed, and buckets of shorter ones");
+  r.Field("lane", &T::lane, "Number of the lane");
+  r.Field("depth", &T::depth, "Depth in the lane, from 0");
+  r.Field("start_ns", &T::start_ns, Unit::kNs, "Starts of the spans, from the zero of the timeline");
+  r.Field("dur_ns", &T::dur_ns, Unit::kNs, "Their durations, which may reach beyond the window");
+  r.Field("name", &T::name, "Their names, as places in names");
+  r.Field("id", &T::id, "Their ids in their tables");
+  r.Field("bucket", &T::bucket, "Numbers of the buckets that are not empty; n begins at n * bucket_ns");
+  r.Field("count", &T::count, "Spans that start in each bucket");
+  r.Field("busy_ns", &T::busy_ns, Unit::kNs, "Time that they cover in it, counted once");
+  r.Field("longest_ns", &T::longest_ns, Unit::kNs, "The longest that starts in it");
+  r.Field("top", &T::top, "Name with the most time in it, as a place in names");
+}
+
+void Describe(Record<TileSeries>& r) {
+  using T = TileSeries;
+  r.Name("TileSeries", "A line: single values, or the values of each bucket where there are many");
+  r.Field("lane", &T::lane, "Number of the lane");
+  r.Field("at_ns", &T::at_ns, Unit::kNs, "Times, from the zero of the timeline");
+  r.Field("min", &T::min, "Least values");
+  r.Field("max", &T::max, "Greatest values");
+  r.Field("last", &T::last, "Last values");
+}
+
+void Describe(Record<Tile>& r) {
+  using T = Tile;
+  r.Name("TimelineReply", "Reply of `neurolens timeline`: one window of the timeline at one width");
+  r.Field("run_id", &T::run_id, "The run");
+  r.Field("from_ns", &T::from_ns, Unit::kNs, "Start of the window, from the zero of the timeline");
+  r.Field("to_ns", &T::to_ns, Unit::kNs, "End of the window");
+  r.Field("width", &T::width, "Width in pixels");
+  r.Field("bucket_ns", &T::bucket_ns, Unit::kNs,
+          "Length of a bucket, a power of four, between half a pixel and two");
+  r.Field("exact_from_ns", &T::exact_from_ns, Unit::kNs,
+          "Spans this long or longer are listed; shorter ones are in buckets");
+  r.Field("names", &T::names, "Names of spans, as they are shown");
+  r.Field("name_tables", &T::name_tables, "Table of each name");
+  r.Field("rows", &T::rows, "Lanes and depths that have anything in the window");
+  r.Field("series", &T::series, "Lines: counters and memory");
+}
+
+unsigned TileLevel(int64_t window_ns, int64_t width) {
+  unsigned level = 0;
+  while (level + 1 < kMostLevels && static_cast<double>(BucketNs(level)) * 2.0 * static_cast<double>(width) <
+                                        static_cast<double>(window_ns))
+    ++level;
+  return level;
+}
+
+namespace {
+
+constexpr size_t kMostThreads = 4;
+
+class TileMaker {
+ public:
+  TileMaker(const Timeline& timeline, const TileRequest& request, const std::atomic<bool>* cancelled)
+      : timeline_(timeline),
+        overview_(timeline.overview()),
+        request_(request),
+        cancelled_(cancelled),
+        level_(std::min(TileLevel(request.to_ns - request.from_ns, request.width), overview_.top_level)) {}
+
+  Result<Tile> Make() {
+    out_.from_ns = request_.from_ns;
+    out_.to_ns = request_.to_ns;
+    out_.width = request_.width;
+    out_.bucket_ns = BucketNs(level_);
+    out_.exact_from_ns = ExactFromNs(level_);
+    if (level_ < overview_.base_level) NL_TRY(ReadGroups());
+    std::vector<std::vector<BucketRow>> close(level_ < overview_.base_level ? request_.lanes.size() : 0);
+    NL_TRY(InParallel(close.size(), [&](size_t i) -> Status {
+      const LaneNode& node = timeline_.lanes()[static_cast<size_t>(request_.lanes[i])];
+      if (node.slot) close[i] = RowsFromSpans(*node.slot);
+      return {};
+    }));
+    for (size_t i = 0; i < request_.lanes.size(); ++i) {
+      const LaneNode& node = timeline_.lanes()[static_cast<size_t>(request_.lanes[i])];
+      if (!node.series.at_ns.empty()) AddSeries(request_.lanes[i], node.series);
+      if (!node.slot) continue;
+      if (close.empty()) {
+        AddFromOverview(request_.lanes[i], *node.slot);
+      } else {
+        AddFromSpans(request_.lanes[i], close[i]);
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  // Rows of the overview of one lane.
+  std::span<const OverviewRow> RowsOf(LaneSlot slot) const {
+    const auto [first, last] =
+        std::equal_range(overview_.rows.begin(), overview_.rows.end(), slot,
+                         [](const auto& a, const auto& b) { return SlotIn(a) < SlotIn(b); });
+    return {first, last};
+  }
+  static LaneSlot SlotIn(LaneSlot slot) { return slot; }
+  static LaneSlot SlotIn(const OverviewRow& row) { return row.slot; }
+
+  // Calls `take` for every listed span of `level` and above that reaches into [from, to).
+  template <class Take>
+  static void EachSpan(const BucketRow& row, unsigned level, int64_t from_ns, int64_t to_ns,
+                       const Take& take) {
+    for (unsigned k = std::max(level, row.base()); k <= row.top(); ++k) {
+      const std::vector<Span>& spans = row.Spans(k);
+      const int64_t earliest_ns = from_ns - row.longest_ns(k);
+      auto it = std::lower_bound(spans.begin(), spans.end(), earliest_ns,
+                                 [](const Span& span, int64_t at_ns) { return span.start_ns < at_ns; });
+      for (; it != spans.end() && it->start_ns < to_ns; ++it) {
+        if (Reaches(*it, from_ns, to_ns)) take(*it);
+      }
+    }
+  }
+
+  void AddFromOverview(int64_t lane, LaneSlot slot) {
+    for (const OverviewRow& row : RowsOf(slot)) {
+      std::vector<Span> spans;
+      EachSpan(row.buckets, level_, request_.from_ns, request_.to_ns,
+               [&](const Span& s) { spans.push_back(s); });
+      std::sort(spans.begin(), spans.end(), DrawnBefore);
+      AddRow(lane, row.depth, spans, row.buckets.Buckets(level_));
+    }
+  }
+
+  // A window is read with what its depths and covered times depend on: a short span that reaches into it
+  // depends on spans that meet it, and those on spans that meet them.
+  int64_t Margin() const { return ExactFromNs(overview_.base_level); }
+  int64_t ReadFrom() const { return (BucketOf(request_.from_ns, level_) << (2 * level_)) - 2 * Margin(); }
+  int64_t ReadTo() const { return ((BucketOf(request_.to_ns - 1, level_) + 1) << (2 * level_)) + Margin(); }
+
+  Status ReadGroups() {
+    std::vector<size_t> wanted;
+    for (size_t g = 0; g < overview_.groups.size(); ++g) {
+      const OverviewGroup& group = overview_.groups[g];
+      if (group.from_ns <= group.to_ns && group.from_ns < ReadTo() && group.to_ns >= ReadFrom())
+        wanted.push_back(g);
+    }
+    groups_.resize(wanted.size());
+    NL_TRY(InParallel(wanted.size(), [&](size_t i) -> Status {
+      NL_ASSIGN(groups_[i], timeline_.Group(wanted[i]));
+      return {};
+    }));
+    for (const auto& group : groups_) {
+      for (const LaneSpans& lane : *group) parts_[lane.slot].push_back(&lane.spans);
+    }
+    return {};
+  }
+
+  // Runs work(0) ... work(count - 1) on a few threads.
+  template <class Work>
+  Status InParallel(size_t count, const Work& work) const {
+    std::atomic<size_t> next{0};
+    std::mutex mutex;
+    Status failed;
+    const auto run = [&] {
+      for (size_t i = next++; i < count; i = next++) {
+        Status status = cancelled_ != nullptr && cancelled_->load() ? Status(Cancelled()) : work(i);
+        if (status.ok()) continue;
+        const std::lock_guard lock(mutex);
+        failed = std::move(status);
+      }
+    };
+    const size_t most =
+        std::min<size_t>({count, kMostThreads, std::max(1u, std::thread::hardware_concurrency())});
+    std::vector<std::thread> threads;
+    for (size_t i = 1; i < most; ++i) threads.emplace_back(run);
+    run();
+    for (std::thread& thread : threads) thread.join();
+    return failed;
+  }
+
+  struct Placed {
+    Span span;
+    int64_t depth;  // -1: to be found
+  };
+
+  std::vector<Placed> SpansOf(LaneSlot slot) const {
+    const int64_t from_ns = ReadFrom(), to_ns = ReadTo();
+    std::vector<Placed> out;
+    if (const auto it = parts_.find(slot); it != parts_.end()) {
+      for (const std::vector<Span>* part : it->second) {
+        auto at = std::lower_bound(part->begin(), part->end(), from_ns - Margin(),
+                                   [](const Span& span, int64_t at_ns) { return span.start_ns < at_ns; });
+        for (; at != part->end() && at->start_ns < to_ns; ++at) {
+          if (FirstLevel(at->dur_ns) <= overview_.base_level && Reaches(*at, from_ns, to_ns))
+            out.push_back({*at, -1});
+        }
+      }
+    }
+    for (const OverviewRow& row : RowsOf(slot)) {
+      EachSpan(row.buckets, overview_.base_level, from_ns, to_ns, [&](const Span& s) {
+        out.push_back({s, int64_t{row.depth}});
+      });
+    }
+    std::sort(out.begin(), out.end(),
+              [](const Placed& a, const Placed& b) { return DrawnBefore(a.span, b.span); });
+    return out;
+  }
+
+  std::vector<BucketRow> RowsFromSpans(LaneSlot slot) const {
+    Nesting nesting;
+    std::vector<BucketRow> rows;
+    const StringPool& strings = timeline_.spans().strings();
+    for (const Placed& placed : SpansOf(slot)) {
+      const uint32_t found = nesting.Depth(placed.span.start_ns, placed.span.dur_ns);
+      nesting.Push(placed.span.end_ns());
+      const size_t depth = placed.depth < 0 ? found : static_cast<size_t>(placed.depth);
+      while (rows.size() <= depth) rows.emplace_back(level_, level_);
+      rows[depth].Add(placed.span, strings);
+    }
+    for (BucketRow& row : rows) row.Finish(strings);
+    return rows;
+  }
+
+  void AddFromSpans(int64_t lane, const std::vector<BucketRow>& rows) {
+    for (size_t depth = 0; depth < rows.size(); ++depth) {
+      std::vector<Span> spans;
+      EachSpan(rows[depth], level_, request_.from_ns, request_.to_ns,
+               [&](const Span& s) { spans.push_back(s); });
+      AddRow(lane, static_cast<uint32_t>(depth), spans, rows[depth].Buckets(level_));
+    }
+  }
+
+  void AddRow(int64_t lane, uint32_t depth, const std::vector<Span>& spans,
+              const std::vector<Bucket>& buckets) {
+    const int64_t first = BucketOf(request_.from_ns, level_), last = BucketOf(request_.to_ns - 1, level_);
+    const auto from =
+        std::lower_bound(buckets.begin(), buckets.end(), first,
+                         [](const Bucket& bucket, int64_t index) { return bucket.index < index; });
+    const auto to = std::upper_bound(
+        from, buckets.end(), last, [](int64_t index, const Bucket& bucket) { return index < bucket.index; });
+    if (spans.empty() && from == to) return;
+    TileRow& row = out_.rows.emplace_back();
+    row.lane = lane;
+    row.depth = depth;
+    for (const Span& span : spans) {
+      row.start_ns.push_back(span.start_ns);
+      row.dur_ns.push_back(span.dur_ns);
+      row.name.push_back(NameAt(span.name));
+      row.id.push_back(span.row());
+    }
+    for (auto it = from; it != to; ++it) {
+      row.bucket.push_back(it->index);
+      row.count.push_back(it->count);
+      row.busy_ns.push_back(it->busy_ns);
+      row.longest_ns.push_back(it->longest_ns);
+      row.top.push_back(NameAt(it->top));
+    }
+  }
+
+  // Place of a name in the tile.
+  int64_t NameAt(StringId name) {
+    const auto [it, fresh] = name_at_.try_emplace(static_cast<uint32_t>(name), 0);
+    if (!fresh) return it->second;
+    const char* table = kSpanTableNames[static_cast<size_t>(timeline_.spans().TableOf(name))];
+    std::string shown = timeline_.DisplayName(name);
+    const auto [place, first] =
+        shown_at_.try_emplace({table, shown}, static_cast<int64_t>(out_.names.size()));
+    if (first) {
+      out_.names.push_back(std::move(shown));
+      out_.name_tables.emplace_back(table);
+    }
+    return it->second = place->second;
+  }
+
+  // The values of the window, with one before and one after it so that the line does not break at its ends.
+  void AddSeries(int64_t lane, const Series& series) {
+    auto first = std::lower_bound(series.at_ns.begin(), series.at_ns.end(), request_.from_ns);
+    auto last = std::lower_bound(first, series.at_ns.end(), request_.to_ns);
+    if (first != series.at_ns.begin()) --first;
+    if (last != series.at_ns.end()) ++last;
+    if (first == last) return;
+    TileSeries& out = out_.series.emplace_back();
+    out.lane = lane;
+    const bool each = last - first <= 2 * request_.width;
+    int64_t bucket = INT64_MIN;
+    for (auto it = first; it != last; ++it) {
+      const double value = series.value[static_cast<size_t>(it - series.at_ns.begin())];
+      const int64_t of = BucketOf(*it, level_);
+      if (each || of != bucket) {
+        out.at_ns.push_back(each ? *it : of << (2 * level_));
+        out.min.push_back(value);
+        out.max.push_back(value);
+        out.last.push_back(value);
+        bucket = of;
+        continue;
+      }
+      out.min.back() = std::min(out.min.back(), value);
+      out.max.back() = std::max(out.max.back(), value);
+      out.last.back() = value;
+    }
+  }
+
+  const Timeline& timeline_;
+  const Overview& overview_;
+  const TileRequest& request_;
+  const std::atomic<bool>* cancelled_;
+  const unsigned level_;
+  Tile out_;
+  std::vector<std::shared_ptr<const std::vector<LaneSpans>>> groups_;
+  std::unordered_map<LaneSlot, std::vector<const std::vector<Span>*>> parts_;
+  std::unordered_map<uint32_t, int64_t> name_at_;
+  std::map<std::pair<const char*, std::string>, int64_t> shown_at_;
+};
+
+}  // namespace
+
+Result<Tile> MakeTile(const Timeline& timeline, const TileRequest& request,
+                      const std::atomic<bool>* cancelled) {
+  return TileMaker(timeline, request, cancelled).Make();
+}
+
+}  // namespace nl

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Timeline: a stored run ready to be drawn: its lanes, its overview, and its spans where someone looks closer
+// than the overview. OpenTimeline keeps those that were used last in memory, for all requests of a process.
+// The overview of a run with kStoredFromEvents events or more is stored beside the runs of the store
+// (ledger/derived.h); it is a cache: absent, damaged or unwritable, it is made again in memory.
+// Thread rule: constant for callers; any number of threads. Ownership: shared with the requests that use it.
+
+#include <atomic>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ledger/store.h"
+#include "timeline/lanes.h"
+#include "timeline/overview.h"
+#include "timeline/run_spans.h"
+
+namespace nl {
+
+class Timeline {
+ public:
+  static constexpr int64_t kStoredFromEvents = 1'000'000;
+
+  static Result<std::shared_ptr<const Timeline>> Open(const Store& store, const CatalogRun& run,
+                                                      const std::atomic<bool>* cancelled);
+
+  // Of a folder with the tables of a run, without a store.
+  static Result<std::shared_ptr<const Timeline>> OpenFolder(const std::string& run_folder,
+                                                            const OverviewOptions& options);
+
+  const RunSpans& spans() const { return *spans_; }
+  const Overview& overview() const { return *overview_; }
+  const std::vector<LaneNode>& lanes() const { return lanes_; }
+  // The source recorded durations one by one: starts give only the order, and nothing can be drawn.
+  bool order_only() const { return order_only_; }
+  // Number of the lane of a slot; -1: it has no spans.
+  int64_t LaneOf(LaneSlot slot) const;
+
+  // The spans of a row group, from memory where it was read lately.
+  Result<std::shared_ptr<const std::vector<LaneSpans>>> Group(size_t group) const;
+  // What a name is shown as: kernels by their short name, CPU samples by the innermost frame.
+  std::string DisplayName(StringId name) const;
+
+  size_t Bytes() const;  // in memory, without the row groups
+
+ private:
+  Timeline() = default;
+  Status AddLanes();
+  struct Kept {
+    size_t group;
+    std::shared_ptr<const std::vector<LaneSpans>> spans;
+    size_t bytes;
+  };
+  std::unique_ptr<RunSpans> spans_;
+  std::unique_ptr<Overview> overview_;
+  std::vector<LaneNode> lanes_;
+  bool order_only_ = false;
+  std::unordered_map<LaneSlot, int64_t> lane_of_slot_;
+  mutable std::mutex mutex_;
+  mutable std::list<Kept> kept_;  // the last used first
+  mutable size_t kept_bytes_ = 0;
+  mutable std::unordered_map<uint32_t, std::string> display_names_;
+};
+
+// From memory, or opened now; a second request for the same run waits for the first.
+Result<std::shared_ptr<const Timeline>> OpenTimeline(const Store& store, const CatalogRun& run,
+                                                     const std::atomic<bool>* cancelled);
+
+}  // namespace nl

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The timeline: lanes, tiles in both forms, search and chains agree with the tables of the run; the stored overview is a cache."""
+import gzip
+import json
+import math
+import shutil
+import struct
+
+import pytest
+from http_server import Server
+from neurolens_cli import H200, Store
+
+TRACE = H200 / "base.json.gz"
+TILE = "application/vnd.neurolens.tile"
+TABLES = ["kernel", "memcpy", "memset", "sync", "api_call", "op", "python_call", "range", "cpu_sample"]
+STORED_FROM = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def run(module_folder):
+    return Store(module_folder / "store").add(TRACE)
+
+
+@pytest.fixture(scope="module")
+def server(run):
+    with Server(run.store) as started:
+        yield started
+
+
+def reply(run, *words):
+    return json.loads(run.store.text(*words, "--json"))
+
+
+class Reader:
+    """The binary form of a tile, by docs/formats/tile.md."""
+
+    def __init__(self, data):
+        self.data, self.at = data, 64
+        assert data[:4] == b"NLT1"
+        (self.rows, self.spans, self.buckets, self.names, self.series, self.points, size) = struct.unpack_from("<7I", data, 4)
+        assert size == len(data)
+        self.from_ns, self.to_ns, self.bucket_ns, self.exact_from_ns = struct.unpack_from("<4q", data, 32)
+
+    def v(self, count):
+        out = []
+        for _ in range(count):
+            value = shift = 0
+            while True:
+                byte = self.data[self.at]
+                self.at += 1
+                value |= (byte & 127) << shift
+                shift += 7
+                if byte < 128:
+                    break
+            out.append(value)
+        return out
+
+    def z(self, count):
+        return [(n >> 1) ^ -(n & 1) for n in self.v(count)]
+
+    def u8(self, count):
+        self.at += count
+        return list(self.data[self.at - count:self.at])
+
+
+def running(differences, counts, first, step=0):
+    """Differences within each row as values."""
+    out, place = [], 0
+    for count in counts:
+        values, before = [], first
+        for difference in differences[place:place + count]:
+            before += difference + step
+            values.append(before)
+        place += count
+        out.append(values)
+    return out
+
+
+def split(values, counts):
+    out, place = [], 0
+    for count in counts:
+        out.append(values[place:place + count])
+        place += count
+    return out
+
+
+def decoded(data):
+    r = Reader(data)
+    lane, depth, spans, buckets = (r.v(r.rows) for _ in range(4))
+    start, dur, name = running(r.z(r.spans), spans, r.from_ns), split(r.v(r.spans), spans), split(r.v(r.spans), spans)
+    ids = running(r.z(r.spans), spans, 0)
+    index = running(r.z(r.buckets), buckets, r.from_ns // r.bucket_ns - 1, 1)
+    count, busy, top = split(r.v(r.buckets), buckets), split(r.u8(r.buckets), buckets), split(r.v(r.buckets), buckets)
+    longest = split(r.u8(r.buckets), buckets)
+    series = [r.v(r.series), r.v(r.series)]
+    r.z(r.points)
+    r.at += 12 * r.points
+    tables, lengths = r.u8(r.names), r.v(r.names)
+    names = []
+    for length in lengths:
+        names.append(r.data[r.at:r.at + length].decode())
+        r.at += length
+    assert r.at == len(data)
+    rows = [{"lane": lane[i], "depth": depth[i], "start_ns": start[i], "dur_ns": dur[i], "name": name[i], "id": ids[i], "bucket": index[i],
+             "count": count[i], "busy": busy[i], "top": top[i], "longest": longest[i]} for i in range(r.rows)]
+    return {"names": names, "name_tables": [TABLES[t] for t in tables], "rows": rows, "bucket_ns": r.bucket_ns, "series": series}
+
+
+def rounded(tile):
+    """A JSON tile with the rounding of the binary form."""
+    for row in tile["rows"]:
+        row["busy"] = [min(255, math.ceil(255 * ns / tile["bucket_ns"])) for ns in row.pop("busy_ns")]
+        row["longest"] = [0 if ns == 0 else 1 + int(4 * math.log2(ns)) for ns in row.pop("longest_ns")]
+    return {key: tile[key] for key in ("names", "name_tables", "rows", "bucket_ns")}
+
+
+@pytest.mark.parametrize("window", ["", "from_ns=20000000&to_ns=21000000&width=1600", "from_ns=-5000&to_ns=90000000&width=37&lanes=stream"])
+def test_both_forms_have_the_same_content(server, run, window):
+    path = f"/api/v1/runs/{run.id}/timeline?{window}"
+    plain = server.get(path)
+    binary = server.ask("GET", path, Accept=f"{TILE}, */*;q=0.1")
+    assert plain.headers["content-type"].startswith("application/json") and binary.headers["content-type"] == TILE
+    assert len(plain.json()["rows"]) > 0
+    got = decoded(binary.body)
+    got.pop("series")
+    assert got == rounded(plain.json())
+    # A wildcard is not a wish for the binary form.
+    assert server.ask("GET", path, Accept="*/*").body == plain.body
+    again = server.ask("GET", path, Accept=TILE, If_None_Match=binary.headers["etag"])
+    assert again.status == 304 and binary.headers["etag"] != plain.headers["etag"]
+
+
+def test_tiles_count_every_span(run):
+    tile = reply(run, "timeline", run.id, "--width", 1600)
+    lanes = reply(run, "timeline-lanes", run.id)
+    sql = " + ".join(f"(SELECT count(*) FROM {t} WHERE start_ns IS NOT NULL AND (dur_ns IS NOT NULL OR '{t}' = 'range'))" for t in TABLES[:-1])
+    spans = reply(run, "query", run.id, f"SELECT {sql} + (SELECT count(start_ns) FROM cpu_sample) AS n")["rows"][0][0]
+    assert lanes["events"] == spans == sum(len(row["start_ns"]) + sum(row["count"]) for row in tile["rows"])
+    assert sum(lane["count"] for lane in lanes["lanes"] if lane["depths"] > 0) == spans
+    for lane in lanes["lanes"]:
+        assert lane["parent"] is None or lane["parent"] < lane["id"]
+    kinds = {lane["kind"] for lane in lanes["lanes"]}
+    assert {"process", "device", "stream", "thread"} <= kinds
+
+
+def test_search_counts_what_sql_counts(run):
+    for text, regex, condition in (("gemm", (), "name ILIKE '%gemm%'"), ("^aten::(mm|add)$", ("--regex",), "regexp_matches(name, '^aten::(mm|add)$')")):
+        found = reply(run, "timeline-find", run.id, text, *regex, "--from-ns", 50_000_000, "--limit", 4)
+        sql = " UNION ALL ".join(f"SELECT '{t}' AS t, id, start_ns FROM {t} WHERE {condition} AND start_ns IS NOT NULL" for t in TABLES[:-1])
+        rows = reply(run, "query", run.id, f"SELECT t, id, start_ns FROM ({sql}) ORDER BY start_ns", "--max-rows", 100000)["rows"]
+        zero = reply(run, "timeline-lanes", run.id)["zero_ns"]
+        assert found["total"] == len(rows) > 10
+        assert sum(name["count"] for name in reply(run, "timeline-find", run.id, text, *regex, "--limit", 10000)["names"]) == len(rows)
+        after = [row[2] - zero for row in rows if row[2] - zero >= 50_000_000][:4]
+        before = [row[2] - zero for row in rows if row[2] - zero < 50_000_000][-4:][::-1]
+        assert [span["start_ns"] for span in found["next"]] == after and [span["start_ns"] for span in found["previous"]] == before
+    assert run.store.run("timeline-find", run.id, "(", "--regex").returncode == 2
+    assert reply(run, "timeline-find", run.id, "no such name")["total"] == 0
+
+
+def test_an_event_has_its_chain(run):
+    kernel, launch, op = reply(run, "query", run.id,
+                               "SELECT id, api_call_id, op_id FROM kernel WHERE op_id IS NOT NULL ORDER BY id LIMIT 1 OFFSET 100")["rows"][0]
+    event = reply(run, "timeline-event", run.id, "kernel", kernel)
+    roles = {(link["role"], link["table"], link["id"]) for link in event["chain"]}
+    assert {("event", "kernel", kernel), ("launch", "api_call", launch), ("operator", "op", op)} <= roles
+    inner = next(link for link in event["chain"] if link["role"] == "launch")
+    around = [link for link in event["chain"] if link["role"] == "inside"]
+    assert around and all(link["start_ns"] <= inner["start_ns"] <= link["start_ns"] + link["dur_ns"] for link in around)
+    assert event["columns"]["id"] == kernel and "grid_x" in event["columns"]
+    caused = reply(run, "timeline-event", run.id, "api_call", launch)["chain"]
+    assert ("caused", "kernel", kernel) in {(link["role"], link["table"], link["id"]) for link in caused}
+    assert run.store.run("timeline-event", run.id, "kernel", 10**9).returncode == 2
+
+
+@pytest.fixture(scope="module")
+def large(module_folder):
+    """A run that is just large enough for a stored overview."""
+    events = ",".join(f'{{"ph":"X","cat":"cpu_op","name":"op {i % 7}","pid":1,"tid":{i % 3},"ts":{i * 2},"dur":{1 + i % 5}}}' for i in range(STORED_FROM + 1))
+    path = module_folder / "large.json.gz"
+    path.write_bytes(gzip.compress(f'{{"traceEvents":[{events}]}}'.encode(), 1))
+    return Store(module_folder / "large_store").add(path)
+
+
+def test_the_overview_is_a_cache(large):
+    derived = large.store.folder / "derived" / large.id
+    tile = ("timeline", large.id, "--width", 300)
+    first = large.store.text(*tile, "--json")
+    files = list(derived.iterdir())
+    assert len(files) == 1 and files[0].name.startswith("overview-1.") and sum(sum(r["count"]) + len(r["start_ns"]) for r in json.loads(first)["rows"]) == STORED_FROM + 1
+    tables = sum(f.stat().st_size for f in (large.store.folder / "runs" / large.id).glob("*.parquet"))
+    assert files[0].stat().st_size <= max(0.03 * tables, 256 * 1024)
+    assert large.store.text(*tile, "--json") == first  # from the file
+    # Damaged: made again.
+    data = bytearray(files[0].read_bytes())
+    data[len(data) // 2] ^= 1
+    files[0].write_bytes(data)
+    assert large.store.text(*tile, "--json") == first
+    assert files[0].read_bytes() != bytes(data)
+    # Nowhere to write: kept in memory.
+    shutil.rmtree(derived)
+    derived.parent.rmdir()
+    derived.parent.write_text("not a folder")
+    assert large.store.text(*tile, "--json") == first
+    derived.parent.unlink()
+    # What belongs to no run is deleted by doctor, what belongs to a removed run by rm.
+    large.store.text(*tile)
+    orphan = derived.parent / "01a1ec35-d9bd-784f-85cc-42995f1a3115"
+    orphan.mkdir()
+    large.store.text("doctor", "--repair")
+    assert not orphan.exists() and derived.exists()
+    large.store.text("rm", large.id, "--yes")
+    assert not derived.exists()
