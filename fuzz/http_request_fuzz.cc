@@ -6,8 +6,10 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "serve/http/access.h"
 #include "serve/http/content.h"
 #include "serve/http/guard.h"
+#include "serve/http/mcp_endpoint.h"
 #include "serve/http/problem.h"
 #include "serve/http/router.h"
 
@@ -45,7 +47,8 @@ void CheckRoute(const Route& route, const Request& request) {
   nl::Json args = route.args;
   if (route.takes_json && !AddBody(*route.op, request.body, args).ok()) return;
   for (const auto& [key, value] : args.items()) {
-    if (route.op->Param(key) == nullptr && !(route.endpoint == Endpoint::kUpload && key == "name"))
+    if (route.op->Param(key) == nullptr &&
+        !(route.endpoint == Endpoint::kUpload && (key == "name" || key == "upload")))
       Fail("parameter that is not offered", key);
   }
   const std::unique_ptr<nl::Op> op = route.op->make();
@@ -56,19 +59,36 @@ void CheckRoute(const Route& route, const Request& request) {
 
 }  // namespace
 
-// Lines: method, target, Host, Origin, Content-Disposition, If-None-Match, Accept-Encoding; then the body.
+// Nobody can log in here: whatever the headers say, a route that needs a role is refused.
+void CheckAccess(Request request, const Routed& routed) {
+  static nl::auth::Authority nobody("/nonexistent", {.always = true, .now_ns = {}});
+  static const Exposure exposure{{"127.0.0.1", 7070}, true};
+  static const Access access(nobody, exposure);
+  const bool open = !RoleNeeded(routed, request);
+  const auto refusal = access.Check(request, routed);
+  if (!refusal && !open) Fail("let in", request.target);
+  if (refusal) CheckProblem(*refusal);
+  if (request.client.find_first_not_of("0123456789abcdefABCDEF:.") != std::string::npos)
+    Fail("address", request.client);
+}
+
+// Lines: method, target, Host, Origin, Content-Disposition, If-None-Match, Accept-Encoding, Authorization,
+// Cookie, X-Forwarded-For, Mcp-Protocol-Version, Accept; then the body.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const nl::RemoteOps ops(nl::AllOps());
-  static const ListenAddress address{"127.0.0.1", 7070};
+  static const Exposure exposure{{"127.0.0.1", 7070}};
   std::string_view rest(reinterpret_cast<const char*>(data), size);
   Request request;
   request.method = Take(rest);
   request.target = Take(rest);
-  for (const char* name : {"host", "origin", "content-disposition", "if-none-match", "accept-encoding"})
+  for (const char* name : {"host", "origin", "content-disposition", "if-none-match", "accept-encoding",
+                           "authorization", "cookie", "x-forwarded-for", "mcp-protocol-version", "accept"})
     request.headers.emplace_back(name, Take(rest));
   request.body = rest;
-  if (const auto refusal = CheckOrigin(request, address, false)) CheckProblem(*refusal);
+  if (const auto refusal = CheckOrigin(request, exposure)) CheckProblem(*refusal);
   const Routed routed = RouteHead(ops, request);
+  CheckAccess(request, routed);
+  if (const auto refusal = McpEndpoint::CheckHead(request)) CheckProblem(*refusal);
   if (!routed.ok)
     CheckProblem(routed.problem);
   else

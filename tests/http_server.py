@@ -7,8 +7,24 @@ import re
 import signal
 import socket
 import subprocess
+import threading
 
 from neurolens_cli import LIMIT_S, default_signals, wait_until
+
+# What differs between two calls.
+VOLATILE = re.compile(r'"(?:elapsed_ms|seconds)": [0-9.e+-]+')
+# Operations that are about more than one run, or take a question: what they are asked here.
+ARGUMENTS = {
+    "compare": {"a": ["@latest"], "b": ["@latest"]},
+    "query": {"args": ["@latest", "SELECT count(*) FROM kernel"]},
+    "schema": {"what": "run"},
+    "timeline-find": {"run": "@latest", "text": "gemm"},
+    "timeline-event": {"run": "@latest", "table": "kernel", "id": 12},
+    "gate": {"baseline": ["@latest"], "candidate": ["@latest"], "allow_different": True},
+}
+# The words of a command line where their order is not that of the parameters.
+WORDS = {"compare": ("@latest", "--", "@latest"), "nvtx": ("check", "@latest"), "timeline-find": ("@latest", "gemm"),
+         "timeline-event": ("@latest", "kernel", "12")}
 
 
 class Reply:
@@ -38,9 +54,13 @@ class Server:
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=default_signals,
                                         env={**os.environ, "NO_COLOR": "1", **store.environment})
         line = self.process.stderr.readline()
-        found = re.search(r"at (http://127\.0\.0\.1:(\d+))$", line)
+        found = re.search(r"at (https?://127\.0\.0\.1:(\d+))$", line)
         assert found, f"{line!r} {self.process.stderr.read() if self.process.poll() is not None else ''}"
         self.url, self.port = found.group(1), int(found.group(2))
+        # Read while it runs: a log that nobody reads fills its pipe and holds the server.
+        self.said = []
+        self.reader = threading.Thread(target=lambda: self.said.extend(self.process.stderr), daemon=True)
+        self.reader.start()
 
     def __enter__(self):
         return self
@@ -48,13 +68,17 @@ class Server:
     def __exit__(self, *_):
         if self.process.poll() is None:
             self.stop()
+        self.reader.join(LIMIT_S)
         self.process.stdout.close()
         self.process.stderr.close()
 
     def stop(self, number=signal.SIGTERM):
         """What it printed, after an orderly end."""
         self.process.send_signal(number)
-        out, error = self.process.communicate(timeout=LIMIT_S)
+        out = self.process.stdout.read()
+        self.process.wait(LIMIT_S)
+        self.reader.join(LIMIT_S)
+        error = "".join(self.said)
         assert self.process.returncode == 0, f"ended with {self.process.returncode}: {error[-400:]}"
         return out, error
 
@@ -103,3 +127,44 @@ class Server:
 
     def wait_for(self, wanted, name, **labels):
         wait_until(lambda: self.metric(name, **labels) == wanted, f"{name} {labels} to be {wanted}", self.process)
+
+
+def events_of(connection):
+    """(id, event, data) of every event, as they come."""
+    stream = connection.makefile("rb")
+    assert stream.readline().startswith(b"HTTP/1.1 200 ")
+    event = {}
+    for line in stream:
+        name, _, value = line.rstrip(b"\r\n").decode().partition(": ")
+        if name in ("id", "event", "data"):
+            event[name] = value
+        elif not name and event:
+            yield event.get("id"), event["event"], json.loads(event["data"])
+            event = {}
+
+
+def listen(server, **headers):
+    connection = server.connect()
+    head = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+    connection.sendall(f"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n{head}\r\n".encode())
+    return connection
+
+
+def operations(server):
+    """name: the OpenAPI entry of every operation that GET offers."""
+    paths = server.get("/openapi.json").json()["paths"]
+    return {path.rsplit("/", 1)[1]: methods["get"] for path, methods in paths.items()
+            if re.fullmatch(r"/api/v1/[a-z-]+", path) and "get" in methods and path.rsplit("/", 1)[1] not in ("runs", "events", "me", "jobs", "uploads")}
+
+
+def words_of(arguments, positional):
+    """The same arguments as words of a command line."""
+    words = []
+    for name, value in arguments.items():
+        values = value if isinstance(value, list) else [value]
+        if name in positional:
+            words += values
+            continue
+        flag = "--" + name.replace("_", "-")
+        words += [flag] if value is True else [part for one in values for part in (flag, str(one))]
+    return words

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`neurolens mcp` as the official TypeScript client sees it: tools, answers, pages, errors, cancel, progress, resources, prompts."""
+"""`neurolens mcp`, and MCP over HTTP, as the official TypeScript client sees them: tools, answers, pages, errors, cancel, progress, resources, prompts."""
 import json
 import os
 import pty
@@ -11,7 +11,7 @@ import pytest
 from neurolens_cli import BIN, H200, HOSTILE_NAMES, LIMIT_S, ROOT, SHARED, TESTS, Store, narrow, outcome, span, write_trace
 
 pytestmark = [pytest.mark.xdist_group("mcp"), pytest.mark.slow_first(40)]
-CHECKS = re.findall(r"^  async '([^']+)'", (TESTS / "mcp/check.mjs").read_text(), re.M)
+CHECKS, HTTP_CHECKS = (re.findall(r"^  async '([^']+)'", (TESTS / "mcp" / name).read_text(), re.M) for name in ("check.mjs", "check_http.mjs"))
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +39,23 @@ def checked(mcp_client, store):
 @pytest.mark.parametrize("name", CHECKS)
 def test_the_official_client_finds(name, checked):
     why = outcome(checked, name)
+    assert why is None, why
+
+
+@pytest.fixture(scope="module")
+def checked_over_http(mcp_client, module_folder):
+    """What the client prints about every check over HTTP."""
+    store = Store(module_folder / "http-store")
+    store.imports(H200 / "base.json.gz", H200 / "item_sync.json.gz")
+    command = ["node", "check_http.mjs", BIN, str(store.folder), str(H200 / "rerun.json.gz")]
+    done = subprocess.run(command, cwd=mcp_client, capture_output=True, text=True, check=False, timeout=LIMIT_S)
+    assert done.returncode == 0, done.stderr[-400:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", HTTP_CHECKS)
+def test_the_official_client_finds_over_http(name, checked_over_http):
+    why = outcome(checked_over_http, name)
     assert why is None, why
 
 

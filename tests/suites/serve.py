@@ -13,25 +13,12 @@ import threading
 import urllib.parse
 
 import pytest
-from http_server import Server
+from http_server import ARGUMENTS, VOLATILE, WORDS, Server, events_of, listen, operations, words_of
 from neurolens_cli import H200, LIMIT_S, SAMPLES, Store, equal, wait_until
 
 TRACE = H200 / "base.json.gz"
 # A query that takes until its client leaves.
 ENDLESS = "SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range * b.range = 7"
-# What differs between two calls.
-VOLATILE = re.compile(r'"(?:elapsed_ms|seconds)": [0-9.e+-]+')
-# Operations that are about more than one run, or take a question: what they are asked here.
-ARGUMENTS = {
-    "compare": {"a": ["@latest"], "b": ["@latest"]},
-    "query": {"args": ["@latest", "SELECT count(*) FROM kernel"]},
-    "schema": {"what": "run"},
-    "gate": {"baseline": ["@latest"], "candidate": ["@latest"], "allow_different": True},
-}
-
-
-# The words of a command line where their order is not that of the parameters.
-WORDS = {"compare": ("@latest", "--", "@latest"), "nvtx": ("check", "@latest")}
 
 
 @pytest.fixture(scope="module")
@@ -43,26 +30,6 @@ def run(module_folder):
 def server(run):
     with Server(run.store, "--access-log") as started:
         yield started
-
-
-def operations(server):
-    """name: the OpenAPI entry of every operation that GET offers."""
-    paths = server.get("/openapi.json").json()["paths"]
-    return {path.rsplit("/", 1)[1]: methods["get"] for path, methods in paths.items()
-            if re.fullmatch(r"/api/v1/[a-z-]+", path) and "get" in methods and path.rsplit("/", 1)[1] not in ("runs", "events")}
-
-
-def words_of(arguments, positional):
-    """The same arguments as words of a command line."""
-    words = []
-    for name, value in arguments.items():
-        values = value if isinstance(value, list) else [value]
-        if name in positional:
-            words += values
-            continue
-        flag = "--" + name.replace("_", "-")
-        words += [flag] if value is True else [part for one in values for part in (flag, str(one))]
-    return words
 
 
 def test_every_reading_operation_answers_as_the_command_line(server, run):
@@ -203,7 +170,9 @@ def test_headers_and_logs_cannot_be_injected(run):
 def test_start_refuses_addresses_of_others(store):
     for address in ("0.0.0.0:0", "[::]:0"):
         done = store.run("serve", "--listen", address)
-        assert done.returncode == 2 and "neither logins nor TLS" in done.stderr and "--behind-proxy" in done.stderr, done.stderr
+        assert done.returncode == 2 and "without TLS" in done.stderr and "--behind-proxy" in done.stderr, done.stderr
+        done = store.run("serve", "--listen", address, "--behind-proxy")
+        assert done.returncode == 2 and "no user and no token" in done.stderr and "auth add-user" in done.stderr, done.stderr
     assert "is not an address" in store.run("serve", "--listen", "here").stderr
     with Server(store) as server:
         done = store.run("serve", "--listen", f"127.0.0.1:{server.port}")
@@ -392,27 +361,6 @@ def test_a_thousand_connections(run):
             connection.close()
         wait_until(lambda: answers(server), "room for a connection", server.process)
         server.wait_for(1, "neurolens_http_connections")
-
-
-def events_of(connection):
-    """(id, event, data) of every event, as they come."""
-    stream = connection.makefile("rb")
-    assert stream.readline().startswith(b"HTTP/1.1 200 ")
-    event = {}
-    for line in stream:
-        name, _, value = line.rstrip(b"\r\n").decode().partition(": ")
-        if name in ("id", "event", "data"):
-            event[name] = value
-        elif not name and event:
-            yield event.get("id"), event["event"], json.loads(event["data"])
-            event = {}
-
-
-def listen(server, **headers):
-    connection = server.connect()
-    head = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
-    connection.sendall(f"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n{head}\r\n".encode())
-    return connection
 
 
 def test_events_of_new_runs(store):

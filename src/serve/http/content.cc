@@ -18,12 +18,6 @@ namespace {
 constexpr size_t kWorthPacking = 1024;
 constexpr std::string_view kGzipMark = "-gz";
 
-std::string_view Trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
 // Calls `take` with each part of a comma-separated header until it returns true.
 template <class Take>
 bool AnyPart(std::string_view list, const Take& take) {
@@ -46,6 +40,12 @@ bool MatchesETag(std::string_view if_none_match, std::string_view etag) {
   return AnyPart(if_none_match, [&](std::string_view part) {
     if (part.rfind("W/", 0) == 0) part.remove_prefix(2);
     return part == "*" || part == etag;
+  });
+}
+
+bool AcceptsType(std::string_view accept, std::string_view type) {
+  return AnyPart(accept, [type](std::string_view part) {
+    return LowerCase(Trimmed(part.substr(0, part.find(';')))) == type;
   });
 }
 
@@ -78,6 +78,23 @@ std::string Gzipped(std::string_view bytes) {
   if (isal_deflate_stateless(&stream) != COMP_OK) return "";
   out.resize(stream.total_out);
   return out;
+}
+
+std::string Gunzipped(std::string_view packed) {
+  // The last four bytes of a gzip member are the size of what it holds.
+  if (packed.size() < 18) return "";
+  uint32_t size = 0;
+  for (size_t i = 0; i < 4; ++i)
+    size |= static_cast<uint32_t>(static_cast<uint8_t>(packed[packed.size() - 4 + i])) << (8 * i);
+  inflate_state state;
+  isal_inflate_init(&state);
+  state.crc_flag = ISAL_GZIP;
+  std::string out(size, '\0');
+  state.next_in = reinterpret_cast<uint8_t*>(const_cast<char*>(packed.data()));
+  state.avail_in = static_cast<uint32_t>(packed.size());
+  state.next_out = reinterpret_cast<uint8_t*>(out.data());
+  state.avail_out = size;
+  return isal_inflate(&state) == ISAL_DECOMP_OK && state.avail_out == 0 ? out : "";
 }
 
 void Negotiate(const Request& request, bool with_etag, Response& response) {

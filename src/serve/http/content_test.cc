@@ -14,6 +14,15 @@
 namespace nl::http {
 namespace {
 
+TEST(Content, GunzippedGivesBackWhatWasPacked) {
+  const std::string text(100'000, 'x');
+  const std::string packed = Gzipped(text);
+  ASSERT_FALSE(packed.empty());
+  EXPECT_EQ(Gunzipped(packed), text);
+  EXPECT_EQ(Gunzipped(packed.substr(0, packed.size() - 9)), "");
+  EXPECT_EQ(Gunzipped(""), "");
+}
+
 TEST(ETag, ListsAndWeakFormsMatch) {
   const std::string etag = ETagOf("bytes");
   EXPECT_EQ(etag.size(), 34u);
@@ -54,30 +63,49 @@ TEST(Gzip, NegotiationPacksAndRemembers) {
   EXPECT_EQ(small.body, "tiny");
 }
 
-TEST(Guard, OnlyLoopbackListensWithoutProxy) {
+TEST(Guard, OtherMachinesNeedTlsAndAccounts) {
   for (const char* text : {"127.0.0.1:7070", "[::1]:0", "localhost:80", "127.8.9.1:1"}) {
     const Result<ListenAddress> address = ParseListen(text);
     ASSERT_TRUE(address.ok()) << text;
-    EXPECT_TRUE(CheckListen(*address, false).ok()) << text;
+    EXPECT_TRUE(CheckExposure({*address}, false).ok()) << text;
+    EXPECT_FALSE(Exposure{*address}.needs_login()) << text;
+    EXPECT_FALSE(CheckExposure({*address, true}, false).ok()) << "a proxy brings other machines";
   }
   for (const char* text : {"0.0.0.0:7070", "[::]:7070", "192.168.1.5:80", "127.evil:1", "example.org:1"}) {
     const Result<ListenAddress> address = ParseListen(text);
     ASSERT_TRUE(address.ok()) << text;
-    EXPECT_FALSE(CheckListen(*address, false).ok()) << text;
-    EXPECT_TRUE(CheckListen(*address, true).ok()) << text;
+    Exposure exposure{*address};
+    EXPECT_TRUE(exposure.needs_login()) << text;
+    EXPECT_FALSE(CheckExposure(exposure, true).ok()) << text;
+    exposure.address.tls = true;
+    EXPECT_FALSE(CheckExposure(exposure, false).ok()) << text;
+    EXPECT_TRUE(CheckExposure(exposure, true).ok()) << text;
+    exposure.address.tls = false;
+    exposure.behind_proxy = true;
+    EXPECT_FALSE(CheckExposure(exposure, false).ok()) << text;
+    EXPECT_TRUE(CheckExposure(exposure, true).ok()) << text;
+    exposure.proxy_auth = true;
+    EXPECT_TRUE(CheckExposure(exposure, false).ok()) << text;
+    exposure.behind_proxy = false;
+    EXPECT_FALSE(CheckExposure(exposure, true).ok()) << text;
   }
   for (const char* text :
        {"", "7070", ":7070", "127.0.0.1", "127.0.0.1:", "127.0.0.1:70000", "127.0.0.1:x", "::1:80"})
     EXPECT_FALSE(ParseListen(text).ok()) << text;
 }
 
-int Checked(const std::string& method, const std::string& host, const std::string& origin) {
+int CheckedBy(const Exposure& exposure, const std::string& method, const std::string& host,
+              const std::string& origin) {
   Request request;
   request.method = method;
   request.headers = {{"host", host}};
   if (!origin.empty()) request.headers.emplace_back("origin", origin);
-  const std::optional<Response> refusal = CheckOrigin(request, *ParseListen("127.0.0.1:7070"), false);
+  const std::optional<Response> refusal = CheckOrigin(request, exposure);
   return refusal ? refusal->status : 200;
+}
+
+int Checked(const std::string& method, const std::string& host, const std::string& origin) {
+  return CheckedBy({*ParseListen("127.0.0.1:7070")}, method, host, origin);
 }
 
 TEST(Guard, OtherSitesAreRefused) {
@@ -91,6 +119,25 @@ TEST(Guard, OtherSitesAreRefused) {
   for (const char* origin :
        {"http://evil.example", "null", "http://localhost:7071", "http://localhost:7070.evil.example"})
     EXPECT_EQ(Checked("POST", "localhost:7070", origin), 403) << origin;
+}
+
+TEST(Guard, HostsOfAServerForOtherMachines) {
+  Exposure exposure{*ParseListen("0.0.0.0:7070")};
+  exposure.address.tls = true;
+  exposure.allowed_hosts = {"gpu.example"};
+  for (const char* host :
+       {"gpu.example", "GPU.example:7070", "192.168.1.5:7070", "[fe80::1]:7070", "localhost"})
+    EXPECT_EQ(CheckedBy(exposure, "GET", host, ""), 200) << host;
+  for (const char* host : {"evil.example", "gpu.example.evil", "abc", "192.168.1.5.evil", "[evil]"})
+    EXPECT_EQ(CheckedBy(exposure, "GET", host, ""), 421) << host;
+  EXPECT_EQ(CheckedBy(exposure, "POST", "gpu.example", "https://gpu.example"), 200);
+  EXPECT_EQ(CheckedBy(exposure, "POST", "gpu.example", "http://gpu.example"), 403)
+      << "not the page of this server";
+  Exposure proxied{*ParseListen("127.0.0.1:7070"), true};
+  EXPECT_EQ(CheckedBy(proxied, "GET", "any.example", ""), 200);
+  proxied.allowed_hosts = {"gpu.example"};
+  EXPECT_EQ(CheckedBy(proxied, "GET", "any.example", ""), 421);
+  EXPECT_EQ(CheckedBy(proxied, "POST", "gpu.example", "https://gpu.example"), 200);
 }
 
 TEST(EventLog, GivesWhatWasMissed) {

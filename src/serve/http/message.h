@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "serve/auth/identity.h"
+
 namespace nl::http {
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
@@ -17,8 +19,9 @@ struct Request {
   std::string target;  // as sent: path and query
   Fields headers;      // names in lower case
   std::string body;
-  std::string client;  // address of the other side
-  std::string route;   // what metrics call it; filled when the header is read
+  std::string client;       // address of the other side
+  std::string route;        // what metrics call it; filled when the header is read
+  auth::Identity identity;  // filled with it
 
   // The first header of this lower-case name; empty when there is none.
   std::string_view Header(std::string_view name) const;
@@ -35,6 +38,8 @@ struct Response {
 bool IsHeaderValue(std::string_view value);
 
 std::string LowerCase(std::string_view text);  // of ASCII letters
+
+std::string_view Trimmed(std::string_view text);  // without blanks and tabs at its ends
 
 std::string_view ReasonOf(int status);  // "Not Found"
 

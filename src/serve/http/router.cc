@@ -2,31 +2,43 @@
 #include "serve/http/router.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "base/near_names.h"
 #include "base/terminal.h"
 #include "ops/param_text.h"
+#include "serve/http/app_page.h"
 #include "serve/http/problem.h"
 #include "serve/http/target.h"
+#include "serve/uploads/upload_store.h"
 
 namespace nl::http {
 
 namespace {
 
-constexpr std::string_view kNameField = "name";
+constexpr std::string_view kNameField = "name", kUploadField = "upload";
 constexpr char kUnknownLabel[] = "(none)";
 
 struct FixedRoute {
   std::string_view path;
   Endpoint endpoint;
+  std::string_view methods = "GET, HEAD";
 };
 constexpr FixedRoute kFixed[] = {
-    {"/healthz", Endpoint::kHealth},     {"/readyz", Endpoint::kReady},
-    {"/metrics", Endpoint::kMetrics},    {"/openapi.json", Endpoint::kOpenApi},
-    {"/docs", Endpoint::kDocs},          {"/docs.js", Endpoint::kDocsScript},
-    {"/docs.css", Endpoint::kDocsStyle}, {"/api/v1/events", Endpoint::kEvents},
+    {"/healthz", Endpoint::kHealth},
+    {"/readyz", Endpoint::kReady},
+    {"/metrics", Endpoint::kMetrics},
+    {"/openapi.json", Endpoint::kOpenApi},
+    {"/docs", Endpoint::kDocs},
+    {"/docs.js", Endpoint::kDocsScript},
+    {"/docs.css", Endpoint::kDocsStyle},
+    {"/api/v1/events", Endpoint::kEvents},
+    {"/api/v1/me", Endpoint::kMe},
+    {"/api/v1/login", Endpoint::kLogin, "POST"},
+    {"/api/v1/logout", Endpoint::kLogout, "POST"},
+    {"/mcp", Endpoint::kMcp, "GET, POST, DELETE"},
 };
 
 Routed Problem(std::string label, Response response) {
@@ -47,25 +59,17 @@ Routed WrongMethod(std::string label, std::string_view method, std::string_view 
   return Problem(std::move(label), std::move(out));
 }
 
-bool IsGet(const Request& request) { return request.method == "GET" || request.method == "HEAD"; }
-
-// Adds one field of the query string, or names what is wrong with it.
-Status AddField(const RemoteOp& op, const std::string& name, const std::string& text, Json& args) {
-  const ParamInfo* param = op.Param(name);
-  if (param == nullptr) {
-    std::vector<std::string> known;
-    for (const ParamInfo& p : op.params) known.push_back(p.name);
-    return InvalidInput(fmt::format("unknown parameter '{}'", name)).Hint(DidYouMean(Nearest(name, known)));
+// Whether "GET, HEAD" has the method GET.
+bool Lists(std::string_view methods, std::string_view method) {
+  while (!methods.empty()) {
+    const size_t comma = methods.find(", ");
+    if (methods.substr(0, comma) == method) return true;
+    methods = comma == std::string_view::npos ? "" : methods.substr(comma + 2);
   }
-  NL_ASSIGN(Json value, ValueFromText(*param, fmt::format("parameter '{}'", name), text));
-  if (param->repeated) {
-    args[name].push_back(std::move(value));
-    return {};
-  }
-  if (args.contains(name)) return InvalidInput(fmt::format("parameter '{}' is given twice", name));
-  args[name] = std::move(value);
-  return {};
+  return false;
 }
+
+bool IsGet(const Request& request) { return request.method == "GET" || request.method == "HEAD"; }
 
 Routed Operation(const RemoteOp& op, std::string label, const Request& request, const Fields& query,
                  const std::string* run) {
@@ -104,6 +108,8 @@ Routed Upload(const RemoteOps& ops, std::string label, const Fields& query) {
   for (const auto& [name, value] : query) {
     if (name == kNameField) {
       out.route.args[name] = value;
+    } else if (name == kUploadField) {
+      out.route.args[name].push_back(value);
     } else if (Status added = AddField(ops.upload(), name, value, out.route.args); !added.ok()) {
       return Problem(std::move(label), added.error());
     }
@@ -149,30 +155,108 @@ Routed Runs(const RemoteOps& ops, const Request& request, const Target& target) 
   return Operation(*op, "/api/v1/runs/{id}/" + op->info.name, request, target.query, &run);
 }
 
+Routed Jobs(const Request& request, const Target& target) {
+  const auto& segments = target.segments;  // api, v1, jobs, [ID, [result | cancel]]
+  Routed out;
+  out.route.endpoint = Endpoint::kJobs;
+  out.route.rest.assign(segments.begin() + 3, segments.end());
+  out.route.query = target.query;
+  const auto& rest = out.route.rest;
+  const bool is_list = rest.empty(), is_cancel = rest.size() == 2 && rest[1] == "cancel";
+  if (rest.size() > 2 || (rest.size() == 2 && !is_cancel && rest[1] != "result"))
+    return Problem(kUnknownLabel,
+                   NotFound("a job has a result, and nothing else").Hint("use /api/v1/jobs/ID/result"));
+  out.route.label = is_list           ? "/api/v1/jobs"
+                    : rest.size() < 2 ? "/api/v1/jobs/{id}"
+                                      : "/api/v1/jobs/{id}/" + rest[1];
+  const char* const allowed = is_list            ? "GET, HEAD, POST"
+                              : is_cancel        ? "POST"
+                              : rest.size() == 1 ? "GET, HEAD, DELETE"
+                                                 : "GET, HEAD";
+  const bool right = (IsGet(request) && !is_cancel) || (request.method == "POST" && (is_list || is_cancel)) ||
+                     (request.method == "DELETE" && rest.size() == 1);
+  if (!right) return WrongMethod(out.route.label, request.method, allowed);
+  if (!out.route.query.empty() && !(is_list && IsGet(request)))
+    return Problem(out.route.label,
+                   InvalidInput(fmt::format("unknown parameter '{}'", out.route.query[0].first)));
+  out.route.takes_json = is_list && request.method == "POST";
+  return out;
+}
+
+Routed Uploads(const Request& request, const Target& target) {
+  Routed out;
+  out.route.endpoint = Endpoint::kUploads;
+  out.route.rest.assign(target.segments.begin() + 3, target.segments.end());
+  out.route.query = target.query;
+  const bool is_new = out.route.rest.empty();
+  if (out.route.rest.size() > 1)
+    return Problem(kUnknownLabel, NotFound("an upload has no parts").Hint("use /api/v1/uploads/ID"));
+  out.route.label = is_new ? "/api/v1/uploads" : "/api/v1/uploads/{id}";
+  const bool right = is_new ? request.method == "POST"
+                            : IsGet(request) || request.method == "PATCH" || request.method == "DELETE";
+  if (!right)
+    return WrongMethod(out.route.label, request.method, is_new ? "POST" : "GET, HEAD, PATCH, DELETE");
+  return out;
+}
+
+// The web application: what is not a fixed path of its own.
+std::optional<Routed> AppRoute(std::string_view path, const Request& request) {
+  const bool is_asset = path.rfind("/assets/", 0) == 0;
+  if (!is_asset && !IsAppPath(path)) return std::nullopt;
+  const std::string label = is_asset ? "/assets/{name}" : "/{view}";
+  if (!IsGet(request)) return WrongMethod(label, request.method, "GET, HEAD");
+  Routed out;
+  out.route.endpoint = is_asset ? Endpoint::kAppAsset : Endpoint::kApp;
+  out.route.label = label;
+  return out;
+}
+
 }  // namespace
 
 Routed RouteHead(const RemoteOps& ops, const Request& request) {
   const std::string_view path = std::string_view(request.target).substr(0, request.target.find('?'));
   for (const FixedRoute& fixed : kFixed) {
     if (path != fixed.path) continue;
-    if (!IsGet(request)) return WrongMethod(std::string(path), request.method, "GET, HEAD");
+    if (!Lists(fixed.methods, request.method))
+      return WrongMethod(std::string(path), request.method, fixed.methods);
     Routed out;
+    out.route.takes_json = request.method == "POST";
     out.route.endpoint = fixed.endpoint;
     out.route.label = path;
     return out;
   }
+  if (std::optional<Routed> app = AppRoute(path, request)) return *std::move(app);
   const Result<Target> target = ParseTarget(request.target);
   if (!target.ok()) return Problem(kUnknownLabel, target.error());
   const auto& segments = target->segments;
   const size_t count = segments.size();
   if (count >= 3 && segments[0] == "api" && segments[1] == "v1") {
     if (segments[2] == "runs" && count <= 5) return Runs(ops, request, *target);
+    if (segments[2] == "uploads") return Uploads(request, *target);
+    if (segments[2] == "jobs") return Jobs(request, *target);
     const RemoteOp* op = count == 3 ? ops.Find(segments[2]) : nullptr;
     if (op != nullptr) return Operation(*op, "/api/v1/" + op->info.name, request, target->query, nullptr);
     if (count == 3) return UnknownOperation(ops, segments[2]);
   }
   return Problem(kUnknownLabel, NotFound(fmt::format("there is nothing at {}", PrintableName(path, 80)))
                                     .Hint("/docs lists what is offered"));
+}
+
+Status AddField(const RemoteOp& op, const std::string& name, const std::string& text, Json& args) {
+  const ParamInfo* param = op.Param(name);
+  if (param == nullptr) {
+    std::vector<std::string> known;
+    for (const ParamInfo& p : op.params) known.push_back(p.name);
+    return InvalidInput(fmt::format("unknown parameter '{}'", name)).Hint(DidYouMean(Nearest(name, known)));
+  }
+  NL_ASSIGN(Json value, ValueFromText(*param, fmt::format("parameter '{}'", name), text));
+  if (param->repeated) {
+    args[name].push_back(std::move(value));
+    return {};
+  }
+  if (args.contains(name)) return InvalidInput(fmt::format("parameter '{}' is given twice", name));
+  args[name] = std::move(value);
+  return {};
 }
 
 Status AddBody(const RemoteOp& op, std::string_view body, Json& args) {
@@ -204,11 +288,7 @@ std::string UploadName(const Request& request, const Json& args) {
     if (quoted) value.remove_prefix(1);
     name = value.substr(0, value.find(quoted ? '"' : ';'));
   }
-  if (const size_t slash = name.find_last_of("/\\"); slash != std::string::npos) name.erase(0, slash + 1);
-  name = PrintableText(name);
-  constexpr size_t kMostBytes = 255;
-  if (name.size() > kMostBytes || name == "." || name == "..") return "upload";
-  return name.empty() ? "upload" : name;
+  return uploads::CleanName(name);
 }
 
 }  // namespace nl::http

@@ -51,6 +51,20 @@ TEST(Router, ResourcesNameTheRun) {
   EXPECT_EQ(DumpJson(removed.route.args), R"({"runs":["x"],"force":true})");
 }
 
+TEST(Router, ViewsOfTheApplicationAreItsPage) {
+  for (const char* path : {"/", "/runs", "/runs/x/flame?q=1", "/compare?a=1", "/sql", "/login"}) {
+    const Routed routed = Ask("GET", path);
+    ASSERT_TRUE(routed.ok) << path;
+    EXPECT_EQ(routed.route.endpoint, Endpoint::kApp) << path;
+    EXPECT_EQ(routed.route.label, "/{view}") << path;
+  }
+  EXPECT_EQ(Ask("GET", "/assets/app-1.js").route.endpoint, Endpoint::kAppAsset);
+  EXPECT_EQ(Ask("GET", "/docs").route.endpoint, Endpoint::kDocs);
+  EXPECT_FALSE(Ask("GET", "//runs").ok);
+  EXPECT_FALSE(Ask("GET", "/runsx").ok);
+  EXPECT_EQ(Ask("POST", "/runs").problem.status, 405);
+}
+
 TEST(Router, WrongRequestsHaveTheRightStatus) {
   const struct {
     const char *method, *target;

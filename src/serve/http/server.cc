@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one source that includes Boost (Asio for sockets and timers, Beast for parsing requests).
+// The one source that includes Boost (Asio for sockets, TLS and timers, Beast for parsing requests).
 #include "serve/http/server.h"
 
 #include <fcntl.h>
@@ -20,6 +20,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/buffer_body.hpp>
@@ -52,8 +53,11 @@ constexpr char kFull[] =
 constexpr char kSafety[] =
     "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
     "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n"
     "Cross-Origin-Resource-Policy: same-origin\r\n";
+
+constexpr char kStayWithTls[] = "Strict-Transport-Security: max-age=31536000\r\n";
 
 std::string HttpDate() {
   const std::time_t now = std::time(nullptr);
@@ -78,6 +82,7 @@ struct Server::State {
   asio::io_context io{1};
   tcp::acceptor acceptor;
   asio::steady_timer timer;
+  std::optional<asio::ssl::context> tls;
   std::unordered_set<std::shared_ptr<Session>> sessions;
   std::atomic<size_t> connections{0}, event_streams{0};
   std::string date = HttpDate();
@@ -93,6 +98,7 @@ class Session : public std::enable_shared_from_this<Session> {
  public:
   Session(Server::State& server, tcp::socket socket)
       : server_(server), socket_(std::move(socket)), pipe_(server.io) {
+    if (server.tls) tls_.emplace(socket_, *server.tls);
     error_code ignored;
     const auto remote = socket_.remote_endpoint(ignored);
     client_ = remote.address().to_string(ignored);
@@ -101,8 +107,11 @@ class Session : public std::enable_shared_from_this<Session> {
   }
 
   void Start() {
-    BeginRequest();
-    Read();
+    if (!tls_) return Begin();
+    deadline_ = Clock::now() + seconds(server_.limits.client_s);
+    tls_->async_handshake(asio::ssl::stream_base::server, [self = shared_from_this()](error_code error) {
+      if (self->state_ != State::kClosed) error ? self->Close() : self->Begin();
+    });
   }
 
   void Close() {
@@ -128,12 +137,19 @@ class Session : public std::enable_shared_from_this<Session> {
 
   // Idle connections end at once when the server stops; requests under way may finish.
   bool under_way() const {
-    return state_ == State::kBody || state_ == State::kWorking || state_ == State::kWriting;
+    return state_ == State::kBody || state_ == State::kWorking || state_ == State::kWriting ||
+           (state_ == State::kEvents && call_);
   }
   void CancelCall() {
     if (call_) call_->cancelled = true;
   }
-  bool is_event_stream() const { return state_ == State::kEvents; }
+  // An open stream that is not the answer to one call.
+  bool is_event_stream() const { return state_ == State::kEvents && !call_ && !ending_; }
+  const std::string& topic() const { return stream_.topic; }
+
+  void SendIfAllowed(const std::shared_ptr<const std::string>& text) {
+    stream_.still_allowed && !stream_.still_allowed() ? Close() : Send(text);
+  }
 
   void Send(const std::shared_ptr<const std::string>& text) {
     if (events_.size() >= kMostEventsQueued) return Close();
@@ -142,7 +158,12 @@ class Session : public std::enable_shared_from_this<Session> {
   }
 
  private:
-  enum class State { kHeader, kBody, kWorking, kWriting, kEvents, kLinger, kClosed };
+  enum class State { kHandshake, kHeader, kBody, kWorking, kWriting, kEvents, kLinger, kClosed };
+
+  void Begin() {
+    BeginRequest();
+    Read();
+  }
 
   void BeginRequest() {
     state_ = State::kHeader;
@@ -164,19 +185,30 @@ class Session : public std::enable_shared_from_this<Session> {
   void Read() {
     if (reading_ || state_ == State::kClosed) return;
     reading_ = true;
-    incoming_.resize(state_ == State::kBody ? kBodyReadBytes : kReadBytes);
-    socket_.async_read_some(asio::buffer(incoming_),
-                            [self = shared_from_this()](error_code error, size_t got) {
-                              self->reading_ = false;
-                              self->in_.append(self->incoming_, 0, got);
-                              self->OnRead(error, got);
-                            });
+    // Large reads only for bodies that come fast: a thousand slow clients must not take 256 KiB each.
+    incoming_.resize(state_ == State::kBody && flows_ ? kBodyReadBytes : kReadBytes);
+    auto done = [self = shared_from_this()](error_code error, size_t got) {
+      self->reading_ = false;
+      self->flows_ = got == self->incoming_.size();
+      self->in_.append(self->incoming_, 0, got);
+      self->OnRead(error, got);
+    };
+    tls_ ? tls_->async_read_some(asio::buffer(incoming_), std::move(done))
+         : socket_.async_read_some(asio::buffer(incoming_), std::move(done));
+  }
+
+  template <class Buffers, class Done>
+  void WriteAll(const Buffers& buffers, Done done) {
+    tls_ ? asio::async_write(*tls_, buffers, std::move(done))
+         : asio::async_write(socket_, buffers, std::move(done));
   }
 
   void OnRead(error_code error, size_t got) {
     if (state_ == State::kClosed) return;
+    if (error && state_ == State::kLinger && tls_) return;  // Drain sees the end
     if (error) return Close();
     switch (state_) {
+      case State::kHandshake: break;
       case State::kHeader:
         if (in_.size() == got) deadline_ = Clock::now() + seconds(server_.limits.client_s);
         Advance();
@@ -237,13 +269,17 @@ class Session : public std::enable_shared_from_this<Session> {
       keep_alive_ = keep_alive_ && !has_body;
       return Write(*std::move(decision.answer));
     }
-    if (decision.is_event_stream) return BeginEvents(std::move(decision.first_events));
+    if (decision.is_event_stream) {
+      stream_ = std::move(decision);
+      return BeginEvents(std::move(stream_.first_events));
+    }
     streams_ = decision.streams_body;
     const auto length = parser_->content_length();
     if (length && *length > MostBytes()) return RefuseLarge();
     if (has_body && LowerCase(request_.Header("expect")) == "100-continue") {
       error_code ignored;  // what does not fit into an empty send buffer will not be missed
-      socket_.write_some(asio::buffer(kContinue, sizeof(kContinue) - 1), ignored);
+      const auto text = asio::buffer(kContinue, sizeof(kContinue) - 1);
+      tls_ ? tls_->write_some(text, ignored) : socket_.write_some(text, ignored);
     }
     state_ = State::kBody;
     RenewDeadline();
@@ -270,7 +306,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void AdvanceBody() {
     while (!parser_->is_done()) {
       if (in_.empty()) return Read();
-      chunk_.resize(kBodyReadBytes);
+      chunk_.resize(std::min(kBodyReadBytes, in_.size()));
       auto& body = parser_->get().body();
       body.data = chunk_.data();
       body.size = chunk_.size();
@@ -370,6 +406,22 @@ class Session : public std::enable_shared_from_this<Session> {
           self->Write(std::move(response));
       });
     };
+    call_->on_events = [&io = server_.io, weak = weak_from_this()](std::string text, bool last) {
+      asio::dispatch(io, [weak, text = std::move(text), last]() mutable {
+        if (const std::shared_ptr<Session> self = weak.lock()) self->OnEvents(std::move(text), last);
+      });
+    };
+  }
+
+  // A part of the stream that answers the call.
+  void OnEvents(std::string text, bool last) {
+    if (!call_ || ending_ || (state_ != State::kWorking && state_ != State::kEvents)) return;
+    ending_ = last;
+    if (last) call_.reset();
+    if (state_ == State::kWorking)
+      BeginEvents(std::move(text));
+    else
+      Send(std::make_shared<const std::string>(std::move(text)));
   }
 
   // The client is gone. The pipe stays open until the importer has seen the flag: an end of file would make
@@ -379,7 +431,8 @@ class Session : public std::enable_shared_from_this<Session> {
     if (pipe_.is_open()) call_->unfinished = UniqueFd(pipe_.release());
     Response gone;
     gone.status = kClientGone;
-    server_.app.OnDone(request_, gone, std::chrono::duration<double>(Clock::now() - began_).count());
+    if (state_ != State::kEvents)  // a stream was counted when it began
+      server_.app.OnDone(request_, gone, std::chrono::duration<double>(Clock::now() - began_).count());
     call_.reset();
   }
 
@@ -397,23 +450,25 @@ class Session : public std::enable_shared_from_this<Session> {
     error_code ignored;
     pipe_.close(ignored);
     response_ = std::move(response);
-    const bool head_only = request_.method == "HEAD" || response_.status == 304;
+    const bool no_body = response_.status == 304 || response_.status == 204;
+    const bool head_only = request_.method == "HEAD" || no_body;
     out_ = HeadText(response_);
-    if (response_.status != 304) out_ += fmt::format("Content-Length: {}\r\n", response_.body.size());
+    if (!no_body) out_ += fmt::format("Content-Length: {}\r\n", response_.body.size());
     out_ += keep_alive_ ? "\r\n" : "Connection: close\r\n\r\n";
     server_.app.OnDone(request_, response_, std::chrono::duration<double>(Clock::now() - began_).count());
     if (head_only) response_.body.clear();
     deadline_ = Clock::now() + seconds(server_.limits.client_s) +
                 seconds(static_cast<int64_t>(response_.body.size()) / kSlowestReader);
     const std::array<asio::const_buffer, 2> parts{asio::buffer(out_), asio::buffer(response_.body)};
-    asio::async_write(socket_, parts, [self = shared_from_this()](error_code error, size_t) {
+    WriteAll(parts, [self = shared_from_this()](error_code error, size_t) {
       if (self->state_ != State::kClosed) error ? self->Close() : self->OnWritten();
     });
   }
 
   std::string HeadText(const Response& response) const {
-    std::string out = fmt::format("HTTP/1.1 {} {}\r\nDate: {}\r\n{}Content-Type: {}\r\n", response.status,
-                                  ReasonOf(response.status), server_.date, kSafety, response.content_type);
+    std::string out = fmt::format("HTTP/1.1 {} {}\r\nDate: {}\r\n{}{}", response.status,
+                                  ReasonOf(response.status), server_.date, kSafety, tls_ ? kStayWithTls : "");
+    if (response.status != 204) out += fmt::format("Content-Type: {}\r\n", response.content_type);
     for (const auto& [name, value] : response.headers) {
       if (IsHeaderValue(value)) out += fmt::format("{}: {}\r\n", name, value);
     }
@@ -430,9 +485,21 @@ class Session : public std::enable_shared_from_this<Session> {
   void Linger() {
     state_ = State::kLinger;
     deadline_ = Clock::now() + seconds(kLinger_s);
+    if (!tls_) return Drain();
+    // The client must be able to see that nothing was cut off.
+    tls_->async_shutdown([self = shared_from_this()](error_code) {
+      if (self->state_ != State::kClosed) self->Drain();
+    });
+  }
+
+  void Drain() {
     error_code ignored;
     socket_.shutdown(tcp::socket::shutdown_send, ignored);
-    Read();
+    if (!tls_) return Read();
+    chunk_.resize(kReadBytes);  // below TLS: nobody wants to know what it is
+    socket_.async_read_some(asio::buffer(chunk_), [self = shared_from_this()](error_code error, size_t) {
+      if (self->state_ != State::kClosed) error ? self->Close() : self->Drain();
+    });
   }
 
   void BeginEvents(std::string first) {
@@ -450,22 +517,26 @@ class Session : public std::enable_shared_from_this<Session> {
   }
 
   void WriteEvent() {
-    deadline_ = Clock::now() + seconds(kEventWrite_s);
-    asio::async_write(socket_, asio::buffer(*events_.front()),
-                      [self = shared_from_this()](error_code error, size_t) {
-                        if (self->state_ == State::kClosed) return;
-                        if (error) return self->Close();
-                        self->events_.pop_front();
-                        self->deadline_ = Clock::time_point::max();
-                        if (!self->events_.empty()) self->WriteEvent();
-                      });
+    deadline_ = Clock::now() + seconds(kEventWrite_s) +
+                seconds(static_cast<int64_t>(events_.front()->size()) / kSlowestReader);
+    WriteAll(asio::buffer(*events_.front()), [self = shared_from_this()](error_code error, size_t) {
+      if (self->state_ == State::kClosed) return;
+      if (error) return self->Close();
+      self->events_.pop_front();
+      self->deadline_ = Clock::time_point::max();
+      if (!self->events_.empty()) return self->WriteEvent();
+      if (!self->ending_) return;
+      --self->server_.event_streams;
+      self->Linger();
+    });
   }
 
   Server::State& server_;
   tcp::socket socket_;
+  std::optional<asio::ssl::stream<tcp::socket&>> tls_;
   asio::posix::stream_descriptor pipe_;  // of an upload: the end that is written
   std::string client_;
-  State state_ = State::kHeader;
+  State state_ = State::kHandshake;
   Clock::time_point deadline_ = Clock::time_point::max(), began_ = Clock::now();
   std::optional<Parser> parser_;
   std::string incoming_;  // of the read under way
@@ -475,10 +546,13 @@ class Session : public std::enable_shared_from_this<Session> {
   Request request_;
   Response response_;
   std::shared_ptr<Call> call_;
+  HeadDecision stream_;  // of an event stream
   std::deque<std::shared_ptr<const std::string>> events_;
   size_t rate_bytes_ = 0;  // since the deadline was renewed
   uint64_t received_ = 0;  // of the body
+  bool flows_ = false;     // the last read filled its buffer
   bool reading_ = false, streams_ = false, piping_ = false, keep_alive_ = false;
+  bool ending_ = false;  // of an event stream: closed when all is written
 };
 
 void RaiseFileLimit() {
@@ -499,7 +573,7 @@ void Server::State::Accept() {
     if (sessions.size() >= limits.connections) {
       error_code ignored;
       socket.non_blocking(true, ignored);
-      socket.write_some(asio::buffer(kFull, sizeof(kFull) - 1), ignored);
+      if (!tls) socket.write_some(asio::buffer(kFull, sizeof(kFull) - 1), ignored);
     } else {
       const auto session = std::make_shared<Session>(*this, std::move(socket));
       sessions.insert(session);
@@ -547,6 +621,8 @@ Server::~Server() {
   for (const auto& session : all) session->Close();
 }
 
+void Server::UseTls(TlsContext context) { state_->tls.emplace(context.release()); }
+
 Status Server::Listen(ListenAddress& address) {
   RaiseFileLimit();
   error_code error;
@@ -581,10 +657,30 @@ void Server::Run(const std::atomic<bool>& stop) {
 
 void Server::Post(std::function<void()> work) { asio::post(state_->io, std::move(work)); }
 
-void Server::SendEvent(const std::shared_ptr<const std::string>& text) {
+void Server::SendEvent(const std::shared_ptr<const std::string>& text, std::string_view topic) {
   const std::vector<std::shared_ptr<Session>> all(state_->sessions.begin(), state_->sessions.end());
   for (const auto& session : all) {
-    if (session->is_event_stream()) session->Send(text);
+    if (session->is_event_stream() && session->topic() == topic) session->SendIfAllowed(text);
+  }
+}
+
+void Server::SendToAll(const std::shared_ptr<const std::string>& text) {
+  const std::vector<std::shared_ptr<Session>> all(state_->sessions.begin(), state_->sessions.end());
+  for (const auto& session : all) {
+    if (session->is_event_stream()) session->SendIfAllowed(text);
+  }
+}
+
+bool Server::HasStream(std::string_view topic) const {
+  return std::any_of(state_->sessions.begin(), state_->sessions.end(), [&](const auto& session) {
+    return session->is_event_stream() && session->topic() == topic;
+  });
+}
+
+void Server::EndStreams(std::string_view topic) {
+  const std::vector<std::shared_ptr<Session>> all(state_->sessions.begin(), state_->sessions.end());
+  for (const auto& session : all) {
+    if (session->is_event_stream() && session->topic() == topic) session->Close();
   }
 }
 

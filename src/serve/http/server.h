@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "serve/http/guard.h"
 #include "serve/http/message.h"
+#include "serve/http/tls.h"
 
 namespace nl::http {
 
@@ -36,9 +37,12 @@ struct Call {
   int64_t upload_bytes = 0;            // of that body; 0: not known
   UniqueFd unfinished;                 // the other end of the pipe, when the client left before the end
   std::function<void(Response)> on_response;
+  std::function<void(std::string, bool last)> on_events;
 
   // Once. Any thread.
   void Respond(Response response) { on_response(std::move(response)); }
+  // Instead of Respond: an event stream, as often as there is text for it, until `last`. Any thread.
+  void SendEvents(std::string text, bool last) { on_events(std::move(text), last); }
 };
 
 // What to do with a request when its header is read.
@@ -46,7 +50,10 @@ struct HeadDecision {
   std::optional<Response> answer;  // at once, without its body
   bool streams_body = false;       // through Call::upload
   bool is_event_stream = false;
-  std::string first_events;  // of an event stream
+  // Of an event stream:
+  std::string first_events;
+  std::string topic;                      // which events it gets
+  std::function<bool()> still_allowed{};  // asked before each event; false ends the stream
 };
 
 class App {
@@ -66,14 +73,19 @@ class Server {
  public:
   Server(App& app, Limits limits);
   ~Server();
+  // Before Listen: connections speak TLS.
+  void UseTls(TlsContext context);
   // Io when the address cannot be taken. `address.port` 0 becomes the port that was chosen.
   Status Listen(ListenAddress& address);
   // Serves until `stop` is set, then lets requests under way end.
   void Run(const std::atomic<bool>& stop);
   // Runs `work` on the thread of Run.
   void Post(std::function<void()> work);
-  // To every event stream. On the thread of Run.
-  void SendEvent(const std::shared_ptr<const std::string>& text);
+  // To the event streams of a topic, or to all. On the thread of Run.
+  void SendEvent(const std::shared_ptr<const std::string>& text, std::string_view topic = "");
+  void SendToAll(const std::shared_ptr<const std::string>& text);
+  bool HasStream(std::string_view topic) const;
+  void EndStreams(std::string_view topic);
 
   size_t connections() const;
   size_t event_streams() const;

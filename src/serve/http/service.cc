@@ -14,6 +14,8 @@
 #include "base/terminal.h"
 #include "base/time_text.h"
 #include "ops/ls/reply.h"
+#include "ops/settings.h"
+#include "serve/http/app_page.h"
 #include "serve/http/content.h"
 #include "serve/http/openapi.h"
 #include "serve/http/problem.h"
@@ -28,6 +30,9 @@ namespace {
 
 constexpr int64_t kTicksPerLook = 20, kTicksPerKeepAlive = 150;  // ten ticks a second
 constexpr int64_t kNewestRuns = 100;
+constexpr size_t kMostLogins = 16;  // that wait; each takes 0.1 s and 64 MiB, one after the other
+constexpr int64_t kTicksPerAdopt = 20, kTicksPerSweep = 6000;
+constexpr auto kJobGrace = std::chrono::seconds(3);
 constexpr auto kProgressEvery = std::chrono::milliseconds(250);
 
 Response Page(std::string_view type, std::string_view text) {
@@ -60,6 +65,20 @@ Response ReplyOf(const Result<Reply>& reply) {
   return out;
 }
 
+// The same, or the binary form of the reply where the operation has one and the client asks for it by name.
+Response ReplyOf(const Op& op, const OpInfo& info, const Request& request, const Result<Reply>& reply) {
+  if (info.binary_type.empty() || !reply.ok()) return ReplyOf(reply);
+  Response out;
+  if (AcceptsType(request.Header("accept"), info.binary_type)) {
+    out.content_type = info.binary_type;
+    out.body = op.Binary(*reply);
+  } else {
+    out = ReplyOf(reply);
+  }
+  out.headers.emplace_back("Vary", "Accept");
+  return out;
+}
+
 bool HasBody(const Request& request) {
   const std::string_view length = request.Header("content-length");
   return (!length.empty() && length != "0") || !request.Header("transfer-encoding").empty();
@@ -76,37 +95,68 @@ bool IsJson(std::string_view content_type) {
 Service::Service(const Settings& settings, ServiceOptions options)
     : settings_(settings),
       options_(options),
+      exposure_(options.exposure),
+      authority_(settings.Get("store"),
+                 {.always = options.auth || options.exposure.needs_login(), .now_ns = {}}),
+      audit_log_(settings.Get("store")),
+      access_(authority_, exposure_),
       ops_(AllOps()),
       events_(fmt::format("{:x}", UnixNowNs())),
+      desk_(settings.Get("store"), options.most_upload_bytes),
+      jobs_(settings, ops_, desk_.store(), options.jobs,
+            [this](const jobs::Job& job, bool state) { OnJob(job, state); }),
+      mcp_({.settings = &settings,
+            .run = [this](Cost cost,
+                          std::function<void()> work) { return PoolOf(cost).Submit(std::move(work)); },
+            .on_write = [this](const auth::AuditEntry& entry) { Audit(audit_log_, entry); }}),
       quick_(options.workers, options.most_queued),
       heavy_(options.heavy, options.most_queued),
-      uploads_(options.uploads, options.most_queued) {}
+      uploads_(options.uploads, options.most_queued),
+      logins_(1, kMostLogins) {}
+
+Status Service::CheckAccess() {
+  NL_TRY(authority_.Check());
+  return CheckExposure(exposure_, authority_.HasAccounts());
+}
 
 void Service::Attach(Server& server, const ListenAddress& address) {
   server_ = &server;
-  address_ = address;
+  mcp_.Attach(server);
+  exposure_.address = address;
   LookForRuns();
+  jobs_.Adopt();
 }
 
 void Service::Stop() {
+  mcp_.Stop();
+  jobs_.Stop(kJobGrace);
   quick_.Stop();
   heavy_.Stop();
   uploads_.Stop();
+  logins_.Stop();
 }
 
 HeadDecision Service::OnHead(Request& request) {
   HeadDecision out;
   Routed routed = RouteHead(ops_, request);
   request.route = routed.route.label;
-  if (std::optional<Response> refusal = CheckOrigin(request, address_, options_.behind_proxy)) {
+  if (std::optional<Response> refusal = CheckOrigin(request, exposure_)) {
     out.answer = std::move(refusal);
+  } else if (std::optional<Response> denied = access_.Check(request, routed)) {
+    if (denied->status == 403 && routed.route.op != nullptr)
+      AuditOp(request, *routed.route.op, routed.route.args, "forbidden");
+    out.answer = std::move(denied);
   } else if (!routed.ok) {
     out.answer = std::move(routed.problem);
   } else if (routed.route.endpoint == Endpoint::kEvents) {
     out.is_event_stream = true;
     out.first_events = ": connected\n\n" + events_.Since(request.Header("last-event-id"));
-  } else if (routed.route.endpoint == Endpoint::kUpload) {
+    out.still_allowed = [this, request, routed] { return access_.StillAllowed(request, routed); };
+  } else if (routed.route.endpoint == Endpoint::kUpload ||
+             (routed.route.endpoint == Endpoint::kUploads && request.method == "PATCH")) {
     out.streams_body = true;
+  } else if (routed.route.endpoint == Endpoint::kMcp) {
+    DecideMcp(request, routed, out);
   } else if (routed.route.takes_json && HasBody(request) && !IsJson(request.Header("content-type"))) {
     out.answer = ProblemOf(415, InvalidInput("the body of the request must be JSON")
                                     .Hint("send the header Content-Type: application/json"));
@@ -114,16 +164,35 @@ HeadDecision Service::OnHead(Request& request) {
   return out;
 }
 
+void Service::DecideMcp(const Request& request, const Routed& routed, HeadDecision& out) {
+  if (request.method == "POST" && !IsJson(request.Header("content-type"))) {
+    out.answer = ProblemOf(415, InvalidInput("the body of the request must be JSON")
+                                    .Hint("send the header Content-Type: application/json"));
+  } else if (std::optional<Response> refusal = McpEndpoint::CheckHead(request)) {
+    out.answer = std::move(refusal);
+  } else if (request.method == "GET") {
+    out = mcp_.Get(request, [this, request, routed] { return access_.StillAllowed(request, routed); });
+  } else if (request.method == "DELETE") {
+    out.answer = mcp_.Delete(request);
+  }
+}
+
 void Service::OnCall(std::shared_ptr<Call> call) {
   Routed routed = RouteHead(ops_, call->request);
   Route& route = routed.route;
   switch (route.endpoint) {
     case Endpoint::kOperation: {
-      WorkerPool& pool = route.op->info.cost == Cost::kInstant ? quick_ : heavy_;
+      WorkerPool& pool = PoolOf(route.op->info.cost);
       return Start(pool, std::move(call), [this, route](Call& c) { return RunOperation(route, c); });
     }
     case Endpoint::kUpload:
       return Start(uploads_, std::move(call), [this, route](Call& c) { return RunUpload(route, c); });
+    case Endpoint::kUploads: {
+      WorkerPool& pool = call->request.method == "PATCH" ? uploads_ : quick_;
+      return Start(pool, std::move(call), [this, route](Call& c) { return desk_.Answer(route, c); });
+    }
+    case Endpoint::kJobs:
+      return Start(quick_, std::move(call), [this, route](Call& c) { return AnswerJob(route, c.request); });
     case Endpoint::kReady: return Start(quick_, std::move(call), [this](Call& c) { return Ready(c); });
     case Endpoint::kHealth: return call->Respond(Page("application/json", "{\"status\":\"ok\"}\n"));
     case Endpoint::kMetrics: return call->Respond(MetricsPage());
@@ -139,6 +208,20 @@ void Service::OnCall(std::shared_ptr<Call> call) {
       return call->Respond(Page("text/javascript; charset=utf-8", embedded::kServeDocsScript));
     case Endpoint::kDocsStyle:
       return call->Respond(Page("text/css; charset=utf-8", embedded::kServeDocsStyle));
+    case Endpoint::kLogin:
+      return Start(logins_, std::move(call),
+                   [this](Call& c) { return access_.Login(c.request, audit_log_); });
+    case Endpoint::kLogout: return call->Respond(access_.Logout(call->request));
+    case Endpoint::kMe: return call->Respond(access_.Me(call->request));
+    case Endpoint::kMcp:
+      if (!quick_.Submit([this, call] { mcp_.Post(call); }))
+        call->Respond(BusyProblem("too many requests are waiting"));
+      return;
+    case Endpoint::kApp: return call->Respond(AppPage());
+    case Endpoint::kAppAsset: {
+      const std::string_view target = call->request.target;
+      return call->Respond(AppAsset(call->request, target.substr(0, target.find('?'))));
+    }
     case Endpoint::kEvents: break;  // answered by its header
   }
   call->Respond(ProblemOf(Internal("a request without an answer")));
@@ -167,38 +250,78 @@ Response Service::RunOperation(const Route& route, Call& call) const {
   }
   const std::unique_ptr<Op> op = route.op->make();
   OpContext context = ContextOf(call);
-  Response out = ReplyOf(RunOp(*op, args, context));
+  const Result<Reply> reply = RunOp(*op, args, context);
+  AuditOp(call.request, *route.op, args, reply.ok() ? "ok" : ErrorCodeName(reply.error().code));
+  Response out = ReplyOf(*op, route.op->info, call.request, reply);
   out.headers.emplace_back("Cache-Control", route.has_etag ? "private, no-cache" : "no-store");
   Negotiate(call.request, route.has_etag, out);
   return out;
 }
 
-Response Service::RunUpload(const Route& route, Call& call) {
-  const std::string name = UploadName(call.request, route.args);
-  Json args = route.args;
-  args.erase("name");
-  args["paths"] = Json::array({"-"});
-  const InputStream input{call.upload.get(), name};
-  OpContext context = ContextOf(call);
-  context.input = &input;
-  std::mutex mutex;
-  auto last = std::chrono::steady_clock::now();
-  context.progress = [&](std::string_view, int64_t done_bytes, int64_t) {
+void Service::AuditOp(const Request& request, const RemoteOp& op, const Json& args,
+                      std::string_view outcome) const {
+  if (op.reads_only()) return;
+  Audit(audit_log_,
+        {request.identity.Label(), request.client, op.info.name, DumpJson(args), std::string(outcome)});
+}
+
+// Jobs that are started and cancelled are in the audit log whatever their operation does.
+Response Service::AnswerJob(const Route& route, const Request& request) {
+  Response out = jobs_.Answer(route, request);
+  if (request.method != "GET" && request.method != "HEAD") {
+    constexpr size_t kMostAudited = 2000;
+    Audit(audit_log_,
+          {request.identity.Label(), request.client, "job",
+           fmt::format("{} {} {}", request.method, request.target, request.body).substr(0, kMostAudited),
+           out.status < 300 ? "ok" : std::to_string(out.status)});
+  }
+  return out;
+}
+
+// Four events a second.
+ProgressFn Service::ImportProgress(const std::string& name, int64_t total_bytes) {
+  struct Last {
+    std::mutex mutex;
+    std::chrono::steady_clock::time_point at = std::chrono::steady_clock::now();
+  };
+  return [this, name, total_bytes, last = std::make_shared<Last>()](std::string_view, int64_t done,
+                                                                    int64_t total) {
     const auto now = std::chrono::steady_clock::now();
     {
-      const std::lock_guard lock(mutex);
-      if (now - last < kProgressEvery) return;
-      last = now;
+      const std::lock_guard lock(last->mutex);
+      if (now - last->at < kProgressEvery) return;
+      last->at = now;
     }
-    Publish(EventLog::Passing("import",
-                              {{"name", name},
-                               {"done_bytes", done_bytes},
-                               {"total_bytes", call.upload_bytes > 0 ? Json(call.upload_bytes) : Json()}}));
+    const int64_t known = total_bytes > 0 ? total_bytes : total;
+    Publish(EventLog::Passing(
+        "import", {{"name", name}, {"done_bytes", done}, {"total_bytes", known > 0 ? Json(known) : Json()}}));
   };
+}
+
+Response Service::RunUpload(const Route& route, Call& call) {
+  Result<Received> received = desk_.Receive(route, call);
+  if (!received.ok()) return ProblemOf(received.error());
+  const std::string name = UploadName(call.request, route.args);
+  Json args = received->args;
+  args.erase("name");
+  const InputStream input{call.upload.get(), name};
+  OpContext context = ContextOf(call);
+  if (received->spool) {
+    context.received = received->spool->path();
+    args["paths"] = received->spool->files();
+  } else {
+    context.input = &input;
+    args["paths"] = Json::array({"-"});
+  }
+  context.progress = ImportProgress(name, received->spool ? 0 : call.upload_bytes);
   const std::unique_ptr<Op> op = route.op->make();
   const Result<Reply> reply = RunOp(*op, args, context);
   call.upload = UniqueFd();
-  if (reply.ok()) LookForRuns();
+  args["paths"] = Json::array({name});
+  AuditOp(call.request, *route.op, args, reply.ok() ? "ok" : ErrorCodeName(reply.error().code));
+  if (!reply.ok()) return ProblemOf(uploads::WithoutFolder(reply.error(), context.received));
+  desk_.Forget(received->upload_ids);
+  LookForRuns();
   return ReplyOf(reply);
 }
 
@@ -227,8 +350,13 @@ Response Service::MetricsPage() const {
       [](const WorkerPool& p) { return p.queued(); });
   gauges.push_back(
       {"neurolens_http_connections", "Open connections.", "", static_cast<double>(server_->connections())});
+  gauges.push_back(
+      {"neurolens_jobs_running", "Jobs that run now.", "", static_cast<double>(jobs_.running())});
+  gauges.push_back({"neurolens_jobs_queued", "Jobs that wait.", "", static_cast<double>(jobs_.queued())});
   gauges.push_back({"neurolens_http_event_streams", "Clients that receive events.", "",
                     static_cast<double>(server_->event_streams())});
+  gauges.push_back(
+      {"neurolens_mcp_sessions", "Sessions of agents.", "", static_cast<double>(mcp_.sessions())});
   Response out = Page("text/plain; version=0.0.4; charset=utf-8", metrics_.Text(gauges));
   return out;
 }
@@ -246,10 +374,14 @@ void Service::OnDone(const Request& request, const Response& response, double se
 
 void Service::OnTick() {
   ++ticks_;
+  mcp_.Tick();
+  // Another server may have run the jobs, and ended.
+  if (ticks_ % kTicksPerAdopt == 0) static_cast<void>(quick_.Submit([this] { jobs_.Adopt(); }));
+  if (ticks_ % kTicksPerSweep == 1) static_cast<void>(quick_.Submit([this] { desk_.Sweep(); }));
   if (server_->event_streams() == 0) return;
   if (ticks_ % kTicksPerLook == 0) LookForRuns();
   static const auto keep_alive = std::make_shared<const std::string>(": keep-alive\n\n");
-  if (ticks_ % kTicksPerKeepAlive == 0) server_->SendEvent(keep_alive);
+  if (ticks_ % kTicksPerKeepAlive == 0) server_->SendToAll(keep_alive);
 }
 
 // Runs come from uploads and from commands beside the server: the list is what both have in common.
@@ -264,13 +396,27 @@ void Service::LookForRuns() {
       const std::vector<ListedRun>& runs = reply->As<LsReply>().runs;
       for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
         if (!known_runs_.insert(run->run_id).second || !looked_) continue;
-        server_->Post([this, data = ToDocument(*run)] { server_->SendEvent(events_.Add("run", data)); });
+        server_->Post([this, data = ToDocument(*run)] {
+          server_->SendEvent(events_.Add("run", data));
+          mcp_.RunsChanged();
+        });
       }
     }
     looked_ = true;
     looking_ = false;
   });
   if (!taken) looking_ = false;
+}
+
+// New states have ids, so that a client that connects again gets them; progress does not.
+void Service::OnJob(const jobs::Job& job, bool state) {
+  Json data = jobs::ToJson(job);
+  data.erase("params");  // they may be long
+  if (!state) return Publish(EventLog::Passing("job", data));
+  server_->Post([this, data = std::move(data)] { server_->SendEvent(events_.Add("job", data)); });
+  if (job.state != jobs::JobState::kDone) return;
+  desk_.Forget(jobs::UploadsOf(job.params));
+  LookForRuns();
 }
 
 void Service::Publish(std::shared_ptr<const std::string> passing) {

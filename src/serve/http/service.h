@@ -10,24 +10,32 @@
 #include <string>
 
 #include "ops/op.h"
+#include "serve/http/access.h"
 #include "serve/http/event_log.h"
+#include "serve/http/job_desk.h"
+#include "serve/http/mcp_endpoint.h"
 #include "serve/http/metrics.h"
 #include "serve/http/router.h"
 #include "serve/http/server.h"
+#include "serve/http/upload_desk.h"
 #include "serve/http/worker_pool.h"
 
 namespace nl::http {
 
 struct ServiceOptions {
-  size_t workers = 2, heavy = 2, uploads = 2;  // threads of each kind
-  size_t most_queued = 256;                    // requests that wait, of each kind
-  bool behind_proxy = false;
+  size_t workers = 2, heavy = 2, uploads = 2, jobs = 1;  // threads of each kind
+  size_t most_queued = 256;                              // requests that wait, of each kind
+  int64_t most_upload_bytes = 0;                         // of one profile; 0: any size
+  Exposure exposure;                                     // the address is known when the server listens
+  bool auth = false;                                     // needs a login even while the store has no accounts
   bool access_log = false;
 };
 
 class Service final : public App {
  public:
   Service(const Settings& settings, ServiceOptions options);
+  // Why this must not be offered where the options say: no TLS, no accounts, or accounts that are damaged.
+  Status CheckAccess();
   // Before the server runs. `address` is where it listens.
   void Attach(Server& server, const ListenAddress& address);
   // Ends the workers; requests that are queued are answered or cancelled first.
@@ -42,27 +50,40 @@ class Service final : public App {
 
  private:
   using Answer = std::function<Response(Call&)>;
+  WorkerPool& PoolOf(Cost cost) { return cost == Cost::kInstant ? quick_ : heavy_; }
   void Start(WorkerPool& pool, std::shared_ptr<Call> call, Answer answer);
   OpContext ContextOf(Call& call) const;
   Response RunOperation(const Route& route, Call& call) const;
+  // Logs what a request changed, or was refused to change.
+  void AuditOp(const Request& request, const RemoteOp& op, const Json& args, std::string_view outcome) const;
   Response RunUpload(const Route& route, Call& call);
+  void DecideMcp(const Request& request, const Routed& routed, HeadDecision& out);
+  Response AnswerJob(const Route& route, const Request& request);
+  ProgressFn ImportProgress(const std::string& name, int64_t total_bytes);
   Response Ready(Call& call) const;
   Response MetricsPage() const;
   void LookForRuns();
+  void OnJob(const jobs::Job& job, bool state);
   void Publish(std::shared_ptr<const std::string> passing);
 
   const Settings& settings_;
   const ServiceOptions options_;
+  Exposure exposure_;
+  auth::Authority authority_;
+  const auth::AuditLog audit_log_;
+  const Access access_;
   const RemoteOps ops_;
   Server* server_ = nullptr;
-  ListenAddress address_;
   Metrics metrics_;
   EventLog events_;
   int64_t ticks_ = 0;
   std::atomic<bool> looking_{false};
   bool looked_ = false;  // of the job that looks for runs, as is the next
   std::set<std::string> known_runs_;
-  WorkerPool quick_, heavy_, uploads_;
+  UploadDesk desk_;
+  JobDesk jobs_;
+  McpEndpoint mcp_;  // before the workers, which may hold its sessions to the end
+  WorkerPool quick_, heavy_, uploads_, logins_;
 };
 
 }  // namespace nl::http

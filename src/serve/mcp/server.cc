@@ -33,6 +33,8 @@ std::string TextOf(const Json& params, const char* name) {
   return it != params.end() && it->is_string() ? it->get<std::string>() : "";
 }
 
+const RpcError kBusy{RpcCode::kServerBusy, "too many requests are waiting; send this one again later"};
+
 RpcError BadParams(std::string message) { return {RpcCode::kInvalidParams, std::move(message)}; }
 
 // Sends the progress of one request: values only grow, and not too often.
@@ -103,7 +105,7 @@ struct Server::Work {
 
 Server::Server(ServerOptions options)
     : options_(std::move(options)), tools_(ToolsOf(*options_.ops, options_.access)) {
-  for (size_t i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { RunWork(); });
+  for (size_t i = 0; i < options_.threads && !options_.run; ++i) threads_.emplace_back([this] { RunWork(); });
 }
 
 Server::~Server() {
@@ -167,9 +169,13 @@ void Server::Handle(const RpcCall& call, const std::shared_ptr<Exchange>& exchan
 }
 
 void Server::Notice(const RpcCall& call) {
-  if (call.method != "notifications/cancelled" || !call.params.contains("requestId")) return;
+  if (call.method == "notifications/cancelled" && call.params.contains("requestId"))
+    Cancel(call.params["requestId"]);
+}
+
+void Server::Cancel(const Json& request_id) {
   const std::lock_guard lock(mutex_);
-  const auto work = open_.find(DumpJson(call.params["requestId"]));
+  const auto work = open_.find(DumpJson(request_id));
   if (work != open_.end()) work->second->cancelled = true;
 }
 
@@ -187,15 +193,30 @@ void Server::Start(const RpcCall& call, SlowMethod method, const std::shared_ptr
           nullptr, {RpcCode::kInvalidRequest, fmt::format("request {} is still being answered", key)}));
       return;
     }
-    if (waiting_.size() >= options_.max_waiting) {
-      exchange->Answer(RpcFailure(
-          work->id, {RpcCode::kServerBusy, "too many requests are waiting; send this one again later"}));
+    const size_t waiting = options_.run ? open_.size() : waiting_.size();
+    if (waiting >= options_.max_waiting) {
+      exchange->Answer(RpcFailure(work->id, kBusy));
       return;
     }
     open_[key] = work;
-    waiting_.push_back(std::move(work));
+    if (!options_.run) waiting_.push_back(work);
   }
   changed_.notify_all();
+  if (!options_.run || options_.run(CostOf(*work), [this, work] { RunOne(work); })) return;
+  exchange->Answer(RpcFailure(work->id, kBusy));
+  const std::lock_guard lock(mutex_);
+  open_.erase(key);
+}
+
+// What decides where it runs. A report is an analysis; lists are read from the catalog.
+Cost Server::CostOf(const Work& work) const {
+  if (work.method == &Server::Read) return Cost::kSeconds;
+  const Tool* tool = work.method == &Server::Call ? FindTool(tools_, TextOf(work.params, "name")) : nullptr;
+  return tool != nullptr ? tool->info.cost : Cost::kInstant;
+}
+
+void Server::RunOne(const std::shared_ptr<Work>& work) {
+  Finish(work, work->cancelled ? RpcAnswer(Json()) : Answer(*work));
 }
 
 void Server::RunWork() {
@@ -208,7 +229,7 @@ void Server::RunWork() {
       work = std::move(waiting_.front());
       waiting_.pop_front();
     }
-    Finish(work, work->cancelled ? RpcAnswer(Json()) : Answer(*work));
+    RunOne(work);
   }
 }
 
@@ -258,12 +279,17 @@ RpcAnswer Server::Initialize(const Json& params) {
   const bool known = std::find(std::begin(kProtocolVersions), std::end(kProtocolVersions), wanted) !=
                      std::end(kProtocolVersions);
   const Json none = Json::object();
-  return Json{
-      {"protocolVersion", known ? wanted : std::string(kProtocolVersions[0])},
-      {"capabilities",
-       {{"tools", none}, {"resources", none}, {"prompts", none}, {"completions", none}, {"logging", none}}},
-      {"serverInfo", {{"name", "neurolens"}, {"title", "NeuroLens"}, {"version", kVersion}}},
-      {"instructions", kInstructions}};
+  Json resources = Json::object();
+  if (options_.resources_change) resources["listChanged"] = true;
+  return Json{{"protocolVersion", known ? wanted : std::string(kProtocolVersions[0])},
+              {"capabilities",
+               {{"tools", none},
+                {"resources", std::move(resources)},
+                {"prompts", none},
+                {"completions", none},
+                {"logging", none}}},
+              {"serverInfo", {{"name", "neurolens"}, {"title", "NeuroLens"}, {"version", kVersion}}},
+              {"instructions", kInstructions}};
 }
 
 RpcAnswer Server::Nothing(const Json&) { return Json::object(); }
@@ -306,10 +332,15 @@ RpcAnswer Server::Call(const Json& params, OpContext& context) {
       message += "; `neurolens mcp --toolset all` has more tools";
     return BadParams(std::move(message));
   }
-  const auto arguments = params.find("arguments");
-  if (arguments == params.end() || arguments->is_null()) return CallTool(*tool, Json::object(), context);
-  if (!arguments->is_object()) return BadParams("'arguments' must be an object");
-  return CallTool(*tool, *arguments, context);
+  const auto given = params.find("arguments");
+  const Json arguments = given == params.end() || given->is_null() ? Json::object() : *given;
+  if (!arguments.is_object()) return BadParams("'arguments' must be an object");
+  Json result = CallTool(*tool, arguments, context);
+  if (options_.on_write && ChangesStore(tool->info)) {
+    const auto code = Json::json_pointer("/_meta/neurolens~1error/code");
+    options_.on_write(tool->info, arguments, result.value(code, std::string("ok")));
+  }
+  return result;
 }
 
 RpcAnswer Server::ListResources(const Json& params, OpContext& context) {

@@ -37,6 +37,12 @@ struct ServerOptions {
   Access access;
   size_t threads = 2;
   size_t max_waiting = 32;  // requests beyond those that run; more are refused
+  // Runs work of this cost elsewhere, instead of on threads of the server's own; false: it is refused. What
+  // is given to it must run before the server is destroyed.
+  std::function<bool(Cost, std::function<void()>)> run{};
+  // After a tool that changes the store: `outcome` is "ok" or the code of the error.
+  std::function<void(const OpInfo&, const Json& arguments, std::string_view outcome)> on_write{};
+  bool resources_change = false;  // the transport notifies of new runs
 };
 
 // Where the answers to one message go.
@@ -53,6 +59,8 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   void Receive(std::string_view message, Outlet outlet);
+  // Asks a request to stop; it is not answered then.
+  void Cancel(const Json& request_id);
   // Asks everything that runs or waits to stop.
   void CancelAll();
   // Waits until nothing runs or waits.
@@ -70,6 +78,8 @@ class Server {
   void Notice(const RpcCall& call);
   void Start(const RpcCall& call, SlowMethod method, const std::shared_ptr<Exchange>& exchange);
   void RunWork();
+  void RunOne(const std::shared_ptr<Work>& work);
+  Cost CostOf(const Work& work) const;
   RpcAnswer Answer(Work& work);
   void Finish(const std::shared_ptr<Work>& work, const RpcAnswer& answer);
 

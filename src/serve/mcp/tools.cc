@@ -246,12 +246,15 @@ Result<Json> ResultOf(const Op& op, const Reply& reply, const Request& request) 
 
 }  // namespace
 
+bool ChangesStore(const OpInfo& info) { return info.writes && !info.writes_by_import; }
+
 std::vector<Tool> ToolsOf(const std::vector<OpEntry>& ops, const Access& access) {
   std::vector<Tool> out;
   for (const OpEntry& entry : ops) {
     const std::unique_ptr<Op> op = entry.make();
     Tool tool{ToolName(entry.name), &entry, op->Info(), {}, access.all_tools || IsDefault(entry.name)};
     if (tool.info.local || tool.info.hidden || (!tool.listed && tool.info.writes)) continue;
+    if (!access.writes && ChangesStore(tool.info)) continue;
     ParamBinder binder;
     op->Bind(binder);
     bool usable = true;

@@ -20,6 +20,7 @@ inline constexpr int64_t kLeastMaxTokens = 200, kMostMaxTokens = 10'000'000;
 struct Access {
   bool all_tools = false;     // every operation, not only the default toolset
   bool local_caller = false;  // the client runs on this machine as this user: it may name files
+  bool writes = true;         // it may change the store
 };
 
 struct Tool {
@@ -30,6 +31,9 @@ struct Tool {
   // Shown to clients. Other reading operations can be called too, as answers may suggest them.
   bool listed = true;
 };
+
+// For a caller that cannot name files, as remote ones.
+bool ChangesStore(const OpInfo& info);
 
 // Those of the default toolset first, the others by name.
 std::vector<Tool> ToolsOf(const std::vector<OpEntry>& ops, const Access& access);

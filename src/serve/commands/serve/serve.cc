@@ -35,8 +35,8 @@ class ServeOp final : public Op {
     info.name = "serve";
     info.summary = "Offer the operations and the upload of profiles to programs and browsers, over HTTP";
     info.choose_when =
-        "Choose it when other programs or people use the store: /docs lists what is offered. It answers this "
-        "machine only, and needs no login.";
+        "Choose it when other programs or people use the store, with a browser at / or over the API that "
+        "/docs lists. It answers this machine only and needs no login, unless `auth` added users or tokens.";
     info.example = "neurolens serve --listen 127.0.0.1:7070";
     info.cost = Cost::kMinutes;
     info.local = true;
@@ -46,12 +46,23 @@ class ServeOp final : public Op {
 
   void Bind(ParamBinder& b) override {
     b.Add("listen", listen_, "Address and port; port 0 takes a free one");
-    b.Add("open", open_, "Open the page /docs in the browser");
-    b.Add("behind_proxy", options_.behind_proxy,
-          "A proxy does TLS and logins: allow addresses that other machines reach, and any Host header");
+    b.Add("open", open_, "Open the web application in the browser");
+    b.Add("tls_cert", tls_cert_, "File with the certificate, then those of its issuers (PEM): serve over TLS")
+        .Path();
+    b.Add("tls_key", tls_key_, "File with the private key of the certificate (PEM, without a passphrase)")
+        .Path();
+    b.Add("auth", options_.auth, "Ask for a login or token even while the store has no user and no token");
+    b.Add("allow_host", options_.exposure.allowed_hosts,
+          "Host name that clients may use for this server, besides localhost and addresses");
+    b.Add("behind_proxy", options_.exposure.behind_proxy,
+          "A proxy does TLS: allow addresses that other machines reach, and any Host header without "
+          "--allow-host");
+    b.Add("proxy_auth", options_.exposure.proxy_auth,
+          "With --behind-proxy: the proxy has checked who asks, no login is needed here");
     b.Add("access_log", options_.access_log, "Write a line to standard error for every request");
     b.Add("workers", workers_, "Threads for quick requests; 0: one per core").Range(0, 1024);
     b.Add("heavy_workers", heavy_, "Analyses and queries that run at the same time").Range(1, 1024);
+    b.Add("job_workers", jobs_, "Jobs that run at the same time").Range(1, 1024);
     b.Add("max_queued", queued_, "Requests that may wait for a thread").Range(0, 1e6);
     b.Add("max_connections", connections_, "Connections that may be open").Range(1, 1e6);
     b.Add("max_upload_mb", upload_mb_, "Largest profile that may be uploaded, in MB as sent; 0: any")
@@ -62,23 +73,34 @@ class ServeOp final : public Op {
 
   Result<Reply> Run(OpContext& context) override {
     NL_ASSIGN(http::ListenAddress address, http::ParseListen(listen_));
-    NL_TRY(http::CheckListen(address, options_.behind_proxy));
+    if (tls_cert_.empty() != tls_key_.empty())
+      return InvalidInput("--tls-cert and --tls-key are given together or not at all");
+    address.tls = !tls_cert_.empty();
+    options_.exposure.address = address;
+    for (std::string& host : options_.exposure.allowed_hosts) host = http::LowerCase(host);
     const size_t cores = std::max<size_t>(std::thread::hardware_concurrency(), 1);
     options_.workers = workers_ > 0 ? static_cast<size_t>(workers_) : cores;
     options_.heavy = static_cast<size_t>(heavy_);
+    options_.jobs = static_cast<size_t>(jobs_);
     options_.most_queued = static_cast<size_t>(queued_);
     http::Limits limits;
     limits.connections = static_cast<size_t>(connections_);
     limits.upload_bytes = upload_mb_ * 1'000'000;
+    options_.most_upload_bytes = limits.upload_bytes;
     limits.client_s = static_cast<int>(client_s_);
     http::Service service(*context.settings, options_);
+    NL_TRY(service.CheckAccess());
     http::Server server(service, limits);
+    if (address.tls) {
+      NL_ASSIGN(http::TlsContext certificate, http::LoadTls(tls_cert_, tls_key_));
+      server.UseTls(std::move(certificate));
+    }
     NL_TRY(server.Listen(address));
     service.Attach(server, address);
     const std::string line =
         fmt::format("neurolens: serving {} at {}\n", context.settings->Get("store"), address.Url());
     static_cast<void>(!write(STDERR_FILENO, line.data(), line.size()));
-    if (open_) OpenBrowser(address.Url() + "/docs");
+    if (open_) OpenBrowser(address.Url() + "/");
     static const std::atomic<bool> never{false};
     server.Run(context.cancelled != nullptr ? *context.cancelled : never);
     service.Stop();
@@ -97,10 +119,11 @@ class ServeOp final : public Op {
     std::thread([url] { static_cast<void>(RunProgram({"xdg-open", url}, [] { return true; })); }).detach();
   }
 
-  std::string listen_ = "127.0.0.1:7070";
+  std::string listen_ = "127.0.0.1:7070", tls_cert_, tls_key_;
   bool open_ = false;
   http::ServiceOptions options_;
-  int64_t workers_ = 0, heavy_ = 2, queued_ = 256, connections_ = 10'000, client_s_ = 15, upload_mb_ = 0;
+  int64_t workers_ = 0, heavy_ = 2, jobs_ = 1, queued_ = 256, connections_ = 10'000, client_s_ = 15,
+          upload_mb_ = 0;
 };
 
 }  // namespace

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/jobs/op_work.h"
+
+#include <exception>
+#include <new>
+
+#include <fmt/format.h>
+
+#include "base/near_names.h"
+#include "base/terminal.h"
+
+namespace nl::jobs {
+
+namespace {
+constexpr char kUpload[] = "upload";
+}
+
+Result<const RemoteOp*> OpWork::Find(const std::string& op) const {
+  if (const RemoteOp* found = ops_.Find(op)) return found;
+  if (uploads_ != nullptr && op == ops_.upload().info.name) return &ops_.upload();
+  std::vector<std::string> names;
+  for (const RemoteOp& offered : ops_.all()) names.push_back(offered.info.name);
+  const std::string guess = DidYouMean(Nearest(op, names));
+  return NotFound(fmt::format("unknown operation '{}'", PrintableName(op, 80)))
+      .Hint(guess.empty() ? "/openapi.json lists the operations" : guess);
+}
+
+std::vector<std::string> UploadsOf(const Json& params) {
+  std::vector<std::string> out;
+  const auto given = params.find(kUpload);
+  if (given == params.end()) return out;
+  if (given->is_string()) out.push_back(given->get<std::string>());
+  if (!given->is_array()) return out;
+  for (const Json& id : *given) {
+    if (id.is_string()) out.push_back(id.get<std::string>());
+  }
+  return out;
+}
+
+Status OpWork::Check(const std::string& op, const Json& params) const {
+  NL_ASSIGN(const RemoteOp* offered, Find(op));
+  Json args = params;
+  if (IsUpload(*offered)) {
+    NL_TRY(uploads_->CheckFinished(UploadsOf(params)));
+    args.erase(kUpload);
+  }
+  for (const auto& [name, value] : args.items()) {
+    if (offered->Param(name) == nullptr) return InvalidInput(fmt::format("unknown parameter '{}'", name));
+  }
+  if (IsUpload(*offered)) args["paths"] = Json::array({"-"});
+  ParamBinder binder;
+  const std::unique_ptr<Op> made = offered->make();
+  made->Bind(binder);
+  return binder.Fill(args);
+}
+
+bool OpWork::MayRepeat(const std::string& op) const {
+  const Result<const RemoteOp*> offered = Find(op);
+  return offered.ok() && ((*offered)->reads_only() || (*offered)->info.repeatable);
+}
+
+// The edge of a job: whatever third-party code threw past its wrapper ends here.
+Result<std::string> OpWork::Run(const std::string& op, const Json& params, OpContext& context) {
+  try {
+    NL_TRY(Check(op, params));  // the journal may be of another version
+    NL_ASSIGN(const RemoteOp* offered, Find(op));
+    context.settings = &settings_;
+    Json args = params;
+    std::optional<uploads::Spool> spool;
+    if (IsUpload(*offered)) {
+      NL_ASSIGN(spool, uploads_->Gather(UploadsOf(params)));
+      args.erase(kUpload);
+      args["paths"] = spool->files();
+      context.received = spool->path();
+    }
+    const std::unique_ptr<Op> made = offered->make();
+    const Result<Reply> reply = RunOp(*made, args, context);
+    if (!reply.ok()) return uploads::WithoutFolder(reply.error(), context.received);
+    return reply->JsonText(2) + "\n";
+  } catch (const std::bad_alloc&) {
+    return Limit("not enough memory");
+  } catch (const std::exception& e) {
+    return Internal(fmt::format("unexpected exception: {}", e.what()));
+  } catch (...) {
+    return Internal("unexpected exception of unknown type");
+  }
+}
+
+}  // namespace nl::jobs

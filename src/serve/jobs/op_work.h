@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// OpWork: the operations that other machines may use (serve/remote_ops.h), as jobs. The one that imports
+// takes the ids of finished uploads instead of paths. Thread rule: any thread; constant after it was made.
+
+#include "serve/jobs/runner.h"
+#include "serve/remote_ops.h"
+#include "serve/uploads/upload_store.h"
+
+namespace nl::jobs {
+
+class OpWork final : public JobWork {
+ public:
+  // `uploads`: where the files of an import come from; null: there are none.
+  OpWork(const RemoteOps& ops, const Settings& settings, uploads::UploadStore* uploads = nullptr)
+      : ops_(ops), settings_(settings), uploads_(uploads) {}
+
+  Status Check(const std::string& op, const Json& params) const override;
+  bool MayRepeat(const std::string& op) const override;
+  Result<std::string> Run(const std::string& op, const Json& params, OpContext& context) override;
+
+ private:
+  Result<const RemoteOp*> Find(const std::string& op) const;
+  bool IsUpload(const RemoteOp& op) const { return &op == &ops_.upload(); }
+
+  const RemoteOps& ops_;
+  const Settings& settings_;
+  uploads::UploadStore* const uploads_;
+};
+
+// The uploads that a job reads: its parameter `upload`.
+std::vector<std::string> UploadsOf(const Json& params);
+
+}  // namespace nl::jobs
