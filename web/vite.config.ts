@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One page, one file: script and style go into the page, and a content policy lets nothing else run, whatever the names
-// in a trace are. `--mode compare` builds compare.html, otherwise it is index.html, the report.
+// in a trace are. `--mode compare` builds compare.html, otherwise it is index.html, the report. `--mode app` builds the
+// application, whose script and style are files of their own with a hash in their names.
 import { createHash } from "node:crypto";
 import type { Plugin } from "vite";
 import { defineConfig } from "vite";
@@ -34,11 +35,24 @@ function oneFile(name: string): Plugin {
   };
 }
 
+const jsx = { jsx: { runtime: "automatic", importSource: "preact" } } as const;
+
 export default defineConfig(({ mode }) => {
+  if (mode === "app")
+    return {
+      oxc: jsx,
+      build: {
+        target: "es2022",
+        modulePreload: false,
+        cssCodeSplit: false,
+        assetsInlineLimit: 0,
+        rollupOptions: { input: "app.html", output: { format: "es" } },
+      },
+    };
   const page = mode === "compare" ? "compare.html" : "index.html";
   return {
     plugins: [oneFile(page)],
-    oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+    oxc: jsx,
     build: {
       target: "es2022",
       modulePreload: false,

@@ -111,6 +111,42 @@ export interface AttributionSection {
   all: WorkAmount;
 }
 
+/** Reply of `neurolens auth` */
+export interface AuthReply {
+  /** What was done */
+  action: "ls" | "add-user" | "passwd" | "set-role" | "rm-user" | "token-add" | "token-revoke";
+  /** The users after that */
+  users: AuthUser[];
+  /** The tokens after that */
+  tokens: AuthToken[];
+  /** The new token, shown only this once; null unless one was made */
+  secret: string | null;
+}
+
+/** An API token, without its secret */
+export interface AuthToken {
+  /** Name */
+  name: string;
+  /** What its holder may do */
+  role: "viewer" | "editor" | "admin";
+  /** Time when it was made (RFC 3339, UTC) */
+  created_at: string;
+  /** Time from which it is refused; null: never */
+  expires_at: string | null;
+  /** That time has passed */
+  expired: boolean;
+}
+
+/** A user who can log in */
+export interface AuthUser {
+  /** Name */
+  name: string;
+  /** What the user may do */
+  role: "viewer" | "editor" | "admin";
+  /** Time when it was added (RFC 3339, UTC) */
+  created_at: string;
+}
+
 /** A baseline: a named list of runs */
 export interface BaselineEntry {
   /** Name */
@@ -193,6 +229,12 @@ export interface CatalogRun {
   tags: Record<string, string>;
 }
 
+/** Reply of `neurolens client` */
+export interface ClientReply {
+  /** Source of the client, in TypeScript */
+  text: string;
+}
+
 /** A difference between the setups of the two sides */
 export interface Comparability {
   /** Device, driver, batch size, ... */
@@ -227,6 +269,14 @@ export interface CompareEvidence {
   value: number | null;
   /** Unit of the value */
   unit: string | null;
+}
+
+/** Flame graphs of two runs merged by path of names */
+export interface CompareFlame {
+  /** Device time; null: neither run has any */
+  device: FlameFrame | null;
+  /** Host time; null: neither run has any */
+  host: FlameFrame | null;
 }
 
 /** Parameters of the comparison */
@@ -313,6 +363,10 @@ export interface CompareReply {
   next: NextStep[];
   /** Files written */
   files: WrittenFile[];
+  /** Both runs in time, with --details */
+  timeline?: CompareTimeline;
+  /** Flame graph of the difference, with --details */
+  flame?: CompareFlame;
 }
 
 /** One kernel, operator, module or stage in both runs */
@@ -355,6 +409,38 @@ export interface CompareRuns {
   a: CompareRun[];
   /** Side B */
   b: CompareRun[];
+}
+
+/** Both runs of a comparison in time, each item with its partner */
+export interface CompareTimeline {
+  /** Names of kernels and operators */
+  names: string[];
+  /** The runs continue after the last item */
+  cut: boolean;
+  /** Run A */
+  a: CompareTrack;
+  /** Run B */
+  b: CompareTrack;
+}
+
+/** Items of one run of a comparison; all lists have the same length */
+export interface CompareTrack {
+  /** Items before merging */
+  items_total: number;
+  /** Neighbours within this time are one item; null: nothing was merged (ms) */
+  merged_below_ms: number | null;
+  /** Start, from the start of the run (ms) */
+  start_ms: number[];
+  /** Duration (ms) */
+  dur_ms: number[];
+  /** Position in the list of names */
+  name: number[];
+  /** Rank of its contribution; null: unchanged */
+  change: (number | null)[];
+  /** Position of its partner in the other run; null: none */
+  partner: (number | null)[];
+  /** Items that this one represents */
+  count: number[];
 }
 
 /** Whether B is slower or faster than A because of what changed */
@@ -787,7 +873,7 @@ export interface DoctorAbility {
 
 /** Result of one check */
 export interface DoctorCheck {
-  /** Topic: store, disk, staging, catalog, run, lost, duckdb, machine */
+  /** Topic: store, disk, staging, catalog, run, lost, derived, duckdb, machine */
   name: string;
   /** Result */
   status: "ok" | "warning" | "problem";
@@ -1043,6 +1129,18 @@ export interface FingerprintVectorSpec {
   version: number;
   /** Name of each position of a vector */
   fields: string[];
+}
+
+/** One frame of the flame graph of two runs */
+export interface FlameFrame {
+  /** Operator, function, range or kernel */
+  name: string;
+  /** Inclusive time in run A (ms) */
+  a_ms: number;
+  /** Inclusive time in run B (ms) */
+  b_ms: number;
+  /** Frames below it, largest difference first */
+  children: FlameFrame[];
 }
 
 /** Reply of `neurolens flame` */
@@ -1593,6 +1691,70 @@ export interface ImportedRun {
   counters: ImportCounter[];
 }
 
+/** An operation that runs by itself, and its result */
+export interface Job {
+  /** Id */
+  job_id: string;
+  /** Operation */
+  op: string;
+  /** Its parameters, as given */
+  params: unknown;
+  /** State; the last four are final */
+  state: "queued" | "running" | "done" | "failed" | "cancelled" | "interrupted";
+  /** Someone asked to cancel it */
+  cancel_requested: boolean;
+  /** Times it was started; more than 1 after the server ended meanwhile */
+  attempts: number;
+  /** Time it was asked for (RFC 3339, UTC) */
+  created_at: string;
+  /** Time of the last start */
+  started_at: string | null;
+  /** Time of its end */
+  finished_at: string | null;
+  /** How far it is, while it runs and when that is known */
+  progress: JobProgress | null;
+  /** Why it has no result */
+  error: JobError | null;
+  /** Size of the result (bytes) */
+  result_bytes: number | null;
+  /** Where the server gives the result: the reply of the operation */
+  result: string | null;
+}
+
+/** Why a job has no result, as in a problem document */
+export interface JobError {
+  /** Code of the error, as the command line gives it with --json */
+  code: string;
+  /** What failed, and why */
+  detail: string;
+  /** The input at fault */
+  file: string | null;
+  /** Where in that input (bytes) */
+  byte_offset: number | null;
+  /** What to do */
+  hint: string | null;
+}
+
+/** How far a running job is */
+export interface JobProgress {
+  /** What it does now */
+  what: string;
+  /** Bytes that are done (bytes) */
+  done_bytes: number;
+  /** Bytes in all (bytes) */
+  total_bytes: number | null;
+}
+
+/** Reply of `neurolens jobs`, and of GET /api/v1/jobs */
+export interface JobsReply {
+  /** Jobs that match the filter */
+  jobs_total: number;
+  /** Offset of the next page; null: this is the last one */
+  next_offset: number | null;
+  /** Jobs, newest first */
+  jobs: Job[];
+}
+
 /** Hardware counters of one kernel in one run, means weighted by duration */
 export interface KernelCounters {
   /** Executions with counters */
@@ -1789,6 +1951,10 @@ export interface LsReply {
   store: string;
   /** Runs in the store, before filters */
   total: number;
+  /** Runs that match the filters, on all pages */
+  runs_total: number;
+  /** Offset of the next page; null: this is the last one */
+  next_offset: number | null;
   /** Runs that match the filters, in the order asked for */
   runs: ListedRun[];
 }
@@ -3459,6 +3625,46 @@ export interface ThreadTime {
   api: Record<string, ApiGroupTime>;
 }
 
+/** One depth of a lane: spans that are listed, and buckets of shorter ones */
+export interface TileRow {
+  /** Number of the lane */
+  lane: number;
+  /** Depth in the lane, from 0 */
+  depth: number;
+  /** Starts of the spans, from the zero of the timeline (ns) */
+  start_ns: number[];
+  /** Their durations, which may reach beyond the window (ns) */
+  dur_ns: number[];
+  /** Their names, as places in names */
+  name: number[];
+  /** Their ids in their tables */
+  id: number[];
+  /** Numbers of the buckets that are not empty; n begins at n * bucket_ns */
+  bucket: number[];
+  /** Spans that start in each bucket */
+  count: number[];
+  /** Time that they cover in it, counted once (ns) */
+  busy_ns: number[];
+  /** The longest that starts in it (ns) */
+  longest_ns: number[];
+  /** Name with the most time in it, as a place in names */
+  top: number[];
+}
+
+/** A line: single values, or the values of each bucket where there are many */
+export interface TileSeries {
+  /** Number of the lane */
+  lane: number;
+  /** Times, from the zero of the timeline (ns) */
+  at_ns: number[];
+  /** Least values */
+  min: number[];
+  /** Greatest values */
+  max: number[];
+  /** Last values */
+  last: number[];
+}
+
 /** A kernel or operator and its time */
 export interface TimeByName {
   /** Name */
@@ -3509,6 +3715,140 @@ export interface TimeShare {
   ms: number;
   /** Part of the wall time (share) */
   share: number | null;
+}
+
+/** One part of the chain from a span outwards */
+export interface TimelineChainLink {
+  /** event: the span itself; launch: the API call that caused it; operator: the framework operator; inside: the thread was inside of this; step: the step at that time; caused: work that the span launched */
+  role: string;
+  /** Table that has it */
+  table: string;
+  /** Its id in that table */
+  id: number;
+  /** Lane it is drawn in; null: not drawn as a span */
+  lane: number | null;
+  /** Name as the source spells it */
+  name: string;
+  /** Start, from the zero of the timeline (ns) */
+  start_ns: number;
+  /** Duration; null: not known (ns) */
+  dur_ns: number | null;
+}
+
+/** Reply of `neurolens timeline-event` */
+export interface TimelineEventReply {
+  /** The run */
+  run_id: string;
+  /** The span, then its launch, operator and what encloses them, innermost first */
+  chain: TimelineChainLink[];
+  /** What the table has of the span, without empty columns */
+  columns: Record<string, null | boolean | number | string>;
+  /** Hardware counters of a kernel (table kernel_counter); empty: none were recorded */
+  counters: Record<string, null | boolean | number | string>;
+}
+
+/** A name that matches */
+export interface TimelineFindName {
+  /** Table of its spans */
+  table: string;
+  /** The name as the source spells it */
+  name: string;
+  /** Spans of this name */
+  count: number;
+}
+
+/** Reply of `neurolens timeline-find` */
+export interface TimelineFindReply {
+  /** The run */
+  run_id: string;
+  /** Spans that match, in all of the run */
+  total: number;
+  /** Names that match, before --limit */
+  names_total: number;
+  /** Names that match, those with most spans first */
+  names: TimelineFindName[];
+  /** The time from which next and previous are counted (ns) */
+  from_ns: number;
+  /** Spans that start at this time or after it, the nearest first */
+  next: TimelineFindSpan[];
+  /** Spans that start before it, the nearest first */
+  previous: TimelineFindSpan[];
+}
+
+/** A span whose name matches */
+export interface TimelineFindSpan {
+  /** Table that has it */
+  table: string;
+  /** Its id in that table */
+  id: number;
+  /** Lane it is drawn in (`timeline-lanes`) */
+  lane: number;
+  /** Name as it is shown */
+  name: string;
+  /** Start, from the zero of the timeline (ns) */
+  start_ns: number;
+  /** Duration (ns) */
+  dur_ns: number;
+}
+
+/** One lane of the timeline, or what lanes are drawn below */
+export interface TimelineLane {
+  /** Number of the lane in this run, in drawing order */
+  id: number;
+  /** Lane it is drawn below; null: none */
+  parent: number | null;
+  /** What it is; counter and memory are lines, the others have spans */
+  kind: "process" | "device" | "stream" | "thread" | "async" | "samples" | "counter" | "memory";
+  /** Name within its parent */
+  name: string;
+  /** Rows that its nested spans need */
+  depths: number;
+  /** Spans or values, those below it included */
+  count: number;
+  /** First start, from the zero of the timeline; null: nothing has a time (ns) */
+  first_ns: number | null;
+  /** Last end (ns) */
+  last_ns: number | null;
+}
+
+/** Reply of `neurolens timeline-lanes` */
+export interface TimelineLanesReply {
+  /** The run */
+  run_id: string;
+  /** Run clock (start_ns of the tables) at the zero of the timeline (ns) */
+  zero_ns: number;
+  /** Start of the timeline: 0, or below where instants or samples are earlier (ns) */
+  first_ns: number;
+  /** End of the timeline (ns) */
+  last_ns: number;
+  /** Spans of all lanes */
+  events: number;
+  /** Lanes in drawing order, each after its parent */
+  lanes: TimelineLane[];
+}
+
+/** Reply of `neurolens timeline`: one window of the timeline at one width */
+export interface TimelineReply {
+  /** The run */
+  run_id: string;
+  /** Start of the window, from the zero of the timeline (ns) */
+  from_ns: number;
+  /** End of the window (ns) */
+  to_ns: number;
+  /** Width in pixels */
+  width: number;
+  /** Length of a bucket, a power of four, between half a pixel and two (ns) */
+  bucket_ns: number;
+  /** Spans this long or longer are listed; shorter ones are in buckets (ns) */
+  exact_from_ns: number;
+  /** Names of spans, as they are shown */
+  names: string[];
+  /** Table of each name */
+  name_tables: string[];
+  /** Lanes and depths that have anything in the window */
+  rows: TileRow[];
+  /** Lines: counters and memory */
+  series: TileSeries[];
 }
 
 /** Reply of `neurolens timeline-window` */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What bounds the run, what the rules found, what the profiler itself suggests, and what could not be assessed.
+import type { ComponentChildren } from "preact";
 import type { Diagnosis, Finding, FindingsSection, ToolFinding } from "../data/replies";
 import { EvidenceList } from "../widgets/evidence";
 import { focusRow } from "../widgets/focus";
@@ -8,13 +9,26 @@ import "./findings.css";
 
 const TOOL_FINDINGS_SHOWN = 50;
 
-function RowLink({ table, name }: { table: "operators" | "kernels"; name: string }) {
+// Where a page that has more than one view leads to; the report has its tables on the same page.
+export interface FindingLinks {
+  rowAddress: (table: "operators" | "kernels", name: string) => string;
+  places: (finding: Finding) => ComponentChildren;
+}
+
+interface RowLinkProps {
+  table: "operators" | "kernels";
+  name: string;
+  links?: FindingLinks;
+}
+
+function RowLink({ table, name, links }: RowLinkProps) {
   const onClick = (event: MouseEvent) => {
+    if (links) return;
     event.preventDefault();
     focusRow({ table, name });
   };
   return (
-    <a href={`#${table}`} class="rowlink" onClick={onClick}>
+    <a href={links ? links.rowAddress(table, name) : `#${table}`} class="rowlink" onClick={onClick}>
       {cut(name, 90)}
     </a>
   );
@@ -52,7 +66,7 @@ function Reference({ text }: { text: string }) {
   );
 }
 
-function FindingCard({ finding: f, number }: { finding: Finding; number: number }) {
+function FindingCard({ finding: f, number, links }: { finding: Finding; number: number; links?: FindingLinks }) {
   return (
     <article class={`finding ${f.severity}`} id={`finding-${number}`}>
       <h3>
@@ -67,14 +81,15 @@ function FindingCard({ finding: f, number }: { finding: Finding; number: number 
         {f.module && <span>module {cut(f.module, 90)}</span>}
         {f.op && (
           <span>
-            operator <RowLink table="operators" name={f.op} />
+            operator <RowLink table="operators" name={f.op} links={links} />
           </span>
         )}
         {f.kernel && (
           <span>
-            kernel <RowLink table="kernels" name={f.kernel} />
+            kernel <RowLink table="kernels" name={f.kernel} links={links} />
           </span>
         )}
+        {links?.places(f)}
         <span class="muted">rule {cut(f.rule, 80)}</span>
       </p>
       {f.suggestions.length > 0 && (
@@ -151,13 +166,13 @@ function NotAssessed({ rules }: { rules: FindingsSection["not_assessed"] }) {
   );
 }
 
-export function Findings({ section }: { section: FindingsSection }) {
+export function Findings({ section, links }: { section: FindingsSection; links?: FindingLinks }) {
   return (
     <div>
       <DiagnosisView diagnosis={section.diagnosis} />
       {section.findings.length === 0 && <p class="note">No rule reported a problem.</p>}
       {section.findings.map((f, i) => (
-        <FindingCard key={i} finding={f} number={i + 1} />
+        <FindingCard key={i} finding={f} number={i + 1} links={links} />
       ))}
       {section.tool_findings.length > 0 && <ToolFindings findings={section.tool_findings} />}
       {section.not_assessed.length > 0 && <NotAssessed rules={section.not_assessed} />}

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import { us } from "../widgets/format";
 import { color } from "../widgets/theme";
 import type { View } from "./view";
-import { ticks } from "./view";
+import { ticks, tickText } from "./view";
 
 export const AXIS_PX = 22;
 
@@ -19,12 +18,14 @@ export function drawAxis(
   const grid = color("--grid");
   const ink = color("--muted");
   context.font = "11px system-ui, sans-serif";
-  for (const at of ticks(view, width)) {
+  const marks = ticks(view, width);
+  const step = marks.length > 1 ? marks[1] - marks[0] : view.to - view.from;
+  for (const at of marks) {
     const x = Math.round((at - view.from) * scale) + 0.5;
     context.fillStyle = grid;
     context.fillRect(x, top, 1, bottom - top);
     context.fillStyle = ink;
-    const text = us(at);
+    const text = tickText(at, step);
     context.fillText(text, Math.min(x + 3, width - context.measureText(text).width - 1), label);
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, test } from "vitest";
-import { moveView, placeView, ticks, timeAt, zoomView } from "./view";
+import { moveView, placeView, ticks, tickText, timeAt, zoomView } from "./view";
 
 const END = 1000;
 
@@ -62,3 +62,12 @@ describe("ticks", () => {
 });
 
 test("a chart without width has a time", () => expect(timeAt({ from: 1, to: 2 }, 0, 0)).toBe(1));
+
+test("neighbouring ticks have different labels", () => {
+  expect(tickText(0, 5)).toBe("0");
+  expect(tickText(50_000, 50_000)).toBe("50\u00a0ms");
+  expect(tickText(97_620.5, 0.5)).toBe("97.6205\u00a0ms");
+  expect(tickText(97_621, 0.5)).toBe("97.6210\u00a0ms");
+  expect(tickText(2_500_000, 500_000)).toBe("2.5\u00a0s");
+  expect(tickText(0.25, 0.05)).toBe("250\u00a0ns");
+});

@@ -40,3 +40,19 @@ export function ticks(view: View, width: number): number[] {
   for (let k = Math.ceil(view.from / step); k * step <= view.to; ++k) out.push(k * step);
   return out;
 }
+
+const UNITS: [name: string, ns: number][] = [
+  ["s", 1e9],
+  ["ms", 1e6],
+  ["µs", 1e3],
+  ["ns", 1],
+];
+
+// The label of a tick, with as many digits as tell it from the next one `step_us` away.
+export function tickText(at_us: number, step_us: number): string {
+  if (Math.abs(at_us) < step_us * 1e-6) return "0";
+  const [unit, ns] = UNITS.find(([, size]) => Math.abs(at_us) * 1e3 >= size) ?? UNITS[3];
+  const step = (step_us * 1e3) / ns;
+  const digits = Math.max(0, Math.min(9, Math.ceil(-Math.log10(step) - 1e-9)));
+  return `${((at_us * 1e3) / ns).toFixed(digits)}\u00a0${unit}`;
+}

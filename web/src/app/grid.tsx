@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// A table of any number of rows: only those in sight are in the page. Arrow keys move, Enter opens, Space selects.
+import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { SortKey, SortOrder } from "../widgets/sort_rows";
+import { nextOrder } from "../widgets/sort_rows";
+import { rowWindow, scrollToRow } from "./virtual_rows";
+
+export interface GridColumn<Row> extends SortKey<Row> {
+  label: string;
+  show: (row: Row) => ComponentChildren;
+  width?: number; // px
+  title?: (row: Row) => string;
+  fixed?: boolean; // not sorted by
+}
+
+interface Props<Row> {
+  label: string;
+  rows: Row[];
+  columns: GridColumn<Row>[];
+  rowKey: (row: Row, at: number) => string | number;
+  order?: SortOrder;
+  onOrder?: (order: SortOrder) => void;
+  onOpen?: (row: Row) => void;
+  onSelect?: (row: Row) => void;
+  isSelected?: (row: Row) => boolean;
+  heightPx?: number;
+}
+
+const ROW_PX = 32;
+
+function GridHeading<Row>({
+  column,
+  order,
+  onOrder,
+}: { column: GridColumn<Row> } & Pick<Props<Row>, "order" | "onOrder">) {
+  const isSorted = order?.key === column.key;
+  const sort = isSorted ? (order?.descending ? "descending" : "ascending") : "none";
+  return (
+    <th
+      class={column.text ? "" : "num"}
+      scope="col"
+      aria-sort={onOrder && !column.fixed ? sort : undefined}
+      style={column.width ? { width: `${column.width}px` } : undefined}
+    >
+      {onOrder && order && !column.fixed ? (
+        <button type="button" onClick={() => onOrder(nextOrder(order, column))}>
+          {column.label}
+          <span class="arrow" aria-hidden="true">
+            {isSorted ? (order.descending ? "▾" : "▴") : ""}
+          </span>
+        </button>
+      ) : (
+        <span class="plainhead">{column.label}</span>
+      )}
+    </th>
+  );
+}
+
+export function Grid<Row>(props: Props<Row>) {
+  const { rows, columns, order, onOrder, onOpen, onSelect, isSelected, rowKey, heightPx = 560 } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const [scroll, setScroll] = useState(0);
+  const [height, setHeight] = useState(heightPx);
+  const [active, setActive] = useState(-1);
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element) return undefined;
+    const observer = new ResizeObserver(() => setHeight(element.clientHeight));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  const { first, last } = rowWindow(rows.length, ROW_PX, scroll, height);
+
+  const moveTo = (row: number) => {
+    const next = Math.max(0, Math.min(rows.length - 1, row));
+    setActive(next);
+    if (box.current) box.current.scrollTop = scrollToRow(next, ROW_PX, box.current.scrollTop, height);
+  };
+  const act: Record<string, (() => void) | undefined> = {
+    ArrowDown: () => moveTo(active + 1),
+    ArrowUp: () => moveTo(active - 1),
+    j: () => moveTo(active + 1),
+    k: () => moveTo(active - 1),
+    PageDown: () => moveTo(active + Math.floor(height / ROW_PX) - 2),
+    PageUp: () => moveTo(active - Math.floor(height / ROW_PX) + 2),
+    Home: () => moveTo(0),
+    End: () => moveTo(rows.length - 1),
+    Enter: active >= 0 && onOpen ? () => onOpen(rows[active]) : undefined,
+    " ": active >= 0 && onSelect ? () => onSelect(rows[active]) : undefined,
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const run = event.target === box.current && !event.ctrlKey && !event.metaKey ? act[event.key] : undefined;
+    if (!run) return;
+    event.preventDefault();
+    run();
+  };
+  return (
+    <section
+      class="grid table"
+      aria-label={props.label}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must take the keyboard
+      tabIndex={0}
+      ref={box}
+      style={{ maxHeight: `${heightPx}px` }}
+      onScroll={(e) => setScroll(e.currentTarget.scrollTop)}
+      onKeyDown={onKeyDown}
+    >
+      <table aria-rowcount={rows.length + 1} aria-label={props.label}>
+        <thead>
+          <tr aria-rowindex={1}>
+            {columns.map((c) => (
+              <GridHeading key={c.key} column={c} order={order} onOrder={onOrder} />
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {first > 0 && <tr class="gap" style={{ height: `${first * ROW_PX}px` }} />}
+          {rows.slice(first, last).map((row, i) => {
+            const at = first + i;
+            const marks = [at === active ? "active" : "", isSelected?.(row) ? "selected" : ""].join(" ").trim();
+            return (
+              <tr
+                key={rowKey(row, at)}
+                class={marks}
+                aria-rowindex={at + 2}
+                onClick={() => setActive(at)}
+                onDblClick={() => onOpen?.(row)}
+              >
+                {columns.map((c) => (
+                  <td key={c.key} class={c.text ? "name" : "num"} title={c.title?.(row)}>
+                    {c.show(row)}
+                  </td>
+                ))}
+              </tr>
+            );
+          })}
+          {last < rows.length && <tr class="gap" style={{ height: `${(rows.length - last) * ROW_PX}px` }} />}
+        </tbody>
+      </table>
+    </section>
+  );
+}

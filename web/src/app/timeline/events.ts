@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Single events of a timeline: found by name, looked up with their chain, and added up in a window. Times are ns from
+// the zero of the timeline.
+import type { TimelineEventParams } from "../../data/api";
+import type { TimelineChainLink, TimelineEventReply, TimelineFindReply } from "../../data/generated";
+import { client } from "../session";
+
+export interface EventPlace {
+  table: string;
+  id: number;
+  name: string;
+  start_ns: number;
+  dur_ns: number;
+}
+
+type SpanTable = TimelineEventParams["table"];
+
+const NAMED = ["kernel", "memcpy", "memset", "op", "api_call", "python_call", "range"];
+
+// "kernel:12" of an address; null when it is not such a text.
+export function parseEvent(text: string): { table: string; id: number } | null {
+  const found = /^([a-z_]+):(\d+)$/.exec(text);
+  return found ? { table: found[1], id: Number(found[2]) } : null;
+}
+
+// Events whose name contains the text: how many, and those beside a time.
+export const findEvents = (
+  run: string,
+  text: string,
+  at_ns: number,
+  signal?: AbortSignal,
+): Promise<TimelineFindReply> =>
+  client.call("timeline-find", { run, text, from_ns: Math.floor(at_ns), limit: 20 }, signal);
+
+// An event with its chain: its launch, its operator, what encloses them, and what it caused.
+export const readEvent = (run: string, table: string, id: number, signal?: AbortSignal): Promise<TimelineEventReply> =>
+  client.call("timeline-event", { run, table: table as SpanTable, id }, signal);
+
+export interface Flow {
+  from: { lane: number; at_ns: number };
+  to: { lane: number; at_ns: number };
+}
+
+// What launched the event, and what the event launched, as lines between lanes.
+export function flowsOf(chain: TimelineChainLink[]): Flow[] {
+  const event = chain.find((c) => c.role === "event");
+  if (!event || event.lane === null) return [];
+  const self = { lane: event.lane, at_ns: event.start_ns };
+  return chain.flatMap((c): Flow[] => {
+    if (c.lane === null) return [];
+    const other = { lane: c.lane, at_ns: c.start_ns };
+    if (c.role === "launch") return [{ from: other, to: self }];
+    return c.role === "caused" ? [{ from: self, to: other }] : [];
+  });
+}
+
+// Time by name of everything that ran in a window, cut at its edges.
+export function windowSql(from_ns: number, to_ns: number, zero_ns: number): string {
+  const [from, to] = [Math.round(from_ns + zero_ns), Math.round(to_ns + zero_ns)];
+  const parts = NAMED.map((t) => `SELECT '${t}' AS t, name, start_ns AS s, start_ns + dur_ns AS e FROM "${t}"`);
+  return `SELECT t AS "table", name, count(*) AS calls,
+  sum(least(e, ${to}) - greatest(s, ${from})) / 1e6 AS total_ms, max(e - s) / 1e6 AS longest_ms
+FROM (${parts.join("\n  UNION ALL ")})
+WHERE s < ${to} AND e > ${from} GROUP BY 1, 2 ORDER BY 4 DESC`;
+}

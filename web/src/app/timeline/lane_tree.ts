@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which lanes are shown, in which order, and where: pinned ones first, without what is below a closed one.
+import type { TimelineLane } from "../../data/generated";
+
+export interface LaneChoice {
+  closed: ReadonlySet<number>;
+  pinned: ReadonlySet<number>;
+  filter: RegExp | null; // of the name of a lane or of one it is below
+}
+
+export interface PlacedLane {
+  lane: TimelineLane;
+  level: number; // of nesting
+  top: number; // px
+  height: number;
+  isPinned: boolean;
+  hasChildren: boolean;
+}
+
+export const DEPTH_PX = 18;
+export const HEADING_PX = 24;
+const LINE_PX = 44;
+const GAP_PX = 6;
+
+export function laneHeight(lane: TimelineLane): number {
+  if (lane.kind === "counter" || lane.kind === "memory") return LINE_PX + GAP_PX;
+  if (lane.depths === 0) return HEADING_PX;
+  return lane.depths * DEPTH_PX + GAP_PX;
+}
+
+// A pattern that is not valid is taken as plain text.
+export function laneFilter(text: string): RegExp | null {
+  if (!text) return null;
+  try {
+    return new RegExp(text, "i");
+  } catch {
+    return new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "i");
+  }
+}
+
+interface Place {
+  lane: TimelineLane;
+  level: number;
+  path: string;
+  isHidden: boolean; // below a closed one
+}
+
+function placesOf(lanes: TimelineLane[], closed: ReadonlySet<number>): Place[] {
+  const byId = new Map<number, Place>();
+  return lanes.map((lane) => {
+    const above = lane.parent === null ? undefined : byId.get(lane.parent);
+    const place: Place = {
+      lane,
+      level: above ? above.level + 1 : 0,
+      path: above ? `${above.path} ${lane.name}` : lane.name,
+      isHidden: above !== undefined && (above.isHidden || closed.has(above.lane.id)),
+    };
+    byId.set(lane.id, place);
+    return place;
+  });
+}
+
+export function placeLanes(lanes: TimelineLane[], { closed, pinned, filter }: LaneChoice): PlacedLane[] {
+  const places = placesOf(lanes, closed);
+  const parents = new Set(lanes.map((l) => l.parent));
+  const matches = new Set(places.filter((p) => !filter || filter.test(p.path)).map((p) => p.lane.id));
+  // What is above a match is shown, so that its place is known.
+  for (const p of [...places].reverse())
+    if (matches.has(p.lane.id) && p.lane.parent !== null) matches.add(p.lane.parent);
+  let top = 0;
+  const put = (p: Place, isPinned: boolean): PlacedLane => {
+    const height = laneHeight(p.lane);
+    top += height;
+    const level = isPinned ? 0 : p.level;
+    return { lane: p.lane, level, top: top - height, height, isPinned, hasChildren: parents.has(p.lane.id) };
+  };
+  const first = places.filter((p) => pinned.has(p.lane.id)).map((p) => put(p, true));
+  const rest = places.filter((p) => !p.isHidden && matches.has(p.lane.id) && !pinned.has(p.lane.id));
+  return [...first, ...rest.map((p) => put(p, false))];
+}
+
+export const totalHeight = (placed: PlacedLane[]): number => {
+  const last = placed.at(-1);
+  return last ? last.top + last.height : 0;
+};

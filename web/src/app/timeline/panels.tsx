@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands below the timeline: the chosen event, and the sums of the chosen window.
+import type { TimelineChainLink, TimelineEventReply } from "../../data/generated";
+import { cut, ms, plain } from "../../widgets/format";
+import { runAddress } from "../route";
+import type { Loading, Reload } from "../session";
+import { ResultGrid } from "../sql/result_grid";
+import { Called, EmptyNote, Loaded } from "../states";
+import { windowSql } from "./events";
+
+interface EventProps {
+  run: string;
+  table: string;
+  id: number;
+  from: [Loading<TimelineEventReply | null>, Reload];
+  onClose: () => void;
+}
+
+const ROLES: Record<string, string> = {
+  event: "event",
+  launch: "launched by",
+  operator: "operator",
+  inside: "inside",
+  step: "step",
+  caused: "launched",
+};
+
+function Chain({ run, chain }: { run: string; chain: TimelineChainLink[] }) {
+  return (
+    <table class="factlist" aria-label="What led to the event">
+      <tbody>
+        {chain.map((c) => (
+          <tr key={`${c.role} ${c.table} ${c.id}`}>
+            <th scope="row">{ROLES[c.role] ?? c.role}</th>
+            <td>
+              {c.lane === null || c.role === "event" ? (
+                cut(c.name, 120)
+              ) : (
+                <a href={runAddress(run, "timeline", { event: `${c.table}:${c.id}` })}>{cut(c.name, 120)}</a>
+              )}
+            </td>
+            <td class="num">{ms(c.dur_ns === null ? null : c.dur_ns / 1e6)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Columns({ label, of }: { label: string; of: TimelineEventReply["columns"] }) {
+  return (
+    <details>
+      <summary>{label}</summary>
+      <table class="factlist" aria-label={label}>
+        <tbody>
+          {Object.entries(of).map(([name, value]) => (
+            <tr key={name}>
+              <th scope="row">{plain(cut(name, 80))}</th>
+              <td>{cut(String(value ?? "–"), 400)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </details>
+  );
+}
+
+export function EventPanel({ run, table, id, from, onClose }: EventProps) {
+  return (
+    <section id="event">
+      <div class="title">
+        <h2>Event</h2>
+        <button type="button" onClick={onClose}>
+          Close
+        </button>
+      </div>
+      <Loaded what="the event" from={from}>
+        {(reply) => {
+          const event = reply?.chain.find((c) => c.role === "event");
+          if (!reply || !event) return null;
+          return (
+            <>
+              <h3>{cut(event.name, 300)}</h3>
+              <p class="facts">
+                <span>{plain(event.table)}</span>
+                <span>
+                  <b>{ms((event.dur_ns ?? 0) / 1e6)}</b>
+                </span>
+                <span>starts at {ms(event.start_ns / 1e6)}</span>
+                <a href={runAddress(run, "sql", { q: `SELECT * FROM "${table}" WHERE id = ${id}` })}>SQL</a>
+              </p>
+              <Chain run={run} chain={reply.chain} />
+              {Object.keys(reply.counters).length > 0 && <Columns label="Counters" of={reply.counters} />}
+              <Columns label="All columns" of={reply.columns} />
+            </>
+          );
+        }}
+      </Loaded>
+    </section>
+  );
+}
+
+interface WindowProps {
+  run: string;
+  from_ns: number;
+  to_ns: number;
+  zero_ns: number;
+  onClose: () => void;
+}
+
+export function WindowPanel({ run, from_ns, to_ns, zero_ns, onClose }: WindowProps) {
+  const sql = windowSql(from_ns, to_ns, zero_ns);
+  const params = { run, from_ms: Math.max(0, from_ns / 1e6), to_ms: to_ns / 1e6, limit: 1 };
+  return (
+    <section id="window">
+      <div class="title">
+        <h2>
+          {ms((to_ns - from_ns) / 1e6)} from {ms(from_ns / 1e6)}
+        </h2>
+        <button type="button" onClick={onClose}>
+          Close
+        </button>
+      </div>
+      <Called name="timeline-window" params={params} what="the lanes of the window">
+        {(reply) => (
+          <table class="factlist">
+            <tbody>
+              {reply.lanes.map((l) => (
+                <tr key={l.lane}>
+                  <th scope="row">{cut(l.lane, 80)}</th>
+                  <td class="num">{ms(l.busy_ms)} busy</td>
+                  <td class="num">{l.busy_share === null ? "" : `${(100 * l.busy_share).toFixed(1)} %`}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+      </Called>
+      <Called name="query" params={{ args: [run, sql] }} what="the sums of the window">
+        {(reply) =>
+          reply.rows.length === 0 ? <EmptyNote title="Nothing ran in this window" /> : <ResultGrid reply={reply} />
+        }
+      </Called>
+    </section>
+  );
+}

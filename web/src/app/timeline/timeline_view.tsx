@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+// The timeline: lanes to the left, a canvas for the window to the right. What is shown is in the address.
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { TimelineLanesReply } from "../../data/generated";
+import { drawAxis } from "../../timeline/axis";
+import { timeAt } from "../../timeline/view";
+import type { ViewControl } from "../../timeline/view_control";
+import { useView, ZoomButtons } from "../../timeline/view_control";
+import { prepareCanvas, useWidth } from "../../widgets/canvas";
+import { count, cut, ms } from "../../widgets/format";
+import { color, useTheme } from "../../widgets/theme";
+import { Tip } from "../../widgets/tip";
+import { bindKeys } from "../keys";
+import { changeFields, useField } from "../navigation";
+import { useLoad } from "../session";
+import { drawFlows, drawScene, readColors } from "./draw";
+import { flowsOf, parseEvent, readEvent } from "./events";
+import { FindBar } from "./find_bar";
+import type { Hit } from "./hit";
+import { hitAt, laneAt } from "./hit";
+import { LaneLabels } from "./lane_labels";
+import { laneFilter, placeLanes, totalHeight } from "./lane_tree";
+import { EventPanel, WindowPanel } from "./panels";
+import { standIn, tilesFor } from "./tile_grid";
+import { TileStore } from "./tile_store";
+import { usePointer } from "./use_pointer";
+import "./timeline.css";
+
+const LEAST_NS = 20;
+const AXIS_PX = 22;
+const ADDRESS_MS = 250;
+const AROUND_EVENT = 2; // times its duration to both sides
+
+const numbers = (text: string): Set<number> => new Set(text.split(",").filter(Boolean).map(Number));
+const toggled = (set: Set<number>, value: number): string => {
+  const next = new Set(set);
+  if (!next.delete(value)) next.add(value);
+  return [...next].sort((a, b) => a - b).join(",");
+};
+const pairOf = (text: string): [number, number] | null => {
+  const [a, b] = text.split(",").map(Number);
+  return text && Number.isFinite(a) && Number.isFinite(b) ? [Math.min(a, b), Math.max(a, b)] : null;
+};
+
+// The window is kept in the address as ms; an address that changes moves the window.
+function useAddress({ view, whole, setView }: ViewControl, first_ns: number): void {
+  const [from] = useField("from");
+  const [to] = useField("to");
+  const written = useRef("");
+  useEffect(() => {
+    if (`${from},${to}` === written.current || !to) return;
+    setView({ from: Number(from) * 1e6 - first_ns, to: Number(to) * 1e6 - first_ns });
+  }, [from, to, first_ns, setView]);
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      const isWhole = view.from === whole.from && view.to === whole.to;
+      const text = (at: number) => (isWhole ? "" : String(Number(((at + first_ns) / 1e6).toFixed(6))));
+      written.current = `${text(view.from)},${text(view.to)}`;
+      changeFields({ from: text(view.from) || null, to: text(view.to) || null }, true);
+    }, ADDRESS_MS);
+    return () => clearTimeout(timer);
+  }, [view, whole, first_ns]);
+}
+
+function hitText(hit: Hit): string {
+  if (hit.id === null)
+    return `${count(hit.count)} short events, the longest ${ms(hit.dur_ns / 1e6)}; most time in this name`;
+  return `${ms(hit.dur_ns / 1e6)}, starts at ${ms(hit.start_ns / 1e6)}`;
+}
+
+interface Hover {
+  x: number;
+  y: number;
+  hit: Hit | null;
+  at_ns: number;
+}
+
+export function TimelineView({ run, lanes }: { run: string; lanes: TimelineLanesReply }) {
+  const { first_ns, last_ns, zero_ns } = lanes;
+  const [closedText, setClosed] = useField("closed");
+  const [pinnedText, setPinned] = useField("pin");
+  const [filter, setFilter] = useField("lanes", "", true);
+  const [eventText, setEvent] = useField("event");
+  const [areaText, setArea] = useField("area");
+  const [cursorText, setCursors] = useField("cursors");
+  const [find] = useField("find", "", true);
+  const control = useView(last_ns - first_ns, LEAST_NS, () => changeFields({ area: null, cursors: null, event: null }));
+  const { view, setView } = control;
+  useAddress(control, first_ns);
+  const [box, width] = useWidth();
+  const scroller = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const axis = useRef<HTMLCanvasElement>(null);
+  const [scroll, setScroll] = useState(0);
+  const [shownHeight, setShownHeight] = useState(400);
+  const [hover, setHover] = useState<Hover | null>(null);
+  const [loads, setLoads] = useState(0);
+  const theme = useTheme();
+  const closed = useMemo(() => numbers(closedText), [closedText]);
+  const pinned = useMemo(() => numbers(pinnedText), [pinnedText]);
+  const chosen = useMemo(() => parseEvent(eventText), [eventText]);
+  const event = useLoad(`event ${run} ${eventText}`, async (signal) =>
+    chosen ? readEvent(run, chosen.table, chosen.id, signal) : null,
+  );
+  const [eventNow] = event;
+  const chain = useMemo(() => (eventNow.state === "loaded" && eventNow.reply?.chain) || [], [eventNow]);
+  const area = pairOf(areaText);
+  const cursors = cursorText.split(",").filter(Boolean).map(Number);
+  const placed = useMemo(
+    () => placeLanes(lanes.lanes, { closed, pinned, filter: laneFilter(filter) }),
+    [lanes, closed, pinned, filter],
+  );
+  const height = totalHeight(placed);
+  const tiles = useMemo(
+    () => new TileStore(run, first_ns, last_ns, () => setLoads((n) => n + 1)),
+    [run, first_ns, last_ns],
+  );
+  useEffect(() => () => tiles.close(), [tiles]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the theme decides what readColors() returns
+  const colors = useMemo(readColors, [theme]);
+  const from_ns = view.from + first_ns;
+  const to_ns = view.to + first_ns;
+
+  useEffect(() => {
+    const element = scroller.current;
+    if (!element) return undefined;
+    const observer = new ResizeObserver(() => setShownHeight(element.clientHeight));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+
+  // An address that names an event and no window shows the event.
+  const clicked = useRef(""); // an event that was clicked is in sight already
+  const goToEvent = useCallback(
+    (place: { start_ns: number; dur_ns: number }) => {
+      const around = Math.max(place.dur_ns, 100) * AROUND_EVENT;
+      setView({ from: place.start_ns - around - first_ns, to: place.start_ns + place.dur_ns + around - first_ns });
+    },
+    [setView, first_ns],
+  );
+  useEffect(() => {
+    if (eventText === clicked.current || new URLSearchParams(location.search).has("to")) return;
+    const event = chain.find((c) => c.role === "event");
+    if (event) goToEvent({ start_ns: event.start_ns, dur_ns: event.dur_ns ?? 0 });
+  }, [chain, eventText, goToEvent]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `loads` counts the tiles that arrived
+  useEffect(() => {
+    const keys = tilesFor(from_ns, to_ns);
+    tiles.want(keys);
+    const frame = requestAnimationFrame(() => {
+      const began = performance.now();
+      const shown = Math.max(1, Math.min(height, shownHeight));
+      const context = canvas.current && width > 0 ? prepareCanvas(canvas.current, width, shown) : null;
+      if (!context || !canvas.current) return;
+      const scene = { from_ns, to_ns, width, height: shown, scroll, placed, keys, find, chosen };
+      const isWhole = drawScene(context, scene, tiles, colors);
+      const head = axis.current ? prepareCanvas(axis.current, width, AXIS_PX) : null;
+      if (head) drawAxis(head, { from: from_ns / 1e3, to: to_ns / 1e3 }, width, AXIS_PX / 2, AXIS_PX - 6, AXIS_PX);
+      drawFlows(context, scene, flowsOf(chain), colors);
+      drawMarks(context, { from_ns, to_ns, width, height: shown }, area, cursors);
+      canvas.current.dataset.drawn = isWhole ? "whole" : "partly";
+      canvas.current.dataset.frame = String(Number(canvas.current.dataset.frame ?? 0) + 1);
+      canvas.current.dataset.ms = (performance.now() - began).toFixed(2);
+    });
+    return () => cancelAnimationFrame(frame);
+  }, [
+    from_ns,
+    to_ns,
+    width,
+    height,
+    shownHeight,
+    scroll,
+    placed,
+    find,
+    chosen,
+    tiles,
+    colors,
+    loads,
+    areaText,
+    cursorText,
+    chain,
+  ]);
+
+  const placeAt = (event: MouseEvent): Hover => {
+    const y = event.offsetY + scroll;
+    const at_ns = timeAt({ from: from_ns, to: to_ns }, event.offsetX, width);
+    const key = tilesFor(from_ns, to_ns).find((k) => at_ns < (k.index + 1) * 2 ** k.level);
+    const found = key && standIn(key, tiles.has);
+    const drawn = found ? tiles.get(found) : undefined;
+    const lane = laneAt(placed, y);
+    const slack = (2 * (to_ns - from_ns)) / Math.max(1, width);
+    const hit = drawn && lane ? hitAt(drawn, lane, y, at_ns, slack) : null;
+    return { x: event.offsetX, y: event.offsetY, hit, at_ns };
+  };
+  const pointer = usePointer(canvas, control, width, {
+    onHover: (event) => setHover(event && placeAt(event)),
+    onClick: (event) => {
+      const { hit, at_ns } = placeAt(event);
+      if (!hit) setEvent("");
+      else if (hit.id !== null) {
+        clicked.current = `${hit.table}:${hit.id}`;
+        setEvent(clicked.current);
+      } else {
+        const near = (to_ns - from_ns) / 16;
+        setView({ from: at_ns - near - first_ns, to: at_ns + near - first_ns });
+      }
+    },
+    onArea: (left, right) => {
+      const time = (x: number) => Math.round(timeAt({ from: from_ns, to: to_ns }, x, width));
+      setArea(`${time(left)},${time(right)}`);
+    },
+  });
+  const mark = () => {
+    if (!hover) return;
+    const at = Math.round(hover.at_ns);
+    setCursors([...(cursors.length >= 2 ? [] : cursors), at].join(","));
+  };
+  const act = useRef({ mark, control });
+  act.current = { mark, control };
+  useEffect(() => {
+    const zoom = (factor: number) => () => act.current.control.zoom(factor);
+    const move = (part: number) => () => act.current.control.move(part);
+    return bindKeys([
+      { keys: "w", about: "Timeline: zoom in (also Ctrl and the wheel)", run: zoom(0.7) },
+      { keys: "s", about: "Timeline: zoom out", run: zoom(1.4) },
+      { keys: "a", about: "Timeline: move to the left (also drag)", run: move(-0.2) },
+      { keys: "d", about: "Timeline: move to the right", run: move(0.2) },
+      {
+        keys: "0",
+        about: "Timeline: show the whole run",
+        run: () => act.current.control.setView(act.current.control.whole),
+      },
+      { keys: "m", about: "Timeline: set a cursor at the mouse; two measure a time", run: () => act.current.mark() },
+      {
+        keys: "Escape",
+        about: "Timeline: clear selection and cursors",
+        run: () => changeFields({ area: null, cursors: null, event: null }),
+      },
+    ]);
+  }, []);
+
+  return (
+    <>
+      <div class="tl" id="timeline-view" data-from={from_ns} data-to={to_ns}>
+        <div class="bar">
+          <ZoomButtons control={control} all="Whole run" />
+          <input
+            type="search"
+            placeholder="Lanes (pattern)"
+            aria-label="Show lanes that match this pattern"
+            value={filter}
+            onInput={(e) => setFilter(e.currentTarget.value)}
+          />
+          <FindBar
+            run={run}
+            from_ns={from_ns}
+            onGo={(place) => {
+              goToEvent(place);
+              setEvent(`${place.table}:${place.id}`);
+            }}
+          />
+        </div>
+        <div class="tl-head">
+          <span>
+            {count(lanes.events)} events, {ms((last_ns - first_ns) / 1e6)}
+          </span>
+          <div ref={box}>
+            <canvas ref={axis} role="img" aria-label="Times" />
+          </div>
+        </div>
+        <div class="tl-scroll" ref={scroller} onScroll={(e) => setScroll(e.currentTarget.scrollTop)}>
+          <div class="tl-body" style={{ height: `${height}px` }}>
+            <LaneLabels
+              placed={placed}
+              closed={closed}
+              scroll={scroll}
+              height={shownHeight}
+              onClose={(id) => setClosed(toggled(closed, id))}
+              onPin={(id) => setPinned(toggled(pinned, id))}
+            />
+            <div>
+              <div class="tl-canvas">
+                <canvas
+                  ref={canvas}
+                  tabIndex={0}
+                  role="img"
+                  aria-label={`Timeline from ${ms(from_ns / 1e6)} to ${ms(to_ns / 1e6)}. W, A, S and D zoom and move.`}
+                  {...pointer}
+                />
+                {hover?.hit && (
+                  <Tip x={hover.x} y={hover.y} room={width} title={cut(hover.hit.name, 300)}>
+                    <span>{hitText(hover.hit)}</span>
+                    <span class="muted">{cut(hover.hit.lane.lane.name, 80)}</span>
+                  </Tip>
+                )}
+              </div>
+            </div>
+          </div>
+        </div>
+        <div class="tl-status" role="status">
+          {tiles.problem ? <span class="lost">{cut(tiles.problem.detail, 200)}</span> : statusText(hover, cursors)}
+        </div>
+      </div>
+      <div class="tl-side">
+        {chosen && (
+          <EventPanel run={run} table={chosen.table} id={chosen.id} from={event} onClose={() => setEvent("")} />
+        )}
+        {area && area[1] > area[0] && (
+          <WindowPanel run={run} from_ns={area[0]} to_ns={area[1]} zero_ns={zero_ns} onClose={() => setArea("")} />
+        )}
+      </div>
+    </>
+  );
+}
+
+function statusText(hover: Hover | null, cursors: number[]): string {
+  if (cursors.length === 2) return `Between the cursors: ${ms(Math.abs(cursors[1] - cursors[0]) / 1e6)}`;
+  if (cursors.length === 1 && hover)
+    return `From the cursor: ${ms((hover.at_ns - cursors[0]) / 1e6)}; M sets the second one`;
+  if (hover) return `${ms(hover.at_ns / 1e6)}`;
+  return "Drag moves, Ctrl and the wheel zoom, Shift and drag selects a window, M measures.";
+}
+
+interface Frame {
+  from_ns: number;
+  to_ns: number;
+  width: number;
+  height: number;
+}
+
+function drawMarks(
+  context: CanvasRenderingContext2D,
+  frame: Frame,
+  area: [number, number] | null,
+  cursors: number[],
+): void {
+  const x = (ns: number) => ((ns - frame.from_ns) / (frame.to_ns - frame.from_ns)) * frame.width;
+  if (area) {
+    context.fillStyle = color("--shade");
+    context.fillRect(0, 0, x(area[0]), frame.height);
+    context.fillRect(x(area[1]), 0, frame.width - x(area[1]), frame.height);
+  }
+  context.fillStyle = color("--accent");
+  for (const at of cursors) context.fillRect(x(at), 0, 1.5, frame.height);
+}

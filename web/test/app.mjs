@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+// app.mjs CHROMIUM FOLDER: starts the server that FOLDER/app.json names and uses the application in Chromium as a
+// person would. Prints "PASS name" or "FAIL name: why"; the suite tests/suites/app.py makes the store.
+import { readFileSync } from "node:fs";
+import { base, done, given, neurolens, path, settled, start, stop, untilPath, visit } from "./app_page.mjs";
+import { browser, expect, picture, test } from "./page.mjs";
+
+const axe = readFileSync(given.axe, "utf8");
+const TABS = [
+  "overview",
+  "timeline",
+  "operators",
+  "kernels",
+  "flame",
+  "roofline",
+  "stages",
+  "idle",
+  "memory",
+  "ranks",
+  "counters",
+  "sql",
+  "files",
+];
+const VIEWS = [
+  "/",
+  `/compare?a=${given.base}&b=${given.eager}`,
+  "/compare",
+  "/trends?model=llama",
+  "/sql?run=@all&q=SELECT 1 AS one",
+  "/system",
+  "/login",
+  "/nothing-like-this".replace("/nothing", "/runs/nothing"),
+];
+
+await test("the list of runs is filtered, sorted, and kept in the address", async () => {
+  const page = await visit("/");
+  const rows = () => page.locator(".grid tbody tr:not(.gap)").count();
+  expect((await rows()) === 5, `${await rows()} rows`);
+  await page.keyboard.press("/");
+  await page.keyboard.type("llama team=b");
+  await untilPath(page, "q=llama");
+  expect((await rows()) === 1, `${await rows()} rows match`);
+  await page.reload();
+  await page.waitForSelector(".grid tbody tr");
+  expect((await rows()) === 1, "the filter is not in the address");
+  await page.locator("[data-search]").fill("");
+  await page.getByLabel("Model").selectOption("llama");
+  await page.waitForFunction(() => document.querySelectorAll(".grid tbody tr:not(.gap)").length === 2);
+  await page.getByRole("button", { name: "Wall" }).click();
+  await untilPath(page, "sort=-wall");
+  expect((await page.locator(".grid th[aria-sort=descending]").textContent()).includes("Wall"), "not sorted by wall");
+  await page.goBack();
+  await page.waitForFunction(() => !location.search.includes("sort"));
+  expect((await path(page)).includes("model=llama"), "the back button lost the filter");
+  await done(page);
+});
+
+await test("10,000 runs are in the list and a few in the page", async () => {
+  const [one] = JSON.parse(neurolens("ls", "--json", "--limit", "1")).runs;
+  const runs = Array.from({ length: 10_000 }, (_, i) => ({
+    ...one,
+    run_id: `run-${i}`,
+    short_id: `run-${i}`,
+    model: `model ${i % 50}`,
+    wall_ns: 1e6 * (1 + ((i * 7919) % 10_000)),
+    created_at_ns: one.created_at_ns - i * 1e9,
+    tags: { n: String(i % 3) },
+  }));
+  const page = await visit("/", { mocks: { "/api/v1/runs?limit=0": { store: "", total: 10_000, runs } } });
+  expect((await page.locator("main").textContent()).includes("10,000 runs"), "not all are counted");
+  const shown = await page.locator(".grid tbody tr").count();
+  expect(shown < 80, `${shown} rows are in the page`);
+  expect((await page.locator(".grid table").getAttribute("aria-rowcount")) === "10001", "aria-rowcount");
+  await page.locator("section.grid").focus();
+  await page.keyboard.press("End");
+  await page.waitForSelector(".grid tr[aria-rowindex='10001']");
+  expect(
+    (await page.locator(".grid tr.active").textContent()).includes("run-9999"),
+    "End does not lead to the last run",
+  );
+  const took = await page.evaluate(async () => {
+    const began = performance.now();
+    const input = document.querySelector("[data-search]");
+    input.value = "run-77 n=2";
+    input.dispatchEvent(new InputEvent("input", { bubbles: true }));
+    await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+    return performance.now() - began;
+  });
+  await page.waitForFunction(() => document.querySelector("main [role=status]").textContent.includes(" of 10,000"));
+  expect(took < 1000, `a filter takes ${took} ms`);
+  await done(page);
+  return `${shown} rows in the page, a filter takes ${Math.round(took)} ms`;
+});
+
+await test("two selected runs are compared and the back button leads back", async () => {
+  const page = await visit("/?q=llama");
+  for (const box of await page.locator(".grid input[type=checkbox]").all()) await box.click();
+  await untilPath(page, "sel=");
+  await page.keyboard.press("c");
+  await untilPath(page, "/compare");
+  await page.waitForSelector("#fall .fall-item");
+  expect((await path(page)).includes(`a=${given.base}&b=${given.eager}`), "the older run is not A");
+  for (const id of ["waterfall", "timelines", "flame", "tables", "runs"])
+    expect(await page.locator(`section#${id}`).count(), `no section ${id}`);
+  await page.goBack();
+  await page.waitForSelector(".grid tr.selected");
+  await done(page);
+});
+
+await test("every tab of a run shows its data or why there is none", async () => {
+  const page = await visit(`/runs/${given.base}`);
+  expect((await page.locator("#verdict").textContent()).length > 20, "no verdict");
+  for (const tab of TABS) {
+    await page.goto(`${base}/runs/${given.base}/${tab}`);
+    await page.waitForSelector(`.tab.${tab}`);
+    await settled(page);
+    const text = await page.locator(`.tab.${tab}`).innerText();
+    expect(text.trim().length > 20, `${tab} is empty`);
+    expect(!/NaN|undefined|Infinity/.test(text), `${tab}: a missing value shows`);
+    expect(!(await page.locator(".problem").count()), `${tab}: ${text.slice(0, 200)}`);
+  }
+  await done(page);
+});
+
+await test("a finding leads to its kernel and to the timeline", async () => {
+  const page = await visit(`/runs/${given.base}`);
+  const links = page.locator(".finding a", { hasText: "show in the timeline" });
+  expect((await links.count()) > 0, "no finding has a place");
+  await links.first().click();
+  await untilPath(page, "/timeline?");
+  await page.goBack();
+  await page.waitForSelector(".finding a.rowlink");
+  await page.locator(".finding a.rowlink").first().click();
+  await page.waitForSelector("tr.marked");
+  await done(page);
+});
+
+await test("keys lead to the views, and the keys are listed", async () => {
+  const page = await visit("/");
+  for (const [key, wanted] of [
+    ["c", "/compare"],
+    ["t", "/trends"],
+    ["s", "/sql"],
+    ["y", "/system"],
+    ["r", "/"],
+  ]) {
+    await page.keyboard.press("g");
+    await page.keyboard.press(key);
+    await page.waitForFunction((to) => location.pathname === to, wanted);
+    await settled(page);
+  }
+  await page.keyboard.press("?");
+  expect((await page.locator("dialog").textContent()).includes("Go to Compare"), "the keys are not listed");
+  await page.keyboard.press("Escape");
+  await page.waitForFunction(() => !document.querySelector("dialog"));
+  await done(page);
+});
+
+await test("SQL is completed, run, sorted, shared by its address and saved", async () => {
+  const page = await visit("/sql");
+  const area = page.locator("textarea");
+  await area.fill("");
+  await area.pressSequentially("SELECT name, dur_ns FROM kern");
+  await page.waitForSelector("[role=option]");
+  await page.keyboard.press("Tab");
+  expect((await area.inputValue()) === "SELECT name, dur_ns FROM kernel", await area.inputValue());
+  await page.keyboard.press("Control+Enter");
+  await page.waitForSelector(".grid tbody tr");
+  await page.getByRole("button", { name: "dur_ns" }).click();
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name: "Save as CSV" }).click(),
+  ]);
+  const lines = readFileSync(await download.path(), "utf8").split("\r\n");
+  expect(lines[0] === "name,dur_ns" && lines.length > 1000, `${lines.length} lines, ${lines[0]}`);
+  await page.reload();
+  await page.waitForSelector(".grid tbody tr");
+  page.allowed = /400|422/;
+  await area.fill("SELECT nothing FROM nowhere");
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await page.waitForSelector(".problem");
+  expect((await page.locator(".problem").textContent()).includes("nowhere"), "the error does not say what is wrong");
+  await done(page);
+});
+
+await test("a dropped profile is imported and appears in the list", async () => {
+  const page = await visit("/");
+  const data = readFileSync(given.upload).toString("base64");
+  await page.evaluate((text) => {
+    const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+    const transfer = new DataTransfer();
+    transfer.items.add(new File([bytes], "dropped.json.gz"));
+    document.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+  }, data);
+  await page.waitForSelector(".job a");
+  await page.waitForFunction(() => document.querySelector(".grid").textContent.includes("dropped"));
+  await page.evaluate(() => {
+    const transfer = new DataTransfer();
+    transfer.items.add(new File(["not a profile"], "bad.txt"));
+    document.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+  });
+  page.allowed = /400|422/;
+  await page.waitForSelector(".job .problem");
+  await done(page);
+});
+
+await test("a run imported beside the server appears by itself", async () => {
+  const page = await visit("/");
+  neurolens("import", given.beside, "--model", "beside the server");
+  await page.waitForFunction(() => document.querySelector(".grid").textContent.includes("beside the server"));
+  await done(page);
+});
+
+await test("a run that was deleted underneath is explained", async () => {
+  const page = await visit(`/runs/${given.doomed}`);
+  neurolens("rm", given.doomed, "--force");
+  page.allowed = /404/;
+  await page.locator("nav.tabs a", { hasText: "Kernels" }).click();
+  await page.waitForSelector(".problem");
+  await page.goto(`${base}/runs/${given.doomed}`);
+  await page.waitForSelector(".problem");
+  await page.locator(".problem a", { hasText: "All runs" }).click();
+  await page.waitForSelector(".grid");
+  neurolens("rm", given.second, "--force");
+  await page.evaluate(() => window.dispatchEvent(new Event("focus")));
+  await page.waitForFunction(() => !document.querySelector(".grid").textContent.includes("second doomed"));
+  await done(page);
+});
+
+await test("a server restarted underneath is found again", async () => {
+  const page = await visit("/");
+  page.allowed = /ERR_|Failed to load|network|interrupted/;
+  const at = new URL(base).host;
+  await stop();
+  await page.waitForSelector(".notices .bad");
+  await page.goto("about:blank").catch(() => {});
+  await start(at);
+  await page.goto(`${base}/runs/${given.base}/kernels`);
+  await page.waitForSelector("#table-kernels tbody tr");
+  await stop();
+  await page.waitForSelector(".notices .bad");
+  await page.locator("nav.tabs a", { hasText: "Stages" }).click();
+  await page.waitForSelector(".problem");
+  await start(at);
+  await page.waitForFunction(() => document.querySelector(".notices")?.textContent.includes("reconnected"));
+  await page.waitForFunction(() => !document.querySelector(".problem"));
+  await done(page);
+});
+
+await test("a server that wants a login gets one and shows what was asked for", async () => {
+  const page = await visit("/login");
+  page.allowed = /401/;
+  let user = null;
+  await page.route("**/api/v1/**", (route) => {
+    const { pathname } = new URL(route.request().url());
+    if (pathname === "/api/v1/login") {
+      const given = route.request().postDataJSON();
+      if (given.password !== "right") return route.fulfill({ status: 401, json: { detail: "wrong name or password" } });
+      user = given.name;
+      return route.fulfill({ json: {} });
+    }
+    return user ? route.fallback() : route.fulfill({ status: 401, json: { detail: "log in" } });
+  });
+  await page.goto(`${base}/runs/${given.base}/kernels`);
+  await page.waitForSelector(".login");
+  for (const password of ["wrong", "right"]) {
+    await page.getByLabel("Name").fill("ada");
+    await page.getByLabel("Password").fill(password);
+    await page.getByRole("button", { name: "Log in" }).click();
+    if (password === "wrong") await page.waitForSelector(".login .problem");
+  }
+  await page.waitForSelector("#table-kernels tbody tr");
+  expect((await path(page)) === `/runs/${given.base}/kernels`, await path(page));
+  expect(await page.getByRole("button", { name: "Log out" }).count(), "no way to log out");
+  expect(!(await page.locator(".notices .bad").count()), "a login was taken for a lost server");
+  await done(page);
+});
+
+await test("no view has a serious violation of accessibility", async () => {
+  const bad = [];
+  const places = [...VIEWS, ...TABS.map((tab) => `/runs/${given.base}/${tab}`)];
+  for (const colorScheme of ["light", "dark"]) {
+    const page = await visit("/", { colorScheme, bypassCSP: true });
+    page.allowed = /404/;
+    for (const place of places) {
+      await page.goto(base + place);
+      await page.waitForSelector("main h1, main h3");
+      await settled(page);
+      await page.evaluate(axe);
+      const found = await page.evaluate(async () => (await window.axe.run()).violations);
+      for (const v of found)
+        if (v.impact === "serious" || v.impact === "critical")
+          bad.push(`${place.slice(0, 60)} ${colorScheme}: ${v.id} ${v.nodes[0].html.slice(0, 120)}`);
+    }
+    await done(page);
+  }
+  expect(bad.length === 0, `${bad.length}: ${bad.slice(0, 6).join(" | ")}`);
+});
+
+await test("hostile names are text in every view", async () => {
+  const page = await visit("/");
+  page.allowed = /404/;
+  const id = given.hostile;
+  const compare = `/compare?a=${id}&b=${given.base}`;
+  const sql = `/runs/${id}/sql?q=${encodeURIComponent("SELECT name, dur_ns FROM kernel")}`;
+  for (const place of [
+    "/",
+    compare,
+    `/trends?model=${encodeURIComponent("<img")}`,
+    sql,
+    ...TABS.map((t) => `/runs/${id}/${t}`),
+  ]) {
+    await page.goto(base + place);
+    await page.waitForSelector("main h1, main h3");
+    await settled(page);
+    for (const button of await page.locator(".more").all()) await button.click();
+    const found = await page.evaluate(() => ({
+      hacked: window.hacked,
+      scripts: document.scripts.length,
+      images: document.images.length,
+      wide: document.documentElement.scrollWidth,
+    }));
+    expect(found.hacked === undefined, `${place}: a name ran as script`);
+    expect(found.scripts === 1 && found.images === 0, `${place}: ${found.scripts} scripts, ${found.images} images`);
+    expect(found.wide <= 1280, `${place} is ${found.wide} pixels wide`);
+  }
+  await page.goto(`${base}/runs/${id}/kernels`);
+  await page.waitForSelector("#table-kernels tbody tr");
+  expect((await page.locator("main").innerText()).includes("<img src=x onerror="), "the name is not shown");
+  await done(page);
+});
+
+await test("no view is wider than a phone", async () => {
+  const bad = [];
+  const page = await visit("/", { viewport: { width: 390, height: 844 } });
+  page.allowed = /404/;
+  for (const place of [...VIEWS, ...TABS.map((tab) => `/runs/${given.base}/${tab}`)]) {
+    await page.goto(base + place);
+    await page.waitForSelector("main h1, main h3");
+    await settled(page);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    if (wide > 390) bad.push(`${place} is ${wide} pixels wide`);
+  }
+  expect(bad.length === 0, bad.join("; "));
+  await done(page);
+});
+
+await test("light and dark follow the system and the button in the application", async () => {
+  const back = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const light = await visit(`/runs/${given.base}/flame`, { colorScheme: "light" });
+  const dark = await visit("/", { colorScheme: "dark" });
+  const dim = await back(dark);
+  expect((await back(light)) !== dim, "both are the same");
+  const before = await picture(light.locator(".flame canvas"));
+  await light.locator("#theme").click();
+  expect((await back(light)) === dim, "the button does not turn it dark");
+  await light.waitForFunction(() => document.documentElement.dataset.theme === "dark");
+  expect((await picture(light.locator(".flame canvas"))).hash !== before.hash, "the canvas kept its colours");
+  await done(light);
+  await done(dark);
+});
+
+await stop();
+await browser.close();

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of the application share: the server that FOLDER/app.json names, and a page of it in Chromium.
+import { execFileSync, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { browser, expect, folder } from "./page.mjs";
+
+export const given = JSON.parse(readFileSync(`${folder}/app.json`, "utf8"));
+let server;
+export let base = "";
+
+// Starts the server and resolves when it listens.
+export function start(listen) {
+  return new Promise((resolve, reject) => {
+    server = spawn(given.command[0], [...given.command.slice(1), listen], { stdio: ["ignore", "ignore", "pipe"] });
+    createInterface({ input: server.stderr }).on("line", (line) => {
+      const found = / at (http:\S+)$/.exec(line);
+      if (found) {
+        base = found[1];
+        resolve();
+      }
+    });
+    server.on("exit", (code) => reject(new Error(`the server ended with ${code}`)));
+  });
+}
+export function stop() {
+  return new Promise((resolve) => {
+    server.removeAllListeners("exit");
+    server.on("exit", resolve);
+    server.kill("SIGTERM");
+  });
+}
+await start("127.0.0.1:0");
+export const neurolens = (...words) =>
+  execFileSync(given.store[0], [...given.store.slice(1), ...words], { encoding: "utf8" });
+
+export const settled = (page) => page.waitForFunction(() => !document.querySelector("[aria-busy=true]"));
+
+export async function visit(path, options = {}) {
+  const { mocks = {}, ...view } = options;
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, ...view });
+  page.problems = [];
+  page.allowed = /willReadFrequently/;
+  page.on("console", (m) => {
+    if ((m.type() === "error" || m.type() === "warning") && !page.allowed.test(m.text())) page.problems.push(m.text());
+  });
+  page.on("pageerror", (e) => page.problems.push(e.message));
+  page.on("dialog", (d) => {
+    page.problems.push("a dialog opened");
+    d.dismiss();
+  });
+  for (const [pattern, reply] of Object.entries(mocks))
+    await page.route(`**${pattern}`, (route) => route.fulfill({ json: reply }));
+  await page.goto(base + path);
+  await page.waitForSelector("main h1, main h3");
+  await settled(page);
+  return page;
+}
+export async function done(page) {
+  expect(page.problems.length === 0, page.problems.join("; "));
+  await page.close();
+}
+export const path = (page) => page.evaluate(() => location.pathname + location.search);
+export const untilPath = (page, wanted) =>
+  page.waitForFunction((text) => (location.pathname + location.search).includes(text), wanted);

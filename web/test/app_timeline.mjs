@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// app_timeline.mjs CHROMIUM FOLDER: uses the timeline of the application in Chromium. Prints "PASS name" or
+// "FAIL name: why"; the suite tests/suites/app.py makes the store.
+import { base, done, given, path, stop, untilPath, visit } from "./app_page.mjs";
+import { browser, expect, picture, test, unlike, untilPicture } from "./page.mjs";
+
+const address = (id, fields = "") => `/runs/${id}/timeline${fields}`;
+const canvas = (page) => page.locator(".tl-canvas canvas");
+const whole = (page) => page.waitForSelector(".tl-canvas canvas[data-drawn=whole]");
+const view = (page) =>
+  page.locator("#timeline-view").evaluate((e) => ({ from: Number(e.dataset.from), to: Number(e.dataset.to) }));
+const span = async (page) => {
+  const v = await view(page);
+  return v.to - v.from;
+};
+const untilSpan = (page, least, most) =>
+  page.waitForFunction(
+    ([low, high]) => {
+      const d = document.querySelector("#timeline-view").dataset;
+      return d.to - d.from >= low && d.to - d.from <= high;
+    },
+    [least, most],
+  );
+
+async function open(id, fields, options) {
+  const page = await visit(address(id, fields), options);
+  await whole(page);
+  return page;
+}
+
+await test("the timeline is drawn, zooms and moves by button, wheel, key and drag", async () => {
+  const page = await open(given.base);
+  const all = await span(page);
+  const before = await picture(canvas(page));
+  expect(before.painted > 5000, `only ${before.painted} pixels are painted`);
+  await page.locator("[data-act=in]").click();
+  await untilSpan(page, all * 0.49, all * 0.51);
+  await untilPicture(canvas(page), unlike(before), "the picture did not change");
+  await canvas(page).hover({ position: { x: 300, y: 60 } });
+  await page.keyboard.down("Control");
+  await page.mouse.wheel(0, -200);
+  await page.keyboard.up("Control");
+  await untilSpan(page, 0, all * 0.4);
+  const wheeled = await span(page);
+  await page.keyboard.press("w");
+  await untilSpan(page, 0, wheeled * 0.8);
+  const moved = await view(page);
+  await page.keyboard.press("d");
+  await page.waitForFunction(
+    (from) => Number(document.querySelector("#timeline-view").dataset.from) > from,
+    moved.from,
+  );
+  const right = await view(page);
+  const box = await canvas(page).boundingBox();
+  await page.mouse.move(box.x + 200, box.y + 20);
+  await page.mouse.down();
+  await page.mouse.move(box.x + 320, box.y + 20, { steps: 4 });
+  await page.mouse.up();
+  expect((await view(page)).from < right.from, "dragging to the right does not show earlier times");
+  await page.keyboard.press("0");
+  await untilSpan(page, all * 0.999, all * 1.001);
+  await done(page);
+});
+
+await test("the window is in the address, and an address shows its window", async () => {
+  const page = await open(given.base, "?from=100&to=104");
+  const v = await view(page);
+  expect(Math.abs(v.from - 100e6) < 1 && Math.abs(v.to - 104e6) < 1, JSON.stringify(v));
+  await page.keyboard.press("w");
+  await untilPath(page, "to=103.4");
+  const shared = await path(page);
+  const zoomed = await view(page);
+  await page.goto(base + shared);
+  await whole(page);
+  const again = await view(page);
+  expect(Math.abs(again.from - zoomed.from) < 2 && Math.abs(again.to - zoomed.to) < 2, JSON.stringify([zoomed, again]));
+  await done(page);
+});
+
+await test("a click shows the event, and its address leads back to it", async () => {
+  const page = await open(given.base, "?from=100&to=104&lanes=stream");
+  const tall = (await canvas(page).boundingBox()).height;
+  let found = false;
+  for (let y = 20; y < tall && !found; y += 6)
+    for (let x = 100; x < 600 && !found; x += 7) {
+      await canvas(page).hover({ position: { x, y } });
+      found = /starts at/.test((await page.locator(".tl .tip").allTextContents()).join());
+      if (found) await canvas(page).click({ position: { x, y } });
+    }
+  expect(found, "no event was found under the mouse");
+  await page.waitForSelector("#event .factlist tr");
+  const name = await page.locator("#event h3").textContent();
+  const id = new URL(page.url()).searchParams.get("event");
+  await page.goto(`${base}${address(given.base)}?event=${id}`);
+  await page.waitForSelector("#event h3");
+  expect((await page.locator("#event h3").textContent()) === name, "another event");
+  await untilSpan(page, 0, 150e6);
+  await done(page);
+});
+
+await test("Shift and drag adds up a window, and two cursors measure", async () => {
+  const page = await open(given.base, "?from=100&to=104");
+  const box = await canvas(page).boundingBox();
+  await page.keyboard.down("Shift");
+  await page.mouse.move(box.x + 100, box.y + 30);
+  await page.mouse.down();
+  await page.mouse.move(box.x + 400, box.y + 30, { steps: 4 });
+  await page.mouse.up();
+  await page.keyboard.up("Shift");
+  await untilPath(page, "area=");
+  await page.waitForSelector("#window .grid tbody tr");
+  expect((await page.locator("#window .factlist").textContent()).includes("busy"), "no lanes in the window");
+  for (const x of [100, 100 + box.width / 4]) {
+    await page.mouse.move(box.x + x, box.y + 30);
+    await page.keyboard.press("m");
+  }
+  await page.waitForFunction(() => /1\.00.ms/.test(document.querySelector(".tl-status").textContent));
+  await page.keyboard.press("Escape");
+  await page.waitForFunction(() => !location.search.includes("cursors") && !location.search.includes("area"));
+  await done(page);
+});
+
+await test("lanes are closed, pinned and filtered, all in the address", async () => {
+  const page = await open(given.base);
+  const names = async () => (await page.locator(".tl-lane span").allTextContents()).join("|");
+  const before = await names();
+  await page.locator(".tl-lane button[aria-expanded]").first().click();
+  await untilPath(page, "closed=");
+  expect((await names()).length < before.length, "nothing was closed");
+  await page.goBack();
+  await page
+    .getByRole("button", { name: /^Pin stream/ })
+    .first()
+    .click();
+  await untilPath(page, "pin=");
+  expect((await names()).startsWith("stream"), await names());
+  await page.getByLabel("Show lanes that match").fill("stream (");
+  await page.getByLabel("Show lanes that match").fill("stream [0-9]");
+  await page.waitForFunction(
+    () => ![...document.querySelectorAll(".tl-lane")].some((l) => l.textContent.includes("thread")),
+  );
+  await done(page);
+});
+
+await test("names are searched, counted and stepped through", async () => {
+  const page = await open(given.base);
+  await page.keyboard.press("/");
+  await page.keyboard.type("aten::mm");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => /matches/.test(document.querySelector(".tl .bar [role=status]")?.textContent ?? ""));
+  await page.getByRole("button", { name: "Next match" }).click();
+  await untilSpan(page, 0, 50e6);
+  await page.waitForFunction(() => document.querySelector("#event h3")?.textContent.includes("aten::mm"));
+  const first = await view(page);
+  await page.getByRole("button", { name: "Next match" }).click();
+  await page.waitForFunction(
+    (from) => Number(document.querySelector("#timeline-view").dataset.from) !== from,
+    first.from,
+  );
+  await done(page);
+});
+
+await test("hostile names are text in the timeline", async () => {
+  const page = await open(given.hostile);
+  const box = await canvas(page).boundingBox();
+  for (let x = 20; x < box.width; x += 25)
+    await canvas(page).hover({ position: { x, y: Math.min(box.height - 4, 60) } });
+  const found = await page.evaluate(() => ({ hacked: window.hacked, images: document.images.length }));
+  expect(found.hacked === undefined && found.images === 0, JSON.stringify(found));
+  await done(page);
+});
+
+await test("a frame of panning and zooming takes 16 ms of script or less", async () => {
+  const page = await open(given.base);
+  const times = [];
+  for (let i = 0; i < 60; ++i) {
+    const seen = await canvas(page).getAttribute("data-frame");
+    await page.keyboard.press(i < 4 ? "w" : "dawsadsw"[i % 8]);
+    await page.waitForFunction((n) => document.querySelector(".tl-canvas canvas").dataset.frame !== n, seen);
+    times.push(Number(await canvas(page).getAttribute("data-ms")));
+  }
+  times.sort((a, b) => a - b);
+  expect(times[30] <= 16, `the median is ${times[30]} ms`);
+  await done(page);
+  return `median ${times[30]} ms, longest ${times[59]} ms`;
+});
+
+await stop();
+await browser.close();
