@@ -912,6 +912,121 @@ def weights_brought_each_step(torch, fixed):
     return run
 
 
+@pair("sync")
+def rows_repeated_by_counts(torch, fixed):
+    layers = [torch.nn.Linear(1024, 1024, device="cuda", dtype=torch.bfloat16) for _ in range(12)]
+    x = torch.randn(512, 1024, device="cuda", dtype=torch.bfloat16)
+    counts = torch.randint(1, 4, (512,), device="cuda")
+    total = int(counts.sum())
+
+    def run():
+        with torch.no_grad():
+            y = x
+            for layer in layers:
+                wide = torch.repeat_interleave(layer(y), counts, dim=0, output_size=total if fixed else None)
+                y = wide[:512] * 0.5
+            return y
+    return run
+
+
+@pair("fuse")
+def dropout_written_out(torch, fixed):
+    x = torch.randn(8192, 4096, device="cuda", dtype=torch.bfloat16)
+
+    def run():
+        y = x
+        for _ in range(6):
+            if fixed:
+                y = torch.nn.functional.dropout(y, 0.1, training=True)
+            else:
+                keep = (torch.rand_like(y) > 0.1).to(y.dtype)
+                y = y * keep / 0.9
+        return y
+    return run
+
+
+@pair("pad")
+def vocabulary_not_padded(torch, fixed):
+    head = torch.randn(50304 if fixed else 50257, 2048, device="cuda", dtype=torch.bfloat16)
+    x = torch.randn(4096, 2048, device="cuda", dtype=torch.bfloat16)
+
+    def run():
+        return (x @ head.t())[:, :50257]
+    return run
+
+
+@pair("sync")
+def timed_by_events_in_every_layer(torch, fixed):
+    layers = [torch.nn.Linear(1024, 1024, device="cuda", dtype=torch.bfloat16) for _ in range(20)]
+    x = torch.randn(1024, 1024, device="cuda", dtype=torch.bfloat16)
+
+    def run():
+        with torch.no_grad():
+            y = x
+            for layer in layers:
+                if fixed:
+                    y = layer(y)
+                    continue
+                begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+                begin.record()
+                y = layer(y)
+                end.record()
+                end.synchronize()
+                begin.elapsed_time(end)
+            return y
+    return run
+
+
+@pair("fuse")
+def rotary_written_out(torch, fixed):
+    q, k = (torch.randn(8, 32, 2048, 128, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    cos, sin = (torch.randn(2048, 128, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+
+    def half(x):
+        first, second = x.chunk(2, -1)
+        return torch.cat((-second, first), -1)
+
+    def rotate(q, k):
+        return q * cos + half(q) * sin, k * cos + half(k) * sin
+    return (lambda turned=torch.compile(rotate): turned(q, k)) if fixed else (lambda: rotate(q, k))
+
+
+@pair("fuse")
+def loss_in_full_precision(torch, fixed):
+    logits = torch.randn(4096, 32000, device="cuda", dtype=torch.bfloat16)
+    labels = torch.randint(0, 32000, (4096,), device="cuda")
+
+    def loss(logits, labels):
+        wide = logits.float()
+        chosen = wide.exp() / wide.exp().sum(-1, keepdim=True)
+        return -(chosen.gather(1, labels[:, None]) + 1e-9).log().mean()
+    return (lambda fused=torch.compile(loss): fused(logits, labels)) if fixed else (lambda: loss(logits, labels))
+
+
+@pair("host")
+def waits_for_a_lock(torch, fixed):
+    import threading
+    model, x = mlp(torch, 2048, 12, torch.bfloat16), torch.randn(1024, 2048, device="cuda", dtype=torch.bfloat16)
+    lock = threading.Lock()
+
+    def logger():
+        while True:
+            with lock:
+                time.sleep(0.002)
+            time.sleep(0.0005)
+    if not fixed:
+        threading.Thread(target=logger, daemon=True).start()
+
+    def run():
+        with torch.no_grad():
+            out = model(x)
+        if not fixed:
+            with lock:
+                pass
+        return out
+    return run
+
+
 def timed(torch, run, steps):
     torch.cuda.synchronize()
     start = time.perf_counter()

@@ -44,6 +44,7 @@ RULES = {  # fix of pairs.py: rules whose first suggestion is that fix
     "layout": {"layout_copies"},
     "streams": {"serial_streams", "sync_in_loop"},
     "fill": {"hot_kernel"},
+    "pad": {"hot_kernel"},
 }
 WITHIN, WITHIN_STEP, CLEAN = 0.25, 0.02, 0.10
 

@@ -18,16 +18,13 @@ Result<std::optional<PhasesFacts::Span>> SteadyByDefault(Analysis& analysis) {
   return span != nullptr ? Span(*span) : Span();
 }
 
-Result<FindingsFacts> SteadyFindings(Analysis& analysis) {
+Result<FindingsFacts> FindingsOfPart(Analysis& analysis, const PhasesFacts::Span& span) {
   NL_ASSIGN(const FindingsFacts* whole, analysis.Need<FindingsFacts>());
-  if (analysis.options().part) return *whole;
-  NL_ASSIGN(const std::optional<PhasesFacts::Span> span, SteadyByDefault(analysis));
-  if (!span) return *whole;
-  NL_ASSIGN(const FactBoard facts, analysis.FactsOf({span->start_ns, span->end_ns}, FindingsFacts::kName));
+  NL_ASSIGN(const FactBoard facts, analysis.FactsOf({span.start_ns, span.end_ns}, FindingsFacts::kName));
   const auto& part = facts.Get<FindingsFacts>();
   FindingsFacts out = *whole;
   out.diagnosis = part.diagnosis;
-  out.diagnosis.phase = PhaseKind::kSteady;
+  out.diagnosis.phase = span.what;
   out.step = part.step;
   out.near_limit = part.near_limit;
   out.findings.clear();
@@ -38,6 +35,13 @@ Result<FindingsFacts> SteadyFindings(Analysis& analysis) {
   take(part.findings, [](const Finding& f) { return !f.of_recording; });
   take(whole->findings, [](const Finding& f) { return f.of_recording && !f.first; });
   return out;
+}
+
+Result<FindingsFacts> SteadyFindings(Analysis& analysis) {
+  NL_ASSIGN(const FindingsFacts* whole, analysis.Need<FindingsFacts>());
+  if (analysis.options().part) return *whole;
+  NL_ASSIGN(const std::optional<PhasesFacts::Span> span, SteadyByDefault(analysis));
+  return span ? FindingsOfPart(analysis, *span) : *whole;
 }
 
 }  // namespace nl

@@ -13,8 +13,11 @@ namespace nl {
 // The steady phase, where it is what answers are about unless another part is asked for; none: the whole run.
 Result<std::optional<PhasesFacts::Span>> SteadyByDefault(Analysis& analysis);
 
-// The findings of that phase, with those about the recording as a whole; those of the run where the whole run
-// is looked at. Their fixes are for the texts: targets belong to the timeline of the phase.
+// The findings of one part of the run, with those about the recording as a whole. Their fixes are for the
+// texts: targets belong to the timeline of the part.
+Result<FindingsFacts> FindingsOfPart(Analysis& analysis, const PhasesFacts::Span& span);
+
+// The same of the steady phase, where it is what answers are about; the findings of the run otherwise.
 Result<FindingsFacts> SteadyFindings(Analysis& analysis);
 
 }  // namespace nl

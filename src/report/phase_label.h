@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What people call the phases of a run, at the beginning of a line or a row.
-// Thread rule: pure function.
+// What people call the phases of a run: at the beginning of a line or a row, and inside a sentence.
+// Thread rule: pure functions.
 
 #include <string_view>
 
@@ -18,6 +18,18 @@ inline std::string_view PhaseLabel(PhaseKind phase) {
     case PhaseKind::kWhole: break;
   }
   return "Whole run";
+}
+
+// "the steady phase", "start-up"
+inline std::string_view PhaseInSentence(PhaseKind phase) {
+  switch (phase) {
+    case PhaseKind::kStartup: return "start-up";
+    case PhaseKind::kWarmup: return "warm-up";
+    case PhaseKind::kSteady: return "the steady phase";
+    case PhaseKind::kTail: return "the tail";
+    case PhaseKind::kWhole: break;
+  }
+  return "the run";
 }
 
 }  // namespace nl

@@ -89,12 +89,22 @@ def test_a_program_recorded_from_its_start_is_explained_by_its_steady_phase(impo
         assert run.store.text(command, run.id, "--phase", "steady").startswith("Steady phase: "), command
 
 
+def test_findings_are_those_of_the_phase_that_is_asked_for(imported):
+    run = imported(RECORDED)
+    steady, asked, start, whole = (run.ask("findings", *phase) for phase in ((), ("--phase", "steady"), ("--phase", "startup"), ("--phase", "all")))
+    assert asked == steady and steady["diagnosis"]["phase"] == "steady"
+    assert start["diagnosis"]["phase"] == "startup" and whole["diagnosis"]["phase"] is None
+    assert start["diagnosis"]["evidence"] != steady["diagnosis"]["evidence"] != whole["diagnosis"]["evidence"]
+    assert "tart-up is " in run.store.text("findings", run.id, "--phase", "startup").splitlines()[1]
+
+
 def test_a_phase_that_a_run_does_not_have_is_refused(imported):
     run = imported(H200 / "base.json.gz")
     names = {span["phase"] for span in run.ask("phases")["phases"]["spans"]}
     missing = next(name for name in ("tail", "warmup", "startup", "steady") if name not in names)
-    error = run.store.run("idle", run.id, "--phase", missing).stderr
-    assert "phase" in error and "neurolens phases" in error, error
+    for command in ("idle", "findings"):
+        error = run.store.run(command, run.id, "--phase", missing).stderr
+        assert "phase" in error and "neurolens phases" in error, error
 
 
 def test_without_samples_imports_are_unknown_and_not_zero(imported):

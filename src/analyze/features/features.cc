@@ -57,6 +57,19 @@ void AddKernelCounters(const CounterSum* sum, std::map<std::string, double, std:
   }
 }
 
+// Rows of a 16-bit matrix begin at a multiple of 16 bytes only where its width is a multiple of 8.
+void AddOddWidth(const Program& p, uint32_t op, std::map<std::string, double, std::less<>>& n) {
+  constexpr int64_t kAligned = 8, kPadTo = 64;
+  const auto gemm = GemmOf(p.data.Text(p.timeline.host.name[op]), p.InputsOf(p.timeline.host.row[op]).dims);
+  if (!gemm || gemm->n <= kAligned || gemm->k <= kAligned) return;
+  for (const int64_t width : {gemm->n, gemm->k}) {
+    if (width % kAligned == 0) continue;
+    n["kernel.odd_width"] = static_cast<double>(width);
+    n["kernel.padded_width"] = static_cast<double>((width + kPadTo - 1) / kPadTo * kPadTo);
+    return;
+  }
+}
+
 FeatureSubject KernelSubject(const Program& p, const KernelTotal& total) {
   const DeviceWork& w = p.timeline.work;
   const KernelName& name = p.timeline.KernelNameOf(w.name[total.longest]);
@@ -105,6 +118,8 @@ FeatureSubject KernelSubject(const Program& p, const KernelTotal& total) {
   n["kernel.is_small_type"] = dtype == "bf16" || dtype == "fp16" || dtype == "fp8" || dtype == "int8" ||
                               HasAny(raw, {"bf16", "f16", "half", "Half", "BFloat16", "fp8", "e4m3", "e5m2",
                                            "int8", "i8", "mxfp4", "E4m3", "E2m1", "fp4", "_i8816"});
+  if (name.family == F::kGemm && n["kernel.is_small_type"] != 0 && op != kNone) AddOddWidth(p, op, n);
+  n["kernel.has_odd_width"] = n.count("kernel.odd_width");
   const CounterSum* counters = p.counters.OfName(w.name[total.longest]);
   n["kernel.has_counters"] = counters != nullptr;
   AddKernelCounters(counters, n);

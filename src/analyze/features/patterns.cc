@@ -17,7 +17,17 @@ namespace {
 
 using F = KernelFamily;
 
-enum class Role : uint8_t { kNone, kGemm, kActivation, kSoftmax, kCopy, kPointwise, kReduction };
+enum class Role : uint8_t {
+  kNone,
+  kGemm,
+  kActivation,
+  kSoftmax,
+  kCopy,
+  kPointwise,
+  kReduction,
+  kRandom,
+  kConcat
+};
 
 struct Item {  // a leaf, with what patterns ask of it
   uint32_t leaf;
@@ -92,6 +102,17 @@ class Patterns {
     return h.thread[p_.leaves[a.leaf].node] == h.thread[p_.leaves[b.leaf].node];
   }
 
+  // Steps that were found by what repeats may begin in the middle of anything.
+  bool SameStep(const Item& a, const Item& b) const {
+    if (p_.step_label.empty()) return SameThread(a, b);
+    const auto step = [this](const Item& item) {
+      const int64_t at_ns = p_.timeline.host.start_ns[p_.leaves[item.leaf].node];
+      return std::partition_point(p_.steps.begin(), p_.steps.end(),
+                                  [at_ns](const Interval& s) { return s.start_ns <= at_ns; });
+    };
+    return SameThread(a, b) && step(a) == step(b);
+  }
+
   // Roles depend on the operator's name and the kernel's family, products on name and inputs: worked out once
   // for each.
   template <class Wanted>
@@ -142,6 +163,8 @@ class Patterns {
       return Role::kActivation;
     if (HasAny(name, {"::copy_"})) return Role::kCopy;
     if (family == F::kElementwise) return Role::kPointwise;
+    if (family == F::kRandom) return Role::kRandom;
+    if (name == "aten::cat") return Role::kConcat;
     if (family == F::kReduction || family == F::kNorm) return Role::kReduction;
     return Role::kNone;
   }
@@ -300,37 +323,38 @@ class Patterns {
   }
 
   // Three or more pointwise kernels in a row on one size: each reads and writes what one could keep.
-  // Reductions over that size belong to them (a norm written out), as do kernels on what they reduced it to.
+  // Reductions over that size belong to them (a norm written out), as do kernels on what they reduced it to,
+  // random numbers of that size, and parts that are put together to it again.
   void FindChains() {
     std::map<uint32_t, Group> groups;
     size_t from = 0;
     int64_t size = 0;
     bool reduced = false;  // the chain has a reduction
     const auto close = [&](size_t to) {
+      const bool picked = to < items_.size() && PicksFrom(items_[to], size);
       while (to > from && items_[to - 1].role == Role::kReduction) --to;  // nothing uses its result here
-      if (to - from >= 3) AddChain(from, to, groups);
+      const auto random =
+          std::count_if(At(from), At(to), [](const Item& i) { return i.role == Role::kRandom; });
+      if (to - from >= 3 + static_cast<size_t>(random)) AddChain(from, to, size, picked, groups);
     };
     for (size_t i = 0; i < items_.size(); ++i) {
       const Item& item = items_[i];
-      const bool pointwise = item.role == Role::kPointwise || item.role == Role::kActivation ||
-                             (item.role == Role::kCopy && !IsHostCopy(item)) || item.role == Role::kReduction;
-      int64_t elements = 0;
-      if (pointwise) {
-        const OpInputs& inputs = Inputs(item);
-        for (size_t input = 0; input < inputs.dims.size() && input < 3; ++input)
-          elements = std::max(elements, inputs.Elements(input));
-      }
+      const bool fits = CanBeFused(item);
+      const int64_t elements = fits ? ElementsOf(i) : 0;
       // A reduction leaves at most this part; what follows it must use that.
       constexpr int64_t kReducedTo = 64;
       const bool small = reduced && elements > 1 && elements <= size / kReducedTo;
-      const bool after = i > 0 && items_[i - 1].role == Role::kReduction;
-      const bool continues =
-          pointwise && size > 1 && i > from && SameThread(items_[from], item) &&
-          (small || (elements == size && (!after || HasOperandUpTo(item, size / kReducedTo))));
-      reduced = (continues && reduced) || (pointwise && item.role == Role::kReduction);
+      const Role before = i > 0 ? items_[i - 1].role : Role::kNone;
+      const bool whole =
+          elements == size && (before != Role::kReduction || HasOperandUpTo(item, size / kReducedTo));
+      // Random numbers twice in a row are tensors that are filled.
+      const bool filled = item.role == Role::kRandom && before == Role::kRandom;
+      const bool continues = fits && size > 1 && i > from && SameStep(items_[from], item) && !filled &&
+                             (small || whole || IsPartOf(i, elements, size));
+      reduced = (continues && reduced) || (fits && item.role == Role::kReduction);
       if (continues) continue;
       close(i);
-      from = pointwise ? i : i + 1;
+      from = fits ? i : i + 1;
       size = elements;
     }
     close(items_.size());
@@ -357,7 +381,91 @@ class Patterns {
     return false;
   }
 
-  void AddChain(size_t from, size_t to, std::map<uint32_t, Group>& groups) {
+  std::vector<Item>::const_iterator At(size_t i) const {
+    return items_.begin() + static_cast<std::ptrdiff_t>(i);
+  }
+  bool CanBeFused(const Item& item) const {
+    return item.role == Role::kPointwise || item.role == Role::kActivation || item.role == Role::kReduction ||
+           item.role == Role::kRandom || item.role == Role::kConcat ||
+           (item.role == Role::kCopy && !IsHostCopy(item));
+  }
+  // Our own recordings have no shapes of lists: what is joined is as large as what uses it next.
+  int64_t ElementsOf(size_t i) const {
+    const Item& item = items_[i];
+    const OpInputs& inputs = Inputs(item);
+    if (item.role == Role::kConcat) {
+      const bool asks_next = inputs.list_elements == 0 && i + 1 < items_.size() &&
+                             items_[i + 1].role != Role::kConcat && SameThread(item, items_[i + 1]);
+      return asks_next ? ElementsOf(i + 1) : inputs.list_elements;
+    }
+    int64_t elements = 0;
+    for (size_t input = 0; input < inputs.dims.size() && input < 3; ++input)
+      elements = std::max(elements, inputs.Elements(input));
+    return elements;
+  }
+  // Halves that are changed and joined again, as rotary embeddings do.
+  bool IsPartOf(size_t i, int64_t elements, int64_t size) const {
+    constexpr int64_t kMostParts = 8;
+    if (items_[i].role != Role::kPointwise || elements * kMostParts < size || elements >= size) return false;
+    for (size_t next = i + 1; next < std::min(i + 3, items_.size()); ++next) {
+      if (items_[next].role == Role::kConcat) return ElementsOf(next) == size;
+    }
+    return false;
+  }
+  // Takes a few values out of what a chain made, which then need not be written.
+  bool PicksFrom(const Item& item, int64_t size) const {
+    return Name(item) == "aten::gather" && Inputs(item).Elements(0) == size;
+  }
+
+  struct Moved {
+    double read = 0, written = 0;
+  };
+  // What a member of a chain over `size` elements moves; small operands and results do not matter.
+  Moved MovedBy(size_t i, int64_t size) const {
+    const Item& item = items_[i];
+    const OpInputs& inputs = Inputs(item);
+    const auto bytes = [&inputs](size_t input) {
+      return static_cast<double>(
+          BytesOf(input < inputs.types.size() ? inputs.types[input] : ElementType::kUnknown));
+    };
+    Moved out;
+    const auto elements = static_cast<double>(ElementsOf(i));
+    if (item.role == Role::kConcat) return {elements * item_bytes_, elements * item_bytes_};
+    // The first operand of these is what they write.
+    const bool writes_first = item.role == Role::kCopy || item.role == Role::kRandom;
+    for (size_t input = writes_first ? 1 : 0; input < std::min<size_t>(3, inputs.dims.size()); ++input)
+      out.read += static_cast<double>(inputs.Elements(input)) * bytes(input);
+    const bool compares = HasAny(Name(item), {"::gt", "::lt", "::ge", "::le", "::eq", "::ne"});
+    if (item.role != Role::kReduction && elements * 8 >= static_cast<double>(size))
+      out.written = elements * (compares ? 1 : bytes(0));
+    return out;
+  }
+
+  // One kernel for the chain reads what comes from outside and writes the result. Which operands come from
+  // outside is not recorded: everything that is read, less what the chain itself wrote. It does so at the
+  // rate of the best member.
+  double FusedNs(size_t from, size_t to, int64_t size, bool picked) {
+    constexpr int64_t kTimedNs = 5'000;  // shorter ones are mostly their start
+    constexpr double kShortestNs = 2'000;
+    double read = 0, written = 0, result = 0, best = 0, first = 0;
+    for (size_t i = from; i < to; ++i) {
+      const Moved moved = MovedBy(i, size);
+      read += moved.read;
+      written += moved.written;
+      if (i == from) first = moved.read;
+      if (moved.written > 0) {
+        result = moved.written;
+        item_bytes_ = result / static_cast<double>(std::max<int64_t>(1, ElementsOf(i)));
+      }
+      if (Ns(items_[i]) >= kTimedNs)
+        best = std::max(best, (moved.read + moved.written) / static_cast<double>(Ns(items_[i])));
+    }
+    if (best <= 0) return std::numeric_limits<double>::infinity();
+    const double outside = std::max(first, read - (written - result));
+    return std::max(kShortestNs, (outside + (picked ? 0 : result)) / best);
+  }
+
+  void AddChain(size_t from, size_t to, int64_t size, bool picked, std::map<uint32_t, Group>& groups) {
     int64_t ns = 0, longest = 0;
     for (size_t i = from; i < to; ++i) {
       ns += Ns(items_[i]);
@@ -374,7 +482,8 @@ class Patterns {
       passes += items_[i].role == Role::kReduction;
       group.nodes.push_back(p_.leaves[items_[i].leaf].node);
     }
-    group.left_ns += static_cast<double>(std::min(longest * std::min<int64_t>(passes, 2), ns));
+    const auto as_longest = static_cast<double>(std::min(longest * std::min<int64_t>(passes, 2), ns));
+    group.left_ns += std::min(as_longest, FusedNs(from, to, size, picked));
     group.members += static_cast<int64_t>(to - from);
     group.Show(items_[from].leaf, ns, p_.stage_of[leaf.node]);
   }
@@ -552,6 +661,7 @@ class Patterns {
   Features& out_;
   std::vector<Item> items_;
   std::vector<const char*> zeroed_;
+  double item_bytes_ = 4;  // of an element that the last member of a chain wrote
 };
 
 }  // namespace

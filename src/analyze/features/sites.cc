@@ -182,7 +182,9 @@ class CallerSites {
     out.texts["op.name"] = std::string(name.substr(0, 200));
     out.texts["op.module"] = p_.modules.Text(module);
     out.texts["op.stage"] = p_.stages.Text(stage);
-    out.texts["op.place"] = p_.Place(name, module, stage);
+    // A call outside any operator goes by its own name, and would be said to block in itself.
+    const bool is_call = name == p_.data.Text(s.api) || name == p_.data.Text(s.copy_api);
+    out.texts["op.place"] = p_.Place(is_call ? "Host code" : name, module, stage);
     out.texts["op.api"] = std::string(p_.data.Text(s.api));
     out.texts["op.copy_api"] = std::string(p_.data.Text(s.copy_api));
     out.texts["op.caller"] = p_.PythonAround(s.node);

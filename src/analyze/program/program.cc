@@ -47,6 +47,9 @@ ElementType TypeOf(std::string_view name) {
   if (name.empty() || name == "Scalar" || name == "ScalarList") return ElementType::kUnknown;
   if (name == "float") return ElementType::kFp32;
   if (name == "c10::BFloat16" || name == "c10::Half") return ElementType::kHalf;
+  if (name == "bool" || name == "unsigned char" || name == "signed char" || name.starts_with("c10::Float8"))
+    return ElementType::kByte;
+  if (name == "double" || name == "long int") return ElementType::kWide;
   return ElementType::kOther;
 }
 
@@ -54,6 +57,10 @@ OpInputs ParseInputs(std::string_view dims, std::string_view types) {
   constexpr size_t kMostInputs = 8;
   OpInputs out;
   out.dims = ParseShapes(dims);
+  for (const std::string_view input : ListElements(dims)) {
+    if (!input.starts_with("[[")) continue;
+    for (const Shape& tensor : ParseShapes(input)) out.list_elements += ElementCount(tensor);
+  }
   for (const std::string_view type : ListElements(types)) out.types.push_back(TypeOf(Unquoted(type)));
   if (out.dims.size() > kMostInputs) out.dims.resize(kMostInputs);
   if (out.types.size() > kMostInputs) out.types.resize(kMostInputs);
@@ -61,6 +68,18 @@ OpInputs ParseInputs(std::string_view dims, std::string_view types) {
 }
 
 }  // namespace
+
+int64_t BytesOf(ElementType type) {
+  switch (type) {
+    case ElementType::kByte: return 1;
+    case ElementType::kHalf: return 2;
+    case ElementType::kWide: return 8;
+    case ElementType::kFp32:
+    case ElementType::kOther:
+    case ElementType::kUnknown: break;
+  }
+  return 4;
+}
 
 uint32_t NameTable::Add(const std::string& name) {
   const auto [it, added] = index_.try_emplace(name, static_cast<uint32_t>(names_.size()));

@@ -21,12 +21,15 @@
 
 namespace nl::program {
 
-enum class ElementType : uint8_t { kUnknown, kOther, kFp32, kHalf };
+enum class ElementType : uint8_t { kUnknown, kOther, kFp32, kHalf, kByte, kWide };
+// Size of one element; where the type is not known, that of most.
+int64_t BytesOf(ElementType type);
 
 // Shapes and types of an operator's inputs; only what patterns ask for.
 struct OpInputs {
   Shapes dims;
   std::vector<ElementType> types;
+  int64_t list_elements = 0;  // of all tensors in lists of tensors, as aten::cat takes
   int64_t Elements(size_t input) const { return input < dims.size() ? ElementCount(dims[input]) : 0; }
   int64_t LastDim(size_t input) const {
     return input < dims.size() && !dims[input].empty() ? dims[input].back() : 0;

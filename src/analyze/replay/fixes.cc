@@ -96,6 +96,20 @@ bool OnlyFetches(const StepReplay& s, uint32_t node) {
   return only;
 }
 
+// The values that an operator fetches to decide what it does next, inside it: without the wait they are not
+// fetched either.
+void DropFetchesIn(const StepReplay& s, uint32_t node, Plan& plan) {
+  const DeviceWork& work = s.timeline().work;
+  constexpr int64_t kMostBytes = 64;
+  s.ForEachWorkOf(node, [&](uint32_t w) {
+    if (work.kind[w] != WorkKind::kMemcpy || work.launch[w] == kNone) return;
+    const int64_t bytes = s.data().memcpy.bytes[work.row[w]];
+    if (!IsCopyToHost(s.data(), work.row[w]) || IsNull(bytes) || bytes > kMostBytes) return;
+    ScaleCall(s, plan, work.launch[w], 0);
+    s.DropWork(plan, w);
+  });
+}
+
 void Remove(const StepReplay& s, uint32_t node, Plan& plan) {
   plan.nodes_gone.insert(node);
   DropWaitsIn(s, node, plan);
@@ -180,8 +194,10 @@ void ApplyFix(const StepReplay& s, FixKind kind, const FixTargets& targets, doub
   const std::vector<uint32_t> nodes = Claim(s, kind, targets, plan);
   if (nodes.empty() && !targets.nodes.empty()) return;  // nor is the work inside them changed again
   for (const uint32_t node : nodes) {
-    if (kind == FixKind::kRemove || (kind == FixKind::kSync && OnlyFetches(s, node))) Remove(s, node, plan);
+    const bool gone = kind == FixKind::kRemove || (kind == FixKind::kSync && OnlyFetches(s, node));
+    if (gone) Remove(s, node, plan);
     if (kind == FixKind::kSync) DropWaitsIn(s, node, plan);
+    if (kind == FixKind::kSync && !gone) DropFetchesIn(s, node, plan);
     if (kind == FixKind::kFuse) ScaleCall(s, plan, node, left);
     if (kind != FixKind::kFuse && kind != FixKind::kKernels) continue;
     // Of an operator, what it launched itself: operators inside it have their own place.

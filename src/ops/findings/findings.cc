@@ -13,6 +13,7 @@
 #include "base/terminal.h"
 #include "ops/open_analysis.h"
 #include "ops/open_store.h"
+#include "report/phase_label.h"
 #include "report/report_value.h"
 
 namespace nl::ops::findings {
@@ -70,7 +71,7 @@ std::string EvidenceList(const std::vector<Evidence>& evidence) {
   return out;
 }
 
-std::string PlaceText(const Finding& f, bool of_steady) {
+std::string PlaceText(const Finding& f, std::optional<PhaseKind> phase) {
   std::vector<std::string> parts;
   const auto add = [&parts](const char* what, const std::optional<std::string>& name) {
     if (name) parts.push_back(fmt::format("{} {}", what, *name));
@@ -79,8 +80,15 @@ std::string PlaceText(const Finding& f, bool of_steady) {
   add("module", f.module);
   add("op", f.op);
   add("kernel", f.kernel);
-  if (parts.empty()) return of_steady && !f.of_recording ? "steady phase" : "whole run";
+  if (parts.empty()) return phase && !f.of_recording ? std::string(PhaseInSentence(*phase)) : "the whole run";
   return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+// As the first word of a sentence.
+std::string Begin(std::string_view words) {
+  std::string out(words);
+  out[0] = static_cast<char>(out[0] - 'a' + 'A');
+  return out;
 }
 
 class FindingsOp final : public Op {
@@ -100,6 +108,7 @@ class FindingsOp final : public Op {
 
   void Bind(ParamBinder& b) override {
     params_.BindRun(b);
+    BindPhase(b, phase_);
     b.Add("severity", severity_, "Lowest severity to list").Choices({"low", "medium", "high"});
     params_.BindRules(b);
     b.Add("limit", limit_, "Findings to list").Range(1, 1000);
@@ -112,7 +121,7 @@ class FindingsOp final : public Op {
     NL_TRY(RuleSet::Load(params_.rules));  // report a bad file before loading the run
     NL_ASSIGN(const OpenAnalysis open, Analyze(context, params_));
     FindingsReply reply;
-    NL_ASSIGN(static_cast<FindingsFacts&>(reply), SteadyFindings(*open.analysis));
+    NL_ASSIGN(static_cast<FindingsFacts&>(reply), FindingsOf(*open.analysis));
     reply.run_id = open.run.run.run_id;
     reply.model = open.run.run.model;
     reply.rules_files = params_.rules;
@@ -130,8 +139,7 @@ class FindingsOp final : public Op {
     out += DiagnosisText(r.diagnosis, width);
     if (r.step) out += StepText(*r.step, width);
     size_t number = 0;
-    for (const Finding& f : r.findings)
-      out += "\n" + FindingText(f, ++number, r.diagnosis.phase.has_value(), width);
+    for (const Finding& f : r.findings) out += "\n" + FindingText(f, ++number, r.diagnosis.phase, width);
     const auto total = static_cast<size_t>(r.findings_total);
     if (total > number) out += fmt::format("\n{} more; use --limit {} to list all\n", total - number, total);
     if (number == 0) out += "\nNo findings.\n";
@@ -142,18 +150,31 @@ class FindingsOp final : public Op {
   }
 
  private:
+  // Of the part that --phase names.
+  Result<FindingsFacts> FindingsOf(Analysis& analysis) const {
+    if (phase_ == "auto") return SteadyFindings(analysis);
+    if (phase_ == "all") {
+      NL_ASSIGN(const FindingsFacts* whole, analysis.Need<FindingsFacts>());
+      return *whole;
+    }
+    NL_ASSIGN(const PhasesFacts* phases, analysis.Need<PhasesFacts>());
+    const PhasesFacts::Span* span = FindPhase(*phases, phase_);
+    if (span == nullptr) return NoSuchPhase(*phases, phase_);
+    return FindingsOfPart(analysis, *span);
+  }
+
   static std::string DiagnosisText(const Diagnosis& d, int width) {
     std::string text;
     if (d.bound == RunBound::kUnknown) {
-      text = d.phase ? "The bound of the steady phase is unknown" : "The bound of this run is unknown";
+      text = fmt::format("The bound of {} is unknown", d.phase ? PhaseInSentence(*d.phase) : "this run");
       if (d.nearest)
         text +=
             fmt::format(" (best candidate: {}, confidence {:.2f})", RunBoundName(*d.nearest), d.confidence);
     } else {
       const bool host_only = !d.evidence.empty() && d.evidence[0].what == "run.cpu_running_share";
-      text = fmt::format("The {} is {} (confidence {:.2f})", d.phase ? "steady phase" : "run",
-                         host_only ? "CPU-bound: it runs on the CPU and uses no device" : BoundText(d.bound),
-                         d.confidence);
+      text = fmt::format(
+          "{} is {} (confidence {:.2f})", Begin(PhaseInSentence(d.phase.value_or(PhaseKind::kWhole))),
+          host_only ? "CPU-bound: it runs on the CPU and uses no device" : BoundText(d.bound), d.confidence);
     }
     if (!d.evidence.empty()) text += ". Evidence: " + EvidenceList(d.evidence);
     std::string out = Para(text + ".", width, 0);
@@ -174,14 +195,14 @@ class FindingsOp final : public Op {
     return Para(text + ".", width, 0);
   }
 
-  static std::string FindingText(const Finding& f, size_t number, bool of_steady, int width) {
+  static std::string FindingText(const Finding& f, size_t number, std::optional<PhaseKind> phase, int width) {
     std::string head =
         fmt::format("{}. {} [{}, {}]: ", number, f.title, f.rule, RuleSeverityName(f.severity));
     if (const std::string gain = CostText(f); !gain.empty() && (f.gain_ms || f.impact_ms.value_or(0) > 0))
       head += gain + ", ";
     head += fmt::format("confidence {:.2f}", f.confidence);
     std::string out = Para(head, width, 0);
-    out += Para("where: " + PlaceText(f, of_steady), width, 3);
+    out += Para("where: " + PlaceText(f, phase), width, 3);
     out += Para(f.message, width, 3);
     if (!f.counted_in.empty()) {
       const char* how_much = f.impact_ms.value_or(0) > 0 ? "Part of this cost" : "This cost";
@@ -263,7 +284,7 @@ class FindingsOp final : public Op {
   }
 
   AnalysisParams params_;
-  std::string severity_ = "low";
+  std::string phase_, severity_ = "low";
   int64_t limit_ = 15;
 };
 

@@ -69,6 +69,8 @@ export interface ExplainParams {
 export interface FindingsParams {
   /** Run to look at */
   run?: string;
+  /** Part of the run to look at alone (`neurolens phases` lists them); auto: steady where the recording begins with the program and more than a quarter of it is something else, all otherwise */
+  phase?: "auto" | "all" | "startup" | "warmup" | "steady" | "tail";
   /** Lowest severity to list */
   severity?: "low" | "medium" | "high";
   /** Findings to list */
