@@ -445,6 +445,7 @@ Features ComputeFeatures(const RunData& data, const TimelineFacts& timeline, con
       if (step.group == 0) program.steps.push_back({step.start_ns, step.end_ns});
     }
     program.step_label = "the repeated step";
+    program.steps_repeat = true;
   }
   Features out;
   features::AddDocumentFacts(program, out);

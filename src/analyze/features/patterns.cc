@@ -102,9 +102,8 @@ class Patterns {
     return h.thread[p_.leaves[a.leaf].node] == h.thread[p_.leaves[b.leaf].node];
   }
 
-  // Steps that were found by what repeats may begin in the middle of anything.
   bool SameStep(const Item& a, const Item& b) const {
-    if (p_.step_label.empty()) return SameThread(a, b);
+    if (p_.steps_repeat) return SameThread(a, b);
     const auto step = [this](const Item& item) {
       const int64_t at_ns = p_.timeline.host.start_ns[p_.leaves[item.leaf].node];
       return std::partition_point(p_.steps.begin(), p_.steps.end(),
