@@ -64,8 +64,8 @@ std::string Gzipped(std::string_view bytes) {
   if (bytes.size() > std::numeric_limits<uint32_t>::max() / 2) return "";
   isal_zstream stream;
   isal_deflate_stateless_init(&stream);
-  std::vector<uint8_t> work(ISAL_DEF_LVL2_DEFAULT);
-  stream.level = 2;
+  std::vector<uint8_t> work(ISAL_DEF_LVL1_DEFAULT);
+  stream.level = 1;
   stream.level_buf = work.data();
   stream.level_buf_size = static_cast<uint32_t>(work.size());
   stream.gzip_flag = IGZIP_GZIP;

@@ -43,7 +43,8 @@ function Note({ run, note, again }: { run: string; note: RunNote; again: Reload 
     <li class={shown === String(note.id) ? "shown" : ""} data-note={note.id}>
       <p>{cut(note.text, 10_000)}</p>
       <p class="muted">
-        {note.author && <b>{cut(note.author, 60)}</b>} {note.created_at.slice(0, 16).replace("T", " ")} about{" "}
+        {note.author && <b>{`${cut(note.author, 60)} `}</b>}
+        {note.created_at.slice(0, 16).replace("T", " ")} about{" "}
         <a href={noteAddress(run, note)}>{cut(noteSubject(note, time), 100)}</a>
         <button
           type="button"

@@ -142,10 +142,15 @@ export function WindowPanel({ run, from_ns, to_ns, onClose }: Props) {
             <EmptyNote title="Nothing ran in this window" />
           ) : (
             <>
-              <div class="sumrow">
+              <section
+                class="sumrow"
+                aria-label="Sums by kind and lane"
+                // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must take the keyboard
+                tabIndex={0}
+              >
                 <Kinds reply={reply} />
                 <Lanes reply={reply} />
-              </div>
+              </section>
               <Names run={run} reply={reply} />
             </>
           )
