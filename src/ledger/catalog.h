@@ -83,6 +83,18 @@ struct Baseline {
   std::vector<std::string> run_ids;
 };
 
+// What someone wrote about a run, a time of it, or one of its events.
+struct RunNote {
+  int64_t id = 0;  // given by AddNote; never used again
+  std::string run_id;
+  int64_t created_at_ns = 0;  // Unix time
+  std::string author;         // empty: not known
+  std::string text;
+  std::optional<int64_t> from_ns, to_ns;  // a time, from the zero of the timeline; both or none
+  std::string table;                      // of the event; empty: it is not about one
+  std::optional<int64_t> row_id;          // of the event
+};
+
 // 1 to 100 printable characters without spaces, not starting with @, - or =: it must never look like a
 // flag or another way to name a run.
 Status CheckBaselineName(std::string_view name);
@@ -116,6 +128,12 @@ class Catalog {
   virtual Status RemoveBaseline(std::string_view name) = 0;
   // Names of the baselines that a run is part of.
   virtual Result<std::vector<std::string>> BaselinesOf(std::string_view run_id) = 0;
+
+  // Adds it and gives its id; NotFound when the run is not in the catalog. Notes go with their run.
+  virtual Result<int64_t> AddNote(const RunNote& note) = 0;
+  // Oldest first; of all runs when `run_id` is empty.
+  virtual Result<std::vector<RunNote>> ListNotes(std::string_view run_id) = 0;
+  virtual Status RemoveNote(std::string_view run_id, int64_t id) = 0;
 
   virtual Result<int64_t> Count() = 0;
   // Problems the engine finds in its own storage; empty: none.

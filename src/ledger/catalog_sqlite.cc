@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include "ledger/sqlite_statement.h"
+
 namespace nl {
 
 namespace {
@@ -67,8 +69,23 @@ CREATE TABLE baseline_run (
 ) WITHOUT ROWID;
 CREATE INDEX baseline_run_id ON baseline_run(run_id);
 )sql",
+    R"sql(
+CREATE TABLE note (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  run_id TEXT NOT NULL REFERENCES run(run_id) ON DELETE CASCADE,
+  created_at_ns INTEGER NOT NULL,
+  author TEXT NOT NULL,
+  text TEXT NOT NULL,
+  from_ns INTEGER,
+  to_ns INTEGER,
+  event_table TEXT NOT NULL,
+  event_id INTEGER
+);
+CREATE INDEX note_run ON note(run_id);
+)sql",
 };
 constexpr int kBaselineVersion = 2;  // from which there are baselines
+constexpr int kNoteVersion = 3;      // from which there are notes
 constexpr int kVersion = static_cast<int>(std::size(kMigrations));
 
 // Order matters: ReadRun counts columns from here, Insert binds by it.
@@ -80,82 +97,6 @@ constexpr const char* kSelectRun =
     "SELECT r.run_id, r.created_at_ns, r.backend, r.model, r.device, r.device_count, r.precision, r.adapter, "
     "r.tool, r.source_name, r.source_bytes, r.content_sha256, r.wall_ns, r.event_count, r.op_count, "
     "r.kernel_count, r.lost_records, r.stored_bytes, r.schema_version FROM run r ";
-
-Error SqliteError(sqlite3* db, int code, const std::string& path) {
-  const std::string text = db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code);
-  Error error = IoError(fmt::format("catalog {}: {}", path, text), 0);
-  switch (code & 0xff) {
-    case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-      error.message = fmt::format("the catalog {} is damaged: {}", path, text);
-      error.hint = kDamagedCatalogHint;
-      break;
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-      error.message = fmt::format("the catalog {} is locked by another process", path);
-      error.hint = "try again when the other import has finished";
-      break;
-    case SQLITE_FULL: error.hint = "the disk is full: free some space"; break;
-    case SQLITE_READONLY:
-    case SQLITE_PERM: error.hint = "the store is read-only for this user: choose another with --store"; break;
-    case SQLITE_CANTOPEN: error.hint = "check that the store folder exists and its permissions"; break;
-    default: break;
-  }
-  return error;
-}
-
-// A prepared statement for one use.
-class Statement {
- public:
-  Statement(sqlite3* db, const std::string& path, const std::string& sql) : db_(db), path_(path) {
-    code_ = sqlite3_prepare_v2(db, sql.c_str(), static_cast<int>(sql.size()), &stmt_, nullptr);
-  }
-  ~Statement() { sqlite3_finalize(stmt_); }
-  Statement(const Statement&) = delete;
-  Statement& operator=(const Statement&) = delete;
-
-  Statement& Bind(std::string_view text) {
-    if (code_ == SQLITE_OK) {
-      code_ = sqlite3_bind_text(stmt_, ++bound_, text.data() == nullptr ? "" : text.data(),
-                                static_cast<int>(text.size()), SQLITE_TRANSIENT);
-    }
-    return *this;
-  }
-  Statement& Bind(int64_t value) {
-    if (code_ == SQLITE_OK) code_ = sqlite3_bind_int64(stmt_, ++bound_, value);
-    return *this;
-  }
-
-  // True when a row is there, false at the end.
-  Result<bool> Step() {
-    if (code_ != SQLITE_OK) return SqliteError(db_, code_, path_);
-    const int code = sqlite3_step(stmt_);
-    if (code == SQLITE_ROW) return true;
-    if (code == SQLITE_DONE) return false;
-    return SqliteError(db_, code, path_);
-  }
-  Status Run() {
-    NL_ASSIGN(bool more, Step());
-    while (more) {
-      NL_ASSIGN(more, Step());
-    }
-    return {};
-  }
-
-  std::string Text(int column) const {
-    const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(stmt_, column));
-    return text == nullptr ? std::string()
-                           : std::string(text, static_cast<size_t>(sqlite3_column_bytes(stmt_, column)));
-  }
-  int64_t Int(int column) const { return sqlite3_column_int64(stmt_, column); }
-
- private:
-  sqlite3* db_;
-  const std::string& path_;
-  sqlite3_stmt* stmt_ = nullptr;
-  int code_ = SQLITE_OK;
-  int bound_ = 0;
-};
 
 CatalogRun ReadRun(const Statement& s) {
   CatalogRun run;
@@ -198,16 +139,6 @@ const char* SortColumn(RunSort sort) {
   return "r.added_seq";
 }
 
-// The first column of every row.
-Result<std::vector<std::string>> Texts(Statement& s) {
-  std::vector<std::string> out;
-  for (;;) {
-    NL_ASSIGN(const bool row, s.Step());
-    if (!row) return out;
-    out.push_back(s.Text(0));
-  }
-}
-
 class SqliteCatalog final : public Catalog {
  public:
   explicit SqliteCatalog(std::string path) : path_(std::move(path)) {}
@@ -236,6 +167,9 @@ class SqliteCatalog final : public Catalog {
   Result<std::vector<Baseline>> ListBaselines() override;
   Status RemoveBaseline(std::string_view name) override;
   Result<std::vector<std::string>> BaselinesOf(std::string_view run_id) override;
+  Result<int64_t> AddNote(const RunNote& note) override;
+  Result<std::vector<RunNote>> ListNotes(std::string_view run_id) override;
+  Status RemoveNote(std::string_view run_id, int64_t id) override;
   Result<int64_t> Count() override { return Number("SELECT count(*) FROM run"); }
   Result<std::vector<std::string>> CheckIntegrity() override;
 
@@ -649,6 +583,49 @@ Result<std::vector<std::string>> SqliteCatalog::BaselinesOf(std::string_view run
   Statement s = Prepare("SELECT DISTINCT name FROM baseline_run WHERE run_id = ? ORDER BY name");
   s.Bind(run_id);
   return Texts(s);
+}
+
+Result<int64_t> SqliteCatalog::AddNote(const RunNote& note) {
+  int64_t id = 0;
+  NL_TRY(Transaction([&]() -> Status {
+    NL_ASSIGN(const auto run, Find(note.run_id));
+    if (!run) return NotFound(fmt::format("no such run: {}", note.run_id));
+    Statement s = Prepare(
+        "INSERT INTO note (run_id, created_at_ns, author, text, from_ns, to_ns, event_table, event_id) "
+        "VALUES "
+        "(?,?,?,?,?,?,?,?)");
+    s.Bind(note.run_id).Bind(note.created_at_ns).Bind(note.author).Bind(note.text);
+    s.Bind(note.from_ns).Bind(note.to_ns).Bind(note.table).Bind(note.row_id);
+    NL_TRY(s.Run());
+    id = sqlite3_last_insert_rowid(db_);
+    return {};
+  }));
+  return id;
+}
+
+Result<std::vector<RunNote>> SqliteCatalog::ListNotes(std::string_view run_id) {
+  std::vector<RunNote> out;
+  if (version_ < kNoteVersion) return out;
+  Statement s = Prepare(
+      "SELECT id, run_id, created_at_ns, author, text, from_ns, to_ns, event_table, event_id FROM note "
+      "WHERE ?1 = '' OR run_id = ?1 ORDER BY id");
+  s.Bind(run_id);
+  for (;;) {
+    NL_ASSIGN(const bool row, s.Step());
+    if (!row) return out;
+    out.push_back({s.Int(0), s.Text(1), s.Int(2), s.Text(3), s.Text(4), s.MaybeInt(5), s.MaybeInt(6),
+                   s.Text(7), s.MaybeInt(8)});
+  }
+}
+
+Status SqliteCatalog::RemoveNote(std::string_view run_id, int64_t id) {
+  return Transaction([&]() -> Status {
+    Statement s = Prepare("DELETE FROM note WHERE run_id = ? AND id = ?");
+    s.Bind(run_id).Bind(id);
+    NL_TRY(s.Run());
+    if (sqlite3_changes(db_) == 0) return NotFound(fmt::format("run {} has no note {}", run_id, id));
+    return {};
+  });
 }
 
 Result<std::vector<std::string>> SqliteCatalog::CheckIntegrity() {

@@ -290,19 +290,46 @@ TEST_F(CatalogTest, OlderFileIsReadAsItIsAndBroughtUpToDateByAWriter) {
   run.tags = {{"name", "x"}};
   Insert(run);
   catalog_.reset();
-  SqliteExec("DROP TABLE baseline_run; DROP TABLE baseline; PRAGMA user_version = 1");
+  SqliteExec("DROP TABLE note; DROP TABLE baseline_run; DROP TABLE baseline; PRAGMA user_version = 1");
   {
     auto reader = Must(OpenSqliteCatalog(path(), CatalogMode::kReadOnly));
     EXPECT_EQ(Must(reader->Find("01930001-a"))->tags, run.tags);
     EXPECT_TRUE(Must(reader->ListBaselines()).empty());
     EXPECT_FALSE(Must(reader->FindBaseline("main")).has_value());
     EXPECT_TRUE(Must(reader->BaselinesOf("01930001-a")).empty());
+    EXPECT_TRUE(Must(reader->ListNotes("01930001-a")).empty());
   }
   catalog_ = Must(OpenSqliteCatalog(path(), CatalogMode::kReadWrite));
   EXPECT_EQ(Must(catalog_->Find("01930001-a"))->tags, run.tags);
   Must(catalog_->SetBaseline({"main", 1, "", {"01930001-a"}}));
   auto reader = Must(OpenSqliteCatalog(path(), CatalogMode::kReadOnly));
   EXPECT_EQ(Must(reader->ListBaselines()).size(), 1u);
+}
+
+TEST_F(CatalogTest, NotesBelongToARunAndGoWithIt) {
+  Insert(MakeRun("01930001-a", "1"));
+  Insert(MakeRun("01930002-b", "2"));
+  const int64_t first = Must(catalog_->AddNote({0, "01930001-a", 7, "ada", "slow", 5, 9, "", std::nullopt}));
+  const int64_t second =
+      Must(catalog_->AddNote({0, "01930002-b", 8, "", "why?", std::nullopt, std::nullopt, "kernel", 12}));
+  const std::vector<RunNote> notes = Must(catalog_->ListNotes("01930001-a"));
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_EQ(notes[0].id, first);
+  EXPECT_EQ(notes[0].author + notes[0].text + notes[0].table, "adaslow");
+  EXPECT_EQ(notes[0].from_ns, std::optional<int64_t>(5));
+  EXPECT_EQ(notes[0].to_ns, std::optional<int64_t>(9));
+  EXPECT_FALSE(notes[0].row_id.has_value());
+  EXPECT_EQ(Must(catalog_->ListNotes("")).size(), 2u);
+  EXPECT_FALSE(catalog_->RemoveNote("01930001-a", second).ok());  // of another run
+  EXPECT_FALSE(catalog_->AddNote({0, "01930009-x", 7, "", "no run", {}, {}, "", {}}).ok());
+  Must(catalog_->Remove("01930001-a"));
+  EXPECT_TRUE(Must(catalog_->ListNotes("01930001-a")).empty());
+  Must(catalog_->RemoveNote("01930002-b", second));
+  EXPECT_TRUE(Must(catalog_->ListNotes("")).empty());
+  // Numbers are not used again: a link to a note never leads to another one.
+  const int64_t third = Must(catalog_->AddNote({0, "01930002-b", 9, "", "new", {}, {}, "", {}}));
+  EXPECT_GT(third, second);
+  EXPECT_TRUE(Must(catalog_->CheckIntegrity()).empty());
 }
 
 TEST_F(CatalogTest, NewerFileIsRefusedWithItsVersion) {

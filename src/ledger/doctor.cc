@@ -210,14 +210,16 @@ void Examination::CheckStaging() {
 
 Status Examination::Rebuild(int* restored) {
   const std::string path = CatalogPath(store_);
-  // Tags given after the import, and baselines, live only in the catalog: save what can still be read.
+  // Tags given after the import, baselines and notes live only in the catalog: save what can still be read.
   std::map<std::string, std::map<std::string, std::string>> tags;
   std::vector<Baseline> baselines;
+  std::vector<RunNote> notes;
   if (auto old = OpenSqliteCatalog(path, CatalogMode::kReadOnly); old.ok()) {
     if (auto runs = (*old)->List({}); runs.ok()) {
       for (const CatalogRun& run : *runs) tags[run.run_id] = run.tags;
     }
     if (auto saved = (*old)->ListBaselines(); saved.ok()) baselines = *std::move(saved);
+    if (auto saved = (*old)->ListNotes(""); saved.ok()) notes = *std::move(saved);
   }
   const std::string suffix = fmt::format(".damaged-{}", UnixNowNs() / 1'000'000'000);
   for (const char* part : {"", "-wal", "-shm"}) {
@@ -243,6 +245,10 @@ Status Examination::Rebuild(int* restored) {
     }
     baseline.run_ids = std::move(present);
     NL_TRY(catalog_->SetBaseline(baseline));
+  }
+  for (const RunNote& note : notes) {
+    NL_ASSIGN(const auto run, catalog_->Find(note.run_id));
+    if (run) NL_TRY(catalog_->AddNote(note));
   }
   return {};
 }

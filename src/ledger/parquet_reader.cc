@@ -123,7 +123,14 @@ class ThriftFields {
         const uint8_t head = in_.Byte();
         size_t count = head >> 4;
         if (count == 15) count = in_.Varint();
-        for (size_t i = 0; i < count && in_.ok; ++i) SkipValue(head & 15, depth + 1);
+        const int element = head & 15;
+        // Every element has a byte at least, also a truth value, which has none as a field.
+        if (count > in_.left()) in_.ok = false;
+        if (element == kTrue || element == kFalse) {
+          in_.Take(count);
+          return;
+        }
+        for (size_t i = 0; i < count && in_.ok; ++i) SkipValue(element, depth + 1);
         return;
       }
       case kStruct: {

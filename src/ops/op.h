@@ -125,6 +125,9 @@ struct OpInfo {
   std::string choose_when;  // when to take it rather than its neighbours
   std::string example;      // one full command line that works
   Cost cost = Cost::kInstant;
+  // It answers at once where its run is open already (OpContext::too_long), and takes `cost` to open a large
+  // one.
+  bool quick_when_open = false;
   bool writes = false;  // changes the store
   // It writes only by importing files that its caller names, which a remote caller cannot.
   bool writes_by_import = false;
@@ -156,8 +159,15 @@ struct OpContext {
   bool interactive = false;                      // a person at a terminal watches
   bool remote = false;                 // asked by another machine: names of runs are never paths of this one
   const InputStream* input = nullptr;  // what the path "-" reads; null: standard input
+  // Who asks, where a face knows it: the name of the user or of the token. Empty: not known.
+  std::string user;
   // Folder of files that a face received for this request; replies name them without it. Empty: none.
   std::string received;
+
+  // Not null where only short requests may run: a handler that finds that it needs seconds sets it and
+  // returns Cancelled(), and the face runs the request again where long ones run. See
+  // OpInfo::quick_when_open.
+  bool* too_long = nullptr;
 
   bool Cancelled() const { return cancelled != nullptr && cancelled->load(std::memory_order_relaxed); }
 };

@@ -16,7 +16,15 @@ Result<TimelineRun> OpenTimelineRun(const OpContext& context, const std::string&
   TimelineRun out;
   NL_ASSIGN(const std::unique_ptr<Store> store, OpenStore(context, Store::Mode::kReadOnly));
   NL_ASSIGN(out.run, store->catalog().Resolve(ref));
-  NL_ASSIGN(out.timeline, OpenTimeline(*store, out.run, context.cancelled));
+  OpenTimelineOptions options;
+  options.cancelled = context.cancelled;
+  options.too_long = context.too_long;
+  if (context.progress) {
+    options.progress = [&context](int64_t done_bytes, int64_t total_bytes) {
+      context.progress("overview of the timeline", done_bytes, total_bytes);
+    };
+  }
+  NL_ASSIGN(out.timeline, OpenTimeline(*store, out.run, options));
   if (out.timeline->order_only()) return WithoutTimeline();
   return out;
 }

@@ -8,6 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "timeline/lines.h"
+#include "timeline/run_table.h"
+
 namespace nl {
 
 std::span<const std::string_view> NamesOf(TimelineLaneKind) {
@@ -17,55 +20,6 @@ std::span<const std::string_view> NamesOf(TimelineLaneKind) {
 }
 
 namespace {
-
-// Columns of a small table; empty when the run does not have it.
-class SmallTable {
- public:
-  static Result<SmallTable> Open(const RunSpans& spans, const char* name) {
-    SmallTable out;
-    NL_ASSIGN(out.file_, spans.OpenTable(name));
-    return out;
-  }
-  size_t rows() const { return file_ == nullptr ? 0 : static_cast<size_t>(file_->rows()); }
-
-  Result<std::vector<int64_t>> Ints(const char* column) const {
-    std::vector<int64_t> out, part;
-    for (size_t g = 0; file_ != nullptr && g < file_->groups(); ++g) {
-      NL_ASSIGN(const int at, At(column));
-      NL_TRY(file_->ReadInts(g, at, part));
-      out.insert(out.end(), part.begin(), part.end());
-    }
-    return out;
-  }
-  Result<std::vector<double>> Numbers(const char* column) const {
-    std::vector<double> out, part;
-    for (size_t g = 0; file_ != nullptr && g < file_->groups(); ++g) {
-      NL_ASSIGN(const int at, At(column));
-      NL_TRY(file_->ReadDoubles(g, at, part));
-      out.insert(out.end(), part.begin(), part.end());
-    }
-    return out;
-  }
-  Result<std::vector<std::string>> Texts(const char* column) const {
-    std::vector<std::string> out;
-    CodedTexts part;
-    for (size_t g = 0; file_ != nullptr && g < file_->groups(); ++g) {
-      NL_ASSIGN(const int at, At(column));
-      NL_TRY(file_->ReadTexts(g, at, part));
-      for (const uint32_t code : part.codes)
-        out.emplace_back(code == CodedTexts::kNull ? std::string_view() : part.distinct[code]);
-    }
-    return out;
-  }
-
- private:
-  Result<int> At(const char* column) const {
-    const int at = file_->Column(column);
-    if (at < 0) return InvalidInput(fmt::format("{} lacks the column {}", file_->path(), column));
-    return at;
-  }
-  std::shared_ptr<const ParquetReader> file_;
-};
 
 struct ProcessNames {
   std::vector<int64_t> pid, rank;
@@ -89,10 +43,9 @@ class LaneTree {
  public:
   LaneTree(const RunSpans& spans, const Overview& overview) : spans_(spans), overview_(overview) {}
 
-  Result<std::vector<LaneNode>> Build() {
+  Result<std::vector<LaneNode>> Build(std::vector<LineLane> lines) {
     NL_TRY(LoadNames());
-    NL_TRY(LoadCounters());
-    NL_TRY(LoadMemory());
+    for (LineLane& line : lines) line_lanes_[line.process].push_back({std::move(line.node), 0});
     for (const OverviewLane& lane : overview_.lanes) PlaceLane(lane);
     PlaceLines();
     for (const int64_t process : Processes()) AddProcess(process);
@@ -103,12 +56,12 @@ class LaneTree {
   using DeviceOfProcess = std::pair<int64_t, int64_t>;
 
   Status LoadNames() {
-    NL_ASSIGN(const SmallTable processes, SmallTable::Open(spans_, "process"));
+    NL_ASSIGN(const RunTable processes, RunTable::Open(spans_, "process"));
     NL_ASSIGN(processes_.pid, processes.Ints("pid"));
     NL_ASSIGN(processes_.rank, processes.Ints("rank"));
     NL_ASSIGN(processes_.pid_text, processes.Texts("pid_text"));
     NL_ASSIGN(processes_.name, processes.Texts("name"));
-    NL_ASSIGN(const SmallTable threads, SmallTable::Open(spans_, "thread"));
+    NL_ASSIGN(const RunTable threads, RunTable::Open(spans_, "thread"));
     NL_ASSIGN(threads_.process, threads.Ints("process_id"));
     NL_ASSIGN(threads_.tid, threads.Ints("tid"));
     NL_ASSIGN(threads_.sort_index, threads.Ints("sort_index"));
@@ -118,14 +71,14 @@ class LaneTree {
       if (!IsNull(process) && (process < 0 || process >= static_cast<int64_t>(processes_.pid.size())))
         return InvalidInput("the table thread of this run is damaged: it names a process that is not there");
     }
-    NL_ASSIGN(const SmallTable streams, SmallTable::Open(spans_, "stream"));
+    NL_ASSIGN(const RunTable streams, RunTable::Open(spans_, "stream"));
     NL_ASSIGN(const std::vector<int64_t> device, streams.Ints("device"));
     NL_ASSIGN(const std::vector<int64_t> context, streams.Ints("context"));
     NL_ASSIGN(const std::vector<int64_t> stream, streams.Ints("stream"));
     NL_ASSIGN(const std::vector<int64_t> thread, streams.Ints("thread_id"));
     for (size_t i = 0; i < thread.size(); ++i)
       streams_.insert({thread[i], {device[i], context[i], stream[i]}});
-    NL_ASSIGN(const SmallTable devices, SmallTable::Open(spans_, "device"));
+    NL_ASSIGN(const RunTable devices, RunTable::Open(spans_, "device"));
     NL_ASSIGN(const std::vector<int64_t> number, devices.Ints("device"));
     NL_ASSIGN(const std::vector<std::string> name, devices.Texts("name"));
     for (size_t i = 0; i < number.size(); ++i) device_name_.insert({number[i], name[i]});
@@ -295,65 +248,6 @@ class LaneTree {
                : fmt::format("GPU {} {}", device, name->second);
   }
 
-  void AddLine(int64_t process, TimelineLaneKind kind, std::string name,
-               std::vector<std::pair<int64_t, double>> points) {
-    std::stable_sort(points.begin(), points.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    Draft draft;
-    draft.node.kind = kind;
-    draft.node.name = std::move(name);
-    draft.node.count = static_cast<int64_t>(points.size());
-    draft.node.first_ns = points.front().first;
-    draft.node.last_ns = points.back().first;
-    for (const auto& [at_ns, value] : points) {
-      draft.node.series.at_ns.push_back(at_ns);
-      draft.node.series.value.push_back(value);
-    }
-    line_lanes_[process].push_back(std::move(draft));
-  }
-
-  Status LoadCounters() {
-    NL_ASSIGN(const SmallTable table, SmallTable::Open(spans_, "counter_sample"));
-    NL_ASSIGN(const std::vector<int64_t> thread, table.Ints("thread_id"));
-    NL_ASSIGN(const std::vector<int64_t> start, table.Ints("start_ns"));
-    NL_ASSIGN(const std::vector<std::string> name, table.Texts("name"));
-    NL_ASSIGN(const std::vector<std::string> series, table.Texts("series"));
-    NL_ASSIGN(const std::vector<double> value, table.Numbers("value"));
-    std::map<std::tuple<int64_t, std::string, std::string>, std::vector<std::pair<int64_t, double>>> lines;
-    for (size_t i = 0; i < start.size(); ++i) {
-      if (IsNull(start[i]) || IsNull(value[i])) continue;
-      lines[{thread[i], name[i], series[i]}].emplace_back(start[i] - spans_.zero_ns(), value[i]);
-    }
-    for (auto& [key, points] : lines) {
-      const auto& [of_thread, counter, part] = key;
-      AddLine(ProcessOf(of_thread), TimelineLaneKind::kCounter,
-              part.empty() ? counter : fmt::format("{} {}", counter, part), std::move(points));
-    }
-    return {};
-  }
-
-  Status LoadMemory() {
-    NL_ASSIGN(const SmallTable table, SmallTable::Open(spans_, "memory_event"));
-    NL_ASSIGN(const std::vector<int64_t> thread, table.Ints("thread_id"));
-    NL_ASSIGN(const std::vector<int64_t> start, table.Ints("start_ns"));
-    NL_ASSIGN(const std::vector<int64_t> total, table.Ints("total_allocated_bytes"));
-    NL_ASSIGN(const std::vector<int64_t> device, table.Ints("device"));
-    std::map<std::pair<int64_t, int64_t>, std::vector<std::pair<int64_t, double>>> lines;
-    for (size_t i = 0; i < start.size(); ++i) {
-      if (IsNull(start[i]) || IsNull(total[i])) continue;
-      lines[{ProcessOf(thread[i]), device[i]}].emplace_back(start[i] - spans_.zero_ns(),
-                                                            static_cast<double>(total[i]));
-    }
-    for (auto& [key, points] : lines) {
-      const bool host = IsNull(key.second) || key.second < 0;
-      AddLine(
-          key.first, TimelineLaneKind::kMemory,
-          host ? "host memory allocated (bytes)" : fmt::format("GPU {} memory allocated (bytes)", key.second),
-          std::move(points));
-    }
-    return {};
-  }
-
   const RunSpans& spans_;
   const Overview& overview_;
   ProcessNames processes_;
@@ -368,8 +262,9 @@ class LaneTree {
 
 }  // namespace
 
-Result<std::vector<LaneNode>> BuildLanes(const RunSpans& spans, const Overview& overview) {
-  return LaneTree(spans, overview).Build();
+Result<std::vector<LaneNode>> BuildLanes(const RunSpans& spans, const Overview& overview,
+                                         std::vector<LineLane> lines) {
+  return LaneTree(spans, overview).Build(std::move(lines));
 }
 
 }  // namespace nl

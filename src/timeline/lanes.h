@@ -45,6 +45,8 @@ struct LaneNode {
   std::optional<int64_t> first_ns, last_ns;
 };
 
-Result<std::vector<LaneNode>> BuildLanes(const RunSpans& spans, const Overview& overview);
+struct LineLane;  // timeline/lines.h
+Result<std::vector<LaneNode>> BuildLanes(const RunSpans& spans, const Overview& overview,
+                                         std::vector<LineLane> lines);
 
 }  // namespace nl

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -54,6 +55,7 @@ struct OverviewOptions {
   unsigned threads = 2;
   int64_t most_bytes = 0;  // of the stored form; 0: MostOverviewBytes
   const std::atomic<bool>* cancelled = nullptr;
+  std::function<void(int64_t done_rows, int64_t total_rows)> progress;  // may be empty
 };
 Result<std::unique_ptr<Overview>> BuildOverview(const RunSpans& spans, const OverviewOptions& options);
 

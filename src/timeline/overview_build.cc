@@ -136,6 +136,7 @@ class Builder {
     for (size_t next = 0; next < groups;) {
       Distribute(ahead);
       next = ahead.to;
+      if (options_.progress) options_.progress(RowsBefore(next), spans_.events());
       Batch reading;
       std::vector<Task> tasks = LaneTasks(next < groups ? spans_.groups()[next].first_start_ns : kNoTime);
       for (Task& task : ReadTasks(next, reading)) tasks.push_back(std::move(task));
@@ -229,6 +230,12 @@ class Builder {
     work();
     for (std::thread& thread : threads) thread.join();
     return failed;
+  }
+
+  int64_t RowsBefore(size_t group) const {
+    int64_t rows = 0;
+    for (size_t g = 0; g < group; ++g) rows += spans_.groups()[g].rows;
+    return rows;
   }
 
   bool Cancelled() const { return options_.cancelled != nullptr && options_.cancelled->load(); }

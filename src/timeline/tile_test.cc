@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every tile equals what a slow and obvious computation makes of all spans of the run: for recorded runs and
-// made-up ones, at windows and zooms of any kind, whether it comes from the overview or from the spans.
+// Every tile, and the sums of every window, equal what a slow and obvious computation makes of all spans of
+// the run: for recorded runs and made-up ones, at windows and zooms of any kind, whether it comes from the
+// overview or from the spans.
 #include "timeline/tile.h"
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <random>
@@ -14,6 +16,7 @@
 #include "testing/import_fixture.h"
 #include "testing/run_fixture.h"
 #include "testing/test_run.h"
+#include "timeline/totals.h"
 
 namespace nl {
 namespace {
@@ -134,6 +137,62 @@ std::vector<int64_t> AllLanes(const Timeline& timeline) {
   return out;
 }
 
+// Totals of some spans: count, time and covered time in the window, whole durations, longest.
+std::string SlowTotals(std::vector<Span> spans, int64_t from_ns, int64_t to_ns) {
+  std::sort(spans.begin(), spans.end(), DrawnBefore);
+  int64_t total_ns = 0, covered_ns = 0, all_ns = 0, longest_ns = 0, until_ns = from_ns;
+  for (const Span& span : spans) {
+    all_ns += span.dur_ns;
+    longest_ns = std::max(longest_ns, span.dur_ns);
+    total_ns += std::max<int64_t>(0, std::min(span.end_ns(), to_ns) - std::max(span.start_ns, from_ns));
+    covered_ns += std::max<int64_t>(0, std::min(span.end_ns(), to_ns) - std::max(span.start_ns, until_ns));
+    until_ns = std::max(until_ns, span.end_ns());
+  }
+  return fmt::format("{} {} {} {} {}", spans.size(), total_ns, covered_ns, all_ns, longest_ns);
+}
+std::string TotalsText(const SpanTotals& t) {
+  return fmt::format("{} {} {} {} {}", t.count, t.total_ns, t.covered_ns, t.all_ns, t.longest_ns);
+}
+
+// The sums of a window over all lanes, and over every second one.
+void ExpectExactTotals(const Timeline& timeline, const SpansBySlot& all, int64_t from_ns, int64_t to_ns) {
+  for (const bool half : {false, true}) {
+    TotalsRequest request;
+    request.from_ns = from_ns;
+    request.to_ns = to_ns;
+    if (half) request.slots.resize(static_cast<size_t>(timeline.spans().threads() + 1) * 3);
+    for (size_t slot = 0; slot < request.slots.size(); slot += 2) request.slots[slot] = 1;
+    std::map<std::string, std::vector<Span>> by_name;
+    std::map<SpanTable, std::vector<Span>> by_table;
+    std::map<LaneSlot, std::vector<Span>> by_lane;
+    for (const auto& [slot, spans] : all) {
+      if (half && slot % 2 != 0) continue;
+      for (const auto& [span, depth] : spans) {
+        if (!Reaches(span, from_ns, to_ns)) continue;
+        const std::string name = span.table() == SpanTable::kCpuSample ? timeline.DisplayName(span.name)
+                                                                       : TaggedName(timeline, span.name);
+        by_name[name].push_back(span);
+        by_table[span.table()].push_back(span);
+        by_lane[slot].push_back(span);
+      }
+    }
+    const WindowTotals totals = Must(AddUpWindow(timeline, request, nullptr));
+    ASSERT_EQ(totals.names.size(), by_name.size()) << from_ns << " " << to_ns;
+    for (const SpanNameTotals& name : totals.names) {
+      const bool sample = timeline.spans().TableOf(name.name) == SpanTable::kCpuSample;
+      const std::string text = sample ? timeline.DisplayName(name.name) : TaggedName(timeline, name.name);
+      ASSERT_EQ(TotalsText(name.totals), SlowTotals(by_name[text], from_ns, to_ns))
+          << text << " " << from_ns << " " << to_ns;
+    }
+    for (size_t t = 0; t < kSpanTables; ++t)
+      ASSERT_EQ(TotalsText(totals.tables[t]),
+                SlowTotals(by_table[static_cast<SpanTable>(t)], from_ns, to_ns));
+    ASSERT_EQ(totals.lanes.size(), by_lane.size());
+    for (const SpanLaneTotals& lane : totals.lanes)
+      ASSERT_EQ(TotalsText(lane.totals), SlowTotals(by_lane[lane.slot], from_ns, to_ns));
+  }
+}
+
 // Windows of every zoom from a few ns to twice the run, at random places.
 void ExpectExact(const Timeline& timeline, int windows, uint32_t seed, int* from_overview, int* from_spans) {
   const SpansBySlot all = AllSpans(timeline);
@@ -158,6 +217,7 @@ void ExpectExact(const Timeline& timeline, int windows, uint32_t seed, int* from
     if (tile.bucket_ns < BucketNs(timeline.overview().top_level)) {
       EXPECT_GE(static_cast<double>(tile.bucket_ns), px / 2);
     }
+    if (i % 4 == 0) ExpectExactTotals(timeline, all, request.from_ns, request.to_ns);
     const TileText slow = Slow(timeline, all, request, tile), fast = Fast(tile);
     ASSERT_EQ(slow.size(), fast.size()) << request.from_ns << " " << request.to_ns << " " << request.width;
     for (const auto& [row, text] : slow) {
@@ -170,29 +230,52 @@ void ExpectExact(const Timeline& timeline, int windows, uint32_t seed, int* from
   }
 }
 
-void ExpectExactOfFile(const std::string& file, int64_t most_bytes, size_t rows_per_group) {
-  SCOPED_TRACE(file);
-  const std::string path = std::string(NL_SOURCE_DIR) + "/" + file;
-  const TestRun run(testing_import::ReadText(path), file.substr(file.rfind('/') + 1), rows_per_group);
+struct WindowCounts {
+  int from_overview = 0, from_spans = 0;
+};
+void ExpectExactOfFile(const std::string& path, int64_t most_bytes, size_t rows_per_group,
+                       WindowCounts* counts) {
+  SCOPED_TRACE(path);
+  const TestRun run(testing_import::ReadText(path), path.substr(path.rfind('/') + 1), rows_per_group);
   OverviewOptions options;
   options.most_bytes = most_bytes;
   const auto timeline = Must(Timeline::OpenFolder(run.run_folder(), options));
   ASSERT_GT(timeline->overview().events, 0);
-  int from_overview = 0, from_spans = 0;
-  ExpectExact(*timeline, 60, 7, &from_overview, &from_spans);
-  EXPECT_GT(from_overview, 0);
-  EXPECT_GT(from_spans, 0);
+  ExpectExact(*timeline, 60, 7, &counts->from_overview, &counts->from_spans);
+}
+void ExpectExactOfSource(const std::string& file, int64_t most_bytes, size_t rows_per_group) {
+  WindowCounts counts;
+  ExpectExactOfFile(std::string(NL_SOURCE_DIR) + "/" + file, most_bytes, rows_per_group, &counts);
+  EXPECT_GT(counts.from_overview, 0);
+  EXPECT_GT(counts.from_spans, 0);
 }
 
-TEST(Tile, EqualsTheSpansOfARecordedProgram) { ExpectExactOfFile("data/h200/base.json.gz", 60'000, 3000); }
+// Real profiles that are not part of the sources: AMD and Nsight Systems, of one and of two GPUs.
+class TileOfPublicProfile : public testing::TestWithParam<const char*> {};
+TEST_P(TileOfPublicProfile, EqualsItsSpans) {
+  const char* shared = std::getenv("NEUROLENS_SHARED");
+  const std::string path =
+      fmt::format("{}/data/public/{}", shared == nullptr ? NL_SOURCE_DIR "/../shared" : shared, GetParam());
+  if (!PathExists(path)) GTEST_SKIP() << GetParam() << " is not here (NEUROLENS_SHARED)";
+  WindowCounts counts;
+  for (const int64_t most_bytes : {20'000, 2'000'000}) ExpectExactOfFile(path, most_bytes, 500, &counts);
+  EXPECT_GT(counts.from_overview, 0);
+  EXPECT_GT(counts.from_spans, 0);
+}
+INSTANTIATE_TEST_SUITE_P(Profiles, TileOfPublicProfile,
+                         testing::Values("rocprof/rocprofv3_908_results.json.gz",
+                                         "nsys/fuser_report1.sqlite.gz", "nsys/h100_2gpu_1s.sqlite.gz",
+                                         "nsys/mfu_2gpu_after.sqlite.gz"));
+
+TEST(Tile, EqualsTheSpansOfARecordedProgram) { ExpectExactOfSource("data/h200/base.json.gz", 60'000, 3000); }
 TEST(Tile, EqualsTheSpansOfARunWithPythonStacks) {
-  ExpectExactOfFile("data/h200/resnet50_train_stack.json.gz", 40'000, 1000);
+  ExpectExactOfSource("data/h200/resnet50_train_stack.json.gz", 40'000, 1000);
 }
 TEST(Tile, EqualsTheSpansOfARunWithoutGpu) {
-  ExpectExactOfFile("data/h200/jax_gelu_norm.trace.json.gz", 20'000, 100);
+  ExpectExactOfSource("data/h200/jax_gelu_norm.trace.json.gz", 20'000, 100);
 }
 TEST(Tile, EqualsTheSpansOfACaptureWithSamplesAndCounters) {
-  ExpectExactOfFile("data/h200/compiled_training.nlc.gz", 20'000, 500);
+  ExpectExactOfSource("data/h200/compiled_training.nlc.gz", 20'000, 500);
 }
 
 // Spans that overlap, repeat, last no time or all of it, out of order over many row groups.

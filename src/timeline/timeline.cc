@@ -8,6 +8,7 @@
 #include "ledger/run_files.h"
 #include "model/kernel_name.h"
 #include "model/run_document.h"
+#include "timeline/lines.h"
 
 namespace nl {
 
@@ -21,7 +22,7 @@ constexpr size_t kMostNameBytes = 160;
 std::string OverviewName() { return "overview-" + std::to_string(Overview::kVersion); }
 
 Result<std::unique_ptr<Overview>> MakeOverview(const Store& store, const std::string& run_id,
-                                               const RunSpans& spans, const std::atomic<bool>* cancelled) {
+                                               const RunSpans& spans, const OpenTimelineOptions& open) {
   const bool stored = spans.events() >= Timeline::kStoredFromEvents;
   if (stored) {
     const std::string path = FindDerived(store, run_id, OverviewName());
@@ -31,7 +32,14 @@ Result<std::unique_ptr<Overview>> MakeOverview(const Store& store, const std::st
     }
   }
   OverviewOptions options;
-  options.cancelled = cancelled;
+  options.cancelled = open.cancelled;
+  if (open.progress) {
+    options.progress = [&](int64_t rows, int64_t total_rows) {
+      const auto share = static_cast<double>(rows) / static_cast<double>(std::max<int64_t>(total_rows, 1));
+      open.progress(static_cast<int64_t>(share * static_cast<double>(spans.stored_bytes())),
+                    spans.stored_bytes());
+    };
+  }
   options.threads = std::max(1u, std::min(4u, std::thread::hardware_concurrency()));
   NL_ASSIGN(std::unique_ptr<Overview> made, BuildOverview(spans, options));
   if (!stored) return made;
@@ -60,12 +68,11 @@ Result<bool> IsOrderOnly(const std::string& run_folder) {
 }  // namespace
 
 Result<std::shared_ptr<const Timeline>> Timeline::Open(const Store& store, const CatalogRun& run,
-                                                       const std::atomic<bool>* cancelled) {
+                                                       const OpenTimelineOptions& options) {
   std::shared_ptr<Timeline> out(new Timeline);
-  NL_ASSIGN(out->spans_, RunSpans::Open(store.RunPath(run.run_id), run.run_id, cancelled));
-  NL_ASSIGN(out->overview_, MakeOverview(store, run.run_id, *out->spans_, cancelled));
+  NL_ASSIGN(out->spans_, RunSpans::Open(store.RunPath(run.run_id), run.run_id, options.cancelled));
+  NL_TRY(out->Load([&] { return MakeOverview(store, run.run_id, *out->spans_, options); }));
   NL_ASSIGN(out->order_only_, IsOrderOnly(store.RunPath(run.run_id)));
-  NL_TRY(out->AddLanes());
   return std::shared_ptr<const Timeline>(std::move(out));
 }
 
@@ -73,14 +80,20 @@ Result<std::shared_ptr<const Timeline>> Timeline::OpenFolder(const std::string& 
                                                              const OverviewOptions& options) {
   std::shared_ptr<Timeline> out(new Timeline);
   NL_ASSIGN(out->spans_, RunSpans::Open(run_folder, run_folder, options.cancelled));
-  NL_ASSIGN(out->overview_, BuildOverview(*out->spans_, options));
-  NL_TRY(out->AddLanes());
+  NL_TRY(out->Load([&] { return BuildOverview(*out->spans_, options); }));
   return std::shared_ptr<const Timeline>(std::move(out));
 }
 
-Status Timeline::AddLanes() {
+// The lines are read beside the overview: each takes as long as the other.
+Status Timeline::Load(const std::function<Result<std::unique_ptr<Overview>>()>& overview) {
+  std::optional<Result<std::vector<LineLane>>> lines;
+  {
+    const std::jthread reading([&] { lines = ReadLines(*spans_); });
+    NL_ASSIGN(overview_, overview());
+  }
+  if (!lines->ok()) return lines->error();
   overview_->times.clear();
-  NL_ASSIGN(lanes_, BuildLanes(*spans_, *overview_));
+  NL_ASSIGN(lanes_, BuildLanes(*spans_, *overview_, std::move(**lines)));
   for (size_t i = 0; i < lanes_.size(); ++i) {
     if (lanes_[i].slot) lane_of_slot_[*lanes_[i].slot] = static_cast<int64_t>(i);
   }
@@ -145,12 +158,19 @@ namespace {
 class OpenTimelines {
  public:
   Result<std::shared_ptr<const Timeline>> Get(const Store& store, const CatalogRun& run,
-                                              const std::atomic<bool>* cancelled) {
+                                              const OpenTimelineOptions& options) {
     const std::string key = store.path() + "\n" + run.run_id;
     const std::shared_ptr<Slot> slot = Take(key);
-    const std::lock_guard opening(slot->mutex);
-    if (slot->timeline != nullptr) return slot->timeline;
-    NL_ASSIGN(slot->timeline, Timeline::Open(store, run, cancelled));
+    std::unique_lock opening(slot->mutex, std::defer_lock);
+    const bool may_wait = options.too_long == nullptr || run.event_count < Timeline::kStoredFromEvents;
+    if (may_wait) opening.lock();
+    const bool is_free = may_wait || opening.try_lock();
+    if (is_free && slot->timeline != nullptr) return slot->timeline;
+    if (!may_wait) {
+      *options.too_long = true;
+      return Cancelled();
+    }
+    NL_ASSIGN(slot->timeline, Timeline::Open(store, run, options));
     const std::lock_guard lock(mutex_);
     slot->bytes = slot->timeline->Bytes();
     DropOld();
@@ -191,9 +211,9 @@ class OpenTimelines {
 }  // namespace
 
 Result<std::shared_ptr<const Timeline>> OpenTimeline(const Store& store, const CatalogRun& run,
-                                                     const std::atomic<bool>* cancelled) {
+                                                     const OpenTimelineOptions& options) {
   static OpenTimelines open;
-  return open.Get(store, run, cancelled);
+  return open.Get(store, run, options);
 }
 
 }  // namespace nl

@@ -7,6 +7,7 @@
 // Thread rule: constant for callers; any number of threads. Ownership: shared with the requests that use it.
 
 #include <atomic>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -21,12 +22,20 @@
 
 namespace nl {
 
+struct OpenTimelineOptions {
+  const std::atomic<bool>* cancelled = nullptr;  // may be null
+  std::function<void(int64_t done_bytes, int64_t total_bytes)>
+      progress;  // of making the overview; may be empty
+  // Not null: a large run that is not open yet sets it and is not opened (Cancelled).
+  bool* too_long = nullptr;
+};
+
 class Timeline {
  public:
   static constexpr int64_t kStoredFromEvents = 1'000'000;
 
   static Result<std::shared_ptr<const Timeline>> Open(const Store& store, const CatalogRun& run,
-                                                      const std::atomic<bool>* cancelled);
+                                                      const OpenTimelineOptions& options);
 
   // Of a folder with the tables of a run, without a store.
   static Result<std::shared_ptr<const Timeline>> OpenFolder(const std::string& run_folder,
@@ -49,7 +58,8 @@ class Timeline {
 
  private:
   Timeline() = default;
-  Status AddLanes();
+  // Gives it the overview that the function makes, and its lanes.
+  Status Load(const std::function<Result<std::unique_ptr<Overview>>()>& overview);
   struct Kept {
     size_t group;
     std::shared_ptr<const std::vector<LaneSpans>> spans;
@@ -68,6 +78,6 @@ class Timeline {
 
 // From memory, or opened now; a second request for the same run waits for the first.
 Result<std::shared_ptr<const Timeline>> OpenTimeline(const Store& store, const CatalogRun& run,
-                                                     const std::atomic<bool>* cancelled);
+                                                     const OpenTimelineOptions& options);
 
 }  // namespace nl

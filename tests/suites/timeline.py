@@ -211,3 +211,88 @@ def test_the_overview_is_a_cache(large):
     assert not orphan.exists() and derived.exists()
     large.store.text("rm", large.id, "--yes")
     assert not derived.exists()
+
+
+def union(intervals):
+    covered, until = 0, None
+    for start, end in sorted(intervals):
+        start = start if until is None else max(start, until)
+        covered += max(0, end - start)
+        until = end if until is None else max(until, end)
+    return covered
+
+
+@pytest.mark.parametrize("window", [(20_000_000, 21_000_000), (0, 0)])
+def test_totals_are_those_of_the_tables(run, window):
+    lanes = reply(run, "timeline-lanes", run.id)
+    zero = lanes["zero_ns"]
+    begin, end = window[0], window[1] or lanes["last_ns"]
+    totals = reply(run, "timeline-totals", run.id, "--from-ns", begin, "--to-ns", end, "--limit", 0)
+    assert (totals["from_ns"], totals["to_ns"], totals["names_total"]) == (begin, end, len(totals["names"]))
+    sql = " UNION ALL ".join(f"SELECT '{t}' AS t, name, start_ns - {zero} AS s, coalesce(dur_ns, 0) AS d FROM {t} WHERE start_ns IS NOT NULL "
+                             f"AND (dur_ns IS NOT NULL OR '{t}' = 'range')" for t in TABLES[:-1])
+    rows = reply(run, "query", run.id, f"SELECT t, name, s, d FROM ({sql}) WHERE s < {end} AND (s + d > {begin} OR s >= {begin})", "--max-rows", 1000000)["rows"]
+    assert len(rows) > 100
+    wanted = {}
+    for table, name, start, dur in rows:
+        for key in ((table, name), (table,)):
+            wanted.setdefault(key, []).append((start, dur))
+    got = {(n["table"], n["name"]): n for n in totals["names"]} | {(t["table"],): t for t in totals["tables"]}
+    assert got.keys() == wanted.keys()
+    for key, spans in wanted.items():
+        cut = [(max(start, begin), min(start + dur, end)) for start, dur in spans]
+        expected = {"count": len(spans), "total_ns": sum(e - s for s, e in cut), "covered_ns": union(cut), "mean_ns": sum(d for _, d in spans) // len(spans),
+                    "longest_ns": max(d for _, d in spans)}
+        assert {name: got[key][name] for name in expected} == expected, key
+    assert sum(lane["count"] for lane in totals["lanes"]) == len(rows)
+    # One lane alone has a part of it.
+    stream = reply(run, "timeline-totals", run.id, "--from-ns", begin, "--to-ns", end, "--lanes", "stream", "--limit", 0)
+    assert {lane["name"] for lane in stream["lanes"]} <= {lane["name"] for lane in totals["lanes"]} and len(stream["lanes"]) < len(totals["lanes"])
+    assert run.store.run("timeline-totals", run.id, "--from-ns", 5, "--to-ns", 5).returncode == 2
+
+
+def test_an_event_has_its_findings_and_its_limit(run):
+    findings = reply(run, "findings", run.id, "--limit", 1000)["findings"]
+    named = next(f for f in findings if any(e["table"] in ("kernel", "op", "api_call") and e["row"] is not None for e in f["evidence"]))
+    row = next(e for e in named["evidence"] if e["table"] in ("kernel", "op", "api_call") and e["row"] is not None)
+    event = reply(run, "timeline-event", run.id, row["table"], row["row"], "--analysis")
+    assert named["rule"] in {f["rule"] for f in event["analysis"]["findings"]}
+    assert reply(run, "timeline-event", run.id, row["table"], row["row"])["analysis"] is None
+    # A kernel of an operator whose efficiency is known has that of the operator with its shapes.
+    point = next(p for p in reply(run, "roofline", run.id, "--phase", "all", "--limit", 1000)["points"] if p["efficiency"] is not None and p["shapes"])
+    shapes = point["shapes"].replace("'", "''")
+    kernel = reply(run, "query", run.id,
+                   f"SELECT k.id FROM kernel k JOIN op o ON o.id = k.op_id WHERE o.name = '{point['op']}' AND o.input_dims = '{shapes}' LIMIT 1")["rows"][0][0]
+    limit = reply(run, "timeline-event", run.id, "kernel", kernel, "--analysis")["analysis"]["roofline"]
+    assert (limit["op"], limit["shapes"], limit["efficiency"]) == (point["op"], point["shapes"], point["efficiency"])
+
+
+def test_a_large_run_is_opened_beside_quick_requests(large):
+    """Requests for a run that is not open yet leave the quick workers to others, and report their progress."""
+    shutil.rmtree(large.store.folder / "derived", ignore_errors=True)
+    with Server(large.store, "--workers", "1", "--heavy-workers", "2") as started:
+        lanes = started.get(f"/api/v1/runs/{large.id}/timeline-lanes")
+        assert lanes.status == 200 and lanes.json()["events"] == STORED_FROM + 1
+        # Open now: the same request is quick, and both forms agree with the command line.
+        assert started.get(f"/api/v1/runs/{large.id}/timeline?width=300").json() == reply(large, "timeline", large.id, "--width", 300)
+
+
+def test_notes_are_kept_with_their_run(module_folder):
+    store = Store(module_folder / "notes_store")
+    run, other = store.add(TRACE), store.add(H200 / "rerun.json.gz")
+    store.text("note", run.id, "first", "--json")
+    store.text("note", run.id, "slow <b>here</b>\nsecond line", "--from-ns", 5, "--to-ns", 900, "--json")
+    notes = reply(run, "note", run.id, "this kernel", "--table", "kernel", "--event-id", 12)["notes"]
+    assert [(n["text"], n["from_ns"], n["to_ns"], n["table"], n["event_id"]) for n in notes] == [
+        ("first", None, None, None, None), ("slow <b>here</b>\nsecond line", 5, 900, None, None), ("this kernel", None, None, "kernel", 12)]
+    assert reply(run, "notes", run.id)["notes"] == notes and reply(run, "notes", other.id)["notes"] == []
+    for words in (("",), ("x", "--from-ns", 9, "--to-ns", 5), ("x", "--table", "kernel"), ("x", "--event-id", 3), ("x" * 10_001,), ("x", "--remove", notes[0]["id"])):
+        assert store.run("note", run.id, *words).returncode == 2, words
+    assert store.run("note", other.id, "--remove", notes[0]["id"]).returncode == 2
+    left = reply(run, "note", run.id, "--remove", notes[0]["id"])["notes"]
+    assert [n["id"] for n in left] == [n["id"] for n in notes[1:]]
+    with Server(store) as started:
+        added = started.post("/api/v1/note", {"run": run.id, "text": "over HTTP"})
+        assert added.status == 200 and started.get(f"/api/v1/runs/{run.id}/notes").json()["notes"][-1]["text"] == "over HTTP"
+    store.text("rm", run.id)  # they go with it
+    assert store.run("notes", run.id).returncode == 2 and reply(other, "notes", other.id)["notes"] == []

@@ -29,6 +29,7 @@ const VIEWS = [
   "/sql?run=@all&q=SELECT 1 AS one",
   "/system",
   "/login",
+  `/runs/${given.base}/timeline?from=100&to=104&area=101000000,102500000&event=kernel:400`,
   "/nothing-like-this".replace("/nothing", "/runs/nothing"),
 ];
 

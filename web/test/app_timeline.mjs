@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // app_timeline.mjs CHROMIUM FOLDER: uses the timeline of the application in Chromium. Prints "PASS name" or
 // "FAIL name: why"; the suite tests/suites/app.py makes the store.
-import { base, done, given, path, stop, untilPath, visit } from "./app_page.mjs";
+import { base, done, given, neurolens, path, stop, untilPath, visit } from "./app_page.mjs";
 import { browser, expect, picture, test, unlike, untilPicture } from "./page.mjs";
 
 const address = (id, fields = "") => `/runs/${id}/timeline${fields}`;
@@ -109,7 +109,19 @@ await test("Shift and drag adds up a window, and two cursors measure", async () 
   await page.keyboard.up("Shift");
   await untilPath(page, "area=");
   await page.waitForSelector("#window .grid tbody tr");
-  expect((await page.locator("#window .factlist").textContent()).includes("busy"), "no lanes in the window");
+  // The sums are those of the server over all events of the window.
+  const [from, to] = new URL(page.url()).searchParams.get("area").split(",");
+  const totals = JSON.parse(
+    neurolens("timeline-totals", given.base, "--from-ns", from, "--to-ns", to, "--limit", "0", "--json"),
+  );
+  const kinds = page.getByRole("table", { name: "Sums by kind" });
+  expect((await kinds.locator("tbody tr").count()) === totals.tables.length, "not every kind is listed");
+  const kernels = totals.tables.find((t) => t.table === "kernel");
+  expect((await kinds.textContent()).includes(kernels.count.toLocaleString("en-US")), "another count of kernels");
+  const lanes = page.getByRole("table", { name: "Sums by lane" });
+  expect((await lanes.locator("tbody tr").count()) === totals.lanes.length, "not every lane is listed");
+  const shown = await page.locator("#window table[aria-rowcount]").getAttribute("aria-rowcount");
+  expect(Number(shown) === totals.names.length + 1, `${shown} rows of ${totals.names.length} names`);
   for (const x of [100, 100 + box.width / 4]) {
     await page.mouse.move(box.x + x, box.y + 30);
     await page.keyboard.press("m");
@@ -157,6 +169,67 @@ await test("names are searched, counted and stepped through", async () => {
     (from) => Number(document.querySelector("#timeline-view").dataset.from) !== from,
     first.from,
   );
+  await done(page);
+});
+
+await test("an event has its launch, its limit, its findings and the way to an earlier run", async () => {
+  const page = await open(given.eager, "?event=kernel:400");
+  await page.waitForSelector("#event .limits p");
+  await page.waitForFunction(() => !document.querySelector("#event [aria-busy=true]"));
+  const known = JSON.parse(neurolens("timeline-event", given.eager, "kernel", "400", "--analysis", "--json"));
+  const text = await page.locator("#event .limits").textContent();
+  const efficiency = known.analysis.roofline?.efficiency ?? null;
+  expect(
+    efficiency === null ? /not known/.test(text) : text.includes(`${(100 * efficiency).toFixed(0)}\u00a0%`),
+    `${efficiency}: ${text}`,
+  );
+  expect((await page.locator("#event .named > li").count()) === known.analysis.findings.length, "other findings");
+  const changed = page.getByRole("link", { name: /What changed since/ });
+  expect((await changed.getAttribute("href")).includes(`a=${given.base}&b=${given.eager}`), "another comparison");
+  const launch = known.chain.find((link) => link.role === "launch");
+  await page.locator("#event .factlist a").first().click();
+  await untilPath(page, `event=${launch.table}%3A${launch.id}`);
+  await page.waitForFunction(
+    (name) => document.querySelector("#event h3")?.textContent.includes(name),
+    launch.name.slice(0, 20),
+  );
+  await done(page);
+});
+
+await test("notes are written about a run, a time and an event, and lead to them", async () => {
+  const page = await open(given.eager, "?from=100&to=104&area=101000000,102000000");
+  const write = async (text) => {
+    await page.locator("#notes textarea").fill(text);
+    await page.getByRole("button", { name: "Add note" }).click();
+    await page.waitForFunction((t) => document.querySelector(".notes")?.textContent.includes(t), text);
+  };
+  await write("<img src=x onerror=window.hacked=1> slow here");
+  const link = page.locator(".notes li").last().locator("a");
+  expect((await link.textContent()).includes("101.0"), await link.textContent());
+  await page.goto(`${base}${address(given.eager)}?event=kernel:7`);
+  await page.waitForSelector("#notes li");
+  await write("this kernel");
+  await page.goto(`${base}/runs/${given.eager}`);
+  await page.waitForSelector("#notes li");
+  await write("whole run");
+  const notes = JSON.parse(neurolens("notes", given.eager, "--json")).notes;
+  expect(
+    notes.map((n) => `${n.from_ns} ${n.table} ${n.event_id}`).join() ===
+      "101000000 null null,null kernel 7,null null null",
+    JSON.stringify(notes),
+  );
+  await page.locator(".notes li").first().locator("a").click();
+  await untilPath(page, `note=${notes[0].id}`);
+  await whole(page);
+  await page.waitForSelector(`.notes li.shown[data-note="${notes[0].id}"]`);
+  const v = await view(page);
+  expect(v.from < 101e6 && v.to > 102e6 && v.to - v.from < 2e6, JSON.stringify(v));
+  for (const note of notes) {
+    await page.getByRole("button", { name: `Remove note ${note.id}`, exact: true }).click();
+    await page.waitForSelector(`[data-note="${note.id}"]`, { state: "detached" });
+  }
+  const state = await page.evaluate(() => ({ hacked: window.hacked, images: document.images.length }));
+  expect(state.hacked === undefined && state.images === 0, JSON.stringify(state));
   await done(page);
 });
 

@@ -26,6 +26,8 @@ class TimelineOp final : public Op {
         "Choose it to draw a timeline of any length at any zoom. `timeline-window` answers what ran in a "
         "window.";
     info.example = "neurolens timeline @latest --from-ns 0 --to-ns 5000000 --width 100 --lanes stream";
+    info.cost = Cost::kSeconds;
+    info.quick_when_open = true;
     info.reply = ReplyOf<Tile>();
     info.binary_type = kTileMediaType;
     return info;

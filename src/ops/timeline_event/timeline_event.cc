@@ -8,7 +8,9 @@
 
 #include "base/human.h"
 #include "base/terminal.h"
+#include "model/kernel_name.h"
 #include "ops/open_snapshot.h"
+#include "ops/timeline_event/event_analysis.h"
 #include "ops/timeline_request.h"
 #include "report/text_table.h"
 #include "timeline/tile.h"
@@ -45,6 +47,7 @@ struct EventReply {
   std::vector<ChainLink> chain;
   std::map<std::string, Scalar> columns;
   std::map<std::string, Scalar> counters;
+  std::optional<EventAnalysis> analysis;
 };
 void Describe(Record<EventReply>& r) {
   using T = EventReply;
@@ -54,6 +57,7 @@ void Describe(Record<EventReply>& r) {
   r.Field("columns", &T::columns, "What the table has of the span, without empty columns");
   r.Field("counters", &T::counters,
           "Hardware counters of a kernel (table kernel_counter); empty: none were recorded");
+  r.Field("analysis", &T::analysis, "Its findings and its place in the roofline; null without --analysis");
 }
 
 constexpr int64_t kMostCaused = 20;
@@ -220,7 +224,7 @@ class TimelineEventOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "timeline-event";
-    info.summary = "One span of a run: its launch, operator, what encloses it, and its counters";
+    info.summary = "One span of a run: its launch, operator, what encloses it, its counters and findings";
     info.choose_when =
         "Choose it for a span that `timeline`, `timeline-find` or `timeline-window` names by table and id.";
     info.example = "neurolens timeline-event @latest kernel 12";
@@ -236,6 +240,8 @@ class TimelineEventOp final : public Op {
         .Required()
         .Choices(std::vector<std::string>(kSpanTableNames.begin(), kSpanTableNames.end()));
     b.Add("id", id_, "Its id in that table").Positional().Required().Range(0, 9e15);
+    b.Add("analysis", analysis_,
+          "Also its findings and how near it is to the limits of the device; this analyses the run");
   }
 
   Result<Reply> Run(OpContext& context) override {
@@ -243,6 +249,10 @@ class TimelineEventOp final : public Op {
     NL_ASSIGN(const OpenRun run, OpenSnapshot(context, open.run.run_id));
     NL_ASSIGN(EventReply reply, ChainFinder(context, *open.timeline, run.snapshot->sql()).Find(table_, id_));
     reply.run_id = open.run.run_id;
+    if (analysis_) {
+      NL_ASSIGN(const EventIdentity event, IdentityOf(reply, run.snapshot->sql(), context));
+      NL_ASSIGN(reply.analysis, AnalyzeEvent(context, open.run.run_id, event));
+    }
     return Reply::Of(std::move(reply));
   }
 
@@ -267,10 +277,51 @@ class TimelineEventOp final : public Op {
       for (const auto& [name, value] : *cells) list.AddRow({name, ScalarText(value)});
       out += fmt::format("\n{}\n{}", title, list.Render(style.width, style.color));
     }
-    return out;
+    return r.analysis ? out + AnalysisText(*r.analysis, style) : out;
   }
 
  private:
+  // The operator of the event: itself, or the one that launched it.
+  static Result<EventIdentity> IdentityOf(const EventReply& reply, SqlSession& sql,
+                                          const OpContext& context) {
+    EventIdentity out;
+    for (const ChainLink& link : reply.chain) {
+      if (link.role != "event" && link.role != "launch" && link.role != "operator") continue;
+      out.rows.emplace_back(link.table, link.id);
+      if (link.role == "event" && link.table == "kernel") {
+        out.kernel = link.name;
+        out.kernel_short = ParseKernelName(link.name).short_name;
+      }
+      if (link.table != "op") continue;
+      out.op = link.name;
+      SqlLimits limits = SettingsLimits(context);
+      limits.cancelled = context.cancelled;
+      NL_ASSIGN(const SqlTable found,
+                sql.QueryTable(fmt::format("SELECT input_dims FROM op WHERE id = {}", link.id), limits));
+      if (!found.rows.empty() && found.rows[0][0].is_string())
+        out.op_shapes = found.rows[0][0].get<std::string>();
+    }
+    return out;
+  }
+
+  static std::string AnalysisText(const EventAnalysis& analysis, const TextStyle& style) {
+    std::string out = "\n";
+    if (const auto& row = analysis.roofline; row && row->efficiency) {
+      out += fmt::format(
+          "{:.0f} % of the roofline{}\n", 100 * *row->efficiency,
+          row->bound ? fmt::format(", {}-bound", NamesOf(*row->bound)[static_cast<size_t>(*row->bound)])
+                     : "");
+    } else {
+      const std::string why = row && row->reason ? *row->reason : analysis.roofline_reason.value_or("");
+      out +=
+          Wrap(fmt::format("roofline: not assessed{}", why.empty() ? "" : ": " + why), style.width, 2) + "\n";
+    }
+    for (const Finding& finding : analysis.findings)
+      out += Wrap(fmt::format("{}: {}", finding.rule, PrintableText(finding.message)), style.width, 2) + "\n";
+    if (analysis.findings.empty()) out += "no finding names it\n";
+    return out;
+  }
+
   static std::string ScalarText(const Scalar& value) {
     if (const auto* text = std::get_if<std::string>(&value)) return PrintableName(*text, 200);
     if (const auto* number = std::get_if<int64_t>(&value)) return std::to_string(*number);
@@ -281,6 +332,7 @@ class TimelineEventOp final : public Op {
 
   std::string run_, table_;
   int64_t id_ = 0;
+  bool analysis_ = false;
 };
 
 }  // namespace

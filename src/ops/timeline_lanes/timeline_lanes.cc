@@ -64,6 +64,8 @@ class TimelineLanesOp final : public Op {
         "Choose it before `timeline`, for the numbers of lanes. `timeline-window` lists what ran in a "
         "window by name.";
     info.example = "neurolens timeline-lanes @latest";
+    info.cost = Cost::kSeconds;
+    info.quick_when_open = true;
     info.reply = ReplyOf<LanesReply>();
     return info;
   }

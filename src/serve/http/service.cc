@@ -79,6 +79,24 @@ Response ReplyOf(const Op& op, const OpInfo& info, const Request& request, const
   return out;
 }
 
+// Passes four calls a second on.
+ProgressFn Seldom(ProgressFn progress) {
+  struct Last {
+    std::mutex mutex;
+    std::chrono::steady_clock::time_point at = std::chrono::steady_clock::now();
+  };
+  return [progress = std::move(progress), last = std::make_shared<Last>()](std::string_view what,
+                                                                           int64_t done, int64_t total) {
+    const auto now = std::chrono::steady_clock::now();
+    {
+      const std::lock_guard lock(last->mutex);
+      if (now - last->at < kProgressEvery) return;
+      last->at = now;
+    }
+    progress(what, done, total);
+  };
+}
+
 bool HasBody(const Request& request) {
   const std::string_view length = request.Header("content-length");
   return (!length.empty() && length != "0") || !request.Header("transfer-encoding").empty();
@@ -181,10 +199,7 @@ void Service::OnCall(std::shared_ptr<Call> call) {
   Routed routed = RouteHead(ops_, call->request);
   Route& route = routed.route;
   switch (route.endpoint) {
-    case Endpoint::kOperation: {
-      WorkerPool& pool = PoolOf(route.op->info.cost);
-      return Start(pool, std::move(call), [this, route](Call& c) { return RunOperation(route, c); });
-    }
+    case Endpoint::kOperation: return StartOperation(route, std::move(call));
     case Endpoint::kUpload:
       return Start(uploads_, std::move(call), [this, route](Call& c) { return RunUpload(route, c); });
     case Endpoint::kUploads: {
@@ -234,15 +249,32 @@ void Service::Start(WorkerPool& pool, std::shared_ptr<Call> call, Answer answer)
   if (!taken) call->Respond(BusyProblem("too many requests are waiting"));
 }
 
+// What may answer at once is tried by a quick worker, and goes on to a heavy one when it needs seconds.
+void Service::StartOperation(const Route& route, std::shared_ptr<Call> call) {
+  const auto start = [this, route](std::shared_ptr<Call> on) {
+    Start(PoolOf(route.op->info.cost), std::move(on),
+          [this, route](Call& c) { return RunOperation(route, c, nullptr); });
+  };
+  if (!route.op->info.quick_when_open) return start(std::move(call));
+  const bool taken = quick_.Submit([this, call, route, start] {
+    bool too_long = false;
+    Response response = Guarded([&] { return RunOperation(route, *call, &too_long); });
+    if (too_long && !call->cancelled) return start(call);
+    call->Respond(std::move(response));
+  });
+  if (!taken) call->Respond(BusyProblem("too many requests are waiting"));
+}
+
 OpContext Service::ContextOf(Call& call) const {
   OpContext context;
   context.settings = &settings_;
   context.cancelled = &call.cancelled;
   context.remote = true;
+  context.user = call.request.identity.name;
   return context;
 }
 
-Response Service::RunOperation(const Route& route, Call& call) const {
+Response Service::RunOperation(const Route& route, Call& call, bool* too_long) {
   Json args = route.args;
   if (route.takes_json) {
     if (const Status added = AddBody(*route.op, call.request.body, args); !added.ok())
@@ -250,6 +282,8 @@ Response Service::RunOperation(const Route& route, Call& call) const {
   }
   const std::unique_ptr<Op> op = route.op->make();
   OpContext context = ContextOf(call);
+  context.too_long = too_long;
+  if (too_long == nullptr && route.op->info.quick_when_open) context.progress = OperationProgress(route);
   const Result<Reply> reply = RunOp(*op, args, context);
   AuditOp(call.request, *route.op, args, reply.ok() ? "ok" : ErrorCodeName(reply.error().code));
   Response out = ReplyOf(*op, route.op->info, call.request, reply);
@@ -278,24 +312,24 @@ Response Service::AnswerJob(const Route& route, const Request& request) {
   return out;
 }
 
-// Four events a second.
 ProgressFn Service::ImportProgress(const std::string& name, int64_t total_bytes) {
-  struct Last {
-    std::mutex mutex;
-    std::chrono::steady_clock::time_point at = std::chrono::steady_clock::now();
-  };
-  return [this, name, total_bytes, last = std::make_shared<Last>()](std::string_view, int64_t done,
-                                                                    int64_t total) {
-    const auto now = std::chrono::steady_clock::now();
-    {
-      const std::lock_guard lock(last->mutex);
-      if (now - last->at < kProgressEvery) return;
-      last->at = now;
-    }
+  return Seldom([this, name, total_bytes](std::string_view, int64_t done, int64_t total) {
     const int64_t known = total_bytes > 0 ? total_bytes : total;
     Publish(EventLog::Passing(
         "import", {{"name", name}, {"done_bytes", done}, {"total_bytes", known > 0 ? Json(known) : Json()}}));
-  };
+  });
+}
+
+ProgressFn Service::OperationProgress(const Route& route) {
+  const ParamInfo* param = route.op->RunParam();
+  const Json run = param == nullptr ? Json() : route.args.value(param->name, Json());
+  return Seldom([this, run, op = route.op->info.name](std::string_view what, int64_t done, int64_t total) {
+    Publish(EventLog::Passing("progress", {{"op", op},
+                                           {"run", run},
+                                           {"what", what},
+                                           {"done_bytes", done},
+                                           {"total_bytes", total > 0 ? Json(total) : Json()}}));
+  });
 }
 
 Response Service::RunUpload(const Route& route, Call& call) {

@@ -52,14 +52,17 @@ class Service final : public App {
   using Answer = std::function<Response(Call&)>;
   WorkerPool& PoolOf(Cost cost) { return cost == Cost::kInstant ? quick_ : heavy_; }
   void Start(WorkerPool& pool, std::shared_ptr<Call> call, Answer answer);
+  void StartOperation(const Route& route, std::shared_ptr<Call> call);
   OpContext ContextOf(Call& call) const;
-  Response RunOperation(const Route& route, Call& call) const;
+  // `too_long`: see OpContext. Null: it may take long, and reports its progress.
+  Response RunOperation(const Route& route, Call& call, bool* too_long);
   // Logs what a request changed, or was refused to change.
   void AuditOp(const Request& request, const RemoteOp& op, const Json& args, std::string_view outcome) const;
   Response RunUpload(const Route& route, Call& call);
   void DecideMcp(const Request& request, const Routed& routed, HeadDecision& out);
   Response AnswerJob(const Route& route, const Request& request);
   ProgressFn ImportProgress(const std::string& name, int64_t total_bytes);
+  ProgressFn OperationProgress(const Route& route);
   Response Ready(Call& call) const;
   Response MetricsPage() const;
   void LookForRuns();

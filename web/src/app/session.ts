@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Name, Params, ProblemDocument, ReplyTo } from "../data/client";
 import { Client, ProblemError } from "../data/client";
-import type { ImportProgress } from "../data/events";
+import type { ImportProgress, OperationProgress } from "../data/events";
 import { listen } from "../data/events";
 import type { ListedRun } from "../data/generated";
 import { goTo } from "./navigation";
@@ -32,6 +32,7 @@ export interface Notice {
 
 export const newRuns = new Channel<ListedRun>();
 export const imports = new Channel<ImportProgress>();
+export const preparing = new Channel<OperationProgress>();
 export const connection = new Channel<"open" | "lost" | "reconnected">();
 export const notices = new Channel<Notice>();
 
@@ -45,6 +46,7 @@ export function startSession(): void {
       newRuns.send(run);
     },
     onImport: (progress) => imports.send(progress),
+    onProgress: (progress) => preparing.send(progress),
     onConnection: (state) => {
       // A server that was away may come back with another store.
       if (state === "reconnected") {

@@ -188,6 +188,28 @@ export interface LsParams {
   reverse?: boolean;
 }
 
+export interface NoteParams {
+  /** Run that it is about */
+  run: string;
+  /** The note, at most 10,000 bytes */
+  text?: string;
+  /** Start of the time it is about, in ns from the first event of the run */
+  from_ns?: number;
+  /** End of that time; 0: it is not about a time */
+  to_ns?: number;
+  /** Table of the event it is about */
+  table?: "kernel" | "memcpy" | "memset" | "sync" | "api_call" | "op" | "python_call" | "range" | "cpu_sample";
+  /** Id of that event in its table; -1: it is not about an event */
+  event_id?: number;
+  /** Remove the note with this number instead; 0: none */
+  remove?: number;
+}
+
+export interface NotesParams {
+  /** Run to look at */
+  run?: string;
+}
+
 export interface NvtxParams {
   /** check compares the labels with the taxonomy */
   what?: "check";
@@ -343,6 +365,8 @@ export interface TimelineEventParams {
   table: "kernel" | "memcpy" | "memset" | "sync" | "api_call" | "op" | "python_call" | "range" | "cpu_sample";
   /** Its id in that table */
   id: number;
+  /** Also its findings and how near it is to the limits of the device; this analyses the run */
+  analysis?: boolean;
 }
 
 export interface TimelineFindParams {
@@ -363,6 +387,19 @@ export interface TimelineFindParams {
 export interface TimelineLanesParams {
   /** Run to look at */
   run?: string;
+}
+
+export interface TimelineTotalsParams {
+  /** Run to look at */
+  run?: string;
+  /** Start of the window in ns from the first event of the run */
+  from_ns?: number;
+  /** End of the window in ns; 0: the end of the run */
+  to_ns?: number;
+  /** Only these lanes: number of a lane or of one it is below (`timeline-lanes` lists them), its kind (stream, thread, ...) or text in its name */
+  lanes?: string[];
+  /** Names to list; 0 lists all */
+  limit?: number;
 }
 
 export interface TimelineWindowParams {
@@ -456,6 +493,10 @@ export interface Operations {
   "launch": { params: LaunchParams; reply: reply.LaunchReply };
   /** List the runs of the store, newest first */
   "ls": { params: LsParams; reply: reply.LsReply };
+  /** Write a note about a run, a time of it or one of its events, or remove one */
+  "note": { params: NoteParams; reply: reply.NotesReply };
+  /** Notes that people wrote about a run, its times and its events */
+  "notes": { params: NotesParams; reply: reply.NotesReply };
   /** Check the labels of a run against the taxonomy: standard form and LLM stage of each; exit status 1 if any is not standard */
   "nvtx": { params: NvtxParams; reply: reply.NvtxReply };
   /** Framework operators of a run with device, total and self time */
@@ -488,12 +529,14 @@ export interface Operations {
   "tag": { params: TagParams; reply: reply.TagReply };
   /** A window of the timeline for drawing: long spans, and buckets of short ones */
   "timeline": { params: TimelineParams; reply: reply.TimelineReply };
-  /** One span of a run: its launch, operator, what encloses it, and its counters */
+  /** One span of a run: its launch, operator, what encloses it, its counters and findings */
   "timeline-event": { params: TimelineEventParams; reply: reply.TimelineEventReply };
   /** Find spans by name in all of a run: how many, and the next and previous ones */
   "timeline-find": { params: TimelineFindParams; reply: reply.TimelineFindReply };
   /** Lanes of a run's timeline: devices, streams, threads, counters */
   "timeline-lanes": { params: TimelineLanesParams; reply: reply.TimelineLanesReply };
+  /** Time by name, kind and lane of everything that ran in a window of a run */
+  "timeline-totals": { params: TimelineTotalsParams; reply: reply.TimelineTotalsReply };
   /** What ran between two times of a run, on every stream and host thread */
   "timeline-window": { params: TimelineWindowParams; reply: reply.TimelineWindowReply };
   /** A metric over the runs of one workload, in order, with the points where its level changed */
@@ -520,6 +563,8 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: { reads: boolean
   "kernels": { reads: true, run: "run" },
   "launch": { reads: true, run: "run" },
   "ls": { reads: true, run: null },
+  "note": { reads: false, run: "run" },
+  "notes": { reads: true, run: "run" },
   "nvtx": { reads: true, run: "run" },
   "operators": { reads: true, run: "run" },
   "overlap": { reads: true, run: "run" },
@@ -539,6 +584,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: { reads: boolean
   "timeline-event": { reads: true, run: "run" },
   "timeline-find": { reads: true, run: "run" },
   "timeline-lanes": { reads: true, run: "run" },
+  "timeline-totals": { reads: true, run: "run" },
   "timeline-window": { reads: true, run: "run" },
   "trend": { reads: true, run: null },
   "version": { reads: true, run: null },

@@ -8,9 +8,19 @@ export interface ImportProgress {
   total_bytes: number | null;
 }
 
+/** Of an operation that has to prepare something first, such as the overview of a timeline. */
+export interface OperationProgress {
+  op: string;
+  run: string | null;
+  what: string;
+  done_bytes: number;
+  total_bytes: number | null;
+}
+
 export interface EventListeners {
   onRun(run: ListedRun): void;
   onImport(progress: ImportProgress): void;
+  onProgress(progress: OperationProgress): void;
   onConnection(state: "open" | "lost" | "reconnected"): void;
 }
 
@@ -64,6 +74,10 @@ export function listen(listeners: EventListeners, url = "/api/v1/events"): () =>
     source.addEventListener("import", (event) => {
       const progress = parsed<ImportProgress>(event);
       if (progress) listeners.onImport(progress);
+    });
+    source.addEventListener("progress", (event) => {
+      const progress = parsed<OperationProgress>(event);
+      if (progress) listeners.onProgress(progress);
     });
   };
   connect();

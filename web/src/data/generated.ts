@@ -2105,6 +2105,14 @@ export interface NotAssessed {
   advice: string | null;
 }
 
+/** Reply of `neurolens note` and `neurolens notes` */
+export interface NotesReply {
+  /** The run */
+  run_id: string;
+  /** Its notes, oldest first */
+  notes: RunNote[];
+}
+
 /** One label of the run */
 export interface NvtxLabel {
   /** The label as recorded */
@@ -3055,6 +3063,26 @@ export interface RunCounters {
   reasons: RunCounter[];
 }
 
+/** What someone wrote about a run, a time of it, or one of its events */
+export interface RunNote {
+  /** Number of the note in this store */
+  id: number;
+  /** Time it was written (RFC 3339, UTC) */
+  created_at: string;
+  /** Who wrote it; empty: not known */
+  author: string;
+  /** The note */
+  text: string;
+  /** Start of the time it is about, from the zero of the timeline; null: not about a time (ns) */
+  from_ns: number | null;
+  /** End of that time (ns) */
+  to_ns: number | null;
+  /** Table of the event it is about; null: not about an event */
+  table: string | null;
+  /** Id of that event in its table */
+  event_id: number | null;
+}
+
 /** Reply of `neurolens run` */
 export interface RunReply {
   /** The run; null: the capture was not imported */
@@ -3735,6 +3763,16 @@ export interface TimelineChainLink {
   dur_ns: number | null;
 }
 
+/** What the analysis of the run knows about one event */
+export interface TimelineEventAnalysis {
+  /** Findings about its kernel or its operator, or with the event, its launch or its operator as evidence */
+  findings: Finding[];
+  /** FLOPs, bytes and efficiency: of its kernel where counters were recorded, else of its operator with these shapes, else of all launches of its kernel */
+  roofline: RooflinePoint | null;
+  /** Why roofline is null */
+  roofline_reason: string | null;
+}
+
 /** Reply of `neurolens timeline-event` */
 export interface TimelineEventReply {
   /** The run */
@@ -3745,6 +3783,8 @@ export interface TimelineEventReply {
   columns: Record<string, null | boolean | number | string>;
   /** Hardware counters of a kernel (table kernel_counter); empty: none were recorded */
   counters: Record<string, null | boolean | number | string>;
+  /** Its findings and its place in the roofline; null without --analysis */
+  analysis: TimelineEventAnalysis | null;
 }
 
 /** A name that matches */
@@ -3811,6 +3851,20 @@ export interface TimelineLane {
   last_ns: number | null;
 }
 
+/** All spans of one lane in the window */
+export interface TimelineLaneTotals {
+  /** Number of the lane, as in `timeline-lanes` */
+  lane: number;
+  /** Its name */
+  name: string;
+  /** Spans that reach into the window */
+  count: number;
+  /** Time of the window in which any span of the lane ran (ns) */
+  covered_ns: number;
+  /** covered_ns / length of the window (share) */
+  covered_share: number;
+}
+
 /** Reply of `neurolens timeline-lanes` */
 export interface TimelineLanesReply {
   /** The run */
@@ -3825,6 +3879,26 @@ export interface TimelineLanesReply {
   events: number;
   /** Lanes in drawing order, each after its parent */
   lanes: TimelineLane[];
+}
+
+/** All spans of one name in the window */
+export interface TimelineNameTotals {
+  /** Table that has them */
+  table: string;
+  /** Name as the source spells it; of CPU samples the innermost frame */
+  name: string;
+  /** Name as the timeline shows it; short for kernels */
+  short_name: string;
+  /** Spans that reach into the window */
+  count: number;
+  /** Sum of their time inside the window (ns) */
+  total_ns: number;
+  /** Time of the window in which at least one of them ran: overlaps count once (ns) */
+  covered_ns: number;
+  /** Mean of their whole durations (ns) */
+  mean_ns: number;
+  /** The longest whole duration (ns) */
+  longest_ns: number;
 }
 
 /** Reply of `neurolens timeline`: one window of the timeline at one width */
@@ -3849,6 +3923,40 @@ export interface TimelineReply {
   rows: TileRow[];
   /** Lines: counters and memory */
   series: TileSeries[];
+}
+
+/** All spans of one kind in the window */
+export interface TimelineTableTotals {
+  /** Table that has them: kernel, memcpy, op, ... */
+  table: string;
+  /** Spans that reach into the window */
+  count: number;
+  /** Sum of their time inside the window (ns) */
+  total_ns: number;
+  /** Time of the window in which at least one of them ran: overlaps count once (ns) */
+  covered_ns: number;
+  /** Mean of their whole durations (ns) */
+  mean_ns: number;
+  /** The longest whole duration (ns) */
+  longest_ns: number;
+}
+
+/** Reply of `neurolens timeline-totals` */
+export interface TimelineTotalsReply {
+  /** The run */
+  run_id: string;
+  /** Start of the window, from the zero of the timeline (ns) */
+  from_ns: number;
+  /** End of the window (ns) */
+  to_ns: number;
+  /** Sums by kind, for the kinds that ran in the window */
+  tables: TimelineTableTotals[];
+  /** Sums by lane, for the lanes that had spans in the window */
+  lanes: TimelineLaneTotals[];
+  /** Names in the window before --limit */
+  names_total: number;
+  /** Sums by name, most time first */
+  names: TimelineNameTotals[];
 }
 
 /** Reply of `neurolens timeline-window` */

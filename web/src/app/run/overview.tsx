@@ -8,6 +8,7 @@ import { recordedShares } from "../../report/recorded";
 import { StartupView } from "../../report/startup";
 import { capitalised, count, cut, ms, pct, plain, plural } from "../../widgets/format";
 import { StackedBar } from "../../widgets/stacked_bar";
+import { NotesPanel, useNotes } from "../notes/notes_panel";
 import { runAddress } from "../route";
 import { Called } from "../states";
 
@@ -121,6 +122,7 @@ function linksOf(run: string): FindingLinks {
 }
 
 export function Overview({ run }: { run: string }) {
+  const notes = useNotes(run);
   return (
     <>
       <Called name="analyze" params={{ target: run }} what="the analysis">
@@ -144,6 +146,7 @@ export function Overview({ run }: { run: string }) {
           )}
         </Called>
       </section>
+      <NotesPanel run={run} from={notes} />
     </>
   );
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single events of a timeline: found by name, looked up with their chain, and added up in a window. Times are ns from
+// Single events of a timeline: found by name and looked up with their chain. Times are ns from
 // the zero of the timeline.
 import type { TimelineEventParams } from "../../data/api";
 import type { TimelineChainLink, TimelineEventReply, TimelineFindReply } from "../../data/generated";
@@ -13,9 +13,7 @@ export interface EventPlace {
   dur_ns: number;
 }
 
-type SpanTable = TimelineEventParams["table"];
-
-const NAMED = ["kernel", "memcpy", "memset", "op", "api_call", "python_call", "range"];
+export type SpanTable = TimelineEventParams["table"];
 
 // "kernel:12" of an address; null when it is not such a text.
 export function parseEvent(text: string): { table: string; id: number } | null {
@@ -52,14 +50,4 @@ export function flowsOf(chain: TimelineChainLink[]): Flow[] {
     if (c.role === "launch") return [{ from: other, to: self }];
     return c.role === "caused" ? [{ from: self, to: other }] : [];
   });
-}
-
-// Time by name of everything that ran in a window, cut at its edges.
-export function windowSql(from_ns: number, to_ns: number, zero_ns: number): string {
-  const [from, to] = [Math.round(from_ns + zero_ns), Math.round(to_ns + zero_ns)];
-  const parts = NAMED.map((t) => `SELECT '${t}' AS t, name, start_ns AS s, start_ns + dur_ns AS e FROM "${t}"`);
-  return `SELECT t AS "table", name, count(*) AS calls,
-  sum(least(e, ${to}) - greatest(s, ${from})) / 1e6 AS total_ms, max(e - s) / 1e6 AS longest_ms
-FROM (${parts.join("\n  UNION ALL ")})
-WHERE s < ${to} AND e > ${from} GROUP BY 1, 2 ORDER BY 4 DESC`;
 }

@@ -12,18 +12,20 @@ import { color, useTheme } from "../../widgets/theme";
 import { Tip } from "../../widgets/tip";
 import { bindKeys } from "../keys";
 import { changeFields, useField } from "../navigation";
+import { NotesPanel, useNotes } from "../notes/notes_panel";
 import { useLoad } from "../session";
 import { drawFlows, drawScene, readColors } from "./draw";
+import { EventPanel } from "./event_panel";
 import { flowsOf, parseEvent, readEvent } from "./events";
 import { FindBar } from "./find_bar";
 import type { Hit } from "./hit";
 import { hitAt, laneAt } from "./hit";
 import { LaneLabels } from "./lane_labels";
 import { laneFilter, placeLanes, totalHeight } from "./lane_tree";
-import { EventPanel, WindowPanel } from "./panels";
 import { standIn, tilesFor } from "./tile_grid";
 import { TileStore } from "./tile_store";
 import { usePointer } from "./use_pointer";
+import { WindowPanel } from "./window_panel";
 import "./timeline.css";
 
 const LEAST_NS = 20;
@@ -76,7 +78,7 @@ interface Hover {
 }
 
 export function TimelineView({ run, lanes }: { run: string; lanes: TimelineLanesReply }) {
-  const { first_ns, last_ns, zero_ns } = lanes;
+  const { first_ns, last_ns } = lanes;
   const [closedText, setClosed] = useField("closed");
   const [pinnedText, setPinned] = useField("pin");
   const [filter, setFilter] = useField("lanes", "", true);
@@ -105,6 +107,15 @@ export function TimelineView({ run, lanes }: { run: string; lanes: TimelineLanes
   const [eventNow] = event;
   const chain = useMemo(() => (eventNow.state === "loaded" && eventNow.reply?.chain) || [], [eventNow]);
   const area = pairOf(areaText);
+  const notes = useNotes(run);
+  const [notesNow] = notes;
+  const noted = useMemo(
+    () =>
+      (notesNow.state === "loaded" ? notesNow.reply.notes : []).flatMap((n): [number, number][] =>
+        n.from_ns === null || n.to_ns === null ? [] : [[n.from_ns, n.to_ns]],
+      ),
+    [notesNow],
+  );
   const cursors = cursorText.split(",").filter(Boolean).map(Number);
   const placed = useMemo(
     () => placeLanes(lanes.lanes, { closed, pinned, filter: laneFilter(filter) }),
@@ -155,8 +166,7 @@ export function TimelineView({ run, lanes }: { run: string; lanes: TimelineLanes
       if (!context || !canvas.current) return;
       const scene = { from_ns, to_ns, width, height: shown, scroll, placed, keys, find, chosen };
       const isWhole = drawScene(context, scene, tiles, colors);
-      const head = axis.current ? prepareCanvas(axis.current, width, AXIS_PX) : null;
-      if (head) drawAxis(head, { from: from_ns / 1e3, to: to_ns / 1e3 }, width, AXIS_PX / 2, AXIS_PX - 6, AXIS_PX);
+      drawHead(axis.current, { from_ns, to_ns, width, height: AXIS_PX }, noted);
       drawFlows(context, scene, flowsOf(chain), colors);
       drawMarks(context, { from_ns, to_ns, width, height: shown }, area, cursors);
       canvas.current.dataset.drawn = isWhole ? "whole" : "partly";
@@ -180,6 +190,7 @@ export function TimelineView({ run, lanes }: { run: string; lanes: TimelineLanes
     areaText,
     cursorText,
     chain,
+    noted,
   ]);
 
   const placeAt = (event: MouseEvent): Hover => {
@@ -307,8 +318,9 @@ export function TimelineView({ run, lanes }: { run: string; lanes: TimelineLanes
           <EventPanel run={run} table={chosen.table} id={chosen.id} from={event} onClose={() => setEvent("")} />
         )}
         {area && area[1] > area[0] && (
-          <WindowPanel run={run} from_ns={area[0]} to_ns={area[1]} zero_ns={zero_ns} onClose={() => setArea("")} />
+          <WindowPanel run={run} from_ns={area[0]} to_ns={area[1]} onClose={() => setArea("")} />
         )}
+        <NotesPanel run={run} from={notes} subject={{ area, event: chosen }} />
       </div>
     </>
   );
@@ -327,6 +339,19 @@ interface Frame {
   to_ns: number;
   width: number;
   height: number;
+}
+
+// The times, and below them a bar for each note about a time.
+function drawHead(canvas: HTMLCanvasElement | null, frame: Frame, noted: [number, number][]): void {
+  const context = canvas && prepareCanvas(canvas, frame.width, frame.height);
+  if (!context) return;
+  const times = { from: frame.from_ns / 1e3, to: frame.to_ns / 1e3 };
+  drawAxis(context, times, frame.width, frame.height / 2, frame.height - 6, frame.height);
+  const x = (ns: number) => ((ns - frame.from_ns) / (frame.to_ns - frame.from_ns)) * frame.width;
+  context.fillStyle = color("--accent");
+  for (const [from, to] of noted)
+    if (x(to) >= 0 && x(from) <= frame.width)
+      context.fillRect(x(from), frame.height - 4, Math.max(3, x(to) - x(from)), 3);
 }
 
 function drawMarks(

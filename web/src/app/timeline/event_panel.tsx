@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands below the timeline: the chosen event, and the sums of the chosen window.
+// The chosen event, below the timeline.
 import type { TimelineChainLink, TimelineEventReply } from "../../data/generated";
 import { cut, ms, plain } from "../../widgets/format";
 import { runAddress } from "../route";
 import type { Loading, Reload } from "../session";
-import { ResultGrid } from "../sql/result_grid";
-import { Called, EmptyNote, Loaded } from "../states";
-import { windowSql } from "./events";
+import { Loaded } from "../states";
+import { SinceEarlier } from "./earlier_run";
+import { EventLimits } from "./event_limits";
 
 interface EventProps {
   run: string;
@@ -88,59 +88,16 @@ export function EventPanel({ run, table, id, from, onClose }: EventProps) {
                 </span>
                 <span>starts at {ms(event.start_ns / 1e6)}</span>
                 <a href={runAddress(run, "sql", { q: `SELECT * FROM "${table}" WHERE id = ${id}` })}>SQL</a>
+                <SinceEarlier run={run} />
               </p>
               <Chain run={run} chain={reply.chain} />
               {Object.keys(reply.counters).length > 0 && <Columns label="Counters" of={reply.counters} />}
               <Columns label="All columns" of={reply.columns} />
+              <EventLimits key={`${table}:${id}`} run={run} table={table} id={id} />
             </>
           );
         }}
       </Loaded>
-    </section>
-  );
-}
-
-interface WindowProps {
-  run: string;
-  from_ns: number;
-  to_ns: number;
-  zero_ns: number;
-  onClose: () => void;
-}
-
-export function WindowPanel({ run, from_ns, to_ns, zero_ns, onClose }: WindowProps) {
-  const sql = windowSql(from_ns, to_ns, zero_ns);
-  const params = { run, from_ms: Math.max(0, from_ns / 1e6), to_ms: to_ns / 1e6, limit: 1 };
-  return (
-    <section id="window">
-      <div class="title">
-        <h2>
-          {ms((to_ns - from_ns) / 1e6)} from {ms(from_ns / 1e6)}
-        </h2>
-        <button type="button" onClick={onClose}>
-          Close
-        </button>
-      </div>
-      <Called name="timeline-window" params={params} what="the lanes of the window">
-        {(reply) => (
-          <table class="factlist">
-            <tbody>
-              {reply.lanes.map((l) => (
-                <tr key={l.lane}>
-                  <th scope="row">{cut(l.lane, 80)}</th>
-                  <td class="num">{ms(l.busy_ms)} busy</td>
-                  <td class="num">{l.busy_share === null ? "" : `${(100 * l.busy_share).toFixed(1)} %`}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        )}
-      </Called>
-      <Called name="query" params={{ args: [run, sql] }} what="the sums of the window">
-        {(reply) =>
-          reply.rows.length === 0 ? <EmptyNote title="Nothing ran in this window" /> : <ResultGrid reply={reply} />
-        }
-      </Called>
     </section>
   );
 }
