@@ -167,6 +167,58 @@ export interface BaselineReply {
   baselines: BaselineEntry[];
 }
 
+/** Reply of `neurolens bench` */
+export interface BenchReply {
+  /** ls, check or run */
+  action: "ls" | "check" | "run";
+  /** Folder of the suite */
+  suite: string;
+  /** The chosen pairs */
+  targets: BenchTarget[];
+  /** What is wrong with the suite */
+  problems: SuiteProblem[];
+  /** Speedup to reach; null: nothing was run (ratio) */
+  goal: number | null;
+  /** What of this machine disturbs measurements; null: nothing was run */
+  environment: EnvironmentReply | null;
+}
+
+/** A baseline and an optimized program */
+export interface BenchTarget {
+  /** GROUP:NAME, or GROUP:NAME_VARIANT */
+  target: string;
+  /** File or command of the baseline */
+  baseline: string;
+  /** File or command that is measured against it */
+  optimized: string;
+  /** listed: not run; measured; rejected: a check failed, so no time is reported; failed: it cannot be run */
+  outcome: "listed" | "measured" | "rejected" | "failed";
+  /** The optimized program: faster, slower, same or undecided */
+  verdict: "faster" | "slower" | "same" | "undecided" | null;
+  /** Time of the baseline over time of the optimized program (ratio) */
+  speedup: number | null;
+  /** Lower end of its interval (ratio) */
+  speedup_low: number | null;
+  /** Upper end of its interval (ratio) */
+  speedup_high: number | null;
+  /** speedup - 1; negative for a slowdown (share) */
+  gain: number | null;
+  /** Of no difference */
+  p_value: number | null;
+  /** The lower end of the interval reaches the goal */
+  meets_goal: boolean | null;
+  /** Timed samples of each side */
+  iterations: number | null;
+  /** Times of the baseline */
+  baseline_time: TimeSummary | null;
+  /** Times of the optimized program */
+  optimized_time: TimeSummary | null;
+  /** Verification */
+  checks: VerifyCheck[];
+  /** Why it was rejected or failed */
+  reason: string | null;
+}
+
 /** Host and device time of one operator, module or range */
 export interface CallTotals {
   /** Name; the path of a module */
@@ -3661,6 +3713,16 @@ export interface StepTime {
   devices: TimeParts[];
 }
 
+/** What is wrong with a suite */
+export interface SuiteProblem {
+  /** orphan, duplicate, no_benchmark or bad_file */
+  kind: "orphan" | "duplicate" | "no_benchmark" | "bad_file";
+  /** The file */
+  file: string;
+  /** What is wrong */
+  text: string;
+}
+
 /** Time of one device; idle_ms, overlap_ms and utilization need a timeline */
 export interface SummaryDevice {
   /** Device number */
@@ -4149,6 +4211,16 @@ export interface ValidateViolation {
   value: string;
   /** One sentence for people */
   message: string;
+}
+
+/** One check of a pair of benchmarks */
+export interface VerifyCheck {
+  /** Name of the check */
+  name: string;
+  /** passed, failed, or allowed: it failed and bench.yaml gives a reason */
+  result: "passed" | "failed" | "allowed";
+  /** What failed, or the reason */
+  text: string | null;
 }
 
 /** Reply of `neurolens version` */
