@@ -72,8 +72,10 @@ def power(folder, options):
     rows = []
     for size in options.sizes:
         a = f"{spin} {round(options.work * (1 + size))}"
-        ours = sum(prove(folder, a, b, "--budget", f"{options.budget}s", "--precision", "0.01%")["verdict"] == "faster" for _ in range(options.trials))
-        theirs = sum(hyperfine_finds(folder, a, b, options.budget, pair_s) for _ in range(options.trials))
+        ours = theirs = 0
+        for _ in range(options.trials):  # in turns: the load of the machine changes
+            ours += prove(folder, a, b, "--budget", f"{options.budget}s", "--precision", "0.01%")["verdict"] == "faster"
+            theirs += hyperfine_finds(folder, a, b, options.budget, pair_s)
         rows.append({"difference": size, "prove": ours / options.trials, "hyperfine": theirs / options.trials})
         print(json.dumps(rows[-1]), file=sys.stderr)
     found = {tool: next((r["difference"] for r in rows if all(s[tool] >= 0.95 for s in rows if s["difference"] >= r["difference"])), None) for tool in ("prove", "hyperfine")}
