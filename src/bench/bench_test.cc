@@ -68,7 +68,7 @@ InterleaveResult Measured(InterleaveOptions options, double ratio, double noise)
 }
 
 TEST(BenchInterleave, IterationsAreExact) {
-  for (const int64_t n : {1, 2, 7, 50}) {
+  for (const int64_t n : {1, 2, 7, 50, 161}) {
     InterleaveOptions options;
     options.iterations = n;
     const InterleaveResult r = Measured(options, 2, 0.01);
@@ -77,6 +77,39 @@ TEST(BenchInterleave, IterationsAreExact) {
     EXPECT_EQ(r.stopped_by, StopReason::kIterations);
     EXPECT_EQ(r.verdict == Verdict::kFaster, n >= kLeastPairs);
   }
+}
+
+// A loaded machine: every other run is interrupted, some for long.
+TEST(BenchInterleave, FindsASmallDifferenceBesideALoad) {
+  InterleaveOptions options;
+  options.iterations = 800;
+  options.seed = 11;
+  SeededRandom random(5);
+  const auto run = [&](Side side, bool) -> Result<double> {
+    const double interrupted = random.Unit() < 0.4 ? 4 * random.Exponential() : 0;
+    return (side == Side::kA ? 1.05 : 1.0) * std::exp(0.01 * random.Normal()) + interrupted;
+  };
+  const InterleaveResult r = *Interleave(options, run);
+  EXPECT_EQ(r.group_runs, 4);
+  EXPECT_EQ(r.a_s.size(), 800u);
+  EXPECT_EQ(r.verdict, Verdict::kFaster);
+}
+
+TEST(BenchInterleave, EqualSidesBesideALoadHaveNoFalseVerdicts) {
+  int wrong = 0;
+  constexpr int kTrials = 400;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    InterleaveOptions options;
+    options.iterations = 163;  // the last group is not whole
+    options.seed = static_cast<uint64_t>(trial);
+    SeededRandom random(1000 + static_cast<uint64_t>(trial));
+    const auto run = [&](Side, bool) -> Result<double> {
+      return std::exp(0.01 * random.Normal()) + (random.Unit() < 0.4 ? 4 * random.Exponential() : 0);
+    };
+    const Verdict verdict = Interleave(options, run)->verdict;
+    wrong += verdict == Verdict::kFaster || verdict == Verdict::kSlower ? 1 : 0;
+  }
+  EXPECT_LE(wrong, kTrials / 100);
 }
 
 TEST(BenchInterleave, StopsWhenTheIntervalIsNarrowEnough) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "analyze/statistics/seeded_random.h"
@@ -14,7 +15,9 @@ namespace nl::bench {
 namespace {
 
 constexpr double kLeastSeconds = 1e-9;  // a clock that did not advance
-constexpr double kLookEvery = 1.03;     // pairs between two looks grow by this: a look costs time itself
+constexpr int64_t kGroupRuns = 4;
+constexpr double kLeastGroups = 40;  // with fewer every pair counts by itself
+constexpr double kLookEvery = 1.03;  // pairs between two looks grow by this: a look costs time itself
 
 double SinceS(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -42,11 +45,14 @@ class Measurement {
     NL_TRY(WarmUp());
     const double expected = options_.iterations > 0 ? static_cast<double>(options_.iterations)
                                                     : options_.budget_s / std::max(pair_s_, 1e-7);
-    SequentialRatio ratio(options_.alpha, expected, RobustSpread(warmup_ratios_));
+    // From the warm-up alone: it must not depend on how the timed runs turn out.
+    out_.group_runs = expected >= kLeastGroups * kGroupRuns ? kGroupRuns : 1;
+    SequentialRatio ratio(options_.alpha, expected / static_cast<double>(out_.group_runs),
+                          RobustSpread(warmup_ratios_));
     start_ = std::chrono::steady_clock::now();
     size_t next_look = 4;
     for (;;) {
-      NL_TRY(OnePair(ratio));
+      NL_TRY(OneGroup(ratio));
       const bool last = IsLast();
       if (last || ratio.pairs() >= next_look) {
         next_look = static_cast<size_t>(static_cast<double>(ratio.pairs()) * kLookEvery) + 1;
@@ -87,20 +93,31 @@ class Measurement {
     return {};
   }
 
-  Status OnePair(SequentialRatio& ratio) {
-    const bool a_first = random_.Below(2) == 0;
-    NL_ASSIGN(const double first, Time(a_first ? Side::kA : Side::kB, true));
-    NL_ASSIGN(const double second, Time(a_first ? Side::kB : Side::kA, true));
-    out_.a_s.push_back(a_first ? first : second);
-    out_.b_s.push_back(a_first ? second : first);
-    ratio.Add(std::log(out_.a_s.back() / out_.b_s.back()));
+  // One coin for the whole group: it swaps A and B in all of it.
+  Status OneGroup(SequentialRatio& ratio) {
+    bool a_first = random_.Below(2) == 0;
+    double shortest_a = std::numeric_limits<double>::infinity();
+    double shortest_b = shortest_a;
+    for (int64_t i = 0; i < out_.group_runs && (i == 0 || !AllIterations()); ++i, a_first = !a_first) {
+      NL_ASSIGN(const double first, Time(a_first ? Side::kA : Side::kB, true));
+      NL_ASSIGN(const double second, Time(a_first ? Side::kB : Side::kA, true));
+      out_.a_s.push_back(a_first ? first : second);
+      out_.b_s.push_back(a_first ? second : first);
+      shortest_a = std::min(shortest_a, out_.a_s.back());
+      shortest_b = std::min(shortest_b, out_.b_s.back());
+    }
+    ratio.Add(std::log(shortest_a / shortest_b));
     return {};
+  }
+
+  bool AllIterations() const {
+    return options_.iterations > 0 && static_cast<int64_t>(out_.a_s.size()) >= options_.iterations;
   }
 
   bool IsLast() {
     if (options_.iterations > 0) {
       out_.stopped_by = StopReason::kIterations;
-      return static_cast<int64_t>(out_.a_s.size()) >= options_.iterations;
+      return AllIterations();
     }
     const auto pairs = static_cast<int64_t>(out_.a_s.size());
     // A pair that would end after the budget is not begun.

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Interleave: measures two things in pairs, AB or BA by a fair coin (so ABBA and BAAB as often as ABAB and
-// BABA): drift and load hit both, until the interval of the ratio is narrow enough or a limit is reached. It
-// knows nothing of what it runs. Thread rule: one thread. Ownership: plain values.
+// Interleave: measures two things in pairs whose order a fair coin decides, so that drift and load hit both,
+// until the interval of the ratio is narrow enough or a limit is reached. It knows nothing of what it runs.
+// Where many runs fit, four pairs in the order ABBAABBA or BAABBAAB are one group, whose shortest run of each
+// side counts: other programs only ever make a run longer.
+//
+// Thread rule: one thread. Ownership: plain values.
 
 #include <cstdint>
 #include <functional>
@@ -46,6 +49,7 @@ struct InterleaveResult {
   Verdict verdict = Verdict::kUndecided;
   StopReason stopped_by = StopReason::kBudget;
   int64_t warmup_runs = 0;  // on each side
+  int64_t group_runs = 1;   // of each side, of which the shortest counts
   double timed_s = 0;       // all timed runs, with the time between them
   // Undecided: about what the runs would have to take until the margin can be decided.
   std::optional<double> budget_needed_s;

@@ -80,6 +80,7 @@ std::string MethodText(const ProveReply& r) {
                                 Counted(r.iterations, "run"), HumanMs(1e3 * r.timed_s), r.warmup,
                                 bench::NamesOf(r.stopped_by)[static_cast<size_t>(r.stopped_by)],
                                 100 * (1 - r.alpha), r.p_value);
+  if (r.group_runs > 1) out += fmt::format("; the ratio is of the shortest of {} runs", r.group_runs);
   if (r.budget_needed_s)
     out += fmt::format("; a verdict needs about --budget {:.0f}s", std::ceil(*r.budget_needed_s));
   return out;

@@ -215,6 +215,7 @@ class ProveOp final : public Op {
     reply.stopped_by = measured.stopped_by;
     reply.iterations = static_cast<int64_t>(measured.a_s.size());
     reply.warmup = measured.warmup_runs;
+    reply.group_runs = measured.group_runs;
     reply.timed_s = measured.timed_s;
     reply.budget_s = options_.budget_s;
     reply.budget_needed_s = measured.budget_needed_s;

@@ -56,6 +56,8 @@ void Describe(Record<ProveReply>& r) {
           "What ended the measurement: precision, budget or iterations");
   r.Field("iterations", &ProveReply::iterations, "Timed runs of each side");
   r.Field("warmup", &ProveReply::warmup, "Runs of each side before them");
+  r.Field("group_runs", &ProveReply::group_runs,
+          "Neighbouring runs of each side of which the shortest counts for the ratio; 1: every run counts");
   r.Field("timed_s", &ProveReply::timed_s, Unit::kSeconds, "Duration of the timed part");
   r.Field("budget_s", &ProveReply::budget_s, Unit::kSeconds, "Most that it may take");
   r.Field("budget_needed_s", &ProveReply::budget_needed_s, Unit::kSeconds,

@@ -52,7 +52,7 @@ struct ProveReply {
   double gain = 0;
   double p_value = 1, alpha = 0, margin = 0, precision = 0;
   bench::StopReason stopped_by = bench::StopReason::kBudget;
-  int64_t iterations = 0, warmup = 0;
+  int64_t iterations = 0, warmup = 0, group_runs = 1;
   double timed_s = 0, budget_s = 0;
   std::optional<double> budget_needed_s;
   uint64_t seed = 0;

@@ -2477,6 +2477,8 @@ export interface ProveReply {
   iterations: number;
   /** Runs of each side before them */
   warmup: number;
+  /** Neighbouring runs of each side of which the shortest counts for the ratio; 1: every run counts */
+  group_runs: number;
   /** Duration of the timed part (s) */
   timed_s: number;
   /** Most that it may take (s) */
