@@ -86,7 +86,8 @@ class Measurement {
       NL_ASSIGN(const double first, Time(a_first ? Side::kA : Side::kB, false));
       NL_ASSIGN(const double second, Time(a_first ? Side::kB : Side::kA, false));
       ++out_.warmup_runs;
-      pair_s_ = SinceS(pair_start);
+      // The shortest: one interrupted pair must not make the budget look small.
+      pair_s_ = i == 0 ? SinceS(pair_start) : std::min(pair_s_, SinceS(pair_start));
       if (i > 0) warmup_ratios_.push_back(a_first ? std::log(first / second) : std::log(second / first));
       if (SinceS(start) > options_.warmup_share * options_.budget_s) break;
     }
