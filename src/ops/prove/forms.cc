@@ -19,7 +19,7 @@ using bench::Verdict;
 
 // Enough digits to see the interval: 1.18, but 1.0042.
 std::string Factor(double value, double width) {
-  const int digits = width > 0.05 ? 2 : width > 0.005 ? 3 : 4;
+  const int digits = width > 0.02 ? 2 : width > 0.002 ? 3 : 4;
   return fmt::format("{:.{}f}", value, digits);
 }
 
