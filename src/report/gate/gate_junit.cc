@@ -2,35 +2,12 @@
 // A gate's reply as JUnit XML.
 #include <fmt/format.h>
 
-#include "base/terminal.h"
+#include "base/xml_text.h"
 #include "report/gate/gate_forms.h"
 
 namespace nl {
 
 namespace {
-
-std::string Xml(std::string_view text) {
-  std::string out;
-  const std::string printable = PrintableText(text, Keep::kLines);
-  for (size_t i = 0; i < printable.size(); ++i) {
-    // XML does not allow U+FFFE and U+FFFF, not even escaped.
-    if (printable.compare(i, 2, "\xef\xbf") == 0 && (printable[i + 2] & 0x7e) == 0x3e) {
-      out += "\xef\xbf\xbd";
-      i += 2;
-      continue;
-    }
-    switch (const char c = printable[i]) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\n': out += "&#10;"; break;
-      case '\t': out += "&#9;"; break;
-      default: out += c;
-    }
-  }
-  return out;
-}
 
 // The element inside a test case; "" for a pass.
 std::string_view JUnitElement(const GateReply& r, GateOutcome outcome) {
@@ -51,7 +28,7 @@ std::string JUnitExplanation(const GateReply& r) {
 std::string JUnitSide(const char* name, const GateSide& side) {
   const std::string runs = fmt::format("{} run{}", side.runs.size(), side.runs.size() == 1 ? "" : "s");
   return fmt::format("      <property name=\"{}\" value=\"{}\"/>\n", name,
-                     Xml(side.name ? fmt::format("{} ({})", *side.name, runs) : runs));
+                     XmlText(side.name ? fmt::format("{} ({})", *side.name, runs) : runs));
 }
 
 struct JUnitCounts {
@@ -61,15 +38,15 @@ struct JUnitCounts {
 std::string JUnitCase(const GateReply& r, const GateMetric& m, JUnitCounts& counts) {
   const std::string_view element = JUnitElement(r, m.outcome);
   std::string out =
-      fmt::format("    <testcase classname=\"neurolens.gate\" name=\"{}\" time=\"0\"", Xml(m.metric));
+      fmt::format("    <testcase classname=\"neurolens.gate\" name=\"{}\" time=\"0\"", XmlText(m.metric));
   if (element.empty()) return out + "/>\n";
   counts.failures += element == "failure" ? 1 : 0;
   counts.errors += element == "error" ? 1 : 0;
   counts.skipped += element == "skipped" ? 1 : 0;
   if (element == "skipped")
-    return out + fmt::format(">\n      <skipped message=\"{}\"/>\n    </testcase>\n", Xml(m.text));
+    return out + fmt::format(">\n      <skipped message=\"{}\"/>\n    </testcase>\n", XmlText(m.text));
   return out + fmt::format(">\n      <{0} message=\"{1}\" type=\"{2}\">{3}</{0}>\n    </testcase>\n", element,
-                           Xml(m.text), OutcomeName(m.outcome), Xml(JUnitExplanation(r)));
+                           XmlText(m.text), OutcomeName(m.outcome), XmlText(JUnitExplanation(r)));
 }
 
 }  // namespace
@@ -93,7 +70,7 @@ std::string GateJUnit(const GateReply& r) {
                      r.max_regression);
   return out + cases +
          fmt::format("    <system-out>{}</system-out>\n  </testsuite>\n</testsuites>\n",
-                     Xml(GateHeadline(r)));
+                     XmlText(GateHeadline(r)));
 }
 
 }  // namespace nl

@@ -167,6 +167,58 @@ export interface BaselineReply {
   baselines: BaselineEntry[];
 }
 
+/** Reply of `neurolens bench` */
+export interface BenchReply {
+  /** ls, check or run */
+  action: "ls" | "check" | "run";
+  /** Folder of the suite */
+  suite: string;
+  /** The chosen pairs */
+  targets: BenchTarget[];
+  /** What is wrong with the suite */
+  problems: SuiteProblem[];
+  /** Speedup to reach; null: nothing was run (ratio) */
+  goal: number | null;
+  /** What of this machine disturbs measurements; null: nothing was run */
+  environment: EnvironmentReply | null;
+}
+
+/** A baseline and an optimized program */
+export interface BenchTarget {
+  /** GROUP:NAME, or GROUP:NAME_VARIANT */
+  target: string;
+  /** File or command of the baseline */
+  baseline: string;
+  /** File or command that is measured against it */
+  optimized: string;
+  /** listed: not run; measured; rejected: a check failed, so no time is reported; failed: it cannot be run */
+  outcome: "listed" | "measured" | "rejected" | "failed";
+  /** The optimized program: faster, slower, same or undecided */
+  verdict: "faster" | "slower" | "same" | "undecided" | null;
+  /** Time of the baseline over time of the optimized program (ratio) */
+  speedup: number | null;
+  /** Lower end of its interval (ratio) */
+  speedup_low: number | null;
+  /** Upper end of its interval (ratio) */
+  speedup_high: number | null;
+  /** speedup - 1; negative for a slowdown (share) */
+  gain: number | null;
+  /** Of no difference */
+  p_value: number | null;
+  /** The lower end of the interval reaches the goal */
+  meets_goal: boolean | null;
+  /** Timed samples of each side */
+  iterations: number | null;
+  /** Times of the baseline */
+  baseline_time: TimeSummary | null;
+  /** Times of the optimized program */
+  optimized_time: TimeSummary | null;
+  /** Verification */
+  checks: VerifyCheck[];
+  /** Why it was rejected or failed */
+  reason: string | null;
+}
+
 /** Host and device time of one operator, module or range */
 export interface CallTotals {
   /** Name; the path of a module */
@@ -893,6 +945,26 @@ export interface DoctorReply {
   checks: DoctorCheck[];
   /** What can be recorded on this machine */
   recording: DoctorAbility[];
+}
+
+/** One check of the machine before a measurement */
+export interface EnvironmentCheck {
+  /** swap, governor, cgroup_cpu, cgroup_memory, affinity, virtualization or load */
+  name: string;
+  /** ok, warning or error */
+  state: "ok" | "warning" | "error";
+  /** What was found */
+  text: string;
+}
+
+/** The machine before a measurement */
+export interface EnvironmentReply {
+  /** strict: an error stops the measurement; portable: it is stated only */
+  validity: "strict" | "portable";
+  /** --allow-virtualization was given */
+  virtualization_allowed: boolean;
+  /** All checks */
+  checks: EnvironmentCheck[];
 }
 
 /** One value that a finding or diagnosis was derived from */
@@ -2157,6 +2229,18 @@ export interface OperatorsReply {
   operators: NameTotals[];
 }
 
+/** Whether both commands gave the same result */
+export interface OutputCheck {
+  /** They did; null: not known */
+  equal: boolean | null;
+  /** What was compared */
+  compared: string[];
+  /** The first difference */
+  difference: string | null;
+  /** Why it is not known */
+  reason: string | null;
+}
+
 /** Reply of `neurolens overlap` */
 export interface OverlapReply {
   /** The run */
@@ -2359,6 +2443,110 @@ export interface ProfileReply {
   note: string | null;
   /** The run as `import` describes it */
   run: ImportedRun;
+}
+
+/** Part of the difference between the two recordings */
+export interface ProveCause {
+  /** What changed */
+  text: string;
+  /** Its time in A (ms) */
+  a_ms: number;
+  /** Its time in B (ms) */
+  b_ms: number;
+  /** Part of the recorded difference; negative: against it (share) */
+  share: number;
+}
+
+/** Reply of `neurolens prove` */
+export interface ProveReply {
+  /** B compared with A: faster, slower, same or undecided */
+  verdict: "faster" | "slower" | "same" | "undecided";
+  /** The verdict in one sentence */
+  text: string;
+  /** Time of A over time of B; below 1, B is slower (ratio) */
+  speedup: number;
+  /** Lower end of its interval; null: no limit (ratio) */
+  speedup_low: number | null;
+  /** Upper end of its interval; null: no limit (ratio) */
+  speedup_high: number | null;
+  /** speedup - 1; negative for a slowdown (share) */
+  gain: number;
+  /** Of no difference; valid whenever the measurement stopped, at most alpha exactly if the interval leaves out 1 */
+  p_value: number;
+  /** 1 - level of the interval */
+  alpha: number;
+  /** Relative difference below which both are the same (share) */
+  margin: number;
+  /** Half-width of the interval that was aimed at (share) */
+  precision: number;
+  /** What ended the measurement: precision, budget or iterations */
+  stopped_by: "precision" | "budget" | "iterations";
+  /** Timed runs of each side */
+  iterations: number;
+  /** Runs of each side before them */
+  warmup: number;
+  /** Neighbouring runs of each side of which the shortest counts for the ratio; 1: every run counts */
+  group_runs: number;
+  /** Duration of the timed part (s) */
+  timed_s: number;
+  /** Most that it may take (s) */
+  budget_s: number;
+  /** Budget with which a verdict is likely; null: decided, or not known (s) */
+  budget_needed_s: number | null;
+  /** Seed of the order */
+  seed: number;
+  /** The first command */
+  a: ProveSide;
+  /** The second command */
+  b: ProveSide;
+  /** Whether both gave the same result */
+  outputs: OutputCheck;
+  /** Why one is faster; null: not asked for, or no difference */
+  why: ProveWhy | null;
+  /** What of this machine disturbs measurements */
+  environment: EnvironmentReply;
+  /** What else to know about these numbers, for people */
+  notes: string[];
+  /** Files written */
+  files: WrittenFile[];
+}
+
+/** One of the two commands, measured */
+export interface ProveSide {
+  /** The command as given */
+  command: string;
+  /** It ran in /bin/sh, whose start is part of the time */
+  shell: boolean;
+  /** Git commit it ran on */
+  revision: string | null;
+  /** Time from the start to the end of a run */
+  wall: TimeSummary;
+  /** CPU time in user mode, median (ms) */
+  user_ms: number;
+  /** CPU time in the kernel, median (ms) */
+  system_ms: number;
+  /** Largest resident memory of one process, median over the warm-up (bytes) */
+  peak_rss_bytes: number | null;
+  /** Why the peak is not known */
+  peak_rss_reason: string | null;
+  /** Run in the store with the recording that explains the difference */
+  run_id: string | null;
+  /** Every timed run; run i of A was measured beside run i of B (ms) */
+  walls_ms: number[];
+}
+
+/** Why one side is faster, from one recording of each */
+export interface ProveWhy {
+  /** What the causes come from: cpu samples or device work */
+  basis: string | null;
+  /** Time of A in the recording that is divided (ms) */
+  recorded_a_ms: number | null;
+  /** The same of B (ms) */
+  recorded_b_ms: number | null;
+  /** Largest first */
+  causes: ProveCause[];
+  /** Why the cause is not known */
+  reason: string | null;
 }
 
 /** A column of a query's result */
@@ -3555,6 +3743,16 @@ export interface StepTime {
   devices: TimeParts[];
 }
 
+/** What is wrong with a suite */
+export interface SuiteProblem {
+  /** orphan, duplicate, no_benchmark or bad_file */
+  kind: "orphan" | "duplicate" | "no_benchmark" | "bad_file";
+  /** The file */
+  file: string;
+  /** What is wrong */
+  text: string;
+}
+
 /** Time of one device; idle_ms, overlap_ms and utilization need a timeline */
 export interface SummaryDevice {
   /** Device number */
@@ -3743,6 +3941,28 @@ export interface TimeShare {
   ms: number;
   /** Part of the wall time (share) */
   share: number | null;
+}
+
+/** Times of one side of a pair */
+export interface TimeSummary {
+  /** Timed runs */
+  runs: number;
+  /** Median (ms) */
+  median_ms: number;
+  /** Mean (ms) */
+  mean_ms: number;
+  /** Shortest run (ms) */
+  min_ms: number;
+  /** 25 % of the runs are shorter (ms) */
+  p25_ms: number;
+  /** 75 % of the runs are shorter (ms) */
+  p75_ms: number;
+  /** 90 % of the runs are shorter (ms) */
+  p90_ms: number;
+  /** 99 % of the runs are shorter (ms) */
+  p99_ms: number;
+  /** Longest run (ms) */
+  max_ms: number;
 }
 
 /** One part of the chain from a span outwards */
@@ -4101,6 +4321,16 @@ export interface ValidateViolation {
   value: string;
   /** One sentence for people */
   message: string;
+}
+
+/** One check of a pair of benchmarks */
+export interface VerifyCheck {
+  /** Name of the check */
+  name: string;
+  /** passed, failed, or allowed: it failed and bench.yaml gives a reason */
+  result: "passed" | "failed" | "allowed";
+  /** What failed, or the reason */
+  text: string | null;
 }
 
 /** Reply of `neurolens version` */

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Marks of `neurolens prove`: aa (false verdicts beside a load), power (smallest difference found, against hyperfine), overhead.
+
+    bench/prove/marks.py aa --pairs 500
+    bench/prove/marks.py power --budget 20 --trials 20
+    bench/prove/marks.py overhead
+Prints one JSON object. docs/performance.md has the numbers of the reference machine.
+"""
+import argparse
+import json
+import math
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = os.environ.get("NEUROLENS_BIN") or str(ROOT / "build/release/neurolens")
+HERE = ROOT / "bench/prove"
+
+
+def compiled(folder, name):
+    out = folder / name
+    subprocess.run([os.environ.get("CXX", "c++"), "-O2", "-std=c++20", f"-I{ROOT}/include", HERE / f"{name}.cc", "-o", out], check=True)
+    return str(out)
+
+
+def prove(folder, a, b, *words):
+    done = subprocess.run([BIN, "--store", folder / "store", "--json", "prove", "--a", a, "--b", b, "--no-why", "--no-check-output", *map(str, words)],
+                          capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1, 2):
+        sys.exit(done.stderr)
+    return json.loads(done.stdout)
+
+
+def aa(folder, options):
+    """The same command on both sides: every verdict of a difference is false."""
+    spin = compiled(folder, "spin")
+    loads = [subprocess.Popen([spin, str(10**15)]) for _ in range(options.load)]
+    verdicts = {"faster": 0, "slower": 0, "same": 0, "undecided": 0}
+    try:
+        for i in range(options.pairs):
+            command = f"{spin} {options.work}"
+            verdicts[prove(folder, command, command, "--iterations", options.iterations, "--seed", i)["verdict"]] += 1
+    finally:
+        for load in loads:
+            load.kill()
+            load.wait()
+    wrong = verdicts["faster"] + verdicts["slower"]
+    return {"pairs": options.pairs, "iterations": options.iterations, "busy_processes": options.load, "verdicts": verdicts, "false_share": wrong / options.pairs}
+
+
+def hyperfine_finds(folder, a, b, budget_s, pair_s):
+    """Welch's test at 1 % on what hyperfine measured in the same time; it has no test of its own."""
+    runs = max(10, int(budget_s / pair_s))
+    out = folder / "hyperfine.json"
+    subprocess.run(["hyperfine", "-N", "--style", "none", "--warmup", "5", "--runs", str(runs), "--export-json", out, a, b], check=True, capture_output=True)
+    x, y = (r["times"] for r in json.loads(out.read_text())["results"])
+    se = math.sqrt(statistics.variance(x) / len(x) + statistics.variance(y) / len(y))
+    return (statistics.mean(x) - statistics.mean(y)) / se > 2.6 if se > 0 else False
+
+
+def power(folder, options):
+    """Share of trials in which the planted difference is found (B does less work), for each size of it."""
+    spin = compiled(folder, "spin")
+    b = f"{spin} {options.work}"
+    pair_s = prove(folder, b, b, "--iterations", 50)["timed_s"] / 50
+    rows = []
+    for size in options.sizes:
+        a = f"{spin} {round(options.work * (1 + size))}"
+        ours = theirs = 0
+        for _ in range(options.trials):  # in turns: the load of the machine changes
+            ours += prove(folder, a, b, "--budget", f"{options.budget}s", "--precision", "0.01%")["verdict"] == "faster"
+            theirs += hyperfine_finds(folder, a, b, options.budget, pair_s)
+        rows.append({"difference": size, "prove": ours / options.trials, "hyperfine": theirs / options.trials})
+        print(json.dumps(rows[-1]), file=sys.stderr)
+    found = {tool: next((r["difference"] for r in rows if all(s[tool] >= 0.95 for s in rows if s["difference"] >= r["difference"])), None) for tool in ("prove", "hyperfine")}
+    return {"budget_s": options.budget, "trials": options.trials, "pair_ms": 1e3 * pair_s, "rows": rows, "smallest_found": found}
+
+
+def overhead(folder, _):
+    """Time per iteration that the harness takes besides the reported time, and what it reports for nothing."""
+    out = {}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    for name, words in (("cpp", [compiled(folder, "empty")]), ("python", [sys.executable, "-m", "neurolens.bench", str(HERE / "empty.py")])):
+        worker = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+
+        def ask(request, worker=worker):
+            worker.stdin.write(json.dumps(request) + "\n")
+            worker.stdin.flush()
+            return json.loads(worker.stdout.readline())
+        ask({"do": "setup", "seed": 1})
+        count, best, reported = 20_000, math.inf, math.inf
+        for _ in range(7):
+            start = time.perf_counter_ns()
+            reply = ask({"do": "run", "n": count})
+            best = min(best, (time.perf_counter_ns() - start - sum(reply["ns"])) / count)
+            reported = min(reported, statistics.median(reply["ns"]))
+        worker.stdin.close()
+        worker.wait()
+        out[name] = {"reported_ns_of_nothing": reported, "harness_ns_per_iteration": round(best, 1)}
+    return out
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("mark", choices=["aa", "power", "overhead"])
+    parser.add_argument("--pairs", type=int, default=500)
+    parser.add_argument("--iterations", type=int, default=40)
+    parser.add_argument("--load", type=int, default=os.cpu_count())
+    parser.add_argument("--work", type=int, default=300_000, help="of spin: a run takes a few milliseconds at most")
+    parser.add_argument("--budget", type=float, default=20)
+    parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--sizes", type=float, nargs="*", default=[0.002, 0.005, 0.01, 0.02, 0.05])
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        print(json.dumps({"aa": aa, "power": power, "overhead": overhead}[options.mark](pathlib.Path(folder), options), indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same by finding the text before the number."""
+import random
+
+
+class Benchmark:
+    def setup(self):
+        levels = ('info', 'error')
+        self.lines = [f'id={random.randrange(10**6)} level={random.choice(levels)} ms={random.random():.6f}' for _ in range(5_000)]
+        self.result = None
+
+    def benchmark_fn(self):
+        self.result = [float(line[line.rindex("ms=") + 3:]) for line in self.lines]
+
+    def get_verify_output(self):
+        return self.result
+
+    def get_inputs(self):
+        return {"lines": self.lines}
+
+    def get_input_signature(self):
+        return {"lines": len(self.lines)}
+
+
+def get_benchmark():
+    return Benchmark()

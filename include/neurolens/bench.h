@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A C++ file as a benchmark of `neurolens bench`: derive from neurolens::Benchmark, end with
+// NEUROLENS_BENCHMARK(Name). The standard library is all it needs. docs/bench.md describes the protocol.
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace neurolens {
+
+// Numbers that the benchmark reads. `add` changes element i by the value, in place.
+struct Input {
+  const void* data = nullptr;
+  size_t bytes = 0, count = 0;
+  void (*add)(void* data, size_t i, double value) = nullptr;
+
+  template <class T>
+  static Input Of(std::vector<T>& v) {
+    return {v.data(), v.size() * sizeof(T), v.size(),
+            [](void* data, size_t i, double value) { static_cast<T*>(data)[i] += static_cast<T>(value); }};
+  }
+};
+
+class Benchmark {
+ public:
+  virtual ~Benchmark() = default;
+  // Makes the inputs, from `random` alone.
+  virtual void Setup(std::mt19937_64& random) = 0;
+  // The work that is timed.
+  virtual void Run() = 0;
+  // The result of the last Run().
+  virtual std::vector<double> Output() = 0;
+  virtual std::vector<Input> Inputs() = 0;
+  // What must be equal on both sides.
+  virtual std::map<std::string, std::string> Signature() = 0;
+  // "float32", "float64" or "int64": decides the tolerance.
+  virtual std::string OutputType() { return "float64"; }
+  // The memory of the result, where it is a buffer.
+  virtual std::pair<const void*, size_t> OutputMemory() { return {nullptr, 0}; }
+  // Work per run, such as {"elements", 1e6}.
+  virtual std::map<std::string, double> Workload() { return {}; }
+};
+
+namespace detail {
+
+inline std::string Quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (static_cast<unsigned char>(c) >= 0x20) out += c;
+  }
+  return out + "\"";
+}
+
+inline std::string Number(double value) {
+  if (value != value) return "\"nan\"";
+  if (value - value != 0) return value > 0 ? "\"inf\"" : "\"-inf\"";
+  char text[40];
+  std::snprintf(text, sizeof(text), "%.17g", value);
+  return text;
+}
+
+// Requests are one flat object of known keys.
+inline std::string Field(const std::string& line, const std::string& key) {
+  const size_t at = line.find("\"" + key + "\":");
+  if (at == std::string::npos) return "";
+  size_t from = at + key.size() + 3;
+  while (from < line.size() && (line[from] == ' ' || line[from] == '"')) ++from;
+  size_t to = from;
+  while (to < line.size() && line[to] != ',' && line[to] != '}' && line[to] != '"') ++to;
+  return line.substr(from, to - from);
+}
+
+template <class T>
+class Server {
+ public:
+  std::string Answer(const std::string& line) {
+    const std::string what = Field(line, "do");
+    if (what == "setup") return Setup(std::strtoull(Field(line, "seed").c_str(), nullptr, 10));
+    if (what == "run") return Run(std::strtoul(Field(line, "n").c_str(), nullptr, 10));
+    if (what == "jitter") return Jitter();
+    if (what == "verify") return Verify();
+    if (what == "teardown") {
+      delete benchmark_;
+      benchmark_ = nullptr;
+      return "{\"ok\":true}";
+    }
+    return "{\"ok\":false,\"error\":\"unknown request\"}";
+  }
+
+ private:
+  std::string Setup(uint64_t seed) {
+    delete benchmark_;
+    benchmark_ = new T();
+    std::mt19937_64 random(seed);
+    benchmark_->Setup(random);
+    std::string signature;
+    for (const auto& [key, value] : benchmark_->Signature())
+      signature += (signature.empty() ? "" : ",") + Quoted(key) + ":" + Quoted(value);
+    std::string workload;
+    for (const auto& [key, value] : benchmark_->Workload())
+      workload += (workload.empty() ? "" : ",") + Quoted(key) + ":" + Number(value);
+    return "{\"ok\":true,\"signature\":{" + signature + "},\"workload\":{" + workload +
+           "},\"tolerance\":null}";
+  }
+
+  std::string Run(size_t n) {
+    using Clock = std::chrono::steady_clock;
+    times_.resize(n);
+    for (size_t i = 0; i < n; ++i) {
+      const Clock::time_point start = Clock::now();
+      benchmark_->Run();
+      times_[i] = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
+    }
+    std::string out = "{\"ok\":true,\"reseeded\":0,\"flags_changed\":[],\"ns\":[";
+    for (size_t i = 0; i < n; ++i) out += (i == 0 ? "" : ",") + std::to_string(times_[i]);
+    return out + "]}";
+  }
+
+  std::string Jitter() {
+    bool changed = false;
+    for (const Input& input : benchmark_->Inputs()) {
+      for (size_t i = 0; i < (input.count + 1) / 2; ++i) {
+        input.add(const_cast<void*>(input.data), i, 1);
+        changed = true;
+      }
+    }
+    return std::string("{\"ok\":true,\"changed\":") + (changed ? "true" : "false") + "}";
+  }
+
+  std::string Verify() {
+    std::string data;
+    for (const double value : benchmark_->Output()) data += (data.empty() ? "" : ",") + Number(value);
+    const auto [memory, bytes] = benchmark_->OutputMemory();
+    const auto start = reinterpret_cast<uintptr_t>(memory);
+    std::string aliases;
+    size_t number = 0;
+    for (const Input& input : benchmark_->Inputs()) {
+      const auto from = reinterpret_cast<uintptr_t>(input.data);
+      if (start != 0 && start < from + input.bytes && from < start + bytes)
+        aliases += (aliases.empty() ? "" : ",") + Quoted("input " + std::to_string(number));
+      ++number;
+    }
+    return "{\"ok\":true,\"dtype\":" + Quoted(benchmark_->OutputType()) + ",\"data\":[" + data +
+           "],\"aliases\":[" + aliases + "]}";
+  }
+
+  Benchmark* benchmark_ = nullptr;
+  std::vector<int64_t> times_;
+};
+
+template <class T>
+int Main() {
+  // What the benchmark prints goes to stderr: stdout is the protocol's.
+  FILE* out = fdopen(dup(1), "w");
+  dup2(2, 1);
+  Server<T> server;
+  std::string line;
+  for (int c = 0; (c = std::getchar()) != EOF;) {
+    if (c != '\n') {
+      line += static_cast<char>(c);
+      continue;
+    }
+    const std::string reply = server.Answer(line) + "\n";
+    std::fwrite(reply.data(), 1, reply.size(), out);
+    std::fflush(out);
+    line.clear();
+  }
+  return 0;
+}
+
+}  // namespace detail
+}  // namespace neurolens
+
+#define NEUROLENS_BENCHMARK(Name) \
+  int main() { return neurolens::detail::Main<Name>(); }

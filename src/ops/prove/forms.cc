@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/human.h"
+#include "base/markdown.h"
+#include "base/plural.h"
+#include "base/terminal.h"
+#include "base/xml_text.h"
+#include "ops/prove/reply.h"
+#include "report/text_table.h"
+
+namespace nl::ops::prove {
+
+namespace {
+
+using bench::Verdict;
+
+// Enough digits to see the interval: 1.18, but 1.0042.
+std::string Factor(double value, double width) {
+  const int digits = width > 0.02 ? 2 : width > 0.002 ? 3 : 4;
+  return fmt::format("{:.{}f}", value, digits);
+}
+
+double Width(const ProveReply& r) {
+  return r.speedup_low && r.speedup_high ? *r.speedup_high - *r.speedup_low : 1;
+}
+
+std::string Interval(const ProveReply& r, bool inverse) {
+  if (!r.speedup_low || !r.speedup_high) return "no interval yet";
+  const double width = Width(r);
+  return inverse ? fmt::format("{}–{}", Factor(1 / *r.speedup_high, width), Factor(1 / *r.speedup_low, width))
+                 : fmt::format("{}–{}", Factor(*r.speedup_low, width), Factor(*r.speedup_high, width));
+}
+
+std::string Percent(double share) { return fmt::format("{:.3g} %", 100 * share); }
+
+std::string Causes(const ProveReply& r) {
+  if (!r.why || r.why->causes.empty()) return "";
+  std::string out;
+  for (const ProveCause& cause : r.why->causes) {
+    out += fmt::format("{}{:.0f} %{} because {}", out.empty() ? "" : ", ", 100 * cause.share,
+                       out.empty() ? " of it" : "", cause.text);
+    if (&cause - r.why->causes.data() >= 2) break;
+  }
+  return ": " + out;
+}
+
+std::string Memory(const ProveSide& side) {
+  return side.peak_rss_bytes ? HumanBytes(*side.peak_rss_bytes) : "-";
+}
+
+TextTable Sides(const ProveReply& r) {
+  TextTable table({{"", Align::kLeft, false, 0},
+                   {"MEDIAN", Align::kRight, false, 0},
+                   {"MEAN", Align::kRight, false, 0},
+                   {"P25", Align::kRight, false, 0},
+                   {"P75", Align::kRight, false, 0},
+                   {"P99", Align::kRight, false, 0},
+                   {"USER", Align::kRight, false, 0},
+                   {"SYSTEM", Align::kRight, false, 0},
+                   {"PEAK RSS", Align::kRight, false, 0}});
+  for (const auto& [name, side] : {std::pair("A", &r.a), std::pair("B", &r.b)}) {
+    const bench::TimeSummary& t = side->wall;
+    table.AddRow({name, HumanMs(t.median_ms), HumanMs(t.mean_ms), HumanMs(t.p25_ms), HumanMs(t.p75_ms),
+                  HumanMs(t.p99_ms), HumanMs(side->user_ms), HumanMs(side->system_ms), Memory(*side)});
+  }
+  return table;
+}
+
+std::string OutputText(const bench::OutputCheck& o) {
+  if (!o.equal) return fmt::format("outputs not compared: {}", o.reason.value_or("-"));
+  if (*o.equal) return fmt::format("outputs are equal ({})", fmt::join(o.compared, ", "));
+  return fmt::format("the outputs differ: {}", o.difference.value_or("-"));
+}
+
+std::string MethodText(const ProveReply& r) {
+  std::string out = fmt::format("{} of each in {} after {} warm-up, stopped by {}; {:g} % interval, p {:.2g}",
+                                Counted(r.iterations, "run"), HumanMs(1e3 * r.timed_s), r.warmup,
+                                bench::NamesOf(r.stopped_by)[static_cast<size_t>(r.stopped_by)],
+                                100 * (1 - r.alpha), r.p_value);
+  if (r.group_runs > 1) out += fmt::format("; the ratio is of the shortest of {} runs", r.group_runs);
+  if (r.budget_needed_s)
+    out += fmt::format("; a verdict needs about --budget {:.0f}s", std::ceil(*r.budget_needed_s));
+  return out;
+}
+
+std::string WhyText(const ProveReply& r) {
+  if (!r.why) return "";
+  if (r.why->reason) return fmt::format("cause not known: {}", *r.why->reason);
+  std::string out = fmt::format("causes from {}, one recording of each side", r.why->basis.value_or("-"));
+  if (r.a.run_id && r.b.run_id) out += fmt::format(": neurolens compare {} {}", *r.a.run_id, *r.b.run_id);
+  return out;
+}
+
+std::vector<std::string> Remarks(const ProveReply& r) {
+  std::vector<std::string> out{MethodText(r), OutputText(r.outputs)};
+  if (const std::string why = WhyText(r); !why.empty()) out.push_back(why);
+  for (const std::string& note : r.notes) out.push_back("note: " + note);
+  if (const std::string machine = EnvironmentText(r.environment); !machine.empty())
+    out.push_back("machine: " + machine);
+  return out;
+}
+
+std::string SideName(const ProveSide& side) {
+  return side.revision ? fmt::format("{} at {}", side.command, side.revision->substr(0, 12)) : side.command;
+}
+
+}  // namespace
+
+std::string Headline(const ProveReply& r) {
+  const double width = Width(r);
+  switch (r.verdict) {
+    case Verdict::kFaster:
+      return fmt::format("B is {}× faster ({}){}", Factor(r.speedup, width), Interval(r, false), Causes(r));
+    case Verdict::kSlower:
+      return fmt::format("B is {}× slower ({}, {:+.2f} %){}", Factor(1 / r.speedup, width), Interval(r, true),
+                         100 * r.gain, Causes(r));
+    case Verdict::kSame:
+      return fmt::format("B is as fast as A: {}× ({}), within {}", Factor(r.speedup, width),
+                         Interval(r, false), Percent(r.margin));
+    case Verdict::kUndecided: break;
+  }
+  return fmt::format("undecided: {}× ({})", Factor(r.speedup, width), Interval(r, false));
+}
+
+std::string ProveText(const ProveReply& r, int width, bool color) {
+  const bool good = r.verdict == Verdict::kFaster || r.verdict == Verdict::kSame;
+  const bool differ = r.outputs.equal && !*r.outputs.equal;
+  const char* code = differ || r.verdict == Verdict::kSlower ? "\x1b[1;31m"
+                     : good                                  ? "\x1b[1;32m"
+                                                             : "\x1b[1;33m";
+  const std::string headline = Wrap(PrintableText(r.text), width, 2);
+  std::string out = color ? fmt::format("{}{}\x1b[0m\n", code, headline) : headline + "\n";
+  out += "A  " + PrintableName(SideName(r.a), width - 3) + "\nB  " + PrintableName(SideName(r.b), width - 3) +
+         "\n\n";
+  out += Sides(r).Render(width, color) + "\n";
+  for (const std::string& line : Remarks(r)) out += Wrap(PrintableText(line), width, 2) + "\n";
+  for (const WrittenFile& file : r.files) out += fmt::format("wrote {}\n", PrintableText(file.path));
+  return out;
+}
+
+std::string ProveMarkdown(const ProveReply& r) {
+  std::string out = fmt::format("### NeuroLens: {}\n\n", MarkdownText(r.text));
+  out += fmt::format("- A: {}\n- B: {}\n\n", MarkdownText(SideName(r.a)), MarkdownText(SideName(r.b)));
+  out += Sides(r).Markdown() + "\n";
+  if (r.why && !r.why->causes.empty()) {
+    TextTable table(
+        {{"CAUSE", Align::kLeft}, {"A", Align::kRight}, {"B", Align::kRight}, {"SHARE", Align::kRight}});
+    for (const ProveCause& c : r.why->causes)
+      table.AddRow({c.text, HumanMs(c.a_ms), HumanMs(c.b_ms), fmt::format("{:.0f} %", 100 * c.share)});
+    out += table.Markdown() + "\n";
+  }
+  for (const std::string& line : Remarks(r)) out += fmt::format("- {}\n", MarkdownText(line));
+  return out;
+}
+
+std::string ProveJUnit(const ProveReply& r) {
+  const auto test = [](const char* name, const char* element, const std::string& text) {
+    std::string out = fmt::format("    <testcase classname=\"neurolens.prove\" name=\"{}\" time=\"0\"", name);
+    if (*element == 0) return out + "/>\n";
+    const std::string message = XmlText(text);
+    if (std::string_view(element) == "skipped")
+      return out + fmt::format(">\n      <skipped message=\"{}\"/>\n    </testcase>\n", message);
+    return out + fmt::format(">\n      <{0} message=\"{1}\" type=\"{2}\"></{0}>\n    </testcase>\n", element,
+                             message, name);
+  };
+  const bool slower = r.verdict == Verdict::kSlower;
+  const bool undecided = r.verdict == Verdict::kUndecided;
+  const bool differ = r.outputs.equal && !*r.outputs.equal;
+  const int failures = (slower ? 1 : 0) + (differ ? 1 : 0);
+  const int skipped = (undecided ? 1 : 0) + (r.outputs.equal ? 0 : 1);
+  std::string out = fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+      "<testsuites name=\"neurolens\" tests=\"2\" failures=\"{0}\" errors=\"0\" time=\"{2:.3f}\">\n"
+      "  <testsuite name=\"neurolens prove\" tests=\"2\" failures=\"{0}\" errors=\"0\" skipped=\"{1}\" "
+      "time=\"{2:.3f}\">\n",
+      failures, skipped, r.timed_s);
+  out += test("time", slower ? "failure" : undecided ? "skipped" : "", r.text);
+  out += test("output", differ ? "failure" : r.outputs.equal ? "" : "skipped", OutputText(r.outputs));
+  return out +
+         fmt::format("    <system-out>{}</system-out>\n  </testsuite>\n</testsuites>\n", XmlText(r.text));
+}
+
+}  // namespace nl::ops::prove
