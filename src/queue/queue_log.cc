@@ -66,7 +66,7 @@ std::string EndLine(const Entry& entry) {
   return line + "\n";
 }
 
-Status AppendLog(const std::string& folder, const std::string& line) {
+Status AppendLog(const std::string& folder, const std::string& lines) {
   const std::string path = LogPath(folder);
   const UniqueFd file(open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   if (!file.valid()) return FileError("open", path);
@@ -74,7 +74,7 @@ Status AppendLog(const std::string& folder, const std::string& line) {
   char last = '\n';
   const off_t size = lseek(file.get(), 0, SEEK_END);
   const bool cut = size > 0 && pread(file.get(), &last, 1, size - 1) == 1 && last != '\n';
-  const std::string text = cut ? "\n" + line : line;
+  const std::string text = cut ? "\n" + lines : lines;
   ssize_t n;
   do n = write(file.get(), text.data(), text.size());
   while (n < 0 && errno == EINTR);
@@ -86,12 +86,14 @@ Status CompleteLog(const std::string& folder, const std::vector<Entry>& entries)
   const Result<std::string> text = ReadWholeFile(LogPath(folder));
   if (!text.ok() && text.error().code != ErrorCode::kNotFound) return text.error();
   const auto keys = KeysIn(text.ok() ? *text : std::string());
+  std::string lines;
   for (const Entry& entry : entries) {
-    if (entry.attempts == 0 || entry.state == EntryState::kRunning || !entry.finished_at) continue;
-    if (!keys.contains(KeyOf("START", entry))) NL_TRY(AppendLog(folder, StartLine(entry)));
-    if (!keys.contains(KeyOf("END", entry))) NL_TRY(AppendLog(folder, EndLine(entry)));
+    if (entry.attempts == 0 || !entry.started_at) continue;
+    if (!keys.contains(KeyOf("START", entry))) lines += StartLine(entry);
+    if (entry.state == EntryState::kRunning || !entry.finished_at) continue;
+    if (!keys.contains(KeyOf("END", entry))) lines += EndLine(entry);
   }
-  return {};
+  return lines.empty() ? Status() : AppendLog(folder, lines);
 }
 
 }  // namespace nl::queue

@@ -18,8 +18,8 @@ namespace nl::queue {
 std::string LogPath(const std::string& folder);
 std::string StartLine(const Entry& entry);
 std::string EndLine(const Entry& entry);
-// Appends a line and syncs it.
-Status AppendLog(const std::string& folder, const std::string& line);
+// Appends whole lines and syncs them.
+Status AppendLog(const std::string& folder, const std::string& lines);
 // Adds the lines of each entry's last attempt that are missing.
 Status CompleteLog(const std::string& folder, const std::vector<Entry>& entries);
 

@@ -70,15 +70,15 @@ std::string TaskScript(const SlurmTask& task) {
   }
   std::string command;
   for (const std::string& argument : task.arguments) command += " " + ShellQuoted(argument);
+  const std::string start =
+      replace(StartFile(task.entry_folder, task.attempt), fmt::format("{} $(hostname)", kClock));
+  const std::string end = replace(EndFile(task.entry_folder, task.attempt), fmt::format("$code {}", kClock));
+  const std::string env = through_env.empty() ? std::string() : " /usr/bin/env" + through_env;
   return fmt::format(
-      "#!/bin/sh\numask 077\n{}(\ncd {} || exit 125\nunset {}\n{}exec{}{}\n) < /dev/null > {} "
-      "2>&1\ncode=$?\n{}exit "
-      "$code\n",
-      replace(StartFile(task.entry_folder, task.attempt), fmt::format("{} $(hostname)", kClock)),
-      ShellQuoted(task.working_folder), exports,
-      through_env.empty() ? std::string() : " /usr/bin/env" + through_env, command,
-      ShellQuoted(task.output_path),
-      replace(EndFile(task.entry_folder, task.attempt), fmt::format("$code {}", kClock)));
+      "#!/bin/sh\numask 077\n{}(\ncd {} || exit 125\nunset {}\n{}exec{}{}\n) < /dev/null > {} 2>&1\n"
+      "code=$?\n{}exit $code\n",
+      start, ShellQuoted(task.working_folder), kOfTheRunner, exports, env, command,
+      ShellQuoted(task.output_path), end);
 }
 
 std::string BatchScript(const std::string& batch_folder) {
