@@ -123,7 +123,7 @@ void Describe(Record<Entry>& r) {
   r.Field("max_interruptions", &Entry::max_interruptions,
           "Most times it is queued again after its runner died");
   r.Field("imports", &Entry::imports, "Recordings and profiles that are imported after it succeeded");
-  r.Field("position", &Entry::position, "Order in the queue, lowest first");
+  r.Field("position", &Entry::position, "Order in the queue, lowest first; 0: not decided yet");
   r.Field("cancel_requested", &Entry::cancel_requested, "Someone asked to cancel it");
   r.Field("attempts", &Entry::attempts, "Times it was started");
   r.Field("failures", &Entry::failures, "Attempts that failed");

@@ -49,6 +49,7 @@ int64_t EntryTable::Load(const std::vector<Json>& records) {
     if (entry == nullptr) {
       order_of_[entry_id] = ++last_;
       entry = &entries_.emplace(last_, std::move(fresh)).first->second;
+      if (entry->position == 0) Queue(*entry);
     }
     last_position_ = std::max(last_position_, entry->position);
   }
@@ -95,6 +96,8 @@ int64_t EntryTable::not_over() const {
   return std::count_if(entries_.begin(), entries_.end(),
                        [](const auto& item) { return !IsOver(item.second.state); });
 }
+
+Json EntryTable::RecordOfNew(const Entry& entry) { return SetRecord(entry.entry_id, ToDocument(entry)); }
 
 Json EntryTable::Add(Entry entry) {
   NL_CHECK(FindMutable(entry.entry_id) == nullptr);

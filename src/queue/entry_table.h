@@ -3,7 +3,9 @@
 // EntryTable: the entries in memory, in the order they were added, and what may happen to them. It does no
 // input or output: each change gives the record that the journal must keep. Records are
 //
-//   {"entry":ID,"set":{...}}    the members that changed; of a new entry all of them
+//   {"entry":ID,"set":{...}}    the members that changed; of a new entry all of them. One that has no
+//   position
+//                               yet (0) is last in the queue, so that adding needs no look at the others
 //   {"entry":ID,"removed":true}
 //
 // Thread rule: one thread at a time.
@@ -40,6 +42,8 @@ class EntryTable {
   size_t size() const { return entries_.size(); }
   int64_t not_over() const;
 
+  // The record of a new entry, for a journal that was not read.
+  static Json RecordOfNew(const Entry& entry);
   // Each returns the record of the change. The entry must exist.
   Json Add(Entry entry);
   Json Change(std::string_view entry_id, const std::function<void(Entry&)>& change);

@@ -100,7 +100,8 @@ class LocalEngine {
     pid_t pid = -1;
     UniqueFd pid_fd;
     Clock::time_point started, ended, looked;
-    bool watched = false, overlap = false;
+    int64_t looks = 0;
+    bool overlap = false;
     int unknown_looks = 0;  // in a row
     bool unknown = false;
     std::string others;
@@ -121,6 +122,7 @@ class LocalEngine {
     progress.gpu_problem = KnownText(gpus_.problem());
     if (attempt != nullptr) {
       progress.entry_pid = attempt->pid;
+      progress.gpu_looks = attempt->looks;
       progress.overlap_seen = attempt->overlap;
     }
     session_.Show(std::move(progress));
@@ -231,13 +233,14 @@ class LocalEngine {
   void LookAtGpus(Attempt& attempt) {
     attempt.looked = Clock::now();
     const GpuWatch::Others others = gpus_.Look(&attempt.mark);
-    attempt.watched = true;
+    ++attempt.looks;
     // Once may be a process that just ended.
     attempt.unknown_looks = others.unknown ? attempt.unknown_looks + 1 : 0;
     if (attempt.unknown_looks >= 2) attempt.unknown = true;
-    if (others.named.empty() || attempt.overlap) return;
-    attempt.overlap = true;
-    attempt.others = others.named[0];
+    if (!others.named.empty() && !attempt.overlap) {
+      attempt.overlap = true;
+      attempt.others = others.named[0];
+    }
     Show(RunnerPhase::kRunning, session_.table().Find(attempt.entry_id), "", &attempt);
   }
 
@@ -249,7 +252,7 @@ class LocalEngine {
       end.overlap_reason = "not watched: the entry was added with --no-gpu";
     } else if (!gpus_.works()) {
       end.overlap_reason = "not watched: " + gpus_.problem();
-    } else if (!attempt.watched) {
+    } else if (attempt.looks == 0) {
       end.overlap_reason = "not watched: the entry did not start";
     } else if (attempt.unknown) {
       end.overlap_reason = "NVML lists processes of another container, which may be the entry's own";

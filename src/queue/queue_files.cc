@@ -137,10 +137,12 @@ Result<Entry> AddEntry(const std::string& folder, Entry entry, const EntryFiles&
     NL_TRY(LeaveMessage(RequestsFolder(folder), {{"add", ToDocument(entry)}}));
     return entry;
   }
-  NL_ASSIGN(EntryTable table, LoadTable(folder));
-  NL_TRY(TakeRequests(folder, **journal, table));  // they were there first
-  NL_TRY((*journal)->Append(table.Add(entry)));
-  return *table.Find(entry.entry_id);
+  if (!PendingMessages(RequestsFolder(folder)).empty()) {  // they were there first
+    NL_ASSIGN(EntryTable table, LoadTable(folder));
+    NL_TRY(TakeRequests(folder, **journal, table));
+  }
+  NL_TRY((*journal)->Append(EntryTable::RecordOfNew(entry)));
+  return entry;
 }
 
 Status ChangeEntry(const std::string& folder, std::string_view entry_id, std::string_view action) {

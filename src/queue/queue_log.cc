@@ -66,7 +66,7 @@ std::string EndLine(const Entry& entry) {
   return line + "\n";
 }
 
-Status AppendLog(const std::string& folder, const std::string& lines) {
+Status AppendLog(const std::string& folder, const std::string& lines, bool sync) {
   const std::string path = LogPath(folder);
   const UniqueFd file(open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   if (!file.valid()) return FileError("open", path);
@@ -78,7 +78,8 @@ Status AppendLog(const std::string& folder, const std::string& lines) {
   ssize_t n;
   do n = write(file.get(), text.data(), text.size());
   while (n < 0 && errno == EINTR);
-  if (n != static_cast<ssize_t>(text.size()) || fdatasync(file.get()) != 0) return FileError("write", path);
+  if (n != static_cast<ssize_t>(text.size()) || (sync && fdatasync(file.get()) != 0))
+    return FileError("write", path);
   return {};
 }
 

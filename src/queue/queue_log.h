@@ -18,8 +18,9 @@ namespace nl::queue {
 std::string LogPath(const std::string& folder);
 std::string StartLine(const Entry& entry);
 std::string EndLine(const Entry& entry);
-// Appends whole lines and syncs them.
-Status AppendLog(const std::string& folder, const std::string& lines);
+// Appends whole lines. An end is synced, and what stands before it; a start that a power cut takes is added
+// again, as the journal has it.
+Status AppendLog(const std::string& folder, const std::string& lines, bool sync = true);
 // Adds the lines of each entry's last attempt that are missing.
 Status CompleteLog(const std::string& folder, const std::vector<Entry>& entries);
 

@@ -143,6 +143,7 @@ TEST(EntryTable, TheRecordsGiveTheTableBack) {
     Json record;
     if (entry == nullptr) {
       record = table.Add(Named(id));
+      if (random() % 2 == 0) record["set"]["position"] = 0;  // as a command that adds leaves it
     } else if (entry->state == EntryState::kQueued) {
       record = random() % 4 == 0 ? table.Cancel(id, kAt) : table.Start(id, "local", kAt);
     } else if (entry->state == EntryState::kRunning) {

@@ -71,6 +71,7 @@ void Describe(Record<RunnerProgress>& r) {
   r.Field("eta_s", &RunnerProgress::eta_s, Unit::kSeconds,
           "Expected time until the queue is empty, from the mean duration so far");
   r.Field("eta_reason", &RunnerProgress::eta_reason, "Why that is not known");
+  r.Field("gpu_looks", &RunnerProgress::gpu_looks, "Times NVML was asked for other work beside the entry");
   r.Field("overlap_seen", &RunnerProgress::overlap_seen, "Other GPU work ran beside the entry");
   r.Field("gpu_problem", &RunnerProgress::gpu_problem, "Why other GPU work is not watched");
   r.Field("updated_at", &RunnerProgress::updated_at, "Time of this (RFC 3339, UTC)");
@@ -116,6 +117,7 @@ std::optional<RunnerProgress> ReadProgress(const std::string& folder) {
   out.percent = number_of("percent").value_or(0);
   out.eta_s = number_of("eta_s");
   out.eta_reason = text_of("eta_reason");
+  out.gpu_looks = static_cast<int64_t>(number_of("gpu_looks").value_or(0));
   out.overlap_seen = json->value("overlap_seen", Json()) == Json(true);
   out.gpu_problem = text_of("gpu_problem");
   out.updated_at = text_of("updated_at").value_or("");
@@ -177,7 +179,7 @@ Status Session::TakeRequests() {
 
 Status Session::Started(const Json& record, std::string_view entry_id) {
   NL_TRY(Keep(record));
-  return AppendLog(folder(), StartLine(*table_.Find(entry_id)));
+  return AppendLog(folder(), StartLine(*table_.Find(entry_id)), false);
 }
 
 Status Session::Ended(const Json& record, std::string_view entry_id) {

@@ -30,6 +30,7 @@ struct RunnerProgress {
   double percent = 0;
   std::optional<double> eta_s;
   std::optional<std::string> eta_reason;
+  int64_t gpu_looks = 0;
   bool overlap_seen = false;
   std::optional<std::string> gpu_problem;
   std::string updated_at;

@@ -242,6 +242,12 @@ def test_kill_at_any_instant_loses_nothing_and_runs_nothing_twice_at_once(queue)
     assert not list((queue.path / "requests").glob("*.json"))
 
 
+def looked_again(queue, runner):
+    """Waits until the runner has looked at the GPU three times."""
+    before = wait_until(queue.progress, "the progress", runner)["gpu_looks"]
+    wait_until(lambda: queue.progress().get("gpu_looks", 0) >= before + 3, "looks at the GPU", runner)
+
+
 def test_it_waits_for_other_gpu_work_and_says_for_whom(gpu_queue):
     queue = gpu_queue
     other = subprocess.Popen(["sleep", "600"])
@@ -285,9 +291,8 @@ def test_the_entrys_own_processes_are_no_overlap_and_foreign_ids_are_not_known(g
     own = queue.shell("setsid sh -c 'echo $$ > gpu; while ! test -e seen; do sleep 0.01; done; : > gpu'")
     runner = queue.start()
     wait_until(lambda: (queue.base / "gpu").read_text(), "the entry to use the GPU", runner)
-    before = queue.progress()["updated_at"]
-    time.sleep(0.5)  # some looks at the GPU; that none finds an overlap cannot be waited for
-    assert not queue.progress()["overlap_seen"] and before
+    looked_again(queue, runner)
+    assert not queue.progress()["overlap_seen"]
     (queue.base / "seen").write_text("")
     ended(runner, 0)
     assert queue.entry(own)["overlap"] is False
@@ -295,7 +300,7 @@ def test_the_entrys_own_processes_are_no_overlap_and_foreign_ids_are_not_known(g
     lost = queue.shell("echo 99999999 > gpu; while ! test -e done; do sleep 0.01; done; : > gpu")
     runner = queue.start()
     wait_until(lambda: (queue.base / "gpu").read_text(), "the entry to use the GPU", runner)
-    time.sleep(1)
+    looked_again(queue, runner)
     (queue.base / "done").write_text("")
     ended(runner, 0)
     assert queue.entry(lost)["overlap"] is None and "another container" in queue.entry(lost)["overlap_reason"]
