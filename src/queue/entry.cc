@@ -155,9 +155,11 @@ std::string TitleOf(const Entry& entry) {
 }
 
 Status Apply(const Json& json, Entry& entry) {
-  for (const auto& [name, read] : kMembers) {
-    const auto it = json.find(name);
-    if (it != json.end() && !read(*it, entry))
+  for (const auto& [name, value] : json.items()) {
+    const auto member = std::find_if(std::begin(kMembers), std::end(kMembers),
+                                     [&name = name](const auto& known) { return known.first == name; });
+    // A name of a later version is left out.
+    if (member != std::end(kMembers) && !member->second(value, entry))
       return InvalidInput(fmt::format("member {} of a queue entry has the wrong type", name));
   }
   return {};

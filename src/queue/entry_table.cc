@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
-#include "base/record_json.h"
 #include "base/terminal.h"
 
 namespace nl::queue {
@@ -18,6 +17,9 @@ constexpr size_t kShortestPrefix = 4;
 Json SetRecord(std::string_view entry_id, Json members) {
   return {{"entry", entry_id}, {"set", std::move(members)}};
 }
+
+// Only what differs from an empty entry: journals are read often.
+Json WholeRecord(const Entry& entry) { return SetRecord(entry.entry_id, Difference(Entry(), entry)); }
 
 void Finish(Entry& entry, EntryState state, const std::string& at) {
   entry.state = state;
@@ -97,12 +99,12 @@ int64_t EntryTable::not_over() const {
                        [](const auto& item) { return !IsOver(item.second.state); });
 }
 
-Json EntryTable::RecordOfNew(const Entry& entry) { return SetRecord(entry.entry_id, ToDocument(entry)); }
+Json EntryTable::RecordOfNew(const Entry& entry) { return WholeRecord(entry); }
 
 Json EntryTable::Add(Entry entry) {
   NL_CHECK(FindMutable(entry.entry_id) == nullptr);
   Queue(entry);
-  Json record = SetRecord(entry.entry_id, ToDocument(entry));
+  Json record = WholeRecord(entry);
   order_of_[entry.entry_id] = ++last_;
   entries_.emplace(last_, std::move(entry));
   return record;
@@ -215,7 +217,7 @@ Json EntryTable::Remove(std::string_view entry_id) {
 
 std::vector<Json> EntryTable::Records() const {
   std::vector<Json> out;
-  for (const auto& [order, entry] : entries_) out.push_back(SetRecord(entry.entry_id, ToDocument(entry)));
+  for (const auto& [order, entry] : entries_) out.push_back(WholeRecord(entry));
   return out;
 }
 

@@ -3,11 +3,10 @@
 // EntryTable: the entries in memory, in the order they were added, and what may happen to them. It does no
 // input or output: each change gives the record that the journal must keep. Records are
 //
-//   {"entry":ID,"set":{...}}    the members that changed; of a new entry all of them. One that has no
-//   position
-//                               yet (0) is last in the queue, so that adding needs no look at the others
+//   {"entry":ID,"set":{...}}    the members that changed; of a new entry those that are set
 //   {"entry":ID,"removed":true}
 //
+// A new entry without a position is last in the queue, so that adding needs no look at the others.
 // Thread rule: one thread at a time.
 
 #include <functional>
