@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Job: an operation that was asked for and runs by itself. The struct is what every face shows and what the
-// journal keeps (serve/jobs/journal.h), so a job reads the same before and after a restart.
+// journal keeps (base/journal.h), so a job reads the same before and after a restart.
 //
 //   queued ──► running ──► done | failed | cancelled | interrupted
 //      │          └──► queued     the server ended meanwhile, and running it again is safe

@@ -3,52 +3,37 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
-#include <system_error>
 
 #include <fmt/format.h>
 
 #include "base/file_ops.h"
+#include "base/journal.h"
+#include "base/mailbox.h"
 #include "base/record_json.h"
 #include "base/time_text.h"
 #include "base/uuid.h"
 #include "serve/jobs/job_table.h"
-#include "serve/jobs/journal.h"
 
 namespace nl::jobs {
 
 namespace {
 
-namespace fs = std::filesystem;
-constexpr int64_t kMostRequestBytes = 4 << 20;
-
 std::string RequestsFolder(const std::string& folder) { return folder + "/requests"; }
 
-Status Leave(const std::string& folder, const Json& request) {
-  NL_TRY(MakeDirectories(RequestsFolder(folder)));
-  // Names sort by time, so that requests of one process are taken in their order.
-  return WriteFileAtomically(fmt::format("{}/{}.json", RequestsFolder(folder), NewUuidV7()),
-                             DumpJson(request));
-}
-
-std::optional<JobRequest> ReadRequest(const std::string& path) {
-  const Result<std::string> text = ReadWholeFile(path, kMostRequestBytes);
-  if (!text.ok()) return std::nullopt;
-  const Result<Json> json = ParseJson(*text);
-  if (!json.ok() || !json->is_object()) return std::nullopt;
+std::optional<JobRequest> RequestOf(const Message& message) {
   JobRequest out;
-  out.path = path;
-  if (const auto add = json->find("add"); add != json->end()) {
+  out.path = message.path;
+  const Json& json = message.content;
+  if (const auto add = json.find("add"); add != json.end()) {
     Result<Job> job = JobFromJson(*add);
     if (!job.ok() || !IsUuidV7(job->job_id)) return std::nullopt;
     out.add = *std::move(job);
     return out;
   }
-  const auto cancel = json->find("cancel");
-  if (cancel == json->end() || !cancel->is_string()) return std::nullopt;
+  const auto cancel = json.find("cancel");
+  if (cancel == json.end() || !cancel->is_string()) return std::nullopt;
   out.cancel = cancel->get<std::string>();
   return out;
 }
@@ -80,27 +65,21 @@ std::string ProgressPath(const std::string& folder, std::string_view job_id) {
 Result<Job> RequestJob(const std::string& folder, const std::string& op, const Json& params) {
   JobTable table([] { return Rfc3339Utc(UnixNowNs()); });
   Job job = table.Add(op, params);
-  NL_TRY(Leave(folder, {{"add", ToJson(job)}}));
+  NL_TRY(LeaveMessage(RequestsFolder(folder), {{"add", ToJson(job)}}));
   return job;
 }
 
 Status RequestCancel(const std::string& folder, std::string_view job_id) {
-  return Leave(folder, {{"cancel", job_id}});
+  return LeaveMessage(RequestsFolder(folder), {{"cancel", job_id}});
 }
 
 std::vector<JobRequest> PendingRequests(const std::string& folder) {
-  std::vector<std::string> paths;
-  std::error_code ec;
-  for (fs::directory_iterator it(RequestsFolder(folder), ec), end; !ec && it != end; it.increment(ec)) {
-    if (it->path().extension() == ".json") paths.push_back(it->path().string());
-  }
-  std::sort(paths.begin(), paths.end());
   std::vector<JobRequest> out;
-  for (const std::string& path : paths) {
-    if (std::optional<JobRequest> request = ReadRequest(path))
+  for (const Message& message : PendingMessages(RequestsFolder(folder))) {
+    if (std::optional<JobRequest> request = RequestOf(message))
       out.push_back(*std::move(request));
     else
-      unlink(path.c_str());
+      unlink(message.path.c_str());
   }
   return out;
 }

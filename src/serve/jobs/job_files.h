@@ -2,7 +2,7 @@
 #pragma once
 // The folder of the jobs in a store, and how processes that do not run the jobs speak with the one that does:
 //
-//   jobs/journal, jobs/lock     serve/jobs/journal.h
+//   jobs/journal, jobs/lock     base/journal.h
 //   jobs/results/ID.json        replies, exactly as the operation gave them
 //   jobs/progress/ID.json       how far a running job is; not synced, it may be lost
 //   jobs/requests/NAME.json     jobs to add or cancel, left here by a command and taken by the server

@@ -8,10 +8,10 @@
 #include <mutex>
 
 #include "base/file_ops.h"
+#include "base/journal.h"
 #include "base/uuid.h"
 #include "ops/settings.h"
 #include "serve/jobs/job_files.h"
-#include "serve/jobs/journal.h"
 #include "serve/jobs/op_work.h"
 #include "serve/jobs/runner.h"
 

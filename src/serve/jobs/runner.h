@@ -19,9 +19,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/journal.h"
 #include "ops/op.h"
 #include "serve/jobs/job_table.h"
-#include "serve/jobs/journal.h"
 
 namespace nl::jobs {
 

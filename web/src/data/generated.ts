@@ -2579,6 +2579,144 @@ export interface QueryReply {
   file_bytes: number | null;
 }
 
+/** A command of the queue and what became of it */
+export interface QueueEntry {
+  /** Id */
+  entry_id: string;
+  /** Name that the user gave it */
+  name: string | null;
+  /** State; the last four are final */
+  state: "queued" | "submitted" | "running" | "done" | "failed" | "cancelled" | "interrupted";
+  /** Command and arguments; of a script its arguments only */
+  command: string[];
+  /** Size of the script; null: the entry is a command (bytes) */
+  script_bytes: number | null;
+  /** Folder it runs in */
+  working_folder: string;
+  /** It waits until no other GPU work runs */
+  gpu: boolean;
+  /** Most starts of an entry that fails; 0: as the runner says */
+  max_attempts: number;
+  /** Most times it is queued again after its runner died */
+  max_interruptions: number;
+  /** Recordings and profiles that are imported after it succeeded */
+  imports: string[];
+  /** Order in the queue, lowest first; 0: not decided yet */
+  position: number;
+  /** Someone asked to cancel it */
+  cancel_requested: boolean;
+  /** Times it was started */
+  attempts: number;
+  /** Attempts that failed */
+  failures: number;
+  /** Times it was queued again because other GPU work ran beside it */
+  overlaps: number;
+  /** Attempts that ended because the runner died */
+  interruptions: number;
+  /** Time it was added (RFC 3339, UTC) */
+  created_at: string;
+  /** Time of the last start */
+  started_at: string | null;
+  /** Time of the end of the last attempt */
+  finished_at: string | null;
+  /** Duration of the last attempt; null: not measured (ms) */
+  duration_ms: number | null;
+  /** Exit status of the last attempt, 128 + signal if one ended it */
+  exit_status: number | null;
+  /** Other GPU work ran during the last attempt; null: not known */
+  overlap: boolean | null;
+  /** Which work that was, or why it is not known */
+  overlap_reason: string | null;
+  /** Why the last attempt did not succeed */
+  reason: string | null;
+  /** What ran it last: local or slurm */
+  engine: string | null;
+  /** Submission to Slurm it was part of */
+  slurm_batch: string | null;
+  /** Its task in the array job; null: a job of its own */
+  slurm_task: number | null;
+  /** Job id of Slurm */
+  slurm_job: string | null;
+  /** Machine it ran on; null: this one, or not started */
+  node: string | null;
+  /** Runs of the ledger made from its recordings */
+  run_ids: string[];
+  /** Why a recording could not be imported */
+  import_problem: string | null;
+}
+
+/** What the runner of the queue does now; also the file progress.json */
+export interface QueueProgress {
+  /** Process id of the runner */
+  pid: number;
+  /** local or slurm */
+  engine: string;
+  /** What it does */
+  phase: "idle" | "waiting_for_gpu" | "running" | "following" | "importing" | "stopping";
+  /** Entry it works on */
+  entry_id: string | null;
+  /** Name or command of that entry */
+  title: string | null;
+  /** GPU work that it waits for */
+  waiting_for: string | null;
+  /** Process id of the entry's program */
+  entry_pid: number | null;
+  /** Attempts that ended since the runner started */
+  finished: number;
+  /** Entries that are queued, submitted or running */
+  remaining: number;
+  /** Finished part of finished and remaining (percent) */
+  percent: number;
+  /** Expected time until the queue is empty, from the mean duration so far (s) */
+  eta_s: number | null;
+  /** Why that is not known */
+  eta_reason: string | null;
+  /** Times NVML was asked for other work beside the entry */
+  gpu_looks: number;
+  /** Other GPU work ran beside the entry */
+  overlap_seen: boolean;
+  /** Why other GPU work is not watched */
+  gpu_problem: string | null;
+  /** Time of this (RFC 3339, UTC) */
+  updated_at: string;
+}
+
+/** Reply of `neurolens queue` */
+export interface QueueReply {
+  /** Entries that match */
+  entries_total: number;
+  /** Offset of the next page; null: this is the last one */
+  next_offset: number | null;
+  /** Entries, newest first; with run those that are not over */
+  entries: QueueEntry[];
+  /** ls of one entry: its environment, without the values of secrets */
+  environment: Record<string, string> | null;
+  /** What the runner does; null: no runner works on this queue */
+  runner: QueueProgress | null;
+  /** run: what it did */
+  totals: QueueTotals | null;
+  /** log: the log of the queue, or the output of an entry */
+  output: string | null;
+  /** run: damage found in the journal, or why GPUs are not watched */
+  problem: string | null;
+}
+
+/** What a runner did, in attempts */
+export interface QueueTotals {
+  /** Attempts that ended */
+  attempts: number;
+  /** Succeeded */
+  done: number;
+  /** Failed for good */
+  failed: number;
+  /** Cancelled */
+  cancelled: number;
+  /** Interrupted for good */
+  interrupted: number;
+  /** Queued again */
+  queued_again: number;
+}
+
 /** One member in one collective */
 export interface RankArrival {
   /** Rank or device */

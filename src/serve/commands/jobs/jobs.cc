@@ -8,12 +8,12 @@
 #include <fmt/format.h>
 
 #include "base/human.h"
+#include "base/journal.h"
 #include "base/terminal.h"
 #include "base/time_text.h"
 #include "ops/settings.h"
 #include "serve/jobs/job_files.h"
 #include "serve/jobs/job_table.h"
-#include "serve/jobs/journal.h"
 
 namespace nl::ops::jobs {
 
@@ -146,7 +146,7 @@ class JobsOp final : public Op {
   Status Look(const OpContext& context, Job& job) const {
     std::this_thread::sleep_for(kLookEvery);
     if (context.Cancelled()) return Cancelled();
-    const bool served = nl::jobs::Journal::IsOpen(folder_);
+    const bool served = nl::Journal::IsOpen(folder_);
     NL_ASSIGN(const std::vector<Job> all, nl::jobs::ReadJobs(folder_));
     NL_ASSIGN(job, FindJob(all, job.job_id));
     if (!served && !IsOver(job.state)) return NoServer();
@@ -161,7 +161,7 @@ class JobsOp final : public Op {
   // The server does it; without one the journal is ours.
   Status Cancel(const OpContext& context, Job& job) const {
     if (IsOver(job.state)) return {};
-    Result<std::unique_ptr<nl::jobs::Journal>> journal = nl::jobs::Journal::Open(folder_);
+    Result<std::unique_ptr<nl::Journal>> journal = nl::Journal::Open(folder_);
     if (journal.ok()) return CancelAlone(**journal, job);
     if (journal.error().code != ErrorCode::kLimit) return std::move(journal).error();
     NL_TRY(nl::jobs::RequestCancel(folder_, job.job_id));
@@ -169,8 +169,8 @@ class JobsOp final : public Op {
     return {};
   }
 
-  Status CancelAlone(nl::jobs::Journal& journal, Job& job) const {
-    NL_ASSIGN(const nl::jobs::JournalContent content, nl::jobs::Journal::Read(folder_));
+  Status CancelAlone(nl::Journal& journal, Job& job) const {
+    NL_ASSIGN(const nl::JournalContent content, nl::Journal::Read(folder_));
     nl::jobs::JobTable table(Now);
     table.Load(content.records);
     if (table.Find(job.job_id) == nullptr)  // still a request, which the next server takes first

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/jobs/journal.h"
+#include "base/journal.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
+#include <thread>
 
 #include <fmt/format.h>
 #include <isa-l/crc64.h>
 
-namespace nl::jobs {
+namespace nl {
 
 namespace {
 
 constexpr size_t kSumDigits = 16;
+constexpr auto kLookForLockEvery = std::chrono::milliseconds(2);
+constexpr size_t kTailBytes = 64 << 10;  // read at a time where the last end of a line is looked for
 
 std::string JournalPath(const std::string& folder) { return folder + "/journal"; }
 
@@ -35,12 +39,24 @@ std::optional<Json> RecordOfLine(std::string_view line) {
   return *std::move(json);
 }
 
-Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
+Status WriteRecords(int fd, std::string_view bytes, const std::string& path) {
   while (!bytes.empty()) {
     const ssize_t n = write(fd, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return FileError("write", path);
     bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return {};
+}
+
+Status TakeJournalLock(int fd, const std::string& path, std::chrono::milliseconds wait) {
+  const auto until = std::chrono::steady_clock::now() + wait;
+  while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK) return FileError("lock", path);
+    if (std::chrono::steady_clock::now() >= until)
+      return Limit("another process has the journal open").At(path);
+    std::this_thread::sleep_for(kLookForLockEvery);
   }
   return {};
 }
@@ -52,15 +68,12 @@ std::string JournalLine(const Json& record) {
   return fmt::format("{} {}\n", SumOf(text), text);
 }
 
-Result<std::unique_ptr<Journal>> Journal::Open(const std::string& folder) {
+Result<std::unique_ptr<Journal>> Journal::Open(const std::string& folder, std::chrono::milliseconds wait) {
   NL_TRY(MakeDirectories(folder));
   const std::string lock_path = folder + "/lock";
   UniqueFd lock(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!lock.valid()) return FileError("open", lock_path);
-  if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return FileError("lock", lock_path);
-    return Limit("another process runs the jobs of this store");
-  }
+  NL_TRY(TakeJournalLock(lock.get(), lock_path, wait));
   std::unique_ptr<Journal> out(new Journal(folder, std::move(lock)));
   NL_TRY(out->OpenFile());
   NL_TRY(out->DropCutEnd());
@@ -82,15 +95,23 @@ Status Journal::OpenFile() {
   return SyncDirectory(folder_);
 }
 
-// Also possible on a full disk, where Rewrite is not.
+// Also possible on a full disk, where Rewrite is not. Reads from the end: a journal may be long.
 Status Journal::DropCutEnd() {
   const std::string path = JournalPath(folder_);
-  NL_ASSIGN(const std::string text, ReadWholeFile(path));
-  const size_t end = text.rfind('\n');
-  const size_t whole = end == std::string::npos ? 0 : end + 1;
-  if (whole == text.size()) return {};
+  char bytes[kTailBytes];
+  int64_t whole = 0;
+  for (int64_t end = bytes_; end > 0 && whole == 0;) {
+    const int64_t from = std::max<int64_t>(0, end - static_cast<int64_t>(sizeof bytes));
+    const ssize_t n = pread(file_.get(), bytes, static_cast<size_t>(end - from), from);
+    if (n < 0 && errno == EINTR) continue;
+    if (n != end - from) return FileError("read", path);
+    const size_t found = std::string_view(bytes, static_cast<size_t>(n)).rfind('\n');
+    if (found != std::string_view::npos) whole = from + static_cast<int64_t>(found) + 1;
+    end = from;
+  }
+  if (whole == bytes_) return {};
   if (ftruncate(file_.get(), static_cast<off_t>(whole)) != 0) return FileError("write", path);
-  bytes_ = static_cast<int64_t>(whole);
+  bytes_ = whole;
   return {};
 }
 
@@ -114,17 +135,24 @@ Result<JournalContent> Journal::Read(const std::string& folder) {
   return out;
 }
 
-Status Journal::Append(const Json& record) {
-  const std::string line = JournalLine(record);
+Status Journal::Append(const Json& record) { return AppendText(JournalLine(record)); }
+
+Status Journal::AppendAll(const std::vector<Json>& records) {
+  std::string text;
+  for (const Json& record : records) text += JournalLine(record);
+  return AppendText(text);
+}
+
+Status Journal::AppendText(const std::string& text) {
   const std::string path = JournalPath(folder_);
-  Status written = WriteAll(file_.get(), line, path);
+  Status written = WriteRecords(file_.get(), text, path);
   if (written.ok() && fdatasync(file_.get()) != 0) written = FileError("write", path);
   if (!written.ok()) {
     // Half a line would spoil the next one.
     static_cast<void>(!ftruncate(file_.get(), bytes_));
     return written;
   }
-  bytes_ += static_cast<int64_t>(line.size());
+  bytes_ += static_cast<int64_t>(text.size());
   return {};
 }
 
@@ -135,4 +163,4 @@ Status Journal::Rewrite(const std::vector<Json>& records) {
   return OpenFile();
 }
 
-}  // namespace nl::jobs
+}  // namespace nl

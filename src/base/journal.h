@@ -9,6 +9,7 @@
 // left out. The folder has a lock: one process at a time has the journal open; anyone may read it. Thread
 // rule: one thread at a time; Read from any thread and process.
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,7 +18,7 @@
 #include "base/json.h"
 #include "base/result.h"
 
-namespace nl::jobs {
+namespace nl {
 
 struct JournalContent {
   std::vector<Json> records;
@@ -27,8 +28,10 @@ struct JournalContent {
 
 class Journal {
  public:
-  // Makes the folder, and cuts off a last line without end. Limit when another process has the journal open.
-  static Result<std::unique_ptr<Journal>> Open(const std::string& folder);
+  // Makes the folder, and cuts off a last line without end. Limit when another process has the journal open
+  // and does not close it within `wait`.
+  static Result<std::unique_ptr<Journal>> Open(const std::string& folder,
+                                               std::chrono::milliseconds wait = {});
   // What is in it; empty when there is none.
   static Result<JournalContent> Read(const std::string& folder);
 
@@ -37,6 +40,8 @@ class Journal {
 
   // The record is on the disk, or the journal is as it was before.
   Status Append(const Json& record);
+  // Several records with one sync. A crash may keep the first of them only.
+  Status AppendAll(const std::vector<Json>& records);
   // Replaces everything, at once or not at all.
   Status Rewrite(const std::vector<Json>& records);
 
@@ -44,6 +49,7 @@ class Journal {
 
  private:
   Journal(std::string folder, UniqueFd lock) : folder_(std::move(folder)), lock_(std::move(lock)) {}
+  Status AppendText(const std::string& text);
   Status OpenFile();
   Status DropCutEnd();
 
@@ -55,4 +61,4 @@ class Journal {
 // "5f0c1a2b3c4d5e6f {...}\n"
 std::string JournalLine(const Json& record);
 
-}  // namespace nl::jobs
+}  // namespace nl
