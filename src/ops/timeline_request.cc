@@ -14,9 +14,10 @@ namespace nl {
 
 Result<TimelineRun> OpenTimelineRun(const OpContext& context, const std::string& ref) {
   TimelineRun out;
-  NL_ASSIGN(const std::unique_ptr<Store> store, OpenStore(context, Store::Mode::kReadOnly));
-  NL_ASSIGN(out.run, store->catalog().Resolve(ref));
-  NL_ASSIGN(out.timeline, OpenTimeline(*store, out.run, context.cancelled));
+  NL_ASSIGN(FoundRun found, FindRun(context, ref));
+  out.run = std::move(found.run);
+  out.in_use = std::move(found.in_use);
+  NL_ASSIGN(out.timeline, OpenTimeline(*found.store, out.run, context.cancelled));
   if (out.timeline->order_only()) return WithoutTimeline();
   return out;
 }

@@ -13,6 +13,7 @@
 #include "base/record_json.h"
 #include "base/terminal.h"
 #include "base/time_text.h"
+#include "ops/live/reply.h"
 #include "ops/ls/reply.h"
 #include "ops/settings.h"
 #include "serve/http/app_page.h"
@@ -31,6 +32,7 @@ namespace {
 constexpr int64_t kTicksPerLook = 20, kTicksPerKeepAlive = 150;  // ten ticks a second
 constexpr int64_t kNewestRuns = 100;
 constexpr size_t kMostLogins = 16;  // that wait; each takes 0.1 s and 64 MiB, one after the other
+constexpr int64_t kTicksPerLiveLook = 10;
 constexpr int64_t kTicksPerAdopt = 20, kTicksPerSweep = 6000;
 constexpr auto kJobGrace = std::chrono::seconds(3);
 constexpr auto kProgressEvery = std::chrono::milliseconds(250);
@@ -378,6 +380,8 @@ void Service::OnTick() {
   // Another server may have run the jobs, and ended.
   if (ticks_ % kTicksPerAdopt == 0) static_cast<void>(quick_.Submit([this] { jobs_.Adopt(); }));
   if (ticks_ % kTicksPerSweep == 1) static_cast<void>(quick_.Submit([this] { desk_.Sweep(); }));
+  // Also without a listener: what a killed recorder left is removed by looking.
+  if (ticks_ % kTicksPerLiveLook == 0) LookForLive();
   if (server_->event_streams() == 0) return;
   if (ticks_ % kTicksPerLook == 0) LookForRuns();
   static const auto keep_alive = std::make_shared<const std::string>(": keep-alive\n\n");
@@ -408,12 +412,49 @@ void Service::LookForRuns() {
   if (!taken) looking_ = false;
 }
 
+// The first and the last event of a recording have ids; those of its growth do not. The recorder takes it
+// from the list after its run is in the catalog, so the look for runs finds it.
+void Service::LookForLive() {
+  if (looking_live_.exchange(true)) return;
+  const bool taken = quick_.Submit([this] {
+    const std::unique_ptr<Op> live = MakeOp("live");
+    OpContext context;
+    context.settings = &settings_;
+    const Result<Reply> reply = RunOp(*live, Json::object(), context);
+    std::map<std::string, Json> now;
+    for (const LiveRow& row : reply.ok() ? reply->As<LiveReply>().recordings : std::vector<LiveRow>()) {
+      const Json& data = now[row.live_id] = ToDocument(row);
+      const auto before = live_.find(row.live_id);
+      if (before == live_.end()) {
+        Keep("live", data);
+      } else if (before->second["bytes"] != data["bytes"] || before->second["state"] != data["state"]) {
+        Publish(EventLog::Passing("live", data));
+      }
+    }
+    bool ended = false;
+    for (auto& [id, data] : live_) {
+      if (now.count(id) > 0) continue;
+      ended = true;
+      data["state"] = NamesOf(LiveState::kEnded)[static_cast<size_t>(LiveState::kEnded)];
+      Keep("live", data);
+    }
+    live_ = std::move(now);
+    if (ended) LookForRuns();
+    looking_live_ = false;
+  });
+  if (!taken) looking_live_ = false;
+}
+
+void Service::Keep(const char* type, Json data) {
+  server_->Post([this, type, data = std::move(data)] { server_->SendEvent(events_.Add(type, data)); });
+}
+
 // New states have ids, so that a client that connects again gets them; progress does not.
 void Service::OnJob(const jobs::Job& job, bool state) {
   Json data = jobs::ToJson(job);
   data.erase("params");  // they may be long
   if (!state) return Publish(EventLog::Passing("job", data));
-  server_->Post([this, data = std::move(data)] { server_->SendEvent(events_.Add("job", data)); });
+  Keep("job", std::move(data));
   if (job.state != jobs::JobState::kDone) return;
   desk_.Forget(jobs::UploadsOf(job.params));
   LookForRuns();

@@ -6,6 +6,7 @@
 // inside.
 
 #include <atomic>
+#include <map>
 #include <set>
 #include <string>
 
@@ -63,7 +64,10 @@ class Service final : public App {
   Response Ready(Call& call) const;
   Response MetricsPage() const;
   void LookForRuns();
+  void LookForLive();
   void OnJob(const jobs::Job& job, bool state);
+  // An event that a client gets when it connects again; and one that it does not.
+  void Keep(const char* type, Json data);
   void Publish(std::shared_ptr<const std::string> passing);
 
   const Settings& settings_;
@@ -80,6 +84,8 @@ class Service final : public App {
   std::atomic<bool> looking_{false};
   bool looked_ = false;  // of the job that looks for runs, as is the next
   std::set<std::string> known_runs_;
+  std::atomic<bool> looking_live_{false};
+  std::map<std::string, Json> live_;  // last event of each recording; of the job that looks for them
   UploadDesk desk_;
   JobDesk jobs_;
   McpEndpoint mcp_;  // before the workers, which may hold its sessions to the end

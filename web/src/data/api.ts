@@ -157,6 +157,8 @@ export interface LaunchParams {
   phase?: "auto" | "all" | "startup" | "warmup" | "steady" | "tail";
 }
 
+export type LiveParams = Record<string, never>;
+
 export interface LsParams {
   /** Only runs of this backend (torch, jax, ...) */
   backend?: string;
@@ -452,6 +454,8 @@ export interface Operations {
   "kernels": { params: KernelsParams; reply: reply.KernelsReply };
   /** Cost of launching: API time, queue delay, queue length, launch-bound share */
   "launch": { params: LaunchParams; reply: reply.LaunchReply };
+  /** List the recordings that are under way, with what they have recorded so far */
+  "live": { params: LiveParams; reply: reply.LiveReply };
   /** List the runs of the store, newest first */
   "ls": { params: LsParams; reply: reply.LsReply };
   /** Check the labels of a run against the taxonomy: standard form and LLM stage of each; exit status 1 if any is not standard */
@@ -517,6 +521,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: { reads: boolean
   "idle": { reads: true, run: "run" },
   "kernels": { reads: true, run: "run" },
   "launch": { reads: true, run: "run" },
+  "live": { reads: true, run: null },
   "ls": { reads: true, run: null },
   "nvtx": { reads: true, run: "run" },
   "operators": { reads: true, run: "run" },
