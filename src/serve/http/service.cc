@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/http/service.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -32,10 +33,17 @@ namespace {
 constexpr int64_t kTicksPerLook = 20, kTicksPerKeepAlive = 150;  // ten ticks a second
 constexpr int64_t kNewestRuns = 100;
 constexpr size_t kMostLogins = 16;  // that wait; each takes 0.1 s and 64 MiB, one after the other
-constexpr int64_t kTicksPerLiveLook = 10;
+constexpr int64_t kTicksPerLiveLook = 10, kTicksPerCertificate = 10;
 constexpr int64_t kTicksPerAdopt = 20, kTicksPerSweep = 6000;
 constexpr auto kJobGrace = std::chrono::seconds(3);
 constexpr auto kProgressEvery = std::chrono::milliseconds(250);
+
+// Differs when a file was replaced or written.
+std::string FileMark(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return "none;";
+  return fmt::format("{} {} {}.{};", info.st_ino, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+}
 
 Response Page(std::string_view type, std::string_view text) {
   Response out;
@@ -114,7 +122,9 @@ Service::Service(const Settings& settings, ServiceOptions options)
       quick_(options.workers, options.most_queued),
       heavy_(options.heavy, options.most_queued),
       uploads_(options.uploads, options.most_queued),
-      logins_(1, kMostLogins) {}
+      logins_(1, kMostLogins) {
+  if (options_.access_log) log_ = std::make_unique<AccessLog>(STDERR_FILENO);
+}
 
 Status Service::CheckAccess() {
   NL_TRY(authority_.Check());
@@ -127,6 +137,7 @@ void Service::Attach(Server& server, const ListenAddress& address) {
   exposure_.address = address;
   LookForRuns();
   jobs_.Adopt();
+  if (!options_.tls_cert.empty()) LookForCertificate();
 }
 
 void Service::Stop() {
@@ -241,6 +252,8 @@ OpContext Service::ContextOf(Call& call) const {
   context.settings = &settings_;
   context.cancelled = &call.cancelled;
   context.remote = true;
+  context.actor = call.request.identity.Label();
+  context.is_admin = auth::Allows(call.request.identity.role, auth::Role::kAdmin);
   return context;
 }
 
@@ -357,6 +370,9 @@ Response Service::MetricsPage() const {
   gauges.push_back({"neurolens_jobs_queued", "Jobs that wait.", "", static_cast<double>(jobs_.queued())});
   gauges.push_back({"neurolens_http_event_streams", "Clients that receive events.", "",
                     static_cast<double>(server_->event_streams())});
+  gauges.push_back({"neurolens_log_lines_dropped_total",
+                    "Lines of the access log that standard error did not take in time.", "",
+                    static_cast<double>(log_ != nullptr ? log_->dropped() : 0), "counter"});
   gauges.push_back(
       {"neurolens_mcp_sessions", "Sessions of agents.", "", static_cast<double>(mcp_.sessions())});
   Response out = Page("text/plain; version=0.0.4; charset=utf-8", metrics_.Text(gauges));
@@ -367,16 +383,35 @@ void Service::OnDone(const Request& request, const Response& response, double se
   metrics_.Count(request.route.empty() ? "(none)" : request.route, request.method, response.status, seconds,
                  response.body.size());
   if (!options_.access_log) return;
-  const std::string line =
-      fmt::format("{} {} \"{} {}\" {} {} {:.1f}ms\n", Rfc3339Utc(UnixNowNs()), request.client,
-                  PrintableName(request.method, 20), PrintableName(request.target, 300), response.status,
-                  response.body.size(), seconds * 1000);
-  static_cast<void>(!write(STDERR_FILENO, line.data(), line.size()));
+  std::string line = fmt::format("{} {} \"{} {}\" {} {} {:.1f}ms\n", Rfc3339Utc(UnixNowNs()), request.client,
+                                 PrintableName(request.method, 20), PrintableName(request.target, 300),
+                                 response.status, response.body.size(), seconds * 1000);
+  log_->Add(std::move(line));
+}
+
+// A certificate is renewed by replacing its files, one after the other: what does not fit together is not
+// used, and the next change is looked at again.
+void Service::LookForCertificate() {
+  const std::string now = FileMark(options_.tls_cert) + FileMark(options_.tls_key);
+  if (now == tls_mark_) return;
+  const bool first = tls_mark_.empty();
+  tls_mark_ = now;
+  if (first) return;
+  Result<TlsContext> fresh = LoadTls(options_.tls_cert, options_.tls_key);
+  Say(fresh.ok() ? "neurolens: the certificate was renewed\n"
+                 : fmt::format("neurolens: the certificate is not renewed: {}\n", fresh.error().ToString()));
+  if (fresh.ok()) server_->UseTls(*std::move(fresh));
+}
+
+void Service::Say(std::string line) {
+  if (log_ == nullptr) log_ = std::make_unique<AccessLog>(STDERR_FILENO);
+  log_->Add(std::move(line));
 }
 
 void Service::OnTick() {
   ++ticks_;
   mcp_.Tick();
+  if (!options_.tls_cert.empty() && ticks_ % kTicksPerCertificate == 1) LookForCertificate();
   // Another server may have run the jobs, and ended.
   if (ticks_ % kTicksPerAdopt == 0) static_cast<void>(quick_.Submit([this] { jobs_.Adopt(); }));
   if (ticks_ % kTicksPerSweep == 1) static_cast<void>(quick_.Submit([this] { desk_.Sweep(); }));

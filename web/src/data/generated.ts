@@ -1697,6 +1697,8 @@ export interface Job {
   job_id: string;
   /** Operation */
   op: string;
+  /** Who started it: user:NAME, token:NAME, nobody where no login is needed, local for commands */
+  owner: string;
   /** Its parameters, as given */
   params: unknown;
   /** State; the last four are final */
@@ -1745,14 +1747,16 @@ export interface JobProgress {
   total_bytes: number | null;
 }
 
-/** Reply of `neurolens jobs`, and of GET /api/v1/jobs */
-export interface JobsReply {
+/** Reply of `neurolens jobs` */
+export interface JobsCommandReply {
   /** Jobs that match the filter */
   jobs_total: number;
   /** Offset of the next page; null: this is the last one */
   next_offset: number | null;
   /** Jobs, newest first */
   jobs: Job[];
+  /** With result: the reply of the operation; otherwise null */
+  reply: unknown;
 }
 
 /** Hardware counters of one kernel in one run, means weighted by duration */
