@@ -57,7 +57,7 @@ class Server:
         found = re.search(r"at (https?://127\.0\.0\.1:(\d+))$", line)
         assert found, f"{line!r} {self.process.stderr.read() if self.process.poll() is not None else ''}"
         self.url, self.port = found.group(1), int(found.group(2))
-        # Read while it runs: a log that nobody reads fills its pipe and holds the server.
+        # Read while it runs: lines of a log that nobody reads are dropped.
         self.said = []
         self.reader = threading.Thread(target=lambda: self.said.extend(self.process.stderr), daemon=True)
         self.reader.start()

@@ -90,7 +90,9 @@ std::string OverviewHelp(const std::vector<CommandInfo>& commands, const TextSty
   out += DefinitionList({{"neurolens COMMAND --help", "what a command does, its parameters and an example"},
                          {"neurolens config show", "every setting and where its value came from"}},
                         style);
-  out += "\nA run is named by its id, a unique prefix of it, @latest, @latest~2, or a tag.\n";
+  out +=
+      "\nA run is named by its id, a unique prefix of it, @latest, @latest~2, or a tag.\n@live is a "
+      "recording under way.\n";
   out += "Exit status: 0 ok, 1 the answer is \"no\", 2 bad usage or input, 3 I/O, 4 internal error.\n";
   return out;
 }

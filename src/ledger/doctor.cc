@@ -25,6 +25,7 @@
 #include "ledger/catalog_sqlite.h"
 #include "ledger/derived.h"
 #include "ledger/duckdb_library.h"
+#include "ledger/live.h"
 #include "ledger/run_files.h"
 #include "ledger/sql_session.h"
 #include "ledger/store.h"
@@ -77,6 +78,7 @@ class Examination {
       NL_TRY(CheckRuns());
       CheckLost();
       CheckDerived();
+      CheckLive();
     }
     CheckDuckDb();
     CheckMachine();
@@ -119,6 +121,7 @@ class Examination {
   Status MoveAside(const std::string& folder);
   void CheckLost();
   void CheckDerived();
+  void CheckLive();
   void CheckDuckDb();
   void CheckMachine();
 
@@ -364,6 +367,20 @@ void Examination::CheckDerived() {
   }
 }
 
+void Examination::CheckLive() {
+  for (const std::string& path : LiveLeftovers(store_)) {
+    const std::string defect = fmt::format("{} is of a recording whose recorder was killed", path);
+    if (!options_.repair) {
+      Warning("live", defect + "; --repair will delete it");
+      continue;
+    }
+    Curable("live", defect, "delete it", [&]() -> Status {
+      static_cast<void>(ListLive(store_));
+      return {};
+    });
+  }
+}
+
 Status Examination::CheckOrphan(const std::string& run_id) {
   const std::string folder = fmt::format("{}/{}", RunsPath(store_), run_id);
   if (finishing_ > 0) {
@@ -452,7 +469,7 @@ std::span<const std::string_view> NamesOf(CheckStatus) {
 void Describe(Record<DoctorCheck>& r) {
   r.Name("DoctorCheck", "Result of one check");
   r.Field("name", &DoctorCheck::name,
-          "Topic: store, disk, staging, catalog, run, lost, derived, duckdb, machine");
+          "Topic: store, disk, staging, catalog, run, lost, derived, live, duckdb, machine");
   r.Field("status", &DoctorCheck::status, "Result");
   r.Field("detail", &DoctorCheck::detail, "What was found and, if it was repaired, what was done");
   r.Field("repaired", &DoctorCheck::repaired, "It was a problem and has been repaired");

@@ -219,6 +219,7 @@ void Describe(Io& io, FieldsOf<Io, CaptureFacts> x) {
   NL_REQUIRED(suspect_records);
   NL_OPTIONAL(kinds);
   NL_OPTIONAL(operators_by);
+  NL_OPTIONAL(partial);
   NL_OPTIONAL(duty_cycle);
   NL_OPTIONAL(pauses);
 }

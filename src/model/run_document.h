@@ -190,6 +190,7 @@ struct CaptureFacts {
   std::optional<int64_t> lost_records, dropped_bytes, suspect_records;
   std::optional<std::vector<std::string>> kinds;
   std::optional<std::string> operators_by;
+  std::optional<bool> partial;
   std::optional<double> duty_cycle;
   std::optional<std::vector<Interval>> pauses;  // nothing was recorded, on the time line of the tables
   bool operator==(const CaptureFacts&) const = default;

@@ -157,7 +157,12 @@ struct OpContext {
   ProgressFn progress;                           // may be empty
   const std::atomic<bool>* cancelled = nullptr;  // may be null; poll it in long loops
   bool interactive = false;                      // a person at a terminal watches
-  bool remote = false;                 // asked by another machine: names of runs are never paths of this one
+  bool remote = false;  // asked by another machine: names of runs are never paths of this one
+  // Who asks, where a face knows that: "user:ada"; empty: the user of this process. An admin may act on what
+  // belongs to others.
+  std::string actor;
+  bool is_admin = false;
+  bool runs_jobs = false;              // the process takes jobs that are left for it in the store
   const InputStream* input = nullptr;  // what the path "-" reads; null: standard input
   // Who asks, where a face knows it: the name of the user or of the token. Empty: not known.
   std::string user;

@@ -24,9 +24,8 @@ Result<std::string> ImportedRunId(OpContext& context, const std::string& path) {
 }
 
 Result<std::string> RunId(OpContext& context, const std::string& ref) {
-  NL_ASSIGN(const auto store, OpenStore(context, Store::Mode::kReadOnly));
-  NL_ASSIGN(const CatalogRun run, store->catalog().Resolve(ref));
-  return run.run_id;
+  NL_ASSIGN(const FoundRun found, FindRun(context, ref));
+  return found.run.run_id;
 }
 
 }  // namespace

@@ -10,8 +10,10 @@ namespace nl {
 
 Result<OpenRun> OpenSnapshot(const OpContext& context, const std::string& ref) {
   OpenRun out;
-  NL_ASSIGN(out.store, OpenStore(context, Store::Mode::kReadOnly));
-  NL_ASSIGN(out.run, out.store->catalog().Resolve(ref));
+  NL_ASSIGN(FoundRun found, FindRun(context, ref));
+  out.store = std::move(found.store);
+  out.run = std::move(found.run);
+  out.in_use = std::move(found.in_use);
   NL_ASSIGN(std::unique_ptr<SqlSession> session, OpenSql(context, *out.store, {out.run}));
   out.snapshot = std::make_unique<Snapshot>(std::move(session), context.cancelled);
   return out;

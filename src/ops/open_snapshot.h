@@ -8,6 +8,7 @@
 #include <string>
 
 #include "ledger/snapshot.h"
+#include "ops/find_run.h"
 #include "ops/open_store.h"
 
 namespace nl {
@@ -15,6 +16,7 @@ namespace nl {
 struct OpenRun {
   std::unique_ptr<Store> store;
   CatalogRun run;
+  std::shared_ptr<UniqueFd> in_use;  // of a partial run (ops/find_run.h)
   std::unique_ptr<Snapshot> snapshot;
 };
 Result<OpenRun> OpenSnapshot(const OpContext& context, const std::string& ref);

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/record_program.h"
 
+#include <unistd.h>
+
+#include <utility>
+
 #include <fmt/format.h>
 
+#include "base/file_ops.h"
 #include "base/human.h"
 #include "base/plural.h"
 #include "base/terminal.h"
+#include "base/time_text.h"
 #include "base/version.h"
 #include "capture/launcher/live_view.h"
+#include "ledger/store.h"
+#include "ops/settings.h"
 
 namespace nl {
 
@@ -81,10 +89,41 @@ Result<capture::LaunchOptions> RecordParams::Options() const {
   return o;
 }
 
-Result<capture::LaunchResult> RecordProgram(const capture::LaunchOptions& options) {
+ListedRecording::ListedRecording(const OpContext& context, bool make_store) {
+  const std::string path = context.settings != nullptr ? context.settings->Get("store") : "";
+  if (make_store || PathExists(CatalogPath(path))) store_path_ = path;
+}
+
+// The launcher calls the watch when the program runs, with the folder that it writes to.
+void ListedRecording::Watch(capture::LaunchOptions& options) {
+  if (store_path_.empty()) return;
+  options.watch = [this, command = options.command, next = std::move(options.watch)](
+                      const capture::ControlBlock& control, const std::string& directory) {
+    if (!std::exchange(tried_, true)) {
+      LiveRecording recording;
+      recording.directory = directory;
+      recording.command = command;
+      recording.recorder_pid = getpid();
+      recording.started_at_ns = UnixNowNs();
+      if (auto made = LiveAnnouncement::Make(store_path_, std::move(recording)); made.ok())
+        announcement_ = *std::move(made);
+    }
+    if (next) next(control, directory);
+  };
+}
+
+void ListedRecording::Ended(const std::string& directory) {
+  if (announcement_ != nullptr) static_cast<void>(announcement_->Importing(directory));
+}
+
+Result<capture::LaunchResult> RecordProgram(capture::LaunchOptions options, ListedRecording& listed) {
   capture::LaunchResult result;
   capture::LaunchError error;
-  if (capture::Launch(options, result, error)) return result;
+  listed.Watch(options);
+  if (capture::Launch(options, result, error)) {
+    listed.Ended(result.directory);
+    return result;
+  }
   switch (error.kind) {
     case capture::LaunchError::Kind::kCommandNotFound:
     case capture::LaunchError::Kind::kCannotExecute:

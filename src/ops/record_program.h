@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "capture/launcher/command_line.h"
+#include "ledger/live.h"
 #include "ops/op.h"
 
 namespace nl {
@@ -25,8 +26,28 @@ struct RecordParams {
   Result<capture::LaunchOptions> Options() const;
 };
 
+// A recording that `neurolens live` lists while it runs, and until this object ends: whoever imports the
+// capture keeps it until then. A store that cannot be written does not stop a recording, which is not listed
+// then.
+class ListedRecording {
+ public:
+  // `make_store`: the store is made where it does not exist; otherwise nothing is listed there.
+  ListedRecording(const OpContext& context, bool make_store);
+  // Begins with the program, which `options` is about. After a `watch` of the options.
+  void Watch(capture::LaunchOptions& options);
+  // The program has ended; `directory` is where its capture is now.
+  void Ended(const std::string& directory);
+  // The run is in the store, or will not be.
+  void Imported() { announcement_.reset(); }
+
+ private:
+  std::string store_path_;  // empty: not listed
+  bool tried_ = false;
+  std::unique_ptr<LiveAnnouncement> announcement_;
+};
+
 // Starts the program and waits for its end. A program that cannot be started is an error.
-Result<capture::LaunchResult> RecordProgram(const capture::LaunchOptions& options);
+Result<capture::LaunchResult> RecordProgram(capture::LaunchOptions options, ListedRecording& listed);
 
 // A program that was recorded: reply of `record`, part of the reply of `run`.
 struct RecordReply {

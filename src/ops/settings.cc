@@ -243,6 +243,14 @@ std::string Settings::Get(std::string_view key) const {
   return "";
 }
 
+Settings Settings::With(std::string_view key, std::string value) const {
+  Settings out = *this;
+  for (Entry& entry : out.entries_) {
+    if (entry.key == key) entry.value = std::move(value);
+  }
+  return out;
+}
+
 int64_t Settings::GetInt(std::string_view key) const {
   int64_t number = 0;
   const std::string value = Get(key);

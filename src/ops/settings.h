@@ -59,6 +59,8 @@ class Settings {
   // Keys are those of Specs(); another key gives "" or 0.
   std::string Get(std::string_view key) const;
   int64_t GetInt(std::string_view key) const;
+  // A copy with another value of one key, for work beside the user's own store.
+  Settings With(std::string_view key, std::string value) const;
   const std::vector<Entry>& entries() const { return entries_; }
   const std::vector<File>& files() const { return files_; }
 

@@ -14,8 +14,9 @@ namespace nl {
 
 Result<TimelineRun> OpenTimelineRun(const OpContext& context, const std::string& ref) {
   TimelineRun out;
-  NL_ASSIGN(const std::unique_ptr<Store> store, OpenStore(context, Store::Mode::kReadOnly));
-  NL_ASSIGN(out.run, store->catalog().Resolve(ref));
+  NL_ASSIGN(FoundRun found, FindRun(context, ref));
+  out.run = std::move(found.run);
+  out.in_use = std::move(found.in_use);
   OpenTimelineOptions options;
   options.cancelled = context.cancelled;
   options.too_long = context.too_long;
@@ -24,7 +25,7 @@ Result<TimelineRun> OpenTimelineRun(const OpContext& context, const std::string&
       context.progress("overview of the timeline", done_bytes, total_bytes);
     };
   }
-  NL_ASSIGN(out.timeline, OpenTimeline(*store, out.run, options));
+  NL_ASSIGN(out.timeline, OpenTimeline(*found.store, out.run, options));
   if (out.timeline->order_only()) return WithoutTimeline();
   return out;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ops/find_run.h"
 #include "ops/op.h"
 #include "ops/open_store.h"
 #include "timeline/timeline.h"
@@ -15,6 +16,7 @@ namespace nl {
 
 struct TimelineRun {
   CatalogRun run;
+  std::shared_ptr<UniqueFd> in_use;  // of a partial run
   std::shared_ptr<const Timeline> timeline;
 };
 // Unsupported where the source recorded durations without times.

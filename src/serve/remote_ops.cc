@@ -8,6 +8,8 @@ namespace nl {
 namespace {
 
 constexpr std::string_view kImport = "import";
+// A resource of its own over HTTP (/api/v1/jobs).
+constexpr std::string_view kJobs = "jobs";
 
 RemoteOp ForRemote(const OpEntry& entry, bool& needs_path) {
   const std::unique_ptr<Op> op = entry.make();
@@ -44,7 +46,7 @@ RemoteOps::RemoteOps(const std::vector<OpEntry>& ops) {
     RemoteOp op = ForRemote(entry, needs_path);
     if (entry.name == kImport) {
       upload_ = std::move(op);
-    } else if (!op.info.local && !op.info.hidden && !needs_path) {
+    } else if (entry.name != kJobs && !op.info.local && !op.info.hidden && !needs_path) {
       ops_.push_back(std::move(op));
     }
   }

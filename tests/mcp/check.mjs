@@ -4,7 +4,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import assert from 'node:assert/strict';
 import Ajv2020 from 'ajv/dist/2020.js';
-import { allTools, call, connect, tokensOf } from './session.mjs';
+import { allTools, became, call, connect, ended, tokensOf } from './session.mjs';
 
 const [program, store, trace] = process.argv.slice(2);
 const LIMIT_TOKENS = 2000;
@@ -12,6 +12,7 @@ const EXACT = 10_000_000;
 const cli = (...words) => JSON.parse(execFileSync(program, ['--store', store, '--json', ...words], { maxBuffer: 1 << 30 }));
 const runs = cli('ls', '--limit', '0').runs;
 const runOf = (model) => runs.find((run) => run.model === model).run_id;
+const ENDLESS = 'SELECT count(*) FROM kernel a, kernel b, kernel c, kernel d WHERE a.id + b.id + c.id + d.id = -1';
 const SQL = 'SELECT id, name, start_ns, dur_ns FROM kernel ORDER BY id';
 
 // A call of every default tool about a run, with the same request for the command line.
@@ -30,7 +31,7 @@ function requestsFor(run) {
 }
 const GENERAL = [
   ['find_runs', {}, ['ls']],
-  ['rules', {}, ['rules']],
+  ['job', {}, ['jobs']],
 ];
 
 function tidy(value) {
@@ -42,7 +43,7 @@ const checks = {
   async 'the default toolset is small and complete'(client) {
     const names = (await allTools(client)).map((tool) => tool.name);
     assert.ok(names.length <= 12, `${names.length} tools`);
-    for (const name of ['explain', 'compare', 'find_runs', 'kernels', 'operators', 'idle', 'timeline_window', 'query', 'import', 'findings', 'what-if', 'rules'])
+    for (const name of ['explain', 'compare', 'find_runs', 'kernels', 'operators', 'idle', 'timeline_window', 'query', 'import', 'findings', 'what-if', 'job'])
       assert.ok(names.includes(name), name);
   },
 
@@ -58,6 +59,7 @@ const checks = {
     assert.equal(byName.import.readOnlyHint, false);
     assert.equal(byName.import.destructiveHint, false);
     assert.equal(byName.rm.destructiveHint, true);
+    assert.deepEqual([byName.job.readOnlyHint, byName.job.idempotentHint], [false, false]);
   },
 
   async 'all tools: pages of the list, no operation that runs programs, files for this machine only'(client, all) {
@@ -273,6 +275,39 @@ const checks = {
     const messages = out.trimEnd().split('\n').map((line) => JSON.parse(line));
     assert.deepEqual(messages.map((message) => message.id), [1, null, 2]);
     assert.equal(messages[1].error.code, -32700);
+  },
+
+  async 'a job returns at once, gives the reply of its operation, and others are refused'(client) {
+    const params = { run: runOf('base'), limit: 3 };
+    const started = await call(client, 'job', { action: 'start', job: 'idle', params: JSON.stringify(params) });
+    assert.ok(!started.isError, started.content[0].text);
+    const { job_id: id, owner } = started.structuredContent.jobs[0];
+    assert.equal(owner, 'local');
+    const job = await ended(client, id);
+    assert.equal(job.state, 'done');
+    const result = await call(client, 'job', { action: 'result', job: id, max_tokens: EXACT });
+    assert.deepEqual(result.structuredContent.reply, cli('idle', runOf('base'), '--limit', '3'));
+    for (const [args, words] of [[{ job: 'idel' }, /unknown operation/], [{ job: 'idle', params: '{"limt": 1}' }, /unknown parameter 'limt'/], [{ job: 'rm', params: `{"runs": ["${runOf('base')}"]}` }, /changes the store/],
+      [{ job: 'idle', params: '[]' }, /JSON object/], [{}, /needs an operation/]]) {
+      const refused = await call(client, 'job', { action: 'start', ...args });
+      assert.ok(refused.isError && words.test(refused.content[0].text), refused.content[0].text);
+    }
+    assert.ok((await call(client, 'job', { action: 'result', job: '0000' })).isError);
+  },
+
+  async 'a job continues in the next session, and can be cancelled there'() {
+    const first = await connect(program, store);
+    const started = await call(first, 'job', { action: 'start', job: 'query', params: JSON.stringify({ args: [runOf('base'), ENDLESS], timeout: 80000 }) });
+    const id = started.structuredContent.jobs[0].job_id;
+    await became(first, id, ['running']);
+    await first.close();
+    const second = await connect(program, store);
+    await became(second, id, ['running']);
+    assert.ok(!(await call(second, 'job', { action: 'cancel', job: id })).isError);
+    assert.equal((await ended(second, id)).state, 'cancelled');
+    const listed = await call(second, 'job', { state: 'cancelled' });
+    assert.ok(listed.structuredContent.jobs.some((job) => job.job_id === id));
+    await second.close();
   },
 
   async 'SIGTERM ends the server while a tool runs'() {

@@ -8,12 +8,12 @@ import assert from 'node:assert/strict';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ResourceListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
-import { allTools, call, connect } from './session.mjs';
+import { allTools, became, call, connect, ended } from './session.mjs';
 
 const [program, store, trace] = process.argv.slice(2);
 const cli = (...words) => JSON.parse(execFileSync(program, ['--store', store, '--json', ...words], { maxBuffer: 1 << 30 }));
 const run = cli('ls', '--limit', '0').runs.find((one) => one.model === 'base').run_id;
-const token = Object.fromEntries(['viewer', 'editor'].map((role) => [role, cli('auth', 'token-add', role, '--role', role).secret]));
+const token = Object.fromEntries(['viewer', 'editor', 'admin'].map((role) => [role, cli('auth', 'token-add', role, '--role', role).secret]));
 const ENDLESS = 'SELECT count(*) FROM kernel a, kernel b, kernel c, kernel d WHERE a.id + b.id + c.id + d.id = -1';
 
 async function startServer(port = 0) {
@@ -54,12 +54,15 @@ const checks = {
   async 'the tools are those of stdio without files of the server'(client, local) {
     const names = async (one) => (await allTools(one)).map((tool) => tool.name);
     const expected = (await names(local)).filter((name) => name !== 'import');
-    assert.deepEqual(await names(client), expected);
+    const editor = await over(server.url, 'editor');
+    assert.deepEqual(await names(editor), expected);
+    assert.deepEqual(await names(client), expected.filter((name) => name !== 'job'), 'a viewer starts no jobs');
+    await editor.close();
     assert.ok(expected.length >= 10);
   },
 
   async 'every default tool answers as over stdio'(client, local) {
-    const requests = [['find_runs', {}], ['rules', {}], ['explain', { run }], ['findings', { run }], ['kernels', { run, limit: 0 }], ['operators', { run }], ['idle', { run }],
+    const requests = [['find_runs', {}], ['explain', { run }], ['findings', { run }], ['kernels', { run, limit: 0 }], ['operators', { run }], ['idle', { run }],
       ['what-if', { run }], ['timeline_window', { run, from_ms: 1, to_ms: 20 }], ['query', { args: [run, 'SELECT id, name FROM kernel ORDER BY id'] }], ['compare', { a: [run], b: [run] }]];
     const offered = (await allTools(client)).map((tool) => tool.name);
     assert.deepEqual(new Set(requests.map(([name]) => name)), new Set(offered));
@@ -131,6 +134,34 @@ const checks = {
     for (const name of ['import', 'run', 'record', 'auth', 'serve', 'mcp', 'config']) assert.ok(!more.some((tool) => tool.name === name), name);
     await viewer.close();
     await editor.close();
+  },
+
+  async 'jobs have owners, survive a restart and are in the audit log'() {
+    cli('auth', 'token-add', 'other', '--role', 'editor');
+    let editor = await over(server.url, 'editor');
+    const quick = (await call(editor, 'job', { action: 'start', job: 'idle', params: JSON.stringify({ run }) })).structuredContent.jobs[0];
+    assert.equal(quick.owner, 'token:editor');
+    assert.equal((await ended(editor, quick.job_id)).state, 'done');
+    const result = await call(editor, 'job', { action: 'result', job: quick.job_id, max_tokens: 10_000_000 });
+    assert.deepEqual(result.structuredContent.reply, cli('idle', run));
+    assert.ok((await call(editor, 'job', { action: 'wait', job: quick.job_id })).isError);
+    const long = (await call(editor, 'job', { action: 'start', job: 'query', params: JSON.stringify({ args: [run, ENDLESS], timeout: 80000 }) })).structuredContent.jobs[0].job_id;
+    await became(editor, long, ['running']);
+    assert.equal(await stopServer(server), 0);
+    server = await startServer(server.port);
+    await editor.close();
+    editor = await over(server.url, 'editor');
+    await became(editor, long, ['running']);
+    const admin = await over(server.url, 'admin');
+    const mine = (await call(admin, 'job', { action: 'start', job: 'query', params: JSON.stringify({ args: [run, ENDLESS], timeout: 80000 }) })).structuredContent.jobs[0].job_id;
+    const refused = await call(editor, 'job', { action: 'cancel', job: mine });
+    assert.ok(refused.isError && /belongs to token:admin/.test(refused.content[0].text), refused.content[0].text);
+    for (const job of [long, mine]) assert.ok(!(await call(admin, 'job', { action: 'cancel', job })).isError);
+    for (const job of [long, mine]) assert.equal((await ended(admin, job)).state, 'cancelled');
+    const logged = readFileSync(`${store}/audit.log`, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line)).filter((entry) => entry.action === 'jobs');
+    assert.ok(logged.some((entry) => entry.actor === 'token:editor' && entry.outcome === 'unsupported'), 'the refusal');
+    await editor.close();
+    await admin.close();
   },
 
   async 'without a login there is no session'() {

@@ -26,3 +26,15 @@ export async function allTools(client) {
 export const tokensOf = (result) => Buffer.byteLength(JSON.stringify(result)) / 4;
 
 export const call = (client, name, args = {}, options) => client.callTool({ name, arguments: args }, undefined, options);
+
+// The job, when it has one of these states.
+export async function became(client, id, states) {
+  for (;;) {
+    const answer = await call(client, 'job', { action: 'show', job: id });
+    const job = answer.structuredContent?.jobs[0];
+    if (!job) throw new Error(answer.content[0].text);
+    if (states.includes(job.state)) return job;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+export const ended = (client, id) => became(client, id, ['done', 'failed', 'cancelled', 'interrupted']);

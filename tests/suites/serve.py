@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`neurolens serve`: every reading operation answers as the command line does, wrong and hostile requests get the right
 problem document, and clients that are slow, many or gone cost nothing."""
+import fcntl
 import gzip
+import http.client
 import json
 import re
 import resource
@@ -14,7 +16,7 @@ import urllib.parse
 
 import pytest
 from http_server import ARGUMENTS, VOLATILE, WORDS, Server, events_of, listen, operations, words_of
-from neurolens_cli import H200, LIMIT_S, SAMPLES, Store, equal, wait_until
+from neurolens_cli import H200, LIMIT_S, SAMPLES, Store, default_signals, equal, wait_until
 
 TRACE = H200 / "base.json.gz"
 # A query that takes until its client leaves.
@@ -165,6 +167,27 @@ def test_headers_and_logs_cannot_be_injected(run):
         server.raw(b"GET /a\x1b[31mb HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         _, error = server.stop()
     assert error.count("\n") >= 4 and not re.search(r"[^\x20-\x7e\n\u00a0-\uffff]", error), error
+
+
+def test_a_log_that_nobody_reads_does_not_hold_the_server(run):
+    command = run.store.command("serve", "--listen", "127.0.0.1:0", "--access-log")
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=default_signals)
+    try:
+        fcntl.fcntl(process.stderr, fcntl.F_SETPIPE_SZ, 4096)
+        server = Server.__new__(Server)  # one whose standard error is read once
+        server.process, server.port = process, int(re.search(rb":(\d+)$", process.stderr.readline().strip()).group(1))
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=LIMIT_S)
+        for _ in range(8000):  # far more lines than the pipe and the queue hold
+            connection.request("GET", "/healthz")
+            assert connection.getresponse().read()
+        connection.close()
+        assert server.metric("neurolens_log_lines_dropped_total") > 1000
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(LIMIT_S) == 0, "it waits for the reader of its log"
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
 
 
 def test_start_refuses_addresses_of_others(store):

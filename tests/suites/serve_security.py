@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import ssl
 import stat
 import subprocess
@@ -13,7 +14,7 @@ import urllib.parse
 
 import pytest
 from http_server import Reply, Server
-from neurolens_cli import H200, HOSTILE_NAMES, LIMIT_S, Store, span, write_trace
+from neurolens_cli import H200, HOSTILE_NAMES, LIMIT_S, Store, span, wait_until, write_trace
 
 PASSWORD = "correct horse"
 OPEN = ("/", "/healthz", "/readyz", "/docs", "/docs.js", "/docs.css")
@@ -346,6 +347,49 @@ def test_tls(store, certificate):
             plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert b"HTTP/1.1 200" not in plain.recv(65536)
         assert server.get("/healthz").status == 200
+
+
+def test_a_renewed_certificate_is_used_without_a_restart(store, certificate, tmp_path):
+    own = tmp_path / "server.pem", tmp_path / "server.key"
+    for here, there in zip(certificate, own):
+        shutil.copy(here, there)
+    fresh = certificate[0].parent / "other.pem", certificate[0].parent / "other.key"
+    store.text("auth", "add-user", "ada", "--role", "editor", stdin=PASSWORD)
+    with TlsServer(store, own) as server:
+        def presented():
+            context = ssl.create_default_context()
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            with context.wrap_socket(Server.connect(server)) as connection:
+                return ssl.DER_cert_to_PEM_cert(connection.getpeercert(binary_form=True))
+        assert presented() == own[0].read_text()
+        old = server.connect()
+        # The certificate without its key does not fit: the old one stays.
+        os.replace(shutil.copy(fresh[0], tmp_path / "new.pem"), own[0])
+        wait_until(lambda: any("is not renewed" in line for line in server.said), "a note", server.process)
+        assert presented() == certificate[0].read_text()
+        os.replace(shutil.copy(fresh[1], tmp_path / "new.key"), own[1])
+        wait_until(lambda: presented() == fresh[0].read_text(), "the new certificate", server.process)
+        with old:  # a connection of before goes on
+            old.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            assert b"HTTP/1.1 200" in old.recv(65536)
+
+
+def test_an_editor_cancels_own_jobs_and_an_admin_all(run, tokens, server):
+    endless = {"op": "query", "params": {"args": ["SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range * b.range = 7"]}}
+    def begin(role):
+        reply = server.ask("POST", "/api/v1/jobs", json.dumps(endless), Content_Type="application/json", **bearer(tokens[role]))
+        assert reply.status == 202 and reply.json()["owner"] == f"token:{role}-token", reply.body
+        return reply.json()["job_id"]
+    of_editor, of_admin = begin("editor"), begin("admin")
+    server.ask("POST", "/api/v1/jobs", json.dumps(endless), Content_Type="application/json", **bearer(tokens["viewer"])).problem(403)
+    for method, path in (("DELETE", f"/api/v1/jobs/{of_admin}"), ("POST", f"/api/v1/jobs/{of_admin}/cancel")):
+        refused = server.ask(method, path, **bearer(tokens["editor"])).problem(403)
+        assert "belongs to token:admin-token" in refused["detail"] and refused["hint"] == "an admin may"
+    assert server.get(f"/api/v1/jobs/{of_admin}", **bearer(tokens["viewer"])).json()["cancel_requested"] is False
+    assert server.ask("DELETE", f"/api/v1/jobs/{of_editor}", **bearer(tokens["editor"])).status == 200
+    assert server.ask("DELETE", f"/api/v1/jobs/{of_admin}", **bearer(tokens["admin"])).status == 200
+    other = begin("editor")
+    assert server.ask("DELETE", f"/api/v1/jobs/{other}", **bearer(tokens["admin"])).status == 200, "an admin cancels what others started"
 
 
 def test_old_tls_is_refused(store, certificate):

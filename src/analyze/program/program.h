@@ -77,8 +77,8 @@ struct Program {
   std::vector<Step> steps;  // by time, one label, not overlapping; else empty
   std::string step_label;
   bool steps_repeat = false;  // found by what repeats: they may begin in the middle of anything
-  int64_t device_ns = 0;  // sum over all work
-  IntervalCover busy;     // any device working
+  int64_t device_ns = 0;      // sum over all work
+  IntervalCover busy;         // any device working
   bool has_shapes = false, has_types = false;
 
   void Build();

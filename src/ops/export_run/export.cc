@@ -16,6 +16,7 @@
 #include "base/terminal.h"
 #include "ops/export_run/stored_run.h"
 #include "ops/export_run/target_file.h"
+#include "ops/find_run.h"
 
 namespace nl::ops::export_run {
 
@@ -97,8 +98,8 @@ class ExportOp final : public Op {
   }
 
   Result<Reply> Run(OpContext& context) override {
-    NL_ASSIGN(const auto store, OpenStore(context, Store::Mode::kReadOnly));
-    NL_ASSIGN(const CatalogRun run, store->catalog().Resolve(run_));
+    NL_ASSIGN(const FoundRun found, FindRun(context, run_));
+    const auto& [store, run, in_use] = found;
     NL_ASSIGN(const std::string short_id, store->catalog().ShortId(run.run_id));
     const Renderer* renderer = FindRenderer(format_);
     if (renderer == nullptr) return Internal(fmt::format("no renderer {}", format_));

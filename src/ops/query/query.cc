@@ -12,6 +12,7 @@
 #include "base/human.h"
 #include "base/plural.h"
 #include "base/terminal.h"
+#include "ops/find_run.h"
 #include "ops/open_store.h"
 #include "report/text_table.h"
 
@@ -149,8 +150,8 @@ class QueryOp final : public Op {
     }
     if (format_ == "parquet" && out_.empty()) return InvalidInput("--format parquet needs --out FILE");
 
-    NL_ASSIGN(auto store, OpenStore(context, Store::Mode::kReadOnly));
-    NL_ASSIGN(std::vector<CatalogRun> runs, ResolveRuns(*store, refs));
+    NL_ASSIGN(const FoundRuns found, FindRuns(context, refs));
+    const auto& [store, runs, in_use] = found;
     const auto begin = std::chrono::steady_clock::now();
     NL_ASSIGN(QueryRequest request, RequestSql(context, *store, runs));
     request.sql = sql;

@@ -38,10 +38,11 @@ class RecordOp final : public Op {
     params_.Bind(binder);
   }
 
-  Result<Reply> Run(OpContext&) override {
+  Result<Reply> Run(OpContext& context) override {
     NL_ASSIGN(capture::LaunchOptions options, params_.Options());
     if (options.directory.empty()) options.directory = capture::DefaultDirectory(options.command);
-    NL_ASSIGN(const capture::LaunchResult result, RecordProgram(options));
+    ListedRecording listed(context, false);
+    NL_ASSIGN(const capture::LaunchResult result, RecordProgram(options, listed));
     Reply reply = Reply::Of(RecordReplyOf(result));
     reply.answer_status = result.exit_status;
     return reply;

@@ -71,10 +71,11 @@ class RunProgramOp final : public Op {
       NL_ASSIGN(scratch, TempDir::Make("neurolens-run-"));
       options.directory = fmt::format("{}/{}", scratch->path(), capture::DefaultDirectory(options.command));
     }
-    NL_ASSIGN(const capture::LaunchResult result, RecordProgram(options));
+    ListedRecording listed(context, true);
+    NL_ASSIGN(const capture::LaunchResult result, RecordProgram(options, listed));
     RunReply out;
     out.capture = RecordReplyOf(result);
-    const Status explained = Explain(context, result.directory, out);
+    const Status explained = Explain(context, result.directory, listed, out);
     if (!explained.ok()) out.import_problem = explained.error().ToString();
     // A capture that could not be imported is kept: it may be all that is left of a long run. One of a
     // program that ended before anything happened holds nothing.
@@ -110,11 +111,15 @@ class RunProgramOp final : public Op {
   }
 
   // Through the operations themselves, so that the run is the same as with `import` and `analyze`.
-  Status Explain(OpContext& context, const std::string& directory, RunReply& out) const {
+  Status Explain(OpContext& context, const std::string& directory, ListedRecording& listed,
+                 RunReply& out) const {
     const std::unique_ptr<Op> import = MakeOp("import");
     Json args{{"paths", Json::array({directory})}};
     if (!params_.tags.empty()) args["tag"] = params_.tags;
-    NL_ASSIGN(const Reply imported, RunOp(*import, args, context));
+    const Result<Reply> tried = RunOp(*import, args, context);
+    listed.Imported();
+    if (!tried.ok()) return tried.error();
+    const Reply& imported = *tried;
     const std::vector<ImportedRun>& runs = imported.As<ImportReply>().runs;
     if (runs.empty()) return InvalidInput("the capture contains no run");
     out.run_id = runs[0].run_id;

@@ -14,6 +14,7 @@
 #include "ledger/engine_path.h"
 #include "ledger/run_files.h"
 #include "ledger/sql_values.h"
+#include "ops/find_run.h"
 #include "ops/open_store.h"
 #include "report/text_table.h"
 
@@ -117,16 +118,16 @@ class ShowOp final : public Op {
   }
 
   Result<Reply> Run(OpContext& context) override {
-    NL_ASSIGN(auto store, OpenStore(context, Store::Mode::kReadOnly));
-    NL_ASSIGN(CatalogRun run, store->catalog().Resolve(run_));
-    const std::string folder = store->RunPath(run.run_id);
+    NL_ASSIGN(const FoundRun found, FindRun(context, run_));
+    const CatalogRun& run = found.run;
+    const std::string folder = found.store->RunPath(run.run_id);
     ShowReply reply;
     reply.run = run;
     reply.path = folder;
     ReadDocument(folder, reply);
     NL_TRY(CompareSources(reply));
     ListTables(folder, reply.tables);
-    if (Status status = CountRows(context, *store, folder, reply); !status.ok()) {
+    if (Status status = CountRows(context, *found.store, folder, reply); !status.ok()) {
       if (status.error().code == ErrorCode::kCancelled) return std::move(status).error();
       reply.warnings.push_back(status.error().ToString());
     }

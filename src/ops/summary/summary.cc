@@ -50,7 +50,7 @@ void Describe(Record<SummaryDevice>& r) {
 struct SummaryReply {
   std::string run_id, model, precision;
   double wall_ms = 0, device_ms = 0;
-  bool has_timeline = true;
+  bool has_timeline = true, partial = false;
   std::vector<SummaryDevice> devices;
   std::vector<NameTotals> operators;
   int64_t operators_total = 0;
@@ -74,6 +74,8 @@ void Describe(Record<SummaryReply>& r) {
   r.Field("device_ms", &T::device_ms, Unit::kMs, "Device time of all kernels");
   r.Field("has_timeline", &T::has_timeline,
           "Whether the source recorded when kernels ran, not only how long");
+  r.Field("partial", &T::partial,
+          "The recording was not closed when it was read: it was under way, or its recorder was killed");
   r.Field("devices", &T::devices, "Each device, by rank and number");
   r.Field("operators", &T::operators, "Operators, most device time first");
   r.Field("operators_total", &T::operators_total, "Operators before --top");
@@ -164,6 +166,10 @@ Status Explain(const OpContext& context, const CatalogRun& run, SummaryReply& ou
   return {};
 }
 
+bool IsPartial(const Json& document) {
+  return document.contains("/capture/partial"_json_pointer) && document["capture"]["partial"] == true;
+}
+
 class SummaryOp final : public Op {
  public:
   OpInfo Info() const override {
@@ -199,6 +205,7 @@ class SummaryOp final : public Op {
     out.model = run.run.model;
     out.precision = run.run.precision;
     out.wall_ms = Ms(time.wall_ns);
+    out.partial = IsPartial(document);
     out.devices = DevicesOf(time, devices, snapshot.strings());
     NL_TRY(AddTotals(snapshot, static_cast<size_t>(top_), out));
     out.cpu_samples = samples.rows.at(0).at(0).get<int64_t>();
@@ -214,6 +221,7 @@ class SummaryOp final : public Op {
     if (!reply.has_timeline) out += fmt::format("\n{}", kNoTimeline);
     if (reply.devices.empty()) out += ", no device work recorded";
     out += "\n";
+    if (reply.partial) out += "partial: the recording was not closed when it was read\n";
     if (reply.devices.empty() && reply.samples) {
       out += SampledText(*reply.samples, reply.wall_ms, static_cast<size_t>(top_), style);
       if (reply.operators.empty()) return out + CountersText(reply.counters);

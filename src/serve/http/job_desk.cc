@@ -152,7 +152,7 @@ Result<jobs::Job> JobDesk::Get(const std::string& id) const {
 Response JobDesk::Answer(const Route& route, const Request& request) {
   const std::vector<std::string>& rest = route.rest;
   if (rest.empty()) return request.method == "POST" ? Submit(request) : List(route.query);
-  if (request.method == "DELETE" || request.method == "POST") return Cancel(rest[0]);
+  if (request.method == "DELETE" || request.method == "POST") return Cancel(rest[0], request.identity);
   if (rest.size() == 2) return ResultOf(rest[0]);
   const Result<jobs::Job> job = Get(rest[0]);
   return job.ok() ? JobResponse(200, *job) : ProblemOf(job.error());
@@ -165,8 +165,9 @@ Response JobDesk::Submit(const Request& request) {
     return ProblemOf(right.error());
   const Result<std::shared_ptr<jobs::Runner>> now = RunnerForWriting();
   if (!now.ok()) return ProblemOf(now.error());
-  const Result<jobs::Job> job = *now ? (*now)->Submit(wanted->op, wanted->params)
-                                     : jobs::RequestJob(folder_, wanted->op, wanted->params);
+  const std::string owner = request.identity.Label();
+  const Result<jobs::Job> job = *now ? (*now)->Submit(wanted->op, wanted->params, owner)
+                                     : jobs::RequestJob(folder_, wanted->op, wanted->params, owner);
   if (job.ok()) return JobResponse(202, *job);
   return job.error().code == ErrorCode::kLimit ? BusyProblem(job.error().message) : ProblemOf(job.error());
 }
@@ -182,9 +183,12 @@ Response JobDesk::List(const Fields& query) const {
   return out;
 }
 
-Response JobDesk::Cancel(const std::string& id) {
+Response JobDesk::Cancel(const std::string& id, const auth::Identity& who) {
   const Result<jobs::Job> job = Get(id);
   if (!job.ok()) return ProblemOf(job.error());
+  const bool all = auth::Allows(who.role, auth::Role::kAdmin);
+  if (const Status allowed = jobs::CheckCancel(*job, who.Label(), all); !allowed.ok())
+    return ProblemOf(403, allowed.error());
   const Result<std::shared_ptr<jobs::Runner>> now = RunnerForWriting();
   if (!now.ok()) return ProblemOf(now.error());
   if (*now) {

@@ -42,7 +42,7 @@ class JobDesk {
   Result<jobs::Job> Get(const std::string& id) const;
   Response Submit(const Request& request);
   Response List(const Fields& query) const;
-  Response Cancel(const std::string& id);
+  Response Cancel(const std::string& id, const auth::Identity& who);
   Response ResultOf(const std::string& id) const;
 
   const std::string folder_;

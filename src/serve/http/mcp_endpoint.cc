@@ -96,6 +96,8 @@ Result<std::shared_ptr<McpEndpoint::Session>> McpEndpoint::Begin(const Request& 
   mcp::ServerOptions options;
   options.settings = options_.settings;
   options.access = {all_tools, false, auth::Allows(session->role, auth::RoleForEffect(false))};
+  options.actor = session->owner;
+  options.is_admin = auth::Allows(session->role, auth::Role::kAdmin);
   options.resources_change = true;
   options.run = [this, weak = session->weak_from_this()](Cost cost, std::function<void()> work) {
     // The session stays while its work waits or runs.

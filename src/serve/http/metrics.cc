@@ -90,7 +90,7 @@ std::string Metrics::Text(const std::vector<Gauge>& gauges) const {
   out += fmt::format("neurolens_http_sent_bytes_total {}\n", sent_bytes_);
   std::string_view last;
   for (const Gauge& gauge : gauges) {
-    if (gauge.name != last) Head(out, gauge.name, "gauge", gauge.help);
+    if (gauge.name != last) Head(out, gauge.name, gauge.type, gauge.help);
     last = gauge.name;
     out += gauge.labels.empty() ? fmt::format("{} {}\n", gauge.name, gauge.value)
                                 : fmt::format("{}{{{}}} {}\n", gauge.name, gauge.labels, gauge.value);

@@ -19,6 +19,7 @@ struct Gauge {
   std::string name, help;
   std::string labels;  // "pool=\"heavy\""; may be empty
   double value = 0;
+  std::string type = "gauge";  // or "counter"
 };
 
 class Metrics {

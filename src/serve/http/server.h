@@ -73,7 +73,7 @@ class Server {
  public:
   Server(App& app, Limits limits);
   ~Server();
-  // Before Listen: connections speak TLS.
+  // Before Listen: connections speak TLS. Later, on the thread of the server: new connections use this one.
   void UseTls(TlsContext context);
   // Io when the address cannot be taken. `address.port` 0 becomes the port that was chosen.
   Status Listen(ListenAddress& address);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/http/service.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -13,6 +14,7 @@
 #include "base/record_json.h"
 #include "base/terminal.h"
 #include "base/time_text.h"
+#include "ops/live/reply.h"
 #include "ops/ls/reply.h"
 #include "ops/settings.h"
 #include "serve/http/app_page.h"
@@ -31,9 +33,17 @@ namespace {
 constexpr int64_t kTicksPerLook = 20, kTicksPerKeepAlive = 150;  // ten ticks a second
 constexpr int64_t kNewestRuns = 100;
 constexpr size_t kMostLogins = 16;  // that wait; each takes 0.1 s and 64 MiB, one after the other
+constexpr int64_t kTicksPerLiveLook = 10, kTicksPerCertificate = 10;
 constexpr int64_t kTicksPerAdopt = 20, kTicksPerSweep = 6000;
 constexpr auto kJobGrace = std::chrono::seconds(3);
 constexpr auto kProgressEvery = std::chrono::milliseconds(250);
+
+// Differs when a file was replaced or written.
+std::string FileMark(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return "none;";
+  return fmt::format("{} {} {}.{};", info.st_ino, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+}
 
 Response Page(std::string_view type, std::string_view text) {
   Response out;
@@ -130,7 +140,9 @@ Service::Service(const Settings& settings, ServiceOptions options)
       quick_(options.workers, options.most_queued),
       heavy_(options.heavy, options.most_queued),
       uploads_(options.uploads, options.most_queued),
-      logins_(1, kMostLogins) {}
+      logins_(1, kMostLogins) {
+  if (options_.access_log) log_ = std::make_unique<AccessLog>(STDERR_FILENO);
+}
 
 Status Service::CheckAccess() {
   NL_TRY(authority_.Check());
@@ -143,6 +155,7 @@ void Service::Attach(Server& server, const ListenAddress& address) {
   exposure_.address = address;
   LookForRuns();
   jobs_.Adopt();
+  if (!options_.tls_cert.empty()) LookForCertificate();
 }
 
 void Service::Stop() {
@@ -271,6 +284,8 @@ OpContext Service::ContextOf(Call& call) const {
   context.cancelled = &call.cancelled;
   context.remote = true;
   context.user = call.request.identity.name;
+  context.actor = call.request.identity.Label();
+  context.is_admin = auth::Allows(call.request.identity.role, auth::Role::kAdmin);
   return context;
 }
 
@@ -389,6 +404,9 @@ Response Service::MetricsPage() const {
   gauges.push_back({"neurolens_jobs_queued", "Jobs that wait.", "", static_cast<double>(jobs_.queued())});
   gauges.push_back({"neurolens_http_event_streams", "Clients that receive events.", "",
                     static_cast<double>(server_->event_streams())});
+  gauges.push_back({"neurolens_log_lines_dropped_total",
+                    "Lines of the access log that standard error did not take in time.", "",
+                    static_cast<double>(log_ != nullptr ? log_->dropped() : 0), "counter"});
   gauges.push_back(
       {"neurolens_mcp_sessions", "Sessions of agents.", "", static_cast<double>(mcp_.sessions())});
   Response out = Page("text/plain; version=0.0.4; charset=utf-8", metrics_.Text(gauges));
@@ -399,19 +417,40 @@ void Service::OnDone(const Request& request, const Response& response, double se
   metrics_.Count(request.route.empty() ? "(none)" : request.route, request.method, response.status, seconds,
                  response.body.size());
   if (!options_.access_log) return;
-  const std::string line =
-      fmt::format("{} {} \"{} {}\" {} {} {:.1f}ms\n", Rfc3339Utc(UnixNowNs()), request.client,
-                  PrintableName(request.method, 20), PrintableName(request.target, 300), response.status,
-                  response.body.size(), seconds * 1000);
-  static_cast<void>(!write(STDERR_FILENO, line.data(), line.size()));
+  std::string line = fmt::format("{} {} \"{} {}\" {} {} {:.1f}ms\n", Rfc3339Utc(UnixNowNs()), request.client,
+                                 PrintableName(request.method, 20), PrintableName(request.target, 300),
+                                 response.status, response.body.size(), seconds * 1000);
+  log_->Add(std::move(line));
+}
+
+// A certificate is renewed by replacing its files, one after the other: what does not fit together is not
+// used, and the next change is looked at again.
+void Service::LookForCertificate() {
+  const std::string now = FileMark(options_.tls_cert) + FileMark(options_.tls_key);
+  if (now == tls_mark_) return;
+  const bool first = tls_mark_.empty();
+  tls_mark_ = now;
+  if (first) return;
+  Result<TlsContext> fresh = LoadTls(options_.tls_cert, options_.tls_key);
+  Say(fresh.ok() ? "neurolens: the certificate was renewed\n"
+                 : fmt::format("neurolens: the certificate is not renewed: {}\n", fresh.error().ToString()));
+  if (fresh.ok()) server_->UseTls(*std::move(fresh));
+}
+
+void Service::Say(std::string line) {
+  if (log_ == nullptr) log_ = std::make_unique<AccessLog>(STDERR_FILENO);
+  log_->Add(std::move(line));
 }
 
 void Service::OnTick() {
   ++ticks_;
   mcp_.Tick();
+  if (!options_.tls_cert.empty() && ticks_ % kTicksPerCertificate == 1) LookForCertificate();
   // Another server may have run the jobs, and ended.
   if (ticks_ % kTicksPerAdopt == 0) static_cast<void>(quick_.Submit([this] { jobs_.Adopt(); }));
   if (ticks_ % kTicksPerSweep == 1) static_cast<void>(quick_.Submit([this] { desk_.Sweep(); }));
+  // Also without a listener: what a killed recorder left is removed by looking.
+  if (ticks_ % kTicksPerLiveLook == 0) LookForLive();
   if (server_->event_streams() == 0) return;
   if (ticks_ % kTicksPerLook == 0) LookForRuns();
   static const auto keep_alive = std::make_shared<const std::string>(": keep-alive\n\n");
@@ -442,12 +481,49 @@ void Service::LookForRuns() {
   if (!taken) looking_ = false;
 }
 
+// The first and the last event of a recording have ids; those of its growth do not. The recorder takes it
+// from the list after its run is in the catalog, so the look for runs finds it.
+void Service::LookForLive() {
+  if (looking_live_.exchange(true)) return;
+  const bool taken = quick_.Submit([this] {
+    const std::unique_ptr<Op> live = MakeOp("live");
+    OpContext context;
+    context.settings = &settings_;
+    const Result<Reply> reply = RunOp(*live, Json::object(), context);
+    std::map<std::string, Json> now;
+    for (const LiveRow& row : reply.ok() ? reply->As<LiveReply>().recordings : std::vector<LiveRow>()) {
+      const Json& data = now[row.live_id] = ToDocument(row);
+      const auto before = live_.find(row.live_id);
+      if (before == live_.end()) {
+        Keep("live", data);
+      } else if (before->second["bytes"] != data["bytes"] || before->second["state"] != data["state"]) {
+        Publish(EventLog::Passing("live", data));
+      }
+    }
+    bool ended = false;
+    for (auto& [id, data] : live_) {
+      if (now.count(id) > 0) continue;
+      ended = true;
+      data["state"] = NamesOf(LiveState::kEnded)[static_cast<size_t>(LiveState::kEnded)];
+      Keep("live", data);
+    }
+    live_ = std::move(now);
+    if (ended) LookForRuns();
+    looking_live_ = false;
+  });
+  if (!taken) looking_live_ = false;
+}
+
+void Service::Keep(const char* type, Json data) {
+  server_->Post([this, type, data = std::move(data)] { server_->SendEvent(events_.Add(type, data)); });
+}
+
 // New states have ids, so that a client that connects again gets them; progress does not.
 void Service::OnJob(const jobs::Job& job, bool state) {
   Json data = jobs::ToJson(job);
   data.erase("params");  // they may be long
   if (!state) return Publish(EventLog::Passing("job", data));
-  server_->Post([this, data = std::move(data)] { server_->SendEvent(events_.Add("job", data)); });
+  Keep("job", std::move(data));
   if (job.state != jobs::JobState::kDone) return;
   desk_.Forget(jobs::UploadsOf(job.params));
   LookForRuns();

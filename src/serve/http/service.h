@@ -6,11 +6,13 @@
 // inside.
 
 #include <atomic>
+#include <map>
 #include <set>
 #include <string>
 
 #include "ops/op.h"
 #include "serve/http/access.h"
+#include "serve/http/access_log.h"
 #include "serve/http/event_log.h"
 #include "serve/http/job_desk.h"
 #include "serve/http/mcp_endpoint.h"
@@ -29,6 +31,7 @@ struct ServiceOptions {
   Exposure exposure;                                     // the address is known when the server listens
   bool auth = false;                                     // needs a login even while the store has no accounts
   bool access_log = false;
+  std::string tls_cert, tls_key;  // looked at for changes; empty: no TLS
 };
 
 class Service final : public App {
@@ -66,7 +69,12 @@ class Service final : public App {
   Response Ready(Call& call) const;
   Response MetricsPage() const;
   void LookForRuns();
+  void LookForLive();
+  void LookForCertificate();
+  void Say(std::string line);  // on the thread of the server
   void OnJob(const jobs::Job& job, bool state);
+  // An event that a client gets when it connects again; and one that it does not.
+  void Keep(const char* type, Json data);
   void Publish(std::shared_ptr<const std::string> passing);
 
   const Settings& settings_;
@@ -78,11 +86,15 @@ class Service final : public App {
   const RemoteOps ops_;
   Server* server_ = nullptr;
   Metrics metrics_;
+  std::unique_ptr<AccessLog> log_;  // of the thread of the server
+  std::string tls_mark_;            // of the files that were read last
   EventLog events_;
   int64_t ticks_ = 0;
   std::atomic<bool> looking_{false};
   bool looked_ = false;  // of the job that looks for runs, as is the next
   std::set<std::string> known_runs_;
+  std::atomic<bool> looking_live_{false};
+  std::map<std::string, Json> live_;  // last event of each recording; of the job that looks for them
   UploadDesk desk_;
   JobDesk jobs_;
   McpEndpoint mcp_;  // before the workers, which may hold its sessions to the end

@@ -118,6 +118,8 @@ void Describe(Record<Job>& r) {
   r.Name("Job", "An operation that runs by itself, and its result");
   r.Field("job_id", &Job::job_id, "Id");
   r.Field("op", &Job::op, "Operation");
+  r.Field("owner", &Job::owner,
+          "Who started it: user:NAME, token:NAME, nobody where no login is needed, local for commands");
   r.Field("params", &Job::params, "Its parameters, as given");
   r.Field("state", &Job::state, "State; the last four are final");
   r.Field("cancel_requested", &Job::cancel_requested, "Someone asked to cancel it");
@@ -142,6 +144,7 @@ Result<Job> JobFromJson(const Json& json) {
   if (!m.ok()) return InvalidInput("a job needs job_id, op and state");
   job.job_id = *id;
   job.op = *op;
+  job.owner = m.Text("owner").value_or("nobody");  // journals of older versions have none
   job.state = *StateOfName(*state);
   if (const Json* params = m.Object("params")) job.params = *params;
   job.cancel_requested = m.Bool("cancel_requested").value_or(false);
@@ -161,8 +164,15 @@ Result<Job> JobFromJson(const Json& json) {
   return job;
 }
 
+Status CheckCancel(const Job& job, std::string_view actor, bool all) {
+  if (all || actor.empty() || job.owner == actor) return {};
+  return Unsupported(fmt::format("the job belongs to {}; {} may not cancel it", PrintableName(job.owner, 80),
+                                 PrintableName(actor, 80)))
+      .Hint("an admin may");
+}
+
 void Describe(Record<JobsReply>& r) {
-  r.Name("JobsReply", "Reply of `neurolens jobs`, and of GET /api/v1/jobs");
+  r.Name("JobsReply", "Reply of GET /api/v1/jobs");
   r.Field("jobs_total", &JobsReply::jobs_total, "Jobs that match the filter");
   r.Field("next_offset", &JobsReply::next_offset, "Offset of the next page; null: this is the last one");
   r.Field("jobs", &JobsReply::jobs, "Jobs, newest first");

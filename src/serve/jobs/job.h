@@ -53,6 +53,7 @@ Error ToError(const JobError& error);
 struct Job {
   std::string job_id;  // UUIDv7
   std::string op;
+  std::string owner;  // "user:ada", "token:ci", "nobody" where no login is needed, "local" for commands
   Json params = Json::object();
   JobState state = JobState::kQueued;
   bool cancel_requested = false;
@@ -69,6 +70,9 @@ void Describe(Record<Job>& r);
 Json ToJson(const Job& job);
 // InvalidInput for what is not a job.
 Result<Job> JobFromJson(const Json& json);
+
+// Whether `actor` may cancel a job: its own, or any when `all`. An empty actor is a command on this machine.
+Status CheckCancel(const Job& job, std::string_view actor, bool all);
 
 // Which jobs a list has, newest first.
 struct JobFilter {

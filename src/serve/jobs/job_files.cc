@@ -62,9 +62,10 @@ std::string ProgressPath(const std::string& folder, std::string_view job_id) {
   return fmt::format("{}/progress/{}.json", folder, job_id);
 }
 
-Result<Job> RequestJob(const std::string& folder, const std::string& op, const Json& params) {
+Result<Job> RequestJob(const std::string& folder, const std::string& op, const Json& params,
+                       const std::string& owner) {
   JobTable table([] { return Rfc3339Utc(UnixNowNs()); });
-  Job job = table.Add(op, params);
+  Job job = table.Add(op, params, owner);
   NL_TRY(LeaveMessage(RequestsFolder(folder), {{"add", ToJson(job)}}));
   return job;
 }

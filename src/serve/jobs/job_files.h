@@ -23,7 +23,8 @@ std::string ProgressPath(const std::string& folder, std::string_view job_id);
 std::string ResultsFolder(const std::string& folder);
 
 // Leaves a request: a new job, which has an id from then on, or the end of one.
-Result<Job> RequestJob(const std::string& folder, const std::string& op, const Json& params);
+Result<Job> RequestJob(const std::string& folder, const std::string& op, const Json& params,
+                       const std::string& owner);
 Status RequestCancel(const std::string& folder, std::string_view job_id);
 
 struct JobRequest {

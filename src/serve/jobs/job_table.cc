@@ -31,11 +31,12 @@ void JobTable::Load(const std::vector<Json>& records) {
   }
 }
 
-const Job& JobTable::Add(std::string op, Json params, std::string job_id) {
+const Job& JobTable::Add(std::string op, Json params, std::string owner, std::string job_id) {
   Job job;
   job.job_id = job_id.empty() ? NewUuidV7() : std::move(job_id);
   job.op = std::move(op);
   job.params = std::move(params);
+  job.owner = std::move(owner);
   job.created_at = now_();
   order_of_[job.job_id] = ++last_;
   return jobs_[last_] = std::move(job);

@@ -25,7 +25,7 @@ class JobTable {
   // Records of a journal: the last one of each job counts.
   void Load(const std::vector<Json>& records);
 
-  const Job& Add(std::string op, Json params, std::string job_id = "");
+  const Job& Add(std::string op, Json params, std::string owner, std::string job_id = "");
   // Null when there is none.
   const Job* Find(std::string_view job_id) const;
   // InvalidInput when its state does not allow that; the job as it is then.

@@ -49,7 +49,7 @@ TEST(JobState, OnlyTheStatedChangesAreAllowed) {
 
 TEST(JobTable, AJobReadsTheSameFromTheJournal) {
   JobTable table(Fixed);
-  const std::string id = table.Add("idle", {{"run", "@latest"}, {"limit", 3}}).job_id;
+  const std::string id = table.Add("idle", {{"run", "@latest"}, {"limit", 3}}, "local").job_id;
   ASSERT_TRUE(table.Move(id, JobState::kRunning).ok());
   const Error error = InvalidInput("no").At("a.json", 7).Hint("look");
   const Job failed = *table.Move(id, JobState::kFailed, ErrorOf(error));
@@ -71,7 +71,7 @@ TEST(JobTable, TheOrderIsThatOfTheJournalWhateverTheClockDoes) {
   std::vector<Json> records;
   // The second id is smaller than the first, as after a step of the clock over a restart.
   for (const char* id : {"019f0000-0000-7000-8000-000000000002", "019f0000-0000-7000-8000-000000000001"})
-    records.push_back(ToJson(table.Add("ls", Json::object(), id)));
+    records.push_back(ToJson(table.Add("ls", Json::object(), "local", id)));
   JobTable loaded(Fixed);
   loaded.Load(records);
   const JobsReply list = ListJobs(loaded.All(), {});
@@ -81,7 +81,7 @@ TEST(JobTable, TheOrderIsThatOfTheJournalWhateverTheClockDoes) {
 
 TEST(JobTable, ListsHavePages) {
   JobTable table(Fixed);
-  for (int i = 0; i < 7; ++i) table.Add("ls", {{"limit", i}});
+  for (int i = 0; i < 7; ++i) table.Add("ls", {{"limit", i}}, "local");
   const std::vector<Job> all = table.All();
   JobsReply page = ListJobs(all, {{}, 0, 3});
   EXPECT_EQ(page.jobs_total, 7);
@@ -140,7 +140,7 @@ TEST_F(JobsTest, TenThousandRecordsAreReadWithinASecond) {
   JobTable table(Fixed);
   std::string text;
   for (int i = 0; i < 10'000; ++i)
-    text += JournalLine(ToJson(table.Add("idle", {{"run", "@latest"}, {"limit", i}})));
+    text += JournalLine(ToJson(table.Add("idle", {{"run", "@latest"}, {"limit", i}}, "local")));
   ASSERT_TRUE(MakeDirectories(folder()).ok());
   ASSERT_TRUE(WriteFileAtomically(journal(), text).ok());
   const auto began = std::chrono::steady_clock::now();
@@ -241,16 +241,16 @@ TEST_F(RunnerTest, AJobRunsAndItsResultIsKept) {
   std::string id;
   {
     const auto runner = Open(work);
-    id = runner->Submit("echo", {{"x", 1}})->job_id;
+    id = runner->Submit("echo", {{"x", 1}}, "local")->job_id;
     const Job job = AwaitEnd(*runner, id);
     EXPECT_EQ(job.state, JobState::kDone);
     EXPECT_EQ(job.result, "/jobs/" + id + "/result");
     EXPECT_EQ(States(id), "queued running done ");
     EXPECT_EQ(*ReadResult(folder(), job), R"({"x":1})");
-    const Job failed = AwaitEnd(*runner, runner->Submit("fail", {})->job_id);
+    const Job failed = AwaitEnd(*runner, runner->Submit("fail", {}, "local")->job_id);
     EXPECT_EQ(failed.state, JobState::kFailed);
     EXPECT_EQ(failed.error->hint, "ask another");
-    EXPECT_EQ(runner->Submit("nothing", {}).error().code, ErrorCode::kNotFound);
+    EXPECT_EQ(runner->Submit("nothing", {}, "local").error().code, ErrorCode::kNotFound);
   }
   const auto again = Open(work);
   EXPECT_EQ(*ReadResult(folder(), *again->Get(id)), R"({"x":1})");
@@ -260,7 +260,8 @@ TEST_F(RunnerTest, AJobRunsAndItsResultIsKept) {
 TEST_F(RunnerTest, CancelBeforeAndWhileItRuns) {
   FakeWork work;
   const auto runner = Open(work);
-  const std::string first = runner->Submit("block", {})->job_id, second = runner->Submit("block", {})->job_id;
+  const std::string first = runner->Submit("block", {}, "local")->job_id,
+                    second = runner->Submit("block", {}, "local")->job_id;
   work.AwaitBlocked();
   EXPECT_EQ(runner->Cancel(second)->state, JobState::kCancelled);
   EXPECT_TRUE(runner->Cancel(first)->cancel_requested);
@@ -297,13 +298,13 @@ TEST_F(RunnerTest, AStopLetsJobsGoOnLater) {
   {
     FakeWork work;
     const auto runner = Open(work);
-    running = runner->Submit("block", {})->job_id;
-    waiting = runner->Submit("echo", {})->job_id;
+    running = runner->Submit("block", {}, "local")->job_id;
+    waiting = runner->Submit("echo", {}, "local")->job_id;
     work.AwaitBlocked();
     runner->Stop(std::chrono::milliseconds(0));
     EXPECT_EQ(runner->Get(running)->state, JobState::kQueued);
     EXPECT_EQ(runner->Get(waiting)->state, JobState::kQueued);
-    EXPECT_EQ(runner->Submit("echo", {}).error().code, ErrorCode::kLimit);
+    EXPECT_EQ(runner->Submit("echo", {}, "local").error().code, ErrorCode::kLimit);
   }
   FakeWork work;
   work.Release();
@@ -317,18 +318,19 @@ TEST_F(RunnerTest, OldJobsAndResultsAreForgotten) {
   const auto runner = Open(work, 3, 200);
   std::vector<std::string> ids;
   for (int i = 0; i < 6; ++i) {
-    ids.push_back(runner->Submit("echo", {{"i", i}})->job_id);
+    ids.push_back(runner->Submit("echo", {{"i", i}}, "local")->job_id);
     AwaitEnd(*runner, ids.back());
   }
   EXPECT_EQ(runner->All().size(), 3u);
   EXPECT_EQ(runner->Get(ids[2]).error().code, ErrorCode::kNotFound);
   const std::string large(150, 'x');
   for (int i = 0; i < 2; ++i) {
-    ids.push_back(runner->Submit("echo", {{"x", large}})->job_id);
+    ids.push_back(runner->Submit("echo", {{"x", large}}, "local")->job_id);
     AwaitEnd(*runner, ids.back());
   }
   EXPECT_EQ(runner->All().size(), 1u);
-  EXPECT_EQ(AwaitEnd(*runner, runner->Submit("echo", {{"x", large + large}})->job_id).error->code, "limit");
+  EXPECT_EQ(AwaitEnd(*runner, runner->Submit("echo", {{"x", large + large}}, "local")->job_id).error->code,
+            "limit");
   size_t files = 0;
   for ([[maybe_unused]] const auto& file : std::filesystem::directory_iterator(ResultsFolder(folder())))
     ++files;
@@ -339,11 +341,11 @@ TEST_F(RunnerTest, OldJobsAndResultsAreForgotten) {
 TEST_F(RunnerTest, OthersLeaveRequests) {
   FakeWork work;
   ASSERT_TRUE(MakeDirectories(folder()).ok());
-  const Job before = *RequestJob(folder(), "block", Json::object());
+  const Job before = *RequestJob(folder(), "block", Json::object(), "local");
   EXPECT_EQ(FindJob(*ReadJobs(folder()), before.job_id)->state, JobState::kQueued);
   const auto runner = Open(work);
   work.AwaitBlocked();
-  const Job wrong = *RequestJob(folder(), "nothing", Json::object());
+  const Job wrong = *RequestJob(folder(), "nothing", Json::object(), "local");
   EXPECT_EQ(AwaitEnd(*runner, wrong.job_id).state, JobState::kFailed);
   ASSERT_TRUE(RequestCancel(folder(), before.job_id).ok());
   EXPECT_EQ(AwaitEnd(*runner, before.job_id).state, JobState::kCancelled);
@@ -353,8 +355,8 @@ TEST_F(RunnerTest, OthersLeaveRequests) {
 TEST_F(RunnerTest, ThereIsALimitOfJobsThatWait) {
   FakeWork work;
   const auto runner = Open(work);
-  for (int i = 0; i < 20; ++i) ASSERT_TRUE(runner->Submit("block", {}).ok());
-  EXPECT_EQ(runner->Submit("block", {}).error().code, ErrorCode::kLimit);
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(runner->Submit("block", {}, "local").ok());
+  EXPECT_EQ(runner->Submit("block", {}, "local").error().code, ErrorCode::kLimit);
 }
 
 TEST(OpWork, ChecksWhatItIsAskedAsTheFacesDo) {
@@ -370,6 +372,19 @@ TEST(OpWork, ChecksWhatItIsAskedAsTheFacesDo) {
   EXPECT_TRUE(work.MayRepeat("idle"));
   EXPECT_TRUE(work.MayRepeat("tag"));
   EXPECT_FALSE(work.MayRepeat("rm"));
+}
+
+TEST(JobOwner, CancelsOwnJobsOnlyUnlessAdmin) {
+  JobTable table([] { return std::string("2026-01-01T00:00:00Z"); });
+  const Job job = table.Add("idle", Json::object(), "user:ada");
+  EXPECT_EQ(JobFromJson(ToJson(job))->owner, "user:ada");
+  EXPECT_TRUE(CheckCancel(job, "user:ada", false).ok());
+  EXPECT_FALSE(CheckCancel(job, "user:bob", false).ok());
+  EXPECT_TRUE(CheckCancel(job, "user:bob", true).ok());
+  EXPECT_TRUE(CheckCancel(job, "", false).ok()) << "a command on this machine";
+  Json old = ToJson(job);
+  old.erase("owner");
+  EXPECT_EQ(JobFromJson(old)->owner, "nobody") << "a journal of an older version";
 }
 
 }  // namespace

@@ -135,7 +135,7 @@ void Runner::Record(const Job& job) {
     static_cast<void>(journal_->Rewrite(Records()));
 }
 
-Result<Job> Runner::Submit(const std::string& op, const Json& params) {
+Result<Job> Runner::Submit(const std::string& op, const Json& params, const std::string& owner) {
   NL_TRY(work_.Check(op, params));
   Job job;
   {
@@ -143,7 +143,7 @@ Result<Job> Runner::Submit(const std::string& op, const Json& params) {
     if (stopping_) return Limit("the server stops");
     if (queue_.size() + active_.size() >= options_.most_active)
       return Limit(fmt::format("{} jobs wait already", queue_.size())).Hint("wait for some of them to end");
-    job = table_.Add(op, params);
+    job = table_.Add(op, params, owner);
     if (Status written = journal_->Append(ToJson(job)); !written.ok()) {
       table_.Remove(job.job_id);
       return std::move(written).error();
@@ -163,7 +163,7 @@ void Runner::TakeJob(const Job& wanted) {
     const std::lock_guard lock(mutex_);
     if (table_.Find(wanted.job_id) != nullptr) return;
     const bool full = queue_.size() + active_.size() >= options_.most_active;
-    job = table_.Add(wanted.op, wanted.params, wanted.job_id);
+    job = table_.Add(wanted.op, wanted.params, wanted.owner, wanted.job_id);
     if (!right.ok() || full) {
       const Error error = full ? Limit("too many jobs wait already") : right.error();
       job = *table_.Move(job.job_id, JobState::kFailed, ErrorOf(error));

@@ -58,7 +58,7 @@ class Runner {
   ~Runner();
 
   // The job is journalled when this returns.
-  Result<Job> Submit(const std::string& op, const Json& params);
+  Result<Job> Submit(const std::string& op, const Json& params, const std::string& owner);
   Result<Job> Cancel(std::string_view job_id);
   std::vector<Job> All() const;
   Result<Job> Get(std::string_view job_id) const;

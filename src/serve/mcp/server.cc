@@ -239,6 +239,9 @@ RpcAnswer Server::Answer(Work& work) {
   context.settings = options_.settings;
   context.cancelled = &work.cancelled;
   context.remote = !options_.access.local_caller;
+  context.actor = options_.actor;
+  context.is_admin = options_.is_admin;
+  context.runs_jobs = options_.runs_jobs;
   std::shared_ptr<Progress> progress;
   if (const auto meta = work.params.find("_meta");
       meta != work.params.end() && meta->is_object() && meta->contains("progressToken")) {

@@ -35,6 +35,9 @@ struct ServerOptions {
   const std::vector<OpEntry>* ops = &AllOps();
   const Settings* settings = nullptr;
   Access access;
+  std::string actor{};  // OpContext::actor of its requests
+  bool is_admin = false;
+  bool runs_jobs = false;  // OpContext::runs_jobs
   size_t threads = 2;
   size_t max_waiting = 32;  // requests beyond those that run; more are refused
   // Runs work of this cost elsewhere, instead of on threads of the server's own; false: it is refused. What

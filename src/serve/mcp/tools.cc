@@ -17,11 +17,11 @@ namespace {
 // Agents choose badly among forty tools: these answer nearly every question.
 constexpr std::string_view kDefaultTools[] = {"explain",         "compare",   "ls",     "findings",
                                               "kernels",         "operators", "idle",   "what-if",
-                                              "timeline-window", "query",     "import", "rules"};
+                                              "timeline-window", "query",     "import", "jobs"};
 
 // Tools that are not called as their operation.
 constexpr std::pair<std::string_view, std::string_view> kToolNames[] = {
-    {"ls", "find_runs"}, {"timeline-window", "timeline_window"}};
+    {"ls", "find_runs"}, {"timeline-window", "timeline_window"}, {"jobs", "job"}};
 
 // The operation that removes what cannot be made again.
 constexpr std::string_view kDestructive = "rm";
@@ -291,7 +291,7 @@ Json ToolJson(const Tool& tool) {
   out["annotations"] = {{"title", Title(tool.name)},
                         {"readOnlyHint", !tool.info.writes},
                         {"destructiveHint", tool.entry->name == kDestructive},
-                        {"idempotentHint", true},
+                        {"idempotentHint", !tool.info.writes || tool.info.repeatable},
                         {"openWorldHint", false}};
   return out;
 }

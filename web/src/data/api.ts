@@ -159,6 +159,8 @@ export interface LaunchParams {
   phase?: "auto" | "all" | "startup" | "warmup" | "steady" | "tail";
 }
 
+export type LiveParams = Record<string, never>;
+
 export interface LsParams {
   /** Only runs of this backend (torch, jax, ...) */
   backend?: string;
@@ -491,6 +493,8 @@ export interface Operations {
   "kernels": { params: KernelsParams; reply: reply.KernelsReply };
   /** Cost of launching: API time, queue delay, queue length, launch-bound share */
   "launch": { params: LaunchParams; reply: reply.LaunchReply };
+  /** List the recordings that are under way, with what they have recorded so far */
+  "live": { params: LiveParams; reply: reply.LiveReply };
   /** List the runs of the store, newest first */
   "ls": { params: LsParams; reply: reply.LsReply };
   /** Write a note about a run, a time of it or one of its events, or remove one */
@@ -562,6 +566,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: { reads: boolean
   "idle": { reads: true, run: "run" },
   "kernels": { reads: true, run: "run" },
   "launch": { reads: true, run: "run" },
+  "live": { reads: true, run: null },
   "ls": { reads: true, run: null },
   "note": { reads: false, run: "run" },
   "notes": { reads: true, run: "run" },

@@ -925,7 +925,7 @@ export interface DoctorAbility {
 
 /** Result of one check */
 export interface DoctorCheck {
-  /** Topic: store, disk, staging, catalog, run, lost, derived, duckdb, machine */
+  /** Topic: store, disk, staging, catalog, run, lost, derived, live, duckdb, machine */
   name: string;
   /** Result */
   status: "ok" | "warning" | "problem";
@@ -1769,6 +1769,8 @@ export interface Job {
   job_id: string;
   /** Operation */
   op: string;
+  /** Who started it: user:NAME, token:NAME, nobody where no login is needed, local for commands */
+  owner: string;
   /** Its parameters, as given */
   params: unknown;
   /** State; the last four are final */
@@ -1817,14 +1819,16 @@ export interface JobProgress {
   total_bytes: number | null;
 }
 
-/** Reply of `neurolens jobs`, and of GET /api/v1/jobs */
-export interface JobsReply {
+/** Reply of `neurolens jobs` */
+export interface JobsCommandReply {
   /** Jobs that match the filter */
   jobs_total: number;
   /** Offset of the next page; null: this is the last one */
   next_offset: number | null;
   /** Jobs, newest first */
   jobs: Job[];
+  /** With result: the reply of the operation; otherwise null */
+  reply: unknown;
 }
 
 /** Hardware counters of one kernel in one run, means weighted by duration */
@@ -2015,6 +2019,44 @@ export interface ListedRun {
   tags: Record<string, string>;
   /** Shortest prefix of the id, 8 characters or more, that is unique */
   short_id: string;
+}
+
+/** Reply of `neurolens live` */
+export interface LiveReply {
+  /** Recordings under way, the oldest first */
+  recordings: LiveRow[];
+}
+
+/** A recording that is under way */
+export interface LiveRow {
+  /** Id of the recording; the run gets an id of its own at the end */
+  live_id: string;
+  /** Names the partial run wherever a run is asked for */
+  ref: string;
+  /** recording: the program runs; importing: it has ended; ended: in the last event of a recording */
+  state: "recording" | "importing" | "ended";
+  /** The program and its arguments */
+  command: string[];
+  /** When the program started, RFC 3339 */
+  started_at: string;
+  /** Time since then (ms) */
+  elapsed_ms: number;
+  /** Recording is on; false before --delay, after --duration and after `ctl stop`. Null, as are the next four: the recorder no longer shares its numbers */
+  recording: boolean | null;
+  /** Processes with the capture library */
+  processes: number | null;
+  /** Kernels recorded so far */
+  kernels: number | null;
+  /** Ranges recorded so far */
+  ranges: number | null;
+  /** Records that could not be kept so far */
+  lost_records: number | null;
+  /** Size of the capture so far (bytes) */
+  bytes: number;
+  /** The newest partial run that was made; null: nobody asked for one */
+  partial_run_id: string | null;
+  /** When it was made, RFC 3339 */
+  partial_made_at: string | null;
 }
 
 /** Reply of `neurolens ls` */
@@ -3933,6 +3975,8 @@ export interface SummaryReply {
   device_ms: number;
   /** Whether the source recorded when kernels ran, not only how long */
   has_timeline: boolean;
+  /** The recording was not closed when it was read: it was under way, or its recorder was killed */
+  partial: boolean;
   /** Each device, by rank and number */
   devices: SummaryDevice[];
   /** Operators, most device time first */

@@ -118,6 +118,7 @@ export interface Capture {
   dropped_bytes: number | null;
   suspect_records: number | null;
   kinds?: string[];
+  partial?: boolean;
   duty_cycle?: number | null;
   pauses?: { start_ns: number; end_ns: number }[];
 }

@@ -244,6 +244,18 @@ void DescribeClock(CaptureFile& c) {
   c.file.about.clock = clock;
 }
 
+// The recorder closes its file last. A capture without that file has those of processes only.
+bool IsPartial(const CaptureFile& c) {
+  bool recorder = false, recorder_open = false, any_open = false;
+  for (const Stream& stream : c.streams) {
+    const bool is_recorder = stream.has_file && stream.file.writer == capture::WriterKind::kLauncher;
+    recorder = recorder || is_recorder;
+    recorder_open = recorder_open || (is_recorder && !stream.closed);
+    any_open = any_open || !stream.closed;
+  }
+  return recorder ? recorder_open : any_open;
+}
+
 }  // namespace
 
 Status ReadFacts(CaptureFile& c) {
@@ -304,6 +316,12 @@ Status ReadRecording(CaptureFile& c) {
   if (wall_ns > cost_ns && !in_program_ns.empty())
     capture.overhead_pct = 100.0 * static_cast<double>(cost_ns) / static_cast<double>(wall_ns - cost_ns);
   if (!c.operators_by.empty()) capture.operators_by = c.operators_by;
+  if (IsPartial(c)) {
+    capture.partial = true;
+    about.notes.push_back(
+        "partial: the recording was not closed when it was read; it was under way, or its recorder was "
+        "killed");
+  }
   about.capture = capture;
   DescribeClock(c);
   about.backend = c.saw_torch_op ? "torch" : facts.gpu_rows() > 0 ? "cuda" : "other";

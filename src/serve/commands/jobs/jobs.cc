@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `neurolens jobs`: what the server of this store runs by itself. It reads the journal, so it needs no
-// server.
+// `neurolens jobs`, and the tool `job` of agents: operations that run by themselves. It reads the journal and
+// leaves requests for the process that runs the jobs: `neurolens serve`, or `neurolens mcp`.
 
 #include <chrono>
 #include <thread>
@@ -14,6 +14,7 @@
 #include "ops/settings.h"
 #include "serve/jobs/job_files.h"
 #include "serve/jobs/job_table.h"
+#include "serve/jobs/op_work.h"
 
 namespace nl::ops::jobs {
 
@@ -34,27 +35,38 @@ std::vector<std::string> StateNames() {
   return {names.begin(), names.end()};
 }
 
+struct JobsCommandReply : JobsReply {
+  Json reply;
+};
+void Describe(Record<JobsCommandReply>& r) {
+  r.Name("JobsCommandReply", "Reply of `neurolens jobs`");
+  r.Base<JobsReply>();
+  r.Field("reply", &JobsCommandReply::reply, "With result: the reply of the operation; otherwise null");
+}
+
 class JobsOp final : public Op {
  public:
   OpInfo Info() const override {
     OpInfo info;
     info.name = "jobs";
-    info.summary = "List, show, cancel or wait for jobs: operations that `neurolens serve` runs by itself";
+    info.summary = "Start, list, show, cancel or wait for jobs: operations that a server runs by itself";
     info.choose_when =
-        "Choose it to see what a server of this store does. POST /api/v1/jobs of the server starts a job.";
+        "Choose it for work that takes minutes: start returns at once with the id of a job, which continues "
+        "when the one who asked leaves and when the server is started again; show gives its progress, result "
+        "the reply of the operation. For quick questions call the operation itself.";
     info.example = "neurolens jobs ls --state failed";
     info.writes = true;
-    info.local = true;
     info.exit_status = "wait: 1 when the job ends without a result";
-    info.reply = ReplyOf<JobsReply>();
+    info.reply = ReplyOf<JobsCommandReply>();
     return info;
   }
 
   void Bind(ParamBinder& b) override {
     b.Add("action", action_, "What to do; result prints the reply of the operation")
         .Positional()
-        .Choices({"ls", "show", "result", "cancel", "wait"});
-    b.Add("job", id_, "The job: its id, or the beginning of it").Positional();
+        .Choices({"ls", "start", "show", "result", "cancel", "wait"});
+    b.Add("job", id_, "The job: its id, or the beginning of it. With start: the operation").Positional();
+    b.Add("params", params_, "With start: parameters of the operation, a JSON object");
     b.Add("state", state_, "With ls: only jobs in this state").Choices(StateNames());
     b.Add("limit", filter_.limit, "With ls: at most this many jobs; 0 for all").Range(0, 1e9);
     b.Add("offset", filter_.offset, "With ls: jobs to leave out, newest first").Range(0, 1e9);
@@ -62,17 +74,22 @@ class JobsOp final : public Op {
 
   Result<Reply> Run(OpContext& context) override {
     folder_ = nl::jobs::JobsFolder(context.settings->Get("store"));
+    if (action_ == "start") return Start(context);
     NL_ASSIGN(const std::vector<Job> all, nl::jobs::ReadJobs(folder_));
     if (action_ == "ls") {
       if (!id_.empty()) return InvalidInput("ls takes no job").Hint("`neurolens jobs show JOB` shows one");
       filter_.state = nl::jobs::StateOfName(state_);
-      return Reply::Of(ListJobs(all, filter_));
+      return Reply::Of(JobsCommandReply{ListJobs(all, filter_), Json()});
     }
+    if (action_ == "wait" && context.remote)
+      return Unsupported("a remote caller cannot wait for a job")
+          .Hint("ask with show until its state is done");
     if (id_.empty())
       return InvalidInput(fmt::format("{} needs a job", action_)).Hint("`neurolens jobs` lists them");
     NL_ASSIGN(Job job, FindJob(all, id_));
     if (action_ == "result") return ResultReply(std::move(job));
     if (action_ == "cancel") {
+      NL_TRY(CheckCancel(job, context.actor, context.is_admin));
       NL_TRY(Cancel(context, job));
     }
     if (action_ == "wait") {
@@ -84,7 +101,7 @@ class JobsOp final : public Op {
   }
 
   std::string Text(const Reply& any, const TextStyle&) const override {
-    const auto& reply = any.As<JobsReply>();
+    const auto& reply = any.As<JobsCommandReply>();
     if (action_ != "ls") return JobText(reply.jobs.at(0));
     if (reply.jobs.empty()) return "no jobs\n";
     std::string out = fmt::format(kRow, "JOB", "STATE", "CREATED", "OPERATION", "PROGRESS") + "\n";
@@ -101,11 +118,33 @@ class JobsOp final : public Op {
   }
 
  private:
-  static Reply One(const Job& job) {
-    JobsReply reply;
+  static Reply One(const Job& job, Json result = Json()) {
+    JobsCommandReply reply;
     reply.jobs_total = 1;
     reply.jobs.push_back(job);
+    reply.reply = std::move(result);
     return Reply::Of(std::move(reply));
+  }
+
+  // What only reads: a change of the store is asked for directly, so that its outcome is seen.
+  Result<Reply> Start(const OpContext& context) const {
+    if (id_.empty()) return InvalidInput("start needs an operation").Hint("such as jobs start compare");
+    Json params = Json::object();
+    if (!params_.empty()) {
+      NL_ASSIGN(params, ParseJson(params_));
+    }
+    if (!params.is_object()) return InvalidInput("parameter 'params' must be a JSON object");
+    const RemoteOps ops(AllOps());
+    const nl::jobs::OpWork work(ops, *context.settings);
+    NL_TRY(work.Check(id_, params));
+    if (!ops.Find(id_)->reads_only())
+      return Unsupported(fmt::format("'{}' changes the store and cannot be started here", id_))
+          .Hint("call the operation itself");
+    // `mcp` and `serve` take over within two seconds; a command has nobody else.
+    if (context.actor.empty() && !context.runs_jobs && !nl::Journal::IsOpen(folder_)) return NoServer();
+    NL_ASSIGN(const Job job,
+              nl::jobs::RequestJob(folder_, id_, params, context.actor.empty() ? "local" : context.actor));
+    return One(job);
   }
 
   static std::string ProgressText(const Job& job) {
@@ -121,6 +160,7 @@ class JobsOp final : public Op {
         fmt::format("job        {}\noperation  {}\nparameters {}\nstate      {}{}\n", job.job_id,
                     PrintableText(job.op), PrintableText(DumpJson(job.params)), NameOf(job.state),
                     job.cancel_requested && !IsOver(job.state) ? ", cancel requested" : "");
+    out += fmt::format("owner      {}\n", PrintableText(job.owner));
     out += fmt::format("created    {}\n", job.created_at);
     if (job.started_at) out += fmt::format("started    {}\n", *job.started_at);
     if (job.finished_at) out += fmt::format("finished   {}\n", *job.finished_at);
@@ -133,7 +173,8 @@ class JobsOp final : public Op {
 
   Result<Reply> ResultReply(Job job) const {
     NL_ASSIGN(std::string bytes, ReadResult(folder_, job));
-    Reply reply = One(job);
+    NL_ASSIGN(Json result, ParseJson(bytes));
+    Reply reply = One(job, std::move(result));
     reply.raw = std::move(bytes);
     return reply;
   }
@@ -182,7 +223,7 @@ class JobsOp final : public Op {
     return journal.Append(nl::jobs::ToJson(job));
   }
 
-  std::string action_ = "ls", id_, state_, folder_;
+  std::string action_ = "ls", id_, params_, state_, folder_;
   nl::jobs::JobFilter filter_;
 };
 

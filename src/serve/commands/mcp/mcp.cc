@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/terminal.h"
+#include "serve/jobs/keeper.h"
 #include "serve/mcp/server.h"
 
 namespace nl::ops::mcp {
@@ -186,6 +187,8 @@ class McpOp final : public Op {
     nl::mcp::ServerOptions options;
     options.settings = context.settings;
     options.access = access;
+    options.runs_jobs = true;
+    nl::jobs::Keeper jobs(*context.settings);  // before the server, whose tools leave jobs for it
     nl::mcp::Server server(options);
     LineReader reader(streams.in(), context);
     int64_t messages = 0;

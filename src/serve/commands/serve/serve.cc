@@ -77,6 +77,8 @@ class ServeOp final : public Op {
       return InvalidInput("--tls-cert and --tls-key are given together or not at all");
     address.tls = !tls_cert_.empty();
     options_.exposure.address = address;
+    options_.tls_cert = tls_cert_;
+    options_.tls_key = tls_key_;
     for (std::string& host : options_.exposure.allowed_hosts) host = http::LowerCase(host);
     const size_t cores = std::max<size_t>(std::thread::hardware_concurrency(), 1);
     options_.workers = workers_ > 0 ? static_cast<size_t>(workers_) : cores;
