@@ -276,7 +276,7 @@ std::vector<FeatureInfo> MakeNames() {
       {"kernel.blocks", "count", "Blocks of the longest call"},
       {"kernel.blocks_per_sm", "count", "The same / SMs"},
       {"kernel.few_blocks", "flag", "Fewer blocks than half of the SMs"},
-      {"kernel.has_odd_width", "flag", "A product of 16-bit matrices with a width that is no multiple of 8"},
+      {"kernel.has_odd_width", "flag", "A product of 16-bit matrices with a width that is not a multiple of 8"},
       {"kernel.odd_width", "count", "That width"},
       {"kernel.padded_width", "count", "The next multiple of 64"},
       {"kernel.is_gemm", "flag", "Family gemm"},
