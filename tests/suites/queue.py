@@ -337,8 +337,11 @@ def test_it_is_not_offered_to_other_machines(queue):
         assert "/queue" not in server.get("/api/v1/openapi.json").body.decode()
     calls = [{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}},
              {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "queue", "arguments": {"action": "run"}}}]
-    said = queue.text("mcp", "--toolset", "all", stdin="".join(json.dumps(call) + "\n" for call in calls))
-    answer = next(m for m in map(json.loads, said.splitlines()) if m.get("id") == 2)
+    # Its input stays open until it has answered: at the end of the input it ends, whatever was asked.
+    with subprocess.Popen(queue.command("mcp", "--toolset", "all"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as agent:
+        agent.stdin.write("".join(json.dumps(call) + "\n" for call in calls))
+        agent.stdin.flush()
+        answer = next(message for message in map(json.loads, agent.stdout) if message.get("id") == 2)
     assert "error" in answer or answer["result"].get("isError"), answer
     assert not queue.entries()
 

@@ -16,6 +16,7 @@
 #include "base/secrets.h"
 #include "base/terminal.h"
 #include "ops/import/reply.h"
+#include "ops/op.h"
 #include "ops/settings.h"
 #include "queue/local.h"
 #include "queue/queue_files.h"
