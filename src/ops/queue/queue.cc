@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <map>
 #include <thread>
 
 #include <fmt/format.h>
@@ -14,6 +16,7 @@
 #include "base/secrets.h"
 #include "base/terminal.h"
 #include "ops/import/reply.h"
+#include "ops/op.h"
 #include "ops/settings.h"
 #include "queue/local.h"
 #include "queue/queue_files.h"
@@ -54,9 +57,8 @@ void Describe(Record<QueueReply>& r) {
   r.Field("problem", &QueueReply::problem, "run: damage found in the journal, or why GPUs are not watched");
 }
 
-Result<std::string> ReadScript(const OpContext& context, const std::string& path) {
+Result<std::string> ReadScript(const std::string& path) {
   if (path != "-") return ReadWholeFile(path);
-  static_cast<void>(context);
   std::string out;
   char bytes[64 << 10];
   for (ssize_t n = 0; (n = read(STDIN_FILENO, bytes, sizeof bytes)) != 0;) {
@@ -109,7 +111,7 @@ class QueueOp final : public Op {
   Result<Reply> Run(OpContext& context) override {
     folder_ = QueueFolder(context.settings->Get("store"));
     NL_TRY(CheckFlags());
-    if (action_ == "add") return AddOne(context);
+    if (action_ == "add") return AddOne();
     if (action_ == "run") return RunQueue(context);
     NL_ASSIGN(const std::vector<Entry> all, ReadEntries(folder_));
     if (action_ == "log") return LogReply(all);
@@ -208,11 +210,11 @@ class QueueOp final : public Op {
     return {};
   }
 
-  Result<Reply> AddOne(const OpContext& context) {
+  Result<Reply> AddOne() {
     EntryFiles files;
     files.command = args_;
     if (!file_.empty()) {
-      NL_ASSIGN(files.script, ReadScript(context, file_));
+      NL_ASSIGN(files.script, ReadScript(file_));
       if (files.script->empty()) return InvalidInput("the script is empty").At(file_);
     } else if (args_.empty() || args_[0].empty()) {
       return InvalidInput("add needs a command").Hint("neurolens queue add -- python3 train.py");
@@ -270,7 +272,9 @@ class QueueOp final : public Op {
       NL_TRY(RunSlurm(*session, slurm_));
     } else {
       GpuWatch gpus;
-      if (!gpus.works() && !reply.problem) reply.problem = "other GPU work is not watched: " + gpus.problem();
+      if (!gpus.works())
+        reply.problem = fmt::format("{}{}other GPU work is not watched: {}", reply.problem.value_or(""),
+                                    reply.problem ? "; " : "", gpus.problem());
       NL_TRY(RunLocal(*session, gpus));
     }
     if (context.Cancelled()) return Cancelled();
