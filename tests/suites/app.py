@@ -7,7 +7,7 @@ import re
 import pytest
 
 from http_server import Server
-from neurolens_cli import H200, HOSTILE_NAMES, ROOT, Store, cases_of_script, outcome, span, write_trace
+from neurolens_cli import BUILD, H200, HOSTILE_NAMES, ROOT, Store, cases_of_script, outcome, span, write_trace
 
 pytestmark = [pytest.mark.xdist_group("app"), pytest.mark.slow_first(80)]
 HOSTILE = [*HOSTILE_NAMES, "k" * 10_000, "\u202eright to left", "\x01\x07control"]
@@ -38,6 +38,7 @@ def served(module_folder):
     doomed = store.add(H200 / "item_sync.json.gz", "--model", "doomed")
     (module_folder / "app.json").write_text(json.dumps({
         "command": [*store.command("serve", "--listen")], "store": store.command(), "base": base.id, "eager": eager.id, "hostile": hostile.id, "doomed": doomed.id, "second": second.id,
+        "endless": [str(BUILD / "capture_tests/gpu_program"), "launch=1", "racing_threads=1", "launched=1000000000"], "cupti": str(BUILD / "capture_tests/libfake_cupti.so"),
         "upload": str(H200 / "fp32_mlp.json.gz"), "beside": str(H200 / "compile.json.gz"), "axe": str(ROOT / "web/node_modules/axe-core/axe.min.js")}))
     return store
 

@@ -174,12 +174,17 @@ def test_an_event_has_its_chain(run):
 
 
 @pytest.fixture(scope="module")
-def large(module_folder):
-    """A run that is just large enough for a stored overview."""
+def large_file(module_folder):
+    """A trace that is just large enough for a stored overview."""
     events = ",".join(f'{{"ph":"X","cat":"cpu_op","name":"op {i % 7}","pid":1,"tid":{i % 3},"ts":{i * 2},"dur":{1 + i % 5}}}' for i in range(STORED_FROM + 1))
     path = module_folder / "large.json.gz"
     path.write_bytes(gzip.compress(f'{{"traceEvents":[{events}]}}'.encode(), 1))
-    return Store(module_folder / "large_store").add(path)
+    return path
+
+
+@pytest.fixture
+def large(large_file, tmp_path):
+    return Store(tmp_path / "store").add(large_file)
 
 
 def test_the_overview_is_a_cache(large):
@@ -272,7 +277,8 @@ def test_a_large_run_is_opened_beside_quick_requests(large):
     shutil.rmtree(large.store.folder / "derived", ignore_errors=True)
     with Server(large.store, "--workers", "1", "--heavy-workers", "2") as started:
         lanes = started.get(f"/api/v1/runs/{large.id}/timeline-lanes")
-        assert lanes.status == 200 and lanes.json()["events"] == STORED_FROM + 1
+        assert lanes.status == 200, lanes.body
+        assert lanes.json()["events"] == STORED_FROM + 1
         # Open now: the same request is quick, and both forms agree with the command line.
         assert started.get(f"/api/v1/runs/{large.id}/timeline?width=300").json() == reply(large, "timeline", large.id, "--width", 300)
 

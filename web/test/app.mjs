@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // app.mjs CHROMIUM FOLDER: starts the server that FOLDER/app.json names and uses the application in Chromium as a
 // person would. Prints "PASS name" or "FAIL name: why"; the suite tests/suites/app.py makes the store.
+import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { base, done, given, neurolens, path, settled, start, stop, untilPath, visit } from "./app_page.mjs";
 import { browser, expect, picture, test } from "./page.mjs";
@@ -27,6 +28,7 @@ const VIEWS = [
   "/compare",
   "/trends?model=llama",
   "/sql?run=@all&q=SELECT 1 AS one",
+  "/live",
   "/system",
   "/login",
   `/runs/${given.base}/timeline?from=100&to=104&area=101000000,102500000&event=kernel:400`,
@@ -359,6 +361,39 @@ await test("light and dark follow the system and the button in the application",
   expect((await picture(light.locator(".flame canvas"))).hash !== before.hash, "the canvas kept its colours");
   await done(light);
   await done(dark);
+});
+
+await test("a recording under way is listed, explained and drawn while it grows", async () => {
+  const recorder = spawn(
+    given.store[0],
+    [...given.store.slice(1), "run", "--no-cpu", "--no-python", "--no-counters", "--", ...given.endless],
+    { stdio: "ignore", env: { ...process.env, NEUROLENS_CUPTI: given.cupti } },
+  );
+  const ended = new Promise((resolve) => recorder.on("exit", resolve));
+  const page = await visit("/live");
+  page.allowed = /status of (404|422)/; // asked before anything was written
+  try {
+    await page.locator("#table-recordings tbody tr", { hasText: "gpu_program" }).waitFor();
+    const partial = page.locator("[data-partial]");
+    await partial.locator("canvas").first().waitFor();
+    const first = await partial.getAttribute("data-partial");
+    await page.waitForFunction((id) => document.querySelector("[data-partial]")?.dataset.partial !== id, first);
+    await partial.locator("canvas").first().waitFor();
+    await page.getByLabel("Follow").uncheck();
+    await untilPath(page, "follow=no");
+    if (process.env.NEUROLENS_PICTURES)
+      await page.screenshot({ path: `${process.env.NEUROLENS_PICTURES}/live.png`, fullPage: true });
+  } finally {
+    recorder.kill("SIGTERM");
+  }
+  await ended;
+  await page.getByText("Nothing is being recorded").waitFor();
+  await page.getByRole("link", { name: "Open its run" }).click();
+  await untilPath(page, "/runs/");
+  const run = (await path(page)).split("/")[2];
+  expect(JSON.parse(neurolens("show", run, "--json")).run.run_id === run, "that is not a run of the store");
+  neurolens("rm", run, "--force"); // app_timeline.mjs uses the same store
+  await done(page);
 });
 
 await stop();

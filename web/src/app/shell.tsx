@@ -6,6 +6,7 @@ import { isDark, toggleTheme } from "../widgets/theme";
 import { CompareView } from "./compare/compare_view";
 import type { KeyBinding } from "./keys";
 import { bindKeys, boundKeys } from "./keys";
+import { LiveView } from "./live/live_view";
 import { LoginView, UserMenu } from "./login";
 import { goTo, useRoute } from "./navigation";
 import type { Route, ViewName } from "./route";
@@ -23,6 +24,7 @@ const VIEWS: { view: ViewName; path: string; label: string; key: string }[] = [
   { view: "compare", path: "/compare", label: "Compare", key: "c" },
   { view: "trends", path: "/trends", label: "Trends", key: "t" },
   { view: "sql", path: "/sql", label: "SQL", key: "s" },
+  { view: "live", path: "/live", label: "Live", key: "l" },
   { view: "system", path: "/system", label: "System", key: "y" },
 ];
 const NOTICE_MS = 6000;
@@ -39,6 +41,8 @@ function viewOf(route: Route): ComponentChildren {
       return <TrendsView />;
     case "sql":
       return <SqlView />;
+    case "live":
+      return <LiveView />;
     case "system":
       return <SystemView />;
     case "login":

@@ -132,6 +132,12 @@ export class Client {
     return asked.method === "GET" ? (this.kept.get(asked.url) as ReplyTo<N> | undefined) : undefined;
   }
 
+  /** Runs an operation again whose reply changes with time. */
+  fresh<N extends Name>(name: N, params: Params<N>, signal?: AbortSignal): Promise<ReplyTo<N>> {
+    this.kept.delete(requestOf(name, params).url);
+    return this.call(name, params, signal);
+  }
+
   /** Forgets the replies about a run whose id begins so, or all of them. */
   forget(run?: string): void {
     for (const url of [...this.kept.keys()])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Server-Sent Events with reconnection: the browser retries a broken connection, this one also a refused one.
-import type { ListedRun } from "./generated";
+import type { ListedRun, LiveRow } from "./generated";
 
 export interface ImportProgress {
   name: string;
@@ -21,6 +21,7 @@ export interface EventListeners {
   onRun(run: ListedRun): void;
   onImport(progress: ImportProgress): void;
   onProgress(progress: OperationProgress): void;
+  onLive(recording: LiveRow): void;
   onConnection(state: "open" | "lost" | "reconnected"): void;
 }
 
@@ -78,6 +79,10 @@ export function listen(listeners: EventListeners, url = "/api/v1/events"): () =>
     source.addEventListener("progress", (event) => {
       const progress = parsed<OperationProgress>(event);
       if (progress) listeners.onProgress(progress);
+    });
+    source.addEventListener("live", (event) => {
+      const recording = parsed<LiveRow>(event);
+      if (recording) listeners.onLive(recording);
     });
   };
   connect();

@@ -12,10 +12,12 @@ import { noteAddress, noteSubject } from "./note_links";
 
 export type NotesState = [Loading<NotesReply>, Reload];
 
-// Notes change while a page is open: they are read anew each time.
-export function useNotes(run: string): NotesState {
-  return useLoad(`notes ${run}`, (signal) =>
-    client.json<NotesReply>(`/api/v1/runs/${encodeURIComponent(run)}/notes`, { signal }),
+// Notes change while a page is open: they are read anew each time. A run that is not kept has none.
+export function useNotes(run: string, isKept = true): NotesState {
+  return useLoad(`notes ${run}`, async (signal) =>
+    isKept
+      ? client.json<NotesReply>(`/api/v1/runs/${encodeURIComponent(run)}/notes`, { signal })
+      : { run_id: run, notes: [] },
   );
 }
 

@@ -121,8 +121,8 @@ function linksOf(run: string): FindingLinks {
   };
 }
 
-export function Overview({ run }: { run: string }) {
-  const notes = useNotes(run);
+// Verdict, phases and findings.
+export function Explained({ run }: { run: string }) {
   return (
     <>
       <Called name="analyze" params={{ target: run }} what="the analysis">
@@ -146,6 +146,15 @@ export function Overview({ run }: { run: string }) {
           )}
         </Called>
       </section>
+    </>
+  );
+}
+
+export function Overview({ run }: { run: string }) {
+  const notes = useNotes(run);
+  return (
+    <>
+      <Explained run={run} />
       <NotesPanel run={run} from={notes} />
     </>
   );

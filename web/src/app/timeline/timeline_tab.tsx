@@ -20,7 +20,8 @@ function Preparing({ run }: { run: string }) {
   );
 }
 
-export function TimelineTab({ run }: { run: string }) {
+// `isPartial`: of a recording that is under way, which nobody can write notes about.
+export function TimelineTab({ run, isPartial = false }: { run: string; isPartial?: boolean }) {
   const lanes = useCall("timeline-lanes", { run });
   const [now] = lanes;
   if (now.state === "loading") return <Preparing run={run} />;
@@ -38,7 +39,7 @@ export function TimelineTab({ run }: { run: string }) {
             <p>The profile has durations without times.</p>
           </EmptyNote>
         ) : (
-          <TimelineView run={run} lanes={reply} />
+          <TimelineView run={run} lanes={reply} isPartial={isPartial} />
         )
       }
     </Loaded>

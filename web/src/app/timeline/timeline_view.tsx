@@ -77,7 +77,15 @@ interface Hover {
   at_ns: number;
 }
 
-export function TimelineView({ run, lanes }: { run: string; lanes: TimelineLanesReply }) {
+export function TimelineView({
+  run,
+  lanes,
+  isPartial,
+}: {
+  run: string;
+  lanes: TimelineLanesReply;
+  isPartial: boolean;
+}) {
   const { first_ns, last_ns } = lanes;
   const [closedText, setClosed] = useField("closed");
   const [pinnedText, setPinned] = useField("pin");
@@ -107,7 +115,7 @@ export function TimelineView({ run, lanes }: { run: string; lanes: TimelineLanes
   const [eventNow] = event;
   const chain = useMemo(() => (eventNow.state === "loaded" && eventNow.reply?.chain) || [], [eventNow]);
   const area = pairOf(areaText);
-  const notes = useNotes(run);
+  const notes = useNotes(run, !isPartial);
   const [notesNow] = notes;
   const noted = useMemo(
     () =>
@@ -320,7 +328,7 @@ export function TimelineView({ run, lanes }: { run: string; lanes: TimelineLanes
         {area && area[1] > area[0] && (
           <WindowPanel run={run} from_ns={area[0]} to_ns={area[1]} onClose={() => setArea("")} />
         )}
-        <NotesPanel run={run} from={notes} subject={{ area, event: chosen }} />
+        {!isPartial && <NotesPanel run={run} from={notes} subject={{ area, event: chosen }} />}
       </div>
     </>
   );
