@@ -285,12 +285,12 @@ std::string SteadySentence(const Report& report) {
   constexpr double kMostOfTheRun = 0.75;
   if (!report.findings.step || !report.findings.step->busy_share || report.wall_ms <= 0) return "";
   const SteadyStep& step = *report.findings.step;
-  const double share = static_cast<double>(step.steps) * step.recorded_ms / report.wall_ms;
+  const double share = static_cast<double>(step.steady_steps) * step.recorded_ms / report.wall_ms;
   if (share >= kMostOfTheRun) return "";
   const char* known = report.diagnosis.phase ? LeadOf(report.diagnosis.bound) : nullptr;
   return fmt::format(
       "{} the steady state ({} of {}, {} of the run) the GPU works {} of the time. The whole run: ",
-      known != nullptr ? std::string(known) + ": in" : "In", Counted(step.steps, "step"),
+      known != nullptr ? std::string(known) + ": in" : "In", Counted(step.steady_steps, "step"),
       HumanMs(step.recorded_ms), Percent(share), Percent(*step.busy_share));
 }
 

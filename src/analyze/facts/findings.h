@@ -94,7 +94,8 @@ struct ToolFinding {
 
 // The step that gains are of.
 struct SteadyStep {
-  int64_t steps = 0;  // that it was taken from
+  int64_t steps = 0;         // that it was taken from
+  int64_t steady_steps = 0;  // that the run has: of very many, some are replayed
   StepSource source = StepSource::kNone;
   std::optional<std::string> label;
   double ms = 0;                        // without the recorder's own cost

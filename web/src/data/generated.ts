@@ -3897,6 +3897,8 @@ export interface StartupSection {
 export interface SteadyStep {
   /** Number of steps it was taken from */
   steps: number;
+  /** Steady steps of the run; of very many, `steps` are looked at */
+  steady_steps: number;
   /** How the steps were found */
   source: "labels" | "graph_launches" | "repetition" | "none";
   /** Label of the steps */

@@ -24,6 +24,7 @@ namespace {
 SteadyStep StepOf(const replay::StepReplay& steps, const PhasesFacts& phases) {
   SteadyStep out;
   out.steps = steps.steps();
+  out.steady_steps = phases.steady_steps;
   out.source = phases.source;
   out.label = KnownText(phases.label);
   out.recorded_ms = steps.recorded_step_ns() / 1e6;

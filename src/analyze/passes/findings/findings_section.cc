@@ -31,6 +31,8 @@ void Describe(Record<Gain>& r) {
 void Describe(Record<SteadyStep>& r) {
   r.Name("SteadyStep", "The steady step that predicted gains refer to");
   r.Field("steps", &SteadyStep::steps, "Number of steps it was taken from");
+  r.Field("steady_steps", &SteadyStep::steady_steps,
+          "Steady steps of the run; of very many, `steps` are looked at");
   r.Field("source", &SteadyStep::source, "How the steps were found");
   r.Field("label", &SteadyStep::label, "Label of the steps");
   r.Field("ms", &SteadyStep::ms, Unit::kMs, "Time of one step without the estimated cost of recording");
