@@ -31,7 +31,7 @@ bool IsSource(const fs::path& path) {
   return suffix == ".py" || suffix == ".cc" || suffix == ".cpp";
 }
 
-// A source without the entry point is no benchmark, whatever its name.
+// Without the entry point a source is not a benchmark, whatever its name.
 bool DefinesBenchmark(const fs::path& path) {
   const Result<std::string> text = ReadWholeFile(path.string(), 16 << 20);
   if (!text.ok()) return false;

@@ -164,8 +164,6 @@ struct OpContext {
   bool is_admin = false;
   bool runs_jobs = false;              // the process takes jobs that are left for it in the store
   const InputStream* input = nullptr;  // what the path "-" reads; null: standard input
-  // Who asks, where a face knows it: the name of the user or of the token. Empty: not known.
-  std::string user;
   // Folder of files that a face received for this request; replies name them without it. Empty: none.
   std::string received;
 

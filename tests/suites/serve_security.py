@@ -392,6 +392,13 @@ def test_an_editor_cancels_own_jobs_and_an_admin_all(run, tokens, server):
     assert server.ask("DELETE", f"/api/v1/jobs/{other}", **bearer(tokens["admin"])).status == 200, "an admin cancels what others started"
 
 
+def test_a_note_has_the_name_of_who_wrote_it(run, tokens, server):
+    body = json.dumps({"run": run.id, "text": "from another desk"})
+    reply = server.ask("POST", "/api/v1/note", body, Content_Type="application/json", **bearer(tokens["editor"]))
+    assert reply.status == 200 and reply.json()["notes"][-1]["author"] == "editor-token", reply.body
+    server.ask("POST", "/api/v1/note", body, Content_Type="application/json", **bearer(tokens["viewer"])).problem(403)
+
+
 def test_old_tls_is_refused(store, certificate):
     with TlsServer(store, certificate) as server:
         for version, agreed in (("TLSv1_1", False), ("TLSv1_2", True), ("TLSv1_3", True)):

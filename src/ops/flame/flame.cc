@@ -95,7 +95,7 @@ class FlameOp final : public Op {
           "Write the tree to this file: .speedscope.json (host and device time) or .collapsed (the time of "
           "--time)")
         .Path();
-    b.Add("time", time_, "Time used as weight; device falls back to host when there is no device work")
+    b.Add("time", time_, "Time used as weight; device falls back to host in a run without device work")
         .Choices({"device", "host"});
     b.Add("top", top_, "Heaviest frames to list").Range(1, 10000);
   }

@@ -21,7 +21,9 @@ constexpr size_t kMostBytes = 10'000;
 
 // The person at this machine, where the face knows nobody.
 std::string AuthorOf(const OpContext& context) {
-  if (!context.user.empty() || context.remote) return context.user;
+  const size_t kind_end = context.actor.find(':');  // "user:ada", "token:ci", "nobody"
+  if (kind_end != std::string::npos) return context.actor.substr(kind_end + 1);
+  if (context.remote) return "";
   const char* user = std::getenv("USER");
   return user == nullptr ? "" : user;
 }

@@ -283,7 +283,6 @@ OpContext Service::ContextOf(Call& call) const {
   context.settings = &settings_;
   context.cancelled = &call.cancelled;
   context.remote = true;
-  context.user = call.request.identity.name;
   context.actor = call.request.identity.Label();
   context.is_admin = auth::Allows(call.request.identity.role, auth::Role::kAdmin);
   return context;

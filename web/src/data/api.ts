@@ -87,7 +87,7 @@ export interface FingerprintParams {
 export interface FlameParams {
   /** Run to look at */
   run?: string;
-  /** Time used as weight; device falls back to host when there is no device work */
+  /** Time used as weight; device falls back to host in a run without device work */
   time?: "device" | "host";
   /** Heaviest frames to list */
   top?: number;

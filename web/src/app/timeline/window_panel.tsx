@@ -19,28 +19,33 @@ interface Props {
 
 const time = (ns: number): string => ms(ns / 1e6);
 
-function Kinds({ reply }: { reply: TimelineTotalsReply }) {
+interface SumsProps {
+  about: string; // what a row is
+  heads: string[];
+  rows: [name: string, ...values: string[]][];
+}
+
+function Sums({ about, heads, rows }: SumsProps) {
   return (
-    <table class="factlist sums" aria-label="Sums by kind">
+    <table class="factlist sums" aria-label={`Sums by ${about.toLowerCase()}`}>
       <thead>
         <tr>
-          <th scope="col">Kind</th>
-          <th scope="col">Count</th>
-          <th scope="col">Covered</th>
-          <th scope="col">Total</th>
-          <th scope="col">Mean</th>
-          <th scope="col">Longest</th>
+          {[about, ...heads].map((head) => (
+            <th key={head} scope="col">
+              {head}
+            </th>
+          ))}
         </tr>
       </thead>
       <tbody>
-        {reply.tables.map((t) => (
-          <tr key={t.table}>
-            <th scope="row">{plain(t.table)}</th>
-            <td class="num">{count(t.count)}</td>
-            <td class="num">{time(t.covered_ns)}</td>
-            <td class="num">{time(t.total_ns)}</td>
-            <td class="num">{time(t.mean_ns)}</td>
-            <td class="num">{time(t.longest_ns)}</td>
+        {rows.map(([name, ...values], i) => (
+          <tr key={i}>
+            <th scope="row">{name}</th>
+            {values.map((value, column) => (
+              <td key={heads[column]} class="num">
+                {value}
+              </td>
+            ))}
           </tr>
         ))}
       </tbody>
@@ -48,30 +53,25 @@ function Kinds({ reply }: { reply: TimelineTotalsReply }) {
   );
 }
 
-function Lanes({ reply }: { reply: TimelineTotalsReply }) {
-  return (
-    <table class="factlist sums" aria-label="Sums by lane">
-      <thead>
-        <tr>
-          <th scope="col">Lane</th>
-          <th scope="col">Events</th>
-          <th scope="col">Busy</th>
-          <th scope="col">Share</th>
-        </tr>
-      </thead>
-      <tbody>
-        {reply.lanes.map((l) => (
-          <tr key={l.lane}>
-            <th scope="row">{cut(l.name, 60)}</th>
-            <td class="num">{count(l.count)}</td>
-            <td class="num">{time(l.covered_ns)}</td>
-            <td class="num">{pct(l.covered_share)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
-}
+const Kinds = ({ reply }: { reply: TimelineTotalsReply }) => (
+  <Sums
+    about="Kind"
+    heads={["Count", "Covered", "Total", "Mean", "Longest"]}
+    rows={reply.tables.map((t) => [
+      plain(t.table),
+      count(t.count),
+      ...[t.covered_ns, t.total_ns, t.mean_ns, t.longest_ns].map(time),
+    ])}
+  />
+);
+
+const Lanes = ({ reply }: { reply: TimelineTotalsReply }) => (
+  <Sums
+    about="Lane"
+    heads={["Events", "Busy", "Share"]}
+    rows={reply.lanes.map((l) => [cut(l.name, 60), count(l.count), time(l.covered_ns), pct(l.covered_share)])}
+  />
+);
 
 function columnsOf(run: string): GridColumn<TimelineNameTotals>[] {
   const number = (key: "total_ns" | "covered_ns" | "mean_ns" | "longest_ns", label: string) => ({
