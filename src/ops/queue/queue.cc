@@ -13,6 +13,7 @@
 
 #include "base/file_ops.h"
 #include "base/human.h"
+#include "base/plural.h"
 #include "base/secrets.h"
 #include "base/terminal.h"
 #include "ops/import/reply.h"
@@ -456,9 +457,9 @@ class QueueOp final : public Op {
 
   static std::string RunText(const QueueReply& reply, const TextStyle& style) {
     const SessionTotals& t = *reply.totals;
-    std::string out =
-        fmt::format("{} attempts: {} done, {} failed, {} cancelled, {} interrupted, {} queued again\n",
-                    t.attempts, t.done, t.failed, t.cancelled, t.interrupted, t.queued_again);
+    std::string out = fmt::format("{}: {} done, {} failed, {} cancelled, {} interrupted, {} queued again\n",
+                                  Counted(t.attempts, "attempt"), t.done, t.failed, t.cancelled,
+                                  t.interrupted, t.queued_again);
     if (reply.problem) out += Wrap(PrintableText(*reply.problem), style.width, 2) + "\n";
     if (!reply.entries.empty()) out += "left for another runner:\n" + TableText(reply.entries, style);
     return out;
