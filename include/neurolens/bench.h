@@ -3,6 +3,7 @@
 // A C++ file as a benchmark of `neurolens bench`: derive from neurolens::Benchmark, end with
 // NEUROLENS_BENCHMARK(Name). The standard library is all it needs. docs/bench.md describes the protocol.
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -89,6 +90,7 @@ class Server {
     if (what == "run") return Run(std::strtoul(Field(line, "n").c_str(), nullptr, 10));
     if (what == "jitter") return Jitter();
     if (what == "verify") return Verify();
+    if (what == "audit") return Audit();
     if (what == "teardown") {
       delete benchmark_;
       benchmark_ = nullptr;
@@ -110,7 +112,8 @@ class Server {
     for (const auto& [key, value] : benchmark_->Workload())
       workload += (workload.empty() ? "" : ",") + Quoted(key) + ":" + Number(value);
     return "{\"ok\":true,\"signature\":{" + signature + "},\"workload\":{" + workload +
-           "},\"tolerance\":null}";
+           "},\"tolerance\":null,\"device_name\":null,\"toolchain\":" + Quoted("C++ compiler " __VERSION__) +
+           "}";
   }
 
   std::string Run(size_t n) {
@@ -135,6 +138,14 @@ class Server {
       }
     }
     return std::string("{\"ok\":true,\"changed\":") + (changed ? "true" : "false") + "}";
+  }
+
+  // Work on a device is not watched here: a C++ benchmark runs on the host.
+  static std::string Audit() {
+    rusage used{};
+    getrusage(RUSAGE_SELF, &used);
+    return "{\"ok\":true,\"device\":false,\"flags\":{},\"peak_bytes\":" +
+           std::to_string(used.ru_maxrss * 1024) + "}";
   }
 
   std::string Verify() {

@@ -7,8 +7,9 @@ FILE defines get_benchmark(), which returns an object with
     get_verify_output()      result of the last call: a number, a list (of lists), or an array
     get_inputs()             {name: list or array} that benchmark_fn() reads
     get_input_signature()    what must be equal on both sides: shapes, dtypes, parameters
-and optionally teardown(), get_output_tolerance() -> {"rtol": x, "atol": y, "reason": "..."} and
-get_workload_metadata() -> {name: number}. docs/bench.md describes the protocol.
+and optionally teardown(), get_output_tolerance() -> {"rtol": x, "atol": y, "reason": "..."},
+get_workload_metadata() -> {name: number}, get_streams() -> the torch streams it uses beside the current one, and `cold = True` for
+runs that find nothing in the GPU's cache. docs/bench.md describes the protocol.
 """
 import gc
 import importlib.util
@@ -16,8 +17,11 @@ import json
 import math
 import os
 import random
+import resource
 import sys
 import time
+
+from neurolens import bench_device
 
 
 def _flat(value, out):
@@ -64,6 +68,11 @@ def _overlap(a, b):
 
 def _perturb(value):
     """Changes the first half of the numbers in place; False when there are none."""
+    if hasattr(value, "data_ptr"):
+        # By index, not by address: two sides may store the same tensor in another order.
+        part = value[: max(1, value.shape[0] // 2)] if value.dim() > 0 else value
+        part += 1
+        return value.numel() > 0
     if isinstance(value, list) and value and isinstance(value[0], list):
         return _perturb(value[0])
     if isinstance(value, list) and value and isinstance(value[0], str):
@@ -108,6 +117,15 @@ def _flags():
     return out
 
 
+def _toolchain():
+    """What turns the source into work, as far as it is loaded."""
+    out = [f"python {sys.version.split()[0]}"]
+    for name in ("numpy", "torch", "triton"):
+        if name in sys.modules:
+            out.append(f"{name} {getattr(sys.modules[name], '__version__', '?')}")
+    return ", ".join(out)
+
+
 class _Server:
     def __init__(self, path):
         spec = importlib.util.spec_from_file_location("neurolens_benchmark", path)
@@ -117,6 +135,7 @@ class _Server:
         if not hasattr(self.module, "get_benchmark"):
             raise AttributeError("the file defines no get_benchmark()")
         self.benchmark = None
+        self.device = None
         self.guard = _Guard()
 
     def setup(self, request):
@@ -129,8 +148,10 @@ class _Server:
             sys.modules["torch"].manual_seed(seed)
         self.benchmark = self.module.get_benchmark()
         self.benchmark.setup()
+        self.device = bench_device.find()
         return {"signature": self.benchmark.get_input_signature(), "workload": self._optional("get_workload_metadata", {}),
-                "tolerance": self._optional("get_output_tolerance", None)}
+                "tolerance": self._optional("get_output_tolerance", None), "toolchain": _toolchain(),
+                "device_name": self.device.name() if self.device else None}
 
     def _optional(self, name, default):
         method = getattr(self.benchmark, name, None)
@@ -145,14 +166,30 @@ class _Server:
         was_on = gc.isenabled()
         gc.disable()
         before = _flags()
-        for i in range(request["n"]):
-            start = clock()
-            work()
-            times[i] = clock() - start
+        device_ns, late = [], 0
+        if self.device is None:
+            for i in range(request["n"]):
+                start = clock()
+                work()
+                times[i] = clock() - start
+        else:
+            streams, cold = self._optional("get_streams", []), getattr(self.benchmark, "cold", False)
+            for i in range(request["n"]):
+                times[i], on_device, after = self.device.timed(work, streams, cold)
+                device_ns.append(on_device)
+                late = max(late, after if bench_device.outlasts(times[i], after) else 0)
         after = _flags()
         if was_on:
             gc.enable()
-        return {"ns": times, "reseeded": self.guard.calls - calls, "flags_changed": sorted(k for k in after if after[k] != before.get(k))}
+        return {"ns": times, "device_ns": device_ns, "busy_after_ns": late, "reseeded": self.guard.calls - calls,
+                "flags_changed": sorted(k for k in after if after[k] != before.get(k))}
+
+    def audit(self, request):
+        """What runs on a device; {"device": false} where none is used."""
+        if self.device is None:
+            return {"device": False, "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, "flags": _flags()}
+        seen = self.device.audit(self.benchmark.benchmark_fn, self._optional("get_streams", []), request["n"])
+        return {**seen, "peak_bytes": self.device.peak_bytes(), "flags": _flags()}
 
     def verify(self, _):
         output = self.benchmark.get_verify_output()
@@ -166,6 +203,8 @@ class _Server:
         if self.benchmark is not None and hasattr(self.benchmark, "teardown"):
             self.benchmark.teardown()
         self.benchmark = None
+        if self.device is not None:
+            self.device.reset()
         return {}
 
 

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/file_ops.h"
+#include "bench/determinism.h"
 
 namespace nl::bench {
 
@@ -32,11 +33,8 @@ bool IsSource(const fs::path& path) {
 }
 
 // Without the entry point a source is not a benchmark, whatever its name.
-bool DefinesBenchmark(const fs::path& path) {
-  const Result<std::string> text = ReadWholeFile(path.string(), 16 << 20);
-  if (!text.ok()) return false;
-  return text->find(path.extension() == ".py" ? "def get_benchmark" : "NEUROLENS_BENCHMARK") !=
-         std::string::npos;
+bool DefinesBenchmark(const std::string& text, bool is_python) {
+  return text.find(is_python ? "def get_benchmark" : "NEUROLENS_BENCHMARK") != std::string::npos;
 }
 
 class Finder {
@@ -88,12 +86,18 @@ class Finder {
     const std::string stem = path.stem().string();
     const bool first = stem.rfind(kBaseline, 0) == 0;
     if (!first && stem.rfind(kOptimized, 0) != 0) return;
-    if (!DefinesBenchmark(path)) {
+    const bool is_python = path.extension() == ".py";
+    const Result<std::string> text = ReadWholeFile(path.string(), 16 << 20);
+    if (!text.ok() || !DefinesBenchmark(*text, is_python)) {
       Problem(SuiteProblemKind::kNoBenchmark, path.string(),
-              path.extension() == ".py" ? "the file defines no get_benchmark()"
-                                        : "the file has no NEUROLENS_BENCHMARK");
+              is_python ? "the file defines no get_benchmark()" : "the file has no NEUROLENS_BENCHMARK");
       return;
     }
+    for (const Toggle& toggle : FindToggles(*text, is_python))
+      Problem(SuiteProblemKind::kDeterminism, path.string(),
+              fmt::format("line {}: {} inside the timed function; a comment \"allow_determinism: REASON\" "
+                          "allows it",
+                          toggle.line, toggle.name));
     auto& list = first ? baselines : optimized;
     const std::string name = stem.substr(first ? kBaseline.size() : kOptimized.size());
     if (!list.emplace(name, path).second)
@@ -149,6 +153,17 @@ class Finder {
       for (const auto& entry : allow)
         target.allow[entry.first.as<std::string>()] = entry.second.as<std::string>();
     }
+    target.tolerance = pair["tolerance"].as<double>(0);
+    for (const YAML::Node& input : pair["inputs"]) {
+      target.inputs.push_back((path.parent_path() / input.as<std::string>()).string());
+      if (!fs::exists(target.inputs.back()))
+        Problem(SuiteProblemKind::kBadFile, path.string(),
+                fmt::format("the input {} is missing", input.as<std::string>()));
+    }
+    if (const YAML::Node environment = pair["environment"]) {
+      for (const auto& entry : environment)
+        target.environment.push_back(entry.first.as<std::string>() + "=" + entry.second.as<std::string>());
+    }
     const YAML::Node optimized = pair["optimized"];
     if (target.name.empty() || target.baseline.command.empty() || !optimized) {
       Problem(SuiteProblemKind::kBadFile, path.string(), "a pair needs name, baseline and optimized");
@@ -196,13 +211,17 @@ std::string Target::Label() const {
 }
 
 std::span<const std::string_view> NamesOf(SuiteProblemKind) {
-  static constexpr std::string_view kNames[] = {"orphan", "duplicate", "no_benchmark", "bad_file"};
+  static constexpr std::string_view kNames[] = {"orphan",   "duplicate",   "no_benchmark",
+                                                "bad_file", "determinism", "expectation"};
   return kNames;
 }
 
 void Describe(Record<SuiteProblem>& r) {
   r.Name("SuiteProblem", "What is wrong with a suite");
-  r.Field("kind", &SuiteProblem::kind, "orphan, duplicate, no_benchmark or bad_file");
+  r.Field(
+      "kind", &SuiteProblem::kind,
+      "orphan, duplicate, no_benchmark, bad_file, determinism (a seed or a switch is set inside the timed "
+      "function) or expectation (a recorded expectation cannot be right)");
   r.Field("file", &SuiteProblem::file, "The file");
   r.Field("text", &SuiteProblem::text, "What is wrong");
 }

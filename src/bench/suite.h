@@ -24,10 +24,20 @@ struct Target {
   std::optional<std::string> variant;  // optimized_X_VARIANT
   Program baseline, optimized;
   std::map<std::string, std::string> allow;  // check -> why it may be left out
+  std::vector<std::string> inputs;           // files that bench.yaml declares
+  std::vector<std::string> environment;      // NAME=value, of bench.yaml
+  double tolerance = 0;                      // between numbers of the outputs of commands
   std::string Label() const;                 // group:name or group:name@variant
 };
 
-enum class SuiteProblemKind : uint8_t { kOrphan, kDuplicate, kNoBenchmark, kBadFile };
+enum class SuiteProblemKind : uint8_t {
+  kOrphan,
+  kDuplicate,
+  kNoBenchmark,
+  kBadFile,
+  kDeterminism,
+  kExpectation
+};
 std::span<const std::string_view> NamesOf(SuiteProblemKind);
 struct SuiteProblem {
   SuiteProblemKind kind = SuiteProblemKind::kOrphan;

@@ -11,10 +11,11 @@ namespace nl::bench {
 
 namespace {
 
-constexpr std::string_view kCheckNames[] = {"input_signature", "workload",        "outputs",
-                                            "constant_output", "aliasing",        "fresh_seed",
-                                            "jitter",          "cached_result",   "precomputed",
-                                            "seed_unchanged",  "flags_unchanged", "work_in_timed_region"};
+constexpr std::string_view kCheckNames[] = {
+    "input_signature",   "workload",       "outputs",         "constant_output",
+    "aliasing",          "fresh_seed",     "jitter",          "cached_result",
+    "precomputed",       "seed_unchanged", "flags_unchanged", "work_in_timed_region",
+    "undeclared_stream", "device_work"};
 constexpr double kWorkloadShare = 0.01;
 
 struct DtypeTolerance {
@@ -105,12 +106,14 @@ Result<Json> Verifier::OutputAfter(Worker& worker, std::optional<uint64_t> seed,
   }
   if (run_first) {
     NL_ASSIGN(const Json ran, Ask(worker, {{"do", "run"}, {"n", 1}}));
+    Timed(&worker == &b_, ran);
   }
   if (jitter) {
     NL_ASSIGN(const Json changed, Ask(worker, {{"do", "jitter"}}));
     if (changed.value("changed", false) != true) return InvalidInput("the inputs cannot be changed");
   }
   NL_ASSIGN(const Json ran, Ask(worker, {{"do", "run"}, {"n", 1}}));
+  Timed(&worker == &b_, ran);
   NL_ASSIGN(Json output, Ask(worker, {{"do", "verify"}}));
   const bool whole = output.contains("data") && output["data"].is_array() && output.contains("dtype") &&
                      output["dtype"].is_string() && output.contains("aliases") &&
@@ -127,6 +130,13 @@ Status Verifier::CompareSides(uint64_t seed) {
     return reply.contains(name) ? reply[name] : none;
   };
   tolerance_ = member(setup_b, "tolerance");
+  for (const bool is_b : {false, true}) {
+    Side& side = is_b ? side_b_ : side_a_;
+    const Json& made_with = member(is_b ? setup_b : setup_a, "toolchain");
+    const Json& device = member(is_b ? setup_b : setup_a, "device_name");
+    if (made_with.is_string()) side.toolchain = made_with.get<std::string>();
+    if (device.is_string()) side.device_name = device.get<std::string>();
+  }
   const Json& signature_a = member(setup_a, "signature");
   const Json& signature_b = member(setup_b, "signature");
   if (!signature_a.is_object() || signature_a.empty()) {
@@ -176,6 +186,35 @@ Status Verifier::CheckInputsMatter(Worker& worker, const char* side, uint64_t se
   return {};
 }
 
+// What runs on a device: only declared streams, and the same switches on both sides.
+Status Verifier::Audit(bool after) {
+  Json flags[2];
+  for (const bool is_b : {false, true}) {
+    Side& side = is_b ? side_b_ : side_a_;
+    const char* name = is_b ? "optimized program" : "baseline";
+    NL_ASSIGN(const Json seen, Ask(is_b ? b_ : a_, {{"do", "audit"}, {"n", 2}}));
+    flags[is_b] = seen.value("flags", Json::object());
+    side.peak_bytes = seen.contains("peak_bytes") && seen["peak_bytes"].is_number()
+                          ? std::optional(seen["peak_bytes"].get<double>())
+                          : std::nullopt;
+    side.uses_device = seen.value("device", false);
+    if (!side.uses_device) continue;
+    if (!seen.contains("undeclared") || !seen.contains("kernels"))
+      return InvalidInput("the answer to audit has no kernels or undeclared streams");
+    if (!seen["undeclared"].empty())
+      Fail("undeclared_stream", fmt::format("the {} runs {} on a stream that get_streams() does not name",
+                                            name, DumpJson(seen["undeclared"][0])));
+    if (after && seen["kernels"] != side.kernels)
+      Fail("device_work", fmt::format("runs of the {} have {} kernels after the timing, {} before it", name,
+                                      DumpJson(seen["kernels"]), DumpJson(side.kernels)));
+    side.kernels = seen["kernels"];
+  }
+  if (flags[0] != flags[1])
+    Fail("input_signature", fmt::format("switches differ: {} in the baseline, {} in the optimized program",
+                                        DumpJson(flags[0]), DumpJson(flags[1])));
+  return {};
+}
+
 Status Verifier::Before(uint64_t seed) {
   const auto attempt = [&]() -> Status {
     NL_TRY(CompareSides(seed));
@@ -192,7 +231,7 @@ Status Verifier::Before(uint64_t seed) {
     // Both ready for the timing, with inputs that no run has seen.
     NL_ASSIGN(const Json a, Ask(a_, {{"do", "setup"}, {"seed", seed + 3}}));
     NL_ASSIGN(const Json b, Ask(b_, {{"do", "setup"}, {"seed", seed + 3}}));
-    return {};
+    return Audit(false);
   };
   const Status done = attempt();
   if (done.ok()) return {};
@@ -213,6 +252,11 @@ void Verifier::Timed(bool is_b, const Json& reply) {
   if (!reply.contains("flags_changed") || !reply["flags_changed"].empty())
     Fail("flags_unchanged", fmt::format("the {} changes {} while it is timed", side,
                                         DumpJson(reply.value("flags_changed", Json("flags")))));
+  const Json late = reply.value("busy_after_ns", Json(0));
+  if (late.is_number() && late > 0)
+    Fail("undeclared_stream",
+         fmt::format("the device is busy for {:.0f} us after the declared streams of the {} have ended",
+                     late.get<double>() / 1e3, side));
 }
 
 Status Verifier::After() {
@@ -221,12 +265,14 @@ Status Verifier::After() {
     NL_ASSIGN(const Json b, OutputAfter(b_, std::nullopt, true, false));
     if (const auto difference = OutputsDiffer(a, b, tolerance_))
       Fail("work_in_timed_region", "after the timed runs, with a changed input: " + *difference);
-    return {};
+    return Audit(true);
   };
   const Status done = attempt();
   if (!done.ok() && done.error().code == ErrorCode::kCancelled) return done;
   if (!done.ok()) Fail("work_in_timed_region", "cannot run: " + done.error().message);
-  for (const char* name : {"seed_unchanged", "flags_unchanged", "work_in_timed_region"}) Pass(name);
+  for (const char* name :
+       {"seed_unchanged", "flags_unchanged", "work_in_timed_region", "undeclared_stream", "device_work"})
+    Pass(name);
   return {};
 }
 

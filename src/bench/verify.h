@@ -43,6 +43,16 @@ class Verifier {
   // After it: the inputs are changed once more and must reach the output.
   Status After();
 
+  // Of one side, after Before() or After().
+  struct Side {
+    bool uses_device = false;
+    std::optional<double> peak_bytes;  // of the device's memory where one is used, of the process otherwise
+    Json kernels;                      // of each audited run
+    std::string toolchain;             // empty: not said
+    std::string device_name;           // empty: none is used
+  };
+  const Side& side(bool is_b) const { return is_b ? side_b_ : side_a_; }
+
   bool passed() const;
   // Every check by name, in order; one that never ran has failed.
   std::vector<VerifyCheck> Checks() const;
@@ -52,6 +62,7 @@ class Verifier {
   Result<Json> OutputAfter(Worker& worker, std::optional<uint64_t> seed, bool jitter, bool run_first);
   Status CompareSides(uint64_t seed);
   Status CheckInputsMatter(Worker& worker, const char* side, uint64_t seed);
+  Status Audit(bool after);
   void Fail(std::string_view name, const std::string& text);
   void Pass(std::string_view name);
 
@@ -61,6 +72,7 @@ class Verifier {
   std::function<bool()> keep_going_;
   std::map<std::string, std::optional<std::string>, std::less<>> done_;  // failure, or none
   Json tolerance_;
+  Side side_a_, side_b_;
 };
 
 }  // namespace nl::bench

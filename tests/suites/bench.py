@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import pytest
 
@@ -78,9 +79,9 @@ def suite(tmp_path):
     return Store(tmp_path / "store", cwd=tmp_path), folder
 
 
-def run(suite, *words, status=(0, 1)):
+def run(suite, *words, status=(0, 1), iterations=20):
     store, folder = suite
-    return store.json("bench", "run", *words, "--suite", folder, "--python", PYTHON, "--iterations", 20, status=status)
+    return store.json("bench", "run", *words, "--suite", folder, "--python", PYTHON, "--iterations", iterations, status=status)
 
 
 def failed(target):
@@ -92,7 +93,7 @@ def test_an_honest_pair_is_measured(suite):
     (target,) = run(suite)["targets"]
     assert target["outcome"] == "measured", target["reason"]
     assert target["iterations"] == 20 == target["baseline_time"]["runs"]
-    assert failed(target) == [] and len(target["checks"]) == 12, target["checks"]
+    assert failed(target) == [] and len(target["checks"]) == 14, target["checks"]
 
 
 @pytest.mark.parametrize("check", CHEATS)
@@ -163,7 +164,8 @@ def test_commands_of_a_yaml_file(suite):
 def test_every_example_is_honest(tmp_path):
     store = Store(tmp_path / "store", cwd=tmp_path)
     assert store.json("bench", "check", "--suite", EXAMPLES)["problems"] == []
-    reply = store.json("bench", "run", "--suite", EXAMPLES, "--python", PYTHON, "--iterations", 12, status=(0, 1))
+    assert len(store.json("bench", "ls", "gpu", "--suite", EXAMPLES)["targets"]) == 8
+    reply = store.json("bench", "run", "cpp", "python", "--suite", EXAMPLES, "--python", PYTHON, "--iterations", 12, status=(0, 1))
     assert len(reply["targets"]) == 8
     assert [(t["target"], t["reason"]) for t in reply["targets"] if t["outcome"] != "measured"] == []
 
@@ -189,3 +191,125 @@ def test_the_python_helper_keeps_what_a_benchmark_prints_out_of_the_protocol(sui
     replies = [json.loads(line) for line in done.stdout.splitlines()]
     assert [r["ok"] for r in replies] == [True, True, True, False], done.stdout
     assert len(replies[1]["ns"]) == 2 and done.stderr.count("noise") == 2
+
+
+def test_phases_say_what_becomes_of_a_pair_that_fails(suite):
+    write(suite[1], "optimized_x", **CHEATS["precomputed"])
+    (gate,) = run(suite, status=1)["targets"]
+    (quarantined,) = run(suite, "--phase", "quarantine", status=0)["targets"]
+    assert gate["outcome"] == quarantined["outcome"] == "rejected" and quarantined["speedup"] is None
+    (detected,) = run(suite, "--phase", "detect", status=0)["targets"]
+    assert detected["outcome"] == "measured" and detected["speedup"] > 0 and "precomputed" in detected["reason"], detected
+
+
+def test_switches_inside_the_timed_function_are_found(suite):
+    store, folder = suite
+    write(folder, "optimized_x", work="random.seed(3); self.result = self.compute()")
+    write(folder, "optimized_x_allowed", work="random.seed(3)  # allow_determinism: the generator is what is measured\n        self.result = self.compute()")
+    write(folder, "optimized_x_outside", setup="random.seed(3)")
+    problems = store.json("bench", "check", "--suite", folder, status=1)["problems"]
+    assert [(p["kind"], p["file"].rsplit("/", 1)[1]) for p in problems] == [("determinism", "optimized_x.py")], problems
+    assert "random.seed" in problems[0]["text"] and "line " in problems[0]["text"]
+
+
+def test_expectations_follow_the_sources_and_hold_the_speedup(suite):
+    store, folder = suite
+    fast = "v = self.values; self.result = [a + b for a, b in zip(v, v[1:])]"
+    slow = "self.result = self.compute(); self.result = self.compute(); self.result = self.compute()"
+    write(folder, "baseline_x", work=slow)
+    write(folder, "optimized_x", work=fast)
+    kept = run(suite, "--update-expectations", iterations=60)
+    (first,) = kept["expectations"]
+    assert first["status"] == "new" and first["expected_speedup"] is None
+    (path,) = folder.glob("expectations_*.json")
+    assert kept["files"][0]["path"].endswith(path.name)
+    document = json.loads(path.read_text())
+    (entry,) = document["expectations"]
+    assert entry["target"] == ".:x" and entry["speedup_low"] <= entry["speedup"] <= entry["speedup_high"]
+    assert entry["provenance"]["toolchain"].startswith("python ") and len(entry["provenance"]["sources_sha256"]) == 64
+    assert store.json("bench", "check", "--suite", folder)["problems"] == []
+    # An expectation that nothing reaches: the pair has regressed, and the file is not replaced by a worse one.
+    entry.update(speedup=90.0, speedup_low=80.0, speedup_high=99.0)
+    path.write_text(json.dumps(document))
+    (worse,) = run(suite, iterations=60, status=1)["expectations"]
+    assert worse["status"] == "regressed" and worse["expected_speedup"] == 90, worse
+    refused = store.run("bench", "run", "--suite", folder, "--python", PYTHON, "--iterations", 60, "--update-expectations")
+    assert refused.returncode == 3 and "regressed" in refused.stderr and json.loads(path.read_text()) == document, refused.stderr
+    mismatch = store.json("bench", "check", "--suite", folder, status=1)["problems"]
+    assert [p["kind"] for p in mismatch] == ["expectation"] and "not that of its times" in mismatch[0]["text"], mismatch
+    run(suite, "--update-expectations", "--accept-regressions", iterations=60, status=1)
+    assert json.loads(path.read_text())["expectations"][0]["speedup"] < 80
+    # Other sources: the figure is of another program.
+    write(folder, "optimized_x", work=fast + "; self.calls += 1")
+    (changed,) = run(suite, iterations=60)["expectations"]
+    assert changed["status"] == "changed", changed
+    assert "have changed" in store.json("bench", "check", "--suite", folder, status=1)["problems"][0]["text"]
+    # A pair that is gone from a whole run is missing.
+    write(folder, "baseline_y", work=slow)
+    write(folder, "optimized_y", work=fast)
+    (folder / "optimized_x.py").unlink()
+    (folder / "baseline_x.py").unlink()
+    assert {e["target"]: e["status"] for e in run(suite, iterations=60)["expectations"]} == {".:x": "missing", ".:y": "new"}
+
+
+def test_files_of_a_run(suite, tmp_path):
+    write(suite[1], "optimized_x", **CHEATS["constant_output"])
+    reply = run(suite, "--artifacts", tmp_path / "out", "--md", tmp_path / "a.md", "--junit", tmp_path / "a.xml", status=1)
+    folder = tmp_path / "out/runs" / reply["run_id"]
+    assert "__bench__none__all" in reply["run_id"]
+    assert sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()) == [
+        "manifest.json", "progress/progress.json", "reports/junit.xml", "reports/report.md", "results/results.json"]
+    assert json.loads((folder / "results/results.json").read_text())["targets"] == reply["targets"]
+    assert json.loads((folder / "progress/progress.json").read_text())["phase"] == "done"
+    assert (tmp_path / "a.md").read_text() == (folder / "reports/report.md").read_text() and "rejected" in (tmp_path / "a.md").read_text()
+    assert ElementTree.parse(tmp_path / "a.xml").getroot().get("failures") == "1"
+    store = suite[0]
+    again = store.run("bench", "run", "--suite", suite[1], "--artifacts", tmp_path / "out", "--run-id", reply["run_id"])
+    assert again.returncode == 3 and "exists already" in again.stderr
+
+
+def test_a_yaml_pair_has_inputs_an_environment_and_a_tolerance(suite):
+    store, folder = suite
+    (folder / "baseline_x.py").unlink()
+    (folder / "data.txt").write_text("1")
+    (folder / "bench.yaml").write_text("pairs:\n- name: near\n  baseline: printenv A\n  optimized: sh -c 'echo 1.0000001'\n"
+                                       "  environment: {A: 1.0}\n  tolerance: 1e-6\n  inputs: [data.txt]\n")
+    (target,) = run(suite, "--update-expectations", status=(0, 1))["targets"]
+    assert target["outcome"] == "measured", target["reason"]
+    (folder / "data.txt").write_text("2")
+    assert "have changed" in store.json("bench", "check", "--suite", folder, status=1)["problems"][0]["text"]
+    (folder / "data.txt").unlink()
+    assert store.json("bench", "ls", "--suite", folder)["problems"][0]["kind"] == "bad_file"
+
+
+def test_a_device_that_works_on_after_its_streams_is_an_undeclared_stream(suite):
+    # A worker that speaks for a device: what the harness makes of its answers.
+    answers = {"setup": {"signature": {"n": 1}, "workload": {}, "tolerance": None}, "jitter": {"changed": True}, "teardown": {}}
+    script = suite[1].parent / "fake.py"
+    script.write_text(f"""
+import json, sys
+kind = {{}}
+state = [0, 0]
+answers = json.loads({json.dumps(json.dumps(answers))})
+late, streams, lazy = [word == "1" for word in open(sys.argv[-1]).read().split("#")[1].split()[:3]]
+for line in sys.stdin:
+    r = json.loads(line)
+    reply = dict(answers.get(r["do"], {{}}))
+    if r["do"] == "setup": state[:] = [r["seed"] % 1000, 0]
+    if r["do"] == "jitter": state[0] += 1
+    if r["do"] == "run": reply = {{"ns": [1000000 + i for i in range(r["n"])], "device_ns": [900000] * r["n"], "busy_after_ns": 500000 if late else 0, "reseeded": 0, "flags_changed": []}}; state[1] += r["n"]
+    if r["do"] == "audit": reply = {{"device": True, "kernels": [1 if lazy and state[1] > 8 else 3] * r["n"], "undeclared": ["gemm"] if streams else [], "peak_bytes": 1000, "flags": {{}}}}
+    if r["do"] == "verify": reply = {{"dtype": "int64", "data": [state[0], 2], "aliases": []}}
+    print(json.dumps({{"ok": True, **reply}}), flush=True)
+""")
+    python = suite[1].parent / "python"
+    python.write_text(f"#!/bin/sh\nexec {sys.executable} {script} \"$@\"\n")
+    python.chmod(0o755)
+    (suite[1] / "baseline_x.py").write_text("#0 0 0\ndef get_benchmark(): pass\n")
+    for name, words in {"fine": "0 0 0", "late": "1 0 0", "stream": "0 1 0", "lazy": "0 0 1"}.items():
+        (suite[1] / f"optimized_x_{name}.py").write_text(f"#{words} \ndef get_benchmark(): pass\n")
+    reply = suite[0].json("bench", "run", "--suite", suite[1], "--python", python, "--iterations", 20, status=1)
+    got = {t["target"]: failed(t) for t in reply["targets"]}
+    assert got == {".:x_fine": [], ".:x_late": ["undeclared_stream"], ".:x_stream": ["undeclared_stream"], ".:x_lazy": ["device_work"]}, got
+    fine = reply["targets"][0]
+    assert fine["baseline_device_ms"] == 0.9 and fine["memory_ratio"] == 1 and fine["meets_memory_goal"] is False, fine

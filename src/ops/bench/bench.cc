@@ -2,21 +2,16 @@
 // `neurolens bench`: the pairs of a suite listed, checked, or measured and verified.
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <filesystem>
-#include <random>
+#include <map>
 
 #include <fmt/format.h>
 
-#include "analyze/statistics/stats.h"
 #include "base/file_ops.h"
 #include "base/quantity.h"
-#include "base/run_program.h"
-#include "bench/command_pair.h"
-#include "bench/worker.h"
-#include "capture/launcher/environment.h"
-#include "ops/bench/reply.h"
+#include "base/record_json.h"
+#include "base/time_text.h"
+#include "ops/bench/measure.h"
 #include "ops/op.h"
 
 namespace nl::embedded {
@@ -28,23 +23,8 @@ namespace nl::ops::bench {
 namespace {
 
 namespace fs = std::filesystem;
-using nl::bench::Command;
-using nl::bench::Side;
+using nl::bench::ExpectationStatus;
 using nl::bench::Target;
-using nl::bench::Worker;
-
-constexpr double kBatchNs = 2e6;  // one request to a worker takes some 50 us: a batch is longer by far
-constexpr int64_t kMostPerBatch = 1000;
-
-// Seconds of one iteration: the median of the batch.
-Result<double> SecondsOf(const Json& reply) {
-  std::vector<double> times;
-  for (const Json& ns : reply.contains("ns") && reply["ns"].is_array() ? reply["ns"] : Json::array()) {
-    if (ns.is_number()) times.push_back(ns.get<double>() / 1e9);
-  }
-  if (times.empty()) return InvalidInput("the answer to run has no times");
-  return Median(std::move(times));
-}
 
 class BenchOp final : public Op {
  public:
@@ -62,9 +42,8 @@ class BenchOp final : public Op {
     info.cost = Cost::kMinutes;
     info.bad_input_status = 3;
     info.exit_status =
-        "0 done, 1 a problem of the suite (check), or a pair that is slower, rejected or failed (run), 3 bad "
-        "input, 4 "
-        "internal error.";
+        "0 done, 1 a problem of the suite or its expectations (check), or a pair that is slower, rejected, "
+        "failed or worse than expected (run), 3 bad input, 4 internal error.";
     info.reply = ReplyOf<BenchReply>();
     return info;
   }
@@ -75,20 +54,35 @@ class BenchOp final : public Op {
     b.Add("suite", suite_, "Folder of the suite").Path();
     b.Add("precision", precision_, "Stop when the interval of the ratio is this narrow on each side");
     b.Add("budget", budget_, "Most time for the timed runs of one pair");
-    b.Add("iterations", options_.iterations,
+    b.Add("iterations", measure_.interleave.iterations,
           "Exactly this many timed runs of each; 0: by precision and budget")
         .Range(0, 1e7);
-    b.Add("warmup", options_.warmup, "Runs of each before the timed ones").Range(5, 1e6);
-    b.Add("goal", goal_, "Speedup to reach").Range(0.01, 1e6);
-    b.Add("python", python_, "Python interpreter for .py files");
+    b.Add("warmup", measure_.interleave.warmup, "Runs of each before the timed ones").Range(5, 1e6);
+    b.Add("goal", measure_.goal, "Speedup to reach").Range(0.01, 1e6);
+    b.Add("memory_goal", measure_.memory_goal,
+          "Peak memory of the baseline over that of the optimized program, to reach")
+        .Range(0.01, 1e6);
+    b.Add("phase", phase_,
+          "A pair that fails a check: gate: is rejected, and the answer is no; quarantine: its times are "
+          "withheld; detect: it is measured, with its failed checks listed")
+        .Choices({"detect", "quarantine", "gate"});
+    b.Add("update_expectations", update_,
+          "Keep the measured speedups in the suite as expectations_HARDWARE.json");
+    b.Add("accept_regressions", accept_, "Let --update-expectations replace a better figure");
+    b.Add("artifacts", artifacts_, "Write manifest, results and reports below this folder, as runs/RUN_ID")
+        .Path();
+    b.Add("run_id", run_id_, "Name of the folder in --artifacts; by default time and targets");
+    b.Add("md", md_, "Write a summary for a pull request to this file").Path();
+    b.Add("junit", junit_, "Write the result as JUnit XML to this file").Path();
+    b.Add("python", measure_.python, "Python interpreter for .py files");
     b.Add("validity", validity_, "strict: stop when the machine disturbs measurements; portable: state it")
         .Choices({"strict", "portable"});
     b.Add("allow_virtualization", allow_virtualization_, "Accept a virtual machine with --validity strict");
   }
 
   Result<Reply> Run(OpContext& context) override {
-    NL_ASSIGN(options_.precision, ParseShare("--precision", precision_, "0.5%"));
-    NL_ASSIGN(options_.budget_s, ParseSeconds("--budget", budget_));
+    NL_ASSIGN(measure_.interleave.precision, ParseShare("--precision", precision_, "0.5%"));
+    NL_ASSIGN(measure_.interleave.budget_s, ParseSeconds("--budget", budget_));
     NL_ASSIGN(const nl::bench::Suite suite, nl::bench::FindSuite(suite_));
     if (words_.empty()) words_.emplace_back("all");
     BenchReply reply;
@@ -98,11 +92,16 @@ class BenchOp final : public Op {
     if (!suite.targets.empty() || words_ != std::vector<std::string>{"all"}) {
       NL_ASSIGN(targets, ChooseTargets(suite, words_));
     }
-    if (action_ == "check") reply.action = BenchAction::kCheck;
+    if (action_ == "check") {
+      reply.action = BenchAction::kCheck;
+      for (nl::bench::SuiteProblem& problem : CheckExpectations(suite))
+        reply.problems.push_back(std::move(problem));
+    }
     if (action_ != "run") {
       for (const Target& target : targets) reply.targets.push_back(Listed(target));
+      const bool no = action_ == "check" && !reply.problems.empty();
       Reply out = Reply::Of(std::move(reply));
-      out.answer_is_no = action_ == "check" && !suite.problems.empty();
+      out.answer_is_no = no;
       return out;
     }
     if (targets.empty()) return InvalidInput(fmt::format("{} has no pairs", suite_));
@@ -128,161 +127,147 @@ class BenchOp final : public Op {
 
   Result<Reply> RunAll(OpContext& context, const std::vector<Target>& targets, BenchReply reply) {
     reply.action = BenchAction::kRun;
-    reply.goal = goal_;
-    const auto validity =
-        validity_ == "strict" ? nl::bench::Validity::kStrict : nl::bench::Validity::kPortable;
-    reply.environment = nl::bench::CheckEnvironment(validity, allow_virtualization_);
-    if (validity == nl::bench::Validity::kStrict &&
-        reply.environment->Count(nl::bench::CheckState::kError) > 0)
-      return InvalidInput(
-                 fmt::format("this machine disturbs measurements: {}", EnvironmentText(*reply.environment)))
-          .Hint("--validity portable measures anyway and states it");
+    reply.goal = measure_.goal;
+    reply.memory_goal = measure_.memory_goal;
+    NL_ASSIGN(reply.environment, Environment());
     NL_ASSIGN(const TempDir scratch, TempDir::Make("neurolens-bench-"));
     NL_TRY(MakeDirectories(scratch.path() + "/include/neurolens"));
     NL_TRY(WriteFileAtomically(scratch.path() + "/include/neurolens/bench.h", embedded::kBenchHeader));
-    scratch_ = scratch.path();
-    bool no = false;
+    measure_.scratch = scratch.path();
+    measure_.suite = suite_;
+    measure_.phase = phase_ == "detect" ? Phase::kDetect
+                     : phase_ == "gate" ? Phase::kGate
+                                        : Phase::kQuarantine;
+    NL_TRY(NameRun(targets, reply));
+    std::vector<nl::bench::Expectation> measured;
     for (const Target& target : targets) {
-      BenchTarget out = Listed(target);
-      const Status done = target.baseline.file.empty() ? MeasureCommands(context, target, out)
-                                                       : MeasureWorkers(context, target, out);
-      if (!done.ok() && done.error().code == ErrorCode::kCancelled) return done.error();
-      if (!done.ok()) {
-        out.outcome = BenchOutcome::kFailed;
-        out.reason = done.error().message;
-      }
-      no = no || out.outcome != BenchOutcome::kMeasured || out.verdict == nl::bench::Verdict::kSlower;
-      reply.targets.push_back(std::move(out));
+      NL_TRY(Progress(context, target, reply.targets.size(), targets.size()));
+      NL_TRY(MeasureOne(context, target, reply, measured));
     }
+    NL_TRY(Expect(measured, reply));
+    NL_TRY(WriteFiles(reply));
+    const bool no = IsNo(reply);
     Reply out = Reply::Of(std::move(reply));
     out.answer_is_no = no;
     return out;
   }
 
-  // The command that starts a benchmark file; C++ is compiled first.
-  Result<Command> Prepare(const nl::bench::Program& program, const std::string& name,
-                          const std::function<bool()>& keep_going) const {
-    Command out;
-    const std::string file = fs::absolute(program.file).string();
-    out.text = file;
-    if (fs::path(file).extension() == ".py") {
-      out.words = {python_, "-m", "neurolens.bench", file};
-      return out;
-    }
-    const char* named = std::getenv("CXX");
-    const std::string compiler = FindProgram(named != nullptr && *named != 0 ? named : "c++");
-    if (compiler.empty()) return NotFound("no C++ compiler: install one, or name it in CXX");
-    const std::string binary = fmt::format("{}/{}", scratch_, name);
-    NL_ASSIGN(const ProgramResult made, RunProgram({compiler, "-O2", "-std=c++20", "-pthread",
-                                                    "-I" + scratch_ + "/include", file, "-o", binary},
-                                                   keep_going));
-    if (made.status != 0) return InvalidInput(fmt::format("{} does not compile:\n{}", file, made.err));
-    out.words = {binary};
+  Result<nl::bench::EnvironmentReply> Environment() const {
+    const auto validity =
+        validity_ == "strict" ? nl::bench::Validity::kStrict : nl::bench::Validity::kPortable;
+    nl::bench::EnvironmentReply out = nl::bench::CheckEnvironment(validity, allow_virtualization_);
+    if (validity == nl::bench::Validity::kStrict && out.Count(nl::bench::CheckState::kError) > 0)
+      return InvalidInput(fmt::format("this machine disturbs measurements: {}", EnvironmentText(out)))
+          .Hint("--validity portable measures anyway and states it");
     return out;
   }
 
-  Status MeasureWorkers(OpContext& context, const Target& target, BenchTarget& out) const {
+  Status MeasureOne(OpContext& context, const Target& target, BenchReply& reply,
+                    std::vector<nl::bench::Expectation>& measured) const {
     const std::function<bool()> keep_going = [&context] { return !context.Cancelled(); };
-    if (context.progress) context.progress(out.target, 0, 0);
-    NL_ASSIGN(const Command a, Prepare(target.baseline, "baseline", keep_going));
-    NL_ASSIGN(const Command b, Prepare(target.optimized, "optimized", keep_going));
-    const std::vector<std::string> environment{"PYTHONPATH=" + capture::FindPythonDirectory(),
-                                               "PYTHONHASHSEED=0"};
-    NL_ASSIGN(Worker worker_a, Worker::Start(a, environment));
-    NL_ASSIGN(Worker worker_b, Worker::Start(b, environment));
-    nl::bench::Verifier verifier(worker_a, worker_b, target.allow, keep_going);
-    // Not known before it is sent: nothing can be prepared for it.
-    std::random_device entropy;
-    NL_TRY(verifier.Before(entropy() & 0x7fffffff));
-    out.checks = verifier.Checks();
-    const auto broken = [](const nl::bench::VerifyCheck& c) {
-      return c.result == nl::bench::CheckResult::kFailed && c.text != "did not run";
-    };
-    if (std::any_of(out.checks.begin(), out.checks.end(), broken)) return Reject(out);
-    int64_t per_batch = 1;
-    const auto run = [&](Side side, bool) -> Result<double> {
-      const bool is_b = side == Side::kB;
-      NL_ASSIGN(const Json reply,
-                (is_b ? worker_b : worker_a).Ask(Json{{"do", "run"}, {"n", per_batch}}, keep_going));
-      verifier.Timed(is_b, reply);
-      return SecondsOf(reply);
-    };
-    if (options_.iterations == 0) {
-      NL_ASSIGN(const double once_a, run(Side::kA, false));
-      NL_ASSIGN(const double once_b, run(Side::kB, false));
-      per_batch = std::clamp<int64_t>(
-          static_cast<int64_t>(kBatchNs / (1e9 * std::max({once_a, once_b, 1e-9}))), 1, kMostPerBatch);
+    BenchTarget out = Listed(target);
+    std::optional<nl::bench::Expectation> kept;
+    const Status done = MeasurePair(measure_, target, keep_going, out, kept);
+    if (!done.ok() && done.error().code == ErrorCode::kCancelled) return done;
+    if (!done.ok()) {
+      out.outcome = BenchOutcome::kFailed;
+      out.reason = done.error().message;
     }
-    nl::bench::InterleaveOptions options = options_;
-    options.seed = entropy();
-    NL_ASSIGN(const nl::bench::InterleaveResult measured, nl::bench::Interleave(options, run));
-    NL_TRY(verifier.After());
-    out.checks = verifier.Checks();
-    if (!verifier.passed()) return Reject(out);
-    Fill(measured, out);
+    if (kept) measured.push_back(std::move(*kept));
+    reply.targets.push_back(std::move(out));
     return {};
   }
 
-  // A time of a benchmark that cannot be trusted is not reported.
-  static Status Reject(BenchTarget& out) {
-    out.outcome = BenchOutcome::kRejected;
-    std::string why;
-    for (const nl::bench::VerifyCheck& check : out.checks) {
-      if (check.result == nl::bench::CheckResult::kFailed && check.text != "did not run")
-        why += fmt::format("{}{}: {}", why.empty() ? "" : "; ", check.name, check.text.value_or(""));
+  // Pairs on a GPU and on the CPU have a file each.
+  Status Expect(const std::vector<nl::bench::Expectation>& measured, BenchReply& reply) const {
+    std::map<std::string, std::vector<nl::bench::Expectation>> by_hardware;
+    for (const nl::bench::Expectation& e : measured) by_hardware[e.provenance.hardware].push_back(e);
+    const bool whole = words_ == std::vector<std::string>{"all"};
+    for (const auto& [hardware, list] : by_hardware) {
+      const std::string path = nl::bench::ExpectationPath(suite_, hardware);
+      NL_ASSIGN(nl::bench::ExpectationFile file, nl::bench::ReadExpectations(path));
+      if (file.expectations.empty() && !update_) continue;
+      for (nl::bench::ExpectationResult& result : CompareWith(file, list, whole))
+        reply.expectations.push_back(std::move(result));
+      if (!update_) continue;
+      file.hardware = hardware;
+      NL_TRY(UpdateExpectations(path, std::move(file), list, accept_));
+      reply.files.push_back({path, "expectations", static_cast<int64_t>(fs::file_size(path))});
     }
-    out.reason = why;
     return {};
   }
 
-  // Plain commands of a bench.yaml, timed from outside: their outputs are all that can be checked.
-  Status MeasureCommands(OpContext& context, const Target& target, BenchTarget& out) const {
-    const auto keep_going = [&context] { return !context.Cancelled(); };
-    NL_ASSIGN(Command a, nl::bench::ParseCommand(target.baseline.command));
-    NL_ASSIGN(Command b, nl::bench::ParseCommand(target.optimized.command));
-    a.directory = b.directory =
-        fs::absolute(target.group == "." ? suite_ : suite_ + "/" + target.group).string();
-    NL_ASSIGN(nl::bench::CommandPair pair, nl::bench::CommandPair::Make(a, b, {}));
-    nl::bench::InterleaveOptions options = options_;
-    options.seed = std::random_device()();
-    const auto run = [&](Side side, bool timed) { return pair.Run(side, timed, keep_going); };
-    NL_ASSIGN(const nl::bench::InterleaveResult measured, nl::bench::Interleave(options, run));
-    const nl::bench::OutputCheck outputs = pair.Outputs();
-    nl::bench::VerifyCheck check{"outputs", nl::bench::CheckResult::kPassed, std::nullopt};
-    if (outputs.equal != true) {
-      const auto allowed = target.allow.find("outputs");
-      check.result =
-          allowed == target.allow.end() ? nl::bench::CheckResult::kFailed : nl::bench::CheckResult::kAllowed;
-      check.text = allowed != target.allow.end() ? allowed->second
-                   : outputs.difference          ? *outputs.difference
-                                                 : outputs.reason.value_or("cannot run");
+  bool IsNo(const BenchReply& reply) const {
+    const bool bad = std::any_of(reply.targets.begin(), reply.targets.end(), [&](const BenchTarget& t) {
+      const bool rejected = t.outcome == BenchOutcome::kRejected && phase_ == "gate";
+      return rejected || t.outcome == BenchOutcome::kFailed || t.verdict == nl::bench::Verdict::kSlower;
+    });
+    return bad || std::any_of(reply.expectations.begin(), reply.expectations.end(),
+                              [](const auto& e) { return e.status == ExpectationStatus::kRegressed; });
+  }
+
+  // <UTC>__bench__none__<targets>, when nothing else is asked for.
+  Status NameRun(const std::vector<Target>& targets, BenchReply& reply) {
+    if (artifacts_.empty()) {
+      if (!run_id_.empty()) return InvalidInput("--run-id names a folder in --artifacts, which is missing");
+      return {};
     }
-    out.checks.push_back(check);
-    if (check.result == nl::bench::CheckResult::kFailed) return Reject(out);
-    Fill(measured, out);
+    if (run_id_.empty()) {
+      std::string what = words_ == std::vector<std::string>{"all"} ? "all" : targets[0].Label();
+      if (what != "all" && targets.size() > 1) what += fmt::format("_and_{}", targets.size() - 1);
+      std::replace_if(
+          what.begin(), what.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; },
+          '_');
+      std::string time = Rfc3339Utc(UnixNowNs());
+      time.erase(
+          std::remove_if(time.begin(), time.end(), [](char c) { return c == '-' || c == ':' || c == '.'; }),
+          time.end());
+      run_id_ = fmt::format("{}__bench__none__{}", time, what);
+    }
+    if (run_id_.find('/') != std::string::npos || run_id_[0] == '.')
+      return InvalidInput("--run-id is the name of one folder");
+    folder_ = artifacts_ + "/runs/" + run_id_;
+    if (fs::exists(folder_)) return InvalidInput(fmt::format("{} exists already", folder_));
+    reply.run_id = run_id_;
+    for (const char* part : {"/results", "/reports", "/progress"}) NL_TRY(MakeDirectories(folder_ + part));
     return {};
   }
 
-  void Fill(const nl::bench::InterleaveResult& measured, BenchTarget& out) const {
-    out.outcome = BenchOutcome::kMeasured;
-    out.verdict = measured.verdict;
-    out.speedup = std::exp(measured.estimate.log_ratio);
-    out.gain = std::expm1(measured.estimate.log_ratio);
-    if (std::isfinite(measured.estimate.low)) out.speedup_low = std::exp(measured.estimate.low);
-    if (std::isfinite(measured.estimate.high)) out.speedup_high = std::exp(measured.estimate.high);
-    out.p_value = measured.estimate.p_value;
-    out.meets_goal = out.speedup_low && *out.speedup_low >= goal_;
-    out.iterations = static_cast<int64_t>(measured.a_s.size());
-    out.baseline_time = nl::bench::SummaryOf(measured.a_s);
-    out.optimized_time = nl::bench::SummaryOf(measured.b_s);
+  // Also for whoever watches the folder: replaced at once, never half written.
+  Status Progress(OpContext& context, const Target& target, size_t done, size_t all) const {
+    if (context.progress)
+      context.progress(target.Label(), static_cast<int64_t>(done), static_cast<int64_t>(all));
+    if (folder_.empty()) return {};
+    const Json state{{"phase", "measuring"},
+                     {"target", target.Label()},
+                     {"done", done},
+                     {"all", all},
+                     {"percent", 100.0 * static_cast<double>(done) / static_cast<double>(all)}};
+    return WriteFileAtomically(folder_ + "/progress/progress.json", DumpJson(state, 2) + "\n");
   }
 
-  std::string action_ = "ls", suite_ = ".", precision_ = "0.5%", budget_ = "5s", python_ = "python3";
-  std::string validity_ = "portable", scratch_;
+  Status WriteFiles(BenchReply& reply) const {
+    NL_TRY(WriteForm(md_, "md", BenchMarkdown(reply), reply.files));
+    NL_TRY(WriteForm(junit_, "junit", BenchJUnit(reply), reply.files));
+    if (folder_.empty()) return {};
+    NL_TRY(WriteForm(folder_ + "/reports/report.md", "md", BenchMarkdown(reply), reply.files));
+    NL_TRY(WriteForm(folder_ + "/reports/junit.xml", "junit", BenchJUnit(reply), reply.files));
+    const Json manifest{{"schema", "neurolens.bench_run.v1"},
+                        {"run_id", run_id_},
+                        {"suite", fs::absolute(suite_).string()},
+                        {"targets", words_},
+                        {"finished", Rfc3339Utc(UnixNowNs())}};
+    NL_TRY(WriteForm(folder_ + "/manifest.json", "manifest", DumpJson(manifest, 2) + "\n", reply.files));
+    NL_TRY(WriteFileAtomically(folder_ + "/progress/progress.json",
+                               DumpJson(Json{{"phase", "done"}, {"percent", 100}}, 2) + "\n"));
+    return WriteForm(folder_ + "/results/results.json", "json", ToJsonText(reply, 2) + "\n", reply.files);
+  }
+
+  std::string action_ = "ls", suite_ = ".", precision_ = "0.5%", budget_ = "5s", phase_ = "gate";
+  std::string validity_ = "portable", artifacts_, run_id_, md_, junit_, folder_;
   std::vector<std::string> words_;
-  nl::bench::InterleaveOptions options_;
-  double goal_ = 1.05;
-  bool allow_virtualization_ = false;
+  MeasureOptions measure_;
+  bool allow_virtualization_ = false, update_ = false, accept_ = false;
 };
 
 }  // namespace

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/bench/reply.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/human.h"
+#include "base/markdown.h"
 #include "base/plural.h"
 #include "base/terminal.h"
+#include "base/xml_text.h"
 #include "report/text_table.h"
 
 namespace nl {
@@ -35,11 +39,22 @@ void Describe(Record<BenchTarget>& r) {
   r.Field("gain", &BenchTarget::gain, Unit::kShare, "speedup - 1; negative for a slowdown");
   r.Field("p_value", &BenchTarget::p_value, "Of no difference");
   r.Field("meets_goal", &BenchTarget::meets_goal, "The lower end of the interval reaches the goal");
+  r.Field("meets_memory_goal", &BenchTarget::meets_memory_goal, "memory_ratio reaches the goal for memory");
   r.Field("iterations", &BenchTarget::iterations, "Timed samples of each side");
   r.Field("baseline_time", &BenchTarget::baseline_time, "Times of the baseline");
   r.Field("optimized_time", &BenchTarget::optimized_time, "Times of the optimized program");
+  r.Field("baseline_device_ms", &BenchTarget::baseline_device_ms, Unit::kMs,
+          "Median time on the GPU, on the declared streams; null: no GPU is used");
+  r.Field("optimized_device_ms", &BenchTarget::optimized_device_ms, Unit::kMs, "Of the optimized program");
+  r.Field("baseline_peak_bytes", &BenchTarget::baseline_peak_bytes, Unit::kBytes,
+          "Peak memory: of the GPU where one is used, of the process otherwise; null: not known");
+  r.Field("optimized_peak_bytes", &BenchTarget::optimized_peak_bytes, Unit::kBytes,
+          "Of the optimized program");
+  r.Field("memory_ratio", &BenchTarget::memory_ratio, Unit::kRatio,
+          "Peak memory of the baseline over that of the optimized program");
   r.Field("checks", &BenchTarget::checks, "Verification");
-  r.Field("reason", &BenchTarget::reason, "Why it was rejected or failed");
+  r.Field("reason", &BenchTarget::reason,
+          "Why it was rejected or failed; with --phase detect, which checks failed");
 }
 
 void Describe(Record<BenchReply>& r) {
@@ -48,6 +63,12 @@ void Describe(Record<BenchReply>& r) {
   r.Field("suite", &BenchReply::suite, "Folder of the suite");
   r.Field("targets", &BenchReply::targets, "The chosen pairs");
   r.Field("problems", &BenchReply::problems, "What is wrong with the suite");
+  r.Field("expectations", &BenchReply::expectations,
+          "The measured pairs against expectations_HARDWARE.json of the suite; empty without the file");
+  r.Field("memory_goal", &BenchReply::memory_goal, Unit::kRatio,
+          "Memory ratio to reach; null: nothing was run");
+  r.Field("run_id", &BenchReply::run_id, "Name of the folder in --artifacts; null: not asked for");
+  r.Field("files", &BenchReply::files, "Files that were written");
   r.Field("goal", &BenchReply::goal, Unit::kRatio, "Speedup to reach; null: nothing was run");
   r.Field("environment", &BenchReply::environment,
           "What of this machine disturbs measurements; null: nothing was run");
@@ -69,22 +90,52 @@ std::string OutcomeOf(const BenchTarget& t) {
   return std::string(nl::NamesOf(t.outcome)[static_cast<size_t>(t.outcome)]);
 }
 
+TextTable Measured(const BenchReply& r) {
+  const bool on_device = std::any_of(r.targets.begin(), r.targets.end(),
+                                     [](const BenchTarget& t) { return t.optimized_device_ms.has_value(); });
+  std::vector<TextColumn> columns{
+      {"TARGET", Align::kLeft, true, 16},     {"BASELINE", Align::kRight, false, 0},
+      {"OPTIMIZED", Align::kRight, false, 0}, {"SPEEDUP", Align::kRight, false, 0},
+      {"INTERVAL", Align::kRight, false, 0},  {"MEMORY", Align::kRight, false, 0},
+      {"VERDICT", Align::kLeft, false, 0}};
+  if (on_device) columns.insert(columns.begin() + 3, {"ON GPU", Align::kRight, false, 0});
+  TextTable table(std::move(columns));
+  for (const BenchTarget& t : r.targets) {
+    std::vector<std::string> row{t.target,
+                                 t.baseline_time ? HumanMs(t.baseline_time->median_ms) : "-",
+                                 t.optimized_time ? HumanMs(t.optimized_time->median_ms) : "-",
+                                 t.speedup ? fmt::format("{:.3f}×", *t.speedup) : "-",
+                                 IntervalOf(t),
+                                 t.memory_ratio ? fmt::format("{:.2f}×", *t.memory_ratio) : "-",
+                                 OutcomeOf(t)};
+    if (on_device) row.insert(row.begin() + 3, t.optimized_device_ms ? HumanMs(*t.optimized_device_ms) : "-");
+    table.AddRow(std::move(row));
+  }
+  return table;
+}
+
+std::vector<std::string> Remarks(const BenchReply& r) {
+  std::vector<std::string> out;
+  for (const BenchTarget& t : r.targets) {
+    if (t.reason) out.push_back(fmt::format("{}: {}", t.target, *t.reason));
+  }
+  for (const nl::bench::ExpectationResult& e : r.expectations)
+    out.push_back(
+        fmt::format("{}: {}: {}", e.target, NamesOf(e.status)[static_cast<size_t>(e.status)], e.text));
+  for (const nl::bench::SuiteProblem& p : r.problems) out.push_back(fmt::format("{}: {}", p.file, p.text));
+  if (r.environment) {
+    const std::string machine = EnvironmentText(*r.environment);
+    if (!machine.empty()) out.push_back("machine: " + machine);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string BenchText(const BenchReply& r, int width, bool color) {
   std::string out;
   if (r.action == BenchAction::kRun) {
-    TextTable table({{"TARGET", Align::kLeft, true, 16},
-                     {"BASELINE", Align::kRight, false, 0},
-                     {"OPTIMIZED", Align::kRight, false, 0},
-                     {"SPEEDUP", Align::kRight, false, 0},
-                     {"INTERVAL", Align::kRight, false, 0},
-                     {"VERDICT", Align::kLeft, false, 0}});
-    for (const BenchTarget& t : r.targets)
-      table.AddRow({t.target, t.baseline_time ? HumanMs(t.baseline_time->median_ms) : "-",
-                    t.optimized_time ? HumanMs(t.optimized_time->median_ms) : "-",
-                    t.speedup ? fmt::format("{:.3f}×", *t.speedup) : "-", IntervalOf(t), OutcomeOf(t)});
-    out += table.Render(width, color);
+    out += Measured(r).Render(width, color);
   } else {
     TextTable table({{"TARGET", Align::kLeft, false, 0},
                      {"BASELINE", Align::kLeft, true, 16},
@@ -92,19 +143,45 @@ std::string BenchText(const BenchReply& r, int width, bool color) {
     for (const BenchTarget& t : r.targets) table.AddRow({t.target, t.baseline, t.optimized});
     out += table.Render(width, color);
   }
-  for (const BenchTarget& t : r.targets) {
-    if (t.reason)
-      out += Wrap(PrintableText(fmt::format("{}: {}", t.target, *t.reason), Keep::kLines), width, 2) + "\n";
-  }
-  for (const nl::bench::SuiteProblem& p : r.problems)
-    out += Wrap(PrintableText(fmt::format("{}: {}", p.file, p.text)), width, 2) + "\n";
+  for (const std::string& line : Remarks(r)) out += Wrap(PrintableText(line, Keep::kLines), width, 2) + "\n";
   if (r.action == BenchAction::kCheck && r.problems.empty())
     out += fmt::format("no problems in {}\n", Counted(static_cast<int64_t>(r.targets.size()), "pair"));
-  if (r.environment) {
-    const std::string machine = EnvironmentText(*r.environment);
-    if (!machine.empty()) out += Wrap(PrintableText("machine: " + machine), width, 2) + "\n";
-  }
+  for (const WrittenFile& file : r.files) out += fmt::format("wrote {}\n", PrintableText(file.path));
   return out;
+}
+
+std::string BenchMarkdown(const BenchReply& r) {
+  std::string out =
+      fmt::format("### NeuroLens: {} of {}\n\n{}\n", Counted(static_cast<int64_t>(r.targets.size()), "pair"),
+                  MarkdownText(r.suite), Measured(r).Markdown());
+  for (const std::string& line : Remarks(r)) out += fmt::format("- {}\n", MarkdownText(line));
+  return out;
+}
+
+std::string BenchJUnit(const BenchReply& r) {
+  std::string cases;
+  int failures = 0;
+  for (const BenchTarget& t : r.targets) {
+    const bool bad = t.outcome != BenchOutcome::kMeasured || t.verdict == nl::bench::Verdict::kSlower;
+    cases +=
+        fmt::format("    <testcase classname=\"neurolens.bench\" name=\"{}\" time=\"0\"", XmlText(t.target));
+    if (bad) {
+      ++failures;
+      const std::string text =
+          t.reason.value_or(fmt::format("{:.3f}× ({})", t.speedup.value_or(0), IntervalOf(t)));
+      cases += fmt::format(">\n      <failure message=\"{}\" type=\"{}\"></failure>\n    </testcase>\n",
+                           XmlText(text), OutcomeOf(t));
+    } else {
+      cases += "/>\n";
+    }
+  }
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+      "<testsuites name=\"neurolens\" tests=\"{0}\" failures=\"{1}\" errors=\"0\" time=\"0\">\n"
+      "  <testsuite name=\"neurolens bench\" tests=\"{0}\" failures=\"{1}\" errors=\"0\" skipped=\"0\" "
+      "time=\"0\">\n"
+      "{2}  </testsuite>\n</testsuites>\n",
+      r.targets.size(), failures, cases);
 }
 
 }  // namespace ops::bench

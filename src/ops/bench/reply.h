@@ -10,9 +10,11 @@
 
 #include "base/record.h"
 #include "bench/environment.h"
+#include "bench/expectations.h"
 #include "bench/interleave.h"
 #include "bench/suite.h"
 #include "bench/verify.h"
+#include "report/written_file.h"
 
 namespace nl {
 
@@ -24,9 +26,11 @@ struct BenchTarget {
   BenchOutcome outcome = BenchOutcome::kListed;
   std::optional<bench::Verdict> verdict;
   std::optional<double> speedup, speedup_low, speedup_high, gain, p_value;
-  std::optional<bool> meets_goal;
+  std::optional<bool> meets_goal, meets_memory_goal;
   std::optional<int64_t> iterations;
   std::optional<bench::TimeSummary> baseline_time, optimized_time;
+  std::optional<double> baseline_device_ms, optimized_device_ms;
+  std::optional<double> baseline_peak_bytes, optimized_peak_bytes, memory_ratio;
   std::vector<bench::VerifyCheck> checks;
   std::optional<std::string> reason;
 };
@@ -40,14 +44,19 @@ struct BenchReply {
   std::string suite;
   std::vector<BenchTarget> targets;
   std::vector<bench::SuiteProblem> problems;
-  std::optional<double> goal;
+  std::vector<bench::ExpectationResult> expectations;
+  std::optional<double> goal, memory_goal;
+  std::optional<std::string> run_id;
   std::optional<bench::EnvironmentReply> environment;
+  std::vector<WrittenFile> files;
 };
 void Describe(Record<BenchReply>& r);
 
 namespace ops::bench {
 
 std::string BenchText(const BenchReply& reply, int width, bool color);
+std::string BenchMarkdown(const BenchReply& reply);
+std::string BenchJUnit(const BenchReply& reply);
 
 }  // namespace ops::bench
 }  // namespace nl
