@@ -33,8 +33,8 @@ struct AnalysisOptions {
       peaks;               // --peaks k=v: peak_dram_gbps, peak_tflops, sm_count, bf16_tflops, ...
   std::string peaks_file;  // devices to add to the peaks table; empty: none
   PeakChoice peak_choice = PeakChoice::kDatasheet;
-  std::vector<MeasuredPeaks> measured;  // devices whose peaks were measured, of the store
-  Json model_config;       // a Hugging Face config.json, or null
+  std::vector<MeasuredPeaks> measured;   // devices whose peaks were measured, of the store
+  Json model_config;                     // a Hugging Face config.json, or null
   std::vector<std::string> rules_files;  // beside the shipped rules, in order
   std::optional<Interval> part;          // of the run, to look at alone
   const std::atomic<bool>* cancelled = nullptr;

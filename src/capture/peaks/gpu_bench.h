@@ -43,7 +43,7 @@ class GpuBench {
 
   // Adds a figure. Null: not to be measured now, it has its reason (time is up, the user stopped).
   Figure* Begin(const char* name, const char* unit);
-  // Tries all, measures the best two, keeps the one with the better median. `scale` divides amounts per
+  // Tries all, measures the best three, keeps the one with the better median. `scale` divides amounts per
   // second: 1e9 for GB/s. Without a trial that works the figure gets the last error as its reason.
   void MeasureBest(Figure& figure, const std::vector<PeakTrial>& trials, double scale,
                    const TrialLimits& limits = {});

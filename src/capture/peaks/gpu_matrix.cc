@@ -28,7 +28,7 @@ constexpr Shape kShapes[] = {{8192, 8192, 8192}, {4096, 4096, 4096},   {8448, 81
                              {6144, 6144, 6144}, {16384, 16384, 16384}};
 constexpr size_t kWorkspaceBytes = size_t{64} << 20;
 constexpr size_t kPatternElements = 1048573;  // a prime: no row of a matrix repeats another
-constexpr double kTryS = 3.0, kMeasureS = 0.4;
+constexpr double kTryS = 3.0, kMeasureS = 0.25;
 
 // x as a small float: sign, exponent, mantissa; too small is 0, too large the largest.
 uint32_t SmallFloat(double x, int exponent_bits, int mantissa_bits) {
