@@ -102,9 +102,9 @@ TEST_F(MeasurePeaksTest, TakesTheBestConfigurationAndItsSpread) {
   const PeakMeasurement measured = Measure();
   const Figure& read = *measured.devices.at(0).Find("dram_read");
   EXPECT_NE(read.how.find("4 x 16 bytes per thread, blocks of 512"), std::string::npos) << read.how;
-  // A third of the repeats takes 2 % more and a third 2 % less time.
-  EXPECT_NEAR(*read.low, 4000 / 1.02, 4);
-  EXPECT_NEAR(*read.high, 4000 / 0.98, 4);
+  // A third of the repeats takes 2 % more and a third 2 % less time, all 3 us for the launch.
+  EXPECT_NEAR(*read.low, 4000 / 1.02, 12);
+  EXPECT_NEAR(*read.high, 4000 / 0.98, 12);
   EXPECT_NEAR(*read.Spread(), 0.04, 0.002);
   const std::string& how = measured.devices[0].Find("tensor_bf16")->how;
   EXPECT_NE(how.find("algorithm 3"), std::string::npos) << how;
