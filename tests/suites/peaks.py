@@ -62,7 +62,7 @@ def test_a_measurement_is_stored_by_device_and_driver_and_shown_beside_the_datas
 
 def test_without_a_driver_the_cpu_is_measured_and_the_gpu_has_a_reason(tmp_path):
     store = Store(tmp_path / "store", NEUROLENS_CUDA="/nonexistent/libcuda.so.1")
-    reply = store.json("peaks", "measure", "--budget", "2")
+    reply = store.json("peaks", "measure", "--budget", "20")
     assert [d["kind"] for d in reply["measured"]] == ["cpu"]
     assert all(f["value"] > 0 for f in reply["measured"][0]["figures"])
     assert reply["gpu_reason"] == "no NVIDIA driver: /nonexistent/libcuda.so.1 cannot be loaded"

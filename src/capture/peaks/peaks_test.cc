@@ -189,7 +189,7 @@ TEST(PeakFigure, QuartilesAreInterpolated) {
 TEST(PeaksCpu, TheCpuIsMeasuredWithAllCores) {
   PeakOptions options;
   options.gpu = false;
-  options.budget_s = 1;
+  options.budget_s = 20;
   const PeakMeasurement measured = MeasurePeaks(options);
   ASSERT_EQ(measured.devices.size(), 1u);
   const MeasuredDevice& cpu = measured.devices[0];
