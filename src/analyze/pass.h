@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyze/cost_model/measured_peaks.h"
 #include "analyze/run_data.h"
 #include "base/intervals.h"
 #include "base/json.h"
@@ -23,12 +24,17 @@
 
 namespace nl {
 
+// Which peaks shares are computed with.
+enum class PeakChoice : uint8_t { kDatasheet, kMeasured };
+
 // Options of the analysis that the run itself does not hold.
 struct AnalysisOptions {
   std::map<std::string, double>
       peaks;               // --peaks k=v: peak_dram_gbps, peak_tflops, sm_count, bf16_tflops, ...
   std::string peaks_file;  // devices to add to the peaks table; empty: none
-  Json model_config;       // a Hugging Face config.json, or null
+  PeakChoice peak_choice = PeakChoice::kDatasheet;
+  std::vector<MeasuredPeaks> measured;   // devices whose peaks were measured, of the store
+  Json model_config;                     // a Hugging Face config.json, or null
   std::vector<std::string> rules_files;  // beside the shipped rules, in order
   std::optional<Interval> part;          // of the run, to look at alone
   const std::atomic<bool>* cancelled = nullptr;

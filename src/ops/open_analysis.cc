@@ -11,6 +11,7 @@
 #include "base/file_ops.h"
 #include "base/human.h"
 #include "base/plural.h"
+#include "ops/measured_peaks.h"
 #include "report/phase_label.h"
 
 namespace nl {
@@ -33,7 +34,9 @@ void AnalysisParams::BindPhaseOfTotals(ParamBinder& b) {
 }
 
 void AnalysisParams::BindPeaks(ParamBinder& b) {
-  b.Add("peaks", peaks, "Device peaks to use: peak_dram_gbps=4800,peak_tflops=989,sm_count=132");
+  b.Add("peaks", peaks,
+        "Device peaks to use: datasheet, measured (`neurolens peaks measure`), or "
+        "peak_dram_gbps=4800,peak_tflops=989,sm_count=132");
   b.Add("peaks_file", peaks_file, "YAML or JSON file with devices to add to the peaks table").Path();
 }
 
@@ -45,24 +48,29 @@ void AnalysisParams::BindRules(ParamBinder& b) {
   b.Add("rules", rules, "YAML file with rules to add or override").Path();
 }
 
-Result<std::map<std::string, double>> ParsePeaks(const std::string& text) {
-  std::map<std::string, double> out;
+Status ReadPeaksOption(const std::string& text, AnalysisOptions& to) {
   for (size_t at = 0; at < text.size();) {
     const size_t comma = std::min(text.find(',', at), text.size());
     const std::string part = text.substr(at, comma - at);
     at = comma + 1;
     if (part.empty()) continue;
+    if (part == "measured" || part == "datasheet") {
+      to.peak_choice = part == "measured" ? PeakChoice::kMeasured : PeakChoice::kDatasheet;
+      continue;
+    }
     const size_t equals = part.find('=');
     char* end = nullptr;
     const double value = equals == std::string::npos ? 0 : std::strtod(part.c_str() + equals + 1, &end);
     if (equals == 0 || equals == std::string::npos || *end != '\0' || end == part.c_str() + equals + 1 ||
         !std::isfinite(value) || value <= 0) {
-      return InvalidInput(fmt::format("--peaks: '{}' is not name=number with a number above 0", part))
+      return InvalidInput(
+                 fmt::format("--peaks: '{}' is not measured, datasheet or name=number with a number above 0",
+                             part))
           .Hint("for example --peaks peak_dram_gbps=4800,peak_tflops=989");
     }
-    out[part.substr(0, equals)] = value;
+    to.peaks[part.substr(0, equals)] = value;
   }
-  return out;
+  return {};
 }
 
 namespace {
@@ -99,7 +107,9 @@ std::string PhaseLine(const std::optional<PhaseTime>& phase) {
 Result<OpenAnalysis> Analyze(const OpContext& context, const AnalysisParams& params) {
   AnalysisOptions options;
   options.cancelled = context.cancelled;
-  NL_ASSIGN(options.peaks, ParsePeaks(params.peaks));
+  NL_TRY(ReadPeaksOption(params.peaks, options));
+  // A document that cannot be read takes its figures away, not the analysis; `neurolens peaks` reports it.
+  options.measured = ReadStoredPeaks(context).devices;
   options.peaks_file = params.peaks_file;
   if (!params.model_config.empty()) {
     NL_ASSIGN(options.model_config, ReadJsonFile(params.model_config));

@@ -49,7 +49,8 @@ Status NeedTimeline(const OpenAnalysis& open);
 // The error of a run whose source gives the order of kernels alone.
 Error WithoutTimeline();
 
-// "peak_dram_gbps=4800,sm_count=132" as numbers; a bad part is InvalidInput naming it.
-Result<std::map<std::string, double>> ParsePeaks(const std::string& text);
+// --peaks: "measured" or "datasheet", and "peak_dram_gbps=4800,sm_count=132" as numbers; a bad part is
+// InvalidInput naming it.
+Status ReadPeaksOption(const std::string& text, AnalysisOptions& to);
 
 }  // namespace nl

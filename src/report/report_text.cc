@@ -103,6 +103,25 @@ std::string KernelTable(const Report& report, size_t rows, const std::string& he
                 rows == SIZE_MAX ? "`neurolens kernels --limit 0`" : "kernels.md");
 }
 
+namespace {
+
+// Which peaks MFU and MBU are shares of, and the shares of the measured ones.
+std::string StagePeaksLine(const StagesSection& stages) {
+  std::string out;
+  for (const StageSummary& s : stages.stages) {
+    if (!s.mfu && !s.mbu) continue;
+    if (out.empty() && s.peak.kind)
+      out = fmt::format("\nMFU and MBU are relative to {} peaks ({}).", KindName(*s.peak.kind),
+                        MdText(s.peak.source.value_or(""), 200));
+    if (!s.mfu_measured && !s.mbu_measured) continue;
+    out += fmt::format(" Of the measured peaks, {} reaches {} (compute) and {} (memory).", MdText(s.name, 60),
+                       PercentOrDash(s.mfu_measured), PercentOrDash(s.mbu_measured));
+  }
+  return out.empty() ? "" : out + "\n";
+}
+
+}  // namespace
+
 std::string StageTable(const Report& report) {
   TextTable table({{"Stage"},
                    {"Count", Align::kRight},
@@ -121,7 +140,7 @@ std::string StageTable(const Report& report) {
                   PercentOrDash(s.launch_share), PercentOrDash(s.idle_share), PercentOrDash(s.mfu),
                   PercentOrDash(s.mbu)});
   }
-  return table.rows() == 0 ? "" : table.Markdown();
+  return table.rows() == 0 ? "" : table.Markdown() + StagePeaksLine(report.stages);
 }
 
 std::string EnvironmentTable(const Report& report) {

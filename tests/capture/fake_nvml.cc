@@ -4,6 +4,7 @@
 // of the processes that compute on the device, one a line.
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <string_view>
@@ -37,6 +38,14 @@ NL_FAKE int nvmlDeviceGetClockInfo(void*, int clock, unsigned* mhz) {
   *mhz = clock == 1 ? 1755 : 2619;
   if (clock == 1) g_reads.fetch_add(1);
   return Is("poor") && clock != 1 ? 3 : 0;
+}
+NL_FAKE int nvmlDeviceGetMaxClockInfo(void*, int, unsigned* mhz) {
+  *mhz = 1980;
+  return Is("poor") ? 3 : 0;
+}
+NL_FAKE int nvmlSystemGetDriverVersion(char* text, unsigned bytes) {
+  std::snprintf(text, bytes, "580.95.05");
+  return Is("poor") ? 3 : 0;
 }
 NL_FAKE int nvmlDeviceGetPowerUsage(void*, unsigned* mw) {
   *mw = 310'500;

@@ -132,6 +132,7 @@ Status Override(std::optional<Peaks>& peaks, std::string_view device_name, const
     }
   }
   out.source = known ? "--peaks; else " + out.source : "--peaks";
+  out.kind = PeakKind::kGiven;
   peaks = std::move(out);
   return {};
 }
@@ -141,7 +142,11 @@ Result<std::optional<Peaks>> FromTables(std::string_view device_name, const Anal
   if (!options.peaks_file.empty()) {
     NL_ASSIGN(const std::string text, ReadWholeFile(options.peaks_file, kMaxPeaksFileBytes));
     NL_ASSIGN(const std::vector<Peaks> user, ParsePeaksTable(text, options.peaks_file));
-    if (const Peaks* found = FindIn(user, name)) return std::optional<Peaks>(*found);
+    if (const Peaks* found = FindIn(user, name)) {
+      Peaks out = *found;
+      out.kind = PeakKind::kFile;
+      return std::optional<Peaks>(std::move(out));
+    }
   }
   const Peaks* found = FindIn(AllPeaks(), name);
   return found == nullptr ? std::nullopt : std::optional<Peaks>(*found);
@@ -179,7 +184,31 @@ void TakeDocument(std::optional<Peaks>& peaks, const Json& entry, const std::str
   if (out.device.empty()) out.device = device_name;
   const std::string source = "run document: " + it->value("source", std::string("no source given"));
   out.source = out.source.empty() ? source : source + "; else " + out.source;
+  out.kind = PeakKind::kRun;
   peaks = std::move(out);
+}
+
+// The numbers that were measured replace the others, each by itself, where the user chose so.
+Status TakeMeasured(std::optional<Peaks>& peaks, std::string_view device_name,
+                    const AnalysisOptions& options) {
+  if (options.peak_choice != PeakChoice::kMeasured) return {};
+  std::optional<Peaks> measured = MeasuredPeaksFor(device_name, options);
+  if (!measured) {
+    return NotFound(device_name.empty()
+                        ? std::string("--peaks measured: the run does not name its device")
+                        : fmt::format("--peaks measured: the store has no measurement of '{}'", device_name))
+        .Hint("`neurolens peaks measure` on that machine makes one; `neurolens peaks` lists them");
+  }
+  Peaks out = peaks.value_or(Peaks{});
+  for (const PeakField& field : kFields) {
+    if ((*measured).*field.member) out.*field.member = (*measured).*field.member;
+  }
+  if (measured->sm_count) out.sm_count = measured->sm_count;
+  if (out.device.empty()) out.device = measured->device;
+  out.source = out.source.empty() ? measured->source : measured->source + "; else " + out.source;
+  out.kind = PeakKind::kMeasured;
+  peaks = std::move(out);
+  return {};
 }
 
 struct DtypeName {
@@ -268,6 +297,7 @@ Result<std::vector<Peaks>> ParsePeaksTable(std::string_view yaml, const std::str
 
 Result<std::optional<Peaks>> FindPeaks(std::string_view device_name, const AnalysisOptions& options) {
   NL_ASSIGN(std::optional<Peaks> peaks, FromTables(device_name, options));
+  NL_TRY(TakeMeasured(peaks, device_name, options));
   NL_TRY(Override(peaks, device_name, options));
   return peaks;
 }
@@ -293,8 +323,39 @@ Result<std::optional<Peaks>> PeaksOfDevice(const RunData& data, int32_t device,
   const std::string name = DeviceNameOf(data, device);
   NL_ASSIGN(std::optional<Peaks> peaks, FromTables(name, options));
   if (const Json* entry = DocumentDevice(data, device)) TakeDocument(peaks, *entry, name);
+  NL_TRY(TakeMeasured(peaks, name, options));
   NL_TRY(Override(peaks, name, options));
   return peaks;
+}
+
+Peaks PeaksFrom(const MeasuredPeaks& measured) {
+  Peaks out;
+  out.device = measured.name;
+  out.kind = PeakKind::kMeasured;
+  out.source = fmt::format("measured on {} with driver {}, {}", measured.id, measured.driver_version,
+                           measured.measured_at.substr(0, 10));
+  out.bf16_tflops = measured.Value("tensor_bf16");
+  out.fp16_tflops = measured.Value("tensor_fp16");
+  out.tf32_tflops = measured.Value("tensor_tf32");
+  out.fp8_tflops = measured.Value("tensor_fp8");
+  out.fp32_tflops = measured.Value("fma_fp32");
+  out.fp64_tflops = measured.Value("fma_fp64");
+  for (const char* name : {"dram_read", "dram_write", "dram_copy"}) {
+    const auto gbps = measured.Value(name);
+    if (gbps && *gbps > out.dram_gbps.value_or(0)) out.dram_gbps = gbps;
+  }
+  out.sm_count = measured.sm_count;
+  return out;
+}
+
+std::optional<Peaks> MeasuredPeaksFor(std::string_view device_name, const AnalysisOptions& options) {
+  const MeasuredPeaks* found = FindMeasured(options.measured, device_name);
+  return found == nullptr ? std::nullopt : std::optional<Peaks>(PeaksFrom(*found));
+}
+
+std::span<const std::string_view> NamesOf(PeakKind) {
+  static constexpr std::array<std::string_view, 5> kNames = {"datasheet", "file", "run", "measured", "given"};
+  return kNames;
 }
 
 void Describe(Record<Peaks>& r) {
@@ -308,7 +369,9 @@ void Describe(Record<Peaks>& r) {
   r.Field("fp64_tflops", &Peaks::fp64_tflops, Unit::kTflops, "Peak for fp64");
   r.Field("dram_gbps", &Peaks::dram_gbps, Unit::kGbPerS, "Memory bandwidth");
   r.Field("sm_count", &Peaks::sm_count, "Multiprocessors (compute units on AMD)");
-  r.Field("source", &Peaks::source, "Where the numbers come from");
+  r.Field("kind", &Peaks::kind,
+          "Where the numbers come from: a datasheet, --peaks-file, the run document, a measurement, --peaks");
+  r.Field("source", &Peaks::source, "The same in words");
 }
 
 }  // namespace nl

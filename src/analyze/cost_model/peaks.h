@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Peaks: what a device can do at best, dense, each with the text of its source. From
-// data/peaks.yaml (compiled in), a user's file of the same form, the run document, and
-// --peaks, the later ones first. A device nobody describes has no peaks: never a guess.
+// data/peaks.yaml (compiled in), a user's file of the same form, the run document, a
+// measurement (--peaks measured), and --peaks, the later ones first. A device nobody describes
+// has no peaks: never a guess.
 // Thread rule: pure functions over constant data.
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,9 +20,15 @@
 
 namespace nl {
 
+// Where peaks come from; with several, the one that was asked first.
+enum class PeakKind : uint8_t { kDatasheet, kFile, kRun, kMeasured, kGiven };
+std::span<const std::string_view> NamesOf(PeakKind);
+inline std::string_view KindName(PeakKind kind) { return NamesOf(kind)[static_cast<size_t>(kind)]; }
+
 struct Peaks {
   std::string device;  // as the table names it, or the device's own name
   std::string source;
+  PeakKind kind = PeakKind::kDatasheet;
   std::optional<double> dram_gbps;  // 1e9 bytes per second
   std::optional<double> fp64_tflops, fp32_tflops, tf32_tflops, bf16_tflops, fp16_tflops, fp8_tflops;
   std::optional<int64_t> sm_count;
@@ -52,6 +60,10 @@ inline constexpr Reads kDeviceNameReads = NL_READS(Device, device, name);
 // ceiling) before the table.
 Result<std::optional<Peaks>> PeaksOfDevice(const RunData& data, int32_t device,
                                            const AnalysisOptions& options);
+// What was measured of devices with this name, whatever was chosen; empty: nothing.
+std::optional<Peaks> MeasuredPeaksFor(std::string_view device_name, const AnalysisOptions& options);
+// The highest of read, write and copy is the memory's bandwidth; fp32 and fp64 are those of the vector units.
+Peaks PeaksFrom(const MeasuredPeaks& measured);
 // Name of a device of the run; empty when the run does not say.
 std::string DeviceNameOf(const RunData& data, int32_t device);
 

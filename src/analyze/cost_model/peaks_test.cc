@@ -119,6 +119,58 @@ TEST(Peaks, AMeasuredCeilingInTheRunDocumentIsPreferred) {
   EXPECT_EQ(DeviceNameOf(analysis.data(), 3), "NVIDIA H200") << "all listed devices are that";
 }
 
+MeasuredPeaks MeasuredH200(int64_t unix_ns, double read_gbps) {
+  MeasuredPeaks out;
+  out.kind = "gpu";
+  out.id = "GPU-1";
+  out.name = "NVIDIA H200";
+  out.driver_version = "580.95";
+  out.unix_ns = unix_ns;
+  out.measured_at = "2026-11-18T08:00:00Z";
+  out.figures = {{"dram_read", "GB/s", read_gbps, {}, {}, 15, {}, {}},
+                 {"dram_copy", "GB/s", 3900, {}, {}, 15, {}, {}},
+                 {"tensor_bf16", "TFLOP/s", 700, {}, {}, 15, {}, {}},
+                 {"tensor_fp8", "TFLOP/s", std::nullopt, {}, {}, 0, {}, "no cuBLASLt"}};
+  return out;
+}
+
+TEST(Peaks, MeasuredFiguresReplaceTheDatasheetOnlyWhereTheUserChoosesThem) {
+  AnalysisOptions options;
+  options.measured = {MeasuredH200(1, 4500), MeasuredH200(3, 4600), MeasuredH200(2, 4700)};
+  EXPECT_EQ(Find("NVIDIA H200", options)->dram_gbps, 4800);
+  EXPECT_EQ(Find("NVIDIA H200", options)->kind, PeakKind::kDatasheet);
+  const auto beside = MeasuredPeaksFor("H200", options);
+  ASSERT_TRUE(beside);
+  EXPECT_EQ(beside->dram_gbps, 4600) << "the latest measurement, the highest of read and copy";
+  EXPECT_EQ(beside->fp8_tflops, std::nullopt);
+  EXPECT_FALSE(MeasuredPeaksFor("NVIDIA H100", options));
+  EXPECT_FALSE(MeasuredPeaksFor("", options));
+  options.peak_choice = PeakChoice::kMeasured;
+  options.peaks = {{"fp32_tflops", 60}};
+  const auto chosen = Find("NVIDIA H200", options);
+  EXPECT_EQ(chosen->dram_gbps, 4600);
+  EXPECT_EQ(chosen->bf16_tflops, 700);
+  EXPECT_EQ(chosen->fp8_tflops, 1979) << "not measured: the datasheet's";
+  EXPECT_EQ(chosen->fp32_tflops, 60);
+  EXPECT_EQ(
+      chosen->source.rfind("--peaks; else measured on GPU-1 with driver 580.95, 2026-11-18; else NVIDIA", 0),
+      0u)
+      << chosen->source;
+  const auto unknown = FindPeaks("NVIDIA H100 80GB HBM3", options);
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_EQ(unknown.error().code, ErrorCode::kNotFound);
+}
+
+TEST(Peaks, AMeasurementSurvivesItsDocument) {
+  const MeasuredPeaks device = MeasuredH200(1'700'000'000'000'000'000, 4500);
+  const auto read = ReadPeakDocument(WritePeakDocument(device), "d");
+  ASSERT_TRUE(read.ok()) << read.error().ToString();
+  ASSERT_EQ(read->devices.size(), 1u);
+  EXPECT_EQ(read->devices[0].Value("dram_read"), 4500);
+  EXPECT_EQ(read->devices[0].Find("tensor_fp8")->reason, "no cuBLASLt");
+  EXPECT_EQ(read->devices[0].unix_ns, device.unix_ns);
+}
+
 TEST(Peaks, ADeviceThatIsNotListedHasANameOnlyWhenAllListedAreAlike) {
   testing_analyze::RunBuilder run;
   run.Device(0, "NVIDIA H200");

@@ -32,23 +32,25 @@ struct RooflinePoint {
   StringId kernel = StringId::kNull;  // as the source spells it; null: several kernels
   int32_t device = NullOf<int32_t>::value;
   int64_t calls = 0;
-  int64_t kernels = 0;                 // executions
-  int64_t measured_ns = 0;             // device time of all calls
-  int64_t tf32_ns = 0;                 // of measured_ns, in kernels that are named so
-  std::optional<double> flops, bytes;  // of all calls
-  std::string dtype;                   // whose peak is taken; empty: unknown
-  std::optional<double> roof_ns;       // of all calls
-  std::optional<RooflineBound> bound;  // empty: unknown
-  std::string reason;                  // why something above is unknown
-  bool matrix = false;                 // a matrix product, convolution or attention
-  bool type_from_kernel = false;       // the types of its inputs were not recorded
-  bool counted = false;                // flops and bytes were measured, not computed from shapes
+  int64_t kernels = 0;                     // executions
+  int64_t measured_ns = 0;                 // device time of all calls
+  int64_t tf32_ns = 0;                     // of measured_ns, in kernels that are named so
+  std::optional<double> flops, bytes;      // of all calls
+  std::string dtype;                       // whose peak is taken; empty: unknown
+  std::optional<double> roof_ns;           // of all calls
+  std::optional<double> measured_roof_ns;  // the same by the measured peaks of the device, where known
+  std::optional<RooflineBound> bound;      // empty: unknown
+  std::string reason;                      // why something above is unknown
+  bool matrix = false;                     // a matrix product, convolution or attention
+  bool type_from_kernel = false;           // the types of its inputs were not recorded
+  bool counted = false;                    // flops and bytes were measured, not computed from shapes
 
   std::optional<double> Ai() const;  // FLOPs per byte
   std::optional<double> Tflops() const;
   std::optional<double> Gbps() const;
   // Null above the peak, beyond what clocks and rounding explain: such a figure is wrong, not fast.
   std::optional<double> Efficiency() const;
+  std::optional<double> MeasuredEfficiency() const;
   bool AbovePeak() const;
   static constexpr double kMostEfficiency = 1.02;
 };
@@ -56,12 +58,13 @@ struct RooflinePoint {
 struct RooflineFacts {
   static constexpr const char* kName = "roofline";
 
-  std::vector<RooflinePoint> points;   // by op and shapes, most device time first
-  std::vector<RooflinePoint> kernels;  // by kernel name; op null when several ops launch it
-  std::map<int32_t, Peaks> peaks;      // by device, where known
-  std::string peaks_reason;            // why a device has none; empty when all have
-  int64_t device_ns = 0;               // all kernels
-  int64_t assessed_ns = 0;             // those of points with an efficiency
+  std::vector<RooflinePoint> points;        // by op and shapes, most device time first
+  std::vector<RooflinePoint> kernels;       // by kernel name; op null when several ops launch it
+  std::map<int32_t, Peaks> peaks;           // by device, where known
+  std::map<int32_t, Peaks> measured_peaks;  // the same, of devices that were measured
+  std::string peaks_reason;                 // why a device has none; empty when all have
+  int64_t device_ns = 0;                    // all kernels
+  int64_t assessed_ns = 0;                  // those of points with an efficiency
   // By kernel name, of the executions with counters alone: what they did and moved, and the
   // larger of their measured shares of peak.
   std::vector<RooflinePoint> counted;
@@ -77,7 +80,7 @@ struct RooflineRow {
   std::optional<TypeSource> types_from;
   std::optional<double> flops, bytes, ai, tflops, gbps, t_roof_ms;
   double t_measured_ms = 0;
-  std::optional<double> efficiency;
+  std::optional<double> efficiency, efficiency_measured;
   std::optional<RooflineBound> bound;
   std::optional<CostSource> source;
   std::optional<std::string> reason;
@@ -93,7 +96,7 @@ struct RooflineSection {
   std::vector<RooflineRow> counted;
   int64_t counted_total = 0;
   double counted_ms = 0, device_ms = 0, assessed_ms = 0;
-  std::vector<RooflinePeaks> peaks;
+  std::vector<RooflinePeaks> peaks, measured_peaks;
   std::optional<std::string> peaks_reason;
 };
 void Describe(Record<RooflineRow>& r);

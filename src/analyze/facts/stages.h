@@ -42,7 +42,8 @@ struct StagesFacts {
     double p50_ns = 0, p95_ns = 0, p99_ns = 0;
     std::optional<double> tokens, tokens_per_s, launch_share, idle_share;
     std::optional<double> flops, weight_bytes, kv_bytes, mfu, mbu;
-    double device_s = 0;  // devices x duration
+    std::optional<double> mfu_measured, mbu_measured;  // relative to the measured peaks, where known
+    double device_s = 0;                               // devices x duration
     // FLOPs and bytes are of the executions whose forwards have shapes: a recorder may look into some only.
     int64_t work_executions = 0;
     double work_device_s = 0;  // of these; peak x work_device_s is the most that is possible
@@ -56,7 +57,8 @@ struct StagesFacts {
   std::string ttft_reason, tpot_reason;
   ModelShape model;
   std::optional<Peaks> peaks;
-  std::optional<double> peak_tflops;  // for the dtype of the model
+  std::optional<Peaks> measured_peaks;  // of the device, where a device of its name was measured
+  std::optional<double> peak_tflops, measured_tflops;  // for the dtype of the model
   std::string peaks_reason;
 
   const Stage* Find(std::string_view name) const {
@@ -76,7 +78,9 @@ struct StageInstance {
 };
 struct StagePeak {
   std::optional<double> tflops, gbps;
-  std::optional<std::string> dtype, source;
+  std::optional<std::string> dtype;
+  std::optional<PeakKind> kind;
+  std::optional<std::string> source;
 };
 struct StageSummary {
   std::string name;
@@ -87,12 +91,13 @@ struct StageSummary {
   std::optional<double> tokens, tokens_per_s;
   std::optional<std::string> tokens_reason;
   int64_t forwards = 0, kernels = 0;
-  std::optional<double> launch_share, idle_share, mfu, mbu;
+  std::optional<double> launch_share, idle_share, mfu, mbu, mfu_measured, mbu_measured;
   std::optional<std::string> mfu_reason, mbu_reason;
   std::optional<double> flops, bytes, weight_bytes, kv_bytes;
   double device_s = 0, work_device_s = 0;
   int64_t work_executions = 0;
   StagePeak peak;
+  std::optional<StagePeak> peak_measured;
   std::vector<StageInstance> instances;
 };
 struct StagesSection {

@@ -100,7 +100,8 @@ class RooflineOp final : public Op {
   std::string Text(const Reply& any, const TextStyle& style) const override {
     const auto& reply = any.As<RooflineReply>();
     std::string out = PhaseLine(reply.phase);
-    for (const RooflinePeaks& p : reply.peaks) out += Line(PeaksText(p), style);
+    for (const RooflinePeaks& p : reply.peaks) out += Line(PeaksText(p, KindName(p.kind)), style);
+    for (const RooflinePeaks& p : reply.measured_peaks) out += Line(PeaksText(p, "measured"), style);
     if (reply.peaks_reason) out += Line("efficiency is unknown: " + *reply.peaks_reason, style);
     if (reply.points.empty())
       return out + "no kernel of this run is linked to a framework operator\n" + CountedText(reply, style);
@@ -112,21 +113,30 @@ class RooflineOp final : public Op {
 
  private:
   static std::string PointsText(const RooflineReply& reply, const TextStyle& style) {
-    TextTable table({{"OP", Align::kLeft, true, 10},
-                     {"SHAPES", Align::kLeft, true, 10},
-                     {"CALLS", Align::kRight, false, 0},
-                     {"GPU", Align::kRight, false, 0},
-                     {"TFLOP/s", Align::kRight, false, 0},
-                     {"GB/s", Align::kRight, false, 0},
-                     {"AI", Align::kRight, false, 0},
-                     {"BOUND", Align::kLeft, false, 0},
-                     {"EFF", Align::kRight, false, 0}});
+    std::vector<TextColumn> columns = {
+        {"OP", Align::kLeft, true, 10},       {"SHAPES", Align::kLeft, true, 10},
+        {"CALLS", Align::kRight, false, 0},   {"GPU", Align::kRight, false, 0},
+        {"TFLOP/s", Align::kRight, false, 0}, {"GB/s", Align::kRight, false, 0},
+        {"AI", Align::kRight, false, 0},      {"BOUND", Align::kLeft, false, 0},
+        {"EFF", Align::kRight, false, 0}};
+    // EFF is relative to the first line of peaks above, this one to the measured ones.
+    const bool measured = !reply.measured_peaks.empty();
+    if (measured) columns.push_back({"EFF MEASURED", Align::kRight, false, 0});
+    TextTable table(std::move(columns));
     std::map<std::string, double> unknown_ms;  // by reason
     double named_ms = 0;
     for (const RooflineRow& p : reply.points) {
-      table.AddRow({p.op ? Without(*p.op, "aten::") : "-", Shapes(p.shapes), HumanCount(p.calls),
-                    HumanMs(p.t_measured_ms), Number(p.tflops), Number(p.gbps), Number(p.ai),
-                    BoundText(p.bound), Percent(p.efficiency)});
+      std::vector<std::string> row = {p.op ? Without(*p.op, "aten::") : "-",
+                                      Shapes(p.shapes),
+                                      HumanCount(p.calls),
+                                      HumanMs(p.t_measured_ms),
+                                      Number(p.tflops),
+                                      Number(p.gbps),
+                                      Number(p.ai),
+                                      BoundText(p.bound),
+                                      Percent(p.efficiency)};
+      if (measured) row.push_back(Percent(p.efficiency_measured));
+      table.AddRow(std::move(row));
       if (p.reason) unknown_ms[*p.reason] += p.t_measured_ms;
       if (p.types_from == TypeSource::kKernelName) named_ms += p.t_measured_ms;
     }
@@ -176,9 +186,9 @@ class RooflineOp final : public Op {
   static std::string Line(const std::string& text, const TextStyle& style) {
     return Wrap(text, style.width, 2) + "\n";
   }
-  static std::string PeaksText(const RooflinePeaks& p) {
-    return fmt::format("peaks of {}: bf16 {}, tf32 {}, fp32 {} TFLOP/s, memory {} GB/s ({})", p.device,
-                       Number(p.bf16_tflops), Number(p.tf32_tflops), Number(p.fp32_tflops),
+  static std::string PeaksText(const RooflinePeaks& p, std::string_view kind) {
+    return fmt::format("{} peaks of {}: bf16 {}, tf32 {}, fp32 {} TFLOP/s, memory {} GB/s ({})", kind,
+                       p.device, Number(p.bf16_tflops), Number(p.tf32_tflops), Number(p.fp32_tflops),
                        Number(p.dram_gbps), p.source);
   }
 

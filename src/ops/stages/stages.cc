@@ -53,18 +53,29 @@ std::string SomeText(const StageSummary& s) {
              : "";
 }
 
+// The share of the measured peak, after the one that MFU and MBU are defined by.
+std::string MeasuredText(const std::optional<double>& share, const std::optional<double>& peak,
+                         const char* unit) {
+  if (!share || !peak) return "";
+  return fmt::format("; {} of the measured {:.4g} {}", Percent(share), *peak, unit);
+}
+
 // How a utilization was computed, or why it is unknown.
 std::string MfuText(const StageSummary& s) {
   if (!s.mfu) return NotAssessed(s, "MFU", s.mfu_reason);
-  return fmt::format("{} MFU {} = {:.4g} TFLOP / ({:g} TFLOP/s {} x {:.4g} s){}", s.name, Percent(s.mfu),
-                     s.flops.value_or(0) / 1e12, s.peak.tflops.value_or(0), s.peak.dtype.value_or(""),
-                     s.work_device_s, SomeText(s));
+  return fmt::format(
+      "{} MFU {} = {:.4g} TFLOP / ({:g} TFLOP/s {} x {:.4g} s){}{}", s.name, Percent(s.mfu),
+      s.flops.value_or(0) / 1e12, s.peak.tflops.value_or(0), s.peak.dtype.value_or(""), s.work_device_s,
+      SomeText(s),
+      MeasuredText(s.mfu_measured, s.peak_measured ? s.peak_measured->tflops : std::nullopt, "TFLOP/s"));
 }
 std::string MbuText(const StageSummary& s) {
   if (!s.mbu) return NotAssessed(s, "MBU", s.mbu_reason);
-  return fmt::format("{} MBU {} = ({:.4g} GB weights + {:.4g} GB KV) / ({:g} GB/s x {:.4g} s){}", s.name,
-                     Percent(s.mbu), s.weight_bytes.value_or(0) / 1e9, s.kv_bytes.value_or(0) / 1e9,
-                     s.peak.gbps.value_or(0), s.work_device_s, SomeText(s));
+  return fmt::format(
+      "{} MBU {} = ({:.4g} GB weights + {:.4g} GB KV) / ({:g} GB/s x {:.4g} s){}{}", s.name, Percent(s.mbu),
+      s.weight_bytes.value_or(0) / 1e9, s.kv_bytes.value_or(0) / 1e9, s.peak.gbps.value_or(0),
+      s.work_device_s, SomeText(s),
+      MeasuredText(s.mbu_measured, s.peak_measured ? s.peak_measured->gbps : std::nullopt, "GB/s"));
 }
 
 std::string ModelText(const ModelSection& model) {
@@ -152,7 +163,13 @@ class StagesOp final : public Op {
       lines.push_back(MfuText(s));
       lines.push_back(MbuText(s));
     }
-    if (const auto& source = r.stages[0].peak.source) lines.push_back("peaks: " + *source);
+    if (const auto& source = r.stages[0].peak.source) {
+      const auto kind = r.stages[0].peak.kind;
+      lines.push_back(
+          fmt::format("peaks{}: {}", kind ? " (" + std::string(KindName(*kind)) + ")" : "", *source));
+    }
+    if (const auto& measured = r.stages[0].peak_measured)
+      lines.push_back("measured peaks: " + measured->source.value_or(""));
     lines.push_back(ModelText(r.model));
     std::string out;
     for (const std::string& line : lines) {

@@ -6,7 +6,7 @@ import type * as reply from "./generated";
 export interface AnalyzeParams {
   /** Run, or profile to import: a file, a folder of ranks, or - */
   target?: string;
-  /** Device peaks to use: peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
+  /** Device peaks to use: datasheet, measured (`neurolens peaks measure`), or peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
   peaks?: string;
 }
 
@@ -42,7 +42,7 @@ export interface CompareParams {
   metric?: "weighted" | "plain";
   /** Part of the run to look at alone (`neurolens phases` lists them); auto: steady where the recording begins with the program and more than a quarter of it is something else, all otherwise */
   phase?: "auto" | "all" | "startup" | "warmup" | "steady" | "tail";
-  /** Device peaks to use: peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
+  /** Device peaks to use: datasheet, measured (`neurolens peaks measure`), or peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
   peaks?: string;
   /** Include both timelines and the flame graph of the difference in the JSON reply; they are large */
   details?: boolean;
@@ -80,7 +80,7 @@ export interface FindingsParams {
 export interface FingerprintParams {
   /** Run to look at */
   run?: string;
-  /** Device peaks to use: peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
+  /** Device peaks to use: datasheet, measured (`neurolens peaks measure`), or peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
   peaks?: string;
 }
 
@@ -116,7 +116,7 @@ export interface GateParams {
   allow_different?: boolean;
   /** Part of the run to look at alone (`neurolens phases` lists them); auto: steady where the recording begins with the program and more than a quarter of it is something else, all otherwise */
   phase?: "auto" | "all" | "startup" | "warmup" | "steady" | "tail";
-  /** Device peaks to use: peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
+  /** Device peaks to use: datasheet, measured (`neurolens peaks measure`), or peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
   peaks?: string;
 }
 
@@ -250,9 +250,9 @@ export interface OverlapParams {
 }
 
 export interface PeaksParams {
-  /** Device name as a trace spells it; without it, every device */
+  /** Device name as a trace spells it; without it, every device. With forget: the name or id of a measured device, or all */
   device?: string;
-  /** Device peaks to use: peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
+  /** Device peaks to use: datasheet, measured (`neurolens peaks measure`), or peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
   peaks?: string;
 }
 
@@ -297,7 +297,7 @@ export interface RooflineParams {
   run?: string;
   /** Part of the run to look at alone (`neurolens phases` lists them); auto: steady where the recording begins with the program and more than a quarter of it is something else, all otherwise */
   phase?: "auto" | "all" | "startup" | "warmup" | "steady" | "tail";
-  /** Device peaks to use: peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
+  /** Device peaks to use: datasheet, measured (`neurolens peaks measure`), or peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
   peaks?: string;
   /** Points to list */
   limit?: number;
@@ -329,7 +329,7 @@ export interface ShowParams {
 export interface StagesParams {
   /** Run to look at */
   run?: string;
-  /** Device peaks to use: peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
+  /** Device peaks to use: datasheet, measured (`neurolens peaks measure`), or peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
   peaks?: string;
 }
 
@@ -428,7 +428,7 @@ export interface TrendParams {
   since?: string;
   /** Newest runs to include; 0 includes all */
   limit?: number;
-  /** Device peaks to use: peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
+  /** Device peaks to use: datasheet, measured (`neurolens peaks measure`), or peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
   peaks?: string;
 }
 
@@ -442,7 +442,7 @@ export interface WhatIfParams {
   run?: string;
   /** Fixes to apply in this order, separated by commas: graphs, sync[:OP], pinned[:OP], host[:PLACE], allocs, bf16[:OP], remove:OP, fuse:OP=F, kernel:NAME=F (F: share of the time that stays, 0 to 1; OP and NAME may contain *), a rule of `findings`, or all. Without it, each applicable fix alone */
   apply?: string[];
-  /** Device peaks to use: peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
+  /** Device peaks to use: datasheet, measured (`neurolens peaks measure`), or peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
   peaks?: string;
 }
 
@@ -507,7 +507,7 @@ export interface Operations {
   "operators": { params: OperatorsParams; reply: reply.OperatorsReply };
   /** What ran at the same time on each device: compute, communication and copies; the parts sum to the wall time */
   "overlap": { params: OverlapParams; reply: reply.OverlapReply };
-  /** Dense peaks of devices and their sources, as used for MFU, MBU and roofline */
+  /** Dense peaks of devices by datasheet and as measured, with sources: what MFU, MBU and roofline use */
   "peaks": { params: PeaksParams; reply: reply.PeaksReply };
   /** Start-up, warm-up, steady steps and tail of a run, and where start-up and warm-up time went */
   "phases": { params: PhasesParams; reply: reply.PhasesReply };

@@ -509,6 +509,32 @@ export interface CompareVerdict {
   text: string;
 }
 
+/** A measured figure beside the datasheet's */
+export interface ComparedFigure {
+  /** Device that was measured */
+  id: string;
+  /** Its name */
+  device: string;
+  /** Its driver */
+  driver_version: string;
+  /** What was measured (docs/peaks.md) */
+  figure: string;
+  /** GB/s, TFLOP/s, TOP/s or us */
+  unit: string;
+  /** Peak by the datasheet, in the same unit; null: it does not give one */
+  datasheet: number | null;
+  /** What the device reached; null: see reason */
+  measured: number | null;
+  /** measured / datasheet (ratio) */
+  ratio: number | null;
+  /** Distance of the quartiles of the repeats / median (share) */
+  spread: number | null;
+  /** Configuration that reached it */
+  how: string | null;
+  /** Why measured is null */
+  reason: string | null;
+}
+
 /** The part of the runs that is compared */
 export interface ComparedPhase {
   /** Which phase */
@@ -805,7 +831,9 @@ export interface DevicePeaks {
   dram_gbps: number | null;
   /** Multiprocessors (compute units on AMD) */
   sm_count: number | null;
-  /** Where the numbers come from */
+  /** Where the numbers come from: a datasheet, --peaks-file, the run document, a measurement, --peaks */
+  kind: "datasheet" | "file" | "run" | "measured" | "given";
+  /** The same in words */
   source: string;
 }
 
@@ -2093,6 +2121,72 @@ export interface McpTool {
   writes: boolean;
 }
 
+/** Clocks, power and temperature of a device, by NVML */
+export interface MeasuredClocks {
+  /** SM clock (MHz) */
+  sm_mhz: number | null;
+  /** Memory clock (MHz) */
+  memory_mhz: number | null;
+  /** Power (W) */
+  power_w: number | null;
+  /** Temperature in degrees Celsius */
+  temperature_c: number | null;
+}
+
+/** One rate or latency that a device reached */
+export interface MeasuredFigure {
+  /** What was measured (docs/peaks.md) */
+  name: string;
+  /** GB/s (1e9 bytes per second), TFLOP/s, TOP/s or us */
+  unit: string;
+  /** Median of the repeats of the best configuration */
+  value: number | null;
+  /** First quartile of the repeats */
+  low: number | null;
+  /** Third quartile of the repeats */
+  high: number | null;
+  /** Repeats of the best configuration */
+  repeats: number;
+  /** The best configuration */
+  how: string | null;
+  /** Why the value is null */
+  reason: string | null;
+}
+
+/** What one device reached when it was measured */
+export interface MeasuredPeaks {
+  /** gpu or cpu */
+  kind: string;
+  /** UUID of the GPU; of a CPU, a hash of its model, its machine and its cores */
+  id: string;
+  /** Name as the driver spells it */
+  name: string;
+  /** Driver of the GPU; of a CPU, the release of the kernel */
+  driver_version: string;
+  /** When it was measured (RFC 3339, UTC) */
+  measured_at: string;
+  /** Device number; null for a CPU */
+  index: number | null;
+  /** Multiprocessors */
+  sm_count: number | null;
+  /** Memory of the device (bytes) */
+  memory_bytes: number | null;
+  /** L2 cache (bytes) */
+  l2_bytes: number | null;
+  /** Library that multiplied the matrices */
+  library: string | null;
+  /** Highest SM clock that the driver allows (MHz) */
+  max_sm_mhz: number | null;
+  /** Before the measurement */
+  idle: MeasuredClocks;
+  /** During bf16 matrix products */
+  loaded: MeasuredClocks;
+  /** Time that the measurement took (s) */
+  seconds: number;
+  /** What was measured */
+  figures: MeasuredFigure[];
+}
+
 /** Largest amounts of memory on one device */
 export interface MemoryPeak {
   /** Device number */
@@ -2385,10 +2479,18 @@ export interface PathSums {
 
 /** Reply of `neurolens peaks` */
 export interface PeaksReply {
+  /** What was done */
+  action: "show" | "measure" | "forget";
   /** Device name that was asked for; null: all devices */
   asked: string | null;
   /** Devices with known peaks */
   devices: DevicePeaks[];
+  /** Measurements of this store (show), made now (measure) or removed (forget) */
+  measured: MeasuredPeaks[];
+  /** Their figures beside those of the datasheets */
+  compared: ComparedFigure[];
+  /** Why no GPU was measured */
+  gpu_reason: string | null;
 }
 
 /** One phase of the run */
@@ -3241,7 +3343,9 @@ export interface RooflinePeaks {
   dram_gbps: number | null;
   /** Multiprocessors (compute units on AMD) */
   sm_count: number | null;
-  /** Where the numbers come from */
+  /** Where the numbers come from: a datasheet, --peaks-file, the run document, a measurement, --peaks */
+  kind: "datasheet" | "file" | "run" | "measured" | "given";
+  /** The same in words */
   source: string;
 }
 
@@ -3279,8 +3383,10 @@ export interface RooflinePoint {
   t_roof_ms: number | null;
   /** Device time of all calls (ms) */
   t_measured_ms: number;
-  /** t_roof_ms divided by t_measured_ms (share) */
+  /** t_roof_ms divided by t_measured_ms; relative to `peaks` (share) */
   efficiency: number | null;
+  /** The same relative to `measured_peaks`; null without them (share) */
+  efficiency_measured: number | null;
   /** Peak that limits it */
   bound: "compute" | "memory" | null;
   /** What FLOPs and bytes were taken from */
@@ -3315,6 +3421,8 @@ export interface RooflineReply {
   assessed_ms: number;
   /** Peaks of each device, where known */
   peaks: RooflinePeaks[];
+  /** Measured peaks of each device, where `neurolens peaks measure` has measured one with its name */
+  measured_peaks: RooflinePeaks[];
   /** Why a device has no peaks */
   peaks_reason: string | null;
 }
@@ -3341,6 +3449,8 @@ export interface RooflineSection {
   assessed_ms: number;
   /** Peaks of each device, where known */
   peaks: RooflinePeaks[];
+  /** Measured peaks of each device, where `neurolens peaks measure` has measured one with its name */
+  measured_peaks: RooflinePeaks[];
   /** Why a device has no peaks */
   peaks_reason: string | null;
 }
@@ -3737,6 +3847,8 @@ export interface StagePeak {
   gbps: number | null;
   /** Type of the model */
   dtype: string | null;
+  /** Where the peaks come from; null without peaks */
+  kind: "datasheet" | "file" | "run" | "measured" | "given" | null;
   /** Source of the peaks, or why there are none */
   source: string | null;
 }
@@ -3775,10 +3887,14 @@ export interface StageSummary {
   idle_share: number | null;
   /** Model FLOPs utilization: flops / (peak x work_device_s) (share) */
   mfu: number | null;
+  /** MFU relative to peak_measured; null without it (share) */
+  mfu_measured: number | null;
   /** Why MFU is unknown */
   mfu_reason: string | null;
   /** Model bandwidth utilization: bytes / (peak bandwidth x work_device_s) (share) */
   mbu: number | null;
+  /** MBU relative to peak_measured; null without it (share) */
+  mbu_measured: number | null;
   /** Why MBU is unknown */
   mbu_reason: string | null;
   /** FLOPs of the model in the executions of work_executions (FLOP) */
@@ -3795,8 +3911,10 @@ export interface StageSummary {
   work_executions: number;
   /** Devices x duration of these (s) */
   work_device_s: number;
-  /** Peaks of the device */
+  /** Peaks of the device that mfu and mbu are relative to */
   peak: StagePeak;
+  /** What a device of this name was measured to reach; null: not measured */
+  peak_measured: StagePeak | null;
   /** Each execution, by start */
   instances: StageInstance[];
 }

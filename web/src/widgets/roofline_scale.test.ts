@@ -13,6 +13,7 @@ const H200: DevicePeaks = {
   fp64_tflops: null,
   dram_gbps: 4800,
   sm_count: 132,
+  kind: "datasheet",
   source: "data sheet",
 };
 const point = (ai: number | null, tflops: number | null) => ({ ai, tflops }) as RooflinePoint;

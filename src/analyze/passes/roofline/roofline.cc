@@ -36,6 +36,10 @@ std::optional<double> RooflinePoint::Efficiency() const {
   const auto share = Ratio(roof_ns, static_cast<double>(measured_ns));
   return share && *share > kMostEfficiency ? std::nullopt : share;
 }
+std::optional<double> RooflinePoint::MeasuredEfficiency() const {
+  const auto share = Ratio(measured_roof_ns, static_cast<double>(measured_ns));
+  return share && *share > kMostEfficiency ? std::nullopt : share;
+}
 bool RooflinePoint::AbovePeak() const {
   const auto share = Ratio(roof_ns, static_cast<double>(measured_ns));
   return share && *share > kMostEfficiency;
@@ -103,6 +107,9 @@ class Builder {
     for (const DeviceKey& key : timeline_.devices) {
       if (out_.peaks.count(key.device) > 0) continue;
       NL_ASSIGN(std::optional<Peaks> peaks, PeaksOfDevice(data_, NamedDevice(key.device), options_));
+      const std::string own_name = DeviceNameOf(data_, NamedDevice(key.device));
+      if (auto measured = MeasuredPeaksFor(own_name, options_))
+        out_.measured_peaks.emplace(key.device, *std::move(measured));
       if (peaks) {
         out_.peaks.emplace(key.device, *std::move(peaks));
       } else if (out_.peaks_reason.empty()) {
@@ -328,6 +335,7 @@ class Builder {
     const double memory_ns = *p.bytes / *gbps;
     p.roof_ns = std::max(compute_ns, memory_ns);
     p.bound = compute_ns > memory_ns ? RooflineBound::kCompute : RooflineBound::kMemory;
+    SetMeasuredRoof(p);
     if (!p.AbovePeak()) return;
     p.reason =
         p.bound == RooflineBound::kMemory
@@ -335,6 +343,16 @@ class Builder {
               "its inputs"
             : "faster than the peak allows: it does less work than its shapes say (masked or sparse), "
               "or works in a smaller type";
+  }
+
+  void SetMeasuredRoof(RooflinePoint& p) const {
+    const auto peaks = out_.measured_peaks.find(p.device);
+    if (peaks == out_.measured_peaks.end()) return;
+    const auto tflops = peaks->second.TflopsFor(p.dtype);
+    const auto gbps = peaks->second.dram_gbps;
+    const double flops = p.flops.value_or(0);
+    if (!gbps || (!tflops && flops > 0)) return;
+    p.measured_roof_ns = std::max(tflops ? flops / *tflops / 1e3 : 0, *p.bytes / *gbps);
   }
 
   const HostTree& host_;

@@ -43,7 +43,10 @@ void Describe(Record<RooflineRow>& r) {
   r.Field("gbps", &T::gbps, Unit::kGbPerS, "Achieved memory rate");
   r.Field("t_roof_ms", &T::t_roof_ms, Unit::kMs, "Shortest time that the peaks allow");
   r.Field("t_measured_ms", &T::t_measured_ms, Unit::kMs, "Device time of all calls");
-  r.Field("efficiency", &T::efficiency, Unit::kShare, "t_roof_ms divided by t_measured_ms");
+  r.Field("efficiency", &T::efficiency, Unit::kShare,
+          "t_roof_ms divided by t_measured_ms; relative to `peaks`");
+  r.Field("efficiency_measured", &T::efficiency_measured, Unit::kShare,
+          "The same relative to `measured_peaks`; null without them");
   r.Field("bound", &T::bound, "Peak that limits it");
   r.Field("source", &T::source, "What FLOPs and bytes were taken from");
   r.Field("reason", &T::reason, "Why a value above is null");
@@ -68,6 +71,8 @@ void Describe(Record<RooflineSection>& r) {
   r.Field("device_ms", &T::device_ms, Unit::kMs, "Device time of all kernels");
   r.Field("assessed_ms", &T::assessed_ms, Unit::kMs, "Device time of the points whose efficiency is known");
   r.Field("peaks", &T::peaks, "Peaks of each device, where known");
+  r.Field("measured_peaks", &T::measured_peaks,
+          "Measured peaks of each device, where `neurolens peaks measure` has measured one with its name");
   r.Field("peaks_reason", &T::peaks_reason, "Why a device has no peaks");
 }
 
@@ -105,6 +110,7 @@ RooflineRow RowOf(const RooflinePoint& p, const RunData& data) {
   if (p.roof_ns) out.t_roof_ms = *p.roof_ns / 1e6;
   out.t_measured_ms = Ms(p.measured_ns);
   out.efficiency = p.Efficiency();
+  out.efficiency_measured = p.MeasuredEfficiency();
   out.bound = p.bound;
   if (p.counted) {
     out.source = CostSource::kCounters;
@@ -118,6 +124,17 @@ RooflineRow RowOf(const RooflinePoint& p, const RunData& data) {
 std::vector<RooflineRow> RowsOf(const std::vector<RooflinePoint>& points, const RunData& data, size_t limit) {
   std::vector<RooflineRow> out;
   for (size_t i = 0; i < std::min(limit, points.size()); ++i) out.push_back(RowOf(points[i], data));
+  return out;
+}
+
+std::vector<RooflinePeaks> PeaksOfAll(const std::map<int32_t, Peaks>& by_device) {
+  std::vector<RooflinePeaks> out;
+  for (const auto& [device, peaks] : by_device) {
+    RooflinePeaks row;
+    static_cast<Peaks&>(row) = peaks;
+    row.index = Known(device);
+    out.push_back(std::move(row));
+  }
   return out;
 }
 
@@ -136,12 +153,8 @@ RooflineSection SectionOf(const RooflineFacts& facts, const RunData& data, size_
   out.counted_ms = Ms(facts.counted_ns);
   out.device_ms = Ms(facts.device_ns);
   out.assessed_ms = Ms(facts.assessed_ns);
-  for (const auto& [device, peaks] : facts.peaks) {
-    RooflinePeaks row;
-    static_cast<Peaks&>(row) = peaks;
-    row.index = Known(device);
-    out.peaks.push_back(std::move(row));
-  }
+  out.peaks = passes::roofline::PeaksOfAll(facts.peaks);
+  out.measured_peaks = passes::roofline::PeaksOfAll(facts.measured_peaks);
   out.peaks_reason = passes::roofline::NotEmpty(facts.peaks_reason);
   return out;
 }

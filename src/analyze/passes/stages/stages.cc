@@ -88,13 +88,16 @@ class Measurer {
       return {};
     }
     NL_ASSIGN(out_.peaks, PeaksOfDevice(data_, *devices.begin(), options_));
+    out_.measured_peaks = MeasuredPeaksFor(*names.begin(), options_);
     if (!out_.peaks) {
       out_.peaks_reason = names.begin()->empty()
                               ? "the run does not name its device; use --peaks"
                               : fmt::format("the peaks of '{}' are unknown; use --peaks", *names.begin());
       return {};
     }
-    if (!out_.model.dtype.empty()) out_.peak_tflops = out_.peaks->TflopsFor(out_.model.dtype);
+    if (out_.model.dtype.empty()) return {};
+    out_.peak_tflops = out_.peaks->TflopsFor(out_.model.dtype);
+    if (out_.measured_peaks) out_.measured_tflops = out_.measured_peaks->TflopsFor(out_.model.dtype);
     return {};
   }
 
@@ -386,6 +389,17 @@ class Measurer {
       stage.mbu =
           (*stage.weight_bytes + *stage.kv_bytes) / (*out_.peaks->dram_gbps * 1e9 * stage.work_device_s);
     }
+    UtiliseMeasured(stage);
+  }
+
+  // The same shares of what a device of this name was measured to reach.
+  void UtiliseMeasured(Stage& stage) const {
+    if (!out_.measured_peaks) return;
+    if (out_.measured_tflops)
+      stage.mfu_measured = *stage.flops / (*out_.measured_tflops * 1e12 * stage.work_device_s);
+    const auto gbps = out_.measured_peaks->dram_gbps;
+    if (gbps && stage.weight_bytes && stage.kv_bytes)
+      stage.mbu_measured = (*stage.weight_bytes + *stage.kv_bytes) / (*gbps * 1e9 * stage.work_device_s);
   }
 
   bool SpansRanks() const {

@@ -22,6 +22,7 @@ void Describe(Record<StagePeak>& r) {
   r.Field("tflops", &StagePeak::tflops, Unit::kTflops, "Dense compute peak for the type of the model");
   r.Field("gbps", &StagePeak::gbps, Unit::kGbPerS, "Memory bandwidth peak");
   r.Field("dtype", &StagePeak::dtype, "Type of the model");
+  r.Field("kind", &StagePeak::kind, "Where the peaks come from; null without peaks");
   r.Field("source", &StagePeak::source, "Source of the peaks, or why there are none");
 }
 
@@ -51,9 +52,13 @@ void Describe(Record<StageSummary>& r) {
   r.Field("launch_share", &StageSummary::launch_share, Unit::kShare, "Part of its time inside launch calls");
   r.Field("idle_share", &StageSummary::idle_share, Unit::kShare, "Part of its time with idle devices");
   r.Field("mfu", &StageSummary::mfu, Unit::kShare, "Model FLOPs utilization: flops / (peak x work_device_s)");
+  r.Field("mfu_measured", &StageSummary::mfu_measured, Unit::kShare,
+          "MFU relative to peak_measured; null without it");
   r.Field("mfu_reason", &StageSummary::mfu_reason, "Why MFU is unknown");
   r.Field("mbu", &StageSummary::mbu, Unit::kShare,
           "Model bandwidth utilization: bytes / (peak bandwidth x work_device_s)");
+  r.Field("mbu_measured", &StageSummary::mbu_measured, Unit::kShare,
+          "MBU relative to peak_measured; null without it");
   r.Field("mbu_reason", &StageSummary::mbu_reason, "Why MBU is unknown");
   r.Field("flops", &StageSummary::flops, Unit::kFlops,
           "FLOPs of the model in the executions of work_executions");
@@ -64,7 +69,9 @@ void Describe(Record<StageSummary>& r) {
   r.Field("work_executions", &StageSummary::work_executions,
           "Executions with recorded shapes: flops, bytes, MFU and MBU are of these");
   r.Field("work_device_s", &StageSummary::work_device_s, Unit::kSeconds, "Devices x duration of these");
-  r.Field("peak", &StageSummary::peak, "Peaks of the device");
+  r.Field("peak", &StageSummary::peak, "Peaks of the device that mfu and mbu are relative to");
+  r.Field("peak_measured", &StageSummary::peak_measured,
+          "What a device of this name was measured to reach; null: not measured");
   r.Field("instances", &StageSummary::instances, "Each execution, by start");
 }
 
@@ -95,7 +102,19 @@ StagePeak PeakOf(const StagesFacts& facts) {
   out.tflops = facts.peak_tflops;
   if (facts.peaks) out.gbps = facts.peaks->dram_gbps;
   out.dtype = KnownText(facts.model.dtype);
+  if (facts.peaks) out.kind = facts.peaks->kind;
   out.source = KnownText(facts.peaks ? facts.peaks->source : facts.peaks_reason);
+  return out;
+}
+
+std::optional<StagePeak> MeasuredPeakOf(const StagesFacts& facts) {
+  if (!facts.measured_peaks) return std::nullopt;
+  StagePeak out;
+  out.tflops = facts.measured_tflops;
+  out.gbps = facts.measured_peaks->dram_gbps;
+  out.dtype = KnownText(facts.model.dtype);
+  out.kind = facts.measured_peaks->kind;
+  out.source = facts.measured_peaks->source;
   return out;
 }
 
@@ -127,8 +146,10 @@ StageSummary SummaryOf(const StagesFacts::Stage& s, int64_t origin_ns) {
   out.launch_share = s.launch_share;
   out.idle_share = s.idle_share;
   out.mfu = s.mfu;
+  out.mfu_measured = s.mfu_measured;
   out.mfu_reason = KnownText(s.mfu_reason);
   out.mbu = s.mbu;
+  out.mbu_measured = s.mbu_measured;
   out.mbu_reason = KnownText(s.mbu_reason);
   out.flops = s.flops;
   if (s.weight_bytes && s.kv_bytes) out.bytes = *s.weight_bytes + *s.kv_bytes;
@@ -163,6 +184,7 @@ StagesSection SectionOf(const StagesFacts& facts) {
   for (const StagesFacts::Stage& s : facts.stages) {
     out.stages.push_back(SummaryOf(s, origin_ns));
     out.stages.back().peak = peak;
+    out.stages.back().peak_measured = MeasuredPeakOf(facts);
   }
   out.ttft_ms = MsOf(facts.ttft_ns);
   out.ttft_reason = KnownText(facts.ttft_reason);
