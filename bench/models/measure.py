@@ -4,7 +4,9 @@
 
   python3 bench/models/measure.py counts OUT.json          parameters of every shipped workload, counted by torch
   python3 bench/models/measure.py micro OUT.json           products, copies, attention and convolutions alone
-  python3 bench/models/measure.py traces DIR [NAME...]     a Kineto trace with module ranges of every workload, with few layers
+  python3 bench/models/measure.py traces DIR [NAME...] [KEY=VALUE...]
+                                                           a Kineto trace with module ranges of every workload, with few layers
+  python3 bench/models/measure.py plain OUT.json NAME...   wall time of stages without a profiler, with few layers
 """
 import gc
 import json
@@ -49,7 +51,21 @@ def counts(path):
         json.dump(found, out)
 
 
-def traces(folder, wanted):
+def plain(path, wanted):
+    from neurolens.models import run
+
+    found = {}
+    for name in wanted:
+        result = run.run(configs.load(name, [*overrides(name), "repeats=5", "workload.output_tokens=16"]))
+        found[name] = result["stages"]
+        print(name, result["stages"], flush=True)
+    with open(path, "w", encoding="utf-8") as out:
+        json.dump(found, out)
+
+
+def traces(folder, arguments):
+    sets = [a for a in arguments if "=" in a]
+    wanted = [a for a in arguments if "=" not in a]
     import torch
     from neurolens.models import run
 
@@ -57,7 +73,7 @@ def traces(folder, wanted):
     for name in wanted or names():
         begun = time.perf_counter()
         try:
-            result = run.run(configs.load(name, overrides(name)), os.path.join(folder, f"{name}.json.gz"))
+            result = run.run(configs.load(name, overrides(name) + sets), os.path.join(folder, f"{name}.json.gz"))
             stages = "  ".join(f"{label} {stage['median_ms']:.3f} ms x {stage['count']}" for label, stage in result["stages"].items())
             print(f"{name:16} {result['parameters']:>14,} {stages}  ({time.perf_counter() - begun:.1f} s, head_tokens {result.get('head_tokens')})", flush=True)
         except Exception:
@@ -137,11 +153,11 @@ def micro(path):
 
 
 def main(arguments):
-    if len(arguments) < 2 or arguments[0] not in ("counts", "micro", "traces"):
+    if len(arguments) < 2 or arguments[0] not in ("counts", "micro", "traces", "plain"):
         print(__doc__, file=sys.stderr)
         return 2
-    if arguments[0] == "traces":
-        traces(arguments[1], arguments[2:])
+    if arguments[0] in ("traces", "plain"):
+        {"traces": traces, "plain": plain}[arguments[0]](arguments[1], arguments[2:])
     else:
         {"counts": counts, "micro": micro}[arguments[0]](arguments[1])
     return 0

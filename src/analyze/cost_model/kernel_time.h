@@ -18,13 +18,22 @@ namespace nl {
 
 // What kernels reach of the peaks, and what they cost whatever they do.
 struct KernelEfficiency {
-  double gemm_share = 0.75;       // of the matrix peak, in a product that fills the device
-  double attention_share = 0.55;  // the same for fused attention
-  double convolution_share = 0.55;
-  double bandwidth_share = 0.85;  // of the DRAM bandwidth, in a kernel that moves much
-  double cached_share = 1.3;      // of the DRAM bandwidth, where the data is still in the L2 cache
-  double cache_bytes = 30e6;      // that a kernel finds in the L2 cache
-  double kernel_us = 2.0;         // of a kernel that does nothing
+  double gemm_share = 0.82;       // of the matrix peak, inside one wave of tiles
+  double wave_us = 2.0;           // to begin and end a wave of tiles
+  double attention_share = 0.72;  // of the matrix peak, inside fused attention with heads of 128 or wider
+  double narrow_share = 0.52;     // the same with narrower heads
+  double block_us = 2.0;          // to begin and end a block of queries
+  double convolution_share = 0.6;
+  double bandwidth_share = 0.87;  // of the DRAM bandwidth, in a kernel that moves much
+  double cached_share = 1.2;      // of the DRAM bandwidth, where the data is still in the L2 cache
+  double cache_bytes = 20e6;      // that a kernel finds in the L2 cache
+  double small_gemm_us = 4.0;     // of a product that memory limits, besides its traffic
+  double unaligned_share = 0.17;  // of the DRAM bandwidth, in products with a dimension that 8 does not divide
+  // Elements of kernels that elements limit, per multiprocessor and µs.
+  double strided_rate = 2650, transposed_rate = 1170, layout_rate = 1800, norm_rate = 5150, gelu_rate = 5700,
+         moments_rate = 1330;
+  double norm_row_us = 0.0012;    // of a norm, per row
+  double kernel_us = 1.3;         // of a kernel that does nothing
   double launch_us = 6.0;         // of the host, per kernel in eager PyTorch
 };
 // As measured on the H200.

@@ -111,6 +111,17 @@ ModuleBuilder& ModuleBuilder::Pass(double elements, double read, double write, d
   return *this;
 }
 
+ModuleBuilder& ModuleBuilder::Pass(KernelKind kind, double elements, double flops, double kernels) {
+  PlanKernel k;
+  k.kind = kind;
+  k.count = kernels;
+  k.elements = elements / kernels;
+  k.flops = flops * k.elements;
+  k.read_bytes = k.write_bytes = bytes_ * k.elements;
+  Add(k);
+  return *this;
+}
+
 ModuleBuilder& ModuleBuilder::Small(double kernels) {
   PlanKernel k;
   k.count = kernels;
@@ -119,7 +130,14 @@ ModuleBuilder& ModuleBuilder::Small(double kernels) {
 }
 
 ModuleBuilder& ModuleBuilder::LayerNorm(double rows, double width, bool bias) {
-  return Pass(rows * width, bytes_, bytes_, 8).Parameters(bias ? 2 * width : width);
+  PlanKernel k;
+  k.kind = KernelKind::kNorm;
+  k.m = rows;
+  k.elements = rows * width;
+  k.flops = 8 * k.elements;
+  k.read_bytes = k.write_bytes = bytes_ * k.elements;
+  Add(k);
+  return Parameters(bias ? 2 * width : width);
 }
 
 ModuleBuilder& ModuleBuilder::Attention(const Heads& h) {
@@ -127,6 +145,7 @@ ModuleBuilder& ModuleBuilder::Attention(const Heads& h) {
   k.kind = KernelKind::kAttention;
   k.m = h.q_len, k.n = h.kv_len, k.k = h.width, k.groups = h.batch * h.heads;
   k.flops = 4 * h.batch * h.heads * h.width * h.pairs;
+  k.causal = h.pairs < h.q_len * h.kv_len;
   k.read_bytes = bytes_ * h.batch * h.width * (h.heads * h.q_len + 2 * h.kv_heads * h.kv_len);
   k.write_bytes = bytes_ * h.batch * h.width * h.heads * h.q_len;
   Add(k);
@@ -142,6 +161,12 @@ ModuleBuilder& ModuleBuilder::Convolution(const Conv& c) {
   k.write_bytes = bytes_ * k.m * k.n;
   m_.weight_bytes += instances_ * bytes_ * k.n * k.k;
   Add(k);
+  // cuDNN wants NHWC: input, weights and output change their layout; the bias is added by a kernel of its own.
+  if (c.kernel_area > 1) {
+    Pass(KernelKind::kLayout, c.batch * c.in_pixels * c.in, 0).Pass(KernelKind::kLayout, k.n * k.k, 0);
+    Pass(KernelKind::kLayout, k.m * k.n, 0);
+  }
+  if (c.bias) Pass(KernelKind::kStrided, k.m * k.n);
   return Parameters(k.n * k.k + (c.bias ? c.out : 0));
 }
 

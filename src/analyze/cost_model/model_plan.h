@@ -22,17 +22,25 @@ enum class KernelKind : uint8_t {
   kGemm,
   kAttention,    // fused: scores never reach memory
   kConvolution,  // as the product it is equal to
-  kMemory        // elementwise, normalisation, copies, lookups
+  kMemory,       // elementwise over contiguous tensors, lookups
+  // Limited by elements rather than bytes:
+  kStrided,     // elementwise with broadcasting, casts up, slices
+  kTransposed,  // tensors of different layouts, joins (torch.cat)
+  kLayout,      // NCHW to NHWC and back, around convolutions
+  kNorm,        // layer norm and RMS norm in one kernel, `m` rows
+  kGelu,
+  kMoments      // of group norm
 };
 
 // One kernel, `count` times.
 struct PlanKernel {
   KernelKind kind = KernelKind::kMemory;
   double count = 1;
-  double flops = 0, read_bytes = 0, write_bytes = 0;
+  double flops = 0, read_bytes = 0, write_bytes = 0, elements = 0;
   // Of a product: [m,k] x [k,n], `groups` times in one kernel. Of attention: query rows, head width and
-  // heads x batch.
+  // heads x batch. Of a norm: rows.
   double m = 0, n = 0, k = 0, groups = 1;
+  bool causal = false;
 };
 
 struct PlanModule {

@@ -44,6 +44,9 @@ class ModuleBuilder {
   ModuleBuilder& TiedLinear(double rows, double out, double in);
   // One kernel over `elements`, with bytes read and written per element.
   ModuleBuilder& Pass(double elements, double read, double write, double flops = 1, double kernels = 1);
+  // The same for kernels that elements limit: one element read and written each.
+  ModuleBuilder& Pass(KernelKind kind, double elements, double flops = 1, double kernels = 1);
+  ModuleBuilder& Gelu(double elements) { return Pass(KernelKind::kGelu, elements, 8); }
   // Kernels over next to nothing, such as positions and masks.
   ModuleBuilder& Small(double kernels);
   ModuleBuilder& LayerNorm(double rows, double width, bool bias = true);

@@ -41,13 +41,13 @@ DecoderSizes ReadDecoder(Sizes& s, const std::string& family) {
 void RmsNorm(ModuleBuilder module, double rows, double width, double bytes, bool gemma) {
   const double n = rows * width;
   module.Parameters(width);
-  if (bytes < 4) module.Pass(n, bytes, 4, 0);
-  module.Pass(n, 4, 4).Pass(n, 4, 0).Small(2).Pass(n, 4, 4);
+  if (bytes < 4) module.Pass(KernelKind::kStrided, n, 0);
+  module.Pass(n, 4, 4).Pass(n, 4, 0).Small(2).Pass(KernelKind::kStrided, n);
   if (gemma) {
-    module.Small(2).Pass(n, 4, 4).Pass(n, 4, bytes, 0);
+    module.Small(2).Pass(KernelKind::kStrided, n).Pass(n, 4, bytes, 0);
   } else {
     if (bytes < 4) module.Pass(n, 4, bytes, 0);
-    module.Pass(n, bytes, bytes);
+    module.Pass(KernelKind::kStrided, n);
   }
 }
 
@@ -99,14 +99,14 @@ class DecoderStage {
     const double cached = f_.batch * f_.kv_len * d_.kv_width();
     auto scores = out_.Module("attention.scores", d_.layers, {"model.layers.*.self_attn"});
     for (const double n : {q, k}) {
-      scores.Pass(n, bytes_, bytes_)
-          .Pass(n / 2, bytes_, bytes_)
-          .Pass(n, bytes_, bytes_, 0)
-          .Pass(n, bytes_, bytes_)
-          .Pass(n, 2 * bytes_, bytes_);
+      scores.Pass(KernelKind::kStrided, n)
+          .Pass(KernelKind::kStrided, n / 2)
+          .Pass(KernelKind::kStrided, n, 0)
+          .Pass(KernelKind::kStrided, n)
+          .Pass(KernelKind::kStrided, n);
     }
     // The cache grows by joining: keys and values are copied whole.
-    scores.Pass(2 * cached, bytes_, bytes_, 0, 2).KvCache(4 * bytes_ * cached);
+    scores.Pass(KernelKind::kTransposed, 2 * cached, 0, 2).KvCache(4 * bytes_ * cached);
     const double seen = d_.window > 0 ? std::min(f_.kv_len, d_.window) : f_.kv_len;
     scores.Attention({f_.batch, d_.heads, d_.kv_heads, f_.q_len, f_.q_len > 1 ? f_.kv_len : seen, d_.head,
                       CausalPairs(f_.q_len, f_.kv_len, d_.window)});
@@ -132,17 +132,20 @@ class DecoderStage {
     out_.Module("router", d_.layers, {"model.layers.*.mlp.gate", "model.layers.*.mlp"})
         .Linear(t, d_.experts, d_.width, false)
         .Small(6);
-    // Rows sorted by expert, gathered, one grouped product for gate and up, one for down, weighted and summed back.
+    // Rows sorted by expert and gathered, a grouped product for gate and up and one for down; rows of experts that
+    // this device does not hold are cleared around each. Then the gate, and weighting and summing in fp32.
     out_.Module("experts", d_.layers, {"model.layers.*.mlp.experts", "model.layers.*.mlp.experts.act_fn"})
-        .Small(12)
-        .Pass(rows * d_.width, bytes_, bytes_, 0)
+        .Small(30)
+        .Pass(2 * rows * d_.width, 1.6 * bytes_, 1.6 * bytes_, 0, 2)
+        .Pass(KernelKind::kStrided, 2 * rows * d_.width, 0, 2)
         .GroupedLinear(rows, 2 * d_.ff, d_.width, d_.experts, used)
-        .Pass(rows * d_.ff, bytes_, bytes_, 4)
-        .Pass(rows * d_.ff, 2 * bytes_, bytes_)
+        .Pass(KernelKind::kStrided, rows * 2 * d_.ff, 0)
+        .Pass(rows * 2 * d_.ff, bytes_, bytes_, 0)
+        .Pass(KernelKind::kStrided, rows * d_.ff, 4)
+        .Pass(KernelKind::kStrided, rows * d_.ff)
         .GroupedLinear(rows, d_.width, d_.ff, d_.experts, used)
-        .Pass(rows * d_.width, bytes_, bytes_)
-        .Pass(rows * d_.width, bytes_, bytes_, 0)
-        .Pass(rows * d_.width, bytes_, bytes_ / d_.active);
+        .Pass(KernelKind::kStrided, 2 * rows * d_.width, 1, 2)
+        .Pass(t * d_.width, 4, bytes_, 0);
   }
 
   StageBuilder out_;
@@ -163,13 +166,13 @@ void PlanGelu(ModuleBuilder& to, const std::string& kind, double n, double bytes
     to.Pass(n, bytes, bytes).Pass(n, bytes, bytes).Pass(n, 2 * bytes, bytes).Pass(n, bytes, bytes);
     to.Pass(n, bytes, bytes).Pass(n, bytes, bytes).Pass(n, bytes, bytes).Pass(n, 2 * bytes, bytes);
   } else {
-    to.Pass(n, bytes, bytes, 8);
+    to.Gelu(n);
   }
 }
 
 void PlainScores(ModuleBuilder to, const PlainSizes& d, const Forward& f, double bytes) {
   const double cached = f.batch * f.kv_len * d.width;
-  to.Pass(2 * cached, bytes, bytes, 0, 2).KvCache(6 * bytes * cached);
+  to.Pass(KernelKind::kTransposed, 2 * cached, 0, 2).KvCache(6 * bytes * cached);
   to.Attention({f.batch, d.heads, d.heads, f.q_len, f.kv_len, d.head(), CausalPairs(f.q_len, f.kv_len)});
 }
 

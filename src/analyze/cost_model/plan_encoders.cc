@@ -15,7 +15,7 @@ struct EncoderLayer {
 struct EncoderPaths {
   std::string q, k, v, scores, output, up, activation, down;
 };
-void PlanEncoderLayer(StageBuilder& out, const EncoderLayer& d, double batch, double length, double bytes,
+void PlanEncoderLayer(StageBuilder& out, const EncoderLayer& d, double batch, double length,
                       const EncoderPaths& paths) {
   const double t = batch * length;
   out.Module("attention.qkv", d.layers, {paths.q, paths.k, paths.v})
@@ -26,7 +26,7 @@ void PlanEncoderLayer(StageBuilder& out, const EncoderLayer& d, double batch, do
       .Attention({batch, d.heads, d.heads, length, length, d.width / d.heads, length * length});
   out.Module("attention.output", d.layers, {paths.output}).Linear(t, d.width, d.width, true);
   out.Module("mlp.up", d.layers, {paths.up}).Linear(t, d.ff, d.width, true);
-  out.Module("mlp.activation", d.layers, {paths.activation}).Pass(t * d.ff, bytes, bytes, 8);
+  out.Module("mlp.activation", d.layers, {paths.activation}).Gelu(t * d.ff);
   out.Module("mlp.down", d.layers, {paths.down}).Linear(t, d.width, d.ff, true);
 }
 
@@ -45,11 +45,13 @@ void WhisperEncoder(PlanStage& stage, const SpeechSizes& d, double batch, double
       .Convolution({batch, d.width, d.width, 3, d.source, frames, true});
   out.Module("encoder.embedding", 1, {"WhisperEncoder", "embed_positions"})
       .Parameters(d.source * d.width)
-      .Pass(2 * t * d.width, bytes, bytes, 8)
-      .Pass(t * d.width, bytes, bytes, 8)
-      .Pass(t * d.width, 2 * bytes, bytes)
+      .Gelu(2 * t * d.width)
+      .Gelu(t * d.width)
+      .Pass(KernelKind::kTransposed, t * d.width)
       .Small(2);
+  // The hidden state keeps the layout of the convolutions: every norm copies it first, every residual mixes layouts.
   out.Module("encoder.norms", 2 * e.layers, {"layers.*.self_attn_layer_norm", "layers.*.final_layer_norm"})
+      .Pass(KernelKind::kTransposed, t * d.width, 0)
       .LayerNorm(t, d.width);
   out.Module("encoder.attention.qkv", e.layers,
              {"layers.*.self_attn.q_proj", "layers.*.self_attn.k_proj", "layers.*.self_attn.v_proj"})
@@ -58,15 +60,18 @@ void WhisperEncoder(PlanStage& stage, const SpeechSizes& d, double batch, double
       .Linear(t, d.width, d.width, true);
   out.Module("encoder.attention.scores", e.layers, {"layers.*.self_attn"})
       .Pass(t * d.width, bytes, bytes)
-      .Pass(3 * t * d.width, bytes, bytes, 0, 3)
+      .Pass(KernelKind::kStrided, 4 * t * d.width, 0, 4)
       .Attention({batch, e.heads, e.heads, d.source, d.source, d.width / e.heads, d.source * d.source});
   out.Module("encoder.attention.output", e.layers, {"layers.*.self_attn.out_proj"})
       .Linear(t, d.width, d.width, true);
   out.Module("encoder.mlp.up", e.layers, {"layers.*.fc1"}).Linear(t, e.ff, d.width, true);
-  out.Module("encoder.mlp.activation", e.layers, {"layers.*.activation_fn"}).Pass(t * e.ff, bytes, bytes, 8);
+  out.Module("encoder.mlp.activation", e.layers, {"layers.*.activation_fn"}).Gelu(t * e.ff);
   out.Module("encoder.mlp.down", e.layers, {"layers.*.fc2"}).Linear(t, d.width, e.ff, true);
-  out.Module("encoder.residual", e.layers, {"layers.*"}).Pass(2 * t * d.width, 2 * bytes, bytes, 1, 2);
-  out.Module("encoder.final_norm", 1, {"layer_norm"}).LayerNorm(t, d.width);
+  out.Module("encoder.residual", e.layers, {"layers.*"})
+      .Pass(KernelKind::kTransposed, 2 * t * d.width, 1, 2);
+  out.Module("encoder.final_norm", 1, {"layer_norm"})
+      .Pass(KernelKind::kTransposed, t * d.width, 0)
+      .LayerNorm(t, d.width);
 }
 
 void WhisperCross(StageBuilder& out, const SpeechSizes& d, const Forward& f, double bytes) {
@@ -80,7 +85,11 @@ void WhisperCross(StageBuilder& out, const SpeechSizes& d, const Forward& f, dou
   if (f.q_len > 1) qkv.Linear(source, d.width, d.width, false).Linear(source, d.width, d.width, true);
   auto scores = out.Module("decoder.cross_attention.scores", e.layers, {cross});
   scores.Pass(t * d.width, bytes, bytes);
-  if (f.q_len > 1) scores.Pass(2 * source * d.width, bytes, bytes, 0, 2);
+  scores.Pass(KernelKind::kStrided, 2 * t * d.width, 0, 2);
+  if (f.q_len > 1) {
+    scores.Pass(KernelKind::kStrided, 2 * source * d.width, 0, 2)
+        .Pass(KernelKind::kTransposed, 2 * source * d.width, 0, 2);
+  }
   scores.KvCache(2 * bytes * source * d.width)
       .Attention({f.batch, e.heads, e.heads, f.q_len, d.source, d.width / e.heads, f.q_len * d.source});
   out.Module("decoder.cross_attention.output", e.layers, {cross + ".out_proj"})
@@ -106,14 +115,15 @@ void WhisperDecoder(PlanStage& stage, const SpeechSizes& d, const Forward& f, do
       .Linear(t, d.width, d.width, true);
   out.Module("decoder.attention.scores", e.layers, {own})
       .Pass(t * d.width, bytes, bytes)
-      .Pass(2 * cached, bytes, bytes, 0, 2)
+      .Pass(KernelKind::kStrided, 4 * t * d.width, 0, 4)
+      .Pass(KernelKind::kTransposed, 2 * cached, 0, 2)
       .KvCache(6 * bytes * cached)
       .Attention({f.batch, e.heads, e.heads, f.q_len, f.kv_len, d.width / e.heads,
                   CausalPairs(f.q_len, f.kv_len)});
   out.Module("decoder.attention.output", e.layers, {own + ".out_proj"}).Linear(t, d.width, d.width, true);
   WhisperCross(out, d, f, bytes);
   out.Module("decoder.mlp.up", e.layers, {layer + "fc1"}).Linear(t, e.ff, d.width, true);
-  out.Module("decoder.mlp.activation", e.layers, {layer + "activation_fn"}).Pass(t * e.ff, bytes, bytes, 8);
+  out.Module("decoder.mlp.activation", e.layers, {layer + "activation_fn"}).Gelu(t * e.ff);
   out.Module("decoder.mlp.down", e.layers, {layer + "fc2"}).Linear(t, d.width, e.ff, true);
   out.Module("decoder.residual", e.layers, {"model.decoder.layers.*"})
       .Pass(3 * t * d.width, 2 * bytes, bytes, 1, 3);
@@ -141,7 +151,7 @@ void PlanBert(ModelPlan& plan, Sizes& s, const Inputs& in) {
       .Pass(2 * t * d.width, 2 * bytes, bytes, 1, 2)
       .Small(2);
   out.Module("embedding.norm", 1, {"embeddings.LayerNorm"}).LayerNorm(t, d.width);
-  PlanEncoderLayer(out, d, in.batch, in.prompt, bytes,
+  PlanEncoderLayer(out, d, in.batch, in.prompt,
                    {layer + "attention.self.query", layer + "attention.self.key", layer + "attention.self.value",
                     layer + "attention.self", layer + "attention.output.dense", layer + "intermediate.dense",
                     layer + "intermediate.intermediate_act_fn", layer + "output.dense"});
@@ -161,23 +171,21 @@ void PlanVit(ModelPlan& plan, Sizes& s, const Inputs& in) {
   const double labels = s.Or("num_labels", 2), side = image / patch, patches = side * side, length = patches + 1;
   const double bytes = in.element_bytes, t = in.batch * length;
   StageBuilder out(AddStage(plan, "forward", 1, t, length), bytes);
-  const std::string layer = "vit.encoder.layer.*.", flat = "vit.layers.*.";
+  const std::string layer = "vit.layers.*.";
   out.Module("patch_embedding", 1, {"vit.embeddings.patch_embeddings.projection"})
       .Convolution({in.batch, channels, d.width, patch * patch, patches, image * image, true});
   // The class token joined to the patches, positions added.
   out.Module("embedding", 1, {"vit.embeddings", "vit.embeddings.patch_embeddings"})
       .Parameters(d.width * (length + 1))
-      .Pass(t * d.width, bytes, bytes, 0)
-      .Pass(t * d.width, 2 * bytes, bytes);
+      .Pass(KernelKind::kTransposed, t * d.width, 0)
+      .Pass(KernelKind::kStrided, t * d.width);
   out.Module("norms", 2 * d.layers, {layer + "layernorm_before", layer + "layernorm_after"})
       .LayerNorm(t, d.width);
-  PlanEncoderLayer(out, d, in.batch, length, bytes,
-                   {layer + "attention.attention.query", layer + "attention.attention.key",
-                    layer + "attention.attention.value", layer + "attention.attention",
-                    layer + "attention.output.dense", layer + "intermediate.dense",
-                    layer + "intermediate.intermediate_act_fn", layer + "output.dense"});
-  out.Module("residual", d.layers, {"vit.encoder.layer.*", layer + "output"})
-      .Pass(2 * t * d.width, 2 * bytes, bytes, 1, 2);
+  PlanEncoderLayer(out, d, in.batch, length,
+                   {layer + "attention.q_proj", layer + "attention.k_proj", layer + "attention.v_proj",
+                    layer + "attention", layer + "attention.o_proj", layer + "mlp.fc1",
+                    layer + "mlp.activation_fn", layer + "mlp.fc2"});
+  out.Module("residual", d.layers, {"vit.layers.*"}).Pass(2 * t * d.width, 2 * bytes, bytes, 1, 2);
   out.Module("final_norm", 1, {"vit.layernorm"}).LayerNorm(t, d.width);
   out.Module("classifier", 1, {"classifier"}).Linear(in.batch, labels, d.width, true);
 }

@@ -27,7 +27,7 @@ class UnetPlan {
   // Moments, then scale and shift: the input is read twice.
   void GroupNorm(const char* name, std::initializer_list<std::string> paths, double width, double pixels) {
     const double n = batch_ * width * pixels;
-    out_.Module(name, 1, paths).Parameters(2 * width).Pass(n, bytes_, 0, 4).Small(1).Pass(n, bytes_, bytes_, 2);
+    out_.Module(name, 1, paths).Parameters(2 * width).Pass(KernelKind::kMoments, n, 4).Small(1).Pass(KernelKind::kStrided, n, 2);
   }
 
   void ResBlock(double in, double out, double pixels) {
@@ -47,7 +47,7 @@ class UnetPlan {
     out_.Module("resblock.elementwise", 1, {"down_res.*", "mid_res.*", "up_res.*"})
         .Pass(batch_ * in * pixels, bytes_, bytes_, 4)
         .Small(1)
-        .Pass(n, bytes_, bytes_)
+        .Pass(KernelKind::kStrided, n)
         .Pass(n, bytes_, bytes_, 4)
         .Pass(n, 2 * bytes_, bytes_);
   }
@@ -79,20 +79,21 @@ class UnetPlan {
                              {"down_attn.*.norm1", "down_attn.*.norm2", "down_attn.*.norm3", "mid_attn.norm1",
                               "mid_attn.norm2", "mid_attn.norm3", "up_attn.*.norm1", "up_attn.*.norm2",
                               "up_attn.*.norm3"});
-    for (int i = 0; i < 3; ++i) norms.LayerNorm(t, width);
+    // The rows of pixels are still laid out as an image: each norm copies them first.
+    for (int i = 0; i < 3; ++i) norms.Pass(KernelKind::kTransposed, n, 0).LayerNorm(t, width);
     Attention("self_attn", width, pixels, width, pixels);
     Attention("cross_attn", width, pixels, context_width, context_length);
     out_.Module("mlp.up", 1, {"down_attn.*.mlp.proj_in", "mid_attn.mlp.proj_in", "up_attn.*.mlp.proj_in"})
         .Linear(t, 8 * width, width, true);
     out_.Module("mlp.activation", 1, {"down_attn.*.mlp", "mid_attn.mlp", "up_attn.*.mlp"})
-        .Pass(4 * n, bytes_, bytes_, 8)
-        .Pass(4 * n, 2 * bytes_, bytes_);
+        .Pass(KernelKind::kStrided, 4 * n, 8)
+        .Pass(KernelKind::kStrided, 4 * n);
     out_.Module("mlp.down", 1, {"down_attn.*.mlp.proj_out", "mid_attn.mlp.proj_out", "up_attn.*.mlp.proj_out"})
         .Linear(t, width, 4 * width, true);
-    // To rows of pixels and back, three residuals in between and one around.
+    // Three residuals between tensors of different layouts, one around all.
     out_.Module("transformer.residual", 1, {"down_attn.*", "mid_attn", "up_attn.*"})
-        .Pass(2 * n, bytes_, bytes_, 0, 2)
-        .Pass(4 * n, 2 * bytes_, bytes_, 1, 4);
+        .Pass(KernelKind::kTransposed, 3 * n, 1, 3)
+        .Pass(n, 2 * bytes_, bytes_);
   }
 
   void Join(double elements) { Root().Pass(elements, bytes_, bytes_, 0); }

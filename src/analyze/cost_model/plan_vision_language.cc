@@ -77,12 +77,12 @@ void PlanBlocks(StageBuilder& out, const std::string& name, const Block& b, doub
       .Attention({b.sequences, b.heads, b.heads, b.length, b.length, b.width / b.heads, b.length * b.length});
   out.Module(name + ".attention.output", b.layers, {at + ".attn.proj"}).Linear(rows, b.width, b.width, true);
   out.Module(name + ".mlp.up", b.layers, {at + ".mlp.fc1"}).Linear(b.tokens, b.ff, b.width, true);
-  out.Module(name + ".mlp.activation", b.layers, {at + ".mlp"}).Pass(b.tokens * b.ff, bytes, bytes, 8);
+  out.Module(name + ".mlp.activation", b.layers, {at + ".mlp"}).Gelu(b.tokens * b.ff);
   out.Module(name + ".mlp.down", b.layers, {at + ".mlp.fc2"}).Linear(b.tokens, b.width, b.ff, true);
   auto residual = out.Module(name + ".residual", b.layers, {at});
   residual.Pass(2 * b.tokens * b.width, 2 * bytes, bytes, 1, 2);
   // Padded, cut into windows, put together and cropped.
-  if (rows != b.tokens) residual.Pass(4 * rows * b.width, bytes, bytes, 0, 4);
+  if (rows != b.tokens) residual.Pass(KernelKind::kStrided, 4 * rows * b.width, 0, 4);
 }
 
 void PlanVision(PlanStage& stage, const VisionSizes& v, double batch, double bytes) {
@@ -107,7 +107,7 @@ void PlanVision(PlanStage& stage, const VisionSizes& v, double batch, double byt
       .Convolution({batch, v.neck, v.first, 9, half, patches, false})
       .Convolution({batch, v.first, v.second, 9, quarter, half, false});
   // Two norms over channels, each between two changes of layout.
-  for (int i = 0; i < 2; ++i) neck.LayerNorm(t, v.neck).Pass(2 * t * v.neck, bytes, bytes, 0, 2);
+  for (int i = 0; i < 2; ++i) neck.LayerNorm(t, v.neck).Pass(KernelKind::kTransposed, 2 * t * v.neck, 0, 2);
   const double clip = batch * length;
   out.Module("vision.join", 1, {"vision"})
       .Parameters(patches * v.sam_width + v.clip_width + length * v.clip_width)
@@ -130,8 +130,8 @@ void PlanExperts(StageBuilder& out, const ExpertSizes& d, double t, double bytes
   experts.Small(16).Pass(rows * d.width, bytes, bytes, 0);
   out.Module("experts", layers * used, {})
       .TiedLinear(each, 2 * d.expert_ff, d.width)
-      .Pass(each * d.expert_ff, bytes, bytes, 4)
-      .Pass(each * d.expert_ff, 2 * bytes, bytes)
+      .Pass(KernelKind::kStrided, each * d.expert_ff, 4)
+      .Pass(KernelKind::kStrided, each * d.expert_ff)
       .TiedLinear(each, d.width, d.expert_ff);
   out.Module("experts", layers, {})
       .Parameters(d.experts * 3 * d.width * d.expert_ff)
@@ -165,13 +165,13 @@ void PlanDecoderStage(PlanStage& stage, const ExpertSizes& d, const Forward& f, 
       .Linear(t, d.width, d.width, false);
   auto scores = out.Module("attention.scores", d.layers, {own});
   for (int i = 0; i < 2; ++i) {
-    scores.Pass(n, bytes, bytes)
-        .Pass(n / 2, bytes, bytes)
-        .Pass(n, bytes, bytes, 0)
-        .Pass(n, bytes, bytes)
-        .Pass(n, 2 * bytes, bytes);
+    scores.Pass(KernelKind::kStrided, n)
+        .Pass(KernelKind::kStrided, n / 2)
+        .Pass(KernelKind::kStrided, n, 0)
+        .Pass(KernelKind::kStrided, n)
+        .Pass(KernelKind::kStrided, n);
   }
-  if (f.q_len == 1) scores.Pass(2 * cached, bytes, bytes, 0, 2).KvCache(4 * bytes * cached);
+  if (f.q_len == 1) scores.Pass(KernelKind::kTransposed, 2 * cached, 0, 2).KvCache(4 * bytes * cached);
   scores.KvCache(2 * bytes * cached)
       .Attention({f.batch, d.heads, d.heads, f.q_len, f.kv_len, d.width / d.heads, CausalPairs(f.q_len, f.kv_len)});
   out.Module("attention.output", d.layers, {own + ".o_proj"}).Linear(t, d.width, d.width, false);
