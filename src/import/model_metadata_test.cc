@@ -27,9 +27,10 @@ TEST(ModelMetadata, ReachesTheDocument) {
 TEST(ModelMetadata, WhatDoesNotFitIsLeftOut) {
   RunDocument doc;
   doc.model.name = "from the file";
-  EXPECT_TRUE(TakeModelMetadata(Header(R"({"name": 3, "batch_size": -1, "sequence_length": "x", "parameters_millions": "many",
+  EXPECT_TRUE(TakeModelMetadata(
+      Header(R"({"name": 3, "batch_size": -1, "sequence_length": "x", "parameters_millions": "many",
       "dims": [1], "config": {"list": [1, 2], "map": {}}})"),
-                                doc));
+      doc));
   EXPECT_EQ(doc.model.name, "from the file");
   EXPECT_FALSE(doc.model.batch_size || doc.model.sequence_length || doc.model.parameters_millions ||
                doc.model.dims || doc.config);

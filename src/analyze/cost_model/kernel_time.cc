@@ -18,7 +18,7 @@ struct Tile {
 constexpr Tile kTiles[] = {{128, 256, 1.0},  {256, 128, 1.0}, {128, 192, 0.97},
                            {128, 128, 0.95}, {64, 128, 0.8},  {64, 64, 0.5}};
 constexpr double kMeasuredSmCount = 132;  // of the H200
-constexpr double kLeastSplit = 512;  // of the inner dimension, below which splitting it gains nothing
+constexpr double kLeastSplit = 512;       // of the inner dimension, below which splitting it gains nothing
 
 // Time at which the tiles are through, in waves over all multiprocessors.
 double ProductUs(const PlanKernel& k, double share, const DeviceRates& d) {
@@ -35,8 +35,8 @@ double ProductUs(const PlanKernel& k, double share, const DeviceRates& d) {
   return best;
 }
 
-// Attention works on blocks of 128 queries of one head, each through its blocks of 128 keys. Widths are padded to a
-// power of two; a block on the diagonal of a causal mask costs as a whole one.
+// Attention works on blocks of 128 queries of one head, each through its blocks of 128 keys. Widths are
+// padded to a power of two; a block on the diagonal of a causal mask costs as a whole one.
 double AttentionUs(const PlanKernel& k, const DeviceRates& d) {
   constexpr double kBlock = 128, kCausal = 1.15;
   const KernelEfficiency& e = d.efficiency;
@@ -45,7 +45,8 @@ double AttentionUs(const PlanKernel& k, const DeviceRates& d) {
   const double sm_count = d.sm_count > 0 ? d.sm_count : kMeasuredSmCount;
   const double query_blocks = std::ceil(k.m / kBlock), keys = std::ceil(k.n / kBlock);
   const double seen = k.causal ? kCausal * (keys + 1) / 2 : keys;
-  const double block_us = e.block_us + seen * 4 * kBlock * kBlock * width / (d.flops_per_us / sm_count * share);
+  const double block_us =
+      e.block_us + seen * 4 * kBlock * kBlock * width / (d.flops_per_us / sm_count * share);
   return std::ceil(k.groups * query_blocks / sm_count) * block_us;
 }
 
@@ -114,7 +115,7 @@ KernelTime TimeOf(const PlanKernel& k, const DeviceRates& d) {
   }
   const double work_us = std::max(out.compute_us, out.memory_us);
   out.us = e.kernel_us + work_us;
-  out.bound = work_us < e.kernel_us               ? KernelBound::kLaunch
+  out.bound = work_us < e.kernel_us             ? KernelBound::kLaunch
               : out.compute_us >= out.memory_us ? KernelBound::kCompute
                                                 : KernelBound::kMemory;
   return out;
@@ -129,31 +130,33 @@ void Describe(Record<Assumption>& r) {
 }
 
 std::vector<Assumption> AssumptionsOf(const KernelEfficiency& e, bool measured_device) {
-  const std::string source =
-      measured_device ? "measured on an H200 (docs/models.md)" : "assumed: measured on an H200, not on this device";
+  const std::string source = measured_device ? "measured on an H200 (docs/models.md)"
+                                             : "assumed: measured on an H200, not on this device";
   const auto make = [&source](const char* name, double value, const char* meaning) {
     return Assumption{name, value, meaning, source};
   };
-  return {make("gemm_share", e.gemm_share, "share of the matrix peak inside a wave of tiles of a product"),
-          make("wave_us", e.wave_us, "to begin and end a wave of tiles, µs"),
-          make("attention_share", e.attention_share, "share of the matrix peak inside fused attention"),
-          make("narrow_share", e.narrow_share, "the same for heads of at most 64"),
-          make("block_us", e.block_us, "to begin and end a block of queries in attention, µs"),
-          make("convolution_share", e.convolution_share, "share of the matrix peak inside a convolution"),
-          make("bandwidth_share", e.bandwidth_share, "share of the DRAM bandwidth that a large kernel reaches"),
-          make("cached_share", e.cached_share, "the same for data in the L2 cache, of the DRAM bandwidth"),
-          make("cache_bytes", e.cache_bytes, "bytes that a kernel finds in the L2 cache"),
-          make("small_gemm_us", e.small_gemm_us, "of a product that memory limits, besides its traffic, µs"),
-          make("unaligned_share", e.unaligned_share, "share of the DRAM bandwidth where 8 does not divide a size"),
-          make("strided_rate", e.strided_rate, "elements per SM and µs: broadcasting, casts, slices"),
-          make("transposed_rate", e.transposed_rate, "elements per SM and µs: different layouts, torch.cat"),
-          make("layout_rate", e.layout_rate, "elements per SM and µs: NCHW to NHWC and back"),
-          make("norm_rate", e.norm_rate, "elements per SM and µs: layer norm"),
-          make("norm_row_us", e.norm_row_us, "of a layer norm per row, µs"),
-          make("gelu_rate", e.gelu_rate, "elements per SM and µs: GELU"),
-          make("moments_rate", e.moments_rate, "elements per SM and µs: moments of a group norm"),
-          make("kernel_us", e.kernel_us, "time of a kernel that does nothing, µs"),
-          make("launch_us", e.launch_us, "host time per kernel in eager PyTorch, µs")};
+  return {
+      make("gemm_share", e.gemm_share, "share of the matrix peak inside a wave of tiles of a product"),
+      make("wave_us", e.wave_us, "to begin and end a wave of tiles, µs"),
+      make("attention_share", e.attention_share, "share of the matrix peak inside fused attention"),
+      make("narrow_share", e.narrow_share, "the same for heads of at most 64"),
+      make("block_us", e.block_us, "to begin and end a block of queries in attention, µs"),
+      make("convolution_share", e.convolution_share, "share of the matrix peak inside a convolution"),
+      make("bandwidth_share", e.bandwidth_share, "share of the DRAM bandwidth that a large kernel reaches"),
+      make("cached_share", e.cached_share, "the same for data in the L2 cache, of the DRAM bandwidth"),
+      make("cache_bytes", e.cache_bytes, "bytes that a kernel finds in the L2 cache"),
+      make("small_gemm_us", e.small_gemm_us, "of a product that memory limits, besides its traffic, µs"),
+      make("unaligned_share", e.unaligned_share,
+           "share of the DRAM bandwidth where 8 does not divide a size"),
+      make("strided_rate", e.strided_rate, "elements per SM and µs: broadcasting, casts, slices"),
+      make("transposed_rate", e.transposed_rate, "elements per SM and µs: different layouts, torch.cat"),
+      make("layout_rate", e.layout_rate, "elements per SM and µs: NCHW to NHWC and back"),
+      make("norm_rate", e.norm_rate, "elements per SM and µs: layer norm"),
+      make("norm_row_us", e.norm_row_us, "of a layer norm per row, µs"),
+      make("gelu_rate", e.gelu_rate, "elements per SM and µs: GELU"),
+      make("moments_rate", e.moments_rate, "elements per SM and µs: moments of a group norm"),
+      make("kernel_us", e.kernel_us, "time of a kernel that does nothing, µs"),
+      make("launch_us", e.launch_us, "host time per kernel in eager PyTorch, µs")};
 }
 
 }  // namespace nl

@@ -2,8 +2,8 @@
 #pragma once
 // How long a kernel of a ModelPlan takes on a device: the longer of its arithmetic and its traffic, at the
 // shares of the datasheet peaks that such kernels reach, and never less than an empty kernel. The shares were
-// measured on an H200 (bench/models/measure.py micro, docs/models.md); for other devices they are an assumption.
-// Thread rule: pure functions.
+// measured on an H200 (bench/models/measure.py micro, docs/models.md); for other devices they are an
+// assumption. Thread rule: pure functions.
 
 #include <optional>
 #include <span>
@@ -28,13 +28,14 @@ struct KernelEfficiency {
   double cached_share = 1.2;      // of the DRAM bandwidth, where the data is still in the L2 cache
   double cache_bytes = 20e6;      // that a kernel finds in the L2 cache
   double small_gemm_us = 4.0;     // of a product that memory limits, besides its traffic
-  double unaligned_share = 0.17;  // of the DRAM bandwidth, in products with a dimension that 8 does not divide
+  double unaligned_share =
+      0.17;  // of the DRAM bandwidth, in products with a dimension that 8 does not divide
   // Elements of kernels that elements limit, per multiprocessor and µs.
   double strided_rate = 2650, transposed_rate = 1170, layout_rate = 1800, norm_rate = 5150, gelu_rate = 5700,
          moments_rate = 1330;
-  double norm_row_us = 0.0012;    // of a norm, per row
-  double kernel_us = 1.3;         // of a kernel that does nothing
-  double launch_us = 6.0;         // of the host, per kernel in eager PyTorch
+  double norm_row_us = 0.0012;  // of a norm, per row
+  double kernel_us = 1.3;       // of a kernel that does nothing
+  double launch_us = 6.0;       // of the host, per kernel in eager PyTorch
 };
 // As measured on the H200.
 const KernelEfficiency& MeasuredEfficiency();

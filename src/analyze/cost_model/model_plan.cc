@@ -161,7 +161,8 @@ ModuleBuilder& ModuleBuilder::Convolution(const Conv& c) {
   k.write_bytes = bytes_ * k.m * k.n;
   m_.weight_bytes += instances_ * bytes_ * k.n * k.k;
   Add(k);
-  // cuDNN wants NHWC: input, weights and output change their layout; the bias is added by a kernel of its own.
+  // cuDNN wants NHWC: input, weights and output change their layout; the bias is added by a kernel of its
+  // own.
   if (c.kernel_area > 1) {
     Pass(KernelKind::kLayout, c.batch * c.in_pixels * c.in, 0).Pass(KernelKind::kLayout, k.n * k.k, 0);
     Pass(KernelKind::kLayout, k.m * k.n, 0);
@@ -216,10 +217,10 @@ struct Family {
   const char* model_type;
   void (*make)(ModelPlan&, Sizes&, const Inputs&);
 };
-constexpr Family kFamilies[] = {
-    {"llama", PlanDecoder}, {"qwen2", PlanDecoder}, {"qwen3", PlanDecoder}, {"mistral", PlanDecoder},
-    {"mixtral", PlanDecoder}, {"gemma", PlanDecoder}, {"gpt2", PlanGpt2},   {"opt", PlanOpt},
-    {"bert", PlanBert},     {"vit", PlanVit},       {"whisper", PlanWhisper}};
+constexpr Family kFamilies[] = {{"llama", PlanDecoder},   {"qwen2", PlanDecoder},   {"qwen3", PlanDecoder},
+                                {"mistral", PlanDecoder}, {"mixtral", PlanDecoder}, {"gemma", PlanDecoder},
+                                {"gpt2", PlanGpt2},       {"opt", PlanOpt},         {"bert", PlanBert},
+                                {"vit", PlanVit},         {"whisper", PlanWhisper}};
 
 Inputs InputsOf(const Json& config, double element_bytes) {
   const Json& work = config["workload"];
@@ -272,7 +273,9 @@ Status MakeTarget(ModelPlan& plan, const Json& config, const Inputs& in) {
     PlanVisionLanguage(plan, sizes, in);
   } else {
     return Unsupported(fmt::format("the modules of model.target {} are not known to predict", target))
-        .Hint("a model of your own can be recorded: neurolens run -- python3 -m neurolens.models run --config FILE");
+        .Hint(
+            "a model of your own can be recorded: neurolens run -- python3 -m neurolens.models run --config "
+            "FILE");
   }
   if (sizes.error()) return *sizes.error();
   return {};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// ModelPlan: what a configured model computes, from its sizes alone. Per stage (prefill, decode step, forward) and
-// module: the kernels that PyTorch launches for it when it runs eagerly, each with its FLOPs and bytes, and the
-// parameters. kernel_time.h turns kernels into time; docs/models.md has the formulas.
-// Models: Hugging Face llama, qwen2, qwen3, mistral, mixtral, gemma, gpt2, opt, bert, vit and whisper, and the
+// ModelPlan: what a configured model computes, from its sizes alone. Per stage (prefill, decode step,
+// forward) and module: the kernels that PyTorch launches for it when it runs eagerly, each with its FLOPs and
+// bytes, and the parameters. kernel_time.h turns kernels into time; docs/models.md has the formulas. Models:
+// Hugging Face llama, qwen2, qwen3, mistral, mixtral, gemma, gpt2, opt, bert, vit and whisper, and the
 // modules of ours in python/neurolens/models.
 // Thread rule: pure functions, plain values.
 
@@ -29,7 +29,7 @@ enum class KernelKind : uint8_t {
   kLayout,      // NCHW to NHWC and back, around convolutions
   kNorm,        // layer norm and RMS norm in one kernel, `m` rows
   kGelu,
-  kMoments      // of group norm
+  kMoments  // of group norm
 };
 
 // One kernel, `count` times.
@@ -54,10 +54,10 @@ struct PlanModule {
 };
 
 struct PlanStage {
-  std::string name;        // "prefill", "prefill::vision", "decode_step", "forward"
-  double executions = 1;   // per request
-  double tokens = 0;       // new ones, of all sequences; patches of images, latents' pixels
-  double context = 0;      // tokens that the last new token attends to
+  std::string name;       // "prefill", "prefill::vision", "decode_step", "forward"
+  double executions = 1;  // per request
+  double tokens = 0;      // new ones, of all sequences; patches of images, latents' pixels
+  double context = 0;     // tokens that the last new token attends to
   std::vector<PlanModule> modules;
 };
 
@@ -65,7 +65,7 @@ struct ModelPlan {
   std::string name, family, dtype;
   double dtype_bytes = 2;
   std::vector<PlanStage> stages;
-  double kv_cache_bytes = 0;  // after the last token
+  double kv_cache_bytes = 0;                               // after the last token
   std::vector<std::pair<std::string, double>> parameters;  // by module, those that have some
   double total_parameters = 0;
 };

@@ -46,10 +46,10 @@ double FlopsOf(const PlanModule& module, KernelKind kind) {
 // As torch counts them on the meta device (bench/models/h200/counts.json); published for most.
 TEST(ModelPlan, ParametersAreThoseOfTheRealModels) {
   const std::pair<const char*, int64_t> counts[] = {
-      {"bert_base", 109482240},    {"deepseek_ocr", 3335408896}, {"gemma_7b", 8537680896},
-      {"gpt2", 124439808},         {"llama_8b", 8030261248},     {"mistral_7b", 7241732096},
-      {"mixtral_8x7b", 46702792704}, {"opt_6_7b", 6658473984},   {"qwen_7b", 7615616512},
-      {"sd_unet", 859520964},      {"vit_base", 86567656},       {"whisper_small", 241734912}};
+      {"bert_base", 109482240},      {"deepseek_ocr", 3335408896}, {"gemma_7b", 8537680896},
+      {"gpt2", 124439808},           {"llama_8b", 8030261248},     {"mistral_7b", 7241732096},
+      {"mixtral_8x7b", 46702792704}, {"opt_6_7b", 6658473984},     {"qwen_7b", 7615616512},
+      {"sd_unet", 859520964},        {"vit_base", 86567656},       {"whisper_small", 241734912}};
   for (const auto& [name, count] : counts)
     EXPECT_EQ(static_cast<int64_t>(PlanOf(name).total_parameters), count) << name;
 }
@@ -70,14 +70,16 @@ TEST(ModelPlan, LlamaByHand) {
   const PlanStage& step = StageOf(plan, "decode_step");
   EXPECT_EQ(step.executions, 31);
   EXPECT_EQ(step.context, 1024 + 16);
-  EXPECT_EQ(FlopsOf(ModuleOf(step, "attention.scores"), KernelKind::kAttention), 4.0 * 8 * 32 * 128 * 1040 * 32);
+  EXPECT_EQ(FlopsOf(ModuleOf(step, "attention.scores"), KernelKind::kAttention),
+            4.0 * 8 * 32 * 128 * 1040 * 32);
   // Keys and values, 32 layers, 8 heads of 128, bf16; the last token is not fed back.
   EXPECT_EQ(plan.kv_cache_bytes, 2.0 * 32 * 8 * 128 * 8 * (1024 + 31) * 2);
 }
 
 TEST(ModelPlan, AllLogitsWhenAskedFor) {
   const ModelPlan plan = PlanOf("llama_8b", {"workload.logits=all"});
-  EXPECT_EQ(FlopsOf(ModuleOf(StageOf(plan, "prefill"), "lm_head"), KernelKind::kGemm), 2.0 * 8192 * 4096 * 128256);
+  EXPECT_EQ(FlopsOf(ModuleOf(StageOf(plan, "prefill"), "lm_head"), KernelKind::kGemm),
+            2.0 * 8192 * 4096 * 128256);
 }
 
 TEST(ModelPlan, CausalPairsAgainstCounting) {
@@ -89,7 +91,8 @@ TEST(ModelPlan, CausalPairsAgainstCounting) {
           const double seen = before + i + 1;
           counted += window > 0 ? std::min(seen, window) : seen;
         }
-        EXPECT_EQ(plan::CausalPairs(fresh, before + fresh, window), counted) << window << " " << before << " " << fresh;
+        EXPECT_EQ(plan::CausalPairs(fresh, before + fresh, window), counted)
+            << window << " " << before << " " << fresh;
       }
     }
   }
@@ -110,7 +113,9 @@ TEST(ModelPlan, UnknownModelsAreRefused) {
   EXPECT_FALSE(PlanModel(*ResolveWorkload("model: {target: 'mine:build'}", "x", {})).ok());
   EXPECT_FALSE(PlanModel(*ResolveWorkload("model: {hf: {model_type: llama}}", "x", {})).ok());
   EXPECT_FALSE(
-      PlanModel(*ResolveWorkload("model: {hf: {model_type: gpt2, vocab_size: -1, n_embd: 1, n_layer: 1, n_head: 1}}", "x", {}))
+      PlanModel(
+          *ResolveWorkload(
+              "model: {hf: {model_type: gpt2, vocab_size: -1, n_embd: 1, n_layer: 1, n_head: 1}}", "x", {}))
           .ok());
 }
 
@@ -157,7 +162,7 @@ TEST(KernelTime, AProductShortOfTilesLeavesMultiprocessorsIdle) {
     k.flops = 2 * rows * 256 * 4096;
     return TimeOf(k, d).compute_us;
   };
-  EXPECT_EQ(us_of(128 * 100), us_of(128 * 132));      // one wave either way
+  EXPECT_EQ(us_of(128 * 100), us_of(128 * 132));        // one wave either way
   EXPECT_GT(us_of(128 * 133), 1.2 * us_of(128 * 132));  // a second wave for one tile
 }
 

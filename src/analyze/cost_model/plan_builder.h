@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the model families of model_plan.h share: sizes read from a configuration, and modules made of kernels.
-// Thread rule: one plan is built by one thread.
+// What the model families of model_plan.h share: sizes read from a configuration, and modules made of
+// kernels. Thread rule: one plan is built by one thread.
 
 #include <initializer_list>
 #include <optional>
@@ -12,7 +12,8 @@
 
 namespace nl::plan {
 
-// Sizes of a model, by name. A missing or bad one is noted once and is 1 from then on: check error() at the end.
+// Sizes of a model, by name. A missing or bad one is noted once and is 1 from then on: check error() at the
+// end.
 class Sizes {
  public:
   Sizes(const Json& sizes, std::string place) : sizes_(sizes), place_(std::move(place)) {}

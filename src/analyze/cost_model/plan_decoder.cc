@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoders of Hugging Face transformers 5 as they run eagerly: llama and its relatives, gpt2, opt. Kernels were
-// counted in H200 traces (torch 2.11, transformers 5).
+// Decoders of Hugging Face transformers 5 as they run eagerly: llama and its relatives, gpt2, opt. Kernels
+// were counted in H200 traces (torch 2.11, transformers 5).
 
 #include <algorithm>
 #include <cmath>
@@ -132,8 +132,9 @@ class DecoderStage {
     out_.Module("router", d_.layers, {"model.layers.*.mlp.gate", "model.layers.*.mlp"})
         .Linear(t, d_.experts, d_.width, false)
         .Small(6);
-    // Rows sorted by expert and gathered, a grouped product for gate and up and one for down; rows of experts that
-    // this device does not hold are cleared around each. Then the gate, and weighting and summing in fp32.
+    // Rows sorted by expert and gathered, a grouped product for gate and up and one for down; rows of experts
+    // that this device does not hold are cleared around each. Then the gate, and weighting and summing in
+    // fp32.
     out_.Module("experts", d_.layers, {"model.layers.*.mlp.experts", "model.layers.*.mlp.experts.act_fn"})
         .Small(30)
         .Pass(2 * rows * d_.width, 1.6 * bytes_, 1.6 * bytes_, 0, 2)
@@ -186,7 +187,8 @@ void Gpt2Stage(PlanStage& stage, const PlainSizes& d, const Forward& f, double b
       .Pass(t * d.width, 2 * bytes, bytes)
       .Small(3);
   out.Module("norms", 2 * d.layers, {"transformer.h.*.ln_1", "transformer.h.*.ln_2"}).LayerNorm(t, d.width);
-  out.Module("attention.qkv", d.layers, {"transformer.h.*.attn.c_attn"}).Linear(t, 3 * d.width, d.width, true);
+  out.Module("attention.qkv", d.layers, {"transformer.h.*.attn.c_attn"})
+      .Linear(t, 3 * d.width, d.width, true);
   PlainScores(out.Module("attention.scores", d.layers, {"transformer.h.*.attn"}), d, f, bytes);
   out.Module("attention.output", d.layers, {"transformer.h.*.attn.c_proj"}).Linear(t, d.width, d.width, true);
   out.Module("mlp.up", d.layers, {"transformer.h.*.mlp.c_fc"}).Linear(t, d.ff, d.width, true);

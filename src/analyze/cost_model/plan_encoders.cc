@@ -49,7 +49,8 @@ void WhisperEncoder(PlanStage& stage, const SpeechSizes& d, double batch, double
       .Gelu(t * d.width)
       .Pass(KernelKind::kTransposed, t * d.width)
       .Small(2);
-  // The hidden state keeps the layout of the convolutions: every norm copies it first, every residual mixes layouts.
+  // The hidden state keeps the layout of the convolutions: every norm copies it first, every residual mixes
+  // layouts.
   out.Module("encoder.norms", 2 * e.layers, {"layers.*.self_attn_layer_norm", "layers.*.final_layer_norm"})
       .Pass(KernelKind::kTransposed, t * d.width, 0)
       .LayerNorm(t, d.width);
@@ -67,8 +68,7 @@ void WhisperEncoder(PlanStage& stage, const SpeechSizes& d, double batch, double
   out.Module("encoder.mlp.up", e.layers, {"layers.*.fc1"}).Linear(t, e.ff, d.width, true);
   out.Module("encoder.mlp.activation", e.layers, {"layers.*.activation_fn"}).Gelu(t * e.ff);
   out.Module("encoder.mlp.down", e.layers, {"layers.*.fc2"}).Linear(t, d.width, e.ff, true);
-  out.Module("encoder.residual", e.layers, {"layers.*"})
-      .Pass(KernelKind::kTransposed, 2 * t * d.width, 1, 2);
+  out.Module("encoder.residual", e.layers, {"layers.*"}).Pass(KernelKind::kTransposed, 2 * t * d.width, 1, 2);
   out.Module("encoder.final_norm", 1, {"layer_norm"})
       .Pass(KernelKind::kTransposed, t * d.width, 0)
       .LayerNorm(t, d.width);
@@ -101,7 +101,8 @@ void WhisperDecoder(PlanStage& stage, const SpeechSizes& d, const Forward& f, do
   const EncoderLayer& e = d.decoder;
   const std::string layer = "model.decoder.layers.*.", own = layer + "self_attn";
   const double t = f.tokens(), cached = f.batch * f.kv_len * d.width;
-  out.Module("decoder.embedding", 1, {"model.decoder.embed_tokens", "model.decoder.embed_positions", "model.decoder"})
+  out.Module("decoder.embedding", 1,
+             {"model.decoder.embed_tokens", "model.decoder.embed_positions", "model.decoder"})
       .Parameters((d.vocab + d.positions) * d.width)
       .Pass(t * d.width, bytes, bytes, 0)
       .Pass(t * d.width, 2 * bytes, bytes)
@@ -118,8 +119,8 @@ void WhisperDecoder(PlanStage& stage, const SpeechSizes& d, const Forward& f, do
       .Pass(KernelKind::kStrided, 4 * t * d.width, 0, 4)
       .Pass(KernelKind::kTransposed, 2 * cached, 0, 2)
       .KvCache(6 * bytes * cached)
-      .Attention({f.batch, e.heads, e.heads, f.q_len, f.kv_len, d.width / e.heads,
-                  CausalPairs(f.q_len, f.kv_len)});
+      .Attention(
+          {f.batch, e.heads, e.heads, f.q_len, f.kv_len, d.width / e.heads, CausalPairs(f.q_len, f.kv_len)});
   out.Module("decoder.attention.output", e.layers, {own + ".out_proj"}).Linear(t, d.width, d.width, true);
   WhisperCross(out, d, f, bytes);
   out.Module("decoder.mlp.up", e.layers, {layer + "fc1"}).Linear(t, e.ff, d.width, true);
@@ -137,24 +138,26 @@ void WhisperDecoder(PlanStage& stage, const SpeechSizes& d, const Forward& f, do
 void PlanBert(ModelPlan& plan, Sizes& s, const Inputs& in) {
   const EncoderLayer d{s.Need("num_hidden_layers"), s.Need("hidden_size"), s.Need("num_attention_heads"),
                        s.Need("intermediate_size")};
-  const double tables = s.Need("vocab_size") + s.Or("max_position_embeddings", 512) + s.Or("type_vocab_size", 2);
+  const double tables =
+      s.Need("vocab_size") + s.Or("max_position_embeddings", 512) + s.Or("type_vocab_size", 2);
   const double bytes = in.element_bytes, t = in.batch * in.prompt;
   StageBuilder out(AddStage(plan, "forward", 1, t, in.prompt), bytes);
   const std::string layer = "encoder.layer.*.";
   // Three lookups, two sums.
   out.Module("embedding", 1,
-             {"embeddings.word_embeddings", "embeddings.token_type_embeddings", "embeddings.position_embeddings",
-              "embeddings"})
+             {"embeddings.word_embeddings", "embeddings.token_type_embeddings",
+              "embeddings.position_embeddings", "embeddings"})
       .Parameters(tables * d.width)
       .Pass(t * d.width, bytes, bytes, 0)
       .Pass(t * d.width, bytes, bytes, 0)
       .Pass(2 * t * d.width, 2 * bytes, bytes, 1, 2)
       .Small(2);
   out.Module("embedding.norm", 1, {"embeddings.LayerNorm"}).LayerNorm(t, d.width);
-  PlanEncoderLayer(out, d, in.batch, in.prompt,
-                   {layer + "attention.self.query", layer + "attention.self.key", layer + "attention.self.value",
-                    layer + "attention.self", layer + "attention.output.dense", layer + "intermediate.dense",
-                    layer + "intermediate.intermediate_act_fn", layer + "output.dense"});
+  PlanEncoderLayer(
+      out, d, in.batch, in.prompt,
+      {layer + "attention.self.query", layer + "attention.self.key", layer + "attention.self.value",
+       layer + "attention.self", layer + "attention.output.dense", layer + "intermediate.dense",
+       layer + "intermediate.intermediate_act_fn", layer + "output.dense"});
   out.Module("norms", 2 * d.layers, {layer + "attention.output.LayerNorm", layer + "output.LayerNorm"})
       .LayerNorm(t, d.width);
   out.Module("residual", d.layers, {layer + "attention.output", layer + "output"})
@@ -167,8 +170,10 @@ void PlanBert(ModelPlan& plan, Sizes& s, const Inputs& in) {
 void PlanVit(ModelPlan& plan, Sizes& s, const Inputs& in) {
   const EncoderLayer d{s.Need("num_hidden_layers"), s.Need("hidden_size"), s.Need("num_attention_heads"),
                        s.Need("intermediate_size")};
-  const double patch = s.Or("patch_size", 16), image = s.Or("image_size", 224), channels = s.Or("num_channels", 3);
-  const double labels = s.Or("num_labels", 2), side = image / patch, patches = side * side, length = patches + 1;
+  const double patch = s.Or("patch_size", 16), image = s.Or("image_size", 224),
+               channels = s.Or("num_channels", 3);
+  const double labels = s.Or("num_labels", 2), side = image / patch, patches = side * side,
+               length = patches + 1;
   const double bytes = in.element_bytes, t = in.batch * length;
   StageBuilder out(AddStage(plan, "forward", 1, t, length), bytes);
   const std::string layer = "vit.layers.*.";
@@ -197,8 +202,10 @@ void PlanWhisper(ModelPlan& plan, Sizes& s, const Inputs& in) {
   d.mels = s.Or("num_mel_bins", 80);
   d.source = s.Or("max_source_positions", 1500);
   d.positions = s.Or("max_target_positions", 448);
-  d.encoder = {s.Need("encoder_layers"), d.width, s.Need("encoder_attention_heads"), s.Need("encoder_ffn_dim")};
-  d.decoder = {s.Need("decoder_layers"), d.width, s.Need("decoder_attention_heads"), s.Need("decoder_ffn_dim")};
+  d.encoder = {s.Need("encoder_layers"), d.width, s.Need("encoder_attention_heads"),
+               s.Need("encoder_ffn_dim")};
+  d.decoder = {s.Need("decoder_layers"), d.width, s.Need("decoder_attention_heads"),
+               s.Need("decoder_ffn_dim")};
   WhisperEncoder(AddStage(plan, "prefill::encoder", 1, in.batch * d.source, d.source), d, in.batch,
                  in.element_bytes);
   PrefillAndDecode(plan, in, in.prompt, [&](PlanStage& stage, const Forward& f) {

@@ -27,22 +27,29 @@ class UnetPlan {
   // Moments, then scale and shift: the input is read twice.
   void GroupNorm(const char* name, std::initializer_list<std::string> paths, double width, double pixels) {
     const double n = batch_ * width * pixels;
-    out_.Module(name, 1, paths).Parameters(2 * width).Pass(KernelKind::kMoments, n, 4).Small(1).Pass(KernelKind::kStrided, n, 2);
+    out_.Module(name, 1, paths)
+        .Parameters(2 * width)
+        .Pass(KernelKind::kMoments, n, 4)
+        .Small(1)
+        .Pass(KernelKind::kStrided, n, 2);
   }
 
   void ResBlock(double in, double out, double pixels) {
     const double n = batch_ * out * pixels;
-    GroupNorm("resblock.norms", {"down_res.*.norm1", "down_res.*.norm2", "mid_res.*.norm1", "mid_res.*.norm2",
-                                 "up_res.*.norm1", "up_res.*.norm2"},
+    GroupNorm("resblock.norms",
+              {"down_res.*.norm1", "down_res.*.norm2", "mid_res.*.norm1", "mid_res.*.norm2", "up_res.*.norm1",
+               "up_res.*.norm2"},
               in, pixels);
-    const std::initializer_list<std::string> convs = {"down_res.*.conv1", "down_res.*.conv2", "mid_res.*.conv1",
-                                                      "mid_res.*.conv2",  "up_res.*.conv1",   "up_res.*.conv2"};
+    const std::initializer_list<std::string> convs = {"down_res.*.conv1", "down_res.*.conv2",
+                                                      "mid_res.*.conv1",  "mid_res.*.conv2",
+                                                      "up_res.*.conv1",   "up_res.*.conv2"};
     Conv("resblock.convolutions", convs, in, out, 9, pixels, pixels);
     out_.Module("resblock.time", 1, {"down_res.*.time_proj", "mid_res.*.time_proj", "up_res.*.time_proj"})
         .Linear(batch_, out, time_width, true);
     GroupNorm("resblock.norms", {}, out, pixels);
     Conv("resblock.convolutions", {}, out, out, 9, pixels, pixels);
-    if (in != out) Conv("resblock.shortcut", {"down_res.*.shortcut", "up_res.*.shortcut"}, in, out, 1, pixels, pixels);
+    if (in != out)
+      Conv("resblock.shortcut", {"down_res.*.shortcut", "up_res.*.shortcut"}, in, out, 1, pixels, pixels);
     // SiLU twice, the time added to every pixel, the residual.
     out_.Module("resblock.elementwise", 1, {"down_res.*", "mid_res.*", "up_res.*"})
         .Pass(batch_ * in * pixels, bytes_, bytes_, 4)
@@ -69,16 +76,17 @@ class UnetPlan {
 
   void Transformer(double width, double pixels) {
     const double t = batch_ * pixels, n = t * width;
-    GroupNorm("transformer.group_norm", {"down_attn.*.norm", "mid_attn.norm", "up_attn.*.norm"}, width, pixels);
+    GroupNorm("transformer.group_norm", {"down_attn.*.norm", "mid_attn.norm", "up_attn.*.norm"}, width,
+              pixels);
     Conv("transformer.proj",
          {"down_attn.*.proj_in", "down_attn.*.proj_out", "mid_attn.proj_in", "mid_attn.proj_out",
           "up_attn.*.proj_in", "up_attn.*.proj_out"},
          width, width, 1, pixels, pixels);
     Conv("transformer.proj", {}, width, width, 1, pixels, pixels);
-    auto norms = out_.Module("transformer.norms", 1,
-                             {"down_attn.*.norm1", "down_attn.*.norm2", "down_attn.*.norm3", "mid_attn.norm1",
-                              "mid_attn.norm2", "mid_attn.norm3", "up_attn.*.norm1", "up_attn.*.norm2",
-                              "up_attn.*.norm3"});
+    auto norms = out_.Module(
+        "transformer.norms", 1,
+        {"down_attn.*.norm1", "down_attn.*.norm2", "down_attn.*.norm3", "mid_attn.norm1", "mid_attn.norm2",
+         "mid_attn.norm3", "up_attn.*.norm1", "up_attn.*.norm2", "up_attn.*.norm3"});
     // The rows of pixels are still laid out as an image: each norm copies them first.
     for (int i = 0; i < 3; ++i) norms.Pass(KernelKind::kTransposed, n, 0).LayerNorm(t, width);
     Attention("self_attn", width, pixels, width, pixels);
@@ -88,7 +96,8 @@ class UnetPlan {
     out_.Module("mlp.activation", 1, {"down_attn.*.mlp", "mid_attn.mlp", "up_attn.*.mlp"})
         .Pass(KernelKind::kStrided, 4 * n, 8)
         .Pass(KernelKind::kStrided, 4 * n);
-    out_.Module("mlp.down", 1, {"down_attn.*.mlp.proj_out", "mid_attn.mlp.proj_out", "up_attn.*.mlp.proj_out"})
+    out_.Module("mlp.down", 1,
+                {"down_attn.*.mlp.proj_out", "mid_attn.mlp.proj_out", "up_attn.*.mlp.proj_out"})
         .Linear(t, width, 4 * width, true);
     // Three residuals between tensors of different layouts, one around all.
     out_.Module("transformer.residual", 1, {"down_attn.*", "mid_attn", "up_attn.*"})
@@ -114,7 +123,8 @@ class UnetPlan {
 void PlanUnet(ModelPlan& plan, Sizes& s, const Inputs& in, double latent_size) {
   const std::vector<double> channels = s.List("channels"), attends = s.List("attention_blocks");
   const double per_block = s.Need("layers_per_block"), latent = s.Need("latent_channels");
-  UnetPlan unet(AddStage(plan, "forward", 1, in.batch * latent_size * latent_size, 0), in.element_bytes, in.batch);
+  UnetPlan unet(AddStage(plan, "forward", 1, in.batch * latent_size * latent_size, 0), in.element_bytes,
+                in.batch);
   unet.heads = s.Need("heads");
   unet.context_width = s.Need("context_dim");
   unet.context_length = in.prompt;

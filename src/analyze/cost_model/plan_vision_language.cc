@@ -91,8 +91,13 @@ void PlanVision(PlanStage& stage, const VisionSizes& v, double batch, double byt
   out.Module("patch_embedding", 1, {"vision.patch"})
       .Convolution({batch, 3, v.sam_width, v.patch * v.patch, patches, v.image * v.image, true});
   const double windows = std::ceil(v.side() / v.window);
-  Block local{v.sam_layers - v.global_layers, v.sam_width,         v.sam_heads, 4 * v.sam_width,
-              batch * windows * windows,      v.window * v.window, t};
+  Block local{v.sam_layers - v.global_layers,
+              v.sam_width,
+              v.sam_heads,
+              4 * v.sam_width,
+              batch * windows * windows,
+              v.window * v.window,
+              t};
   Block global = local;
   global.layers = v.global_layers;
   global.sequences = batch;
@@ -149,7 +154,8 @@ void PlanExperts(StageBuilder& out, const ExpertSizes& d, double t, double bytes
       .Linear(t, d.width, shared, false);
 }
 
-void PlanDecoderStage(PlanStage& stage, const ExpertSizes& d, const Forward& f, double image_tokens, double bytes) {
+void PlanDecoderStage(PlanStage& stage, const ExpertSizes& d, const Forward& f, double image_tokens,
+                      double bytes) {
   StageBuilder out(stage, bytes);
   const double t = f.tokens(), n = t * d.width, cached = f.batch * f.kv_len * d.width;
   const std::string layer = "decoder.layers.*", own = layer + ".self_attn";
@@ -173,7 +179,8 @@ void PlanDecoderStage(PlanStage& stage, const ExpertSizes& d, const Forward& f, 
   }
   if (f.q_len == 1) scores.Pass(KernelKind::kTransposed, 2 * cached, 0, 2).KvCache(4 * bytes * cached);
   scores.KvCache(2 * bytes * cached)
-      .Attention({f.batch, d.heads, d.heads, f.q_len, f.kv_len, d.width / d.heads, CausalPairs(f.q_len, f.kv_len)});
+      .Attention(
+          {f.batch, d.heads, d.heads, f.q_len, f.kv_len, d.width / d.heads, CausalPairs(f.q_len, f.kv_len)});
   out.Module("attention.output", d.layers, {own + ".o_proj"}).Linear(t, d.width, d.width, false);
   out.Module("mlp", d.dense_layers,
              {layer + ".mlp", layer + ".mlp.gate_proj", layer + ".mlp.up_proj", layer + ".mlp.down_proj"})

@@ -55,18 +55,24 @@ PredictedModule PredictModule(const PlanModule& m, const DeviceRates& device) {
 template <class T>
 void DescribeWork(Record<T>& r) {
   r.Field("flops", &T::flops, Unit::kFlops, "Floating-point operations of one execution");
-  r.Field("read_bytes", &T::read_bytes, Unit::kBytes, "Bytes that the kernels read: weights, activations, cache");
+  r.Field("read_bytes", &T::read_bytes, Unit::kBytes,
+          "Bytes that the kernels read: weights, activations, cache");
   r.Field("write_bytes", &T::write_bytes, Unit::kBytes, "Bytes that the kernels write");
   r.Field("weight_bytes", &T::weight_bytes, Unit::kBytes, "Weights among what is read");
-  r.Field("activation_bytes", &T::activation_bytes, Unit::kBytes, "Results of all kernels, intermediate ones too");
-  r.Field("kv_bytes", &T::kv_bytes, Unit::kBytes, "Traffic of the KV cache: read by attention, copied when it grows");
+  r.Field("activation_bytes", &T::activation_bytes, Unit::kBytes,
+          "Results of all kernels, intermediate ones too");
+  r.Field("kv_bytes", &T::kv_bytes, Unit::kBytes,
+          "Traffic of the KV cache: read by attention, copied when it grows");
   r.Field("kernels", &T::kernels, "Kernels; a mean where routing decides");
-  r.Field("compute_ms", &T::compute_ms, Unit::kMs, "Time of the kernels that arithmetic limits, without their floor");
+  r.Field("compute_ms", &T::compute_ms, Unit::kMs,
+          "Time of the kernels that arithmetic limits, without their floor");
   r.Field("memory_ms", &T::memory_ms, Unit::kMs, "Time of the others, without their floor");
   r.Field("device_ms", &T::device_ms, Unit::kMs, "Predicted device time: all kernels one after the other");
   r.Field("launch_ms", &T::launch_ms, Unit::kMs, "Host time to launch them one by one");
-  r.Field("bound", &T::bound, "What limits it: compute, memory, or launch where the host takes longer than the device");
-  r.Field("measured_ms", &T::measured_ms, Unit::kMs, "Device time in the run, median of the executions; null without a run or match");
+  r.Field("bound", &T::bound,
+          "What limits it: compute, memory, or launch where the host takes longer than the device");
+  r.Field("measured_ms", &T::measured_ms, Unit::kMs,
+          "Device time in the run, median of the executions; null without a run or match");
   r.Field("ratio", &T::ratio, Unit::kRatio, "Measured / predicted device time");
 }
 
@@ -103,8 +109,10 @@ void Describe(Record<PredictedStage>& r) {
   r.Name("PredictedStage", "One stage; its modules sum to it");
   r.Field("name", &PredictedStage::name, "prefill, prefill::vision, decode_step, forward");
   r.Field("executions", &PredictedStage::executions, "Executions per request");
-  r.Field("tokens", &PredictedStage::tokens, "New tokens of one execution, of all sequences; patches or pixels of images");
-  r.Field("context", &PredictedStage::context, "Tokens that the last new token attends to; of a decode step the mean");
+  r.Field("tokens", &PredictedStage::tokens,
+          "New tokens of one execution, of all sequences; patches or pixels of images");
+  r.Field("context", &PredictedStage::context,
+          "Tokens that the last new token attends to; of a decode step the mean");
   DescribeWork(r);
   r.Field("predicted_ms", &PredictedStage::predicted_ms, Unit::kMs, "The longer of device_ms and launch_ms");
   r.Field("measured_wall_ms", &PredictedStage::measured_wall_ms, Unit::kMs,

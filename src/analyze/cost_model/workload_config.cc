@@ -118,8 +118,7 @@ Status Put(Json& config, const std::string& path, Json value, const std::string&
     Json& inner = (*at)[path.substr(begin, dot - begin)];
     if (inner.is_null()) inner = Json::object();
     if (!inner.is_object())
-      return InvalidInput(
-          fmt::format("{}: '{}' is inside of a value that has no names in it", origin, path));
+      return InvalidInput(fmt::format("{}: '{}' is inside of a value that has no names in it", origin, path));
     at = &inner;
   }
   const std::string last = path.substr(begin);
@@ -191,9 +190,12 @@ void SetDefaults(Json& config) {
 }
 
 Status CheckCounts(const Json& config, const std::string& origin) {
-  constexpr std::pair<const char*, int64_t> kCounts[] = {
-      {"/workload/batch", 1},       {"/workload/prompt_tokens", 1}, {"/workload/output_tokens", 1},
-      {"/workload/latent_size", 1}, {"/warmup", 0},                 {"/repeats", 1}};
+  constexpr std::pair<const char*, int64_t> kCounts[] = {{"/workload/batch", 1},
+                                                         {"/workload/prompt_tokens", 1},
+                                                         {"/workload/output_tokens", 1},
+                                                         {"/workload/latent_size", 1},
+                                                         {"/warmup", 0},
+                                                         {"/repeats", 1}};
   for (const auto& [pointer, least] : kCounts) {
     const Json::json_pointer at(pointer);
     if (!config.contains(at)) continue;
@@ -219,8 +221,7 @@ Status CheckModel(const Json& config, const std::string& origin) {
   }
   const Json hf = model.value("hf", Json());
   if (!hf.is_object() || !hf.contains("model_type") || !hf["model_type"].is_string())
-    return InvalidInput(
-        fmt::format("{}: needs 'model.hf' with a 'model_type', or 'model.target'", origin));
+    return InvalidInput(fmt::format("{}: needs 'model.hf' with a 'model_type', or 'model.target'", origin));
   return {};
 }
 

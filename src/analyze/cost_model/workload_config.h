@@ -20,8 +20,8 @@ std::vector<std::string> ShippedWorkloads();
 // ("llama_8b", "conf/llama_8b.yaml"). NotFound names those that exist.
 Result<std::string> ReadWorkload(const std::string& config, bool may_read_files);
 
-// The file, then its chosen variant, then `sets` ("key.path=value"), then defaults. `origin` names the file in
-// errors.
+// The file, then its chosen variant, then `sets` ("key.path=value"), then defaults. `origin` names the file
+// in errors.
 Result<Json> ResolveWorkload(std::string_view yaml, const std::string& origin,
                              const std::vector<std::string>& sets);
 

@@ -38,11 +38,12 @@ TEST(WorkloadConfig, MistakesAreNamed) {
   struct Row {
     const char *set, *says;
   };
-  for (const Row& row : {Row{"workload.batsh=2", "'workload.batsh' is not a setting"}, Row{"workload.batch=0", "at least 1"},
-                         Row{"workload.batch=two", "at least 1"}, Row{"batch", "expected key.path=value"},
-                         Row{"variant=huge", "no variant 'huge'; known are tiny"}, Row{"dtype=int3", "dtype"},
-                         Row{"model.hf.n_layer.x=1", "no names in it"}, Row{"model.target=nothing", "package.module:function"},
-                         Row{"workload.logits=some", "last or all"}, Row{"workload.batch=[1", "not valid YAML"}}) {
+  for (const Row& row :
+       {Row{"workload.batsh=2", "'workload.batsh' is not a setting"}, Row{"workload.batch=0", "at least 1"},
+        Row{"workload.batch=two", "at least 1"}, Row{"batch", "expected key.path=value"},
+        Row{"variant=huge", "no variant 'huge'; known are tiny"}, Row{"dtype=int3", "dtype"},
+        Row{"model.hf.n_layer.x=1", "no names in it"}, Row{"model.target=nothing", "package.module:function"},
+        Row{"workload.logits=some", "last or all"}, Row{"workload.batch=[1", "not valid YAML"}}) {
     const Result<Json> found = ResolveWorkload(kFile, "small.yaml", {row.set});
     ASSERT_FALSE(found.ok()) << row.set;
     EXPECT_NE(found.error().ToString().find(row.says), std::string::npos) << found.error().ToString();

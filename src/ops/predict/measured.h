@@ -14,8 +14,9 @@ namespace nl::ops::predict {
 
 struct MeasuredStage {
   int64_t executions = 0;
-  double device_ms = 0, wall_ms = 0;        // medians of the executions
-  std::map<std::string, double> module_ms;  // by path with numbers as *; "" for work outside any module; medians
+  double device_ms = 0, wall_ms = 0;  // medians of the executions
+  std::map<std::string, double>
+      module_ms;  // by path with numbers as *; "" for work outside any module; medians
 };
 // By name of the stage as predictions have it. Modules have the time of their own kernels, without that of
 // the modules inside them.

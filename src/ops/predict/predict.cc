@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `neurolens predict`: what a configured model computes and how long that takes on a device, before it runs; with a
-// run, predicted and measured side by side.
+// `neurolens predict`: what a configured model computes and how long that takes on a device, before it runs;
+// with a run, predicted and measured side by side.
 
 #include <algorithm>
 
@@ -90,7 +90,8 @@ class PredictOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "predict";
-    info.summary = "FLOPs, bytes, memory and time of a configured model per module and stage, on a named device";
+    info.summary =
+        "FLOPs, bytes, memory and time of a configured model per module and stage, on a named device";
     info.choose_when =
         "Choose it before a model runs, or to see which modules of a run are slower than the device allows. "
         "`stages` and `roofline` measure a run alone.";
@@ -103,8 +104,9 @@ class PredictOp final : public Op {
   void Bind(ParamBinder& b) override {
     b.Add("config", config_, "Workload file, or the name of one that comes with NeuroLens, such as llama_8b")
         .Required();
-    b.Add("device", device_,
-          "Device to predict for, such as h200, h100, a100, mi300x; by default the device of --run, else h200");
+    b.Add(
+        "device", device_,
+        "Device to predict for, such as h200, h100, a100, mi300x; by default the device of --run, else h200");
     b.Add("run", run_, "Run of this workload to compare with").Run();
     b.Add("set", sets_, "Override one setting of the workload, such as workload.batch=16 or variant=tiny")
         .KeyValue();
@@ -134,9 +136,9 @@ class PredictOp final : public Op {
   std::string Text(const Reply& any, const TextStyle& style) const override {
     const auto& r = any.As<PredictReply>();
     std::string out = Wrap(
-        fmt::format("{}: {} parameters ({} of {} weights){}. Times for {} ({:g} TFLOP/s {}, {:g} GB/s).", r.model,
-                    HumanCount(static_cast<int64_t>(r.parameters)), HumanBytes(static_cast<int64_t>(r.weight_bytes)),
-                    r.dtype,
+        fmt::format("{}: {} parameters ({} of {} weights){}. Times for {} ({:g} TFLOP/s {}, {:g} GB/s).",
+                    r.model, HumanCount(static_cast<int64_t>(r.parameters)),
+                    HumanBytes(static_cast<int64_t>(r.weight_bytes)), r.dtype,
                     r.kv_cache_bytes > 0 ? fmt::format(", KV cache of {} after the last token",
                                                        HumanBytes(static_cast<int64_t>(r.kv_cache_bytes)))
                                          : "",
@@ -211,18 +213,23 @@ class PredictOp final : public Op {
 
   static std::string StageText(const PredictReply& r, const PredictedStage& s, const TextStyle& style) {
     const bool run = s.measured_ms.has_value();
-    std::string line = fmt::format("{}: {} predicted, {} bound ({} TFLOP, {} GB moved, {} kernels: {} device, {} launches)",
-                                   s.name, HumanMs(s.predicted_ms), NamesOf(s.bound)[static_cast<size_t>(s.bound)],
-                                   Tera(s.flops), Giga(s.read_bytes + s.write_bytes),
-                                   HumanCount(static_cast<int64_t>(s.kernels)), HumanMs(s.device_ms), HumanMs(s.launch_ms));
+    std::string line =
+        fmt::format("{}: {} predicted, {} bound ({} TFLOP, {} GB moved, {} kernels: {} device, {} launches)",
+                    s.name, HumanMs(s.predicted_ms), NamesOf(s.bound)[static_cast<size_t>(s.bound)],
+                    Tera(s.flops), Giga(s.read_bytes + s.write_bytes),
+                    HumanCount(static_cast<int64_t>(s.kernels)), HumanMs(s.device_ms), HumanMs(s.launch_ms));
     if (run)
-      line += fmt::format("; measured {} device, {} wall", HumanMs(*s.measured_ms), HumanMs(s.measured_wall_ms.value_or(0)));
+      line += fmt::format("; measured {} device, {} wall", HumanMs(*s.measured_ms),
+                          HumanMs(s.measured_wall_ms.value_or(0)));
     std::string out = "\n" + Wrap(line + ".", style.width, 2) + "\n";
-    std::vector<TextColumn> columns = {{"MODULE", Align::kLeft, true, 12},  {"PARAMETERS", Align::kRight, false, 0},
-                                       {"GFLOP", Align::kRight, false, 0},  {"READ", Align::kRight, false, 0},
-                                       {"WRITTEN", Align::kRight, false, 0}, {"PREDICTED", Align::kRight, false, 0},
-                                       {"BOUND", Align::kLeft, false, 0}};
-    if (run) columns.insert(columns.end() - 1, {{"MEASURED", Align::kRight, false, 0}, {"RATIO", Align::kRight, false, 0}});
+    std::vector<TextColumn> columns = {
+        {"MODULE", Align::kLeft, true, 12},   {"PARAMETERS", Align::kRight, false, 0},
+        {"GFLOP", Align::kRight, false, 0},   {"READ", Align::kRight, false, 0},
+        {"WRITTEN", Align::kRight, false, 0}, {"PREDICTED", Align::kRight, false, 0},
+        {"BOUND", Align::kLeft, false, 0}};
+    if (run)
+      columns.insert(columns.end() - 1,
+                     {{"MEASURED", Align::kRight, false, 0}, {"RATIO", Align::kRight, false, 0}});
     TextTable table(columns);
     for (const PredictedModule& m : s.modules) {
       std::vector<std::string> row = {m.name,
@@ -243,8 +250,8 @@ class PredictOp final : public Op {
       out += fmt::format("outside these modules: {}\n", HumanMs(*s.unmatched_ms));
     for (const Agreement& a : r.agreement) {
       if (a.stage == s.name)
-        out += fmt::format("median error {} over {} modules, {} of them within 20 %\n", HumanPercent(a.median_error, 1),
-                           a.modules, HumanPercent(a.within_20, 1));
+        out += fmt::format("median error {} over {} modules, {} of them within 20 %\n",
+                           HumanPercent(a.median_error, 1), a.modules, HumanPercent(a.within_20, 1));
     }
     return out;
   }

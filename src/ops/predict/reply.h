@@ -28,10 +28,12 @@ struct Agreement {
   double median_error = 0, within_20 = 0;
 };
 inline void Describe(Record<Agreement>& r) {
-  r.Name("PredictAgreement", "Prediction against the run, over the modules with at least 1 % of the stage's device time");
+  r.Name("PredictAgreement",
+         "Prediction against the run, over the modules with at least 1 % of the stage's device time");
   r.Field("stage", &Agreement::stage, "The stage");
   r.Field("modules", &Agreement::modules, "Modules compared");
-  r.Field("median_error", &Agreement::median_error, Unit::kShare, "Median of |predicted - measured| / measured");
+  r.Field("median_error", &Agreement::median_error, Unit::kShare,
+          "Median of |predicted - measured| / measured");
   r.Field("within_20", &Agreement::within_20, Unit::kShare, "Modules with an error of at most 0.2");
 }
 
@@ -57,7 +59,8 @@ inline void Describe(Record<PredictReply>& r) {
   r.Field("peak_gbps", &PredictReply::peak_gbps, Unit::kGbPerS, "Its memory bandwidth");
   r.Field("parameters", &PredictReply::parameters, "Parameters of the model");
   r.Field("weight_bytes", &PredictReply::weight_bytes, Unit::kBytes, "Their size");
-  r.Field("kv_cache_bytes", &PredictReply::kv_cache_bytes, Unit::kBytes, "KV cache after the last token; 0: none");
+  r.Field("kv_cache_bytes", &PredictReply::kv_cache_bytes, Unit::kBytes,
+          "KV cache after the last token; 0: none");
   r.Field("parts", &PredictReply::parts, "Parameters by module; they sum to all");
   r.Field("stages", &PredictReply::stages, "Stages, each with its modules");
   r.Field("assumptions", &PredictReply::assumptions, "Numbers that the times rest on");

@@ -57,7 +57,9 @@ class RangeReader {
       case RangeWhat::kPop: return Pop(stream, NestOf(stream, r), *time_ns);
       case RangeWhat::kStart: started_[{&stream - c_.streams.data(), r.id}] = {r, *time_ns, 0}; return;
       case RangeWhat::kEnd: return End(stream, r, *time_ns);
-      case RangeWhat::kMark: TakeModel(stream, r); return Emit(stream, {r, *time_ns, NullOf<int64_t>::value}, instant_);
+      case RangeWhat::kMark:
+        TakeModel(stream, r);
+        return Emit(stream, {r, *time_ns, NullOf<int64_t>::value}, instant_);
     }
     c_.file.counters.Add(kBadRecord, place);
   }
