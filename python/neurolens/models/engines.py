@@ -76,7 +76,7 @@ def _run_sglang(config, sglang, folder):
     # SGLang's scheduler is a process of its own, which labels its steps (step[DECODE bs=32]) as `neurolens stages` reads them.
     work, times = config["workload"], []
     engine = sglang.Engine(model_path=folder, load_format="dummy", skip_tokenizer_init=True, dtype=DTYPES[str(config["dtype"])],
-                           random_seed=config["seed"], **{"enable_layerwise_nvtx_marker": True, **(configs.get(config, "engine.args") or {})})
+                           random_seed=config["seed"], **(configs.get(config, "engine.args") or {}))
     sampling = {"max_new_tokens": work["output_tokens"], "ignore_eos": True, "temperature": 0}
     try:
         for repeat in range(config["warmup"] + config["repeats"]):

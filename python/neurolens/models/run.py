@@ -147,6 +147,8 @@ def run(config, kineto=None):
     work = build(config)
     import torch
 
+    if hasattr(work.model, "modules"):
+        work.model.neurolens_labels_stages = True  # read by neurolens._torch
     parameters = sum(p.numel() for p in work.model.parameters()) if hasattr(work.model, "parameters") else None
     about = metadata(config, parameters)
     mark_event(METADATA, about)
