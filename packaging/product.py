@@ -80,7 +80,7 @@ def stripped(path, arch):
 def python_files():
     """The Python package, without what an interpreter left in it."""
     folder = ROOT / "python"
-    files = [File(path.relative_to(folder).as_posix(), path.read_bytes()) for path in sorted(folder.glob("neurolens/**/*.py"))]
+    files = [File(path.relative_to(folder).as_posix(), path.read_bytes()) for path in sorted((*folder.glob("neurolens/**/*.py"), *folder.glob("neurolens/conf/*.yaml")))]
     if not any(file.path == "neurolens/_site/sitecustomize.py" for file in files):
         fail("python/neurolens is incomplete")
     return files

@@ -27,6 +27,8 @@ class _Root:
         self.names = {id(m): _entry(m, path) for path, m in module.named_modules()}
         kind = type(module).__name__
         self.is_llm = kind.endswith(("ForCausalLM", "LMHeadModel")) or hasattr(module, "lm_head")
+        # A program that labels the stages itself says so, such as neurolens.models: its warm-up is not a stage.
+        self.is_llm = self.is_llm and not getattr(module, "neurolens_labels_stages", False)
 
 
 def _entry(module, path):

@@ -8,6 +8,7 @@
 
 #include "base/intervals.h"
 #include "base/units.h"
+#include "import/model_metadata.h"
 #include "model/kernel_name.h"
 
 namespace nl {
@@ -230,6 +231,8 @@ class Builder {
   }
 
   void DescribeModel(const std::string& model_name) {
+    const bool described = TakeModelMetadata(about_.front().header, doc_);
+    if (described && model_name.empty() && doc_.model.name) return;
     if (!model_name.empty()) {
       doc_.model.name = model_name;
       return;

@@ -265,6 +265,19 @@ export interface PhasesParams {
   depth?: number;
 }
 
+export interface PredictParams {
+  /** Workload file, or the name of one that comes with NeuroLens, such as llama_8b */
+  config: string;
+  /** Device to predict for, such as h200, h100, a100, mi300x; by default the device of --run, else h200 */
+  device?: string;
+  /** Run of this workload to compare with */
+  run?: string;
+  /** Override one setting of the workload, such as workload.batch=16 or variant=tiny */
+  set?: string[];
+  /** Device peaks to use: peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
+  peaks?: string;
+}
+
 export interface QueryParams {
   /** Runs (none: @latest; @all: every run), then one SQL statement */
   args: string[];
@@ -511,6 +524,8 @@ export interface Operations {
   "peaks": { params: PeaksParams; reply: reply.PeaksReply };
   /** Start-up, warm-up, steady steps and tail of a run, and where start-up and warm-up time went */
   "phases": { params: PhasesParams; reply: reply.PhasesReply };
+  /** FLOPs, bytes, memory and time of a configured model per module and stage, on a named device */
+  "predict": { params: PredictParams; reply: reply.PredictReply };
   /** Query the tables of one or several runs with SQL */
   "query": { params: QueryParams; reply: reply.QueryReply };
   /** Which rank waited for which: arrival skew and transfer time of every collective, per rank and group */
@@ -575,6 +590,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: { reads: boolean
   "overlap": { reads: true, run: "run" },
   "peaks": { reads: true, run: null },
   "phases": { reads: true, run: "run" },
+  "predict": { reads: true, run: null },
   "query": { reads: true, run: null },
   "ranks": { reads: true, run: "run" },
   "rm": { reads: false, run: null },

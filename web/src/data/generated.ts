@@ -2539,6 +2539,164 @@ export interface PhasesSection {
   spans: PhaseTime[];
 }
 
+/** Prediction against the run, over the modules with at least 1 % of the stage's device time */
+export interface PredictAgreement {
+  /** The stage */
+  stage: string;
+  /** Modules compared */
+  modules: number;
+  /** Median of |predicted - measured| / measured (share) */
+  median_error: number;
+  /** Modules with an error of at most 0.2 (share) */
+  within_20: number;
+}
+
+/** One number that the prediction rests on */
+export interface PredictAssumption {
+  /** Name */
+  name: string;
+  /** Value */
+  value: number;
+  /** What it is */
+  meaning: string;
+  /** Where it comes from */
+  source: string;
+}
+
+/** Parameters of one kind of module, all layers together */
+export interface PredictParameters {
+  /** Name of the module */
+  name: string;
+  /** Parameters */
+  parameters: number;
+  /** Their size (bytes) */
+  weight_bytes: number;
+}
+
+/** Reply of `neurolens predict` */
+export interface PredictReply {
+  /** Name of the workload */
+  model: string;
+  /** Model family, such as llama */
+  family: string;
+  /** Type of weights and activations */
+  dtype: string;
+  /** Device that the times are for */
+  device: string;
+  /** Where its peaks come from */
+  peaks_source: string;
+  /** Its dense peak for the dtype (TFLOP/s) */
+  peak_tflops: number;
+  /** Its memory bandwidth (GB/s) */
+  peak_gbps: number;
+  /** Parameters of the model */
+  parameters: number;
+  /** Their size (bytes) */
+  weight_bytes: number;
+  /** KV cache after the last token; 0: none (bytes) */
+  kv_cache_bytes: number;
+  /** Parameters by module; they sum to all */
+  parts: PredictParameters[];
+  /** Stages, each with its modules */
+  stages: PredictedStage[];
+  /** Numbers that the times rest on */
+  assumptions: PredictAssumption[];
+  /** Run that was compared; null: none */
+  run_id: string | null;
+  /** Prediction against the run, by stage */
+  agreement: PredictAgreement[];
+  /** What a reader must know of this prediction */
+  notes: string[];
+}
+
+/** One kind of module in a stage, all layers together */
+export interface PredictedModule {
+  /** Name, such as attention.qkv */
+  name: string;
+  /** Parameters; 0 where they are another module's */
+  parameters: number;
+  /** Modules of the run that it stands for, numbers as * */
+  paths: string[];
+  /** Floating-point operations of one execution (FLOP) */
+  flops: number;
+  /** Bytes that the kernels read: weights, activations, cache (bytes) */
+  read_bytes: number;
+  /** Bytes that the kernels write (bytes) */
+  write_bytes: number;
+  /** Weights among what is read (bytes) */
+  weight_bytes: number;
+  /** Results of all kernels, intermediate ones too (bytes) */
+  activation_bytes: number;
+  /** Traffic of the KV cache: read by attention, copied when it grows (bytes) */
+  kv_bytes: number;
+  /** Kernels; a mean where routing decides */
+  kernels: number;
+  /** Time of the kernels that arithmetic limits, without their floor (ms) */
+  compute_ms: number;
+  /** Time of the others, without their floor (ms) */
+  memory_ms: number;
+  /** Predicted device time: all kernels one after the other (ms) */
+  device_ms: number;
+  /** Host time to launch them one by one (ms) */
+  launch_ms: number;
+  /** What limits it: compute, memory, or launch where the host takes longer than the device */
+  bound: "compute" | "memory" | "launch";
+  /** Device time in the run, median of the executions; null without a run or match (ms) */
+  measured_ms: number | null;
+  /** Measured / predicted device time (ratio) */
+  ratio: number | null;
+}
+
+/** One stage; its modules sum to it */
+export interface PredictedStage {
+  /** prefill, prefill::vision, decode_step, forward */
+  name: string;
+  /** Executions per request */
+  executions: number;
+  /** New tokens of one execution, of all sequences; patches or pixels of images */
+  tokens: number;
+  /** Tokens that the last new token attends to; of a decode step the mean */
+  context: number;
+  /** Floating-point operations of one execution (FLOP) */
+  flops: number;
+  /** Bytes that the kernels read: weights, activations, cache (bytes) */
+  read_bytes: number;
+  /** Bytes that the kernels write (bytes) */
+  write_bytes: number;
+  /** Weights among what is read (bytes) */
+  weight_bytes: number;
+  /** Results of all kernels, intermediate ones too (bytes) */
+  activation_bytes: number;
+  /** Traffic of the KV cache: read by attention, copied when it grows (bytes) */
+  kv_bytes: number;
+  /** Kernels; a mean where routing decides */
+  kernels: number;
+  /** Time of the kernels that arithmetic limits, without their floor (ms) */
+  compute_ms: number;
+  /** Time of the others, without their floor (ms) */
+  memory_ms: number;
+  /** Predicted device time: all kernels one after the other (ms) */
+  device_ms: number;
+  /** Host time to launch them one by one (ms) */
+  launch_ms: number;
+  /** What limits it: compute, memory, or launch where the host takes longer than the device */
+  bound: "compute" | "memory" | "launch";
+  /** Device time in the run, median of the executions; null without a run or match (ms) */
+  measured_ms: number | null;
+  /** Measured / predicted device time (ratio) */
+  ratio: number | null;
+  /** The longer of device_ms and launch_ms (ms) */
+  predicted_ms: number;
+  /** From the start of the stage to the end of its last kernel in the run, median (ms) */
+  measured_wall_ms: number | null;
+  /** Device time of the stage in the run outside the modules listed here, median (ms) */
+  unmatched_ms: number | null;
+  /** Executions in the run */
+  measured_executions: number | null;
+  /** Modules */
+  modules: PredictedModule[];
+}
+
 /** A size that the model leaves open */
 export interface ProfileDim {
   /** Name of the dimension */

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "import/adapters/nlcap/capture_file.h"
+#include "import/model_metadata.h"
 #include "import/rows/step_rows.h"
 #include "model/labels/step_label.h"
 #include "model/labels/torch_label.h"
@@ -56,7 +57,9 @@ class RangeReader {
       case RangeWhat::kPop: return Pop(stream, NestOf(stream, r), *time_ns);
       case RangeWhat::kStart: started_[{&stream - c_.streams.data(), r.id}] = {r, *time_ns, 0}; return;
       case RangeWhat::kEnd: return End(stream, r, *time_ns);
-      case RangeWhat::kMark: return Emit(stream, {r, *time_ns, NullOf<int64_t>::value}, instant_);
+      case RangeWhat::kMark:
+        TakeModel(stream, r);
+        return Emit(stream, {r, *time_ns, NullOf<int64_t>::value}, instant_);
     }
     c_.file.counters.Add(kBadRecord, place);
   }
@@ -110,6 +113,15 @@ class RangeReader {
       if (label.given) return EmitRange(stream, range, kind, &label);
     }
     EmitRange(stream, range, kind, nullptr);
+  }
+
+  // The program describes its model in a mark; the last one counts.
+  void TakeModel(Stream& stream, const RangeRecord& mark) {
+    if (mark.payload_type != PayloadType::kText || c_.RawText(stream, mark.name) != kModelMetadata) return;
+    const StringId text = c_.Text(stream, static_cast<uint32_t>(mark.payload));
+    if (IsNull(text)) return;
+    if (Result<Json> model = ParseJson(strings_.Text(text)); model.ok() && model->is_object())
+      c_.file.about.header[kModelMetadata] = *std::move(model);
   }
 
   TorchLabel LabelOf(Stream& stream, const RangeRecord& begin) {
