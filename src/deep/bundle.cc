@@ -111,8 +111,9 @@ Result<std::vector<std::string>> Bundle::Shrink(int64_t max_bytes) {
       }
     }
     if (largest.empty()) {
-      return Limit(fmt::format("the bundle has {} bytes and cannot be made smaller than that; --max-size is {}",
-                               bytes, max_bytes));
+      return Limit(
+          fmt::format("the bundle has {} bytes and cannot be made smaller than that; --max-size is {}", bytes,
+                      max_bytes));
     }
     NL_TRY(RemoveTree(PathOf(largest)));
     dropped.push_back(largest);
@@ -182,8 +183,8 @@ Result<std::string> InputsYaml(const std::vector<std::string>& command,
     if (path.empty() || !fs::is_regular_file(path, code) || !seen.insert(path).second) continue;
     const auto bytes = static_cast<int64_t>(fs::file_size(path, code));
     NL_ASSIGN(const std::string hash, FileSha256Hex(path));
-    yaml << YAML::BeginMap << YAML::Key << "path" << YAML::Value << path << YAML::Key << "bytes" << YAML::Value
-         << bytes << YAML::Key << "sha256" << YAML::Value << hash << YAML::EndMap;
+    yaml << YAML::BeginMap << YAML::Key << "path" << YAML::Value << path << YAML::Key << "bytes"
+         << YAML::Value << bytes << YAML::Key << "sha256" << YAML::Value << hash << YAML::EndMap;
   }
   yaml << YAML::EndSeq << YAML::EndMap;
   return std::string(yaml.c_str()) + "\n";

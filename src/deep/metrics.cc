@@ -65,7 +65,8 @@ Utilization Classify(double sm_share, double dram_share) {
   const double high = std::max(sm_share, dram_share), low = std::min(sm_share, dram_share);
   // Shares are measured to a tenth of a point: a gap of 5.0 points is one, whatever doubles make of it.
   constexpr double kRounding = 1e-9;
-  if (high < low * kBoundRatio - kRounding && high - low < kBoundGap - kRounding) return Utilization::kBalanced;
+  if (high < low * kBoundRatio - kRounding && high - low < kBoundGap - kRounding)
+    return Utilization::kBalanced;
   return sm_share > dram_share ? Utilization::kComputeBound : Utilization::kMemoryBound;
 }
 
@@ -78,7 +79,8 @@ void AddCounters(const CounterValues& counters, DeepKernel& to) {
   to.flops = Finite(counters.Get(Counter::kFlops));
   to.dram_bytes = Finite(counters.Get(Counter::kDramBytes));
   to.stalls = {Finite(counters.Get(Counter::kStallMemory)), Finite(counters.Get(Counter::kStallSync)),
-               Finite(counters.Get(Counter::kStallDependency)), Finite(counters.Get(Counter::kStallContention))};
+               Finite(counters.Get(Counter::kStallDependency)),
+               Finite(counters.Get(Counter::kStallContention))};
   if (to.flops && to.dram_bytes && *to.dram_bytes > 0) to.ai = *to.flops / *to.dram_bytes;
   if (counters.dur_ns > 0) {
     const auto ns = static_cast<double>(counters.dur_ns);
@@ -89,9 +91,9 @@ void AddCounters(const CounterValues& counters, DeepKernel& to) {
   if (to.sm_throughput && to.dram_throughput)
     to.utilization = Classify(*to.sm_throughput, *to.dram_throughput);
   const std::pair<const char*, std::optional<double>> stalls[] = {{"memory", to.stalls.memory},
-                                                                 {"sync", to.stalls.sync},
-                                                                 {"dependency", to.stalls.dependency},
-                                                                 {"contention", to.stalls.contention}};
+                                                                  {"sync", to.stalls.sync},
+                                                                  {"dependency", to.stalls.dependency},
+                                                                  {"contention", to.stalls.contention}};
   double most = 0;
   for (const auto& [name, share] : stalls) {
     if (!share || *share <= most) continue;
@@ -136,9 +138,10 @@ void Describe(Record<DeepKernel>& r) {
   r.Field("ai", &DeepKernel::ai, "Arithmetic intensity, FLOPs per byte of DRAM traffic");
   r.Field("tflops", &DeepKernel::tflops, "Rate achieved, 1e12 FLOP/s");
   r.Field("gbps", &DeepKernel::gbps, "DRAM traffic achieved, 1e9 bytes/s");
-  r.Field("utilization", &DeepKernel::utilization,
-          "Limit by SM and DRAM throughput: one is 1.3 times the other or 5 points above it; both below 20 %: "
-          "low_utilization");
+  r.Field(
+      "utilization", &DeepKernel::utilization,
+      "Limit by SM and DRAM throughput: one is 1.3 times the other or 5 points above it; both below 20 %: "
+      "low_utilization");
   r.Field("stalls", &DeepKernel::stalls, "Stall groups");
   r.Field("top_stall", &DeepKernel::top_stall, "Largest stall group");
 }
@@ -163,7 +166,8 @@ void Describe(Record<DeepMetrics>& r) {
   r.Field("problems", &DeepMetrics::problems, "What failed");
   r.Field("notes", &DeepMetrics::notes, "What a reader must know");
   r.Field("command", &DeepMetrics::command, "The program");
-  r.Field("wall_ms", &DeepMetrics::wall_ms, Unit::kMs, "Time from the first to the last event of the timeline");
+  r.Field("wall_ms", &DeepMetrics::wall_ms, Unit::kMs,
+          "Time from the first to the last event of the timeline");
   r.Field("device_ms", &DeepMetrics::device_ms, Unit::kMs, "Device time of all kernels");
   r.Field("selected_ms", &DeepMetrics::selected_ms, Unit::kMs, "Device time of the selected kernels");
   r.Field("counted_ms", &DeepMetrics::counted_ms, Unit::kMs, "Device time of selected kernels with counters");
@@ -245,7 +249,8 @@ std::optional<DeepGit> GitOf(const std::string& folder, std::string& why_not) {
   DeepGit out;
   out.commit = *commit;
   out.branch = GitSays(git, folder, {"symbolic-ref", "--short", "-q", "HEAD"});
-  out.modified = !GitSays(git, folder, {"status", "--porcelain", "--untracked-files=no"}).value_or("").empty();
+  out.modified =
+      !GitSays(git, folder, {"status", "--porcelain", "--untracked-files=no"}).value_or("").empty();
   return out;
 }
 

@@ -24,9 +24,9 @@ std::span<const std::string_view> NamesOf(DeepMode);
 // What limits a kernel, from the shares of peak of its SMs and its DRAM.
 enum class Utilization : uint8_t { kComputeBound, kMemoryBound, kBalanced, kLow };
 std::span<const std::string_view> NamesOf(Utilization);
-inline constexpr double kLowShare = 0.20;    // both below: the device is hardly used
-inline constexpr double kBoundRatio = 1.3;   // one so many times the other: it is the limit
-inline constexpr double kBoundGap = 0.05;    // or this far above it
+inline constexpr double kLowShare = 0.20;   // both below: the device is hardly used
+inline constexpr double kBoundRatio = 1.3;  // one so many times the other: it is the limit
+inline constexpr double kBoundGap = 0.05;   // or this far above it
 Utilization Classify(double sm_share, double dram_share);
 
 // Time in which warps were stalled, by group of reasons.

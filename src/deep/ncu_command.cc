@@ -11,7 +11,7 @@ namespace nl::deep {
 namespace {
 
 // `--set roofline` and what the classification, the occupancy and the stall groups are made of.
-constexpr const char* kSections[] = {"SpeedOfLight",  "MemoryWorkloadAnalysis", "Occupancy",
+constexpr const char* kSections[] = {"SpeedOfLight",   "MemoryWorkloadAnalysis",  "Occupancy",
                                      "SchedulerStats", "ComputeWorkloadAnalysis", "WarpStateStats",
                                      "LaunchStats",    "InstructionStats"};
 
@@ -40,7 +40,8 @@ std::vector<std::string> NcuCommand(const DeepPlan& plan, const NcuOptions& opti
   if (options.replay != "range") out.insert(out.end(), {"--kernel-id", KernelId(plan)});
   out.insert(out.end(), {"--set", "roofline"});
   for (const char* section : kSections) out.insert(out.end(), {"--section", section});
-  out.insert(out.end(), {"--clock-control", options.clock_control, "--replay-mode", options.replay, "--nvtx"});
+  out.insert(out.end(),
+             {"--clock-control", options.clock_control, "--replay-mode", options.replay, "--nvtx"});
   if (!options.nvtx_range.empty())
     out.insert(out.end(), {"--nvtx-include", NvtxInclude(options.nvtx_range, options.range_is_push_pop)});
   out.insert(out.end(), {"--print-kernel-base", "demangled", "--export", options.report, "--force-overwrite",

@@ -10,19 +10,17 @@ namespace nl::deep {
 
 namespace {
 
-constexpr size_t kMostWords = 12;       // identifiers that are asked for
+constexpr size_t kMostWords = 12;    // identifiers that are asked for
 constexpr size_t kShortestWord = 4;  // "int" and "T" distinguish nothing
 constexpr char kPrefix[] = "^([^<(]|<unnamed>)*\\b";
 // ncu prints the result of a function that is an argument: "void at::gpu_kernel_impl_nocast<...>".
 constexpr char kScopes[] = "(void )?(([A-Za-z0-9_]+|<unnamed>)[^A-Za-z0-9_ ,<>(]{2})*";
 // Words of C++ and of the spellings of closures, which the two programs write in different places.
-constexpr std::string_view kOwnWords[] = {"lambda",   "operator", "const",  "unsigned", "anonymous",
+constexpr std::string_view kOwnWords[] = {"lambda",    "operator", "const",   "unsigned", "anonymous",
                                           "namespace", "instance", "unnamed", "bool",     "long",
                                           "true",      "false",    "char",    "void",     "volatile"};
 
-bool IsWordByte(char c) {
-  return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
+bool IsWordByte(char c) { return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
 // What has a meaning in an expression stands in brackets; a colon, which ends a part of --kernel-id, and what
 // is not ASCII match any character.
@@ -66,18 +64,17 @@ std::vector<std::string> WordsOf(std::string_view arguments) {
 
 // A bool is 0 or 1 in a normalised name.
 std::string NumberRegex(std::string_view number) {
-  const std::string value = number == "0"   ? "(0|false)"
-                            : number == "1" ? "(1|true)"
-                                            : std::string(number);
+  const std::string value = number == "0" ? "(0|false)" : number == "1" ? "(1|true)" : std::string(number);
   return "([(][^)]*[)])?" + value;
 }
 
-// The arguments up to the first that the two programs may spell in different ways: numbers, types and templates
-// of them in order, each type with any namespaces. `at`: where they end.
+// The arguments up to the first that the two programs may spell in different ways: numbers, types and
+// templates of them in order, each type with any namespaces. `at`: where they end.
 std::string LeadingArguments(std::string_view arguments, size_t& at) {
   std::string out;
   const auto ends = [&](size_t end) {
-    return end < arguments.size() && (arguments[end] == ',' || arguments[end] == '>' || arguments[end] == '<');
+    return end < arguments.size() &&
+           (arguments[end] == ',' || arguments[end] == '>' || arguments[end] == '<');
   };
   while (at < arguments.size()) {
     const char c = arguments[at];

@@ -2,9 +2,10 @@
 #pragma once
 // The regular expression that finds a kernel in Nsight Compute by the name a timeline has for it. Both
 // programs demangle, each in its own way: ncu leaves out some namespaces, prints T1 for parameters that are
-// template arguments, "[lambda(int) (instance 1)]" for "{lambda(int)#1}" and casts literals. So the expression
-// has what they share: the function, its template arguments up to the first that may be spelled in another way,
-// and the identifiers among the others, in any order. It may match a kernel that differs in those alone.
+// template arguments, "[lambda(int) (instance 1)]" for "{lambda(int)#1}" and casts literals. So the
+// expression has what they share: the function, its template arguments up to the first that may be spelled in
+// another way, and the identifiers among the others, in any order. It may match a kernel that differs in
+// those alone.
 //
 //   vectorized_elementwise_kernel<4, at::native::CUDAFunctorOnSelf_add<float>, std::array<char*, 2ul> >
 //   ^([^<(]|<unnamed>)*\bvectorized_elementwise_kernel<([(][^)]*[)])?4, ?...CUDAFunctorOnSelf_add<...

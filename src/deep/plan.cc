@@ -53,7 +53,7 @@ struct Selected {
   uint32_t median = 0;             // one of them
 };
 constexpr double kNearMedian = 0.10;
-constexpr double kSameShapes = 1.2;  // durations of one launch with the same shapes differ less
+constexpr double kSameShapes = 1.2;     // durations of one launch with the same shapes differ less
 constexpr size_t kMostSuitable = 2000;  // the first of them
 
 // A stage instance as the host sees it.
@@ -149,7 +149,8 @@ class Planner {
     std::vector<Window> open;
     size_t next = 0;
     for (Execution& e : all_) {
-      while (next < windows.size() && windows[next].start_ns <= e.launched_ns) open.push_back(windows[next++]);
+      while (next < windows.size() && windows[next].start_ns <= e.launched_ns)
+        open.push_back(windows[next++]);
       std::erase_if(open, [&](const Window& w) { return w.end_ns <= e.launched_ns; });
       const auto shortest = std::min_element(open.begin(), open.end(), [](const Window& a, const Window& b) {
         return a.end_ns - a.start_ns < b.end_ns - b.start_ns;
@@ -160,8 +161,8 @@ class Planner {
     }
   }
 
-  // Recorders note shapes of some calls. A launch without them has those of the same kernel, grid and operator
-  // elsewhere; of several, those whose launches last as long as it does.
+  // Recorders note shapes of some calls. A launch without them has those of the same kernel, grid and
+  // operator elsewhere; of several, those whose launches last as long as it does.
   void LendShapes() {
     using Key = std::tuple<uint32_t, Launch, uint32_t>;
     const auto key_of = [](const Execution& e) {
@@ -185,9 +186,8 @@ class Planner {
       const auto own = static_cast<double>(std::max<int64_t>(e.dur_ns, 1));
       const auto ratio = [own](double ns) { return std::max(own / ns, ns / own); };
       const auto nearest =
-          std::min_element(found->second.begin(), found->second.end(), [&](const auto& a, const auto& b) {
-            return ratio(a.second) < ratio(b.second);
-          });
+          std::min_element(found->second.begin(), found->second.end(),
+                           [&](const auto& a, const auto& b) { return ratio(a.second) < ratio(b.second); });
       if (found->second.size() == 1 || ratio(nearest->second) < kSameShapes)
         e.shapes = static_cast<StringId>(nearest->first);
     }
@@ -305,7 +305,8 @@ class Planner {
     for (const uint32_t i : one.suitable) {
       const Execution& e = all_[i];
       if (!std::binary_search(numbers.begin(), numbers.end(), e.invocation)) continue;
-      if (taken == nullptr || std::abs(e.dur_ns - median_ns) < std::abs(taken->dur_ns - median_ns)) taken = &e;
+      if (taken == nullptr || std::abs(e.dur_ns - median_ns) < std::abs(taken->dur_ns - median_ns))
+        taken = &e;
     }
     NL_CHECK(taken != nullptr);
     to.launch_ms = Ms(taken->dur_ns);
@@ -319,8 +320,8 @@ class Planner {
     selected_.push_back(SuitableOf(group, warm));
     out.launches = static_cast<int64_t>(group.executions.size());
     // Those before the first one that is considered.
-    out.warmup_launches = std::find(group.executions.begin(), group.executions.end(), warm.front()) -
-                          group.executions.begin();
+    out.warmup_launches =
+        std::find(group.executions.begin(), group.executions.end(), warm.front()) - group.executions.begin();
     const Execution& taken = all_[selected_.back().median];
     const KernelName& name = timeline_.KernelNameOf(taken.name);
     out.stage = stage;

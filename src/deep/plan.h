@@ -5,10 +5,10 @@
 // device time of every stage are taken; launches outside of every stage only where they are among the most of
 // the whole run. Of a group a launch is taken that lasts as long as the median one, within 10 %, after the
 // warm-up: launches before the steady phase, or in the first instance of the stage where the steady phase has
-// none of the group. Which one is decided for all groups together (deep/invocation_set.h). Launches are counted
-// as Nsight Compute counts them: per process and kernel function, from 1, in the order of the calls that launch;
-// in a timeline of NVTX ranges, within those ranges.
-// Thread rule: plain values; MakePlan is one call on one thread.
+// none of the group. Which one is decided for all groups together (deep/invocation_set.h). Launches are
+// counted as Nsight Compute counts them: per process and kernel function, from 1, in the order of the calls
+// that launch; in a timeline of NVTX ranges, within those ranges. Thread rule: plain values; MakePlan is one
+// call on one thread.
 
 #include <cstdint>
 #include <optional>
@@ -48,10 +48,10 @@ struct DeepPlan {
   std::string run_id;
   int64_t top_n = 0;
   double device_ms = 0, selected_ms = 0;
-  std::vector<int64_t> invocations;    // numbers of launches that are measured of every selected function
-  int64_t measured_launches = 0;       // how many these are, by the timeline
-  std::vector<PlanStage> stages;    // in order of first launch
-  std::vector<PlanKernel> kernels;  // by stage, most time first
+  std::vector<int64_t> invocations;  // numbers of launches that are measured of every selected function
+  int64_t measured_launches = 0;     // how many these are, by the timeline
+  std::vector<PlanStage> stages;     // in order of first launch
+  std::vector<PlanKernel> kernels;   // by stage, most time first
 };
 void Describe(Record<DeepPlan>& r);
 

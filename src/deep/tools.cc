@@ -81,16 +81,16 @@ Tool FindTool(std::string_view name) {
   out.path = FindProgram(name);
   if (out.path.empty()) {
     const std::string elsewhere = ElsewhereOf(name);
-    out.detail = elsewhere.empty()
-                     ? fmt::format("{} ({}) is not on PATH; it comes with the CUDA toolkit", name, TitleOf(name))
-                     : fmt::format("{} ({}) is in {}, which is not on PATH", name, TitleOf(name), elsewhere);
+    out.detail =
+        elsewhere.empty()
+            ? fmt::format("{} ({}) is not on PATH; it comes with the CUDA toolkit", name, TitleOf(name))
+            : fmt::format("{} ({}) is in {}, which is not on PATH", name, TitleOf(name), elsewhere);
     return out;
   }
   const Result<ProgramResult> ran = RunProgram({out.path, "--version"}, [] { return true; });
   if (ran.ok() && ran->status == 0) out.version = VersionIn(ran->out + "\n" + ran->err);
-  out.detail = out.version.empty()
-                   ? fmt::format("{} is there, but prints no version", out.path)
-                   : fmt::format("{} {} ({})", TitleOf(name), out.version, out.path);
+  out.detail = out.version.empty() ? fmt::format("{} is there, but prints no version", out.path)
+                                   : fmt::format("{} {} ({})", TitleOf(name), out.version, out.path);
   return out;
 }
 
@@ -98,8 +98,9 @@ Result<Tool> NeedTool(std::string_view name) {
   Tool tool = FindTool(name);
   if (!tool.path.empty()) return tool;
   return NotFound(tool.detail)
-      .Hint(name == "ncu" ? "install it or add it to PATH; --mode light collects counters without it"
-                          : "install it or add it to PATH; without --nsys, neurolens records the timeline itself");
+      .Hint(name == "ncu"
+                ? "install it or add it to PATH; --mode light collects counters without it"
+                : "install it or add it to PATH; without --nsys, neurolens records the timeline itself");
 }
 
 std::string ToolsWords(std::string_view log, size_t most_lines) {

@@ -17,8 +17,8 @@ struct RecordedRun {
   Status imported;                    // why the capture is not a run
 };
 
-// An error when the program cannot be started; a capture that cannot be imported is not one, because it may be
-// all that is left of a long run. The capture stays in options.directory.
+// An error when the program cannot be started; a capture that cannot be imported is not one, because it may
+// be all that is left of a long run. The capture stays in options.directory.
 Result<RecordedRun> RecordAndImport(OpContext& context, const capture::LaunchOptions& options,
                                     const std::vector<std::string>& tags);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of `neurolens deep` that have to do with counters: Nsight Compute over the program, its pages, and
-// the counters beside the plan.
+// The steps of `neurolens deep` that have to do with counters: Nsight Compute over the program, its pages,
+// and the counters beside the plan.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -103,19 +103,20 @@ Error DeepSession::NothingMatched(const NcuLog& log) const {
     return InvalidInput(fmt::format("ncu measured nothing: it saw no range {}", params_.NvtxRange()))
         .Hint("the label and its case must be those of the program");
   const std::string wanted = plan_->kernels.front().name;
-  std::string message =
-      fmt::format("ncu measured nothing: none of the {} was launched as in the timeline",
-                  Counted(static_cast<int64_t>(plan_->kernels.size()), "selected kernel"));
+  std::string message = fmt::format("ncu measured nothing: none of the {} was launched as in the timeline",
+                                    Counted(static_cast<int64_t>(plan_->kernels.size()), "selected kernel"));
   if (log.available.empty())
     return InvalidInput(std::move(message))
-        .Hint("under ncu the program launched no kernel that could be named; check that it does the same "
-              "work each time it runs");
+        .Hint(
+            "under ncu the program launched no kernel that could be named; check that it does the same "
+            "work each time it runs");
   const auto same = std::find_if(log.available.begin(), log.available.end(), [&](const std::string& name) {
     return ParseKernelName(name).normalized == ParseKernelName(wanted).normalized;
   });
   if (same != log.available.end())
     return InvalidInput(message + "; the program launches them less often than in the timeline")
-        .Hint("the program must do the same work each time it runs: fix its inputs, seeds and number of steps");
+        .Hint(
+            "the program must do the same work each time it runs: fix its inputs, seeds and number of steps");
   return InvalidInput(message + "; the program launches other kernels than in the timeline")
       .Hint(NearNamesHint(plan_->kernels.front().kernel, log.available));
 }
@@ -123,9 +124,9 @@ Error DeepSession::NothingMatched(const NcuLog& log) const {
 Status DeepSession::ExportPages(const NcuOptions& options) {
   for (const char* page : {"raw", "details"}) {
     const std::string path = bundle_.PathOf(fmt::format("ncu/{}.csv", page));
-    NL_ASSIGN(const ProgramResult ran,
-              RunProgram(nl::deep::NcuPageCommand(options.ncu, options.report, page),
-                         [this] { return !context_.Cancelled(); }, 64 << 10, path));
+    NL_ASSIGN(const ProgramResult ran, RunProgram(
+                                           nl::deep::NcuPageCommand(options.ncu, options.report, page),
+                                           [this] { return !context_.Cancelled(); }, 64 << 10, path));
     if (ran.status == 0) continue;
     ToolRow("ncu").problem = nl::deep::ToolsWords(ran.err);
     return InvalidInput(
@@ -136,9 +137,7 @@ Status DeepSession::ExportPages(const NcuOptions& options) {
 
 Status DeepSession::AttachCounters(const std::string& report) {
   const std::unique_ptr<Op> import = MakeOp("import");
-  const Json args{{"paths", Json::array({report})},
-                  {"attach", *metrics_.run_id},
-                  {"join", "same_kernel"}};
+  const Json args{{"paths", Json::array({report})}, {"attach", *metrics_.run_id}, {"join", "same_kernel"}};
   NL_ASSIGN(const Reply reply, RunOp(*import, args, context_));
   const ImportAttachment& attached = *reply.As<ImportReply>().attached;
   if (attached.matched < attached.kernels)
@@ -176,9 +175,17 @@ Status DeepSession::JoinCounters() {
   if (params_.light() && no_sm)
     metrics_.notes.push_back("PM sampling has no SM throughput: kernels are classified in mode deep only");
   if (!params_.light() || metrics_.counted > 0) return {};
-  return Unsupported("no hardware counters were recorded")
-      .Hint("`neurolens doctor` shows whether PM sampling works here; kernels shorter than the sampling "
-            "interval of 100 us get no sample of their own");
+  // The recorder's own words.
+  NL_ASSIGN(const Json document, ReadDocument(open.run));
+  std::string why;
+  for (const Json& note : document.value("notes", Json::array())) {
+    if (note.is_string() && note.get<std::string>().find("counters") != std::string::npos)
+      why += ": " + note.get<std::string>();
+  }
+  return Unsupported("no hardware counters were recorded" + why)
+      .Hint(
+          "`neurolens doctor` shows whether PM sampling works here; kernels shorter than the sampling "
+          "interval of 100 us get no sample of their own");
 }
 
 }  // namespace nl::ops::deep

@@ -16,9 +16,11 @@ class DeepOp final : public Op {
     OpInfo info;
     info.name = "deep";
     info.local = true;
-    info.summary = "Profile a program in depth: its timeline, hardware counters of its top kernels, and reports";
+    info.summary =
+        "Profile a program in depth: its timeline, hardware counters of its top kernels, and reports";
     info.choose_when =
-        "Choose it to learn what limits the kernels that matter. It runs the program twice: for the timeline, "
+        "Choose it to learn what limits the kernels that matter. It runs the program twice: for the "
+        "timeline, "
         "and under Nsight Compute; --mode light runs it once. `run` records the timeline alone.";
     info.example = "neurolens deep --top-n 10 -- python3 infer.py";
     info.cost = Cost::kMinutes;
@@ -40,7 +42,8 @@ class DeepOp final : public Op {
           "Limit for the size of the bundle, in bytes; recordings are left out first. 0: no limit")
         .Range(0, 1e15);
     b.Add("nsys", params_.nsys, "Record the timeline with Nsight Systems");
-    b.Add("timeline", params_.timeline, "Take this run of the same program as the timeline instead of recording one")
+    b.Add("timeline", params_.timeline,
+          "Take this run of the same program as the timeline instead of recording one")
         .Run();
     b.Add("plan_only", params_.plan_only,
           "Write the plan and the command lines of Nsight Compute, and do not run it");
@@ -90,8 +93,9 @@ class DeepOp final : public Op {
  private:
   Status Check() {
     if (params_.config.empty() == params_.command.empty()) {
-      return InvalidInput(params_.config.empty() ? "no program to profile"
-                                                 : "--config names the workload; a command cannot be given too")
+      return InvalidInput(params_.config.empty()
+                              ? "no program to profile"
+                              : "--config names the workload; a command cannot be given too")
           .Hint("write the command after --, or name a model with --config FILE");
     }
     if (!params_.config.empty()) {
@@ -109,7 +113,8 @@ class DeepOp final : public Op {
     if (params_.plan_only && params_.light())
       return InvalidInput("--plan-only is about Nsight Compute, which --mode light does not use");
     if (params_.light() && params_.nsys)
-      return InvalidInput("--mode light samples counters with the recorder of neurolens; --nsys does not use it")
+      return InvalidInput(
+                 "--mode light samples counters with the recorder of neurolens; --nsys does not use it")
           .Hint("leave out one of them");
     return {};
   }

@@ -167,8 +167,8 @@ Status DeepSession::WriteKernels() {
     table.AddRow({MdCell(row.name), std::to_string(*row.device), MsNumber(Ms(row.total_ns)),
                   std::to_string(row.calls), MsNumber(Ms(row.total_ns) / static_cast<double>(row.calls))});
   }
-  return bundle_.Write("kernels.md", fmt::format("# Kernels\n\n{}\n{}", table.Markdown(),
-                                                 CountersMarkdown(metrics_)));
+  return bundle_.Write("kernels.md",
+                       fmt::format("# Kernels\n\n{}\n{}", table.Markdown(), CountersMarkdown(metrics_)));
 }
 
 Status DeepSession::WriteMetrics(std::vector<Error>& problems) {

@@ -85,7 +85,8 @@ std::string DeepText(const DeepReply& reply, int width, bool color) {
   for (const std::string& name : reply.dropped) out += fmt::format("left out by --max-size: {}\n", name);
   for (const std::string& id : reply.removed) out += fmt::format("removed the older bundle {}\n", id);
   if (reply.run_id) out += fmt::format("run {}\n", *reply.run_id);
-  return out + fmt::format("{} {}\n", reply.partial ? "partial bundle" : "bundle", PrintableText(reply.bundle));
+  return out +
+         fmt::format("{} {}\n", reply.partial ? "partial bundle" : "bundle", PrintableText(reply.bundle));
 }
 
 std::string CountersMarkdown(const DeepMetrics& metrics) {

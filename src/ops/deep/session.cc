@@ -67,7 +67,8 @@ void DeepSession::Fail(Error error, std::vector<Error>& problems) {
 }
 
 const Tool& DeepSession::Found(std::string_view name) const {
-  const auto found = std::find_if(tools_.begin(), tools_.end(), [&](const Tool& t) { return t.name == name; });
+  const auto found =
+      std::find_if(tools_.begin(), tools_.end(), [&](const Tool& t) { return t.name == name; });
   NL_CHECK(found != tools_.end());
   return *found;
 }
@@ -99,8 +100,8 @@ Result<ProgramResult> DeepSession::RunTool(DeepTool& tool, const std::string& fo
   NL_ASSIGN(const std::string path, bundle_.Folder(folder));
   if (context_.progress) context_.progress("running the program under " + tool.tool, 0, 0);
   const auto began = std::chrono::steady_clock::now();
-  Result<ProgramResult> ran =
-      RunProgram(words, [this] { return !context_.Cancelled(); }, 256 << 10, path + "/program.out");
+  Result<ProgramResult> ran = RunProgram(
+      words, [this] { return !context_.Cancelled(); }, 256 << 10, path + "/program.out");
   tool.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   if (ran.ok()) tool.exit_status = ran->status;
   return ran;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// One run of `neurolens deep`: the steps in order, each of which adds to the bundle and to the metrics. A step
-// that fails leaves what it has, and a problem: the bundle stays partial and the command fails.
-// Thread rule: one thread.
+// One run of `neurolens deep`: the steps in order, each of which adds to the bundle and to the metrics. A
+// step that fails leaves what it has, and a problem: the bundle stays partial and the command fails. Thread
+// rule: one thread.
 
 #include <optional>
 #include <string>
@@ -43,7 +43,8 @@ class DeepSession {
 
  private:
   using Commands = std::vector<std::vector<std::string>>;
-  // Steps; the first three in timeline.cc, those of Nsight Compute in counters.cc, what is written in files.cc.
+  // Steps; the first three in timeline.cc, those of Nsight Compute in counters.cc, what is written in
+  // files.cc.
   Status Timeline();
   Status RecordTimeline();
   Status RecordWithNsys();

@@ -100,9 +100,9 @@ Status DeepSession::RecordWithNsys() {
   const std::string report = folder + "/report.nsys-rep", sqlite = folder + "/report.sqlite";
   std::vector<std::string> profile{nsys, "profile", "--trace", "cuda,nvtx,osrt", "--sample", "none"};
   if (const std::string label = params_.NvtxRange(); !label.empty())
-    profile.insert(profile.end(), {"--capture-range", "nvtx", "--nvtx-capture", label + "@*",
-                                   "--capture-range-end", "stop", "--env-var",
-                                   "NSYS_NVTX_PROFILER_REGISTER_ONLY=0"});
+    profile.insert(profile.end(),
+                   {"--capture-range", "nvtx", "--nvtx-capture", label + "@*", "--capture-range-end", "stop",
+                    "--env-var", "NSYS_NVTX_PROFILER_REGISTER_ONLY=0"});
   if (params_.duration > 0)
     profile.insert(profile.end(), {"--duration", fmt::format("{}", params_.duration), "--kill", "none"});
   profile.insert(profile.end(), {"--force-overwrite", "true", "--output", report});

@@ -101,7 +101,8 @@ Targets OneEach(const KernelJoin& join) {
 Targets AllOf(const SameKernelJoin& join) {
   Targets out(join.run_row.size());
   for (size_t i = 0; i < join.other_row.size(); ++i) {
-    if (join.other_row[i] >= 0) out[static_cast<size_t>(join.other_row[i])].push_back(static_cast<int64_t>(i));
+    if (join.other_row[i] >= 0)
+      out[static_cast<size_t>(join.other_row[i])].push_back(static_cast<int64_t>(i));
   }
   return out;
 }
@@ -211,9 +212,9 @@ std::string AttachedText(const ImportAttachment& a, int width) {
   const auto line = [&](const std::string& text) { out += Wrap("  " + text, width, 4) + "\n"; };
   line(fmt::format("{} of {} of the file match the run by name, grid, block{}", HumanCount(a.matched),
                    Counted(a.kernels, "kernel"), a.covered_kernels > a.matched ? "" : " and order"));
-  line(fmt::format("counters for {} of {} of the run, {} of {} kernel time ({:.0f} %)", HumanCount(a.covered_kernels),
-                   Counted(a.run_kernels, "kernel"), HumanMs(a.covered_ms), HumanMs(a.run_kernel_ms),
-                   a.run_kernel_ms > 0 ? 100 * a.covered_ms / a.run_kernel_ms : 0));
+  line(fmt::format("counters for {} of {} of the run, {} of {} kernel time ({:.0f} %)",
+                   HumanCount(a.covered_kernels), Counted(a.run_kernels, "kernel"), HumanMs(a.covered_ms),
+                   HumanMs(a.run_kernel_ms), a.run_kernel_ms > 0 ? 100 * a.covered_ms / a.run_kernel_ms : 0));
   constexpr size_t kShown = 8;
   for (size_t i = 0; i < std::min(kShown, a.unmatched.size()); ++i) {
     const ImportUnmatched& u = a.unmatched[i];

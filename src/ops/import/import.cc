@@ -149,9 +149,9 @@ class ImportOp final : public Op {
     NL_ASSIGN(const std::vector<Group> groups, Groups(store->catalog(), out.skipped));
     if (!attach_.empty()) {
       if (groups.size() != 1) return InvalidInput("--attach takes one file");
-      NL_ASSIGN(out.attached, AttachFile(context, *store, attach_, Request(context, groups[0]),
-                                            join_ == "same_kernel" ? AttachJoin::kSameKernel
-                                                                   : AttachJoin::kLaunchOrder));
+      NL_ASSIGN(out.attached,
+                AttachFile(context, *store, attach_, Request(context, groups[0]),
+                           join_ == "same_kernel" ? AttachJoin::kSameKernel : AttachJoin::kLaunchOrder));
       out.attached->files = ShownPaths(context, groups[0].paths);
       return Reply::Of(std::move(out));
     }

@@ -785,6 +785,142 @@ export interface CtlReply {
   processes: CtlProcess[];
 }
 
+/** A selected kernel with its time and its counters */
+export interface DeepKernel {
+  /** LLM stage that launched it; all: outside of every stage */
+  stage: string;
+  /** Short name */
+  kernel: string;
+  /** Name as the timeline spells it */
+  name: string;
+  /** Device index */
+  device: number | null;
+  /** Grid size, x, y, z; empty: not recorded */
+  grid: number[];
+  /** Block size, x, y, z; empty: not recorded */
+  block: number[];
+  /** Input shapes of its operator; null: not recorded */
+  shapes: string | null;
+  /** Launches in the timeline */
+  launches: number;
+  /** Device time in the timeline (ms) */
+  total_ms: number;
+  /** Mean device time of a launch (ms) */
+  mean_ms: number;
+  /** Part of the device time of all kernels (share) */
+  share: number | null;
+  /** Tool that measured the counters; null: see reason */
+  source: string | null;
+  /** Why it has no counters */
+  reason: string | null;
+  /** Duration of the launch that was measured (ms) */
+  measured_ms: number | null;
+  /** SM throughput / its peak (share) */
+  sm_throughput: number | null;
+  /** DRAM throughput / its peak (share) */
+  dram_throughput: number | null;
+  /** Resident warps / the most possible (share) */
+  achieved_occupancy: number | null;
+  /** Cycles with active tensor pipes / elapsed (share) */
+  tensor_active: number | null;
+  /** Sectors found in L2 (share) */
+  l2_hit_rate: number | null;
+  /** Floating point operations of the launch */
+  flops: number | null;
+  /** Bytes moved to and from device memory (bytes) */
+  dram_bytes: number | null;
+  /** Arithmetic intensity, FLOPs per byte of DRAM traffic */
+  ai: number | null;
+  /** Rate achieved, 1e12 FLOP/s */
+  tflops: number | null;
+  /** DRAM traffic achieved, 1e9 bytes/s */
+  gbps: number | null;
+  /** Limit by SM and DRAM throughput: one is 1.3 times the other or 5 points above it; both below 20 %: low_utilization */
+  utilization: "compute_bound" | "memory_bound" | "balanced" | "low_utilization" | null;
+  /** Stall groups */
+  stalls: DeepStalls;
+  /** Largest stall group */
+  top_stall: string | null;
+}
+
+/** Reply of `neurolens deep` */
+export interface DeepReply {
+  /** Folder of the bundle */
+  bundle: string;
+  /** Version of this format */
+  metrics_version: number;
+  /** The run in the store; null: the timeline was not recorded */
+  run_id: string | null;
+  /** deep: counters by replay; light: by PM sampling */
+  mode: "deep" | "light";
+  /** Start, RFC 3339 */
+  created_at: string;
+  /** Something failed: the bundle is incomplete */
+  partial: boolean;
+  /** What failed */
+  problems: string[];
+  /** What a reader must know */
+  notes: string[];
+  /** The program */
+  command: string[];
+  /** Time from the first to the last event of the timeline (ms) */
+  wall_ms: number | null;
+  /** Device time of all kernels (ms) */
+  device_ms: number | null;
+  /** Device time of the selected kernels (ms) */
+  selected_ms: number | null;
+  /** Device time of selected kernels with counters (ms) */
+  counted_ms: number | null;
+  /** Kernels selected */
+  selected: number;
+  /** Of these, kernels with counters */
+  counted: number;
+  /** Time that recording added to the program, by the recorder's own measure (percent) */
+  overhead_pct: number | null;
+  /** Why it is not known */
+  overhead_reason: string | null;
+  /** Programs that ran, in order */
+  tools: DeepTool[];
+  /** Stages and how much of them was selected */
+  stages: PlanStage[];
+  /** Selected kernels by stage, most device time first */
+  kernels: DeepKernel[];
+  /** Files left out because of --max-size */
+  dropped: string[];
+  /** Files of the bundle */
+  files: string[];
+  /** Older bundles that --keep removed */
+  removed: string[];
+}
+
+/** Part of the time of warps spent stalled, by group of reasons */
+export interface DeepStalls {
+  /** On memory (share) */
+  memory: number | null;
+  /** At barriers (share) */
+  sync: number | null;
+  /** On results of earlier instructions (share) */
+  dependency: number | null;
+  /** On busy pipes (share) */
+  contention: number | null;
+}
+
+/** A program that ran for the bundle */
+export interface DeepTool {
+  /** Name: timeline, nsys, ncu */
+  tool: string;
+  /** Version */
+  version: string | null;
+  /** Its command line */
+  command: string[];
+  /** Exit status; null: it did not run to its end */
+  exit_status: number | null;
+  /** Time it took (s) */
+  seconds: number | null;
+  /** Why it failed, in its own words */
+  problem: string | null;
+}
+
 /** Dense peaks of one device and their source */
 export interface DevicePeaks {
   /** Name of the device */
@@ -1615,6 +1751,8 @@ export interface ImportAttachment {
   run_kernels: number;
   /** Kernel time of the run (ms) */
   run_kernel_ms: number;
+  /** Kernels of the run that have counters now */
+  covered_kernels: number;
   /** Kernel time of the run that got counters (ms) */
   covered_ms: number;
   /** Kernels that do not match, most executions first, at most 50 */
@@ -2435,6 +2573,20 @@ export interface PhasesSection {
   step_ms: number | null;
   /** Phases in time order; they sum to the wall time */
   spans: PhaseTime[];
+}
+
+/** A stage and how much of its device time was selected */
+export interface PlanStage {
+  /** LLM stage; all: outside of every stage */
+  name: string;
+  /** Kernels by name, grid, block and shapes */
+  groups: number;
+  /** Of these, selected */
+  selected: number;
+  /** Device time of its kernels (ms) */
+  total_ms: number;
+  /** Device time of those selected (ms) */
+  selected_ms: number;
 }
 
 /** A size that the model leaves open */
@@ -3582,8 +3734,8 @@ export interface SchemaColumn {
 /** Reply of `neurolens schema` */
 export interface SchemaReply {
   /** What was asked for */
-  what: "table" | "run" | "report";
-  /** JSON Schema of run.json or report.json; null for table */
+  what: "table" | "run" | "report" | "deep_plan" | "deep_metrics" | "deep_env";
+  /** JSON Schema of the document; null for table */
   schema: unknown;
   /** The tables, for table */
   tables: SchemaTable[] | null;
