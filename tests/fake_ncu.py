@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Nsight Compute without a GPU, for tests/suites/deep.py. It runs the program, takes the launches that --kernel-id chooses from the file the
-program plays (gpu_program play=FILE), counted per kernel as ncu 2025.3 counts them, and answers with the pages of a real recording (H200).
+"""Nsight Compute without a GPU, for tests/suites/deep.py. It runs the program, takes the launches that --kernel-name and --launch-skip choose from the file the
+program plays (gpu_program play=FILE), counted per name and grid as ncu 2025.3 does with --filter-mode per-launch-config, and answers with the pages of a real recording (H200).
 
 FAKE_NCU_PAGES   folder with llama_layer_raw.csv.gz and llama_layer_details.csv.gz
 FAKE_NCU_CALLS   file that gets one line of JSON per call
@@ -56,14 +56,17 @@ def played(command):
         for line in file:
             if line.startswith("kernel "):
                 _, _, x, y, z, *_, name = line.rstrip("\n").split(" ", 8)
-                counts[name] += 1
-                yield name, counts[name], f"({x}, {y}, {z})"
+                grid = f"({x}, {y}, {z})"
+                counts[name, grid] += 1
+                yield name, counts[name, grid], grid
 
 
 def profile(options, command):
     done = subprocess.run(command, check=False)
-    kernel_id = re.fullmatch(r"::regex:([^:]*):([^:]*)", options["--kernel-id"])
-    names, numbers = map(re.compile, kernel_id.groups())
+    assert options["--filter-mode"] == "per-launch-config"
+    names = re.compile(options["--kernel-name"].removeprefix("regex:"))
+    first = int(options["--launch-skip"]) + 1
+    numbers = range(first, first + int(options["--launch-count"]))
     header, rows = page("raw")
     known = {(row[header.index("Kernel Name")], row[header.index("Grid Size")]): row[0] for row in rows[1:]}
     taken, log = [], ["==PROF== Connected to process 7\n"]
@@ -71,7 +74,7 @@ def profile(options, command):
     if os.environ.get("FAKE_NCU") == "other":
         launches = [("renamed_" + re.sub(r"\W", "", name), number, grid) for name, number, grid in launches]
     for name, number, grid in launches:
-        if names.search(name) and numbers.search(str(number)) and (name, grid) in known:
+        if names.search(name) and number in numbers and (name, grid) in known:
             taken.append(known[name, grid])
             log.append(f'==PROF== Profiling "{name[:40]}" - {len(taken) - 1}: 0%....50%....100% - 38 passes\n')
     if os.environ.get("FAKE_NCU") == "denied":
@@ -99,8 +102,8 @@ def main():
     while words and words[0].startswith("--"):
         name = words.pop(0)
         value = None if name in SWITCHES else words.pop(0)
-        if name == "--kernel-id" and name in options:
-            sys.exit("==ERROR== option '--kernel-id' cannot be specified more than once. Use --help for further details.")
+        if name != "--section" and name in options:
+            sys.exit(f"==ERROR== option '{name}' cannot be specified more than once. Use --help for further details.")
         options[name] = value
     with open(os.environ["FAKE_NCU_CALLS"], "a", encoding="utf-8") as file:
         file.write(json.dumps({"options": options, "command": words}) + "\n")

@@ -15,11 +15,10 @@ constexpr const char* kSections[] = {"SpeedOfLight",   "MemoryWorkloadAnalysis",
                                      "SchedulerStats", "ComputeWorkloadAnalysis", "WarpStateStats",
                                      "LaunchStats",    "InstructionStats"};
 
-// "::regex:(A)|(B):^(3|17)$": launches 3 and 17 of every function that A or B match.
-std::string KernelId(const DeepPlan& plan) {
+std::string NameFilter(const DeepPlan& plan) {
   std::vector<std::string> regexes;
   for (const PlanKernel& kernel : plan.kernels) regexes.push_back(kernel.ncu_regex);
-  return fmt::format("::regex:{}:^({})$", Alternation(regexes), fmt::join(plan.invocations, "|"));
+  return "regex:" + Alternation(regexes);
 }
 
 }  // namespace
@@ -37,7 +36,9 @@ std::vector<std::string> NcuCommand(const DeepPlan& plan, const NcuOptions& opti
                                     const std::vector<std::string>& command) {
   std::vector<std::string> out{options.ncu, "--target-processes", "all", "--kernel-name-base", "demangled"};
   // A range is measured as a whole: its kernels cannot be chosen.
-  if (options.replay != "range") out.insert(out.end(), {"--kernel-id", KernelId(plan)});
+  if (options.replay != "range")
+    out.insert(out.end(), {"--kernel-name", NameFilter(plan), "--filter-mode", "per-launch-config",
+                           "--launch-skip", std::to_string(plan.launch_skip), "--launch-count", "1"});
   out.insert(out.end(), {"--set", "roofline"});
   for (const char* section : kSections) out.insert(out.end(), {"--section", section});
   out.insert(out.end(),

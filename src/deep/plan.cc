@@ -16,17 +16,16 @@
 #include "analyze/facts/timeline.h"
 #include "base/check.h"
 #include "base/units.h"
-#include "deep/invocation_set.h"
 #include "deep/ncu_name.h"
 
 namespace nl::deep {
 
 namespace {
 
-constexpr Reads kPlanReads =
-    NL_READS(Kernel, name, thread_id, device, grid_x, grid_y, grid_z, block_x, block_y, block_z) |
-    NL_READS(Op, input_dims, name) | NL_READS(Thread, process_id) | NL_READS(Process, pid) |
-    NL_READS(Range, start_ns);
+constexpr Reads kPlanReads = NL_READS(Kernel, name, thread_id, device, grid_x, grid_y, grid_z, block_x,
+                                      block_y, block_z, shared_bytes) |
+                             NL_READS(Op, input_dims, name) | NL_READS(Thread, process_id) |
+                             NL_READS(Process, pid) | NL_READS(Range, start_ns);
 
 using Launch = std::array<int32_t, 6>;  // grid, block
 
@@ -38,7 +37,7 @@ struct Execution {
   int64_t launched_ns = 0, start_ns = 0, dur_ns = 0;
   int64_t process = -1;
   uint32_t stage = kNone, instance = kNone;
-  int64_t invocation = 0;
+  int64_t shared_bytes = 0;
 };
 
 struct Group {
@@ -49,12 +48,20 @@ struct Group {
 // A group that was selected, and the launches that will do for it.
 struct Selected {
   const Group* group;
-  std::vector<uint32_t> suitable;  // executions, by launch
-  uint32_t median = 0;             // one of them
+  std::vector<uint32_t> suitable;                   // executions, by launch
+  uint32_t median = 0;                              // one of them
+  const std::vector<uint32_t>* launches = nullptr;  // all that ncu counts together
+
+  bool IsSuitable(uint32_t execution) const {
+    return std::binary_search(suitable.begin(), suitable.end(), execution);
+  }
+  bool IsOwn(uint32_t execution) const {
+    return std::binary_search(group->executions.begin(), group->executions.end(), execution);
+  }
 };
+constexpr size_t kMostSkipped = 20'000;
 constexpr double kNearMedian = 0.10;
-constexpr double kSameShapes = 1.2;     // durations of one launch with the same shapes differ less
-constexpr size_t kMostSuitable = 2000;  // the first of them
+constexpr double kSameShapes = 1.2;  // durations of one launch with the same shapes differ less
 
 // A stage instance as the host sees it.
 struct Window {
@@ -70,7 +77,7 @@ class Planner {
 
   DeepPlan Make(const std::string& run_id, int64_t top_n) {
     Collect();
-    CountInvocations();
+    CountConfigurations();
     AssignStages();
     LendShapes();
     for (uint32_t i = 0; i < all_.size(); ++i) {
@@ -102,6 +109,7 @@ class Planner {
       e.name = work.name[i];
       e.launch = {data_.kernel.grid_x[e.row],  data_.kernel.grid_y[e.row],  data_.kernel.grid_z[e.row],
                   data_.kernel.block_x[e.row], data_.kernel.block_y[e.row], data_.kernel.block_z[e.row]};
+      e.shared_bytes = data_.kernel.shared_bytes[e.row];
       e.start_ns = work.start_ns[i];
       e.dur_ns = work.end_ns[i] - work.start_ns[i];
       const uint32_t launch = work.launch[i];
@@ -126,9 +134,14 @@ class Planner {
     return IsNull(process) ? -1 : static_cast<int64_t>(process);
   }
 
-  void CountInvocations() {
-    std::map<std::pair<int64_t, uint32_t>, int64_t> counts;
-    for (Execution& e : all_) e.invocation = ++counts[{e.process, static_cast<uint32_t>(e.name)}];
+  // What ncu counts together: process, name, grid, block and shared memory.
+  using Configuration = std::tuple<int64_t, uint32_t, Launch, int64_t>;
+  static Configuration ConfigurationOf(const Execution& e) {
+    return {e.process, static_cast<uint32_t>(e.name), e.launch, e.shared_bytes};
+  }
+
+  void CountConfigurations() {
+    for (uint32_t i = 0; i < all_.size(); ++i) configurations_[ConfigurationOf(all_[i])].push_back(i);
   }
 
   // An instance begins where the device ends the one before; its launches begin with its label.
@@ -268,50 +281,62 @@ class Planner {
     Selected out{&group, {}, *middle};
     const auto median_ns = static_cast<double>(all_[out.median].dur_ns);
     for (const uint32_t i : warm) {
-      if (out.suitable.size() < kMostSuitable &&
-          std::abs(static_cast<double>(all_[i].dur_ns) - median_ns) <= kNearMedian * median_ns)
+      if (std::abs(static_cast<double>(all_[i].dur_ns) - median_ns) <= kNearMedian * median_ns)
         out.suitable.push_back(i);
     }
-    if (std::find(out.suitable.begin(), out.suitable.end(), out.median) == out.suitable.end())
-      out.suitable.push_back(out.median);
     return out;
   }
 
-  // The launches that are measured, for all groups together.
-  void ChooseLaunches(DeepPlan& plan) const {
-    std::set<uint32_t> names;
-    std::vector<std::vector<int64_t>> suitable;
+  // How good a number of launches to skip is: kernels that are measured by a launch of their own group or of
+  // the same duration, of these by a suitable one, and all that are measured.
+  using Score = std::tuple<size_t, size_t, size_t>;
+  Score ScoreOf(size_t skip) const {
+    size_t measured = 0, suitable = 0, same = 0;
     for (const Selected& one : selected_) {
-      names.insert(static_cast<uint32_t>(all_[one.median].name));
-      suitable.emplace_back();
-      for (const uint32_t i : one.suitable) suitable.back().push_back(all_[i].invocation);
+      const std::vector<uint32_t>& launches = *one.launches;
+      if (launches.size() <= skip) continue;
+      ++measured;
+      suitable += one.IsSuitable(launches[skip]) ? 1 : 0;
+      const auto ns = static_cast<double>(all_[launches[skip]].dur_ns);
+      const auto median_ns = static_cast<double>(all_[one.median].dur_ns);
+      same += one.IsOwn(launches[skip]) || std::max(ns, median_ns) <= kSameShapes * std::min(ns, median_ns);
     }
-    std::map<std::pair<int64_t, uint32_t>, int64_t> launched;
-    for (const Execution& e : all_) {
-      if (names.count(static_cast<uint32_t>(e.name)) > 0)
-        launched[{e.process, static_cast<uint32_t>(e.name)}] = e.invocation;
-    }
-    std::vector<int64_t> counts;
-    for (const auto& [function, count] : launched) counts.push_back(count);
-    plan.invocations = FewestLaunches(suitable, counts);
-    plan.measured_launches = MeasuredLaunches(plan.invocations, counts);
-    for (size_t k = 0; k < selected_.size(); ++k) TakeLaunch(selected_[k], plan.invocations, plan.kernels[k]);
+    return {same, suitable, measured};
   }
 
-  // Of the launches that are measured, the one nearest to the median.
-  void TakeLaunch(const Selected& one, const std::vector<int64_t>& numbers, PlanKernel& to) const {
-    const int64_t median_ns = all_[one.median].dur_ns;
-    const Execution* taken = nullptr;
-    for (const uint32_t i : one.suitable) {
-      const Execution& e = all_[i];
-      if (!std::binary_search(numbers.begin(), numbers.end(), e.invocation)) continue;
-      if (taken == nullptr || std::abs(e.dur_ns - median_ns) < std::abs(taken->dur_ns - median_ns))
-        taken = &e;
+  void ChooseLaunches(DeepPlan& plan) {
+    std::set<size_t> skips{0};
+    for (Selected& one : selected_) {
+      one.launches = &configurations_.at(ConfigurationOf(all_[one.median]));
+      for (size_t i = 0; i < one.launches->size() && i < kMostSkipped; ++i) {
+        if (one.IsSuitable((*one.launches)[i])) skips.insert(i);
+      }
     }
-    NL_CHECK(taken != nullptr);
-    to.launch_ms = Ms(taken->dur_ns);
-    to.invocation = taken->invocation;
-    to.kernel_id = taken->row;
+    Score best;
+    size_t skip = 0;
+    for (const size_t candidate : skips) {
+      const Score score = ScoreOf(candidate);
+      if (score <= best && candidate > 0) continue;
+      best = score;
+      skip = candidate;
+    }
+    plan.launch_skip = static_cast<int64_t>(skip);
+    std::set<uint32_t> names;
+    for (const Selected& one : selected_) names.insert(static_cast<uint32_t>(all_[one.median].name));
+    for (const auto& [configuration, launches] : configurations_) {
+      if (launches.size() > skip && names.count(std::get<1>(configuration)) > 0) ++plan.measured_launches;
+    }
+    for (size_t k = 0; k < selected_.size(); ++k) TakeLaunch(selected_[k], skip, plan.kernels[k]);
+  }
+
+  void TakeLaunch(const Selected& one, size_t skip, PlanKernel& to) const {
+    to.kernel_id = all_[one.median].row;
+    if (one.launches->size() <= skip) return;
+    const uint32_t launch = (*one.launches)[skip];
+    to.launch_ms = Ms(all_[launch].dur_ns);
+    to.suitable = one.IsSuitable(launch);
+    to.same_shapes = one.IsOwn(launch);
+    if (to.same_shapes) to.kernel_id = all_[launch].row;
   }
 
   PlanKernel KernelOf(const Group& group, const std::string& stage) {
@@ -349,7 +374,8 @@ class Planner {
   const StagesFacts& stages_;
   std::vector<Execution> all_;  // by launch
   std::map<GroupKey, Group> groups_;
-  std::vector<Selected> selected_;  // as DeepPlan::kernels
+  std::map<Configuration, std::vector<uint32_t>> configurations_;  // executions by launch
+  std::vector<Selected> selected_;                                 // as DeepPlan::kernels
 };
 
 }  // namespace
@@ -371,10 +397,13 @@ void Describe(Record<PlanKernel>& r) {
   r.Field("warmup", &PlanKernel::warmup, "How the warm-up was recognised");
   r.Field("total_ms", &PlanKernel::total_ms, Unit::kMs, "Device time of all launches");
   r.Field("median_ms", &PlanKernel::median_ms, Unit::kMs, "Median duration after the warm-up");
-  r.Field("launch_ms", &PlanKernel::launch_ms, Unit::kMs, "Duration of the launch that is taken");
-  r.Field("invocation", &PlanKernel::invocation,
-          "Number of that launch among all launches of the kernel in its process, from 1");
-  r.Field("kernel_id", &PlanKernel::kernel_id, "That launch in table kernel (kernel.id)");
+  r.Field("launch_ms", &PlanKernel::launch_ms, Unit::kMs,
+          "Duration in the timeline of the launch that is measured; 0: none is");
+  r.Field("suitable", &PlanKernel::suitable,
+          "That launch is after the warm-up and within 10 % of the median duration");
+  r.Field("same_shapes", &PlanKernel::same_shapes, "That launch is in this stage and has these shapes");
+  r.Field("kernel_id", &PlanKernel::kernel_id,
+          "That launch in table kernel (kernel.id); where it has other shapes, the median one of this row");
 }
 
 void Describe(Record<PlanStage>& r) {
@@ -393,9 +422,10 @@ void Describe(Record<DeepPlan>& r) {
   r.Field("top_n", &DeepPlan::top_n, "Kernels taken per stage, at most");
   r.Field("device_ms", &DeepPlan::device_ms, Unit::kMs, "Device time of all kernels");
   r.Field("selected_ms", &DeepPlan::selected_ms, Unit::kMs, "Device time of the selected kernels");
-  r.Field("invocations", &DeepPlan::invocations,
-          "Numbers of the launches that Nsight Compute measures of every selected kernel function");
-  r.Field("measured_launches", &DeepPlan::measured_launches, "How many launches these are in the timeline");
+  r.Field("launch_skip", &DeepPlan::launch_skip,
+          "Launches that Nsight Compute skips of every name, grid, block and shared memory; it measures the "
+          "next");
+  r.Field("measured_launches", &DeepPlan::measured_launches, "Launches that it measures, by the timeline");
   r.Field("stages", &DeepPlan::stages, "Stages in order of their first launch");
   r.Field("kernels", &DeepPlan::kernels, "Selected kernels by stage, most device time first");
 }

@@ -3,12 +3,19 @@
 // Plan: the kernels of a timeline that counters are collected for, and which launch of each. A group is the
 // launches of one kernel with one grid, block and set of input shapes in one stage; the groups with the most
 // device time of every stage are taken; launches outside of every stage only where they are among the most of
-// the whole run. Of a group a launch is taken that lasts as long as the median one, within 10 %, after the
-// warm-up: launches before the steady phase, or in the first instance of the stage where the steady phase has
-// none of the group. Which one is decided for all groups together (deep/invocation_set.h). Launches are
-// counted as Nsight Compute counts them: per process and kernel function, from 1, in the order of the calls
-// that launch; in a timeline of NVTX ranges, within those ranges. Thread rule: plain values; MakePlan is one
-// call on one thread.
+// the whole run.
+//
+// Which launch is measured: Nsight Compute takes one filter for names and, with --filter-mode
+// per-launch-config, one number of launches to skip of every name, grid, block and shared memory; then it
+// measures one of each. (A list of single launches is not possible: a second --kernel-id is an error in ncu
+// 2025.3, and a list of numbers in one applies to all kernels; each result takes about a second.) The number
+// is chosen such that every selected kernel is measured, and as many as possible by a launch that is
+// suitable: after the warm-up and within 10 % of the median duration. The warm-up is what runs before the
+// steady phase, or in the first instance of the stage where the steady phase has none of the group. Launches
+// are counted as ncu counts them: per process, in the order of the calls that launch, within the NVTX ranges
+// that a timeline is of.
+//
+// Thread rule: plain values; MakePlan is one call on one thread.
 
 #include <cstdint>
 #include <optional>
@@ -31,8 +38,9 @@ struct PlanKernel {
   int64_t launches = 0, warmup_launches = 0;
   std::string warmup;  // how the warm-up was recognised
   double total_ms = 0, median_ms = 0, launch_ms = 0;
-  int64_t invocation = 0;  // of the launch that is taken
-  int64_t kernel_id = 0;   // its row in table kernel
+  bool suitable = false;     // that launch is after the warm-up and near the median
+  bool same_shapes = false;  // it is one of this group
+  int64_t kernel_id = 0;     // row in table kernel: that launch, or the median one of the group
 };
 void Describe(Record<PlanKernel>& r);
 
@@ -48,10 +56,9 @@ struct DeepPlan {
   std::string run_id;
   int64_t top_n = 0;
   double device_ms = 0, selected_ms = 0;
-  std::vector<int64_t> invocations;  // numbers of launches that are measured of every selected function
-  int64_t measured_launches = 0;     // how many these are, by the timeline
-  std::vector<PlanStage> stages;     // in order of first launch
-  std::vector<PlanKernel> kernels;   // by stage, most time first
+  int64_t launch_skip = 0, measured_launches = 0;
+  std::vector<PlanStage> stages;    // in order of first launch
+  std::vector<PlanKernel> kernels;  // by stage, most time first
 };
 void Describe(Record<DeepPlan>& r);
 

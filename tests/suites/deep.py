@@ -18,7 +18,7 @@ FAKE = BUILD / "capture_tests"
 PROGRAM, CUPTI = FAKE / "gpu_program", FAKE / "libfake_cupti.so"
 MISSING = [p.name for p in (PROGRAM, CUPTI) if not p.exists()]
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not built: {', '.join(MISSING)}")
-REQUESTS = 5
+REQUESTS = 40
 # Files of a whole bundle.
 FILES = {"config.yaml", "env.json", "inputs.yaml", "kernels.md", "metrics.json", "ncu/cmd.txt", "ncu/details.csv", "ncu/ncu.log", "ncu/program.out",
          "ncu/raw.csv", "ncu/report.ncu-rep", "operators.md", "plan.json", "report.html", "report.json", "report.md", "stakeholder_summary.md",
@@ -146,23 +146,23 @@ def test_the_plan_takes_launches_of_each_stage_after_the_slow_first_request(whol
     plan = json.loads((whole.only_bundle() / "plan.json").read_text())
     assert [s["name"] for s in plan["stages"]] == ["prefill", "decode_step"]
     launches = {}
-    counts = {}
     request = -1
     for line in whole.play.read_text().splitlines():
         if line == "push LLM@request":
             request += 1
         if line.startswith("kernel "):
             _, ns, *size, name = line.split(" ", 8)
-            counts[name] = counts.get(name, 0) + 1
-            launches[name, counts[name]] = (request, int(ns), [int(s) for s in size])
-    assert plan["kernels"]
+            launches.setdefault((name, tuple(map(int, size))), []).append((request, int(ns)))
+    assert plan["kernels"] and plan["launch_skip"] > 0
     for kernel in plan["kernels"]:
-        request, ns, size = launches[kernel["name"], kernel["invocation"]]
-        assert request > 0, f"{kernel['kernel']} is taken from the warm-up"
-        assert kernel["grid"] + kernel["block"] == size
+        request, ns = launches[kernel["name"], (*kernel["grid"], *kernel["block"])][plan["launch_skip"]]
         assert abs(kernel["launch_ms"] * 1e6 - ns) < 1
-        assert abs(kernel["launch_ms"] - kernel["median_ms"]) <= 0.1 * kernel["median_ms"]
-        assert kernel["invocation"] in plan["invocations"] and kernel["warmup_launches"] > 0
+        near = abs(kernel["launch_ms"] - kernel["median_ms"]) <= 0.1 * kernel["median_ms"]
+        # A launch of another stage with the same grid is not suitable, however long it takes.
+        assert not kernel["suitable"] or (request > 0 and near and kernel["same_shapes"]), kernel["kernel"]
+    suitable = sum(kernel["suitable"] for kernel in plan["kernels"])
+    assert suitable > len(plan["kernels"]) / 2, f"{suitable} of {len(plan['kernels'])}"
+    assert all(kernel["warmup_launches"] > 0 for kernel in plan["kernels"])
 
 
 def test_ncu_runs_once_over_the_program_with_one_filter_for_all(whole):
@@ -176,17 +176,19 @@ def test_ncu_runs_once_over_the_program_with_one_filter_for_all(whole):
         assert f"--section {section} " in text
     plan = json.loads((whole.only_bundle() / "plan.json").read_text())
     results = (whole.only_bundle() / "ncu/ncu.log").read_text().count("==PROF== Profiling")
-    assert 0 < results <= plan["measured_launches"]
+    assert len({(k["name"], tuple(k["grid"])) for k in plan["kernels"]}) <= results <= plan["measured_launches"]
 
 
 def test_every_selected_kernel_has_the_counters_of_the_recording_and_their_class(whole):
     reply = whole.result
-    assert reply["counted"] == reply["selected"] == len(reply["kernels"]) > 20
+    uncounted = [k for k in reply["kernels"] if k["source"] is None]
+    assert reply["counted"] + len(uncounted) == reply["selected"] == len(reply["kernels"]) > 20 and len(uncounted) <= 0.1 * reply["selected"]
+    assert all("does other work" in k["reason"] for k in uncounted)
     rows = {}
     for row in raw_rows():
         rows.setdefault((row["Kernel Name"], tuple(sizes(row["Grid Size"]))), []).append(row)
     number = lambda row, name: float(row[name].replace(",", ""))
-    for kernel in reply["kernels"]:
+    for kernel in (k for k in reply["kernels"] if k["source"]):
         shares = [(min(1, number(row, "sm__throughput.avg.pct_of_peak_sustained_elapsed") / 100),
                    min(1, number(row, "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed") / 100)) for row in rows[kernel["name"], tuple(kernel["grid"])]]
         near = [s for s in shares if abs(s[0] - kernel["sm_throughput"]) < 1e-9 and abs(s[1] - kernel["dram_throughput"]) < 1e-9]
@@ -206,7 +208,7 @@ def test_counters_are_part_of_the_run_for_all_executions_of_a_kernel(whole):
     launches = sum(k["launches"] for k in whole.result["kernels"])
     rows, kernels = counted["rows"][0]
     assert rows == kernels >= launches
-    assert whole.store.json("roofline", whole.result["run_id"])["counted_ms"] >= whole.result["selected_ms"] * 0.999
+    assert whole.store.json("roofline", whole.result["run_id"], "--phase", "all")["counted_ms"] >= whole.result["selected_ms"] * 0.999
 
 
 def test_kernels_are_listed_by_time_with_device_and_mean(whole):
@@ -252,7 +254,7 @@ def test_when_nothing_matches_it_is_said_with_near_names_and_not_repeated(deep):
     problem = partial(deep.only_bundle(), "the program launches other kernels than in the timeline")["problems"][0]
     assert "renamed_" in problem
     runs = [call for call in deep.ncu_calls() if "--import" not in call["options"]]
-    assert len(runs) == 1 and "--kernel-id" in runs[0]["options"]
+    assert len(runs) == 1 and runs[0]["options"]["--kernel-name"].startswith("regex:")
 
 
 def test_pages_that_cannot_be_printed_fail_the_command(deep):
@@ -307,18 +309,18 @@ def test_light_mode_samples_counters_and_states_its_overhead(deep):
     assert not (pathlib.Path(reply["bundle"]) / "ncu").exists()
 
 
-def test_light_mode_without_permission_fails_with_the_reason(deep):
-    done = deep.run("--mode", "light", command=[str(PROGRAM), "launch=1", "sync"], FAKE_CUPTI="pm_denied")
+def test_light_mode_without_counters_fails_with_what_doctor_says(deep):
+    done = deep.run("--mode", "light", command=[str(PROGRAM), "launch=5", "sync"], FAKE_CUPTI="pm_denied")
     assert done.returncode == 2
-    metrics = partial(deep.only_bundle(), "no hardware counters were recorded")
-    assert "NVreg_RestrictProfilingToAdminUsers=0" in metrics["problems"][0]
+    said = next(row["detail"] for row in json.loads(deep.store.run("doctor", "--json").stdout)["recording"] if row["name"] == "counters")
+    partial(deep.only_bundle(), f"no hardware counters were recorded: {said}")
 
 
 def test_a_stored_run_can_be_the_timeline(deep):
     run = deep.reply("--plan-only")["run_id"]
     shutil.rmtree(deep.out)
     reply = deep.reply("--timeline", run)
-    assert reply["run_id"] == run and reply["counted"] == reply["selected"] > 0
+    assert reply["run_id"] == run and reply["counted"] >= 0.9 * reply["selected"] > 0
     assert [t["tool"] for t in reply["tools"]] == ["ncu"]
 
 

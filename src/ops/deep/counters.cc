@@ -10,6 +10,7 @@
 #include "base/human.h"
 #include "base/near_names.h"
 #include "base/plural.h"
+#include "capture/launcher/abilities.h"
 #include "ops/deep/session.h"
 #include "ops/import/reply.h"
 #include "ops/open_analysis.h"
@@ -25,6 +26,7 @@ using nl::deep::PlanKernel;
 namespace {
 
 constexpr int64_t kMostLogBytes = 64 << 20;
+constexpr double kOtherWork = 1.2;  // durations of launches with the same shapes differ less
 
 DeepKernel RowOf(const PlanKernel& plan, double device_ms) {
   DeepKernel out;
@@ -159,7 +161,15 @@ Status DeepSession::JoinCounters() {
   bool no_sm = false;
   for (const PlanKernel& plan : plan_->kernels) {
     DeepKernel row = RowOf(plan, plan_->device_ms);
-    if (const CounterValues* values = counters.Of(plan.kernel_id)) {
+    const double ratio = plan.launch_ms > 0 ? plan.launch_ms / plan.median_ms : 1;
+    const CounterValues* values = counters.Of(plan.kernel_id);
+    if (values != nullptr && !params_.light() && !plan.same_shapes &&
+        std::max(ratio, 1 / ratio) > kOtherWork) {
+      row.reason = fmt::format(
+          "ncu measured a launch of this name and grid that does other work: it takes {} in the timeline, "
+          "not {}",
+          HumanMs(plan.launch_ms), HumanMs(plan.median_ms));
+    } else if (values != nullptr) {
       AddCounters(*values, row);
       row.source = IsNull(values->source) ? "unknown" : std::string(data.Text(values->source));
       counted_ms += row.total_ms;
@@ -175,12 +185,10 @@ Status DeepSession::JoinCounters() {
   if (params_.light() && no_sm)
     metrics_.notes.push_back("PM sampling has no SM throughput: kernels are classified in mode deep only");
   if (!params_.light() || metrics_.counted > 0) return {};
-  // The recorder's own words.
-  NL_ASSIGN(const Json document, ReadDocument(open.run));
+  // As `doctor` says it.
   std::string why;
-  for (const Json& note : document.value("notes", Json::array())) {
-    if (note.is_string() && note.get<std::string>().find("counters") != std::string::npos)
-      why += ": " + note.get<std::string>();
+  for (const capture::Ability& ability : capture::FindAbilities()) {
+    if (ability.name == "counters") why = (ability.works ? "; " : ": ") + ability.detail;
   }
   return Unsupported("no hardware counters were recorded" + why)
       .Hint(
