@@ -193,8 +193,11 @@ const char* LongName() {
   return name->c_str();
 }
 
+constexpr int32_t kUsualGrid[] = {128, 1, 1}, kUsualBlock[] = {256, 1, 1};
+
 void PutKernel(const char* name, uint32_t stream, int64_t start_ns, int64_t duration_ns, uint32_t correlation,
-               uint32_t graph_id, uint64_t node) {
+               uint32_t graph_id, uint64_t node, const int32_t* grid = kUsualGrid,
+               const int32_t* block = kUsualBlock) {
   {
     const std::lock_guard lock(Get().mutex);
     if (Get().ran.size() < 1'000'000)
@@ -208,10 +211,10 @@ void PutKernel(const char* name, uint32_t stream, int64_t start_ns, int64_t dura
   k.end = Is("endless") ? 0 : static_cast<uint64_t>(start_ns + duration_ns);
   k.context = 1;
   k.stream = stream;
-  k.grid[0] = 128;
-  k.grid[1] = k.grid[2] = 1;
-  k.block[0] = 256;
-  k.block[1] = k.block[2] = 1;
+  for (int i = 0; i < 3; ++i) {
+    k.grid[i] = grid[i];
+    k.block[i] = block[i];
+  }
   k.static_shared = 1024;
   k.dynamic_shared = 2048;
   k.correlation = correlation;
@@ -438,6 +441,14 @@ NL_FAKE void fake_launch(const char* kernel, uint32_t stream, int64_t duration_n
   const uint32_t correlation = call.correlation;
   const int64_t start_ns = Is("early") ? now_ns - 1'000'000 : OnDevice(now_ns + 5000, duration_ns);
   PutKernel(kernel, stream, start_ns, duration_ns, correlation, 0, 0);
+  Get().launches.fetch_add(1);
+}
+NL_FAKE void fake_launch_as(const char* kernel, const int32_t* grid, const int32_t* block,
+                            int64_t duration_ns) {
+  Call call(kLaunchKernel);
+  call.Begin();
+  const int64_t start_ns = OnDevice(GpuNs() + 5000, duration_ns);
+  PutKernel(kernel, 7, start_ns, duration_ns, call.correlation, 0, 0, grid, block);
   Get().launches.fetch_add(1);
 }
 NL_FAKE void fake_make_graph() {

@@ -39,6 +39,7 @@
 extern "C" {
 void fake_cuda_init();  // calls the callbacks of cuInit and of a first context
 void fake_launch(const char* kernel, uint32_t stream, int64_t duration_ns);
+void fake_launch_as(const char* kernel, const int32_t* grid, const int32_t* block, int64_t duration_ns);
 void fake_make_graph();  // instantiates one
 void fake_graph_launch(const char* kernel, uint32_t nodes, int64_t duration_ns);
 void fake_memcpy(int kind, uint64_t bytes, bool pinned);

@@ -2,6 +2,7 @@
 // A program to be recorded. It loads the injection libraries as the CUDA driver and NVTX
 // would, and does what its arguments say, in order:
 //   long=N             N kernels of 200 us
+//   play=FILE          what a file of lines says: "push LABEL", "pop", "kernel NS GX GY GZ BX BY BZ NAME"
 //   launch=N graph=N copy=N memset=N malloc=N question=N sync stream_sync=ID    work, on the fake CUPTI
 //   push=LABEL pop start=LABEL end mark=LABEL domain=NAME        NVTX
 //   threads=N          N threads push and pop a range 100 times each
@@ -30,7 +31,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <mutex>
+#include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -117,6 +121,7 @@ struct FakeCuda {
   decltype(&fake_clock_reads) clock_reads;
   decltype(&fake_busy_ns) busy_ns;
   decltype(&fake_launch) launch;
+  decltype(&fake_launch_as) launch_as;
   decltype(&fake_graph_launch) graph_launch;
   decltype(&fake_memcpy) memcpy;
   decltype(&fake_memset) memset;
@@ -150,6 +155,7 @@ FakeCuda& Cuda() {
     take("fake_clock_reads", made.clock_reads);
     take("fake_busy_ns", made.busy_ns);
     take("fake_launch", made.launch);
+    take("fake_launch_as", made.launch_as);
     take("fake_graph_launch", made.graph_launch);
     take("fake_memcpy", made.memcpy);
     take("fake_memset", made.memset);
@@ -261,6 +267,30 @@ void Steps(int64_t count) {
     Cuda().launch("_Z4gemmPfS_S_i", 7, 10'000);
     Pop();
     usleep(2000);
+  }
+}
+
+void Play(const char* path) {
+  std::ifstream lines(path);
+  if (!lines) std::exit(9);
+  static auto* names = new std::set<std::string>;  // records refer to them until they are delivered
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string what, rest;
+    words >> what;
+    if (what == "pop") {
+      Pop();
+    } else if (what == "push") {
+      std::getline(words >> std::ws, rest);
+      Push(rest.c_str());
+    } else if (what == "kernel") {
+      int64_t ns = 0;
+      int32_t sizes[6] = {};
+      words >> ns;
+      for (int32_t& size : sizes) words >> size;
+      std::getline(words >> std::ws, rest);
+      Cuda().launch_as(names->insert(rest).first->c_str(), sizes, sizes + 3, ns);
+    }
   }
 }
 
@@ -381,6 +411,7 @@ void DoOther(const char* self, std::string_view what, const char* value, int64_t
     return;
   }
   if (what == "steps") return Steps(number);
+  if (what == "play") return Play(value);
   if (what == "make_graph") return Cuda().make_graph();
   if (what == "print_left") {
     std::printf("left %lld times, %s\n", static_cast<long long>(Cuda().finalized()),

@@ -113,7 +113,7 @@ Ability Counters() {
   if ((Capabilities() & kCapSysAdmin) != 0)
     return {"counters", true, "hardware counters are for administrators only, and this is one"};
   return {"counters", false,
-          "hardware counters are for administrators only: load the driver with "
+          "hardware counters are for administrators only (ERR_NVGPUCTRPERM): load the driver with "
           "NVreg_RestrictProfilingToAdminUsers=0, "
           "or run with CAP_SYS_ADMIN"};
 }

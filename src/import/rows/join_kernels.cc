@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -67,6 +68,38 @@ class Joiner {
       : run_(run), other_(other), run_names_(run.strings), other_names_(other.strings) {}
 
   KernelJoin Join() {
+    GroupRun();
+    taken_.assign(run_.columns.name.size(), false);
+    for (const size_t row : InOrder(other_.columns)) Place(row);
+    return Finish();
+  }
+
+  SameKernelJoin JoinSame() {
+    GroupRun();
+    // Those of the second recording that stand for the same executions of the run.
+    std::map<const std::vector<size_t>*, std::vector<size_t>> samples;
+    for (const size_t row : InOrder(other_.columns)) {
+      const std::vector<size_t>* candidates = CandidatesOf(row);
+      if (candidates != nullptr) samples[candidates].push_back(row);
+    }
+    SameKernelJoin out;
+    out.other_row.assign(run_.columns.name.size(), -1);
+    for (const auto& [candidates, rows] : samples) {
+      for (const size_t run_row : *candidates)
+        out.other_row[run_row] =
+            static_cast<int64_t>(Nearest(rows, other_.columns, DurationOf(run_.columns, run_row)));
+      for (const size_t row : rows) {
+        out_.run_row[row] =
+            static_cast<int64_t>(Nearest(*candidates, run_.columns, DurationOf(other_.columns, row)));
+        ++out_.matched;
+      }
+    }
+    static_cast<KernelJoin&>(out) = Finish();
+    return out;
+  }
+
+ private:
+  void GroupRun() {
     for (const size_t row : InOrder(run_.columns)) {
       Group& group = groups_[run_names_.Of(run_.columns.name[row]).normalized];
       const Launch launch = LaunchOf(run_.columns, row);
@@ -74,34 +107,63 @@ class Joiner {
       group.all.push_back(row);
       group.launches_known = group.launches_known && Known(launch);
     }
-    taken_.assign(run_.columns.name.size(), false);
     out_.run_row.assign(other_.columns.name.size(), -1);
-    for (const size_t row : InOrder(other_.columns)) Place(row);
+  }
+
+  KernelJoin Finish() {
     for (auto& [key, unmatched] : unmatched_) out_.unmatched.push_back(std::move(unmatched));
     std::stable_sort(out_.unmatched.begin(), out_.unmatched.end(),
                      [](const auto& a, const auto& b) { return a.executions > b.executions; });
     return std::move(out_);
   }
 
- private:
-  void Place(size_t row) {
+  static double DurationOf(const KernelColumns& columns, size_t row) {
+    const int64_t ns = columns.dur_ns[row];
+    return IsNull(ns) || ns < 1 ? 1 : static_cast<double>(ns);
+  }
+
+  // The row whose duration is nearest by ratio; the first of equals.
+  static size_t Nearest(const std::vector<size_t>& rows, const KernelColumns& columns, double ns) {
+    size_t best = rows.front();
+    double best_ratio = std::numeric_limits<double>::infinity();
+    for (const size_t row : rows) {
+      const double own = DurationOf(columns, row);
+      const double ratio = std::max(own / ns, ns / own);
+      if (ratio >= best_ratio) continue;
+      best = row;
+      best_ratio = ratio;
+    }
+    return best;
+  }
+
+  // Executions of the run that a row of the second recording may be; null, and noted, when there are none.
+  const std::vector<size_t>* CandidatesOf(size_t row) {
     const KernelName& name = other_names_.Of(other_.columns.name[row]);
     const Launch launch = LaunchOf(other_.columns, row);
     const auto group = groups_.find(name.normalized);
-    if (group == groups_.end()) return Fail(row, name, launch, JoinFailure::kNoSuchKernel, nullptr);
-    const std::vector<size_t>* candidates = &group->second.all;
-    size_t* next = &next_of_name_[&group->second];
-    if (Known(launch) && group->second.launches_known) {
-      const auto same = group->second.by_launch.find(launch);
-      if (same == group->second.by_launch.end())
-        return Fail(row, name, launch, JoinFailure::kOtherLaunch, &group->second);
-      candidates = &same->second;
-      next = &next_of_launch_[candidates];
+    if (group == groups_.end()) {
+      Fail(row, name, launch, JoinFailure::kNoSuchKernel, nullptr);
+      return nullptr;
     }
+    if (!Known(launch) || !group->second.launches_known) return &group->second.all;
+    const auto same = group->second.by_launch.find(launch);
+    if (same == group->second.by_launch.end()) {
+      Fail(row, name, launch, JoinFailure::kOtherLaunch, &group->second);
+      return nullptr;
+    }
+    return &same->second;
+  }
+
+  void Place(size_t row) {
+    const std::vector<size_t>* candidates = CandidatesOf(row);
+    if (candidates == nullptr) return;
+    size_t& next = next_of_[candidates];
     // Ways with and without a launch may both lead to one kernel of the run.
-    while (*next < candidates->size() && taken_[(*candidates)[*next]]) ++*next;
-    if (*next == candidates->size()) return Fail(row, name, launch, JoinFailure::kFewerExecutions, nullptr);
-    const size_t to = (*candidates)[(*next)++];
+    while (next < candidates->size() && taken_[(*candidates)[next]]) ++next;
+    if (next == candidates->size())
+      return Fail(row, other_names_.Of(other_.columns.name[row]), LaunchOf(other_.columns, row),
+                  JoinFailure::kFewerExecutions, nullptr);
+    const size_t to = (*candidates)[next++];
     taken_[to] = true;
     out_.run_row[row] = static_cast<int64_t>(to);
     ++out_.matched;
@@ -130,8 +192,7 @@ class Joiner {
   const KernelList &run_, &other_;
   Names run_names_, other_names_;
   std::unordered_map<std::string, Group> groups_;
-  std::unordered_map<const Group*, size_t> next_of_name_;
-  std::unordered_map<const std::vector<size_t>*, size_t> next_of_launch_;
+  std::unordered_map<const std::vector<size_t>*, size_t> next_of_;
   std::vector<bool> taken_;
   std::map<std::tuple<int, std::string, Launch>, KernelJoin::Unmatched> unmatched_;
   KernelJoin out_;
@@ -158,5 +219,9 @@ const char* JoinFailureMeaning(JoinFailure failure) {
 }
 
 KernelJoin JoinKernels(const KernelList& run, const KernelList& other) { return Joiner(run, other).Join(); }
+
+SameKernelJoin JoinSameKernels(const KernelList& run, const KernelList& other) {
+  return Joiner(run, other).JoinSame();
+}
 
 }  // namespace nl

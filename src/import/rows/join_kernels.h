@@ -39,4 +39,13 @@ struct KernelJoin {
 
 KernelJoin JoinKernels(const KernelList& run, const KernelList& other);
 
+// Of a second recording that has one or a few executions of each kernel: every execution of the run is given
+// the one of the second recording with the same normalised name, grid and block; of several, the one whose
+// duration is nearest by ratio. `run_row` is the execution of the run nearest in duration to each one of the
+// second recording. Column dur_ns is read too.
+struct SameKernelJoin : KernelJoin {
+  std::vector<int64_t> other_row;  // by row of the run; -1: the second recording does not have its kernel
+};
+SameKernelJoin JoinSameKernels(const KernelList& run, const KernelList& other);
+
 }  // namespace nl

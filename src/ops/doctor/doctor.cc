@@ -7,6 +7,7 @@
 
 #include "base/terminal.h"
 #include "capture/launcher/abilities.h"
+#include "deep/tools.h"
 #include "ops/open_store.h"
 #include "ops/settings.h"
 
@@ -81,6 +82,11 @@ class DoctorOp final : public Op {
     // Something that cannot be recorded here is not a defect of the store: the answer stays "yes".
     for (const capture::Ability& ability : capture::FindAbilities())
       out.recording.push_back({ability.name, ability.works, ability.detail});
+    // What `deep` runs.
+    for (const char* name : {"ncu", "nsys"}) {
+      const nl::deep::Tool tool = nl::deep::FindTool(name);
+      out.recording.push_back({tool.name, !tool.path.empty(), tool.detail});
+    }
     Reply reply = Reply::Of(std::move(out));
     reply.answer_is_no = !healthy;
     return reply;
@@ -97,7 +103,7 @@ class DoctorOp final : public Op {
       out += fmt::format("{:<8}  {:<8}  {}\n", word, check.name,
                          Wrap(PrintableText(check.detail), style.width, 20));
     }
-    out += "\nrecording (neurolens run)\n";
+    out += "\nrecording (neurolens run, neurolens deep)\n";
     for (const DoctorAbility& ability : reply.recording) {
       out += fmt::format("{:<8}  {:<13}  {}\n", ability.works ? "yes" : "no", ability.name,
                          Wrap(PrintableText(ability.detail), style.width, 25));

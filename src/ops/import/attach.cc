@@ -44,24 +44,28 @@ Status EncodeAll(RunTables& tables) {
   }
 }
 
+// Rows of the run by row of the report.
+using Targets = std::vector<std::vector<int64_t>>;
+
 // Copies one table with its kernel ids replaced by those of the run; rows of kernels that are not in the
 // run are left out. Strings are added to the pool of the new table.
 template <class Columns>
-Status CopyTable(Snapshot& from, const KernelJoin& join, Columns EventBatch::*table, RunTables& to) {
+Status CopyTable(Snapshot& from, const Targets& targets, const char* how, Columns EventBatch::*table,
+                 RunTables& to) {
   for (int64_t first = 0;; first += kRowsAtOnce) {
     Columns part;
     NL_TRY(from.LoadPart(part, first, kRowsAtOnce));
     if (part.size() == 0) return {};
     EventBatch batch;
-    const StringId joined_by = to.strings().Add("launch_order");
+    const StringId joined_by = to.strings().Add(how);
     for (size_t i = 0; i < part.size(); ++i) {
       auto row = part.Row(i);
       const auto kernel = static_cast<int64_t>(row.kernel_id);
-      if (kernel < 0 || static_cast<size_t>(kernel) >= join.run_row.size()) continue;
-      const int64_t run_row = join.run_row[static_cast<size_t>(kernel)];
-      if (run_row < 0) continue;
-      row.kernel_id = static_cast<RowId>(run_row);
-      (batch.*table).Add(row);
+      if (kernel < 0 || static_cast<size_t>(kernel) >= targets.size()) continue;
+      for (const int64_t run_row : targets[static_cast<size_t>(kernel)]) {
+        row.kernel_id = static_cast<RowId>(run_row);
+        (batch.*table).Add(row);
+      }
     }
     std::vector<ColumnSpan> spans;
     (batch.*table).Spans(spans);
@@ -85,17 +89,37 @@ std::optional<std::string> TextOrNone(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(text);
 }
 
-KernelMatch MatchOf(const KernelJoin& join, const Kernels& run) {
+// One row each: metrics and rules are texts of one execution.
+Targets OneEach(const KernelJoin& join) {
+  Targets out(join.run_row.size());
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (join.run_row[i] >= 0) out[i].push_back(join.run_row[i]);
+  }
+  return out;
+}
+
+Targets AllOf(const SameKernelJoin& join) {
+  Targets out(join.run_row.size());
+  for (size_t i = 0; i < join.other_row.size(); ++i) {
+    if (join.other_row[i] >= 0)
+      out[static_cast<size_t>(join.other_row[i])].push_back(static_cast<int64_t>(i));
+  }
+  return out;
+}
+
+KernelMatch MatchOf(const KernelJoin& join, const Targets& targets, const Kernels& run) {
   KernelMatch out;
   int64_t device_ns = 0, covered_ns = 0;
   std::vector<bool> covered(run.columns.name.size(), false);
-  for (const int64_t row : join.run_row) {
-    if (row >= 0) covered[static_cast<size_t>(row)] = true;
+  for (const std::vector<int64_t>& rows : targets) {
+    for (const int64_t row : rows) covered[static_cast<size_t>(row)] = true;
   }
   for (size_t i = 0; i < covered.size(); ++i) {
     const int64_t ns = IsNull(run.columns.dur_ns[i]) ? 0 : run.columns.dur_ns[i];
     device_ns += ns;
-    if (covered[i]) covered_ns += ns;
+    if (!covered[i]) continue;
+    covered_ns += ns;
+    ++out.covered_kernels;
   }
   out.kernels = static_cast<int64_t>(join.run_row.size());
   out.matched = join.matched;
@@ -113,7 +137,7 @@ KernelMatch MatchOf(const KernelJoin& join, const Kernels& run) {
 }  // namespace
 
 Result<ImportAttachment> AttachFile(OpContext& context, Store& store, const std::string& run_ref,
-                                    const ImportRequest& request) {
+                                    const ImportRequest& request, AttachJoin how) {
   NL_ASSIGN(const CatalogRun run, store.catalog().Resolve(run_ref));
   NL_ASSIGN(StagedRun imported, store.Stage());
   RunTables report_tables(imported.path());
@@ -132,8 +156,15 @@ Result<ImportAttachment> AttachFile(OpContext& context, Store& store, const std:
   NL_ASSIGN(std::unique_ptr<SqlSession> run_sql, OpenSql(context, store, {run}));
   target.snapshot = std::make_unique<Snapshot>(std::move(run_sql), context.cancelled);
   NL_TRY(target.Load());
-  const KernelJoin join = JoinKernels(target.list(), report.list());
-  KernelMatch match = MatchOf(join, target);
+  const bool same = how == AttachJoin::kSameKernel;
+  SameKernelJoin join;
+  if (same)
+    join = JoinSameKernels(target.list(), report.list());
+  else
+    static_cast<KernelJoin&>(join) = JoinKernels(target.list(), report.list());
+  const Targets one_each = OneEach(join), counted = same ? AllOf(join) : one_each;
+  const char* const joined_by = same ? "same_kernel" : "launch_order";
+  KernelMatch match = MatchOf(join, counted, target);
   if (join.matched == 0) {
     const std::string why = match.unmatched.empty() ? "it has no kernels" : match.unmatched[0].meaning;
     return InvalidInput(fmt::format("cannot attach the file: no kernel of its {} is in run {}: {}",
@@ -144,9 +175,9 @@ Result<ImportAttachment> AttachFile(OpContext& context, Store& store, const std:
   }
   NL_ASSIGN(StagedRun staged, store.Stage());
   RunTables tables(staged.path());
-  NL_TRY(CopyTable(*report.snapshot, join, &EventBatch::kernel_metric, tables));
-  NL_TRY(CopyTable(*report.snapshot, join, &EventBatch::kernel_counter, tables));
-  NL_TRY(CopyTable(*report.snapshot, join, &EventBatch::tool_finding, tables));
+  NL_TRY(CopyTable(*report.snapshot, one_each, joined_by, &EventBatch::kernel_metric, tables));
+  NL_TRY(CopyTable(*report.snapshot, counted, joined_by, &EventBatch::kernel_counter, tables));
+  NL_TRY(CopyTable(*report.snapshot, one_each, joined_by, &EventBatch::tool_finding, tables));
   NL_TRY(tables.Flush());
   NL_TRY(EncodeAll(tables));
   NL_TRY(tables.Finish());
@@ -179,11 +210,11 @@ std::string AttachedText(const ImportAttachment& a, int width) {
   std::string out =
       fmt::format("{}  {} {}\n", a.run_id, file, a.duplicate ? "was already attached" : "attached");
   const auto line = [&](const std::string& text) { out += Wrap("  " + text, width, 4) + "\n"; };
-  line(fmt::format("{} of {} of the file match the run by name, grid, block and order", HumanCount(a.matched),
-                   Counted(a.kernels, "kernel")));
-  line(fmt::format("counters for {} of {} of the run, {} of {} kernel time ({:.0f} %)", HumanCount(a.matched),
-                   Counted(a.run_kernels, "kernel"), HumanMs(a.covered_ms), HumanMs(a.run_kernel_ms),
-                   a.run_kernel_ms > 0 ? 100 * a.covered_ms / a.run_kernel_ms : 0));
+  line(fmt::format("{} of {} of the file match the run by name, grid, block{}", HumanCount(a.matched),
+                   Counted(a.kernels, "kernel"), a.covered_kernels > a.matched ? "" : " and order"));
+  line(fmt::format("counters for {} of {} of the run, {} of {} kernel time ({:.0f} %)",
+                   HumanCount(a.covered_kernels), Counted(a.run_kernels, "kernel"), HumanMs(a.covered_ms),
+                   HumanMs(a.run_kernel_ms), a.run_kernel_ms > 0 ? 100 * a.covered_ms / a.run_kernel_ms : 0));
   constexpr size_t kShown = 8;
   for (size_t i = 0; i < std::min(kShown, a.unmatched.size()); ++i) {
     const ImportUnmatched& u = a.unmatched[i];

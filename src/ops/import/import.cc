@@ -126,6 +126,10 @@ class ImportOp final : public Op {
     b.Add("attach", attach_,
           "Add the counters of the file to this run, kernel by kernel, instead of making a run")
         .Run();
+    b.Add("join", join_,
+          "With --attach: launch_order joins executions one to one, in order; same_kernel gives the counters "
+          "of a report with a few executions to all of the same name, grid and block")
+        .Choices({"launch_order", "same_kernel"});
     b.Add("apart", apart_, "Make one run per file of a folder, even if the files are ranks of one run");
     b.Add("only", only_,
           "Import the named files alone, without other parts of their recording that are in the same folder");
@@ -145,7 +149,9 @@ class ImportOp final : public Op {
     NL_ASSIGN(const std::vector<Group> groups, Groups(store->catalog(), out.skipped));
     if (!attach_.empty()) {
       if (groups.size() != 1) return InvalidInput("--attach takes one file");
-      NL_ASSIGN(out.attached, AttachFile(context, *store, attach_, Request(context, groups[0])));
+      NL_ASSIGN(out.attached,
+                AttachFile(context, *store, attach_, Request(context, groups[0]),
+                           join_ == "same_kernel" ? AttachJoin::kSameKernel : AttachJoin::kLaunchOrder));
       out.attached->files = ShownPaths(context, groups[0].paths);
       return Reply::Of(std::move(out));
     }
@@ -427,7 +433,7 @@ class ImportOp final : public Op {
   }
 
   std::vector<std::string> paths_, tags_;
-  std::string format_, model_, attach_;
+  std::string format_, model_, attach_, join_ = "launch_order";
   bool allow_truncated_ = false, apart_ = false, force_ = false, only_ = false;
 };
 

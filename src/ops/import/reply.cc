@@ -82,6 +82,7 @@ void Describe(Record<KernelMatch>& r) {
   r.Field("matched", &KernelMatch::matched, "Kernel executions of the file that are in the run");
   r.Field("run_kernels", &KernelMatch::run_kernels, "Kernel executions of the run");
   r.Field("run_kernel_ms", &KernelMatch::run_kernel_ms, Unit::kMs, "Kernel time of the run");
+  r.Field("covered_kernels", &KernelMatch::covered_kernels, "Kernels of the run that have counters now");
   r.Field("covered_ms", &KernelMatch::covered_ms, Unit::kMs, "Kernel time of the run that got counters");
   r.Field("unmatched", &KernelMatch::unmatched,
           "Kernels that do not match, most executions first, at most 50");

@@ -76,7 +76,7 @@ void Describe(Record<ImportUnmatched>& r);
 // How the kernels of a file were matched with those of a run; kept with the attachment too.
 struct KernelMatch {
   std::string run_id, adapter;
-  int64_t kernels = 0, matched = 0, run_kernels = 0;
+  int64_t kernels = 0, matched = 0, run_kernels = 0, covered_kernels = 0;
   double run_kernel_ms = 0, covered_ms = 0;
   std::vector<ImportUnmatched> unmatched;
   std::map<std::string, int64_t> tables;

@@ -8,12 +8,10 @@
 #include "base/file_ops.h"
 #include "base/terminal.h"
 #include "capture/launcher/capture_directory.h"
-#include "ops/import/reply.h"
-#include "ops/open_snapshot.h"
 #include "ops/open_store.h"
 #include "ops/record_program.h"
+#include "ops/record_run.h"
 #include "ops/write_report.h"
-#include "report/report_value.h"
 
 namespace nl::ops::run {
 
@@ -71,19 +69,20 @@ class RunProgramOp final : public Op {
       NL_ASSIGN(scratch, TempDir::Make("neurolens-run-"));
       options.directory = fmt::format("{}/{}", scratch->path(), capture::DefaultDirectory(options.command));
     }
-    ListedRecording listed(context, true);
-    NL_ASSIGN(const capture::LaunchResult result, RecordProgram(options, listed));
+    NL_ASSIGN(RecordedRun recorded, RecordAndImport(context, options, params_.tags));
     RunReply out;
-    out.capture = RecordReplyOf(result);
-    const Status explained = Explain(context, result.directory, listed, out);
+    out.capture = std::move(recorded.capture);
+    out.run_id = recorded.run_id;
+    const Status explained = recorded.imported.ok() ? Explain(context, out) : recorded.imported;
     if (!explained.ok()) out.import_problem = explained.error().ToString();
     // A capture that could not be imported is kept: it may be all that is left of a long run. One of a
     // program that ended before anything happened holds nothing.
     const bool empty = !explained.ok() && HoldsNothing(out.capture, explained.error());
     out.capture_kept = keep || (!out.run_id && !empty);
     if (out.capture_kept && scratch) scratch->Release();
+    const int exit_status = out.capture.exit_status;
     Reply reply = Reply::Of(std::move(out));
-    reply.answer_status = result.exit_status;
+    reply.answer_status = exit_status;
     return reply;
   }
 
@@ -110,22 +109,8 @@ class RunProgramOp final : public Op {
            import_error.message.find("has no events") != std::string::npos;
   }
 
-  // Through the operations themselves, so that the run is the same as with `import` and `analyze`.
-  Status Explain(OpContext& context, const std::string& directory, ListedRecording& listed,
-                 RunReply& out) const {
-    const std::unique_ptr<Op> import = MakeOp("import");
-    Json args{{"paths", Json::array({directory})}};
-    if (!params_.tags.empty()) args["tag"] = params_.tags;
-    const Result<Reply> tried = RunOp(*import, args, context);
-    listed.Imported();
-    if (!tried.ok()) return tried.error();
-    const Reply& imported = *tried;
-    const std::vector<ImportedRun>& runs = imported.As<ImportReply>().runs;
-    if (runs.empty()) return InvalidInput("the capture contains no run");
-    out.run_id = runs[0].run_id;
-    NL_ASSIGN(const OpenRun run, OpenSnapshot(context, *out.run_id));
-    NL_ASSIGN(const Json document, ReadDocument(run));
-    out.capture.duty_cycle = NumberAt(ChildAt(document, "capture"), "duty_cycle");
+  // Through the operation itself, so that it is the same as with `analyze`.
+  Status Explain(OpContext& context, RunReply& out) const {
     const std::unique_ptr<Op> explain = MakeOp(report_ ? "report" : "analyze");
     NL_ASSIGN(const Reply explained,
               RunOp(*explain, Json{{report_ ? "run" : "target", *out.run_id}}, context));

@@ -5,6 +5,8 @@
 
 #include "base/record_json.h"
 #include "base/terminal.h"
+#include "deep/metrics.h"
+#include "deep/plan.h"
 #include "model/event_batch.h"
 #include "model/schema.h"
 #include "ops/open_store.h"
@@ -15,9 +17,10 @@ namespace nl::ops::schema {
 
 namespace {
 
-enum class SchemaOf : uint8_t { kTable, kRun, kReport };
+enum class SchemaOf : uint8_t { kTable, kRun, kReport, kDeepPlan, kDeepMetrics, kDeepEnv };
 std::span<const std::string_view> NamesOf(SchemaOf) {
-  static constexpr std::string_view kNames[] = {"table", "run", "report"};
+  static constexpr std::string_view kNames[] = {"table",     "run",          "report",
+                                                "deep_plan", "deep_metrics", "deep_env"};
   return kNames;
 }
 
@@ -51,7 +54,7 @@ struct SchemaReply {
 void Describe(Record<SchemaReply>& r) {
   r.Name("SchemaReply", "Reply of `neurolens schema`");
   r.Field("what", &SchemaReply::what, "What was asked for");
-  r.Field("schema", &SchemaReply::schema, "JSON Schema of run.json or report.json; null for table");
+  r.Field("schema", &SchemaReply::schema, "JSON Schema of the document; null for table");
   r.Field("tables", &SchemaReply::tables, "The tables, for table");
 }
 
@@ -99,6 +102,15 @@ std::string TableText(const SchemaTable& table, int width) {
   return out;
 }
 
+const RecordInfo& DescriptionOf(SchemaOf what) {
+  switch (what) {
+    case SchemaOf::kDeepPlan: return RecordOf<nl::deep::DeepPlan>();
+    case SchemaOf::kDeepMetrics: return RecordOf<nl::deep::DeepMetrics>();
+    case SchemaOf::kDeepEnv: return RecordOf<nl::deep::DeepEnv>();
+    default: return RecordOf<Report>();
+  }
+}
+
 class SchemaOp final : public Op {
  public:
   OpInfo Info() const override {
@@ -117,9 +129,10 @@ class SchemaOp final : public Op {
   void Bind(ParamBinder& binder) override {
     binder
         .Add("what", what_,
-             "table: the tables for SQL; run: the JSON Schema of run.json; report: that of report.json")
+             "table: the tables for SQL; run: the JSON Schema of run.json; report: that of report.json; "
+             "deep_plan, deep_metrics, deep_env: those of the files of `neurolens deep`")
         .Positional()
-        .Choices({"table", "run", "report"});
+        .Choices({"table", "run", "report", "deep_plan", "deep_metrics", "deep_env"});
     binder.Add("table", table_, "Only this table, as in `neurolens schema table kernel`").Positional();
     binder.Add("name", name_, "Only this table; the same as naming it after `table`");
     binder.Add("md", md_, "Print Markdown");
@@ -138,8 +151,9 @@ class SchemaOp final : public Op {
       raw = RunSchemaText();
       NL_ASSIGN(out.schema, ParseJson(raw));
     } else {
-      out.what = SchemaOf::kReport;
-      out.schema = JsonSchema(RecordOf<Report>());
+      const auto names = NamesOf(SchemaOf());
+      out.what = static_cast<SchemaOf>(std::find(names.begin(), names.end(), what_) - names.begin());
+      out.schema = JsonSchema(DescriptionOf(out.what));
       raw = DumpJson(out.schema, 2) + "\n";
     }
     Reply reply = Reply::Of(std::move(out));

@@ -324,8 +324,8 @@ export interface RulesParams {
 }
 
 export interface SchemaParams {
-  /** table: the tables for SQL; run: the JSON Schema of run.json; report: that of report.json */
-  what?: "table" | "run" | "report";
+  /** table: the tables for SQL; run: the JSON Schema of run.json; report: that of report.json; deep_plan, deep_metrics, deep_env: those of the files of `neurolens deep` */
+  what?: "table" | "run" | "report" | "deep_plan" | "deep_metrics" | "deep_env";
   /** Only this table, as in `neurolens schema table kernel` */
   table?: string;
   /** Only this table; the same as naming it after `table` */
@@ -471,6 +471,8 @@ export interface UploadParams {
   allow_truncated?: boolean;
   /** Add the counters of the file to this run, kernel by kernel, instead of making a run */
   attach?: string;
+  /** With --attach: launch_order joins executions one to one, in order; same_kernel gives the counters of a report with a few executions to all of the same name, grid and block */
+  join?: "launch_order" | "same_kernel";
   /** Make one run per file of a folder, even if the files are ranks of one run */
   apart?: boolean;
   /** Import the named files alone, without other parts of their recording that are in the same folder */

@@ -509,32 +509,6 @@ export interface CompareVerdict {
   text: string;
 }
 
-/** A measured figure beside the datasheet's */
-export interface ComparedFigure {
-  /** Device that was measured */
-  id: string;
-  /** Its name */
-  device: string;
-  /** Its driver */
-  driver_version: string;
-  /** What was measured (docs/peaks.md) */
-  figure: string;
-  /** GB/s, TFLOP/s, TOP/s or us */
-  unit: string;
-  /** Peak by the datasheet, in the same unit; null: it does not give one */
-  datasheet: number | null;
-  /** What the device reached; null: see reason */
-  measured: number | null;
-  /** measured / datasheet (ratio) */
-  ratio: number | null;
-  /** Distance of the quartiles of the repeats / median (share) */
-  spread: number | null;
-  /** Configuration that reached it */
-  how: string | null;
-  /** Why measured is null */
-  reason: string | null;
-}
-
 /** The part of the runs that is compared */
 export interface ComparedPhase {
   /** Which phase */
@@ -811,6 +785,142 @@ export interface CtlReply {
   processes: CtlProcess[];
 }
 
+/** A selected kernel with its time and its counters */
+export interface DeepKernel {
+  /** LLM stage that launched it; all: outside of every stage */
+  stage: string;
+  /** Short name */
+  kernel: string;
+  /** Name as the timeline spells it */
+  name: string;
+  /** Device index */
+  device: number | null;
+  /** Grid size, x, y, z; empty: not recorded */
+  grid: number[];
+  /** Block size, x, y, z; empty: not recorded */
+  block: number[];
+  /** Input shapes of its operator; null: not recorded */
+  shapes: string | null;
+  /** Launches in the timeline */
+  launches: number;
+  /** Device time in the timeline (ms) */
+  total_ms: number;
+  /** Mean device time of a launch (ms) */
+  mean_ms: number;
+  /** Part of the device time of all kernels (share) */
+  share: number | null;
+  /** Tool that measured the counters; null: see reason */
+  source: string | null;
+  /** Why it has no counters */
+  reason: string | null;
+  /** Duration of the launch that was measured (ms) */
+  measured_ms: number | null;
+  /** SM throughput / its peak (share) */
+  sm_throughput: number | null;
+  /** DRAM throughput / its peak (share) */
+  dram_throughput: number | null;
+  /** Resident warps / the most possible (share) */
+  achieved_occupancy: number | null;
+  /** Cycles with active tensor pipes / elapsed (share) */
+  tensor_active: number | null;
+  /** Sectors found in L2 (share) */
+  l2_hit_rate: number | null;
+  /** Floating point operations of the launch */
+  flops: number | null;
+  /** Bytes moved to and from device memory (bytes) */
+  dram_bytes: number | null;
+  /** Arithmetic intensity, FLOPs per byte of DRAM traffic */
+  ai: number | null;
+  /** Rate achieved, 1e12 FLOP/s */
+  tflops: number | null;
+  /** DRAM traffic achieved, 1e9 bytes/s */
+  gbps: number | null;
+  /** Limit by SM and DRAM throughput: one is 1.3 times the other or 5 points above it; both below 20 %: low_utilization */
+  utilization: "compute_bound" | "memory_bound" | "balanced" | "low_utilization" | null;
+  /** Stall groups */
+  stalls: DeepStalls;
+  /** Largest stall group */
+  top_stall: string | null;
+}
+
+/** Reply of `neurolens deep` */
+export interface DeepReply {
+  /** Folder of the bundle */
+  bundle: string;
+  /** Version of this format */
+  metrics_version: number;
+  /** The run in the store; null: the timeline was not recorded */
+  run_id: string | null;
+  /** deep: counters by replay; light: by PM sampling */
+  mode: "deep" | "light";
+  /** Start, RFC 3339 */
+  created_at: string;
+  /** Something failed: the bundle is incomplete */
+  partial: boolean;
+  /** What failed */
+  problems: string[];
+  /** What a reader must know */
+  notes: string[];
+  /** The program */
+  command: string[];
+  /** Time from the first to the last event of the timeline (ms) */
+  wall_ms: number | null;
+  /** Device time of all kernels (ms) */
+  device_ms: number | null;
+  /** Device time of the selected kernels (ms) */
+  selected_ms: number | null;
+  /** Device time of selected kernels with counters (ms) */
+  counted_ms: number | null;
+  /** Kernels selected */
+  selected: number;
+  /** Of these, kernels with counters */
+  counted: number;
+  /** Time that recording added to the program, by the recorder's own measure (percent) */
+  overhead_pct: number | null;
+  /** Why it is not known */
+  overhead_reason: string | null;
+  /** Programs that ran, in order */
+  tools: DeepTool[];
+  /** Stages and how much of them was selected */
+  stages: PlanStage[];
+  /** Selected kernels by stage, most device time first */
+  kernels: DeepKernel[];
+  /** Files left out because of --max-size */
+  dropped: string[];
+  /** Files of the bundle */
+  files: string[];
+  /** Older bundles that --keep removed */
+  removed: string[];
+}
+
+/** Part of the time of warps spent stalled, by group of reasons */
+export interface DeepStalls {
+  /** On memory (share) */
+  memory: number | null;
+  /** At barriers (share) */
+  sync: number | null;
+  /** On results of earlier instructions (share) */
+  dependency: number | null;
+  /** On busy pipes (share) */
+  contention: number | null;
+}
+
+/** A program that ran for the bundle */
+export interface DeepTool {
+  /** Name: timeline, nsys, ncu */
+  tool: string;
+  /** Version */
+  version: string | null;
+  /** Its command line */
+  command: string[];
+  /** Exit status; null: it did not run to its end */
+  exit_status: number | null;
+  /** Time it took (s) */
+  seconds: number | null;
+  /** Why it failed, in its own words */
+  problem: string | null;
+}
+
 /** Dense peaks of one device and their source */
 export interface DevicePeaks {
   /** Name of the device */
@@ -831,9 +941,7 @@ export interface DevicePeaks {
   dram_gbps: number | null;
   /** Multiprocessors (compute units on AMD) */
   sm_count: number | null;
-  /** Where the numbers come from: a datasheet, --peaks-file, the run document, a measurement, --peaks */
-  kind: "datasheet" | "file" | "run" | "measured" | "given";
-  /** The same in words */
+  /** Where the numbers come from */
   source: string;
 }
 
@@ -1643,6 +1751,8 @@ export interface ImportAttachment {
   run_kernels: number;
   /** Kernel time of the run (ms) */
   run_kernel_ms: number;
+  /** Kernels of the run that have counters now */
+  covered_kernels: number;
   /** Kernel time of the run that got counters (ms) */
   covered_ms: number;
   /** Kernels that do not match, most executions first, at most 50 */
@@ -2121,72 +2231,6 @@ export interface McpTool {
   writes: boolean;
 }
 
-/** Clocks, power and temperature of a device, by NVML */
-export interface MeasuredClocks {
-  /** SM clock (MHz) */
-  sm_mhz: number | null;
-  /** Memory clock (MHz) */
-  memory_mhz: number | null;
-  /** Power (W) */
-  power_w: number | null;
-  /** Temperature in degrees Celsius */
-  temperature_c: number | null;
-}
-
-/** One rate or latency that a device reached */
-export interface MeasuredFigure {
-  /** What was measured (docs/peaks.md) */
-  name: string;
-  /** GB/s (1e9 bytes per second), TFLOP/s, TOP/s or us */
-  unit: string;
-  /** Median of the repeats of the best configuration */
-  value: number | null;
-  /** First quartile of the repeats */
-  low: number | null;
-  /** Third quartile of the repeats */
-  high: number | null;
-  /** Repeats of the best configuration */
-  repeats: number;
-  /** The best configuration */
-  how: string | null;
-  /** Why the value is null */
-  reason: string | null;
-}
-
-/** What one device reached when it was measured */
-export interface MeasuredPeaks {
-  /** gpu or cpu */
-  kind: string;
-  /** UUID of the GPU; of a CPU, a hash of its model, its machine and its cores */
-  id: string;
-  /** Name as the driver spells it */
-  name: string;
-  /** Driver of the GPU; of a CPU, the release of the kernel */
-  driver_version: string;
-  /** When it was measured (RFC 3339, UTC) */
-  measured_at: string;
-  /** Device number; null for a CPU */
-  index: number | null;
-  /** Multiprocessors */
-  sm_count: number | null;
-  /** Memory of the device (bytes) */
-  memory_bytes: number | null;
-  /** L2 cache (bytes) */
-  l2_bytes: number | null;
-  /** Library that multiplied the matrices */
-  library: string | null;
-  /** Highest SM clock that the driver allows (MHz) */
-  max_sm_mhz: number | null;
-  /** Before the measurement */
-  idle: MeasuredClocks;
-  /** During bf16 matrix products */
-  loaded: MeasuredClocks;
-  /** Time that the measurement took (s) */
-  seconds: number;
-  /** What was measured */
-  figures: MeasuredFigure[];
-}
-
 /** Largest amounts of memory on one device */
 export interface MemoryPeak {
   /** Device number */
@@ -2479,18 +2523,10 @@ export interface PathSums {
 
 /** Reply of `neurolens peaks` */
 export interface PeaksReply {
-  /** What was done */
-  action: "show" | "measure" | "forget";
   /** Device name that was asked for; null: all devices */
   asked: string | null;
   /** Devices with known peaks */
   devices: DevicePeaks[];
-  /** Measurements of this store (show), made now (measure) or removed (forget) */
-  measured: MeasuredPeaks[];
-  /** Their figures beside those of the datasheets */
-  compared: ComparedFigure[];
-  /** Why no GPU was measured */
-  gpu_reason: string | null;
 }
 
 /** One phase of the run */
@@ -2539,162 +2575,18 @@ export interface PhasesSection {
   spans: PhaseTime[];
 }
 
-/** Prediction against the run, over the modules with at least 1 % of the stage's device time */
-export interface PredictAgreement {
-  /** The stage */
-  stage: string;
-  /** Modules compared */
-  modules: number;
-  /** Median of |predicted - measured| / measured (share) */
-  median_error: number;
-  /** Modules with an error of at most 0.2 (share) */
-  within_20: number;
-}
-
-/** One number that the prediction rests on */
-export interface PredictAssumption {
-  /** Name */
+/** A stage and how much of its device time was selected */
+export interface PlanStage {
+  /** LLM stage; all: outside of every stage */
   name: string;
-  /** Value */
-  value: number;
-  /** What it is */
-  meaning: string;
-  /** Where it comes from */
-  source: string;
-}
-
-/** Parameters of one kind of module, all layers together */
-export interface PredictParameters {
-  /** Name of the module */
-  name: string;
-  /** Parameters */
-  parameters: number;
-  /** Their size (bytes) */
-  weight_bytes: number;
-}
-
-/** Reply of `neurolens predict` */
-export interface PredictReply {
-  /** Name of the workload */
-  model: string;
-  /** Model family, such as llama */
-  family: string;
-  /** Type of weights and activations */
-  dtype: string;
-  /** Device that the times are for */
-  device: string;
-  /** Where its peaks come from */
-  peaks_source: string;
-  /** Its dense peak for the dtype (TFLOP/s) */
-  peak_tflops: number;
-  /** Its memory bandwidth (GB/s) */
-  peak_gbps: number;
-  /** Parameters of the model */
-  parameters: number;
-  /** Their size (bytes) */
-  weight_bytes: number;
-  /** KV cache after the last token; 0: none (bytes) */
-  kv_cache_bytes: number;
-  /** Parameters by module; they sum to all */
-  parts: PredictParameters[];
-  /** Stages, each with its modules */
-  stages: PredictedStage[];
-  /** Numbers that the times rest on */
-  assumptions: PredictAssumption[];
-  /** Run that was compared; null: none */
-  run_id: string | null;
-  /** Prediction against the run, by stage */
-  agreement: PredictAgreement[];
-  /** What a reader must know of this prediction */
-  notes: string[];
-}
-
-/** One kind of module in a stage, all layers together */
-export interface PredictedModule {
-  /** Name, such as attention.qkv */
-  name: string;
-  /** Parameters; 0 where they are another module's */
-  parameters: number;
-  /** Modules of the run that it stands for, numbers as * */
-  paths: string[];
-  /** Floating-point operations of one execution (FLOP) */
-  flops: number;
-  /** Bytes that the kernels read: weights, activations, cache (bytes) */
-  read_bytes: number;
-  /** Bytes that the kernels write (bytes) */
-  write_bytes: number;
-  /** Weights among what is read (bytes) */
-  weight_bytes: number;
-  /** Results of all kernels, intermediate ones too (bytes) */
-  activation_bytes: number;
-  /** Traffic of the KV cache: read by attention, copied when it grows (bytes) */
-  kv_bytes: number;
-  /** Kernels; a mean where routing decides */
-  kernels: number;
-  /** Time of the kernels that arithmetic limits, without their floor (ms) */
-  compute_ms: number;
-  /** Time of the others, without their floor (ms) */
-  memory_ms: number;
-  /** Predicted device time: all kernels one after the other (ms) */
-  device_ms: number;
-  /** Host time to launch them one by one (ms) */
-  launch_ms: number;
-  /** What limits it: compute, memory, or launch where the host takes longer than the device */
-  bound: "compute" | "memory" | "launch";
-  /** Device time in the run, median of the executions; null without a run or match (ms) */
-  measured_ms: number | null;
-  /** Measured / predicted device time (ratio) */
-  ratio: number | null;
-}
-
-/** One stage; its modules sum to it */
-export interface PredictedStage {
-  /** prefill, prefill::vision, decode_step, forward */
-  name: string;
-  /** Executions per request */
-  executions: number;
-  /** New tokens of one execution, of all sequences; patches or pixels of images */
-  tokens: number;
-  /** Tokens that the last new token attends to; of a decode step the mean */
-  context: number;
-  /** Floating-point operations of one execution (FLOP) */
-  flops: number;
-  /** Bytes that the kernels read: weights, activations, cache (bytes) */
-  read_bytes: number;
-  /** Bytes that the kernels write (bytes) */
-  write_bytes: number;
-  /** Weights among what is read (bytes) */
-  weight_bytes: number;
-  /** Results of all kernels, intermediate ones too (bytes) */
-  activation_bytes: number;
-  /** Traffic of the KV cache: read by attention, copied when it grows (bytes) */
-  kv_bytes: number;
-  /** Kernels; a mean where routing decides */
-  kernels: number;
-  /** Time of the kernels that arithmetic limits, without their floor (ms) */
-  compute_ms: number;
-  /** Time of the others, without their floor (ms) */
-  memory_ms: number;
-  /** Predicted device time: all kernels one after the other (ms) */
-  device_ms: number;
-  /** Host time to launch them one by one (ms) */
-  launch_ms: number;
-  /** What limits it: compute, memory, or launch where the host takes longer than the device */
-  bound: "compute" | "memory" | "launch";
-  /** Device time in the run, median of the executions; null without a run or match (ms) */
-  measured_ms: number | null;
-  /** Measured / predicted device time (ratio) */
-  ratio: number | null;
-  /** The longer of device_ms and launch_ms (ms) */
-  predicted_ms: number;
-  /** From the start of the stage to the end of its last kernel in the run, median (ms) */
-  measured_wall_ms: number | null;
-  /** Device time of the stage in the run outside the modules listed here, median (ms) */
-  unmatched_ms: number | null;
-  /** Executions in the run */
-  measured_executions: number | null;
-  /** Modules */
-  modules: PredictedModule[];
+  /** Kernels by name, grid, block and shapes */
+  groups: number;
+  /** Of these, selected */
+  selected: number;
+  /** Device time of its kernels (ms) */
+  total_ms: number;
+  /** Device time of those selected (ms) */
+  selected_ms: number;
 }
 
 /** A size that the model leaves open */
@@ -3501,9 +3393,7 @@ export interface RooflinePeaks {
   dram_gbps: number | null;
   /** Multiprocessors (compute units on AMD) */
   sm_count: number | null;
-  /** Where the numbers come from: a datasheet, --peaks-file, the run document, a measurement, --peaks */
-  kind: "datasheet" | "file" | "run" | "measured" | "given";
-  /** The same in words */
+  /** Where the numbers come from */
   source: string;
 }
 
@@ -3541,10 +3431,8 @@ export interface RooflinePoint {
   t_roof_ms: number | null;
   /** Device time of all calls (ms) */
   t_measured_ms: number;
-  /** t_roof_ms divided by t_measured_ms; relative to `peaks` (share) */
+  /** t_roof_ms divided by t_measured_ms (share) */
   efficiency: number | null;
-  /** The same relative to `measured_peaks`; null without them (share) */
-  efficiency_measured: number | null;
   /** Peak that limits it */
   bound: "compute" | "memory" | null;
   /** What FLOPs and bytes were taken from */
@@ -3579,8 +3467,6 @@ export interface RooflineReply {
   assessed_ms: number;
   /** Peaks of each device, where known */
   peaks: RooflinePeaks[];
-  /** Measured peaks of each device, where `neurolens peaks measure` has measured one with its name */
-  measured_peaks: RooflinePeaks[];
   /** Why a device has no peaks */
   peaks_reason: string | null;
 }
@@ -3607,8 +3493,6 @@ export interface RooflineSection {
   assessed_ms: number;
   /** Peaks of each device, where known */
   peaks: RooflinePeaks[];
-  /** Measured peaks of each device, where `neurolens peaks measure` has measured one with its name */
-  measured_peaks: RooflinePeaks[];
   /** Why a device has no peaks */
   peaks_reason: string | null;
 }
@@ -3850,8 +3734,8 @@ export interface SchemaColumn {
 /** Reply of `neurolens schema` */
 export interface SchemaReply {
   /** What was asked for */
-  what: "table" | "run" | "report";
-  /** JSON Schema of run.json or report.json; null for table */
+  what: "table" | "run" | "report" | "deep_plan" | "deep_metrics" | "deep_env";
+  /** JSON Schema of the document; null for table */
   schema: unknown;
   /** The tables, for table */
   tables: SchemaTable[] | null;
@@ -4005,8 +3889,6 @@ export interface StagePeak {
   gbps: number | null;
   /** Type of the model */
   dtype: string | null;
-  /** Where the peaks come from; null without peaks */
-  kind: "datasheet" | "file" | "run" | "measured" | "given" | null;
   /** Source of the peaks, or why there are none */
   source: string | null;
 }
@@ -4045,14 +3927,10 @@ export interface StageSummary {
   idle_share: number | null;
   /** Model FLOPs utilization: flops / (peak x work_device_s) (share) */
   mfu: number | null;
-  /** MFU relative to peak_measured; null without it (share) */
-  mfu_measured: number | null;
   /** Why MFU is unknown */
   mfu_reason: string | null;
   /** Model bandwidth utilization: bytes / (peak bandwidth x work_device_s) (share) */
   mbu: number | null;
-  /** MBU relative to peak_measured; null without it (share) */
-  mbu_measured: number | null;
   /** Why MBU is unknown */
   mbu_reason: string | null;
   /** FLOPs of the model in the executions of work_executions (FLOP) */
@@ -4069,10 +3947,8 @@ export interface StageSummary {
   work_executions: number;
   /** Devices x duration of these (s) */
   work_device_s: number;
-  /** Peaks of the device that mfu and mbu are relative to */
+  /** Peaks of the device */
   peak: StagePeak;
-  /** What a device of this name was measured to reach; null: not measured */
-  peak_measured: StagePeak | null;
   /** Each execution, by start */
   instances: StageInstance[];
 }

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Plan: the kernels of a timeline that counters are collected for, and which launch of each. A group is the
+// launches of one kernel with one grid, block and set of input shapes in one stage; the groups with the most
+// device time of every stage are taken; launches outside of every stage only where they are among the most of
+// the whole run.
+//
+// Which launch is measured: Nsight Compute takes one filter for names and, with --filter-mode
+// per-launch-config, one number of launches to skip of every name, grid, block and shared memory; then it
+// measures one of each. (A list of single launches is not possible: a second --kernel-id is an error in ncu
+// 2025.3, and a list of numbers in one applies to all kernels; each result takes about a second.) The number
+// is chosen such that every selected kernel is measured, and as many as possible by a launch that is
+// suitable: after the warm-up and within 10 % of the median duration. The warm-up is what runs before the
+// steady phase, or in the first instance of the stage where the steady phase has none of the group. Launches
+// are counted as ncu counts them: per process, in the order of the calls that launch, within the NVTX ranges
+// that a timeline is of.
+//
+// Thread rule: plain values; MakePlan is one call on one thread.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/analysis.h"
+#include "base/record.h"
+
+namespace nl::deep {
+
+struct PlanKernel {
+  std::string stage, kernel, name;  // stage, short name, name as the timeline spells it
+  std::string ncu_regex;            // finds it in ncu's spelling (deep/ncu_name.h)
+  std::vector<int64_t> grid, block;
+  std::optional<std::string> shapes;  // inputs of the operator, JSON text
+  std::optional<std::string> op;
+  std::optional<int64_t> pid;
+  std::optional<int32_t> device;
+  int64_t launches = 0, warmup_launches = 0;
+  std::string warmup;  // how the warm-up was recognised
+  double total_ms = 0, median_ms = 0, launch_ms = 0;
+  bool suitable = false;     // that launch is after the warm-up and near the median
+  bool same_shapes = false;  // it is one of this group
+  int64_t kernel_id = 0;     // row in table kernel: that launch, or the median one of the group
+};
+void Describe(Record<PlanKernel>& r);
+
+struct PlanStage {
+  std::string name;
+  int64_t groups = 0, selected = 0;
+  double total_ms = 0, selected_ms = 0;
+};
+void Describe(Record<PlanStage>& r);
+
+struct DeepPlan {
+  int64_t plan_version = 1;
+  std::string run_id;
+  int64_t top_n = 0;
+  double device_ms = 0, selected_ms = 0;
+  int64_t launch_skip = 0, measured_launches = 0;
+  std::vector<PlanStage> stages;    // in order of first launch
+  std::vector<PlanKernel> kernels;  // by stage, most time first
+};
+void Describe(Record<DeepPlan>& r);
+
+// Launches outside of every stage have this one.
+inline constexpr char kNoStage[] = "all";
+
+Result<DeepPlan> MakePlan(Analysis& analysis, const std::string& run_id, int64_t top_n);
+
+}  // namespace nl::deep

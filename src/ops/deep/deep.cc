@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// `neurolens deep`: timeline, counters of the kernels that matter, reports, in one folder (docs/deep.md).
+
+#include <fmt/format.h>
+
+#include "base/file_ops.h"
+#include "ops/deep/session.h"
+
+namespace nl::ops::deep {
+
+namespace {
+
+class DeepOp final : public Op {
+ public:
+  OpInfo Info() const override {
+    OpInfo info;
+    info.name = "deep";
+    info.local = true;
+    info.summary =
+        "Profile a program in depth: its timeline, hardware counters of its top kernels, and reports";
+    info.choose_when =
+        "Choose it to learn what limits the kernels that matter. It runs the program twice: for the "
+        "timeline, "
+        "and under Nsight Compute; --mode light runs it once. `run` records the timeline alone.";
+    info.example = "neurolens deep --top-n 10 -- python3 infer.py";
+    info.cost = Cost::kMinutes;
+    info.writes = true;
+    info.stdout_is_programs = true;
+    info.reply = ReplyOf<DeepReply>();
+    return info;
+  }
+
+  void Bind(ParamBinder& b) override {
+    b.Add("mode", params_.mode,
+          "deep: counters by Nsight Compute, which runs each selected kernel several times; light: by PM "
+          "sampling while the timeline is recorded")
+        .Choices({"deep", "light"});
+    b.Add("top_n", params_.top_n, "Kernels to select per stage, by total device time").Range(1, 10000);
+    b.Add("out", params_.out, "Folder for bundles; each is OUT/RUN_ID").Path();
+    b.Add("keep", params_.keep, "Bundles to keep in OUT; older ones are removed. 0: all").Range(0, 1e6);
+    b.Add("max_size", params_.max_size,
+          "Limit for the size of the bundle, in bytes; recordings are left out first. 0: no limit")
+        .Range(0, 1e15);
+    b.Add("nsys", params_.nsys, "Record the timeline with Nsight Systems");
+    b.Add("timeline", params_.timeline,
+          "Take this run of the same program as the timeline instead of recording one")
+        .Run();
+    b.Add("plan_only", params_.plan_only,
+          "Write the plan and the command lines of Nsight Compute, and do not run it");
+    b.Add("replay", params_.replay,
+          "How Nsight Compute collects counters that do not fit into one pass: run the kernel, the "
+          "application or an NVTX range again")
+        .Choices({"kernel", "application", "range"});
+    b.Add("clock_control", params_.clock_control,
+          "none: clocks as they are; base: Nsight Compute locks them to the base clock")
+        .Choices({"none", "base"});
+    b.Add("capture_range", params_.capture_range, "Profile only inside NVTX ranges of this name: nvtx:LABEL");
+    b.Add("duration", params_.duration,
+          "Seconds of the timeline to record, from the start of the program; 0: until it ends")
+        .Range(0, 1e7);
+    b.Add("config", params_.config, "YAML file that names a model to run instead of a command").Path();
+    b.Add("tag", params_.tags, "Tag for the run").KeyValue();
+    b.Add("command", params_.command, "Program to profile, with its arguments, after --")
+        .Positional()
+        .LocalOnly();
+  }
+
+  Result<Reply> Run(OpContext& context) override {
+    NL_TRY(Check());
+    std::vector<nl::deep::Tool> tools;
+    // Before the program runs: it may run for hours.
+    if (!params_.light() && !params_.plan_only) {
+      NL_ASSIGN(nl::deep::Tool ncu, nl::deep::NeedTool("ncu"));
+      tools.push_back(std::move(ncu));
+    }
+    if (params_.nsys) {
+      NL_ASSIGN(nl::deep::Tool nsys, nl::deep::NeedTool("nsys"));
+      tools.push_back(std::move(nsys));
+    }
+    NL_ASSIGN(nl::deep::Bundle bundle, nl::deep::Bundle::Make(params_.out));
+    DeepSession session(context, params_, std::move(tools), std::move(bundle));
+    std::vector<Error> problems;
+    NL_ASSIGN(DeepReply done, session.Run(problems));
+    Reply reply = Reply::Of(std::move(done));
+    reply.problems = std::move(problems);
+    return reply;
+  }
+
+  std::string Text(const Reply& any, const TextStyle& style) const override {
+    return DeepText(any.As<DeepReply>(), style.width, style.color);
+  }
+
+ private:
+  Status Check() {
+    if (params_.config.empty() == params_.command.empty()) {
+      return InvalidInput(params_.config.empty()
+                              ? "no program to profile"
+                              : "--config names the workload; a command cannot be given too")
+          .Hint("write the command after --, or name a model with --config FILE");
+    }
+    if (!params_.config.empty()) {
+      if (!PathExists(params_.config)) return NotFound("the file does not exist").At(params_.config);
+      params_.command = {"python3", "-m", "neurolens.models", "run", "--config", params_.config};
+    }
+    if (!params_.capture_range.empty() && params_.NvtxRange().empty())
+      return InvalidInput(fmt::format("--capture-range must be nvtx:LABEL, not '{}'", params_.capture_range))
+          .Hint("Nsight Compute knows NVTX ranges only");
+    if (params_.replay == "range" && params_.NvtxRange().empty())
+      return InvalidInput("range replay needs a range").Hint("name it with --capture-range nvtx:LABEL");
+    if (!params_.timeline.empty() && (params_.nsys || params_.light()))
+      return InvalidInput("--timeline takes a timeline that is there: --nsys and --mode light record one")
+          .Hint("leave out one of them");
+    if (params_.plan_only && params_.light())
+      return InvalidInput("--plan-only is about Nsight Compute, which --mode light does not use");
+    if (params_.light() && params_.nsys)
+      return InvalidInput(
+                 "--mode light samples counters with the recorder of neurolens; --nsys does not use it")
+          .Hint("leave out one of them");
+    return {};
+  }
+
+  DeepParams params_;
+};
+
+}  // namespace
+
+std::unique_ptr<Op> Describe() { return std::make_unique<DeepOp>(); }
+
+}  // namespace nl::ops::deep
