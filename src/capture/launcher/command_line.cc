@@ -144,6 +144,10 @@ bool ParseCommandLine(const std::vector<std::string>& words, CommandLine& to, st
       to.version = true;
       return true;
     }
+    if (word == "--system") {
+      to.system = true;
+      return true;
+    }
     if (word == "--live") {
       to.live = true;
       continue;

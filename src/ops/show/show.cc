@@ -25,7 +25,7 @@ namespace {
 constexpr int64_t kMaxLogRows = 100;
 // Parts of run.json that fit a screen; `export --format run-json` gives the timeline too.
 constexpr const char* kDocumentParts[] = {"hardware", "software", "model", "source", "summary",
-                                          "clock",    "capture",  "ranks", "notes",  "config"};
+                                          "clock",    "capture",  "ranks", "notes",  "config", "system"};
 
 std::string TextOf(const Json& object, const char* key) {
   if (!object.is_object() || !object.contains(key) || object[key].is_null()) return "";
