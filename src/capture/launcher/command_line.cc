@@ -207,7 +207,8 @@ std::string CommandLineHelp() {
          "  --rate HZ               samples per second of each thread (default 200)\n"
          "  --tag KEY=VALUE         kept with the run; may be given several times\n"
          "  --live                  show what is recorded while it runs\n"
-         "  --quiet                 say nothing but errors\n";
+         "  --quiet                 say nothing but errors\n"
+         "  --system                describe this machine as JSON and exit\n";
 }
 
 }  // namespace nl::capture

@@ -44,7 +44,8 @@ struct SourceFacts {
   std::optional<CaptureFacts> capture;
   std::vector<std::string> command;
   std::optional<int64_t> exit_code;
-  // The machine when it was recorded, as `neurolens system --json` writes it (src/machine/describe.h); else null.
+  // The machine when it was recorded, as `neurolens system --json` writes it (src/machine/describe.h); else
+  // null.
   Json system;
   Json header = Json::object();  // the file's own header, everything in it
   std::string file_stem;         // file name without the endings of its format; the importer's
