@@ -318,4 +318,6 @@ def test_a_recording_holds_the_machine(tmp_path):
         assert system["cuda"] == direct["cuda"] and system["python"] == direct["python"]
         text = store.text("show", run.id)
         assert "driver 580.95.05" in text and "warning   GPU 0: the power limit is 400 W" in text, text
-        assert "Health" in store.text("report", run.id, "--format", "md")
+        store.text("report", run.id, "--format", "md", "--out", tmp_path / f"{capture.stem}_report")
+        written = "".join(p.read_text() for p in (tmp_path / f"{capture.stem}_report").rglob("*.md"))
+        assert "580.95.05" in written and "warning: GPU 0: the power limit is 400 W" in written, written
