@@ -38,28 +38,10 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/unit.h"
 
 namespace nl {
 
-// What a number is of. The name of a member carries it too (dur_ms, bytes).
-enum class Unit : uint8_t {
-  kNone,
-  kNs,
-  kUs,
-  kMs,
-  kSeconds,
-  kBytes,
-  kShare,    // 0 to 1
-  kPercent,  // 0 to 100
-  kMhz,
-  kGbPerS,
-  kTflops,
-  kFlops,
-  kTokens,
-  kTokensPerS,
-  kWatt,
-  kRatio,
-};
 std::string_view UnitName(Unit unit);  // "ms"; "" for kNone
 
 // One value of a query: null, or what SQL gave.

@@ -26,7 +26,6 @@ inline constexpr char kDirectoryVariable[] = "NEUROLENS_CAPTURE_DIR";
 inline constexpr char kWantedVariable[] = "NEUROLENS_CAPTURE";
 // Path of libcupti to load first, and of the library itself for the Python package.
 inline constexpr char kCuptiVariable[] = "NEUROLENS_CUPTI";
-inline constexpr char kNvmlVariable[] = "NEUROLENS_NVML";  // and of libnvidia-ml
 inline constexpr char kLibraryVariable[] = "NEUROLENS_CAPTURE_LIBRARY";
 inline constexpr char kControlFile[] = "control";
 inline constexpr char kLauncherFile[] = "launcher.nlc";

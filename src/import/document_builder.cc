@@ -201,6 +201,12 @@ class Builder {
     doc_.software.backend = first.backend;
     doc_.software.version = first.framework_version;
     doc_.software.cuda_version = first.cuda_version;
+    if (!first.frameworks.empty())
+      doc_.software.frameworks.emplace(first.frameworks.begin(), first.frameworks.end());
+    if (first.system.is_object()) {
+      doc_.system.emplace();
+      for (const auto& [key, value] : first.system.items()) doc_.system->emplace(key, value);
+    }
     doc_.software.python_version = first.python_version;
     doc_.software.cupti_version = first.cupti_version;
     doc_.software.precision = first.precision ? *first.precision : Precision(facts_, strings_);

@@ -256,6 +256,7 @@ void Describe(Io& io, FieldsOf<Io, RunDocument> x) {
   NL_OPTIONAL(capture);
   NL_OPTIONAL(ranks);
   NL_OPTIONAL(notes);
+  NL_OPTIONAL(system);
 }
 
 #undef NL_REQUIRED

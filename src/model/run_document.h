@@ -224,6 +224,7 @@ struct RunDocument {
   std::optional<CaptureFacts> capture;
   std::optional<std::vector<RankFacts>> ranks;
   std::optional<std::vector<std::string>> notes;
+  std::optional<std::map<std::string, Json>> system;  // src/machine/describe.h
   bool operator==(const RunDocument&) const = default;
 };
 

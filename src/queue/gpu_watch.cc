@@ -4,11 +4,10 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include <fmt/format.h>
 
-#include "capture/control.h"
+#include "machine/nvml_library.h"
 
 namespace nl::queue {
 
@@ -30,9 +29,7 @@ GpuWatch::GpuWatch() {
 }
 
 bool GpuWatch::Load() {
-  const char* given = std::getenv(capture::kNvmlVariable);
-  void* library =
-      dlopen(given != nullptr && given[0] != '\0' ? given : "libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+  void* library = machine::OpenNvml();
   if (library == nullptr) {
     problem_ = "libnvidia-ml.so.1 (NVML) is not installed";
     return false;

@@ -28,7 +28,7 @@ Json PartOf(const Json& document, std::initializer_list<const char*> members) {
 
 ReportRun RunOf(const RunData& data) {
   ReportRun out;
-  out.environment = PartOf(data.document, {"hardware", "software", "model", "ranks"});
+  out.environment = PartOf(data.document, {"hardware", "software", "model", "ranks", "system"});
   out.provenance = PartOf(data.document, {"source", "created_at", "tags", "config", "clock", "notes"});
   out.counters = CountersOf(data.import_log, *data.strings);
   out.capture = ChildAt(data.document, "capture");

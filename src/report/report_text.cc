@@ -162,6 +162,17 @@ std::string EnvironmentTable(const Report& report) {
   add("Backend", TextAt(software, "backend") + " " + TextAt(software, "version"));
   add("Precision", TextAt(software, "precision"));
   add("CUDA or ROCm", TextAt(software, "cuda_version"));
+  const Json& system = ChildAt(report.run.environment, "system");
+  add("Driver", TextAt(ChildAt(system, "cuda"), "driver"));
+  add("Container", TextAt(ChildAt(system, "host"), "container"));
+  if (const Json& frameworks = ChildAt(software, "frameworks"); frameworks.is_object()) {
+    for (const auto& [name, version] : frameworks.items())
+      add("Package", name + " " + TextAt(frameworks, name.c_str()));
+  }
+  for (const Json& check : ListAt(system, "health")) {
+    const std::string state = TextAt(check, "state");
+    if (state == "warning" || state == "problem") add("Health", state + ": " + TextAt(check, "text"));
+  }
   for (const Json& f : ListAt(source, "files")) {
     const std::string hash = TextAt(f, "hash");
     const std::optional<int64_t> bytes = IntegerOf(f, "bytes");

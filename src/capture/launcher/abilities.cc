@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capture/launcher/abilities.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -21,19 +19,17 @@
 #include "capture/sample/proc_files.h"
 #include "capture/sample/python_layout.h"
 #include "capture/sample/remote_memory.h"
+#include "machine/cuda.h"
+#include "machine/host.h"
 
 namespace nl::capture {
 
 namespace {
 
-constexpr uint64_t kCapSysAdmin = uint64_t{1} << 21;
-constexpr uint64_t kCapPerfmon = uint64_t{1} << 38;
+using machine::kCapPerfmon;
+using machine::kCapSysAdmin;
 
-uint64_t Capabilities() {
-  const std::string status = ReadSmallFile("/proc/self/status", 8192);
-  const size_t at = status.find("CapEff:");
-  return at == std::string::npos ? 0 : std::strtoull(status.c_str() + at + 7, nullptr, 16);
-}
+uint64_t OwnCapabilities() { return machine::Capabilities(machine::RootFiles()); }
 
 // A child that does nothing, to try things on; ended and reaped with this object.
 class Guinea {
@@ -58,23 +54,18 @@ class Guinea {
 };
 
 Ability Gpu() {
-  const std::string driver = DriverVersion(ReadSmallFile("/proc/driver/nvidia/version", 4096));
+  const machine::RootFiles files;
+  const std::string driver = machine::DriverVersion(files.Text(machine::kDriverVersionFile).value_or(""));
   if (driver.empty())
     return {"gpu", false, "no NVIDIA driver is loaded here: programs are recorded on the CPU side only"};
   std::string names;
   int count = 0;
-  if (DIR* listing = opendir("/proc/driver/nvidia/gpus")) {
-    while (const dirent* entry = readdir(listing)) {
-      const std::string facts =
-          ReadSmallFile(std::string("/proc/driver/nvidia/gpus/") + entry->d_name + "/information", 4096);
-      const size_t at = facts.find("Model:");
-      if (at == std::string::npos) continue;
-      const size_t from = facts.find_first_not_of(" \t", at + 6);
-      const std::string name = facts.substr(from, facts.find('\n', from) - from);
-      if (names.find(name) == std::string::npos) names += (names.empty() ? "" : ", ") + name;
-      ++count;
-    }
-    closedir(listing);
+  for (const std::string& address : files.Names(machine::kDriverGpusFolder)) {
+    const auto facts = files.Text(std::string(machine::kDriverGpusFolder) + "/" + address + "/information");
+    const auto name = machine::ValueOf(facts.value_or(""), "Model");
+    if (!name) continue;
+    if (names.find(*name) == std::string::npos) names += (names.empty() ? "" : ", ") + *name;
+    ++count;
   }
   if (access("/dev/nvidiactl", R_OK | W_OK) != 0) {
     return {"gpu", false,
@@ -106,11 +97,11 @@ Ability Cupti() {
 }
 
 Ability Counters() {
-  const std::string parameters = ReadSmallFile("/proc/driver/nvidia/params", 8192);
+  const std::string parameters = machine::RootFiles().Text(machine::kDriverParametersFile).value_or("");
   if (parameters.empty()) return {"counters", false, "hardware counters need an NVIDIA driver"};
-  if (!CountersForAdminsOnly(parameters))
+  if (!machine::CountersForAdminsOnly(parameters))
     return {"counters", true, "hardware counters are open to all users"};
-  if ((Capabilities() & kCapSysAdmin) != 0)
+  if ((OwnCapabilities() & kCapSysAdmin) != 0)
     return {"counters", true, "hardware counters are for administrators only, and this is one"};
   return {"counters", false,
           "hardware counters are for administrators only (ERR_NVGPUCTRPERM): load the driver with "
@@ -122,7 +113,7 @@ Ability NativeStacks(pid_t guinea) {
   PerfEvents events;
   const std::string paranoid = "kernel.perf_event_paranoid is " + std::to_string(PerfParanoid());
   if (!events.Open(guinea, 200, false, true)) return {"cpu stacks", false, events.why()};
-  const std::string by = (Capabilities() & kCapPerfmon) != 0 ? ", CAP_PERFMON is there" : "";
+  const std::string by = (OwnCapabilities() & kCapPerfmon) != 0 ? ", CAP_PERFMON is there" : "";
   if (!events.sees_kernel_time())
     return {"cpu stacks", true,
             paranoid + by + ": native stacks are recorded, time inside the kernel is not sampled"};
@@ -178,28 +169,6 @@ Ability Library() {
 }
 
 }  // namespace
-
-std::string DriverVersion(const std::string& text) {
-  // The first word of digits and two dots or one: "580.95.05", "470.57".
-  for (size_t at = 0; at < text.size();) {
-    const size_t from = text.find_first_of("0123456789", at);
-    if (from == std::string::npos) return "";
-    size_t end = from;
-    while (end < text.size() &&
-           (std::isdigit(static_cast<unsigned char>(text[end])) != 0 || text[end] == '.'))
-      ++end;
-    const std::string word = text.substr(from, end - from);
-    const bool alone = from == 0 || std::isspace(static_cast<unsigned char>(text[from - 1])) != 0;
-    if (alone && word.find('.') != std::string::npos && word.size() >= 5) return word;
-    at = end;
-  }
-  return "";
-}
-
-bool CountersForAdminsOnly(const std::string& parameters) {
-  const size_t at = parameters.find("RmProfilingAdminOnly:");
-  return at == std::string::npos || std::atoi(parameters.c_str() + at + 21) != 0;
-}
 
 std::vector<Ability> FindAbilities() {
   const Guinea guinea;

@@ -16,10 +16,4 @@ struct Ability {
 };
 std::vector<Ability> FindAbilities();
 
-// Parts of it, on given texts.
-// "NVRM version: ... 580.95.05 ..." -> "580.95.05".
-std::string DriverVersion(const std::string& text);
-// RmProfilingAdminOnly of /proc/driver/nvidia/params.
-bool CountersForAdminsOnly(const std::string& parameters);
-
 }  // namespace nl::capture

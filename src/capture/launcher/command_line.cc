@@ -144,6 +144,10 @@ bool ParseCommandLine(const std::vector<std::string>& words, CommandLine& to, st
       to.version = true;
       return true;
     }
+    if (word == "--system") {
+      to.system = true;
+      return true;
+    }
     if (word == "--live") {
       to.live = true;
       continue;
@@ -203,7 +207,8 @@ std::string CommandLineHelp() {
          "  --rate HZ               samples per second of each thread (default 200)\n"
          "  --tag KEY=VALUE         kept with the run; may be given several times\n"
          "  --live                  show what is recorded while it runs\n"
-         "  --quiet                 say nothing but errors\n";
+         "  --quiet                 say nothing but errors\n"
+         "  --system                describe this machine as JSON and exit\n";
 }
 
 }  // namespace nl::capture

@@ -13,7 +13,7 @@ namespace nl::capture {
 
 struct CommandLine {
   LaunchOptions options;
-  bool help = false, version = false, live = false, quiet = false;
+  bool help = false, version = false, system = false, live = false, quiet = false;
 };
 // False: `why` says which word is wrong.
 bool ParseCommandLine(const std::vector<std::string>& words, CommandLine& to, std::string& why);

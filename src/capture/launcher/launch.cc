@@ -23,6 +23,7 @@
 #include "capture/launcher/child_process.h"
 #include "capture/launcher/environment.h"
 #include "capture/launcher/machine_facts.h"
+#include "capture/launcher/system_probe.h"
 #include "capture/sample/cpu_sampler.h"
 #include "capture/sample/proc_files.h"
 
@@ -32,6 +33,7 @@ namespace {
 
 constexpr int64_t kFlushEveryNs = 500 * kNsPerMs;
 constexpr int64_t kWatchEveryNs = 500 * kNsPerMs;
+constexpr std::chrono::milliseconds kLongestSystemProbe{5000};
 constexpr int64_t kLeastBetweenReadsNs = 1 * kNsPerMs;
 constexpr int64_t kForwardOnceWithinNs = 200 * kNsPerMs;
 constexpr int64_t kClosingNs = 2000 * kNsPerMs;
@@ -98,6 +100,7 @@ class Recording {
   void Apply(int64_t now_ns);
   void Finish();
   void WaitForLibraries();
+  void TakeSystem(std::chrono::milliseconds wait);
   void Say(const std::string& message);
 
   const LaunchOptions& options_;
@@ -108,6 +111,7 @@ class Recording {
   ChunkWriter writer_;
   std::optional<CpuSampler> sampler_;
   ChildProcess child_;
+  SystemProbe system_;
   std::vector<pollfd> polled_;
   bool ended_ = false;
   bool recording_ = true;  // by the clock and by ctl
@@ -196,6 +200,7 @@ bool Recording::StartProgram(LaunchError& error) {
   writer_.Flush();
   const int failed = child_.Start();
   if (failed == 0) {
+    system_.Start();  // after the fork: a thread must not hold a lock that the child needs
     recording_since_ns_ = on_since_ns_ = sampling_ ? start_ns_ : 0;
     return true;
   }
@@ -227,6 +232,7 @@ void Recording::Loop() {
     }
     if (now_ns - flushed_ns_ > kFlushEveryNs) {
       flushed_ns_ = now_ns;
+      TakeSystem({});
       writer_.Flush();
     }
     if (options_.watch && now_ns - watched_ns_ > kWatchEveryNs) {
@@ -357,8 +363,14 @@ void Recording::WaitForLibraries() {
   while (busy() && MonotonicNs() < until_ns) usleep(5000);
 }
 
+void Recording::TakeSystem(std::chrono::milliseconds wait) {
+  if (const auto json = system_.Take(wait)) writer_.AddFact("system", *json);
+}
+
 void Recording::Finish() {
   const int64_t now_ns = MonotonicNs();
+  TakeSystem(kLongestSystemProbe);
+  if (system_.is_pending()) Say("the description of this machine is missing: NVML did not answer within 5 s");
   sampler_->ProcessEnded(child_.pid(), end_ns_);
   for (const pid_t pid : sampler_->Live()) {
     const std::optional<StatLine> stat = ReadStat(pid, pid);

@@ -256,16 +256,5 @@ TEST(Abilities, EachSaysWhatItFound) {
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "no child is left";
 }
 
-TEST(Abilities, DriverFilesAreUnderstood) {
-  EXPECT_EQ(
-      DriverVersion("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build\n"),
-      "580.95.05");
-  EXPECT_EQ(DriverVersion("NVRM version: NVIDIA UNIX x86_64 Kernel Module  470.57.02  Tue\n"), "470.57.02");
-  EXPECT_EQ(DriverVersion(""), "");
-  EXPECT_TRUE(CountersForAdminsOnly("Foo: 1\nRmProfilingAdminOnly: 1\n"));
-  EXPECT_FALSE(CountersForAdminsOnly("Foo: 1\nRmProfilingAdminOnly: 0\n"));
-  EXPECT_TRUE(CountersForAdminsOnly("Foo: 1\n")) << "not said: the driver's default";
-}
-
 }  // namespace
 }  // namespace nl::capture

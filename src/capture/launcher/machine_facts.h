@@ -15,7 +15,5 @@ Facts MachineFacts();
 
 // "8a1f..." of a host name: distinguishes machines without naming them.
 std::string HashText(const std::string& text);
-// "docker", "kubernetes", "podman", ... or empty.
-std::string ContainerKind();
 
 }  // namespace nl::capture

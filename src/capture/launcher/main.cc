@@ -9,6 +9,7 @@
 
 #include "capture/launcher/command_line.h"
 #include "capture/launcher/live_view.h"
+#include "machine/system.h"
 
 #ifndef NL_CAPTURE_VERSION
 #define NL_CAPTURE_VERSION "unknown"
@@ -43,6 +44,10 @@ int main(int argc, char** argv) {
   }
   if (line.version) {
     std::puts("neurolens-capture " NL_CAPTURE_VERSION);
+    return 0;
+  }
+  if (line.system) {
+    std::puts(nl::machine::SystemJson(nl::machine::ReadSystem()).c_str());
     return 0;
   }
   line.options.version = NL_CAPTURE_VERSION;

@@ -4,10 +4,9 @@
 #include <dlfcn.h>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 
-#include "capture/control.h"
 #include "capture/lib/system.h"
+#include "machine/nvml_library.h"
 
 namespace nl::capture {
 
@@ -44,9 +43,7 @@ void NvmlClocks::Say(const char* what, int result) {
 bool NvmlClocks::Load() {
   if (tried_) return loaded_;
   tried_ = true;
-  const char* given = std::getenv(kNvmlVariable);
-  void* library =
-      dlopen(given != nullptr && given[0] != '\0' ? given : "libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+  void* library = machine::OpenNvml();
   if (library == nullptr) {
     Say("libnvidia-ml.so.1 is not there", 0);
     return false;

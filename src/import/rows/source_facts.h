@@ -20,6 +20,7 @@ struct SourceFacts {
   bool from_program_start = false;  // the tool started the program: its imports and initialisation are there
   std::string vendor;               // nvidia, amd, intel, other, cpu; empty when not given
   std::optional<std::string> framework_version, cuda_version, python_version, cupti_version;
+  std::map<std::string, std::string> frameworks;  // versions of further frameworks, by name
   struct Device {
     int32_t index = 0;
     std::optional<std::string> name, compute_capability, driver_version;
@@ -43,6 +44,9 @@ struct SourceFacts {
   std::optional<CaptureFacts> capture;
   std::vector<std::string> command;
   std::optional<int64_t> exit_code;
+  // The machine when it was recorded, as `neurolens system --json` writes it (src/machine/describe.h); else
+  // null.
+  Json system;
   Json header = Json::object();  // the file's own header, everything in it
   std::string file_stem;         // file name without the endings of its format; the importer's
 };

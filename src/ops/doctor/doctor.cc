@@ -6,32 +6,19 @@
 #include <fmt/format.h>
 
 #include "base/terminal.h"
-#include "capture/launcher/abilities.h"
-#include "deep/tools.h"
 #include "ops/open_store.h"
+#include "ops/recording_ability.h"
 #include "ops/settings.h"
 
 namespace nl::ops::doctor {
 
 namespace {
 
-struct DoctorAbility {
-  std::string name;
-  bool works = false;
-  std::string detail;
-};
-void Describe(Record<DoctorAbility>& r) {
-  r.Name("DoctorAbility", "Something that can be recorded on this machine, or cannot");
-  r.Field("name", &DoctorAbility::name, "What would be recorded");
-  r.Field("works", &DoctorAbility::works, "It can be recorded here");
-  r.Field("detail", &DoctorAbility::detail, "What was found, or what is missing and how to get it");
-}
-
 struct DoctorReply {
   bool healthy = false;
   std::string store;
   std::vector<DoctorCheck> checks;
-  std::vector<DoctorAbility> recording;
+  std::vector<RecordingAbility> recording;
 };
 void Describe(Record<DoctorReply>& r) {
   r.Name("DoctorReply", "Reply of `neurolens doctor`");
@@ -80,13 +67,7 @@ class DoctorOp final : public Op {
     out.store = options.store_path;
     out.checks = std::move(report.checks);
     // Something that cannot be recorded here is not a defect of the store: the answer stays "yes".
-    for (const capture::Ability& ability : capture::FindAbilities())
-      out.recording.push_back({ability.name, ability.works, ability.detail});
-    // What `deep` runs.
-    for (const char* name : {"ncu", "nsys"}) {
-      const nl::deep::Tool tool = nl::deep::FindTool(name);
-      out.recording.push_back({tool.name, !tool.path.empty(), tool.detail});
-    }
+    out.recording = RecordingAbilities();
     Reply reply = Reply::Of(std::move(out));
     reply.answer_is_no = !healthy;
     return reply;
@@ -103,11 +84,7 @@ class DoctorOp final : public Op {
       out += fmt::format("{:<8}  {:<8}  {}\n", word, check.name,
                          Wrap(PrintableText(check.detail), style.width, 20));
     }
-    out += "\nrecording (neurolens run, neurolens deep)\n";
-    for (const DoctorAbility& ability : reply.recording) {
-      out += fmt::format("{:<8}  {:<13}  {}\n", ability.works ? "yes" : "no", ability.name,
-                         Wrap(PrintableText(ability.detail), style.width, 25));
-    }
+    out += "\n" + RecordingText(reply.recording, style.width);
     out += problems == 0 ? "\nno problems\n"
                          : fmt::format("\n{} problem{} left\n", problems, problems == 1 ? "" : "s");
     return out;

@@ -24,8 +24,8 @@ namespace {
 
 constexpr int64_t kMaxLogRows = 100;
 // Parts of run.json that fit a screen; `export --format run-json` gives the timeline too.
-constexpr const char* kDocumentParts[] = {"hardware", "software", "model", "source", "summary",
-                                          "clock",    "capture",  "ranks", "notes",  "config"};
+constexpr const char* kDocumentParts[] = {"hardware", "software", "model", "source", "summary", "clock",
+                                          "capture",  "ranks",    "notes", "config", "system"};
 
 std::string TextOf(const Json& object, const char* key) {
   if (!object.is_object() || !object.contains(key) || object[key].is_null()) return "";
@@ -230,7 +230,33 @@ class ShowOp final : public Op {
     return Line("run", run.run_id) + Line("created", ShortTime(run.created_at_ns) + " UTC") +
            Line("model", run.model) + Line("backend", backend) + Line("device", device) +
            Line("source", origin) + Line("tool", Tool(source, run)) + Line("recorded", size) +
-           Line("tags", tags) + Line("stored", HumanBytes(run.stored_bytes));
+           Machine(PartOf(document, "system"), software) + Line("tags", tags) +
+           Line("stored", HumanBytes(run.stored_bytes));
+  }
+
+  // The machine when it was recorded (SystemReply in docs/replies.md), and what about it needed care.
+  static std::string Machine(const Json& system, const Json& software) {
+    if (!system.is_object()) return "";
+    const Json& host = PartOf(system, "host");
+    std::string machine = TextOf(PartOf(host, "cpu"), "model");
+    const auto add = [&machine](std::string_view before, const std::string& text) {
+      if (!text.empty()) machine += fmt::format("{}{}{}", machine.empty() ? "" : ", ", before, text);
+    };
+    add("", TextOf(host, "os"));
+    add("in ", TextOf(host, "container"));
+    add("driver ", TextOf(PartOf(system, "cuda"), "driver"));
+    std::string packages;
+    if (const Json& frameworks = PartOf(software, "frameworks"); frameworks.is_object()) {
+      for (const auto& [name, version] : frameworks.items())
+        packages +=
+            fmt::format("{}{} {}", packages.empty() ? "" : ", ", name, TextOf(frameworks, name.c_str()));
+    }
+    std::string out = Line("machine", machine) + Line("packages", packages);
+    for (const Json& check : PartOf(system, "health").is_array() ? PartOf(system, "health") : Json::array()) {
+      const std::string state = TextOf(check, "state");
+      if (state == "warning" || state == "problem") out += Line(state.c_str(), TextOf(check, "text"));
+    }
+    return out;
   }
 
   static std::string Tool(const Json& source, const CatalogRun& run) {

@@ -353,6 +353,11 @@ export interface SummaryParams {
   top?: number;
 }
 
+export interface SystemParams {
+  /** Also try what can be recorded here */
+  recording?: boolean;
+}
+
 export interface TagParams {
   /** The run: id, id prefix, @latest, tag or model name */
   run: string;
@@ -546,6 +551,8 @@ export interface Operations {
   "stages": { params: StagesParams; reply: reply.StagesReply };
   /** Where the time of a run went: wall time, device busy and idle, top operators and kernels, copies */
   "summary": { params: SummaryParams; reply: reply.SummaryReply };
+  /** Describe this machine: GPUs, CPU, limits, driver, CUDA, Python packages and their health */
+  "system": { params: SystemParams; reply: reply.SystemReply };
   /** Set, change or remove tags of a run */
   "tag": { params: TagParams; reply: reply.TagReply };
   /** A window of the timeline for drawing: long spans, and buckets of short ones */
@@ -602,6 +609,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: { reads: boolean
   "show": { reads: true, run: "run" },
   "stages": { reads: true, run: "run" },
   "summary": { reads: true, run: "run" },
+  "system": { reads: true, run: null },
   "tag": { reads: false, run: "run" },
   "timeline": { reads: true, run: "run" },
   "timeline-event": { reads: true, run: "run" },

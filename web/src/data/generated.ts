@@ -1049,16 +1049,6 @@ export interface DocsReply {
   ops: DocsOperation[] | null;
 }
 
-/** Something that can be recorded on this machine, or cannot */
-export interface DoctorAbility {
-  /** What would be recorded */
-  name: string;
-  /** It can be recorded here */
-  works: boolean;
-  /** What was found, or what is missing and how to get it */
-  detail: string;
-}
-
 /** Result of one check */
 export interface DoctorCheck {
   /** Topic: store, disk, staging, catalog, run, lost, derived, live, duckdb, machine */
@@ -1080,7 +1070,7 @@ export interface DoctorReply {
   /** Every check */
   checks: DoctorCheck[];
   /** What can be recorded on this machine */
-  recording: DoctorAbility[];
+  recording: RecordingAbility[];
 }
 
 /** One check of the machine before a measurement */
@@ -3133,6 +3123,16 @@ export interface RecordReply {
   messages: string[];
 }
 
+/** Something that can be recorded on this machine, or cannot */
+export interface RecordingAbility {
+  /** What would be recorded */
+  name: string;
+  /** It can be recorded here */
+  works: boolean;
+  /** What was found, or what is missing and how to get it */
+  detail: string;
+}
+
 /** A run that was deleted */
 export interface RemovedRun {
   /** The run */
@@ -4155,6 +4155,254 @@ export interface SummaryReply {
   stages: StageSummary[] | null;
   /** Why idle, stages and samples are null */
   explained_reason: string | null;
+}
+
+/** The processors of this machine */
+export interface SystemCpu {
+  /** Model name */
+  model: string | null;
+  /** Packages */
+  sockets: number | null;
+  /** Cores */
+  cores: number | null;
+  /** Hardware threads */
+  threads: number | null;
+  /** NUMA nodes */
+  numa_nodes: number | null;
+  /** Highest frequency (MHz) */
+  max_mhz: number | null;
+  /** Frequency governor */
+  governor: string | null;
+  /** Turbo frequencies are allowed */
+  turbo: boolean | null;
+}
+
+/** Driver, toolkits and libraries of CUDA */
+export interface SystemCuda {
+  /** Version of the NVIDIA driver */
+  driver: string | null;
+  /** Newest CUDA version that the driver has */
+  driver_cuda: string | null;
+  /** The driver keeps hardware counters from users */
+  counters_for_admins_only: boolean | null;
+  /** CUDA toolkits in /usr/local, /opt/cuda and CUDA_HOME */
+  toolkits: SystemToolkit[];
+  /** cuDNN and NCCL of the system */
+  libraries: SystemLibrary[];
+  /** NVIDIA GPUs on the PCI bus, with or without a driver */
+  gpus_on_pci: number;
+  /** What is null because it could not be read, by field, and why; *: everything */
+  unread: Record<string, string>;
+}
+
+/** A GPU of this machine as NVML reports it now */
+export interface SystemGpu {
+  /** Number that nvidia-smi uses */
+  index: number;
+  /** Name */
+  name: string | null;
+  /** Identity of the device */
+  uuid: string | null;
+  /** Domain, bus, device and function */
+  pci_address: string | null;
+  /** Architecture version, such as 9.0 */
+  compute_capability: string | null;
+  /** Streaming multiprocessors, from the number of CUDA cores */
+  sm_count: number | null;
+  /** NUMA node that it is attached to */
+  numa_node: number | null;
+  /** Memory (bytes) */
+  memory_bytes: number | null;
+  /** Memory in use now (bytes) */
+  memory_used_bytes: number | null;
+  /** SM clock now (MHz) */
+  sm_clock_mhz: number | null;
+  /** Highest SM clock (MHz) */
+  sm_clock_max_mhz: number | null;
+  /** Memory clock now (MHz) */
+  memory_clock_mhz: number | null;
+  /** Highest memory clock (MHz) */
+  memory_clock_max_mhz: number | null;
+  /** Application clocks differ from the default; null: not known */
+  clocks_locked: boolean | null;
+  /** What limits the clocks now, such as idle or power_cap */
+  clock_limit_reasons: string[] | null;
+  /** Power now (W) */
+  power_w: number | null;
+  /** Power limit (W) */
+  power_limit_w: number | null;
+  /** Power limit as shipped (W) */
+  power_limit_default_w: number | null;
+  /** Lowest power limit that can be set (W) */
+  power_limit_min_w: number | null;
+  /** Highest power limit that can be set (W) */
+  power_limit_max_w: number | null;
+  /** Temperature now, degrees Celsius */
+  temperature_c: number | null;
+  /** Part of the last sample period with a kernel running (percent) */
+  utilization_pct: number | null;
+  /** Part of the last sample period with memory traffic (percent) */
+  memory_utilization_pct: number | null;
+  /** ECC is on */
+  ecc: boolean | null;
+  /** MIG mode is on */
+  mig: boolean | null;
+  /** Persistence mode is on */
+  persistence: boolean | null;
+  /** Parts of the GPU in MIG mode */
+  mig_devices: SystemMigDevice[];
+  /** PCIe generation now; lower while the GPU idles */
+  pcie_gen: number | null;
+  /** Highest PCIe generation of device and slot */
+  pcie_gen_max: number | null;
+  /** PCIe lanes in use */
+  pcie_width: number | null;
+  /** Most PCIe lanes of device and slot */
+  pcie_width_max: number | null;
+  /** Active NVLink links */
+  nvlinks: number | null;
+  /** NVLink version as NVML counts it */
+  nvlink_version: number | null;
+  /** What is null because it could not be read, by field, and why; *: everything */
+  unread: Record<string, string>;
+}
+
+/** How two GPUs are connected */
+export interface SystemGpuLink {
+  /** Number of one GPU */
+  from: number;
+  /** Number of the other GPU */
+  to: number;
+  /** nvlink, same_board, pcie_switch, pcie_switches, host_bridge, numa_node or system; null: not known */
+  kind: string | null;
+  /** Links directly between the two; null: through a switch, or none */
+  nvlinks: number | null;
+}
+
+/** One check of how the parts of this machine fit together */
+export interface SystemHealth {
+  /** Topic, stable: driver, driver_for_cuda, packages, package_missing, ... */
+  name: string;
+  /** ok, notice, warning, problem or unknown */
+  state: "ok" | "notice" | "warning" | "problem" | "unknown";
+  /** What was found */
+  text: string;
+  /** What to do; null: nothing */
+  advice: string | null;
+}
+
+/** This machine without its GPUs */
+export interface SystemHost {
+  /** Processors */
+  cpu: SystemCpu;
+  /** Memory (bytes) */
+  memory_bytes: number | null;
+  /** Memory that programs can get now (bytes) */
+  memory_available_bytes: number | null;
+  /** Swap in use (bytes) */
+  swap_used_bytes: number | null;
+  /** Distribution */
+  os: string | null;
+  /** Kernel release */
+  kernel: string | null;
+  /** Instruction set, such as x86_64 */
+  architecture: string | null;
+  /** docker, podman, kubernetes, apptainer or lxc; null: none detected */
+  container: string | null;
+  /** Name of the hypervisor; null: none detected */
+  virtualization: string | null;
+  /** Limits of this process */
+  limits: SystemLimits;
+  /** Who may sample stacks; 2 or less is needed */
+  perf_event_paranoid: number | null;
+  /** What is null because it could not be read, by field, and why; *: everything */
+  unread: Record<string, string>;
+}
+
+/** A library of the system that frameworks load */
+export interface SystemLibrary {
+  /** cudnn or nccl */
+  name: string;
+  /** Version */
+  version: string;
+  /** File */
+  path: string;
+}
+
+/** What the control groups of this process allow; null: no limit, or not known */
+export interface SystemLimits {
+  /** 1 or 2 */
+  cgroup_version: number | null;
+  /** CPU time per time */
+  cpus: number | null;
+  /** Memory (bytes) */
+  memory_bytes: number | null;
+  /** Processes and threads */
+  processes: number | null;
+  /** CPUs that the process may run on, such as 0-7 */
+  allowed_cpus: string | null;
+}
+
+/** A part of a GPU in MIG mode */
+export interface SystemMigDevice {
+  /** Name with the profile */
+  name: string | null;
+  /** Memory (bytes) */
+  memory_bytes: number | null;
+}
+
+/** A Python environment */
+export interface SystemPython {
+  /** Folder */
+  path: string;
+  /** system, venv, conda or pyenv */
+  kind: "system" | "venv" | "conda" | "pyenv";
+  /** The environment in use: VIRTUAL_ENV, CONDA_PREFIX or the first on PATH */
+  is_active: boolean;
+  /** Version of Python */
+  python: string | null;
+  /** Versions of frameworks, by name; what is not installed is not listed */
+  packages: Record<string, string>;
+  /** Versions of NVIDIA's packages, by name */
+  cuda_packages: Record<string, string>;
+  /** CUDA version that torch is built for */
+  torch_cuda: string | null;
+  /** ROCm version that torch is built for */
+  torch_hip: string | null;
+  /** What is null because it could not be read, by field, and why; *: everything */
+  unread: Record<string, string>;
+}
+
+/** Reply of `neurolens system` */
+export interface SystemReply {
+  /** GPUs */
+  gpus: SystemGpu[];
+  /** Why no GPU is listed, or why little is known of them */
+  gpus_reason: string | null;
+  /** Connections between GPUs */
+  gpu_links: SystemGpuLink[];
+  /** Driver, toolkits and libraries */
+  cuda: SystemCuda;
+  /** The machine without its GPUs */
+  host: SystemHost;
+  /** Python environments, the active one first */
+  python: SystemPython[];
+  /** All checks */
+  health: SystemHealth[];
+  /** What can be recorded on this machine; null: not asked */
+  recording: RecordingAbility[] | null;
+  /** Why `recording` is null */
+  recording_reason: string | null;
+}
+
+/** A CUDA toolkit */
+export interface SystemToolkit {
+  /** Folder */
+  path: string;
+  /** Version; null: its files do not name it */
+  version: string | null;
+  /** /usr/local/cuda leads to it */
+  is_default: boolean;
 }
 
 /** Reply of `neurolens tag` */

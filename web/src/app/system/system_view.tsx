@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the server is and what it can read: version, formats, known device peaks, rules, baselines.
+// The machine of the server, its GPUs as they are now, what fits and what does not, and what the server can read: version, formats, known device peaks, rules, baselines.
 import { useEffect } from "preact/hooks";
-import { cut, plural, short3 } from "../../widgets/format";
+import type { SystemGpu, SystemReply } from "../../data/generated";
+import { bytes, cut, plural, short3 } from "../../widgets/format";
 import { SortTable } from "../../widgets/table";
 import { runAddress } from "../route";
-import { Called } from "../states";
+import { client, useLoad } from "../session";
+import { Called, Loaded } from "../states";
+
+const LOOK_EVERY_MS = 3000; // at the GPUs
 
 function Version() {
   return (
@@ -22,6 +26,116 @@ function Version() {
         </p>
       )}
     </Called>
+  );
+}
+
+const known = (text: string, value: unknown): string => (value === null ? "" : text);
+
+function Gpu({ gpu: g }: { gpu: SystemGpu }) {
+  const facts = [
+    known(`${g.sm_count} SMs`, g.sm_count),
+    known(bytes(g.memory_bytes), g.memory_bytes),
+    known(`SM ${g.sm_clock_mhz} of ${g.sm_clock_max_mhz ?? "?"} MHz`, g.sm_clock_mhz),
+    known(`${short3(g.power_w)} of ${short3(g.power_limit_w)} W`, g.power_w),
+    known(`${g.temperature_c} °C`, g.temperature_c),
+    known(`${short3(g.utilization_pct)} % busy`, g.utilization_pct),
+    known(`${bytes(g.memory_used_bytes)} in use`, g.memory_used_bytes),
+    known(`ECC ${g.ecc ? "on" : "off"}`, g.ecc),
+    known(`MIG ${g.mig ? "on" : "off"}`, g.mig),
+    known(`PCIe gen ${g.pcie_gen} x${g.pcie_width ?? "?"}`, g.pcie_gen),
+  ];
+  return (
+    <p class="facts" data-gpu={g.index}>
+      <b>
+        GPU {g.index}: {cut(g.name ?? "not known", 80)}
+      </b>
+      {facts.filter(Boolean).map((f) => (
+        <span key={f}>{f}</span>
+      ))}
+    </p>
+  );
+}
+
+function Stack({ system: s }: { system: SystemReply }) {
+  const rows = [
+    { what: "CPU", value: s.host.cpu.model },
+    { what: "System", value: [s.host.os, s.host.kernel, s.host.container].filter(Boolean).join(", ") },
+    { what: "Driver", value: s.cuda.driver },
+    ...s.cuda.toolkits.map((t) => ({ what: "CUDA toolkit", value: `${t.version ?? "?"} in ${t.path}` })),
+    ...s.cuda.libraries.map((l) => ({ what: l.name, value: l.version })),
+    ...s.python.map((p) => ({
+      what: `Python ${p.python ?? ""}${p.is_active ? " (active)" : ""}`,
+      value: [p.path, ...Object.entries(p.packages).map(([name, version]) => `${name} ${version}`)].join(", "),
+    })),
+  ];
+  return (
+    <SortTable
+      id="stack"
+      rows={rows.filter((r) => r.value)}
+      sort=""
+      columns={[
+        { key: "what", label: "What", text: true, value: (r) => r.what },
+        { key: "value", label: "Found", text: true, value: (r) => r.value ?? "" },
+      ]}
+    />
+  );
+}
+
+function Machine() {
+  const all = useLoad("system", (signal) => client.fresh("system", {}, signal));
+  const [live, again] = useLoad("system gpus", (signal) => client.fresh("system", { recording: false }, signal));
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the next look follows the last reply
+  useEffect(() => {
+    const timer = setTimeout(() => again(true), LOOK_EVERY_MS);
+    return () => clearTimeout(timer);
+  }, [live]);
+  return (
+    <Loaded what="the machine" from={all}>
+      {(system) => {
+        const now = live.state === "loaded" ? live.reply : system;
+        return (
+          <>
+            <section>
+              <h2>GPUs</h2>
+              {now.gpus.map((g) => (
+                <Gpu key={g.index} gpu={g} />
+              ))}
+              {now.gpus_reason && <p class="note">{cut(now.gpus_reason, 300)}</p>}
+            </section>
+            <section>
+              <h2>Software</h2>
+              <Stack system={system} />
+            </section>
+            <section>
+              <h2>Health</h2>
+              <SortTable
+                id="health"
+                rows={now.health}
+                sort=""
+                columns={[
+                  { key: "state", label: "State", text: true, value: (h) => h.state },
+                  { key: "text", label: "Found", text: true, value: (h) => h.text },
+                  { key: "advice", label: "What to do", text: true, value: (h) => h.advice ?? "" },
+                ]}
+              />
+            </section>
+            <section>
+              <h2>What can be recorded here</h2>
+              <SortTable
+                id="recording"
+                rows={system.recording ?? []}
+                sort=""
+                columns={[
+                  { key: "name", label: "What", text: true, value: (a) => a.name },
+                  { key: "works", label: "Works", text: true, value: (a) => (a.works ? "yes" : "no") },
+                  { key: "detail", label: "Why", text: true, value: (a) => a.detail },
+                ]}
+              />
+            </section>
+          </>
+        );
+      }}
+    </Loaded>
   );
 }
 
@@ -106,10 +220,7 @@ export function SystemView() {
         <h1>System</h1>
       </div>
       <Version />
-      <p class="note">
-        What can be recorded on a machine is a question to the machine itself: <code>neurolens doctor</code> answers it
-        there.
-      </p>
+      <Machine />
       <section>
         <h2>Formats that can be imported</h2>
         <Formats />
