@@ -3,7 +3,7 @@
 # layer, up to NL_UNITY_BYTES of text a unit, those of <layer> up to <bytes>. The headers are most of the work of a small source: the
 # whole program compiles in a third of the time. NL_UNITY_BYTES=0 (preset dev) compiles every source alone, for an
 # editor. Generated sources stay alone, and so do those with flags of their own. Call it when all sources are there.
-set(NL_UNITY_BYTES 110000 CACHE STRING "Text of one unit in bytes; 0 compiles every source alone")
+set(NL_UNITY_BYTES 220000 CACHE STRING "Text of one unit in bytes; 0 compiles every source alone")
 
 function(nl_unity target)
   if(NL_UNITY_BYTES EQUAL 0)

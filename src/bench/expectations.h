@@ -2,7 +2,7 @@
 #pragma once
 // Expectations: what the pairs of a suite reached on one kind of machine, kept in the suite as
 // expectations_HARDWARE.json, and how a new measurement stands against them. Intervals are compared, not
-// fixed shares. What was measured with other sources is no expectation for these. Thread rule: plain values;
+// fixed shares. Figures of other sources do not count for these. Thread rule: plain values;
 // the file is replaced at once.
 
 #include <cstdint>

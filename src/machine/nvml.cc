@@ -197,8 +197,9 @@ class GpuReader {
     if ((reasons & kApplicationClocks) != 0 || (known && set != normal))
       gpu_.clocks_locked = true;
     else
-      gpu_.unread["clocks_locked"] =
-          "NVML does not report clocks locked with nvidia-smi -lgc; application clocks are at their default";
+      gpu_.unread["clocks_locked"] = known ? "NVML does not report clocks locked with nvidia-smi -lgc; "
+                                             "application clocks are at their default"
+                                           : "NVML reports neither locked clocks nor application clocks";
   }
 
   void Power() {

@@ -3,9 +3,7 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
-
-#include "capture/control.h"
+#include "machine/nvml_library.h"
 
 namespace nl::capture {
 
@@ -22,9 +20,7 @@ bool TakeNvml(void* library, const char* name, Function& to) {
 }  // namespace
 
 GpuClocks::GpuClocks() {
-  const char* given = std::getenv(kNvmlVariable);
-  void* library =
-      dlopen(given != nullptr && given[0] != '\0' ? given : "libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+  void* library = machine::OpenNvml();
   if (library == nullptr) return;
   int (*init)() = nullptr;
   TakeNvml(library, "nvmlDeviceGetMaxClockInfo", max_clock_);

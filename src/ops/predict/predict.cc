@@ -157,7 +157,11 @@ class PredictOp final : public Op {
  private:
   Result<Peaks> FindPeaksFor(const std::optional<OpenAnalysis>& open) {
     AnalysisOptions options;
-    NL_ASSIGN(options.peaks, ParsePeaks(params_.peaks));
+    NL_TRY(ReadPeaksOption(params_.peaks, options));
+    // The shares of a peak that kernels reach are shares of the datasheet's.
+    if (options.peak_choice == PeakChoice::kMeasured)
+      return InvalidInput("--peaks measured: predictions start from datasheet figures")
+          .Hint("--peaks peak_tflops=700,peak_dram_gbps=4300 gives others");
     options.peaks_file = params_.peaks_file;
     if (!device_.empty()) return FindDevice(device_, options);
     if (!open) return FindDevice("h200", options);

@@ -274,7 +274,7 @@ export interface PredictParams {
   run?: string;
   /** Override one setting of the workload, such as workload.batch=16 or variant=tiny */
   set?: string[];
-  /** Device peaks to use: peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
+  /** Device peaks to use: datasheet, measured (`neurolens peaks measure`), or peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
   peaks?: string;
 }
 

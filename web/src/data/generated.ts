@@ -177,6 +177,14 @@ export interface BenchReply {
   targets: BenchTarget[];
   /** What is wrong with the suite */
   problems: SuiteProblem[];
+  /** The measured pairs against expectations_HARDWARE.json of the suite; empty without the file */
+  expectations: ExpectationResult[];
+  /** Memory ratio to reach; null: nothing was run (ratio) */
+  memory_goal: number | null;
+  /** Name of the folder in --artifacts; null: not asked for */
+  run_id: string | null;
+  /** Files that were written */
+  files: WrittenFile[];
   /** Speedup to reach; null: nothing was run (ratio) */
   goal: number | null;
   /** What of this machine disturbs measurements; null: nothing was run */
@@ -207,15 +215,27 @@ export interface BenchTarget {
   p_value: number | null;
   /** The lower end of the interval reaches the goal */
   meets_goal: boolean | null;
+  /** memory_ratio reaches the goal for memory */
+  meets_memory_goal: boolean | null;
   /** Timed samples of each side */
   iterations: number | null;
   /** Times of the baseline */
   baseline_time: TimeSummary | null;
   /** Times of the optimized program */
   optimized_time: TimeSummary | null;
+  /** Median time on the GPU, on the declared streams; null: no GPU is used (ms) */
+  baseline_device_ms: number | null;
+  /** Of the optimized program (ms) */
+  optimized_device_ms: number | null;
+  /** Peak memory: of the GPU where one is used, of the process otherwise; null: not known (bytes) */
+  baseline_peak_bytes: number | null;
+  /** Of the optimized program (bytes) */
+  optimized_peak_bytes: number | null;
+  /** Peak memory of the baseline over that of the optimized program (ratio) */
+  memory_ratio: number | null;
   /** Verification */
   checks: VerifyCheck[];
-  /** Why it was rejected or failed */
+  /** Why it was rejected or failed; with --phase detect, which checks failed */
   reason: string | null;
 }
 
@@ -507,6 +527,32 @@ export interface CompareVerdict {
   more_runs_needed: number | null;
   /** The verdict in a sentence or two */
   text: string;
+}
+
+/** A measured figure beside the datasheet's */
+export interface ComparedFigure {
+  /** Device that was measured */
+  id: string;
+  /** Its name */
+  device: string;
+  /** Its driver */
+  driver_version: string;
+  /** What was measured (docs/peaks.md) */
+  figure: string;
+  /** GB/s, TFLOP/s, TOP/s or us */
+  unit: string;
+  /** Peak by the datasheet, in the same unit; null: it does not give one */
+  datasheet: number | null;
+  /** What the device reached; null: see reason */
+  measured: number | null;
+  /** measured / datasheet (ratio) */
+  ratio: number | null;
+  /** Distance of the quartiles of the repeats / median (share) */
+  spread: number | null;
+  /** Configuration that reached it */
+  how: string | null;
+  /** Why measured is null */
+  reason: string | null;
 }
 
 /** The part of the runs that is compared */
@@ -941,7 +987,9 @@ export interface DevicePeaks {
   dram_gbps: number | null;
   /** Multiprocessors (compute units on AMD) */
   sm_count: number | null;
-  /** Where the numbers come from */
+  /** Where the numbers come from: a datasheet, --peaks-file, the run document, a measurement, --peaks */
+  kind: "datasheet" | "file" | "run" | "measured" | "given";
+  /** The same in words */
   source: string;
 }
 
@@ -1105,6 +1153,20 @@ export interface Evidence {
   value: number | null;
   /** Unit of the value: ms, us, bytes, ratio, count or flag */
   unit: string | null;
+}
+
+/** A pair against what is expected of it */
+export interface ExpectationResult {
+  /** The pair */
+  target: string;
+  /** improved or regressed: the intervals of the speedup do not overlap; met: they do; new: nothing is expected yet; changed: the expectation is of other sources; missing: expected, not measured */
+  status: "improved" | "regressed" | "met" | "new" | "changed" | "missing";
+  /** What is expected (ratio) */
+  expected_speedup: number | null;
+  /** What was measured (ratio) */
+  speedup: number | null;
+  /** Both with their intervals */
+  text: string;
 }
 
 /** Reply of `neurolens explain` */
@@ -2221,6 +2283,72 @@ export interface McpTool {
   writes: boolean;
 }
 
+/** Clocks, power and temperature of a device, by NVML */
+export interface MeasuredClocks {
+  /** SM clock (MHz) */
+  sm_mhz: number | null;
+  /** Memory clock (MHz) */
+  memory_mhz: number | null;
+  /** Power (W) */
+  power_w: number | null;
+  /** Temperature in degrees Celsius */
+  temperature_c: number | null;
+}
+
+/** One rate or latency that a device reached */
+export interface MeasuredFigure {
+  /** What was measured (docs/peaks.md) */
+  name: string;
+  /** GB/s (1e9 bytes per second), TFLOP/s, TOP/s or us */
+  unit: string;
+  /** Median of the repeats of the best configuration */
+  value: number | null;
+  /** First quartile of the repeats */
+  low: number | null;
+  /** Third quartile of the repeats */
+  high: number | null;
+  /** Repeats of the best configuration */
+  repeats: number;
+  /** The best configuration */
+  how: string | null;
+  /** Why the value is null */
+  reason: string | null;
+}
+
+/** What one device reached when it was measured */
+export interface MeasuredPeaks {
+  /** gpu or cpu */
+  kind: string;
+  /** UUID of the GPU; of a CPU, a hash of its model, its machine and its cores */
+  id: string;
+  /** Name as the driver spells it */
+  name: string;
+  /** Driver of the GPU; of a CPU, the release of the kernel */
+  driver_version: string;
+  /** When it was measured (RFC 3339, UTC) */
+  measured_at: string;
+  /** Device number; null for a CPU */
+  index: number | null;
+  /** Multiprocessors */
+  sm_count: number | null;
+  /** Memory of the device (bytes) */
+  memory_bytes: number | null;
+  /** L2 cache (bytes) */
+  l2_bytes: number | null;
+  /** Library that multiplied the matrices */
+  library: string | null;
+  /** Highest SM clock that the driver allows (MHz) */
+  max_sm_mhz: number | null;
+  /** Before the measurement */
+  idle: MeasuredClocks;
+  /** During bf16 matrix products */
+  loaded: MeasuredClocks;
+  /** Time that the measurement took (s) */
+  seconds: number;
+  /** What was measured */
+  figures: MeasuredFigure[];
+}
+
 /** Largest amounts of memory on one device */
 export interface MemoryPeak {
   /** Device number */
@@ -2513,10 +2641,18 @@ export interface PathSums {
 
 /** Reply of `neurolens peaks` */
 export interface PeaksReply {
+  /** What was done */
+  action: "show" | "measure" | "forget";
   /** Device name that was asked for; null: all devices */
   asked: string | null;
   /** Devices with known peaks */
   devices: DevicePeaks[];
+  /** Measurements of this store (show), made now (measure) or removed (forget) */
+  measured: MeasuredPeaks[];
+  /** Their figures beside those of the datasheets */
+  compared: ComparedFigure[];
+  /** Why no GPU was measured */
+  gpu_reason: string | null;
 }
 
 /** One phase of the run */
@@ -2577,6 +2713,164 @@ export interface PlanStage {
   total_ms: number;
   /** Device time of those selected (ms) */
   selected_ms: number;
+}
+
+/** Prediction against the run, over the modules with at least 1 % of the stage's device time */
+export interface PredictAgreement {
+  /** The stage */
+  stage: string;
+  /** Modules compared */
+  modules: number;
+  /** Median of |predicted - measured| / measured (share) */
+  median_error: number;
+  /** Modules with an error of at most 0.2 (share) */
+  within_20: number;
+}
+
+/** One number that the prediction rests on */
+export interface PredictAssumption {
+  /** Name */
+  name: string;
+  /** Value */
+  value: number;
+  /** What it is */
+  meaning: string;
+  /** Where it comes from */
+  source: string;
+}
+
+/** Parameters of one kind of module, all layers together */
+export interface PredictParameters {
+  /** Name of the module */
+  name: string;
+  /** Parameters */
+  parameters: number;
+  /** Their size (bytes) */
+  weight_bytes: number;
+}
+
+/** Reply of `neurolens predict` */
+export interface PredictReply {
+  /** Name of the workload */
+  model: string;
+  /** Model family, such as llama */
+  family: string;
+  /** Type of weights and activations */
+  dtype: string;
+  /** Device that the times are for */
+  device: string;
+  /** Where its peaks come from */
+  peaks_source: string;
+  /** Its dense peak for the dtype (TFLOP/s) */
+  peak_tflops: number;
+  /** Its memory bandwidth (GB/s) */
+  peak_gbps: number;
+  /** Parameters of the model */
+  parameters: number;
+  /** Their size (bytes) */
+  weight_bytes: number;
+  /** KV cache after the last token; 0: none (bytes) */
+  kv_cache_bytes: number;
+  /** Parameters by module; they sum to all */
+  parts: PredictParameters[];
+  /** Stages, each with its modules */
+  stages: PredictedStage[];
+  /** Numbers that the times rest on */
+  assumptions: PredictAssumption[];
+  /** Run that was compared; null: none */
+  run_id: string | null;
+  /** Prediction against the run, by stage */
+  agreement: PredictAgreement[];
+  /** What a reader must know of this prediction */
+  notes: string[];
+}
+
+/** One kind of module in a stage, all layers together */
+export interface PredictedModule {
+  /** Name, such as attention.qkv */
+  name: string;
+  /** Parameters; 0 where they are another module's */
+  parameters: number;
+  /** Modules of the run that it stands for, numbers as * */
+  paths: string[];
+  /** Floating-point operations of one execution (FLOP) */
+  flops: number;
+  /** Bytes that the kernels read: weights, activations, cache (bytes) */
+  read_bytes: number;
+  /** Bytes that the kernels write (bytes) */
+  write_bytes: number;
+  /** Weights among what is read (bytes) */
+  weight_bytes: number;
+  /** Results of all kernels, intermediate ones too (bytes) */
+  activation_bytes: number;
+  /** Traffic of the KV cache: read by attention, copied when it grows (bytes) */
+  kv_bytes: number;
+  /** Kernels; a mean where routing decides */
+  kernels: number;
+  /** Time of the kernels that arithmetic limits, without their floor (ms) */
+  compute_ms: number;
+  /** Time of the others, without their floor (ms) */
+  memory_ms: number;
+  /** Predicted device time: all kernels one after the other (ms) */
+  device_ms: number;
+  /** Host time to launch them one by one (ms) */
+  launch_ms: number;
+  /** What limits it: compute, memory, or launch where the host takes longer than the device */
+  bound: "compute" | "memory" | "launch";
+  /** Device time in the run, median of the executions; null without a run or match (ms) */
+  measured_ms: number | null;
+  /** Measured / predicted device time (ratio) */
+  ratio: number | null;
+}
+
+/** One stage; its modules sum to it */
+export interface PredictedStage {
+  /** prefill, prefill::vision, decode_step, forward */
+  name: string;
+  /** Executions per request */
+  executions: number;
+  /** New tokens of one execution, of all sequences; patches or pixels of images */
+  tokens: number;
+  /** Tokens that the last new token attends to; of a decode step the mean */
+  context: number;
+  /** Floating-point operations of one execution (FLOP) */
+  flops: number;
+  /** Bytes that the kernels read: weights, activations, cache (bytes) */
+  read_bytes: number;
+  /** Bytes that the kernels write (bytes) */
+  write_bytes: number;
+  /** Weights among what is read (bytes) */
+  weight_bytes: number;
+  /** Results of all kernels, intermediate ones too (bytes) */
+  activation_bytes: number;
+  /** Traffic of the KV cache: read by attention, copied when it grows (bytes) */
+  kv_bytes: number;
+  /** Kernels; a mean where routing decides */
+  kernels: number;
+  /** Time of the kernels that arithmetic limits, without their floor (ms) */
+  compute_ms: number;
+  /** Time of the others, without their floor (ms) */
+  memory_ms: number;
+  /** Predicted device time: all kernels one after the other (ms) */
+  device_ms: number;
+  /** Host time to launch them one by one (ms) */
+  launch_ms: number;
+  /** What limits it: compute, memory, or launch where the host takes longer than the device */
+  bound: "compute" | "memory" | "launch";
+  /** Device time in the run, median of the executions; null without a run or match (ms) */
+  measured_ms: number | null;
+  /** Measured / predicted device time (ratio) */
+  ratio: number | null;
+  /** The longer of device_ms and launch_ms (ms) */
+  predicted_ms: number;
+  /** From the start of the stage to the end of its last kernel in the run, median (ms) */
+  measured_wall_ms: number | null;
+  /** Device time of the stage in the run outside the modules listed here, median (ms) */
+  unmatched_ms: number | null;
+  /** Executions in the run */
+  measured_executions: number | null;
+  /** Modules */
+  modules: PredictedModule[];
 }
 
 /** A size that the model leaves open */
@@ -3393,7 +3687,9 @@ export interface RooflinePeaks {
   dram_gbps: number | null;
   /** Multiprocessors (compute units on AMD) */
   sm_count: number | null;
-  /** Where the numbers come from */
+  /** Where the numbers come from: a datasheet, --peaks-file, the run document, a measurement, --peaks */
+  kind: "datasheet" | "file" | "run" | "measured" | "given";
+  /** The same in words */
   source: string;
 }
 
@@ -3431,8 +3727,10 @@ export interface RooflinePoint {
   t_roof_ms: number | null;
   /** Device time of all calls (ms) */
   t_measured_ms: number;
-  /** t_roof_ms divided by t_measured_ms (share) */
+  /** t_roof_ms divided by t_measured_ms; relative to `peaks` (share) */
   efficiency: number | null;
+  /** The same relative to `measured_peaks`; null without them (share) */
+  efficiency_measured: number | null;
   /** Peak that limits it */
   bound: "compute" | "memory" | null;
   /** What FLOPs and bytes were taken from */
@@ -3467,6 +3765,8 @@ export interface RooflineReply {
   assessed_ms: number;
   /** Peaks of each device, where known */
   peaks: RooflinePeaks[];
+  /** Measured peaks of each device, where `neurolens peaks measure` has measured one with its name */
+  measured_peaks: RooflinePeaks[];
   /** Why a device has no peaks */
   peaks_reason: string | null;
 }
@@ -3493,6 +3793,8 @@ export interface RooflineSection {
   assessed_ms: number;
   /** Peaks of each device, where known */
   peaks: RooflinePeaks[];
+  /** Measured peaks of each device, where `neurolens peaks measure` has measured one with its name */
+  measured_peaks: RooflinePeaks[];
   /** Why a device has no peaks */
   peaks_reason: string | null;
 }
@@ -3889,6 +4191,8 @@ export interface StagePeak {
   gbps: number | null;
   /** Type of the model */
   dtype: string | null;
+  /** Where the peaks come from; null without peaks */
+  kind: "datasheet" | "file" | "run" | "measured" | "given" | null;
   /** Source of the peaks, or why there are none */
   source: string | null;
 }
@@ -3927,10 +4231,14 @@ export interface StageSummary {
   idle_share: number | null;
   /** Model FLOPs utilization: flops / (peak x work_device_s) (share) */
   mfu: number | null;
+  /** MFU relative to peak_measured; null without it (share) */
+  mfu_measured: number | null;
   /** Why MFU is unknown */
   mfu_reason: string | null;
   /** Model bandwidth utilization: bytes / (peak bandwidth x work_device_s) (share) */
   mbu: number | null;
+  /** MBU relative to peak_measured; null without it (share) */
+  mbu_measured: number | null;
   /** Why MBU is unknown */
   mbu_reason: string | null;
   /** FLOPs of the model in the executions of work_executions (FLOP) */
@@ -3947,8 +4255,10 @@ export interface StageSummary {
   work_executions: number;
   /** Devices x duration of these (s) */
   work_device_s: number;
-  /** Peaks of the device */
+  /** Peaks of the device that mfu and mbu are relative to */
   peak: StagePeak;
+  /** What a device of this name was measured to reach; null: not measured */
+  peak_measured: StagePeak | null;
   /** Each execution, by start */
   instances: StageInstance[];
 }
@@ -4079,8 +4389,8 @@ export interface StepTime {
 
 /** What is wrong with a suite */
 export interface SuiteProblem {
-  /** orphan, duplicate, no_benchmark or bad_file */
-  kind: "orphan" | "duplicate" | "no_benchmark" | "bad_file";
+  /** orphan, duplicate, no_benchmark, bad_file, determinism (a seed or a switch is set inside the timed function) or expectation (a recorded expectation cannot be right) */
+  kind: "orphan" | "duplicate" | "no_benchmark" | "bad_file" | "determinism" | "expectation";
   /** The file */
   file: string;
   /** What is wrong */

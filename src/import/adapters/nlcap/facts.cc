@@ -17,11 +17,6 @@ namespace {
 using capture::LossWhat;
 using capture::WindowReason;
 
-const Json* FindMember(const Json& object, const char* key) {
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  return found == object.end() ? nullptr : &*found;
-}
-
 std::optional<int64_t> NumberOf(std::string_view text) {
   int64_t number = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -97,23 +92,13 @@ void AddDevice(CaptureFile& c, Stream& stream, const capture::DeviceRecord& d) {
   c.writer.batch.device.Add(row);
 }
 
-// The machine as it was then. The packages of the environment that the program was started in are its
-// frameworks. A text that is not an object is left out: it says nothing about the events.
+// The machine as it was then. Which of its Python environments the program used is not known here: their
+// packages are not the program's. A text that is not an object is left out: it says nothing about the events.
 void TakeSystem(CaptureFile& c, const std::string& text) {
   SourceFacts& about = c.file.about;
   Result<Json> system = ParseJson(text);
   if (!system.ok() || !system->is_object() || !about.system.is_null()) return;
   about.system = *std::move(system);
-  const Json* python = FindMember(about.system, "python");
-  for (const Json& env : python != nullptr && python->is_array() ? *python : Json::array()) {
-    const Json* active = FindMember(env, "is_active");
-    const Json* packages = FindMember(env, "packages");
-    if (active == nullptr || *active != true || packages == nullptr || !packages->is_object()) continue;
-    for (const auto& [name, version] : packages->items())
-      if (version.is_string()) about.frameworks[name] = version.get<std::string>();
-    if (const Json* number = FindMember(env, "python"); number != nullptr && number->is_string())
-      about.python_version = number->get<std::string>();
-  }
 }
 
 // The facts a stream gave as text, under the process they are of.
