@@ -54,14 +54,6 @@ NL_FAKE int nvmlDeviceGetClockInfo(void*, int clock, unsigned* mhz) {
   if (clock == 1) g_reads.fetch_add(1);
   return Is("poor") && clock != 1 ? 3 : 0;
 }
-NL_FAKE int nvmlDeviceGetMaxClockInfo(void*, int, unsigned* mhz) {
-  *mhz = 1980;
-  return Is("poor") ? 3 : 0;
-}
-NL_FAKE int nvmlSystemGetDriverVersion(char* text, unsigned bytes) {
-  std::snprintf(text, bytes, "580.95.05");
-  return Is("poor") ? 3 : 0;
-}
 NL_FAKE int nvmlDeviceGetPowerUsage(void*, unsigned* mw) {
   *mw = 310'500;
   return Is("poor") ? 3 : 0;
@@ -81,7 +73,7 @@ NL_FAKE int nvmlDeviceGetCount_v2(unsigned* count) {
 NL_FAKE int nvmlSystemGetDriverVersion(char* to, unsigned bytes) {
   const char* set = std::getenv("FAKE_NVML_DRIVER");
   std::snprintf(to, bytes, "%s", set != nullptr ? set : "580.95.05");
-  return 0;
+  return Is("poor") ? 3 : 0;
 }
 NL_FAKE int nvmlSystemGetCudaDriverVersion_v2(int* version) {
   *version = 13000;
@@ -123,7 +115,7 @@ NL_FAKE int nvmlDeviceGetNumGpuCores(void*, unsigned* cores) {
 }
 NL_FAKE int nvmlDeviceGetMaxClockInfo(void*, int clock, unsigned* mhz) {
   *mhz = clock == 1 ? 1980 : 3201;
-  return 0;
+  return Is("poor") ? 3 : 0;
 }
 NL_FAKE int nvmlDeviceGetPowerManagementLimit(void* device, unsigned* mw) {
   *mw = IsDevice("FAKE_NVML_WEAK", device) ? 400'000 : 700'000;

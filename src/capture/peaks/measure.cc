@@ -141,7 +141,7 @@ void AddDevice(JsonText& json, const MeasuredDevice& device) {
   json.Close('}');
 }
 
-int64_t ClockNs() {
+int64_t HostClockNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
@@ -150,7 +150,7 @@ int64_t ClockNs() {
 }  // namespace
 
 PeakMeasurement MeasurePeaks(PeakOptions options) {
-  if (!options.now_ns) options.now_ns = ClockNs;
+  if (!options.now_ns) options.now_ns = HostClockNs;
   PeakMeasurement out;
   out.unix_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
                     std::chrono::system_clock::now().time_since_epoch())
