@@ -15,6 +15,7 @@ from neurolens_cli import LIMIT_S, default_signals, wait_until
 VOLATILE = re.compile(r'"(?:elapsed_ms|seconds)": [0-9.e+-]+')
 # Operations that are about more than one run, or take a question: what they are asked here.
 ARGUMENTS = {
+    "predict": {"config": "gpt2", "device": "h100"},
     "compare": {"a": ["@latest"], "b": ["@latest"]},
     "query": {"args": ["@latest", "SELECT count(*) FROM kernel"]},
     "schema": {"what": "run"},

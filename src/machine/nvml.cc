@@ -199,7 +199,8 @@ class GpuReader {
     else
       gpu_.unread["clocks_locked"] = known ? "NVML does not report clocks locked with nvidia-smi -lgc; "
                                              "application clocks are at their default"
-                                           : "NVML reports neither locked clocks nor application clocks";
+                                           : "NVML does not report clocks locked with nvidia-smi -lgc, and "
+                                             "did not answer for application clocks";
   }
 
   void Power() {

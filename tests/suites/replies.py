@@ -36,9 +36,9 @@ def operations():
 
 
 OPS = operations()
-# import first, rm last; record before ctl, which looks at its capture. profile needs a framework, and serve
-# answers when it is stopped: the suites of these names check their replies.
-ORDER = ["import", "record", *sorted(set(OPS) - {"import", "record", "run", "rm", "profile", "serve"}), "run", "rm"]
+# import first, rm last; record before ctl, which looks at its capture. profile needs a framework, deep
+# needs Nsight Compute, and serve answers when it is stopped: the suites of these names check their replies.
+ORDER = ["import", "record", *sorted(set(OPS) - {"import", "record", "run", "rm", "profile", "deep", "serve"}), "run", "rm"]
 
 
 @pytest.fixture(scope="module")

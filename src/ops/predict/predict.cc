@@ -3,6 +3,7 @@
 // with a run, predicted and measured side by side.
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -82,8 +83,12 @@ std::optional<Agreement> AgreementOf(const PredictedStage& stage) {
   return out;
 }
 
-std::string Tera(double value) { return fmt::format("{:.4g}", value / 1e12); }
-std::string Giga(double value) { return fmt::format("{:.4g}", value / 1e9); }
+// Four digits without an exponent: 0.0084, 8.59, 61,570.
+std::string Digits(double value) {
+  return value >= 1000 ? HumanCount(static_cast<int64_t>(std::llround(value))) : fmt::format("{:.4g}", value);
+}
+std::string Tera(double value) { return Digits(value / 1e12); }
+std::string Giga(double value) { return Digits(value / 1e9); }
 
 class PredictOp final : public Op {
  public:
@@ -238,7 +243,7 @@ class PredictOp final : public Op {
     for (const PredictedModule& m : s.modules) {
       std::vector<std::string> row = {m.name,
                                       m.parameters > 0 ? HumanCount(static_cast<int64_t>(m.parameters)) : "-",
-                                      fmt::format("{:.4g}", m.flops / 1e9),
+                                      Giga(m.flops),
                                       HumanBytes(static_cast<int64_t>(m.read_bytes)),
                                       HumanBytes(static_cast<int64_t>(m.write_bytes)),
                                       HumanMs(m.device_ms)};
