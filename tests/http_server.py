@@ -12,7 +12,7 @@ import threading
 from neurolens_cli import LIMIT_S, default_signals, wait_until
 
 # What differs between two calls.
-VOLATILE = re.compile(r'"(?:elapsed_ms|seconds)": [0-9.e+-]+')
+VOLATILE = re.compile(r'"(?:elapsed_ms|seconds|memory_available_bytes)": [0-9.e+-]+')
 # Operations that are about more than one run, or take a question: what they are asked here.
 ARGUMENTS = {
     "predict": {"config": "gpt2", "device": "h100"},
