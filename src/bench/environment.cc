@@ -153,6 +153,15 @@ EnvironmentReply CheckEnvironment(Validity validity, bool allow_virtualization, 
   return out;
 }
 
+Result<EnvironmentReply> RequireEnvironment(std::string_view validity, bool allow_virtualization) {
+  const Validity asked = validity == "strict" ? Validity::kStrict : Validity::kPortable;
+  EnvironmentReply out = CheckEnvironment(asked, allow_virtualization);
+  if (asked == Validity::kStrict && out.Count(CheckState::kError) > 0)
+    return InvalidInput(fmt::format("this machine disturbs measurements: {}", EnvironmentText(out)))
+        .Hint("--validity portable measures anyway and states it");
+  return out;
+}
+
 std::string EnvironmentText(const EnvironmentReply& environment) {
   std::string out;
   for (const EnvironmentCheck& check : environment.checks) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/record.h"
+#include "base/result.h"
 
 namespace nl::bench {
 
@@ -39,6 +40,9 @@ void Describe(Record<EnvironmentReply>& r);
 
 // With `allow_virtualization` a virtual machine is a warning.
 EnvironmentReply CheckEnvironment(Validity validity, bool allow_virtualization, const std::string& root = "");
+// The same for a measurement about to begin: InvalidInput where `validity` ("strict" or "portable") asks for
+// a machine without errors.
+Result<EnvironmentReply> RequireEnvironment(std::string_view validity, bool allow_virtualization);
 // One line for people; empty when all is well.
 std::string EnvironmentText(const EnvironmentReply& environment);
 

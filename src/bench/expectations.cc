@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/record_json.h"
 #include "base/sha256.h"
+#include "machine/host.h"
 
 namespace nl::bench {
 
@@ -69,15 +70,6 @@ std::string Slug(std::string_view name) {
   }
   while (!out.empty() && out.back() == '_') out.pop_back();
   return out;
-}
-
-// "KEY : value" of the first line that has the key.
-std::string CpuField(const std::string& text, std::string_view key) {
-  const size_t at = text.find(std::string(key) + "\t");
-  if (at == std::string::npos) return "";
-  const size_t colon = text.find(": ", at);
-  const size_t end = std::min(text.find('\n', at), text.size());
-  return colon == std::string::npos || colon > end ? "" : text.substr(colon + 2, end - colon - 2);
 }
 
 ExpectationStatus StatusOf(const Expectation& expected, const Expectation& measured) {
@@ -165,15 +157,9 @@ ExpectedTime ExpectedOf(const TimeSummary& t) {
 
 std::string HardwareKey(const std::string& device_name, const std::string& root) {
   if (!device_name.empty()) return Slug(device_name);
-  const Result<std::string> cpu = ReadWholeFile(root + "/proc/cpuinfo", 16 << 20);
-  if (!cpu.ok()) return "cpu_unknown";
-  std::string name = CpuField(*cpu, "model name");
-  // On ARM the kernel knows numbers only.
-  if (name.empty()) name = "arm " + CpuField(*cpu, "CPU implementer") + " " + CpuField(*cpu, "CPU part");
-  int64_t threads = 0;
-  for (size_t at = cpu->find("processor\t"); at != std::string::npos; at = cpu->find("processor\t", at + 1))
-    ++threads;
-  return fmt::format("cpu_{}_{}_threads", Slug(name), threads);
+  const machine::Host host = machine::ReadHost(machine::RootFiles(root));
+  return fmt::format("cpu_{}_{}_threads", Slug(host.cpu.model.value_or("unknown")),
+                     host.cpu.threads.value_or(0));
 }
 
 std::string ExpectationPath(const std::string& suite_root, const std::string& hardware) {

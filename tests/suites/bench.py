@@ -299,7 +299,7 @@ for line in sys.stdin:
     if r["do"] == "jitter": state[0] += 1
     if r["do"] == "run": reply = {{"ns": [1000000 + i for i in range(r["n"])], "device_ns": [900000] * r["n"], "busy_after_ns": 500000 if late else 0, "reseeded": 0, "flags_changed": []}}; state[1] += r["n"]
     if r["do"] == "audit": reply = {{"device": True, "kernels": [1 if lazy and state[1] > 8 else 3] * r["n"], "undeclared": ["gemm"] if streams else [], "peak_bytes": 1000, "flags": {{}}}}
-    if r["do"] == "verify": reply = {{"dtype": "int64", "data": [state[0], 2], "aliases": []}}
+    if r["do"] == "verify": reply = {{"dtype": "int64", "data": [state[0], -1], "aliases": []}}
     print(json.dumps({{"ok": True, **reply}}), flush=True)
 """)
     python = suite[1].parent / "python"

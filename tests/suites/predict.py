@@ -64,6 +64,7 @@ def test_devices_by_short_names_and_peaks_by_hand():
     near("1.05 GB of weights at 4.8 and 3.35 TB/s", heads[1] / heads[0], 4800 / 3350, 0.02)
     assert all("assumed" not in a["source"] for a in h200["assumptions"] if a["name"] != "launch_us")
     assert all("assumed" in a["source"] for a in h100["assumptions"]), "the shares were not measured on an H100"
+    assert {a["name"] for a in h200["assumptions"] if "measured" not in a["source"]} == {"convolution_share", "cached_share", "cache_bytes"}, "what was not measured says so"
     assert "known are" in predict("--config", "llama_8b", "--device", "abacus", status=2)
     text = subprocess.run([BIN, "predict", "--config", "gpt2"], capture_output=True, text=True, timeout=LIMIT_S, check=True).stdout
     assert "124,439,808 parameters" in text and "lm_head" in text

@@ -135,16 +135,22 @@ std::vector<Assumption> AssumptionsOf(const KernelEfficiency& e, bool measured_d
   const auto make = [&source](const char* name, double value, const char* meaning) {
     return Assumption{name, value, meaning, source};
   };
+  // Not measured by themselves: values with which traces of whole models come out right.
+  const std::string fitted = measured_device ? "chosen to fit traces of an H200 (docs/models.md)"
+                                             : "assumed: chosen to fit traces of an H200, not of this device";
+  const auto chosen = [&fitted](const char* name, double value, const char* meaning) {
+    return Assumption{name, value, meaning, fitted};
+  };
   return {
       make("gemm_share", e.gemm_share, "share of the matrix peak inside a wave of tiles of a product"),
       make("wave_us", e.wave_us, "to begin and end a wave of tiles, µs"),
       make("attention_share", e.attention_share, "share of the matrix peak inside fused attention"),
       make("narrow_share", e.narrow_share, "the same for heads of at most 64"),
       make("block_us", e.block_us, "to begin and end a block of queries in attention, µs"),
-      make("convolution_share", e.convolution_share, "share of the matrix peak inside a convolution"),
+      chosen("convolution_share", e.convolution_share, "share of the matrix peak inside a convolution"),
       make("bandwidth_share", e.bandwidth_share, "share of the DRAM bandwidth that a large kernel reaches"),
-      make("cached_share", e.cached_share, "the same for data in the L2 cache, of the DRAM bandwidth"),
-      make("cache_bytes", e.cache_bytes, "bytes that a kernel finds in the L2 cache"),
+      chosen("cached_share", e.cached_share, "the same for data in the L2 cache, of the DRAM bandwidth"),
+      chosen("cache_bytes", e.cache_bytes, "bytes that a kernel finds in the L2 cache"),
       make("small_gemm_us", e.small_gemm_us, "of a product that memory limits, besides its traffic, µs"),
       make("unaligned_share", e.unaligned_share,
            "share of the DRAM bandwidth where 8 does not divide a size"),

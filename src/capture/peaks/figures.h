@@ -20,7 +20,7 @@ struct Figure {
   std::optional<double> low, high;  // of the repeats of that configuration: quartiles
   int repeats = 0;                  // of that configuration
   std::string how;                  // which configuration: "1024 MiB, 4 x 16 bytes per thread"
-  std::string reason;               // why there is no value
+  std::string reason;               // why the value is missing
 
   // (high - low) / value.
   std::optional<double> Spread() const;

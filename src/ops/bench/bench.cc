@@ -129,7 +129,7 @@ class BenchOp final : public Op {
     reply.action = BenchAction::kRun;
     reply.goal = measure_.goal;
     reply.memory_goal = measure_.memory_goal;
-    NL_ASSIGN(reply.environment, Environment());
+    NL_ASSIGN(reply.environment, nl::bench::RequireEnvironment(validity_, allow_virtualization_));
     NL_ASSIGN(const TempDir scratch, TempDir::Make("neurolens-bench-"));
     NL_TRY(MakeDirectories(scratch.path() + "/include/neurolens"));
     NL_TRY(WriteFileAtomically(scratch.path() + "/include/neurolens/bench.h", embedded::kBenchHeader));
@@ -149,16 +149,6 @@ class BenchOp final : public Op {
     const bool no = IsNo(reply);
     Reply out = Reply::Of(std::move(reply));
     out.answer_is_no = no;
-    return out;
-  }
-
-  Result<nl::bench::EnvironmentReply> Environment() const {
-    const auto validity =
-        validity_ == "strict" ? nl::bench::Validity::kStrict : nl::bench::Validity::kPortable;
-    nl::bench::EnvironmentReply out = nl::bench::CheckEnvironment(validity, allow_virtualization_);
-    if (validity == nl::bench::Validity::kStrict && out.Count(nl::bench::CheckState::kError) > 0)
-      return InvalidInput(fmt::format("this machine disturbs measurements: {}", EnvironmentText(out)))
-          .Hint("--validity portable measures anyway and states it");
     return out;
   }
 

@@ -9,7 +9,7 @@
 #include "base/markdown.h"
 #include "base/plural.h"
 #include "base/terminal.h"
-#include "base/xml_text.h"
+#include "report/junit.h"
 #include "report/text_table.h"
 
 namespace nl {
@@ -159,29 +159,17 @@ std::string BenchMarkdown(const BenchReply& r) {
 }
 
 std::string BenchJUnit(const BenchReply& r) {
-  std::string cases;
-  int failures = 0;
+  JUnitSuite suite;
+  suite.command = "bench";
   for (const BenchTarget& t : r.targets) {
     const bool bad = t.outcome != BenchOutcome::kMeasured || t.verdict == nl::bench::Verdict::kSlower;
-    cases +=
-        fmt::format("    <testcase classname=\"neurolens.bench\" name=\"{}\" time=\"0\"", XmlText(t.target));
-    if (bad) {
-      ++failures;
-      const std::string text =
-          t.reason.value_or(fmt::format("{:.3f}× ({})", t.speedup.value_or(0), IntervalOf(t)));
-      cases += fmt::format(">\n      <failure message=\"{}\" type=\"{}\"></failure>\n    </testcase>\n",
-                           XmlText(text), OutcomeOf(t));
-    } else {
-      cases += "/>\n";
-    }
+    suite.cases.push_back(
+        {t.target, bad ? JUnitOutcome::kFailure : JUnitOutcome::kPassed,
+         t.reason.value_or(fmt::format("{:.3f}× ({})", t.speedup.value_or(0), IntervalOf(t))), OutcomeOf(t),
+         ""});
   }
-  return fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-      "<testsuites name=\"neurolens\" tests=\"{0}\" failures=\"{1}\" errors=\"0\" time=\"0\">\n"
-      "  <testsuite name=\"neurolens bench\" tests=\"{0}\" failures=\"{1}\" errors=\"0\" skipped=\"0\" "
-      "time=\"0\">\n"
-      "{2}  </testsuite>\n</testsuites>\n",
-      r.targets.size(), failures, cases);
+  suite.output = fmt::format("{} of {}", Counted(static_cast<int64_t>(r.targets.size()), "pair"), r.suite);
+  return JUnitXml(suite);
 }
 
 }  // namespace ops::bench

@@ -153,9 +153,14 @@ class PredictOp final : public Op {
     for (const PredictedStage& stage : r.stages) out += StageText(r, stage, style);
     for (const std::string& note : r.notes) out += "\n" + Wrap("Note: " + note + ".", style.width, 2) + "\n";
     out += "\nShares and floors behind the times:\n";
-    for (const Assumption& a : r.assumptions)
-      out += fmt::format("  {:<18} {:>8g}  {}\n", a.name, a.value, a.meaning);
-    if (!r.assumptions.empty()) out += "  source: " + r.assumptions[0].source + "\n";
+    std::string sources;
+    for (const Assumption& a : r.assumptions) {
+      // Most have one source: it is named once, the others where they stand.
+      const bool common = a.source == r.assumptions[0].source;
+      out += fmt::format("  {:<18} {:>8g}  {}{}\n", a.name, a.value, common ? "" : "* ", a.meaning);
+      if (!common) sources = "  * " + a.source + "\n";
+    }
+    if (!r.assumptions.empty()) out += "  source: " + r.assumptions[0].source + "\n" + sources;
     return out;
   }
 

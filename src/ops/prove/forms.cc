@@ -7,8 +7,8 @@
 #include "base/markdown.h"
 #include "base/plural.h"
 #include "base/terminal.h"
-#include "base/xml_text.h"
 #include "ops/prove/reply.h"
+#include "report/junit.h"
 #include "report/text_table.h"
 
 namespace nl::ops::prove {
@@ -157,30 +157,24 @@ std::string ProveMarkdown(const ProveReply& r) {
 }
 
 std::string ProveJUnit(const ProveReply& r) {
-  const auto test = [](const char* name, const char* element, const std::string& text) {
-    std::string out = fmt::format("    <testcase classname=\"neurolens.prove\" name=\"{}\" time=\"0\"", name);
-    if (*element == 0) return out + "/>\n";
-    const std::string message = XmlText(text);
-    if (std::string_view(element) == "skipped")
-      return out + fmt::format(">\n      <skipped message=\"{}\"/>\n    </testcase>\n", message);
-    return out + fmt::format(">\n      <{0} message=\"{1}\" type=\"{2}\"></{0}>\n    </testcase>\n", element,
-                             message, name);
-  };
   const bool slower = r.verdict == Verdict::kSlower;
   const bool undecided = r.verdict == Verdict::kUndecided;
   const bool differ = r.outputs.equal && !*r.outputs.equal;
-  const int failures = (slower ? 1 : 0) + (differ ? 1 : 0);
-  const int skipped = (undecided ? 1 : 0) + (r.outputs.equal ? 0 : 1);
-  std::string out = fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-      "<testsuites name=\"neurolens\" tests=\"2\" failures=\"{0}\" errors=\"0\" time=\"{2:.3f}\">\n"
-      "  <testsuite name=\"neurolens prove\" tests=\"2\" failures=\"{0}\" errors=\"0\" skipped=\"{1}\" "
-      "time=\"{2:.3f}\">\n",
-      failures, skipped, r.timed_s);
-  out += test("time", slower ? "failure" : undecided ? "skipped" : "", r.text);
-  out += test("output", differ ? "failure" : r.outputs.equal ? "" : "skipped", OutputText(r.outputs));
-  return out +
-         fmt::format("    <system-out>{}</system-out>\n  </testsuite>\n</testsuites>\n", XmlText(r.text));
+  JUnitSuite suite;
+  suite.command = "prove";
+  suite.seconds = r.timed_s;
+  suite.cases.push_back({"time",
+                         slower      ? JUnitOutcome::kFailure
+                         : undecided ? JUnitOutcome::kSkipped
+                                     : JUnitOutcome::kPassed,
+                         r.text, "time", ""});
+  suite.cases.push_back({"output",
+                         differ            ? JUnitOutcome::kFailure
+                         : r.outputs.equal ? JUnitOutcome::kPassed
+                                           : JUnitOutcome::kSkipped,
+                         OutputText(r.outputs), "output", ""});
+  suite.output = r.text;
+  return JUnitXml(suite);
 }
 
 }  // namespace nl::ops::prove

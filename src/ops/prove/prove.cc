@@ -120,7 +120,7 @@ class ProveOp final : public Op {
     NL_TRY(ReadOptions());
     const auto keep_going = [&context] { return !context.Cancelled(); };
     ProveReply reply;
-    NL_ASSIGN(reply.environment, Environment());
+    NL_ASSIGN(reply.environment, bench::RequireEnvironment(validity_, allow_virtualization_));
     std::optional<Revisions> revisions;
     if (!range_.empty()) {
       if (context.progress) context.progress("checking out both revisions", 0, 0);
@@ -169,15 +169,6 @@ class ProveOp final : public Op {
     if (!build_.empty() && range_.empty()) return InvalidInput("--build belongs to a range of revisions");
     options_.seed = seed_ >= 0 ? static_cast<uint64_t>(seed_) : std::random_device()();
     return {};
-  }
-
-  Result<bench::EnvironmentReply> Environment() const {
-    const auto validity = validity_ == "strict" ? bench::Validity::kStrict : bench::Validity::kPortable;
-    bench::EnvironmentReply out = bench::CheckEnvironment(validity, allow_virtualization_);
-    if (validity == bench::Validity::kStrict && out.Count(bench::CheckState::kError) > 0)
-      return InvalidInput(fmt::format("this machine disturbs measurements: {}", EnvironmentText(out)))
-          .Hint("--validity portable measures anyway and states it");
-    return out;
   }
 
   Result<Command> MakeCommand(const std::string& text, const Revisions::Tree* tree) const {
