@@ -59,26 +59,48 @@ def module_folder(tmp_path_factory, request):
     return tmp_path_factory.mktemp(request.module.__name__.rsplit(".", 1)[-1])
 
 
+def made_once(path, make):
+    """The text of the file `path`, written by the first caller of whichever worker; the others wait for it."""
+    with open(f"{path}.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            text = make()
+            path.write_text(text, encoding="utf-8")
+        return path.read_text(encoding="utf-8")
+
+
+class ReadRun(Run):
+    """A run that cases only read: each question about it is answered once, for all suites and workers."""
+
+    def __init__(self, store, reply, folder):
+        super().__init__(store, reply)
+        self.folder = folder
+
+    def said(self, *words):
+        question = json.dumps([self.id, *map(str, words)])
+        return made_once(self.folder / hashlib.sha256(question.encode()).hexdigest()[:24], lambda: super(ReadRun, self).said(*words))
+
+
 class OnceImported:
     """Runs that cases only read: each file is imported once, whichever worker asks first."""
 
     def __init__(self, folder):
         self.folder = folder
         self.store = Store(folder / "store")
-        (folder / "replies").mkdir(parents=True, exist_ok=True)
+        for name in ("replies", "answers"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
 
     def __call__(self, path):
         path = pathlib.Path(path)
         name = hashlib.sha256(str(path).encode()).hexdigest()[:16]
-        reply = self.folder / "replies" / f"{name}.json"
-        with open(self.folder / "replies" / f"{name}.lock", "w", encoding="utf-8") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not reply.exists():
-                (made,) = self.store.imports(path)
-                if made.get("duplicate"):  # the same bytes under another name: their first reply says more
-                    made = next(one for one in map(load, (self.folder / "replies").glob("*.json")) if one["run_id"] == made["run_id"])
-                reply.write_text(json.dumps(made))
-        return Run(self.store, json.loads(reply.read_text()))
+        reply = made_once(self.folder / "replies" / f"{name}.json", lambda: json.dumps(self.add(path)))
+        return ReadRun(self.store, json.loads(reply), self.folder / "answers")
+
+    def add(self, path):
+        (made,) = self.store.imports(path)
+        if made.get("duplicate"):  # the same bytes under another name: their first reply says more
+            return next(one for one in map(load, (self.folder / "replies").glob("*.json")) if one["run_id"] == made["run_id"])
+        return made
 
 
 @pytest.fixture(scope="session")
@@ -94,10 +116,7 @@ def exported_perfetto(imported):
     def export(path):
         run = imported(path)
         to = imported.folder / f"{run.id}.pftrace"
-        with open(f"{to}.lock", "w", encoding="utf-8") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not to.exists():
-                run.store.text("export", run.id, "--format", "perfetto", "--out", to)
+        made_once(imported.folder / f"{run.id}.exported", lambda: run.store.text("export", run.id, "--format", "perfetto", "--out", to))
         return to
     return export
 

@@ -113,16 +113,20 @@ class Run:
 
     def rows(self, sql):
         """Rows as tuples of text, "" for null."""
-        text = self.store.text("query", self.id, sql, "--format", "csv", "--max-rows", 10_000_000)
+        text = self.said("query", sql, "--format", "csv", "--max-rows", 10_000_000)
         return [tuple(row) for row in csv.reader(io.StringIO(text, newline=""))][1:]
 
     def values(self, sql):
         """Rows as lists of JSON values."""
-        return self.store.json("query", self.id, sql, "--max-rows", 10_000_000)["rows"]
+        return self.ask("query", sql, "--max-rows", 10_000_000)["rows"]
 
     def ask(self, command, *words):
         """The JSON reply of a command about this run."""
-        return self.store.json(command, self.id, *words)
+        return json.loads(self.said(command, *words, "--json"))
+
+    def said(self, command, *words):
+        """What a command about this run prints."""
+        return self.store.text(command, self.id, *words)
 
     def document(self):
         return load(pathlib.Path(self.ask("show")["path"]) / "run.json")

@@ -274,14 +274,22 @@ Result<std::vector<NameStats>> KernelTotals(Snapshot& snapshot, const TotalsFilt
   return groups.Finished(filter.named);
 }
 
-Result<std::vector<CopyStats>> CopyTotals(Snapshot& snapshot) {
+Result<std::vector<CopyStats>> CopyTotals(Snapshot& snapshot, const std::optional<Interval>& part) {
   MemcpyColumns c;
-  NL_TRY(snapshot.Load(c, {"dur_ns", "kind", "src_memory", "dst_memory", "bytes"}));
+  NL_TRY(snapshot.Load(c, {"start_ns", "dur_ns", "kind", "src_memory", "dst_memory", "bytes"}));
   std::map<std::array<StringId, 3>, CopyStats> totals;
   for (size_t i = 0; i < c.dur_ns.size(); ++i) {
+    int64_t dur_ns = IsNull(c.dur_ns[i]) ? 0 : c.dur_ns[i];
+    if (part) {
+      if (IsNull(c.start_ns[i])) continue;
+      const int64_t start_ns = std::max(c.start_ns[i], part->start_ns);
+      const int64_t end_ns = std::min(c.start_ns[i] + dur_ns, part->end_ns);
+      if (start_ns > end_ns || start_ns >= part->end_ns) continue;
+      dur_ns = end_ns - start_ns;
+    }
     CopyStats& t = totals[{c.kind[i], c.src_memory[i], c.dst_memory[i]}];
     ++t.calls;
-    t.total_ns += IsNull(c.dur_ns[i]) ? 0 : c.dur_ns[i];
+    t.total_ns += dur_ns;
     t.bytes += IsNull(c.bytes[i]) ? 0 : c.bytes[i];
   }
   std::vector<CopyStats> out;

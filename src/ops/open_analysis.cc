@@ -28,6 +28,16 @@ void BindPhase(ParamBinder& b, std::string& phase) {
 
 void AnalysisParams::BindPhase(ParamBinder& b) { nl::BindPhase(b, phase); }
 
+void AnalysisParams::BindPhaseOfReport(ParamBinder& b) {
+  phase = "auto";
+  auto_is_whole = true;
+  b.Add("phase", phase,
+        "Part of the run to report on alone (`neurolens phases` lists them); auto: the whole run, its verdict and "
+        "findings those of the steady phase where the recording begins with the program and more than a quarter "
+        "of it is something else; all: verdict and findings of the whole run too")
+      .Choices({"auto", "all", "startup", "warmup", "steady", "tail"});
+}
+
 void AnalysisParams::BindPhaseOfTotals(ParamBinder& b) {
   b.Add("phase", phase, "Part of the run to look at alone (`neurolens phases` lists them)")
       .Choices({"all", "startup", "warmup", "steady", "tail"});
@@ -99,8 +109,7 @@ Error NoSuchPhase(const PhasesFacts& phases, const std::string& name) {
 
 std::string PhaseLine(const std::optional<PhaseTime>& phase) {
   if (!phase) return "";
-  return fmt::format("{}{}: {}{} of the run\n", PhaseLabel(phase->phase),
-                     phase->phase == PhaseKind::kSteady ? " phase" : "",
+  return fmt::format("{}: {}{} of the run\n", PhaseTitle(phase->phase),
                      phase->steps > 0 ? Counted(phase->steps, "step") + ", " : "", HumanMs(phase->ms));
 }
 
@@ -116,11 +125,13 @@ Result<OpenAnalysis> Analyze(const OpContext& context, const AnalysisParams& par
   }
   options.rules_files = params.rules;
   OpenAnalysis out;
+  out.judged_whole = params.auto_is_whole && params.phase == "all";
   NL_ASSIGN(out.run, OpenSnapshot(context, params.run));
   NL_ASSIGN(Json document, ReadDocument(out.run));
   out.analysis = std::make_unique<Analysis>(*out.run.snapshot, std::move(document), std::move(options));
   const bool timed = !out.analysis->data().OrderOnly();
-  if (params.phase != "all" && (timed || params.phase != "auto")) {
+  const bool whole = params.phase == "all" || (params.phase == "auto" && (!timed || params.auto_is_whole));
+  if (!whole) {
     NL_ASSIGN(out.phase, LookAtPhase(*out.analysis, params.phase));
   }
   return out;

@@ -18,9 +18,11 @@ struct AnalysisParams {
   // `phase` is all unless an operation binds it.
   std::string run = "@latest", phase = "all", peaks, peaks_file, model_config;
   std::vector<std::string> rules;
+  bool auto_is_whole = false;  // phase auto: the analysis is of the run, and a report of it chooses what it judges
 
   void BindRun(ParamBinder& binder);
   void BindPhase(ParamBinder& binder);          // by default auto
+  void BindPhaseOfReport(ParamBinder& binder);  // by default auto: the run, judged by its steady phase
   void BindPhaseOfTotals(ParamBinder& binder);  // by default all: totals are of the run
   void BindPeaks(ParamBinder& binder);
   void BindModel(ParamBinder& binder);
@@ -34,6 +36,7 @@ struct OpenAnalysis {
   OpenRun run;
   std::unique_ptr<Analysis> analysis;
   std::optional<PhaseTime> phase;  // that was asked for: the analysis is of this part alone; none: of all
+  bool judged_whole = false;       // all was asked for: a report judges the run, not its steady phase
 };
 // Opens the run and reads the files the parameters name. Columns are loaded when facts are needed.
 Result<OpenAnalysis> Analyze(const OpContext& context, const AnalysisParams& params);

@@ -52,8 +52,9 @@ std::string FindingText(const Finding& f, size_t number, const TextStyle& style)
   return out;
 }
 
-Status AddNameLists(Snapshot& snapshot, ReportLists& lists) {
+Status AddNameLists(Snapshot& snapshot, const std::optional<Interval>& part, ReportLists& lists) {
   TotalsFilter filter;
+  filter.part = part;
   filter.named = kMaxReportRows;
   NL_ASSIGN(const std::vector<NameStats> operators, OperatorTotals(snapshot, filter));
   lists.operators = RowsOf(operators, WholeOfOperators(operators), kMaxReportRows);
@@ -61,7 +62,7 @@ Status AddNameLists(Snapshot& snapshot, ReportLists& lists) {
   NL_ASSIGN(const std::vector<NameStats> kernels, KernelTotals(snapshot, filter));
   lists.kernels = RowsOf(kernels, WholeOfKernels(kernels), kMaxReportRows);
   lists.kernels_total = static_cast<int64_t>(kernels.size());
-  NL_ASSIGN(const std::vector<CopyStats> copies, CopyTotals(snapshot));
+  NL_ASSIGN(const std::vector<CopyStats> copies, CopyTotals(snapshot, part));
   lists.copies = RowsOf(copies);
   return {};
 }
@@ -72,9 +73,10 @@ Result<Report> MakeReport(OpenAnalysis& open) {
   NL_TRY(open.analysis->Load(kReportReads));
   Snapshot& snapshot = *open.run.snapshot;
   ReportLists lists;
-  NL_TRY(AddNameLists(snapshot, lists));
-  NL_ASSIGN(lists.memory, MemoryOf(snapshot));
-  return BuildReport(*open.analysis, open.run.run.run_id, std::move(lists));
+  const std::optional<Interval>& part = open.analysis->options().part;
+  NL_TRY(AddNameLists(snapshot, part, lists));
+  NL_ASSIGN(lists.memory, MemoryOf(snapshot, part));
+  return BuildReport(*open.analysis, open.run.run.run_id, std::move(lists), {open.phase, open.judged_whole});
 }
 
 Result<std::string> MarkdownReportOf(const OpContext& context, const std::string& run) {
@@ -106,6 +108,7 @@ void Describe(Record<SkippedReport>& r) {
 void Describe(Record<ReportReply>& r) {
   r.Name("ReportReply", "Reply of `neurolens report` and `neurolens analyze`");
   r.Field("run_id", &ReportReply::run_id, "The run");
+  r.Field("phase", &ReportReply::phase, "Part of the run that the report is of; null: of all");
   r.Field("wall_ms", &ReportReply::wall_ms, Unit::kMs, "Time from the first to the last event");
   r.Field("verdict", &ReportReply::verdict, "The main result in one paragraph");
   r.Field("diagnosis", &ReportReply::diagnosis, "Main limit of the run");
@@ -141,6 +144,7 @@ Result<std::vector<WrittenReport>> WriteReport(const Report& report, const Repor
 ReportReply ReportReplyOf(const Report& report) {
   ReportReply out;
   out.run_id = report.generated_from;
+  out.phase = report.phase;
   out.wall_ms = report.wall_ms;
   out.verdict = report.verdict;
   out.diagnosis = report.diagnosis;

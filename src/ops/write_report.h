@@ -48,6 +48,7 @@ void Describe(Record<SkippedReport>& r);
 // Reply of `report` and `analyze`: the main facts of the report model, and the files written.
 struct ReportReply {
   std::string run_id;
+  std::optional<PhaseTime> phase;
   double wall_ms = 0;
   std::string verdict;
   Diagnosis diagnosis;

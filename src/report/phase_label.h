@@ -3,6 +3,7 @@
 // What people call the phases of a run: at the beginning of a line or a row, and inside a sentence.
 // Thread rule: pure functions.
 
+#include <string>
 #include <string_view>
 
 #include "analyze/facts/phases.h"
@@ -18,6 +19,11 @@ inline std::string_view PhaseLabel(PhaseKind phase) {
     case PhaseKind::kWhole: break;
   }
   return "Whole run";
+}
+
+// "Steady phase", "Start-up"
+inline std::string PhaseTitle(PhaseKind phase) {
+  return std::string(PhaseLabel(phase)) + (phase == PhaseKind::kSteady ? " phase" : "");
 }
 
 // "the steady phase", "start-up"

@@ -11,6 +11,7 @@
 #include "analyze/steady_findings.h"
 #include "base/human.h"
 #include "base/units.h"
+#include "report/phase_label.h"
 #include "report/report_value.h"
 
 namespace nl {
@@ -168,9 +169,17 @@ void AddDevice(const MemoryEventColumns& events, int32_t device, int64_t first_n
   }
 }
 
+// Findings of what the report is of.
+Result<FindingsFacts> FindingsIn(Analysis& analysis, const ReportScope& scope) {
+  if (!scope.whole) return SteadyFindings(analysis);
+  NL_ASSIGN(const FindingsFacts* whole, analysis.Need<FindingsFacts>());
+  return *whole;
+}
+
 }  // namespace
 
-Result<Report> BuildReport(Analysis& analysis, const std::string& run_id, ReportLists lists) {
+Result<Report> BuildReport(Analysis& analysis, const std::string& run_id, ReportLists lists,
+                           const ReportScope& scope) {
   NL_TRY(analysis.RunAll());
   NL_ASSIGN(const TimelineFacts* timeline, analysis.Need<TimelineFacts>());
   NL_ASSIGN(const AccountingFacts* accounting, analysis.Need<AccountingFacts>());
@@ -180,11 +189,12 @@ Result<Report> BuildReport(Analysis& analysis, const std::string& run_id, Report
   Report out;
   static_cast<ReportLists&>(out) = std::move(lists);
   out.generated_from = run_id;
+  out.phase = scope.phase;
   out.run = RunOf(data);
   out.wall_ms = Ms(timeline->wall_ns());
   TakeSections(analysis, out);
   if (data.OrderOnly()) DropTimes(out);
-  NL_ASSIGN(out.findings, SteadyFindings(analysis));
+  NL_ASSIGN(out.findings, FindingsIn(analysis, scope));
   out.diagnosis = out.findings.diagnosis;
   if (out.accounting) out.devices = out.accounting->devices;
   if (out.critical_path) out.critical_path->strip = StripOf(*path);
@@ -194,12 +204,18 @@ Result<Report> BuildReport(Analysis& analysis, const std::string& run_id, Report
   out.timeline = TimelineOf(*timeline, data);
   out.glossary = GlossaryOf(out);
   out.verdict = VerdictOf(out, data);
+  if (out.phase) out.verdict = PhaseTitle(out.phase->phase) + " only. " + out.verdict;
   return out;
 }
 
-Result<std::optional<ReportMemory>> MemoryOf(Snapshot& snapshot) {
+Result<std::optional<ReportMemory>> MemoryOf(Snapshot& snapshot, const std::optional<Interval>& part) {
   MemoryEventColumns events;
   NL_TRY(snapshot.Load(events, {"start_ns", "total_allocated_bytes", "total_reserved_bytes", "device"}));
+  if (part) {
+    for (int64_t& start_ns : events.start_ns) {
+      if (start_ns < part->start_ns || start_ns >= part->end_ns) start_ns = NullOf<int64_t>::value;
+    }
+  }
   std::set<int32_t> devices;
   int64_t first_ns = INT64_MAX;
   for (size_t i = 0; i < events.start_ns.size(); ++i) {

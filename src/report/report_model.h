@@ -16,6 +16,7 @@
 #include "analyze/facts/findings.h"
 #include "analyze/facts/idle.h"
 #include "analyze/facts/launch.h"
+#include "analyze/facts/phases.h"
 #include "analyze/facts/ranks.h"
 #include "analyze/facts/roofline.h"
 #include "analyze/facts/samples.h"
@@ -108,6 +109,7 @@ struct Report : ReportLists {
   int64_t schema_version = kReportSchemaVersion;
   std::string generated_from;  // id of the run
   ReportRun run;
+  std::optional<PhaseTime> phase;  // what was asked for: the report is of this part alone; none: of all
   double wall_ms = 0;
   std::string verdict;
   Diagnosis diagnosis;  // of `findings`
@@ -130,10 +132,18 @@ struct Report : ReportLists {
 };
 void Describe(Record<Report>& r);
 
-// Runs every pass that has not run yet.
-Result<Report> BuildReport(Analysis& analysis, const std::string& run_id, ReportLists lists);
+// What a report is of. An analysis that looks at a part of its run gives a report of that part, whose name and
+// time `phase` has; one of a whole run judges its steady phase where that says more, unless `whole`.
+struct ReportScope {
+  std::optional<PhaseTime> phase;
+  bool whole = false;
+};
 
-// Empty when the run has no allocation events.
-Result<std::optional<ReportMemory>> MemoryOf(Snapshot& snapshot);
+// Runs every pass that has not run yet.
+Result<Report> BuildReport(Analysis& analysis, const std::string& run_id, ReportLists lists,
+                           const ReportScope& scope = {});
+
+// Of the whole run, or of one part of it. Empty when that has no allocation events.
+Result<std::optional<ReportMemory>> MemoryOf(Snapshot& snapshot, const std::optional<Interval>& part = {});
 
 }  // namespace nl

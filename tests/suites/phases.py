@@ -98,6 +98,31 @@ def test_findings_are_those_of_the_phase_that_is_asked_for(imported):
     assert "tart-up is " in run.store.text("findings", run.id, "--phase", "startup").splitlines()[1]
 
 
+@pytest.mark.parametrize("phase", ["startup", "steady", "tail"])
+def test_summary_and_report_are_of_the_phase_that_is_asked_for(phase, imported):
+    run = imported(RECORDED)
+    span = next(one for one in run.ask("phases")["spans"] if one["phase"] == phase)
+    idle = run.ask("idle", "--phase", phase)
+    summary, report, short = (run.ask(command, "--phase", phase) for command in ("summary", "analyze", "explain"))
+    for reply in (summary, report, short):
+        assert abs(reply["wall_ms"] - span["ms"]) < WITHIN_MS
+    assert summary["phase"]["phase"] == report["phase"]["phase"] == phase
+    assert abs(sum(part["ms"] for part in report["breakdown"]) - span["ms"] * len(summary["devices"])) < WITHIN_MS
+    assert abs(sum(one["idle_ms"] for one in summary["devices"]) - idle["idle_ms"]) < WITHIN_MS
+    assert report["verdict"].startswith({"startup": "Start-up", "steady": "Steady phase", "tail": "Tail"}[phase] + " only. ")
+    assert "whole run" not in report["verdict"]
+    kernels = {row["name"]: row["calls"] for row in run.ask("kernels", "--limit", 0, "--phase", phase)["kernels"]}
+    assert all(kernels[row["name"]] == row["calls"] for row in summary["kernels"])
+
+
+def test_all_judges_the_whole_run(imported):
+    run = imported(RECORDED)
+    usual, whole = run.ask("analyze"), run.ask("analyze", "--phase", "all")
+    assert usual["phase"] is None and whole["phase"] is None and usual["breakdown"] == whole["breakdown"]
+    assert usual["diagnosis"]["phase"] == "steady" and whole["diagnosis"]["phase"] is None
+    assert [f["rule"] for f in whole["findings"]] == [f["rule"] for f in run.ask("findings", "--phase", "all", "--limit", 1000)["findings"]]
+
+
 def test_a_phase_that_a_run_does_not_have_is_refused(imported):
     run = imported(H200 / "base.json.gz")
     names = {span["phase"] for span in run.ask("phases")["phases"]["spans"]}

@@ -30,6 +30,7 @@ class AnalyzeOp final : public Op {
 
   void Bind(ParamBinder& b) override {
     b.Add("target", params_.run, "Run, or profile to import: a file, a folder of ranks, or -").Positional();
+    params_.BindPhaseOfReport(b);
     params_.BindRules(b);
     params_.BindPeaks(b);
     params_.BindModel(b);

@@ -141,6 +141,7 @@ class ExplainOp final : public Op {
   void Bind(ParamBinder& b) override {
     params_.BindRun(b);
     b.Add("limit", limit_, "Findings to list").Range(1, 100);
+    params_.BindPhaseOfReport(b);
     params_.BindRules(b);
   }
 

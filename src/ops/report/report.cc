@@ -32,6 +32,7 @@ class ReportOp final : public Op {
     b.Add("format", format_, "Formats to write").Choices({"all", "md", "html", "json"});
     b.Add("html", html_, "Write only the HTML page, to this file").Path();
     b.Add("md", md_, "Write only the Markdown report, to this file").Path();
+    params_.BindPhaseOfReport(b);
     params_.BindRules(b);
     params_.BindPeaks(b);
     params_.BindModel(b);

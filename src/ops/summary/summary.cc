@@ -49,6 +49,7 @@ void Describe(Record<SummaryDevice>& r) {
 
 struct SummaryReply {
   std::string run_id, model, precision;
+  std::optional<PhaseTime> phase;
   double wall_ms = 0, device_ms = 0;
   bool has_timeline = true, partial = false;
   std::vector<SummaryDevice> devices;
@@ -70,7 +71,8 @@ void Describe(Record<SummaryReply>& r) {
   r.Field("run_id", &T::run_id, "The run");
   r.Field("model", &T::model, "Name of the model");
   r.Field("precision", &T::precision, "Precision of the model");
-  r.Field("wall_ms", &T::wall_ms, Unit::kMs, "Time from the first to the last event of the run");
+  r.Field("phase", &T::phase, "Part of the run that all figures are of; null: of all");
+  r.Field("wall_ms", &T::wall_ms, Unit::kMs, "Time from the first to the last event");
   r.Field("device_ms", &T::device_ms, Unit::kMs, "Device time of all kernels");
   r.Field("has_timeline", &T::has_timeline,
           "Whether the source recorded when kernels ran, not only how long");
@@ -122,12 +124,13 @@ std::vector<SummaryDevice> DevicesOf(const RunTime& time, const DeviceColumns& d
   return out;
 }
 
-Status AddTotals(Snapshot& snapshot, size_t top, SummaryReply& out) {
+Status AddTotals(Snapshot& snapshot, size_t top, const std::optional<Interval>& part, SummaryReply& out) {
   TotalsFilter filter;
+  filter.part = part;
   filter.named = top;
   NL_ASSIGN(const std::vector<NameStats> ops, OperatorTotals(snapshot, filter));
   NL_ASSIGN(const std::vector<NameStats> kernels, KernelTotals(snapshot, filter));
-  NL_ASSIGN(const std::vector<CopyStats> copies, CopyTotals(snapshot));
+  NL_ASSIGN(const std::vector<CopyStats> copies, CopyTotals(snapshot, part));
   const TotalsWhole device = WholeOfKernels(kernels);
   out.device_ms = Ms(device.ns);
   out.operators = RowsOf(ops, device.ns > 0 ? device : WholeOfOperators(ops), top);
@@ -138,17 +141,33 @@ Status AddTotals(Snapshot& snapshot, size_t top, SummaryReply& out) {
   return {};
 }
 
+// Of the whole run by the columns that it takes, of a part as the analysis accounts for it.
+Result<RunTime> TimeOfRun(OpenAnalysis& open, const Json& document) {
+  if (!open.phase) return AccountRun(*open.run.snapshot, PausesOf(document));
+  NL_ASSIGN(const AccountingFacts* facts, open.analysis->Need<AccountingFacts>());
+  NL_ASSIGN(const TimelineFacts* timeline, open.analysis->Need<TimelineFacts>());
+  RunTime out;
+  static_cast<DeviceAccounts&>(out) = *facts;
+  out.wall_ns = facts->wall_ns;
+  out.keys = timeline->devices;
+  return out;
+}
+
+Result<int64_t> CpuSamples(Snapshot& snapshot, const std::optional<Interval>& part) {
+  const std::string where =
+      part ? fmt::format(" WHERE start_ns >= {} AND start_ns < {}", part->start_ns, part->end_ns) : "";
+  NL_ASSIGN(const SqlTable rows, snapshot.sql().QueryTable("SELECT count(*) FROM cpu_sample" + where, {}));
+  return rows.rows.at(0).at(0).get<int64_t>();
+}
+
 // Why the devices were idle and the stages, where that is quick; else null with the reason.
-Status Explain(const OpContext& context, const CatalogRun& run, SummaryReply& out) {
-  if (run.event_count > kMaxExplainedEvents) {
+Status Explain(OpenAnalysis& open, SummaryReply& out) {
+  if (open.run.run.event_count > kMaxExplainedEvents) {
     out.explained_reason =
         fmt::format("over {} events: run `neurolens idle`, `neurolens stages` and `neurolens report`",
                     HumanCount(kMaxExplainedEvents));
     return {};
   }
-  AnalysisParams params;
-  params.run = run.run_id;
-  NL_ASSIGN(const OpenAnalysis open, Analyze(context, params));
   if (open.analysis->data().OrderOnly()) {
     out.explained_reason = kNoTimeline;
     out.has_timeline = false;
@@ -186,20 +205,22 @@ class SummaryOp final : public Op {
   }
 
   void Bind(ParamBinder& b) override {
-    b.Add("run", run_, "Run to look at").Positional().Run();
+    params_.BindRun(b);
     b.Add("top", top_, "Operators and kernels to list").Range(1, 1000);
+    params_.BindPhaseOfTotals(b);
   }
 
   Result<Reply> Run(OpContext& context) override {
-    NL_ASSIGN(const OpenRun run, OpenSnapshot(context, run_));
+    NL_ASSIGN(OpenAnalysis open, Analyze(context, params_));
+    const OpenRun& run = open.run;
     Snapshot& snapshot = *run.snapshot;
     NL_ASSIGN(const Json document, ReadDocument(run));
-    NL_ASSIGN(const RunTime time, AccountRun(snapshot, PausesOf(document)));
+    NL_ASSIGN(const RunTime time, TimeOfRun(open, document));
     DeviceColumns devices;
     NL_TRY(snapshot.Load(devices, {"device", "name"}));
     ImportLogColumns log;
     NL_TRY(snapshot.Load(log, {"reason", "severity", "count", "advice"}));
-    NL_ASSIGN(const SqlTable samples, snapshot.sql().QueryTable("SELECT count(*) FROM cpu_sample", {}));
+    NL_ASSIGN(const int64_t samples, CpuSamples(snapshot, open.analysis->options().part));
     SummaryReply out;
     out.run_id = run.run.run_id;
     out.model = run.run.model;
@@ -207,16 +228,17 @@ class SummaryOp final : public Op {
     out.wall_ms = Ms(time.wall_ns);
     out.partial = IsPartial(document);
     out.devices = DevicesOf(time, devices, snapshot.strings());
-    NL_TRY(AddTotals(snapshot, static_cast<size_t>(top_), out));
-    out.cpu_samples = samples.rows.at(0).at(0).get<int64_t>();
+    out.phase = open.phase;
+    NL_TRY(AddTotals(snapshot, static_cast<size_t>(top_), open.analysis->options().part, out));
+    out.cpu_samples = samples;
     out.counters = CountersOf(log, snapshot.strings());
-    NL_TRY(Explain(context, run.run, out));
+    NL_TRY(Explain(open, out));
     return Reply::Of(std::move(out));
   }
 
   std::string Text(const Reply& any, const TextStyle& style) const override {
     const auto& reply = any.As<SummaryReply>();
-    std::string out = fmt::format("{}  {}\n", reply.run_id, reply.model);
+    std::string out = fmt::format("{}  {}\n", reply.run_id, reply.model) + PhaseLine(reply.phase);
     out += fmt::format("{} {}", reply.has_timeline ? "wall" : "sum of kernel times", HumanMs(reply.wall_ms));
     if (!reply.has_timeline) out += fmt::format("\n{}", kNoTimeline);
     if (reply.devices.empty()) out += ", no device work recorded";
@@ -307,7 +329,7 @@ class SummaryOp final : public Op {
     return table.Render(style.width, style.color);
   }
 
-  std::string run_ = "@latest";
+  AnalysisParams params_;
   int64_t top_ = 10;
 };
 
