@@ -159,7 +159,8 @@ void Describe(Record<DeepTool>& r) {
 void Describe(Record<DeepPrediction>& r) {
   r.Name("DeepPrediction", "One execution of a stage of a configured model, predicted and measured");
   r.Field("stage", &DeepPrediction::stage, "The stage");
-  r.Field("predicted_ms", &DeepPrediction::predicted_ms, Unit::kMs, "Device time by its sizes and the device");
+  r.Field("predicted_ms", &DeepPrediction::predicted_ms, Unit::kMs,
+          "Device time by its sizes and the device");
   r.Field("measured_ms", &DeepPrediction::measured_ms, Unit::kMs,
           "Device time in the timeline, median; null: it does not have the stage");
   r.Field("ratio", &DeepPrediction::ratio, "Measured / predicted");
@@ -241,7 +242,8 @@ void Describe(Record<DeepEnv>& r) {
   r.Field("git_reason", &DeepEnv::git_reason, "Why the repository is not known");
   r.Field("tools", &DeepEnv::tools, "Versions of the tools that are installed, by name");
   r.Field("working_folder", &DeepEnv::working_folder, "Folder that the program was started in");
-  r.Field("system", &DeepEnv::system, "This machine when the bundle was made, as `neurolens system` describes it");
+  r.Field("system", &DeepEnv::system,
+          "This machine when the bundle was made, as `neurolens system` describes it");
 }
 
 std::optional<DeepGit> GitOf(const std::string& folder, std::string& why_not) {

@@ -96,7 +96,7 @@ struct DeepMetrics {
   std::vector<DeepKernel> kernels;
   std::vector<DeepPrediction> prediction;
   std::optional<std::string> prediction_reason;  // why it is empty
-  std::vector<std::string> dropped;  // files left out because of --max-size
+  std::vector<std::string> dropped;              // files left out because of --max-size
 };
 void Describe(Record<DeepMetrics>& r);
 

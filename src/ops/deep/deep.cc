@@ -102,8 +102,7 @@ class DeepOp final : public Op {
     NL_ASSIGN(params_.workload_text, ReadWorkload(params_.config, true));
     NL_ASSIGN(params_.workload, ResolveWorkload(params_.workload_text, params_.config, params_.sets));
     params_.command = {"python3", "-m", "neurolens.models", "run", "--config", params_.config};
-    for (const std::string& set : params_.sets)
-      params_.command.insert(params_.command.end(), {"--set", set});
+    for (const std::string& set : params_.sets) params_.command.insert(params_.command.end(), {"--set", set});
     return {};
   }
 

@@ -87,7 +87,8 @@ Status DeepSession::WritePrediction() {
   const auto& reply = done->As<PredictReply>();
   NL_TRY(bundle_.Write("prediction.json", ToJsonText(reply, 2) + "\n"));
   std::string text = fmt::format(
-      "\n## Predicted and measured\n\nDevice time of one execution of each stage of {} on {} ({:g} TFLOP/s {}, "
+      "\n## Predicted and measured\n\nDevice time of one execution of each stage of {} on {} ({:g} TFLOP/s "
+      "{}, "
       "{:g} GB/s by datasheet): predicted from its sizes, and measured.\n\n",
       MdCell(reply.model), reply.device, reply.peak_tflops, reply.dtype, reply.peak_gbps);
   for (const PredictedStage& stage : reply.stages) {
