@@ -29,6 +29,24 @@ Error FolderError(const std::error_code& code, const std::string& path) {
   return FileError("read", path, code.value());
 }
 
+// The paths, with the files below those that are folders, by name.
+std::vector<std::string> FilesIn(const std::vector<std::string>& paths) {
+  std::vector<std::string> out;
+  std::error_code code;
+  for (const std::string& path : paths) {
+    if (!fs::is_directory(path, code)) {
+      out.push_back(path);
+      continue;
+    }
+    std::vector<std::string> found;
+    for (fs::recursive_directory_iterator it(path, code), end; !code && it != end; it.increment(code))
+      found.push_back(it->path().string());
+    std::sort(found.begin(), found.end());
+    out.insert(out.end(), found.begin(), found.end());
+  }
+  return out;
+}
+
 bool IsBundle(const fs::path& folder) {
   return IsUuidV7(folder.filename().string()) &&
          (PathExists((folder / "metrics.json").string()) || PathExists((folder / kPartialFile).string()));
@@ -162,9 +180,9 @@ std::string Quoted(std::string_view word) {
   return out + "'";
 }
 
-Result<std::string> InputsYaml(const std::vector<std::string>& command,
-                               const std::vector<std::string>& more) {
-  std::vector<std::string> paths(more);
+Result<std::string> InputsYaml(const std::vector<std::string>& command, const std::vector<std::string>& more,
+                               const std::vector<InputText>& texts) {
+  std::vector<std::string> paths = FilesIn(more);
   for (size_t i = 0; i < command.size(); ++i) {
     const std::string& word = command[i];
     if (i == 0) {
@@ -185,6 +203,11 @@ Result<std::string> InputsYaml(const std::vector<std::string>& command,
     NL_ASSIGN(const std::string hash, FileSha256Hex(path));
     yaml << YAML::BeginMap << YAML::Key << "path" << YAML::Value << path << YAML::Key << "bytes"
          << YAML::Value << bytes << YAML::Key << "sha256" << YAML::Value << hash << YAML::EndMap;
+  }
+  for (const InputText& input : texts) {
+    yaml << YAML::BeginMap << YAML::Key << "name" << YAML::Value << input.name << YAML::Key << "origin"
+         << YAML::Value << input.origin << YAML::Key << "bytes" << YAML::Value << input.text.size()
+         << YAML::Key << "sha256" << YAML::Value << Sha256Hex(input.text) << YAML::EndMap;
   }
   yaml << YAML::EndSeq << YAML::EndMap;
   return std::string(yaml.c_str()) + "\n";

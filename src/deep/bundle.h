@@ -50,7 +50,13 @@ Result<std::vector<std::string>> KeepNewest(const std::string& out, int64_t keep
 // A word for a shell.
 std::string Quoted(std::string_view word);
 
-// inputs.yaml: the files that the words of a command name, each with its size and SHA-256.
-Result<std::string> InputsYaml(const std::vector<std::string>& command, const std::vector<std::string>& more);
+// An input that is not a file of its own, such as a workload file that comes with the program.
+struct InputText {
+  std::string name, origin, text;
+};
+// inputs.yaml: the files that the words of a command name and those of `more` (of a folder, all in it), and
+// `texts`, each with its size and SHA-256.
+Result<std::string> InputsYaml(const std::vector<std::string>& command, const std::vector<std::string>& more,
+                               const std::vector<InputText>& texts);
 
 }  // namespace nl::deep

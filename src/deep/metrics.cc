@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "base/file_ops.h"
 #include "base/run_program.h"
 #include "base/version.h"
+#include "machine/describe.h"
 
 namespace nl::deep {
 
@@ -156,6 +156,20 @@ void Describe(Record<DeepTool>& r) {
   r.Field("problem", &DeepTool::problem, "Why it failed, in its own words");
 }
 
+void Describe(Record<DeepPrediction>& r) {
+  r.Name("DeepPrediction", "One execution of a stage of a configured model, predicted and measured");
+  r.Field("stage", &DeepPrediction::stage, "The stage");
+  r.Field("predicted_ms", &DeepPrediction::predicted_ms, Unit::kMs,
+          "Device time by its sizes and the device");
+  r.Field("measured_ms", &DeepPrediction::measured_ms, Unit::kMs,
+          "Device time in the timeline, median; null: it does not have the stage");
+  r.Field("ratio", &DeepPrediction::ratio, "Measured / predicted");
+  r.Field("modules", &DeepPrediction::modules, "Modules compared: those with at least 1 % of the stage");
+  r.Field("median_error", &DeepPrediction::median_error, Unit::kShare,
+          "Median of |predicted - measured| / measured over them");
+  r.Field("within_20", &DeepPrediction::within_20, Unit::kShare, "Modules with an error of at most 0.2");
+}
+
 void Describe(Record<DeepMetrics>& r) {
   r.Name("DeepMetrics", "metrics.json of a bundle of `neurolens deep`");
   r.Field("metrics_version", &DeepMetrics::metrics_version, "Version of this format");
@@ -179,6 +193,9 @@ void Describe(Record<DeepMetrics>& r) {
   r.Field("tools", &DeepMetrics::tools, "Programs that ran, in order");
   r.Field("stages", &DeepMetrics::stages, "Stages and how much of them was selected");
   r.Field("kernels", &DeepMetrics::kernels, "Selected kernels by stage, most device time first");
+  r.Field("prediction", &DeepMetrics::prediction,
+          "With --config: stages as predicted and as measured; prediction.json has every module");
+  r.Field("prediction_reason", &DeepMetrics::prediction_reason, "Why nothing is predicted");
   r.Field("dropped", &DeepMetrics::dropped, "Files left out because of --max-size");
 }
 
@@ -225,14 +242,8 @@ void Describe(Record<DeepEnv>& r) {
   r.Field("git_reason", &DeepEnv::git_reason, "Why the repository is not known");
   r.Field("tools", &DeepEnv::tools, "Versions of the tools that are installed, by name");
   r.Field("working_folder", &DeepEnv::working_folder, "Folder that the program was started in");
-}
-
-std::optional<std::string> ContainerOf(const std::string& root) {
-  if (PathExists(root + "/run/.containerenv")) return "podman";
-  if (PathExists(root + "/var/run/secrets/kubernetes.io")) return "kubernetes";
-  if (PathExists(root + "/.dockerenv")) return "docker";
-  if (PathExists(root + "/.singularity.d")) return "singularity";
-  return std::nullopt;
+  r.Field("system", &DeepEnv::system,
+          "This machine when the bundle was made, as `neurolens system` describes it");
 }
 
 std::optional<DeepGit> GitOf(const std::string& folder, std::string& why_not) {

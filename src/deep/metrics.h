@@ -15,6 +15,7 @@
 #include "analyze/cost_model/kernel_counters.h"
 #include "base/record.h"
 #include "deep/plan.h"
+#include "machine/system.h"
 
 namespace nl::deep {
 
@@ -66,6 +67,17 @@ struct DeepTool {
 };
 void Describe(Record<DeepTool>& r);
 
+// One execution of a stage of a configured model: predicted from its sizes, and measured.
+struct DeepPrediction {
+  std::string stage;
+  double predicted_ms = 0;            // device time
+  std::optional<double> measured_ms;  // device time, median; null: the run does not have the stage
+  std::optional<double> ratio;        // measured / predicted
+  int64_t modules = 0;                // compared: those with at least 1 % of the stage
+  std::optional<double> median_error, within_20;
+};
+void Describe(Record<DeepPrediction>& r);
+
 struct DeepMetrics {
   int64_t metrics_version = 1;
   std::optional<std::string> run_id;
@@ -82,7 +94,9 @@ struct DeepMetrics {
   std::vector<DeepTool> tools;
   std::vector<PlanStage> stages;
   std::vector<DeepKernel> kernels;
-  std::vector<std::string> dropped;  // files left out because of --max-size
+  std::vector<DeepPrediction> prediction;
+  std::optional<std::string> prediction_reason;  // why it is empty
+  std::vector<std::string> dropped;              // files left out because of --max-size
 };
 void Describe(Record<DeepMetrics>& r);
 
@@ -116,11 +130,10 @@ struct DeepEnv {
   std::optional<std::string> git_reason;
   std::map<std::string, std::string> tools;  // version by name
   std::string working_folder;
+  machine::System system;  // the machine that this program runs on
 };
 void Describe(Record<DeepEnv>& r);
 
-// "docker", "podman", "kubernetes", "singularity"; none: not in a container that is known.
-std::optional<std::string> ContainerOf(const std::string& root = "");
 // Of the folder's repository.
 std::optional<DeepGit> GitOf(const std::string& folder, std::string& why_not);
 // GPUs, host and software of a run document.

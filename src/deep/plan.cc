@@ -321,12 +321,24 @@ class Planner {
       skip = candidate;
     }
     plan.launch_skip = static_cast<int64_t>(skip);
-    std::set<uint32_t> names;
-    for (const Selected& one : selected_) names.insert(static_cast<uint32_t>(all_[one.median].name));
-    for (const auto& [configuration, launches] : configurations_) {
-      if (launches.size() > skip && names.count(std::get<1>(configuration)) > 0) ++plan.measured_launches;
-    }
+    plan.measured_launches = CountMeasured(plan, skip);
     for (size_t k = 0; k < selected_.size(); ++k) TakeLaunch(selected_[k], skip, plan.kernels[k]);
+  }
+
+  // The filter takes every kernel of the functions that are selected.
+  int64_t CountMeasured(const DeepPlan& plan, size_t skip) const {
+    std::set<std::string> functions;
+    for (const PlanKernel& kernel : plan.kernels) functions.insert(kernel.ncu_regex);
+    std::map<uint32_t, bool> is_taken;  // by name
+    int64_t out = 0;
+    for (const auto& [configuration, launches] : configurations_) {
+      if (launches.size() <= skip) continue;
+      const uint32_t name = std::get<1>(configuration);
+      const auto [at, is_new] = is_taken.try_emplace(name, false);
+      if (is_new) at->second = functions.count(NcuRegex(data_.Text(static_cast<StringId>(name)))) > 0;
+      if (at->second) ++out;
+    }
+    return out;
   }
 
   void TakeLaunch(const Selected& one, size_t skip, PlanKernel& to) const {
@@ -385,7 +397,7 @@ void Describe(Record<PlanKernel>& r) {
   r.Field("stage", &PlanKernel::stage, "LLM stage that launched it; all: outside of every stage");
   r.Field("kernel", &PlanKernel::kernel, "Short name");
   r.Field("name", &PlanKernel::name, "Name as the timeline spells it");
-  r.Field("ncu_regex", &PlanKernel::ncu_regex, "Regular expression for the spelling of Nsight Compute");
+  r.Field("ncu_regex", &PlanKernel::ncu_regex, "Its function, which the filter of Nsight Compute asks for");
   r.Field("grid", &PlanKernel::grid, "Grid size, x, y, z; empty: not recorded");
   r.Field("block", &PlanKernel::block, "Block size, x, y, z; empty: not recorded");
   r.Field("shapes", &PlanKernel::shapes, "Input shapes of the operator that launched it; null: not recorded");

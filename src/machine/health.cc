@@ -12,14 +12,14 @@ namespace nl::machine {
 
 namespace {
 
-// CUDA Toolkit release notes, table "CUDA Toolkit and Minimum Required Driver Version for CUDA Minor Version
-// Compatibility". CUDA 10 has no minor version compatibility: its last release stands for it.
+// NVIDIA's "CUDA Compatibility", chapter "Minor Version Compatibility" (release r580), Linux: tables of CUDA
+// 11 and later, where the versions of a major one share a driver (11.x by its note on CUDA 11.0), and of CUDA
+// 10.x, where each minor one has its own.
 struct MinimumDriver {
-  int64_t cuda_major;
-  std::string_view driver;
+  std::string_view cuda, driver;
 };
-constexpr MinimumDriver kMinimumDrivers[] = {
-    {10, "440.33"}, {11, "450.80.02"}, {12, "525.60.13"}, {13, "580.65.06"}};
+constexpr MinimumDriver kMinimumDrivers[] = {{"10.0", "410.48"},  {"10.1", "418.39"}, {"10.2", "440.33"},
+                                             {"11", "450.80.02"}, {"12", "525"},      {"13", "580"}};
 
 class Judge {
  public:
@@ -230,9 +230,10 @@ class Judge {
 }  // namespace
 
 std::string_view OldestDriver(std::string_view cuda_version) {
-  const int64_t major = WholeNumber(cuda_version);
   for (const MinimumDriver& known : kMinimumDrivers) {
-    if (known.cuda_major == major) return known.driver;
+    if (cuda_version.substr(0, known.cuda.size()) == known.cuda &&
+        (cuda_version.size() == known.cuda.size() || cuda_version[known.cuda.size()] == '.'))
+      return known.driver;
   }
   return "";
 }

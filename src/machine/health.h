@@ -16,7 +16,7 @@ namespace nl::machine {
 std::vector<HealthCheck> JudgeHealth(const System& system, uint64_t capabilities);
 
 // Oldest driver on Linux that runs programs of this CUDA version ("12.4"), as NVIDIA publishes it; empty: not
-// known. Within a major version, minor versions share it.
+// known. From CUDA 11 on, the minor versions of a major one share it.
 std::string_view OldestDriver(std::string_view cuda_version);
 
 }  // namespace nl::machine

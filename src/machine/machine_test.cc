@@ -52,8 +52,13 @@ TEST(Files, ValuesAndLists) {
 }
 
 TEST(Health, OldestDriverIsByMajorVersion) {
-  EXPECT_EQ(OldestDriver("12.8"), "525.60.13");
-  EXPECT_EQ(OldestDriver("13.0.88"), "580.65.06");
+  EXPECT_EQ(OldestDriver("12.8"), "525");
+  EXPECT_EQ(OldestDriver("13.0.88"), "580");
+  EXPECT_EQ(OldestDriver("11"), "450.80.02");
+  EXPECT_EQ(OldestDriver("10.1.243"), "418.39") << "before CUDA 11 each minor version has its own";
+  EXPECT_EQ(OldestDriver("10.2"), "440.33");
+  EXPECT_EQ(OldestDriver("1"), "");
+  EXPECT_EQ(OldestDriver("130.1"), "");
   EXPECT_EQ(OldestDriver("99.0"), "");
 }
 

@@ -287,7 +287,7 @@ void PutDevice() {
   d.max_warps_per_sm = 64;
   d.max_shared_per_sm = 228 << 10;
   d.max_registers_per_sm = 65536;
-  d.name = "NVIDIA H100 (not really)";
+  d.name = fake::Option("h200") == 0 ? "NVIDIA H200" : "NVIDIA H100 (not really)";
   Put(d);
   Context c{};
   c.kind = kContext;

@@ -3,6 +3,7 @@
 Nsight Compute is tests/fake_ncu.py, which answers with that recording's own pages."""
 import csv
 import gzip
+import hashlib
 import json
 import os
 import pathlib
@@ -12,6 +13,7 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 from neurolens_cli import BUILD, H200, LIMIT_S, ROOT, SAMPLES, TESTS, Store, default_signals, error_of
 
 FAKE = BUILD / "capture_tests"
@@ -234,6 +236,8 @@ def test_settings_and_inputs_are_written(whole):
     env = json.loads((bundle / "env.json").read_text())
     assert env["gpus"][0]["name"].startswith("NVIDIA") and env["tools"] == {"ncu": "2025.3.1.0"}
     assert env["git"] is None and env["git_reason"]
+    machine = whole.store.json("system", "--no-recording")
+    assert env["system"]["host"]["cpu"] == machine["host"]["cpu"] and env["system"]["cuda"] == machine["cuda"] and env["container"] == machine["host"]["container"]
 
 
 def test_without_permission_the_tools_words_and_the_remedy_are_given(deep):
@@ -353,19 +357,73 @@ def test_what_nsys_says_when_it_fails_is_given(deep):
     partial(deep.only_bundle(), "cannot open the target")
 
 
-def test_a_config_file_is_run_by_the_python_package(deep):
+WORKLOAD = """name: mine
+model:
+  task: causal_lm
+  hf: {model_type: llama, vocab_size: 512, hidden_size: 64, intermediate_size: 128, num_hidden_layers: 2, num_attention_heads: 4, num_key_value_heads: 2,
+       rms_norm_eps: 1.0e-05, bos_token_id: null, hidden_act: silu, note: "yes", scales: [1.0, 2.5e-07, "3"]}
+workload: {batch: 2, prompt_tokens: 16, output_tokens: 3}
+variants:
+  wide: {model.hf.hidden_size: 128}
+"""
+
+
+def play_models(deep):
+    """`python3 -m neurolens.models run` plays the kernels of the real recording."""
+    deep.add("python3", f'#!/bin/sh\n[ "$2 $3" = "neurolens.models run" ] || exit 9\nexec {PROGRAM} play={deep.play} sync\n')
+
+
+def resolved(*words):
+    done = subprocess.run([sys.executable, "-m", "neurolens.models", "show", "--resolved", *words], env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+                          capture_output=True, text=True, check=True, timeout=LIMIT_S)
+    return yaml.safe_load(done.stdout)
+
+
+def test_a_config_file_is_run_by_the_python_package_and_resolved_in_the_bundle(deep):
     config = deep.folder / "model.yaml"
-    config.write_text("model:\n  name: tiny\nbatch: 2\n")
-    deep.add("python3", f'#!/bin/sh\n[ "$2" = neurolens.models ] || exit 9\nexec {PROGRAM} play={deep.play} sync\n')
-    reply = deep.reply("--plan-only", "--config", str(config), command=())
-    assert reply["command"] == ["python3", "-m", "neurolens.models", "run", "--config", str(config)]
+    config.write_text(WORKLOAD)
+    play_models(deep)
+    words = ["--config", str(config), "--set", "variant=wide", "--set", "workload.batch=4"]
+    reply = deep.reply("--plan-only", *words, command=())
+    assert reply["command"] == ["python3", "-m", "neurolens.models", "run", *words]
     bundle = pathlib.Path(reply["bundle"])
-    assert "name: tiny" in (bundle / "config.yaml").read_text() and str(config) in (bundle / "inputs.yaml").read_text()
+    written = yaml.safe_load((bundle / "config.yaml").read_text())
+    assert written["workload"] == resolved(*words) and written["set"] == ["variant=wide", "workload.batch=4"]
+    inputs = {i["path"]: i for i in yaml.safe_load((bundle / "inputs.yaml").read_text())["inputs"]}
+    assert inputs[str(config)] == {"path": str(config), "bytes": len(WORKLOAD), "sha256": hashlib.sha256(WORKLOAD.encode()).hexdigest()}
+
+
+def test_a_configured_model_is_predicted_and_measured_side_by_side(deep):
+    play_models(deep)
+    sets = ["--set", "workload.output_tokens=3", "--set", "model.hf.num_hidden_layers=2"]
+    reply = deep.reply("--plan-only", "--config", "llama_8b", *sets, command=(), FAKE_CUPTI="h200")
+    bundle = pathlib.Path(reply["bundle"])
+    again = deep.store.json("predict", "--config", "llama_8b", "--run", reply["run_id"], *sets)
+    whole = json.loads((bundle / "prediction.json").read_text())
+    assert whole == again and reply["prediction_reason"] is None
+    assert [p["stage"] for p in reply["prediction"]] == ["prefill", "decode_step"]
+    text = (bundle / "report.md").read_text()
+    for row, stage in zip(reply["prediction"], whole["stages"]):
+        assert row["predicted_ms"] == stage["device_ms"] and row["measured_ms"] == stage["measured_ms"] > 0
+        section = text[text.index("## Predicted and measured"):]
+        section = section[section.index(f"### {stage['name']}"):]
+        assert all("| " + module["name"].replace("_", "\\_") + " |" in section for module in stage["modules"])
+    # A workload that comes with the program is an input too.
+    (own,) = [i for i in yaml.safe_load((bundle / "inputs.yaml").read_text())["inputs"] if i.get("name") == "llama_8b"]
+    assert own["sha256"] == hashlib.sha256((ROOT / "conf/llama_8b.yaml").read_bytes()).hexdigest()
+
+
+def test_a_model_that_cannot_be_predicted_is_profiled_and_the_reason_given(deep):
+    play_models(deep)
+    config = deep.folder / "own.yaml"
+    config.write_text("name: own\nmodel: {target: 'my.package:make'}\n")
+    reply = deep.reply("--plan-only", "--config", str(config), command=())
+    assert reply["prediction"] == [] and reply["prediction_reason"] and not (pathlib.Path(reply["bundle"]) / "prediction.json").exists()
 
 
 @pytest.mark.parametrize("words, text", [(["--replay", "range"], "range replay needs a range"), (["--capture-range", "api"], "nvtx:LABEL"),
                                          (["--mode", "light", "--nsys"], "--nsys does not use it"), (["--config", "no.yaml"], "a command cannot be given too"),
-                                         (["--timeline", "@latest", "--nsys"], "--timeline takes")])
+                                         (["--timeline", "@latest", "--nsys"], "--timeline takes"), (["--set", "workload.batch=2"], "name it with --config")])
 def test_bad_options_are_refused_before_anything_runs(deep, words, text):
     error = error_of(deep.run(*words))
     assert text in error["message"] + error["hint"]

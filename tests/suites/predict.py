@@ -150,3 +150,50 @@ def test_engine_steps_and_the_model_reach_the_run(store, tmp_path):
     assert document["model"]["name"] == "vllm_llama_8b" and document["model"]["batch_size"] == 2
     assert document["model"]["dims"]["layers"] == 2 and document["model"]["dims"]["kv_heads"] == 2
     assert document["config"]["workload.output_tokens"] == 5 and document["config"]["engine.name"] == "vllm"
+
+
+# The scheduler of SGLang is a process of its own, which labels its steps.
+FAKE_SGLANG = r"""
+import json, os, subprocess, sys
+SCHEDULER = '''
+import json, sys, neurolens
+for line in sys.stdin:
+    work = json.loads(line)
+    with neurolens.scope(f"step[EXTEND bs={work['batch']} toks={work['tokens']}]"):
+        pass
+    for _ in range(work["steps"] - 1):
+        with neurolens.scope(f"step[DECODE bs={work['batch']}]"):
+            pass
+    print("done", flush=True)
+'''
+class Engine:
+    def __init__(self, model_path, load_format, skip_tokenizer_init, dtype, random_seed, **_):
+        assert load_format == "dummy" and skip_tokenizer_init and dtype == "bfloat16" and random_seed == 0
+        assert json.load(open(os.path.join(model_path, "config.json")))["model_type"] == "llama"
+        self.scheduler = subprocess.Popen([sys.executable, "-c", SCHEDULER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def generate(self, input_ids, sampling_params):
+        assert sampling_params["ignore_eos"] and sampling_params["temperature"] == 0
+        work = {"batch": len(input_ids), "tokens": sum(map(len, input_ids)), "steps": sampling_params["max_new_tokens"]}
+        self.scheduler.stdin.write(json.dumps(work) + "\n")
+        self.scheduler.stdin.flush()
+        assert self.scheduler.stdout.readline() == "done\n"
+    def shutdown(self):
+        self.scheduler.stdin.close()
+        assert self.scheduler.wait(60) == 0
+"""
+
+
+def test_steps_of_an_engine_in_its_own_process_reach_the_run(store, tmp_path):
+    (tmp_path / "sglang.py").write_text(FAKE_SGLANG)
+    out = tmp_path / "x.nlcap"
+    result = subprocess.run([*RECORD, "--out", str(out), "--", PYTHON, "-m", "neurolens.models", "run", "--config", "sglang_llama_8b", "--json",
+                             *sets(["variant=tiny", "workload.output_tokens=3", "warmup=1", "repeats=2"])], cwd=tmp_path, capture_output=True, text=True,
+                            timeout=LIMIT_S, check=False, stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT / 'python'}"})
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout.splitlines()[-1])["stages"]["LLM@request"]["count"] == 2
+    (run,) = store.json("import", str(out))["runs"]
+    labels = dict(store.json("query", run["run_id"], "SELECT name, count(*) FROM range GROUP BY name")["rows"])
+    assert labels["step[EXTEND bs=2 toks=32]"] == 3 and labels["step[DECODE bs=2]"] == 6, labels
+    assert labels["LLM@request"] == 2 and labels["warmup:request"] == 1
+    ((processes,),) = store.json("query", run["run_id"], "SELECT count(DISTINCT thread.process_id) FROM range JOIN thread ON range.thread_id = thread.id")["rows"]
+    assert processes == 2

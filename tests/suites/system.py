@@ -203,7 +203,7 @@ def test_gpus_without_a_driver(machine):
 
 
 def test_a_driver_that_is_too_old(machine):
-    machine.driver("525.60.11")
+    machine.driver("520.61.05")
     machine.put("/usr/local/cuda-12.4/version.json", '{"cuda": {"name": "CUDA SDK", "version": "12.4.1"}}')
     machine.put("/usr/local/cuda-11.8/version.json", '{"cuda": {"name": "CUDA SDK", "version": "11.8.0"}}')
     machine.link("/usr/local/cuda", "/usr/local/cuda-12.4")
@@ -215,7 +215,7 @@ def test_a_driver_that_is_too_old(machine):
     assert [(x["name"], x["version"]) for x in reply["cuda"]["libraries"]] == [("cudnn", "9.8.0"), ("nccl", "2.26.2")]
     old, new = health(reply, "driver_for_cuda")
     assert old["state"] == "ok" and new["state"] == "problem"
-    assert "525.60.11 is too old for CUDA 12.4.1" in new["text"] and "525.60.13" in new["advice"]
+    assert "520.61.05 is too old for CUDA 12.4.1" in new["text"] and "install driver 525 or later" in new["advice"]
     assert "NVreg_RestrictProfilingToAdminUsers" in only(reply, "counters", "warning")["advice"]
 
 

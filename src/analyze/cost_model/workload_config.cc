@@ -241,6 +241,33 @@ Status CheckWorkload(const Json& config, const std::string& origin) {
   return CheckModel(config, origin);
 }
 
+// Text that YAML 1.1 may read as something else is quoted, as JSON quotes it.
+std::string PlainOrQuoted(const std::string& text) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-: ";
+  const bool plain = !text.empty() && ((text[0] | 0x20) >= 'a') && ((text[0] | 0x20) <= 'z') &&
+                     text.find_first_not_of(kPlain) == std::string::npos &&
+                     text.find(": ") == std::string::npos && text.back() != ':' && text.back() != ' ';
+  YAML::Node node(text);
+  node.SetTag("?");
+  return plain && ScalarOf(node).is_string() ? text : Json(text).dump();
+}
+
+std::string YamlScalar(const Json& value) {
+  if (value.is_string()) return PlainOrQuoted(value.get_ref<const std::string&>());
+  if (value.is_number_float()) {
+    std::string text = fmt::format("{}", value.get<double>());
+    // A number with an exponent needs a dot in YAML 1.1.
+    const size_t exponent = text.find('e');
+    if (text.find('.') == std::string::npos)
+      text.insert(exponent == std::string::npos ? text.size() : exponent, ".0");
+    return text;
+  }
+  if (!value.is_array()) return value.dump();
+  std::string out = "[";
+  for (const Json& item : value) out += (out.size() == 1 ? "" : ", ") + YamlScalar(item);
+  return out + "]";
+}
+
 // The name that a shipped file gives itself.
 std::string NameIn(std::string_view yaml) {
   const size_t at = yaml.find("\nname: ");
@@ -289,6 +316,16 @@ Result<Json> ResolveWorkload(std::string_view yaml, const std::string& origin,
   SetDefaults(config);
   NL_TRY(CheckWorkload(config, origin));
   return config;
+}
+
+std::string WorkloadYaml(const Json& config, int indent) {
+  std::string out;
+  for (const auto& [name, value] : config.items()) {
+    out += std::string(static_cast<size_t>(indent), ' ') + PlainOrQuoted(name) + ":";
+    out += value.is_object() && !value.empty() ? "\n" + WorkloadYaml(value, indent + 2)
+                                               : " " + YamlScalar(value) + "\n";
+  }
+  return out;
 }
 
 }  // namespace nl

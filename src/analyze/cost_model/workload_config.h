@@ -25,4 +25,8 @@ Result<std::string> ReadWorkload(const std::string& config, bool may_read_files)
 Result<Json> ResolveWorkload(std::string_view yaml, const std::string& origin,
                              const std::vector<std::string>& sets);
 
+// A resolved workload as the lines of a YAML file, each behind `indent` spaces; the Python package reads the
+// same values from it.
+std::string WorkloadYaml(const Json& config, int indent = 0);
+
 }  // namespace nl

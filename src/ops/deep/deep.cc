@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "base/file_ops.h"
+#include "analyze/cost_model/workload_config.h"
 #include "ops/deep/session.h"
 
 namespace nl::ops::deep {
@@ -58,7 +58,13 @@ class DeepOp final : public Op {
     b.Add("duration", params_.duration,
           "Seconds of the timeline to record, from the start of the program; 0: until it ends")
         .Range(0, 1e7);
-    b.Add("config", params_.config, "YAML file that names a model to run instead of a command").Path();
+    b.Add("config", params_.config,
+          "Model to run instead of a command: a workload file, or the name of one that comes with NeuroLens, "
+          "such as llama_8b")
+        .LocalOnly();
+    b.Add("set", params_.sets,
+          "With --config: override one setting of the workload, such as workload.batch=16 or variant=tiny")
+        .KeyValue();
     b.Add("tag", params_.tags, "Tag for the run").KeyValue();
     b.Add("command", params_.command, "Program to profile, with its arguments, after --")
         .Positional()
@@ -91,6 +97,15 @@ class DeepOp final : public Op {
   }
 
  private:
+  // Before anything runs: a wrong name in it is found here.
+  Status ReadConfig() {
+    NL_ASSIGN(params_.workload_text, ReadWorkload(params_.config, true));
+    NL_ASSIGN(params_.workload, ResolveWorkload(params_.workload_text, params_.config, params_.sets));
+    params_.command = {"python3", "-m", "neurolens.models", "run", "--config", params_.config};
+    for (const std::string& set : params_.sets) params_.command.insert(params_.command.end(), {"--set", set});
+    return {};
+  }
+
   Status Check() {
     if (params_.config.empty() == params_.command.empty()) {
       return InvalidInput(params_.config.empty()
@@ -98,10 +113,10 @@ class DeepOp final : public Op {
                               : "--config names the workload; a command cannot be given too")
           .Hint("write the command after --, or name a model with --config FILE");
     }
-    if (!params_.config.empty()) {
-      if (!PathExists(params_.config)) return NotFound("the file does not exist").At(params_.config);
-      params_.command = {"python3", "-m", "neurolens.models", "run", "--config", params_.config};
-    }
+    if (!params_.sets.empty() && params_.config.empty())
+      return InvalidInput("--set changes a setting of a workload, and none is named")
+          .Hint("name it with --config FILE");
+    if (!params_.config.empty()) NL_TRY(ReadConfig());
     if (!params_.capture_range.empty() && params_.NvtxRange().empty())
       return InvalidInput(fmt::format("--capture-range must be nvtx:LABEL, not '{}'", params_.capture_range))
           .Hint("Nsight Compute knows NVTX ranges only");

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
+#include "analyze/cost_model/workload_config.h"
 #include "analyze/facts/timeline.h"
 #include "analyze/totals.h"
 #include "base/file_ops.h"
@@ -78,19 +79,27 @@ Status DeepSession::WriteSettings() {
   put("max_size_bytes", params_.max_size);
   yaml << YAML::EndMap;
   yaml << YAML::Key << "command" << YAML::Value << YAML::Flow << params_.command << YAML::Block;
-  std::vector<std::string> inputs;
-  if (!params_.config.empty()) {
-    inputs.push_back(params_.config);
-    put("config_file", params_.config);
-    try {
-      yaml << YAML::Key << "workload" << YAML::Value << YAML::LoadFile(params_.config);
-    } catch (const YAML::Exception& error) {
-      return InvalidInput(fmt::format("not a YAML file: {}", error.what())).At(params_.config);
-    }
-  }
+  if (!params_.config.empty()) put("config", params_.config);
+  if (!params_.sets.empty()) put("set", params_.sets);
   yaml << YAML::EndMap;
-  NL_TRY(bundle_.Write("config.yaml", std::string(yaml.c_str()) + "\n"));
-  NL_ASSIGN(const std::string text, nl::deep::InputsYaml(params_.command, inputs));
+  std::string text = std::string(yaml.c_str()) + "\n";
+  if (!params_.config.empty()) text += "workload:\n" + WorkloadYaml(params_.workload, 2);
+  NL_TRY(bundle_.Write("config.yaml", text));
+  return WriteInputs();
+}
+
+Status DeepSession::WriteInputs() {
+  std::vector<std::string> files;
+  std::vector<nl::deep::InputText> texts;
+  if (!params_.config.empty()) {
+    if (PathExists(params_.config))
+      files.push_back(params_.config);
+    else
+      texts.push_back({params_.config, "comes with NeuroLens", params_.workload_text});
+    const Json weights = params_.workload.value("model", Json::object()).value("weights", Json());
+    if (weights.is_string() && weights != "random") files.push_back(weights.get<std::string>());
+  }
+  NL_ASSIGN(const std::string text, nl::deep::InputsYaml(params_.command, files, texts));
   return bundle_.Write("inputs.yaml", text);
 }
 
@@ -102,7 +111,6 @@ Status DeepSession::WriteEnvironment() {
   NL_TRY(bundle_.Write("timeline/run.json", document.dump(2) + "\n"));
   nl::deep::DeepEnv env = nl::deep::EnvOf(document);
   env.created_at = Rfc3339Utc(UnixNowNs());
-  env.container = nl::deep::ContainerOf();
   std::error_code code;
   env.working_folder = std::filesystem::current_path(code).string();
   std::string why_not;
@@ -111,6 +119,8 @@ Status DeepSession::WriteEnvironment() {
   for (const nl::deep::Tool& tool : tools_) {
     if (!tool.version.empty()) env.tools[tool.name] = tool.version;
   }
+  env.system = machine::ReadSystem();
+  env.container = env.system.host.container;
   NL_TRY(open.analysis->Load(NL_READS(CounterSample, name, value, thread_id)));
   AddAllClocks(open.analysis->data(), env.gpus);
   return bundle_.Write("env.json", ToJsonText(env, 2) + "\n");

@@ -80,6 +80,15 @@ std::string DeepText(const DeepReply& reply, int width, bool color) {
     out += Line(fmt::format("recording made the program {:.1f} % slower{}", *reply.overhead_pct,
                             reply.mode == DeepMode::kLight ? ", counters included" : ""),
                 width);
+  for (const nl::deep::DeepPrediction& p : reply.prediction) {
+    if (p.measured_ms)
+      out += Line(fmt::format("{}: {} of device time predicted, {} measured{}", p.stage,
+                              HumanMs(p.predicted_ms), HumanMs(*p.measured_ms),
+                              p.median_error ? fmt::format("; median error of {} modules {}", p.modules,
+                                                           HumanPercent(*p.median_error, 1))
+                                             : ""),
+                  width);
+  }
   if (!reply.kernels.empty()) out += "\n" + Table(reply, width, color) + "\n";
   for (const std::string& note : reply.notes) out += Line("note: " + PrintableText(note), width);
   for (const std::string& name : reply.dropped) out += fmt::format("left out by --max-size: {}\n", name);

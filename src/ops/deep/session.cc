@@ -49,6 +49,7 @@ Result<DeepReply> DeepSession::Run(std::vector<Error>& problems) {
     step(&DeepSession::WriteEnvironment);
     step(&DeepSession::WriteReports);
     step(&DeepSession::WriteKernels);
+    step(&DeepSession::WritePrediction);
   }
   if (context_.Cancelled() && problems.empty()) Fail(Cancelled(), problems);
   NL_TRY(WriteMetrics(problems));

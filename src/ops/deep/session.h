@@ -25,7 +25,10 @@ struct DeepParams {
   int64_t top_n = 20, keep = 5, max_size = 0;
   double duration = 0;
   bool nsys = false, plan_only = false;
-  std::vector<std::string> command, tags;
+  std::vector<std::string> command, tags, sets;
+  // Of --config: the text of the file, and its settings after variant, --set and defaults.
+  std::string workload_text;
+  Json workload;
 
   bool light() const { return mode == "light"; }
   // The label of --capture-range nvtx:LABEL; empty: none.
@@ -43,8 +46,8 @@ class DeepSession {
 
  private:
   using Commands = std::vector<std::vector<std::string>>;
-  // Steps; the first three in timeline.cc, those of Nsight Compute in counters.cc, what is written in
-  // files.cc.
+  // Steps; the first three in timeline.cc, those of Nsight Compute in counters.cc, WritePrediction in
+  // prediction.cc, what else is written in files.cc.
   Status Timeline();
   Status RecordTimeline();
   Status RecordWithNsys();
@@ -56,9 +59,11 @@ class DeepSession {
   Status AttachCounters(const std::string& report);
   Status JoinCounters();
   Status WriteSettings();
+  Status WriteInputs();
   Status WriteEnvironment();
   Status WriteReports();
   Status WriteKernels();
+  Status WritePrediction();
   Status WriteMetrics(std::vector<Error>& problems);
 
   // Runs a command of a tool with our Python package in reach; what the program prints goes to

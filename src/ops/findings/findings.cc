@@ -111,6 +111,7 @@ class FindingsOp final : public Op {
     BindPhase(b, phase_);
     b.Add("severity", severity_, "Lowest severity to list").Choices({"low", "medium", "high"});
     params_.BindRules(b);
+    params_.BindPeaks(b);
     b.Add("limit", limit_, "Findings to list").Range(1, 1000);
   }
 

@@ -73,6 +73,8 @@ export interface FindingsParams {
   phase?: "auto" | "all" | "startup" | "warmup" | "steady" | "tail";
   /** Lowest severity to list */
   severity?: "low" | "medium" | "high";
+  /** Device peaks to use: datasheet, measured (`neurolens peaks measure`), or peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
+  peaks?: string;
   /** Findings to list */
   limit?: number;
 }

@@ -889,6 +889,24 @@ export interface DeepKernel {
   top_stall: string | null;
 }
 
+/** One execution of a stage of a configured model, predicted and measured */
+export interface DeepPrediction {
+  /** The stage */
+  stage: string;
+  /** Device time by its sizes and the device (ms) */
+  predicted_ms: number;
+  /** Device time in the timeline, median; null: it does not have the stage (ms) */
+  measured_ms: number | null;
+  /** Measured / predicted */
+  ratio: number | null;
+  /** Modules compared: those with at least 1 % of the stage */
+  modules: number;
+  /** Median of |predicted - measured| / measured over them (share) */
+  median_error: number | null;
+  /** Modules with an error of at most 0.2 (share) */
+  within_20: number | null;
+}
+
 /** Reply of `neurolens deep` */
 export interface DeepReply {
   /** Folder of the bundle */
@@ -931,6 +949,10 @@ export interface DeepReply {
   stages: PlanStage[];
   /** Selected kernels by stage, most device time first */
   kernels: DeepKernel[];
+  /** With --config: stages as predicted and as measured; prediction.json has every module */
+  prediction: DeepPrediction[];
+  /** Why nothing is predicted */
+  prediction_reason: string | null;
   /** Files left out because of --max-size */
   dropped: string[];
   /** Files of the bundle */
