@@ -196,16 +196,22 @@ export interface LsParams {
   until?: string;
   /** Only runs of this format (see `neurolens formats`) */
   format?: string;
-  /** Only runs with this in the model, the source, the device or a tag, or whose id begins with it */
+  /** Model and device must be equal to what is given, not only contain it */
+  exact?: boolean;
+  /** Only runs that have each of these words in the model, source, device, backend, tool, format, precision or a tag, or at the start of the id */
   text?: string;
   /** At most this many runs; 0 for all */
   limit?: number;
   /** Runs to leave out, in the order asked for: where a page begins */
   offset?: number;
   /** Order */
-  sort?: "added" | "created" | "model" | "backend" | "device" | "wall" | "events" | "kernels" | "stored" | "name";
+  sort?: "added" | "created" | "model" | "backend" | "device" | "wall" | "events" | "kernels" | "stored" | "name" | "precision" | "format" | "id";
   /** Reverse the order: smallest or oldest first */
   reverse?: boolean;
+  /** Also give the models, devices, formats and tags that occur (--json) */
+  choices?: boolean;
+  /** Also give the wall times of this many newest runs of each workload that is listed (--json) */
+  history?: number;
 }
 
 export interface NoteParams {

@@ -2379,6 +2379,10 @@ export interface LsReply {
   next_offset: number | null;
   /** Runs that match the filters, in the order asked for */
   runs: ListedRun[];
+  /** What runs can be filtered by; with `choices` */
+  choices?: RunChoices;
+  /** Workloads of the listed runs that have two runs or more; with `history` */
+  histories?: WorkloadHistory[];
 }
 
 /** Reply of `neurolens mcp` */
@@ -4015,6 +4019,26 @@ export interface RulesReply {
   names: RuleName[];
 }
 
+/** A value that runs can be filtered by */
+export interface RunChoice {
+  /** The value */
+  value: string;
+  /** Runs that have it */
+  runs: number;
+}
+
+/** What the runs of a store can be filtered by; of each kind the 200 most frequent values */
+export interface RunChoices {
+  /** Models */
+  models: RunChoice[];
+  /** Names of first devices */
+  devices: RunChoice[];
+  /** Formats of the sources */
+  formats: RunChoice[];
+  /** Tags, as KEY=VALUE */
+  tags: RunChoice[];
+}
+
 /** Records of one kind that the import could not take as they were */
 export interface RunCounter {
   /** What was found */
@@ -5485,6 +5509,22 @@ export interface WorkAmount {
   kernels: number;
   /** Their device time (ms) */
   gpu_ms: number;
+}
+
+/** Wall times of the newest runs of one workload: same model, devices, type and backend */
+export interface WorkloadHistory {
+  /** Name of the model */
+  model: string;
+  /** Name of the first device; empty: none, or not known */
+  device: string;
+  /** Devices of a run */
+  device_count: number;
+  /** Data type of the model; empty: not known */
+  precision: string;
+  /** Framework that ran the model; empty: not known */
+  backend: string;
+  /** Wall times, oldest first (ns) */
+  wall_ns: number[];
 }
 
 /** A file that the operation wrote */
