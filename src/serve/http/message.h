@@ -3,6 +3,9 @@
 // A request and a response of HTTP, apart from how they travel (serve/http/server.h).
 // Thread rule: plain values.
 
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,11 +30,19 @@ struct Request {
   std::string_view Header(std::string_view name) const;
 };
 
+// A body that is read from a file while it is sent.
+struct FileBody {
+  int file = -1;
+  int64_t bytes = 0;
+  std::shared_ptr<const void> owner;  // of the descriptor
+};
+
 struct Response {
   int status = 200;
   std::string content_type = "application/json";
   std::string body;
   Fields headers;
+  std::optional<FileBody> file{};  // instead of `body`
 };
 
 // What headers may hold: printable ASCII, so that a value cannot begin another header.

@@ -43,6 +43,7 @@ using Parser = beast::http::request_parser<beast::http::buffer_body>;
 constexpr size_t kReadBytes = 4 << 10, kBodyReadBytes = 256 << 10, kRateBytes = 64 << 10;
 constexpr size_t kPipeBytes = 1 << 20, kMostEventsQueued = 64;
 constexpr int kLinger_s = 2, kEventWrite_s = 30;
+constexpr int64_t kFileBytes = 256 << 10;     // of a file that is sent, at a time
 constexpr int64_t kSlowestReader = 16 << 10;  // bytes a second
 constexpr auto kTick = std::chrono::milliseconds(100);
 constexpr auto kCancelWait = std::chrono::milliseconds(1500);
@@ -453,15 +454,38 @@ class Session : public std::enable_shared_from_this<Session> {
     const bool no_body = response_.status == 304 || response_.status == 204;
     const bool head_only = request_.method == "HEAD" || no_body;
     out_ = HeadText(response_);
-    if (!no_body) out_ += fmt::format("Content-Length: {}\r\n", response_.body.size());
+    const int64_t bytes =
+        response_.file ? response_.file->bytes : static_cast<int64_t>(response_.body.size());
+    if (!no_body) out_ += fmt::format("Content-Length: {}\r\n", bytes);
     out_ += keep_alive_ ? "\r\n" : "Connection: close\r\n\r\n";
     server_.app.OnDone(request_, response_, std::chrono::duration<double>(Clock::now() - began_).count());
-    if (head_only) response_.body.clear();
+    if (head_only) {
+      response_.body.clear();
+      response_.file.reset();
+    }
     deadline_ = Clock::now() + seconds(server_.limits.client_s) +
                 seconds(static_cast<int64_t>(response_.body.size()) / kSlowestReader);
     const std::array<asio::const_buffer, 2> parts{asio::buffer(out_), asio::buffer(response_.body)};
     WriteAll(parts, [self = shared_from_this()](error_code error, size_t) {
-      if (self->state_ != State::kClosed) error ? self->Close() : self->OnWritten();
+      if (self->state_ != State::kClosed) error ? self->Close() : self->SendFile(0);
+    });
+  }
+
+  // The body that is a file, from byte `from` on, a piece at a time. A file that ends early ends the
+  // connection.
+  void SendFile(int64_t from) {
+    const int64_t left = response_.file ? response_.file->bytes - from : 0;
+    if (left <= 0) {
+      response_.file.reset();
+      return OnWritten();
+    }
+    out_.resize(static_cast<size_t>(std::min<int64_t>(left, kFileBytes)));
+    const ssize_t got = ::pread(response_.file->file, out_.data(), out_.size(), from);
+    if (got <= 0) return Close();
+    out_.resize(static_cast<size_t>(got));
+    deadline_ = Clock::now() + seconds(server_.limits.client_s) + seconds(got / kSlowestReader);
+    WriteAll(asio::buffer(out_), [self = shared_from_this(), next = from + got](error_code error, size_t) {
+      if (self->state_ != State::kClosed) error ? self->Close() : self->SendFile(next);
     });
   }
 
