@@ -24,7 +24,7 @@ class TileWriter {
     Each([this](const TileRow& r) { Varint(r.depth); });
     Each([this](const TileRow& r) { Varint(static_cast<int64_t>(r.start_ns.size())); });
     Each([this](const TileRow& r) { Varint(static_cast<int64_t>(r.bucket.size())); });
-    Each([this](const TileRow& r) { Differences(r.start_ns, tile_.from_ns, 0); });
+    Each([this](const TileRow& r) { Starts(r); });
     Each([this](const TileRow& r) { Varints(r.dur_ns); });
     Each([this](const TileRow& r) { Varints(r.name); });
     Each([this](const TileRow& r) { Differences(r.id, 0, 0); });
@@ -61,6 +61,14 @@ class TileWriter {
   void Varints(const std::vector<int64_t>& values) {
     for (const int64_t value : values) Varint(value);
   }
+  // Each as its distance to the end of the one before it: spans of a row follow each other closely.
+  void Starts(const TileRow& row) {
+    int64_t before_ns = tile_.from_ns;
+    for (size_t i = 0; i < row.start_ns.size(); ++i) {
+      parquet::PutVarint(out_, parquet::ZigZag(row.start_ns[i] - before_ns));
+      before_ns = row.start_ns[i] + row.dur_ns[i];
+    }
+  }
   // Each as its difference to the one before it plus `step`.
   void Differences(const std::vector<int64_t>& values, int64_t before, int64_t step) {
     for (const int64_t value : values) {
@@ -76,7 +84,7 @@ class TileWriter {
       buckets += row.bucket.size();
     }
     for (const TileSeries& series : tile_.series) points += series.at_ns.size();
-    out_ = "NLT1";
+    out_ = "NLT2";
     for (const size_t count :
          {tile_.rows.size(), spans, buckets, tile_.names.size(), tile_.series.size(), points, size_t{0}})
       Fixed(static_cast<uint32_t>(count));
@@ -95,13 +103,19 @@ class TileWriter {
 
   void Series() {
     for (const TileSeries& series : tile_.series) Varint(series.lane);
-    for (const TileSeries& series : tile_.series) Varint(static_cast<int64_t>(series.at_ns.size()));
+    for (const TileSeries& series : tile_.series)
+      Varint(2 * static_cast<int64_t>(series.at_ns.size()) + (IsSingle(series) ? 1 : 0));
     for (const TileSeries& series : tile_.series) Differences(series.at_ns, tile_.from_ns, 0);
-    for (const auto& column : {&TileSeries::min, &TileSeries::max, &TileSeries::last}) {
+    for (const auto& column : {&TileSeries::last, &TileSeries::min, &TileSeries::max}) {
       for (const TileSeries& series : tile_.series) {
+        if (column != &TileSeries::last && IsSingle(series)) continue;
         for (const double value : series.*column) Fixed(static_cast<float>(value));
       }
     }
+  }
+  // Each point is one value: least and greatest say nothing more.
+  static bool IsSingle(const TileSeries& series) {
+    return series.min == series.last && series.max == series.last;
   }
 
   void Names() {
