@@ -48,6 +48,7 @@ class TileWriter {
 
  private:
   static constexpr size_t kBytesAt = 28;
+  static constexpr double kBusySteps = 63;
 
   template <class Write>
   void Each(const Write& write) {
@@ -92,9 +93,10 @@ class TileWriter {
       Fixed(value);
   }
 
+  // More steps than a row has pixels would be a tenth of the packed tile that nobody sees.
   uint8_t BusyByte(int64_t busy_ns) const {
     const double share = static_cast<double>(busy_ns) / static_cast<double>(tile_.bucket_ns);
-    return static_cast<uint8_t>(std::min(255.0, std::ceil(255.0 * share)));
+    return static_cast<uint8_t>(std::min(kBusySteps, std::ceil(kBusySteps * share)));
   }
   static uint8_t LongestByte(int64_t longest_ns) {
     if (longest_ns <= 0) return 0;

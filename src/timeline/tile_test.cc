@@ -466,7 +466,7 @@ TEST(Tile, HasTheSameContentAsBytes) {
   EXPECT_EQ(in.Signed(), -2);
   for (const int64_t expected : {0, 0, 199}) EXPECT_EQ(in.Signed(), expected);  // -1 is the bucket of from_ns
   for (const uint64_t expected : {1, 0, 400}) EXPECT_EQ(in.Varint(), expected);
-  for (const uint8_t expected : {255, 16, 240}) EXPECT_EQ(in.Fixed<uint8_t>(), expected);
+  for (const uint8_t expected : {63, 4, 60}) EXPECT_EQ(in.Fixed<uint8_t>(), expected);
   for (const uint64_t expected : {0, 1, 0}) EXPECT_EQ(in.Varint(), expected);
   for (const uint8_t expected : {12, 0, 1}) EXPECT_EQ(in.Fixed<uint8_t>(), expected);
   for (const uint64_t expected : {9, 11, 4, 3}) EXPECT_EQ(in.Varint(), expected);  // one value: an odd number

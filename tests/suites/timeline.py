@@ -130,7 +130,7 @@ def decoded(data):
 def rounded(tile):
     """A JSON tile with the rounding of the binary form."""
     for row in tile["rows"]:
-        row["busy"] = [min(255, math.ceil(255 * ns / tile["bucket_ns"])) for ns in row.pop("busy_ns")]
+        row["busy"] = [min(63, math.ceil(63 * ns / tile["bucket_ns"])) for ns in row.pop("busy_ns")]
         row["longest"] = [0 if ns == 0 else 1 + int(4 * math.log2(ns)) for ns in row.pop("longest_ns")]
     for series in tile["series"]:
         for name in ("min", "max", "last"):

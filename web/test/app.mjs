@@ -279,7 +279,7 @@ await test("every view explains a run that was deleted underneath", async () => 
     await page.waitForSelector(".problem").catch(() => expect(false, `${places[i]} does not say that the run is gone`));
     await settled(page);
     const text = await page.locator(".problem").first().innerText();
-    expect(/no such run/.test(text), `${places[i]}: ${text}`);
+    expect(/no such run|no run is named/.test(text), `${places[i]}: ${text}`);
     expect((await page.locator(".problem a", { hasText: "All runs" }).count()) > 0, `${places[i]}: no way out`);
     await done(page);
   }

@@ -9,7 +9,11 @@ const axe = readFileSync(given.axe, "utf8");
 const system = JSON.parse(neurolens("system", "--json"));
 const shot = async (page, name) => {
   if (process.env.NEUROLENS_PICTURES)
-    await page.screenshot({ path: `${process.env.NEUROLENS_PICTURES}/${name}.png`, fullPage: true });
+    await page.screenshot({
+      path: `${process.env.NEUROLENS_PICTURES}/${name}.png`,
+      fullPage: true,
+      clip: { x: 0, y: 0, width: page.viewportSize().width, height: 1500 },
+    });
 };
 
 await test("the System view shows each GPU, its figures and what is not known", async () => {
@@ -27,12 +31,10 @@ await test("the System view shows each GPU, its figures and what is not known", 
 await test("the figures of the GPUs are read again, and a server that is gone is named", async () => {
   const page = await visit("/system");
   let power_w = 400;
-  await page.route("**/api/v1/system", async (route) => {
-    const response = await route.fetch();
-    const reply = await response.json();
+  await page.route("**/api/v1/system", (route) => {
     power_w += 25;
-    reply.gpus[0].power_w = power_w;
-    await route.fulfill({ response, json: reply });
+    const [first, ...others] = system.gpus;
+    return route.fulfill({ json: { ...system, gpus: [{ ...first, power_w }, ...others] } });
   });
   const shown = (watts) =>
     page.waitForFunction((w) => document.querySelector("[data-gpu='0']")?.innerText.includes(`${w} W`), watts);

@@ -155,7 +155,7 @@ await test("lanes are closed, pinned and filtered, all in the address", async ()
 });
 
 await test("lanes are moved by keyboard and by dragging, and the address keeps their order", async () => {
-  const page = await open(given.base);
+  const page = await open(given.base, "", { viewport: { width: 1280, height: 3000 } }); // all lanes are in sight
   const lanes = async () =>
     (await page.locator(".tl-lane > span").allTextContents()).map((name) => name.trim()).filter(Boolean);
   const moved = (before, name) =>

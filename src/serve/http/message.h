@@ -54,4 +54,9 @@ std::string_view Trimmed(std::string_view text);  // without blanks and tabs at 
 
 std::string_view ReasonOf(int status);  // "Not Found"
 
+std::string HttpDate();  // now, as the header Date has it
+
+// Status line and headers of a response, without those about its length and its connection.
+std::string HeadText(const Response& response, std::string_view date, bool has_tls);
+
 }  // namespace nl::http

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <deque>
 #include <limits>
 #include <memory>
@@ -51,23 +50,6 @@ constexpr int kClientGone = 499;  // for the metrics; nobody receives it
 constexpr char kContinue[] = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr char kFull[] =
     "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-constexpr char kSafety[] =
-    "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
-    "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src 'self' data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n"
-    "Cross-Origin-Resource-Policy: same-origin\r\n";
-
-constexpr char kStayWithTls[] = "Strict-Transport-Security: max-age=31536000\r\n";
-
-std::string HttpDate() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[40];
-  return {text, std::strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &utc)};
-}
-
 class Session;
 
 }  // namespace
@@ -453,7 +435,7 @@ class Session : public std::enable_shared_from_this<Session> {
     response_ = std::move(response);
     const bool no_body = response_.status == 304 || response_.status == 204;
     const bool head_only = request_.method == "HEAD" || no_body;
-    out_ = HeadText(response_);
+    out_ = HeadText(response_, server_.date, tls_.has_value());
     const int64_t bytes =
         response_.file ? response_.file->bytes : static_cast<int64_t>(response_.body.size());
     if (!no_body) out_ += fmt::format("Content-Length: {}\r\n", bytes);
@@ -487,16 +469,6 @@ class Session : public std::enable_shared_from_this<Session> {
     WriteAll(asio::buffer(out_), [self = shared_from_this(), next = from + got](error_code error, size_t) {
       if (self->state_ != State::kClosed) error ? self->Close() : self->SendFile(next);
     });
-  }
-
-  std::string HeadText(const Response& response) const {
-    std::string out = fmt::format("HTTP/1.1 {} {}\r\nDate: {}\r\n{}{}", response.status,
-                                  ReasonOf(response.status), server_.date, kSafety, tls_ ? kStayWithTls : "");
-    if (response.status != 204) out += fmt::format("Content-Type: {}\r\n", response.content_type);
-    for (const auto& [name, value] : response.headers) {
-      if (IsHeaderValue(value)) out += fmt::format("{}: {}\r\n", name, value);
-    }
-    return out;
   }
 
   void OnWritten() {
@@ -535,7 +507,7 @@ class Session : public std::enable_shared_from_this<Session> {
     head.headers.emplace_back("Cache-Control", "no-store");
     const bool head_only = request_.method == "HEAD";
     server_.app.OnDone(request_, head, 0);
-    Send(std::make_shared<const std::string>(HeadText(head) + "Connection: close\r\n\r\n" + first));
+    Send(std::make_shared<const std::string>(HeadText(head, server_.date, tls_.has_value()) + "Connection: close\r\n\r\n" + first));
     if (head_only) deadline_ = Clock::now();
     Read();
   }

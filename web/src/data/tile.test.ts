@@ -35,7 +35,7 @@ function tileBytes(): Uint8Array {
     ...[7, -2, 9].flatMap(zigzag),
     ...[1, 4].flatMap(zigzag), // buckets: 15 + 1, then + 4 + 1
     ...[12, 900].flatMap(varint),
-    ...[255, 3],
+    ...[63, 3],
     ...[0, 1].flatMap(varint),
     ...[0, 25],
     ...[9, 11, 4, 3].flatMap(varint), // lanes; twice the points, odd: one value each

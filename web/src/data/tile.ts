@@ -24,7 +24,7 @@ export interface TileRow {
   id: Float64Array;
   bucket: Float64Array; // index; it begins at index * bucket_ns
   count: Float64Array;
-  busy: Uint8Array; // part of the bucket in which something ran, of 255
+  busy: Uint8Array; // part of the bucket in which something ran, of BUSY_STEPS
   top: Uint32Array; // name with the most time
   longest: Uint8Array; // log scale: longestNs()
 }
@@ -48,6 +48,7 @@ export interface Tile {
   series: TileSeries[];
 }
 
+export const BUSY_STEPS = 63;
 const MAGIC = "NLT2";
 const HEADER_BYTES = 64;
 

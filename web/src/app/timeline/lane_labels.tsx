@@ -19,6 +19,7 @@ interface Props {
 }
 
 const AROUND_PX = 200;
+const ROOM_PX = 60; // around a lane that was moved
 
 interface GripProps {
   lane: PlacedLane;
@@ -76,14 +77,19 @@ function Grip({ lane, placed, onDrag, onMove }: GripProps) {
 export function LaneLabels({ placed, closed, scroll, height, onClose, onPin, onMove }: Props) {
   const [drop, setDrop] = useState<Drop | null>(null);
   const box = useRef<HTMLDivElement>(null);
-  // A grip keeps the focus when its lane is drawn in another place.
+  // A lane that was moved is scrolled into sight, and its grip keeps the focus.
   const moved = useRef<number | null>(null);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: after the lanes were placed anew
   useEffect(() => {
-    if (moved.current !== null)
-      box.current?.querySelector<HTMLElement>(`[data-grip="${moved.current}"]`)?.focus({ preventScroll: true });
+    const lane = placed.find((p) => p.lane.id === moved.current);
+    const scroller = box.current?.closest(".tl-scroll");
+    if (!lane || !scroller) return;
+    if (lane.top < scroller.scrollTop || lane.top > scroller.scrollTop + scroller.clientHeight - ROOM_PX)
+      scroller.scrollTop = lane.top - ROOM_PX;
+    const grip = box.current?.querySelector<HTMLElement>(`[data-grip="${lane.lane.id}"]`);
+    if (!grip) return; // drawn after the scroll
+    grip.focus({ preventScroll: true });
     moved.current = null;
-  }, [placed]);
+  });
   const move: Props["onMove"] = (lane, beside, place) => {
     moved.current = lane.lane.id;
     onMove(lane, beside, place);
