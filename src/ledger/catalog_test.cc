@@ -292,7 +292,7 @@ TEST_F(CatalogTest, FiltersAndSortsCombine) {
   f = {};
   f.since_ns = 200;
   EXPECT_EQ(Ids(f), (std::vector<std::string>{"c", "b"}));
-  ASSERT_EQ(RunSortNames().size(), static_cast<size_t>(RunSort::kName) + 1);
+  ASSERT_EQ(RunSortNames().size(), static_cast<size_t>(RunSort::kId) + 1);
 }
 
 TEST_F(CatalogTest, RemovingARunTakesItsTagsWithIt) {

@@ -507,7 +507,8 @@ class Session : public std::enable_shared_from_this<Session> {
     head.headers.emplace_back("Cache-Control", "no-store");
     const bool head_only = request_.method == "HEAD";
     server_.app.OnDone(request_, head, 0);
-    Send(std::make_shared<const std::string>(HeadText(head, server_.date, tls_.has_value()) + "Connection: close\r\n\r\n" + first));
+    Send(std::make_shared<const std::string>(HeadText(head, server_.date, tls_.has_value()) +
+                                             "Connection: close\r\n\r\n" + first));
     if (head_only) deadline_ = Clock::now();
     Read();
   }
