@@ -15,6 +15,8 @@ from neurolens_cli import LIMIT_S, default_signals, wait_until
 VOLATILE = re.compile(r'"(?:elapsed_ms|seconds|memory_available_bytes)": [0-9.e+-]+')
 # Operations that are about more than one run, or take a question: what they are asked here.
 ARGUMENTS = {
+    "bench-results": {"kind": "prove"},
+    "queue-entries": {"limit": 5},
     "predict": {"config": "gpt2", "device": "h100"},
     "compare": {"a": ["@latest"], "b": ["@latest"]},
     "query": {"args": ["@latest", "SELECT count(*) FROM kernel"]},

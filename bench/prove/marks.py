@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Marks of `neurolens prove`: aa (false verdicts beside a load), power (smallest difference found, against hyperfine), overhead.
 
-    bench/prove/marks.py aa --pairs 500
-    bench/prove/marks.py power --budget 20 --trials 20
-    bench/prove/marks.py overhead
+    scripts/bench prove aa --pairs 500
+    scripts/bench prove power --budget 20 --trials 20      (an idle machine, about 70 minutes)
+    scripts/bench prove overhead
 Prints one JSON object. docs/performance.md has the numbers of the reference machine.
 """
 import argparse
@@ -30,7 +30,7 @@ def compiled(folder, name):
 
 
 def prove(folder, a, b, *words):
-    done = subprocess.run([BIN, "--store", folder / "store", "--json", "prove", "--a", a, "--b", b, "--no-why", "--no-check-output", *map(str, words)],
+    done = subprocess.run([BIN, "--store", folder / "store", "--json", "prove", "--a", a, "--b", b, "--no-why", "--no-check-output", "--no-keep", *map(str, words)],
                           capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1, 2):
         sys.exit(done.stderr)

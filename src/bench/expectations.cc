@@ -254,25 +254,29 @@ Status UpdateExpectations(const std::string& path, ExpectationFile file,
   return WriteFileAtomically(path, ToJsonText(file, 2) + "\n");
 }
 
-std::vector<SuiteProblem> CheckExpectations(const Suite& suite) {
-  std::vector<SuiteProblem> out;
-  std::vector<fs::path> files;
+std::vector<std::string> ExpectationPaths(const std::string& suite_root) {
+  std::vector<std::string> files;
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(suite.root, error)) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(suite_root, error)) {
     const std::string name = entry.path().filename().string();
-    if (name.rfind(kPrefix, 0) == 0 && entry.path().extension() == ".json") files.push_back(entry.path());
+    if (name.rfind(kPrefix, 0) == 0 && entry.path().extension() == ".json")
+      files.push_back(entry.path().string());
   }
   std::sort(files.begin(), files.end());
-  for (const fs::path& path : files) {
-    const Result<ExpectationFile> file = ReadExpectations(path.string());
+  return files;
+}
+
+std::vector<SuiteProblem> CheckExpectations(const Suite& suite) {
+  std::vector<SuiteProblem> out;
+  for (const std::string& path : ExpectationPaths(suite.root)) {
+    const Result<ExpectationFile> file = ReadExpectations(path);
     if (!file.ok()) {
-      out.push_back({SuiteProblemKind::kBadFile, path.string(), file.error().message});
+      out.push_back({SuiteProblemKind::kBadFile, path, file.error().message});
       continue;
     }
     for (const Expectation& e : file->expectations) {
       if (const std::string wrong = WrongWith(e, suite); !wrong.empty())
-        out.push_back(
-            {SuiteProblemKind::kExpectation, path.string(), fmt::format("{}: {}", e.target, wrong)});
+        out.push_back({SuiteProblemKind::kExpectation, path, fmt::format("{}: {}", e.target, wrong)});
     }
   }
   return out;

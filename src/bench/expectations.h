@@ -64,6 +64,8 @@ void Describe(Record<ExpectationResult>& r);
 std::string HardwareKey(const std::string& device_name, const std::string& root = "");
 
 std::string ExpectationPath(const std::string& suite_root, const std::string& hardware);
+// The files of a suite, for each hardware, sorted.
+std::vector<std::string> ExpectationPaths(const std::string& suite_root);
 // Empty without the file; InvalidInput for one that cannot be read.
 Result<ExpectationFile> ReadExpectations(const std::string& path);
 

@@ -21,14 +21,17 @@ namespace nl {
 namespace {
 
 constexpr char kManifestFile[] = "manifest.json";
+constexpr char kNotesFile[] = "notes.json";
 constexpr char kFilesFolder[] = "files/";
+constexpr int64_t kPlainVersion = 1;  // of a bundle without notes, which older programs read
 constexpr std::string_view kZipMagic("PK\x03\x04", 4);
 constexpr size_t kZipNameLengthAt = 26, kZipNameAt = 30;  // in the header before each entry
 constexpr std::string_view kParquetMagic = "PAR1";
 constexpr int64_t kMinParquetBytes = 12;
 constexpr size_t kCopyBytes = 256 << 10;
 constexpr int64_t kMaxManifestBytes = 4 << 20;
-constexpr int64_t kMaxEntryBytes = 64 << 20;  // of catalog_entry.json
+constexpr int64_t kMaxEntryBytes = 64 << 20;  // of catalog_entry.json, and of notes.json
+constexpr size_t kMaxNoteBytes = 10'000;
 constexpr uint64_t kMaxFileBytes = uint64_t{1} << 46;
 constexpr size_t kMaxFiles = 1000;
 // Ours are stored as they are. Zipped again, run.json shrinks some twenty times and the
@@ -79,7 +82,7 @@ bool IsSafeBelowFiles(std::string_view rest) {
 
 // The names a run folder may have; everything else is refused, so no name can lead out of it.
 Status CheckName(const std::string& name) {
-  if (name == kRunDocumentFile || name == kCatalogEntryFile) return {};
+  if (name == kRunDocumentFile || name == kCatalogEntryFile || name == kNotesFile) return {};
   if (EndsWith(name, kParquetSuffix) && name.find('/') == std::string::npos) {
     const std::string table = name.substr(0, name.size() - kParquetSuffix.size());
     const bool known = std::any_of(kAllTables.begin(), kAllTables.end(),
@@ -95,20 +98,87 @@ Status CheckName(const std::string& name) {
   return InvalidInput(fmt::format("the bundle holds the name '{}', which is not one of a run", name));
 }
 
-// run.json and catalog_entry.json first, for those who read from the front; then by name.
+// run.json, catalog_entry.json and notes.json first, for those who read from the front; then by name.
 bool ComesBefore(const BundleFile& a, const BundleFile& b) {
   const auto rank = [](const std::string& name) {
-    return name == kRunDocumentFile ? 0 : name == kCatalogEntryFile ? 1 : 2;
+    return name == kRunDocumentFile ? 0 : name == kCatalogEntryFile ? 1 : name == kNotesFile ? 2 : 3;
   };
   return std::make_pair(rank(a.name), a.name) < std::make_pair(rank(b.name), b.name);
 }
 
 std::string ManifestText(const Manifest& manifest) {
-  Json json{{"format", kBundleFormat}, {"version", kBundleVersion}, {"run_id", manifest.run_id}};
+  const bool has_notes = std::any_of(manifest.files.begin(), manifest.files.end(),
+                                     [](const BundleFile& file) { return file.name == kNotesFile; });
+  Json json{{"format", kBundleFormat},
+            {"version", has_notes ? kBundleVersion : kPlainVersion},
+            {"run_id", manifest.run_id}};
   json["files"] = Json::array();
   for (const BundleFile& file : manifest.files)
     json["files"].push_back({{"name", file.name}, {"bytes", file.bytes}, {"sha256", file.sha256}});
   return DumpJson(json, 2) + "\n";
+}
+
+// Without the numbers of the notes, which the store that takes them gives anew.
+std::string BundleNotesText(const std::vector<RunNote>& notes) {
+  Json list = Json::array();
+  for (const RunNote& note : notes) {
+    Json one{{"created_at_ns", note.created_at_ns}, {"author", note.author}, {"text", note.text}};
+    if (note.from_ns && note.to_ns) one["from_ns"] = *note.from_ns, one["to_ns"] = *note.to_ns;
+    if (note.row_id) one["table"] = note.table, one["event_id"] = *note.row_id;
+    list.push_back(std::move(one));
+  }
+  return DumpJson(Json{{"notes", std::move(list)}}, 2) + "\n";
+}
+
+// One note as a stranger wrote it; nullopt: it is not one.
+std::optional<RunNote> NoteFrom(const Json& json) {
+  static constexpr std::string_view kKnown[] = {"created_at_ns", "author", "text",    "from_ns",
+                                                "to_ns",         "table",  "event_id"};
+  if (!json.is_object()) return std::nullopt;
+  for (const auto& item : json.items()) {
+    if (std::find(std::begin(kKnown), std::end(kKnown), item.key()) == std::end(kKnown)) return std::nullopt;
+  }
+  const auto number = [&](const char* name) -> std::optional<int64_t> {
+    const Json value = json.value(name, Json());
+    if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX))
+      return std::nullopt;
+    return value.get<int64_t>();
+  };
+  const Json author = json.value("author", Json()), text = json.value("text", Json()),
+             table = json.value("table", Json(""));
+  const std::optional<int64_t> created = number("created_at_ns");
+  if (!author.is_string() || !text.is_string() || !table.is_string() || !created) return std::nullopt;
+  RunNote note;
+  note.created_at_ns = *created;
+  note.author = author;
+  note.text = text;
+  note.table = table;
+  note.from_ns = number("from_ns");
+  note.to_ns = number("to_ns");
+  note.row_id = number("event_id");
+  const bool known =
+      note.table.empty() || std::any_of(kAllTables.begin(), kAllTables.end(),
+                                        [&](const TableInfo* info) { return note.table == info->name; });
+  if (!known || note.author.size() > kMaxNoteBytes || note.text.empty() || note.text.size() > kMaxNoteBytes ||
+      note.from_ns.has_value() != json.contains("from_ns") ||
+      note.to_ns.has_value() != json.contains("to_ns") ||
+      note.from_ns.has_value() != note.to_ns.has_value() || note.row_id.has_value() != !note.table.empty() ||
+      note.row_id.value_or(0) < 0)
+    return std::nullopt;
+  return note;
+}
+
+Result<std::vector<RunNote>> ReadNotes(const Json& json) {
+  const Json list = json.is_object() ? json.value("notes", Json()) : Json();
+  if (!list.is_array()) return InvalidInput("notes.json in the bundle is not a list of notes");
+  std::vector<RunNote> notes;
+  for (const Json& item : list) {
+    const std::optional<RunNote> note = NoteFrom(item);
+    if (!note)
+      return InvalidInput(fmt::format("note {} of notes.json in the bundle is not valid", notes.size() + 1));
+    notes.push_back(*note);
+  }
+  return notes;
 }
 
 class Progress {
@@ -244,6 +314,7 @@ class Restore {
 
   const Manifest& manifest() const { return manifest_; }
   const CatalogRun& run() const { return run_; }
+  const std::vector<RunNote>& notes() const { return notes_; }
 
  private:
   Result<std::string> ReadText(const std::string& name, int64_t max_bytes) {
@@ -260,6 +331,7 @@ class Restore {
 
   Status UnpackOne(const std::string& folder, const BundleFile& file, Progress& progress) {
     if (file.name == kCatalogEntryFile) return TakeEntry(file, progress);
+    if (file.name == kNotesFile) return TakeNotes(file, progress);
     const std::string path = fmt::format("{}/{}", folder, file.name);
     if (file.name.find('/') != std::string::npos)
       NL_TRY(MakeDirectories(std::filesystem::path(path).parent_path().string()));
@@ -293,14 +365,25 @@ class Restore {
 
   // The catalog row stays in memory: Commit writes it again.
   Status TakeEntry(const BundleFile& file, Progress& progress) {
+    NL_ASSIGN(const Json json, ReadJson(file, progress));
+    NL_ASSIGN(run_, CatalogRunFromJson(json));
+    run_.stored_bytes = 0;  // measured by Commit
+    return {};
+  }
+
+  Status TakeNotes(const BundleFile& file, Progress& progress) {
+    NL_ASSIGN(const Json json, ReadJson(file, progress));
+    NL_ASSIGN(notes_, ReadNotes(json));
+    return {};
+  }
+
+  // A document that goes to the catalog, as the manifest has it.
+  Result<Json> ReadJson(const BundleFile& file, Progress& progress) {
     NL_ASSIGN(const std::string text, ReadText(file.name, std::min(file.bytes, kMaxEntryBytes)));
     NL_TRY(progress.Advance(text.size()));
     if (static_cast<int64_t>(text.size()) < file.bytes) return Differs(file, "is shorter than");
     if (Sha256Hex(text) != file.sha256) return Differs(file, "has not the hash");
-    NL_ASSIGN(const Json json, ParseJson(text));
-    NL_ASSIGN(run_, CatalogRunFromJson(json));
-    run_.stored_bytes = 0;  // measured by Commit
-    return {};
+    return ParseJson(text);
   }
 
   // The document is valid, and the three places that say which run this is agree.
@@ -328,6 +411,7 @@ class Restore {
   const BundleOptions& options_;
   Manifest manifest_;
   CatalogRun run_;
+  std::vector<RunNote> notes_;
 };
 
 Result<CommitOutcome> RestoreFrom(Store& store, const std::string& path, const BundleOptions& options) {
@@ -342,7 +426,7 @@ Result<CommitOutcome> RestoreFrom(Store& store, const std::string& path, const B
   if (present) return CommitOutcome{run_id, true};
   NL_ASSIGN(StagedRun staged, store.Stage());
   NL_TRY(restore.Unpack(staged.path()));
-  Result<CommitOutcome> outcome = store.Commit(std::move(staged), restore.run());
+  Result<CommitOutcome> outcome = store.Commit(std::move(staged), restore.run(), {}, restore.notes());
   if (outcome.ok()) return outcome;
   // Another process may have restored the same bundle meanwhile.
   NL_ASSIGN(present, store.catalog().Find(run_id));
@@ -370,6 +454,9 @@ Status WriteBundle(const Store& store, const CatalogRun& run, const ByteSink& si
   // As Store::Commit writes it, so that a restored run is bundled to the same bytes again.
   const std::string entry = SealedText(CatalogRunToJson(run), files);
   manifest.files.push_back({kCatalogEntryFile, static_cast<int64_t>(entry.size()), Sha256Hex(entry)});
+  const std::string noted = options.notes.empty() ? "" : BundleNotesText(options.notes);
+  if (!options.notes.empty())
+    manifest.files.push_back({kNotesFile, static_cast<int64_t>(noted.size()), Sha256Hex(noted)});
   std::sort(manifest.files.begin(), manifest.files.end(), ComesBefore);
 
   Progress progress(options, manifest.Bytes());
@@ -378,13 +465,14 @@ Status WriteBundle(const Store& store, const CatalogRun& run, const ByteSink& si
   NL_TRY(zip->Begin(kManifestFile, static_cast<int64_t>(text.size())));
   NL_TRY(zip->Append(text));
   for (const BundleFile& file : manifest.files) {
-    if (file.name != kCatalogEntryFile) {
+    if (file.name != kCatalogEntryFile && file.name != kNotesFile) {
       NL_TRY(AppendFile(*zip, fmt::format("{}/{}", folder, file.name), file, progress));
       continue;
     }
     NL_TRY(zip->Begin(file.name, file.bytes));
-    NL_TRY(zip->Append(entry));
-    NL_TRY(progress.Advance(entry.size()));
+    const std::string& made = file.name == kNotesFile ? noted : entry;
+    NL_TRY(zip->Append(made));
+    NL_TRY(progress.Advance(made.size()));
   }
   return zip->Finish();
 }

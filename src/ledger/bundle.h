@@ -4,6 +4,7 @@
 //   manifest.json           first: {format, version, run_id, files: [{name, bytes, sha256}]}
 //   run.json                the run document
 //   catalog_entry.json      the catalog row, tags included
+//   notes.json              what people wrote about the run, where there is anything
 //   <table>.parquet, files/...
 // The same run gives the same bytes on every machine. A bundle is untrusted input: it
 // is staged and becomes a run only when every name, size, hash and document is right.
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "ledger/store.h"
@@ -22,14 +24,15 @@
 namespace nl {
 
 inline constexpr char kBundleFormat[] = "neurolens-bundle";
-inline constexpr int64_t kBundleVersion = 1;
+inline constexpr int64_t kBundleVersion = 2;  // the newest that is read
 
 struct BundleOptions {
   const std::atomic<bool>* cancelled = nullptr;  // may be null
   std::function<void(int64_t done_bytes, int64_t total_bytes)> progress;
+  std::vector<RunNote> notes{};  // to write: those of the run, oldest first
 };
 
-// Writes the run of the catalog row `run`, with the tags it has there.
+// Writes the run of the catalog row `run`, with the tags it has there, and the notes of the options.
 Status WriteBundle(const Store& store, const CatalogRun& run, const ByteSink& sink,
                    const BundleOptions& options = {});
 

@@ -98,6 +98,46 @@ TEST_F(BundleTest, CancelledRestoreLeavesNothing) {
   EXPECT_EQ(Entries(RunsPath(to->path())), 0u);
 }
 
+TEST_F(BundleTest, NotesTravelWithTheirRun) {
+  const auto from = Open("from"), to = Open("to");
+  const std::string id = AddRun(*from, "one");
+  const CatalogRun run = *Must(from->catalog().Find(id));
+  const auto bytes_of = [&](Store& store) {
+    std::string bytes;
+    BundleOptions options;
+    options.notes = Must(store.catalog().ListNotes(id));
+    Must(WriteBundle(
+        store, run,
+        [&bytes](std::string_view part) -> Status {
+          bytes.append(part);
+          return {};
+        },
+        options));
+    return bytes;
+  };
+  const std::string without = bytes_of(*from);
+  EXPECT_NE(without.find("\"version\": 1"), std::string::npos) << "older programs read it";
+  Must(from->catalog().AddNote({0, id, 7, "ada", "slow <b>\n\xC3\xBC", 5, 9, "", std::nullopt}));
+  Must(from->catalog().AddNote({0, id, 8, "", "this kernel", std::nullopt, std::nullopt, "kernel", 0}));
+  const std::string bytes = bytes_of(*from);
+  EXPECT_NE(bytes.find("\"version\": 2"), std::string::npos);
+  // Another note first: numbers are those of the store.
+  Must(to->catalog().AddNote(
+      {0, AddRun(*to, "two"), 1, "", "other", std::nullopt, std::nullopt, "", std::nullopt}));
+  EXPECT_EQ(Must(RestoreBundle(*to, Save("a.zip", bytes))).run_id, id);
+  const std::vector<RunNote> notes = Must(to->catalog().ListNotes(id));
+  ASSERT_EQ(notes.size(), 2u);
+  EXPECT_EQ(notes[0].author + notes[0].text, "adaslow <b>\n\xC3\xBC");
+  EXPECT_EQ(notes[0].from_ns, 5);
+  EXPECT_EQ(notes[0].to_ns, 9);
+  EXPECT_EQ(notes[1].table, "kernel");
+  EXPECT_EQ(notes[1].row_id, 0);
+  EXPECT_EQ(notes[1].created_at_ns, 8);
+  EXPECT_EQ(bytes_of(*to), bytes);
+  EXPECT_TRUE(Must(RestoreBundle(*to, Save("b.zip", bytes))).duplicate);
+  EXPECT_EQ(Must(to->catalog().ListNotes(id)).size(), 2u) << "a duplicate adds no notes";
+}
+
 TEST_F(BundleTest, FailingSinkEndsTheBundleWithItsOwnError) {
   const auto store = Open("from");
   const CatalogRun run = *Must(store->catalog().Find(AddRun(*store, "one")));

@@ -148,9 +148,36 @@ Result<CatalogRun> CatalogRunFromJson(const Json& json) {
   return run;
 }
 
+void Describe(Record<RunChoice>& r) {
+  r.Name("RunChoice", "A value that runs can be filtered by");
+  r.Field("value", &RunChoice::value, "The value");
+  r.Field("runs", &RunChoice::runs, "Runs that have it");
+}
+
+void Describe(Record<RunChoices>& r) {
+  r.Name("RunChoices",
+         "What the runs of a store can be filtered by; of each kind the 200 most frequent values");
+  r.Field("models", &RunChoices::models, "Models");
+  r.Field("devices", &RunChoices::devices, "Names of first devices");
+  r.Field("formats", &RunChoices::formats, "Formats of the sources");
+  r.Field("tags", &RunChoices::tags, "Tags, as KEY=VALUE");
+}
+
+void Describe(Record<WorkloadHistory>& r) {
+  r.Name("WorkloadHistory",
+         "Wall times of the newest runs of one workload: same model, devices, type and backend");
+  r.Field("model", &WorkloadHistory::model, "Name of the model");
+  r.Field("device", &WorkloadHistory::device, "Name of the first device; empty: none, or not known");
+  r.Field("device_count", &WorkloadHistory::device_count, "Devices of a run");
+  r.Field("precision", &WorkloadHistory::precision, "Data type of the model; empty: not known");
+  r.Field("backend", &WorkloadHistory::backend, "Framework that ran the model; empty: not known");
+  r.Field("wall_ns", &WorkloadHistory::wall_ns, Unit::kNs, "Wall times, oldest first");
+}
+
 const std::vector<std::string>& RunSortNames() {
-  static const std::vector<std::string> names = {"added", "created", "model",   "backend", "device",
-                                                 "wall",  "events",  "kernels", "stored",  "name"};
+  static const std::vector<std::string> names = {"added",     "created", "model",   "backend", "device",
+                                                 "wall",      "events",  "kernels", "stored",  "name",
+                                                 "precision", "format",  "id"};
   return names;
 }
 

@@ -50,7 +50,21 @@ void Describe(Record<CatalogRun>& r);
 Json CatalogRunToJson(const CatalogRun& run);
 Result<CatalogRun> CatalogRunFromJson(const Json& json);
 
-enum class RunSort { kAdded, kCreated, kModel, kBackend, kDevice, kWall, kEvents, kKernels, kStored, kName };
+enum class RunSort {
+  kAdded,
+  kCreated,
+  kModel,  // the source where no model is known
+  kBackend,
+  kDevice,
+  kWall,
+  kEvents,
+  kKernels,
+  kStored,
+  kName,
+  kPrecision,
+  kFormat,
+  kId
+};
 // Names as in `ls --sort`; the index is the enum value.
 const std::vector<std::string>& RunSortNames();
 
@@ -59,9 +73,12 @@ struct RunFilter {
   std::string backend;
   std::string model;   // substring
   std::string device;  // substring
+  bool exact = false;  // model and device are equal to what is given, not only part of it
   std::string precision;
   std::string adapter;
-  std::string text;  // part of the model, source, device or a tag, or the beginning of the id
+  // Each word is part of the model, source, device, backend, tool, format, precision or a tag, or the
+  // beginning of the id.
+  std::string text;
   std::vector<std::pair<std::string, std::string>> tags;  // all must match; empty value: any value
   std::optional<int64_t> since_ns, until_ns;              // created at or after; before
   int64_t limit = -1;                                     // -1: no limit
@@ -69,6 +86,26 @@ struct RunFilter {
   RunSort sort = RunSort::kAdded;
   bool descending = true;
 };
+
+// A value that runs can be filtered by, and how many runs have it.
+struct RunChoice {
+  std::string value;
+  int64_t runs = 0;
+};
+void Describe(Record<RunChoice>& r);
+
+struct RunChoices {
+  std::vector<RunChoice> models, devices, formats, tags;  // by value; a tag is KEY=VALUE
+};
+void Describe(Record<RunChoices>& r);
+
+// Runs that may be compared without a second thought: the same model on the same devices.
+struct WorkloadHistory {
+  std::string model, device, precision, backend;
+  int64_t device_count = 0;
+  std::vector<int64_t> wall_ns;  // oldest first
+};
+void Describe(Record<WorkloadHistory>& r);
 
 struct InsertOutcome {
   bool inserted = false;
@@ -103,8 +140,10 @@ class Catalog {
  public:
   virtual ~Catalog() = default;
 
-  // One transaction. A run with the same content, or the same id, is not inserted again.
-  virtual Result<InsertOutcome> Insert(const CatalogRun& run) = 0;
+  // One transaction, with notes that come with the run (`run_id` and `id` of theirs are not read). A run with
+  // the same content, or the same id, is not inserted again, and neither are its notes.
+  virtual Result<InsertOutcome> Insert(const CatalogRun& run, const std::vector<RunNote>& notes) = 0;
+  Result<InsertOutcome> Insert(const CatalogRun& run) { return Insert(run, {}); }
   virtual Result<std::optional<CatalogRun>> Find(std::string_view run_id) = 0;
   virtual Result<std::optional<CatalogRun>> FindByContent(std::string_view content_sha256) = 0;
   // Runs whose id starts with `prefix`, in order of id, at most `limit`.
@@ -112,6 +151,12 @@ class Catalog {
   virtual Result<std::vector<CatalogRun>> List(const RunFilter& filter) = 0;
   // How many runs List would give without limit and offset.
   virtual Result<int64_t> CountMatching(const RunFilter& filter) = 0;
+  // The values that runs can be filtered by; of each kind the `limit` most frequent ones.
+  virtual Result<RunChoices> Choices(int64_t limit) = 0;
+  // Wall times of the newest runs of the workloads that `runs` belong to. A run without a model has no
+  // workload; a workload of one run has no history.
+  virtual Result<std::vector<WorkloadHistory>> Histories(const std::vector<CatalogRun>& runs,
+                                                         int64_t newest) = 0;
   // The ids next to this one in the order of ids; empty where there is none.
   virtual Result<std::pair<std::string, std::string>> Neighbours(std::string_view run_id) = 0;
   // The run added `back` runs before the newest.

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include "ledger/run_list_sql.h"
 #include "ledger/sqlite_statement.h"
 
 namespace nl {
@@ -123,22 +124,6 @@ CatalogRun ReadRun(const Statement& s) {
   return run;
 }
 
-const char* SortColumn(RunSort sort) {
-  switch (sort) {
-    case RunSort::kAdded: return "r.added_seq";
-    case RunSort::kCreated: return "r.created_at_ns";
-    case RunSort::kModel: return "lower(r.model)";
-    case RunSort::kBackend: return "r.backend";
-    case RunSort::kDevice: return "lower(r.device)";
-    case RunSort::kWall: return "r.wall_ns";
-    case RunSort::kEvents: return "r.event_count";
-    case RunSort::kKernels: return "r.kernel_count";
-    case RunSort::kStored: return "r.stored_bytes";
-    case RunSort::kName: return "lower(r.source_name)";
-  }
-  return "r.added_seq";
-}
-
 class SqliteCatalog final : public Catalog {
  public:
   explicit SqliteCatalog(std::string path) : path_(std::move(path)) {}
@@ -146,7 +131,7 @@ class SqliteCatalog final : public Catalog {
 
   Status Open(CatalogMode mode);
 
-  Result<InsertOutcome> Insert(const CatalogRun& run) override;
+  Result<InsertOutcome> Insert(const CatalogRun& run, const std::vector<RunNote>& notes) override;
   Result<std::optional<CatalogRun>> Find(std::string_view run_id) override {
     return One("WHERE r.run_id = ?", run_id);
   }
@@ -157,6 +142,11 @@ class SqliteCatalog final : public Catalog {
   Result<std::vector<CatalogRun>> FindByPrefix(std::string_view prefix, int64_t limit) override;
   Result<std::vector<CatalogRun>> List(const RunFilter& filter) override;
   Result<int64_t> CountMatching(const RunFilter& filter) override;
+  Result<RunChoices> Choices(int64_t limit) override { return ReadChoices(db_, path_, limit); }
+  Result<std::vector<WorkloadHistory>> Histories(const std::vector<CatalogRun>& runs,
+                                                 int64_t newest) override {
+    return ReadHistories(db_, path_, runs, newest);
+  }
   Result<std::pair<std::string, std::string>> Neighbours(std::string_view run_id) override;
   Result<std::optional<CatalogRun>> Latest(int64_t back) override;
   Status SetTag(std::string_view run_id, std::string_view key, std::string_view value) override;
@@ -188,6 +178,7 @@ class SqliteCatalog final : public Catalog {
   Result<std::optional<CatalogRun>> One(const std::string& where, std::string_view value);
   Result<std::vector<CatalogRun>> Collect(Statement& statement);
   Status LoadTags(CatalogRun& run);
+  Status InsertNote(const std::string& run_id, const RunNote& note);
 
   std::string path_;
   sqlite3* db_ = nullptr;
@@ -359,7 +350,7 @@ Result<std::optional<CatalogRun>> SqliteCatalog::One(const std::string& where, s
   return std::optional<CatalogRun>(std::move(runs[0]));
 }
 
-Result<InsertOutcome> SqliteCatalog::Insert(const CatalogRun& run) {
+Result<InsertOutcome> SqliteCatalog::Insert(const CatalogRun& run, const std::vector<RunNote>& notes) {
   InsertOutcome outcome;
   NL_TRY(Transaction([&]() -> Status {
     NL_ASSIGN(auto existing, FindByContent(run.content_sha256));
@@ -383,6 +374,7 @@ Result<InsertOutcome> SqliteCatalog::Insert(const CatalogRun& run) {
       tag.Bind(run.run_id).Bind(key).Bind(value);
       NL_TRY(tag.Run());
     }
+    for (const RunNote& note : notes) NL_TRY(InsertNote(run.run_id, note));
     outcome = {true, run.run_id};
     return {};
   }));
@@ -395,60 +387,6 @@ Result<std::vector<CatalogRun>> SqliteCatalog::FindByPrefix(std::string_view pre
       Prepare(fmt::format("{} WHERE r.run_id >= ? AND r.run_id < ? ORDER BY r.run_id LIMIT ?", kSelectRun));
   s.Bind(prefix).Bind(std::string(prefix) + "~").Bind(limit);
   return Collect(s);
-}
-
-// For LIKE with the escape character \: any text with `part` in it, without regard to case.
-std::string Containing(std::string_view part, bool at_start = false) {
-  std::string out = at_start ? "" : "%";
-  for (const char c : part) {
-    if (c == '%' || c == '_' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + '%';
-}
-
-// The WHERE of a filter, and the values it binds.
-std::string WhereOf(const RunFilter& filter, std::vector<std::string>& values) {
-  std::string sql = "WHERE 1";
-  const auto equal = [&](const char* column, const std::string& value) {
-    if (value.empty()) return;
-    sql += fmt::format(" AND r.{} = ? COLLATE NOCASE", column);
-    values.push_back(value);
-  };
-  const auto contains = [&](const char* column, const std::string& value) {
-    if (value.empty()) return;
-    sql += fmt::format(" AND r.{} LIKE ? ESCAPE '\\'", column);
-    values.push_back(Containing(value));
-  };
-  equal("backend", filter.backend);
-  contains("model", filter.model);
-  contains("device", filter.device);
-  equal("precision", filter.precision);
-  equal("adapter", filter.adapter);
-  if (!filter.text.empty()) {
-    sql += " AND (";
-    for (const char* column : {"model", "source_name", "device"}) {
-      sql += fmt::format("r.{} LIKE ? ESCAPE '\\' OR ", column);
-      values.push_back(Containing(filter.text));
-    }
-    sql +=
-        "r.run_id LIKE ? ESCAPE '\\' OR r.run_id IN (SELECT t.run_id FROM tag t WHERE "
-        "t.key || '=' || t.value LIKE ? ESCAPE '\\'))";
-    values.push_back(Containing(filter.text, true));
-    values.push_back(Containing(filter.text));
-  }
-  for (const auto& [key, value] : filter.tags) {
-    sql += " AND EXISTS (SELECT 1 FROM tag t WHERE t.run_id = r.run_id AND t.key = ?";
-    values.push_back(key);
-    if (!value.empty()) {
-      sql += " AND t.value = ?";
-      values.push_back(value);
-    }
-    sql += ")";
-  }
-  if (filter.since_ns) sql += fmt::format(" AND r.created_at_ns >= {}", *filter.since_ns);
-  if (filter.until_ns) sql += fmt::format(" AND r.created_at_ns < {}", *filter.until_ns);
-  return sql;
 }
 
 // Sorts the keys of the rows alone: whole rows make a page far from the first one twice as slow.
@@ -585,18 +523,21 @@ Result<std::vector<std::string>> SqliteCatalog::BaselinesOf(std::string_view run
   return Texts(s);
 }
 
+Status SqliteCatalog::InsertNote(const std::string& run_id, const RunNote& note) {
+  Statement s = Prepare(
+      "INSERT INTO note (run_id, created_at_ns, author, text, from_ns, to_ns, event_table, event_id) "
+      "VALUES (?,?,?,?,?,?,?,?)");
+  s.Bind(run_id).Bind(note.created_at_ns).Bind(note.author).Bind(note.text);
+  s.Bind(note.from_ns).Bind(note.to_ns).Bind(note.table).Bind(note.row_id);
+  return s.Run();
+}
+
 Result<int64_t> SqliteCatalog::AddNote(const RunNote& note) {
   int64_t id = 0;
   NL_TRY(Transaction([&]() -> Status {
     NL_ASSIGN(const auto run, Find(note.run_id));
     if (!run) return NotFound(fmt::format("no such run: {}", note.run_id));
-    Statement s = Prepare(
-        "INSERT INTO note (run_id, created_at_ns, author, text, from_ns, to_ns, event_table, event_id) "
-        "VALUES "
-        "(?,?,?,?,?,?,?,?)");
-    s.Bind(note.run_id).Bind(note.created_at_ns).Bind(note.author).Bind(note.text);
-    s.Bind(note.from_ns).Bind(note.to_ns).Bind(note.table).Bind(note.row_id);
-    NL_TRY(s.Run());
+    NL_TRY(InsertNote(note.run_id, note));
     id = sqlite3_last_insert_rowid(db_);
     return {};
   }));

@@ -133,6 +133,73 @@ TEST_F(CatalogTest, PagesHaveEveryRunOnce) {
   EXPECT_EQ(count(some), 2);
 }
 
+TEST_F(CatalogTest, EveryWordOfATextMustMatchAndAnExactModelIsNotAPart) {
+  CatalogRun a = MakeRun("01930001-a", "1"), b = MakeRun("01930002-b", "2");
+  a.model = "llama";
+  a.precision = "bf16";
+  a.tags = {{"team", "x"}};
+  b.model = "llama 2";
+  b.precision = "fp32";
+  Insert(a);
+  Insert(b);
+  const auto found = [&](const std::string& text, const std::string& model, bool exact) {
+    RunFilter filter;
+    filter.text = text;
+    filter.model = model;
+    filter.exact = exact;
+    return Ids(filter).size();
+  };
+  EXPECT_EQ(found("LLAMA team=x", "", false), 1u);
+  EXPECT_EQ(found(" \t llama  fp32 ", "", false), 1u);
+  EXPECT_EQ(found("llama team=x fp32", "", false), 0u);
+  EXPECT_EQ(found("  ", "", false), 2u);
+  EXPECT_EQ(found("", "llama", false), 2u);
+  EXPECT_EQ(found("", "llama", true), 1u);
+}
+
+TEST_F(CatalogTest, ChoicesAreCountedAndTheFrequentOnesAreKept) {
+  for (int i = 0; i < 6; ++i) {
+    CatalogRun run = MakeRun("01930000-000" + std::to_string(i), "x" + std::to_string(i));
+    run.model = i < 3 ? "b" : i < 5 ? "a" : "";
+    run.tags = {{"n", std::to_string(i % 2)}};
+    Insert(run);
+  }
+  const RunChoices all = Must(catalog_->Choices(10));
+  ASSERT_EQ(all.models.size(), 2u) << "a run without a model is not a choice";
+  EXPECT_EQ(all.models[0].value, "a");
+  EXPECT_EQ(all.models[0].runs, 2);
+  EXPECT_EQ(all.models[1].runs, 3);
+  ASSERT_EQ(all.tags.size(), 2u);
+  EXPECT_EQ(all.tags[1].value, "n=1");
+  EXPECT_EQ(all.tags[1].runs, 3);
+  const RunChoices one = Must(catalog_->Choices(1));
+  ASSERT_EQ(one.models.size(), 1u);
+  EXPECT_EQ(one.models[0].value, "b");
+}
+
+TEST_F(CatalogTest, HistoriesAreOfOneWorkloadOldestFirst) {
+  const auto add = [&](int i, const char* model, const char* precision, int64_t created, int64_t wall) {
+    CatalogRun run = MakeRun("01930000-000" + std::to_string(i), "x" + std::to_string(i));
+    run.model = model;
+    run.precision = precision;
+    run.created_at_ns = created;
+    run.wall_ns = wall;
+    Insert(run);
+    return run;
+  };
+  const CatalogRun newest = add(0, "m", "bf16", 30, 300);
+  add(1, "m", "bf16", 10, 100);
+  add(2, "m", "bf16", 20, 200);
+  add(3, "m", "fp32", 15, 1);
+  const CatalogRun alone = add(4, "n", "bf16", 15, 1);
+  const CatalogRun unnamed = add(5, "", "bf16", 15, 1);
+  const std::vector<WorkloadHistory> all = Must(catalog_->Histories({newest, newest, alone, unnamed}, 2));
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].model + all[0].precision, "mbf16");
+  EXPECT_EQ(all[0].wall_ns, (std::vector<int64_t>{200, 300}));
+  EXPECT_TRUE(Must(catalog_->Histories({}, 2)).empty());
+}
+
 TEST_F(CatalogTest, LatestCountsBackInTheOrderOfAdding) {
   EXPECT_EQ(catalog_->Resolve("@latest").error().code, ErrorCode::kNotFound);
   for (int i = 0; i < 3; ++i) {
@@ -225,7 +292,7 @@ TEST_F(CatalogTest, FiltersAndSortsCombine) {
   f = {};
   f.since_ns = 200;
   EXPECT_EQ(Ids(f), (std::vector<std::string>{"c", "b"}));
-  ASSERT_EQ(RunSortNames().size(), static_cast<size_t>(RunSort::kName) + 1);
+  ASSERT_EQ(RunSortNames().size(), static_cast<size_t>(RunSort::kId) + 1);
 }
 
 TEST_F(CatalogTest, RemovingARunTakesItsTagsWithIt) {

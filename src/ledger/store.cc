@@ -157,7 +157,8 @@ Result<CommitOutcome> Store::AwaitOther(const std::string& run_id) {
 }
 
 Result<CommitOutcome> Store::Commit(StagedRun&& staged_in, CatalogRun run,
-                                    const std::map<std::string, uint64_t>& checksums) {
+                                    const std::map<std::string, uint64_t>& checksums,
+                                    const std::vector<RunNote>& notes) {
   StagedRun staged = std::move(staged_in);
   NL_TRY(CheckRunId(run.run_id));
   NL_ASSIGN(auto existing, catalog_->FindByContent(run.content_sha256));
@@ -184,7 +185,7 @@ Result<CommitOutcome> Store::Commit(StagedRun&& staged_in, CatalogRun run,
   staged.path_ = final_path;
   Reached("renamed");
   NL_TRY(SyncDirectory(RunsPath(path_)));
-  NL_ASSIGN(InsertOutcome inserted, catalog_->Insert(run));
+  NL_ASSIGN(InsertOutcome inserted, catalog_->Insert(run, notes));
   Reached("inserted");
   const bool ours = inserted.inserted || inserted.run_id == run.run_id;
   if (ours) staged.path_.clear();

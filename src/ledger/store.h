@@ -69,9 +69,10 @@ class Store {
   // Makes the staged folder the run `run.run_id`. `run.stored_bytes` is measured
   // here when 0. When another run already has this content, the staged folder is
   // removed and that run is named. `checksums` are those of files that were taken while they were written
-  // (RunTables::checksums); the other files are read for theirs.
+  // (RunTables::checksums); the other files are read for theirs. `notes` are entered together with the run.
   Result<CommitOutcome> Commit(StagedRun&& staged, CatalogRun run,
-                               const std::map<std::string, uint64_t>& checksums = {});
+                               const std::map<std::string, uint64_t>& checksums = {},
+                               const std::vector<RunNote>& notes = {});
 
   // Makes a staged folder the folder `path` inside the store, which must not exist: whole
   // or not there. Its parent exists.

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/file_ops.h"
 #include "base/input_stream.h"
 #include "base/json.h"
 #include "base/record.h"
@@ -146,6 +147,8 @@ struct OpInfo {
   const RecordInfo& (*reply)() = nullptr;  // description of the reply: ReplyOf<IdleReply>()
   // Media type of a second, binary form of the reply, for faces that let a caller ask for it; empty: none.
   std::string binary_type;
+  // Media types of a file that some parameters ask for (Reply::file).
+  std::vector<std::string> file_types;
 };
 
 // Progress of long work; `total` 0 means unknown. Called from any thread.
@@ -162,6 +165,7 @@ struct OpContext {
   // belongs to others.
   std::string actor;
   bool is_admin = false;
+  bool takes_files = false;            // the face sends Reply::file where there is one
   bool runs_jobs = false;              // the process takes jobs that are left for it in the store
   const InputStream* input = nullptr;  // what the path "-" reads; null: standard input
   // Folder of files that a face received for this request; replies name them without it. Empty: none.
@@ -175,6 +179,15 @@ struct OpContext {
   bool Cancelled() const { return cancelled != nullptr && cancelled->load(std::memory_order_relaxed); }
 };
 
+// A reply that is a file, of a face that takes files (OpContext::takes_files). The file has no name any more:
+// it is gone when the descriptor is closed.
+struct ReplyFile {
+  UniqueFd file;
+  int64_t bytes = 0;
+  std::string media_type;
+  std::string name;  // that a client may save it as
+};
+
 struct Reply {
   Described value;            // the reply, a struct that OpInfo::reply describes
   bool answer_is_no = false;  // exit status 1: the question was answered, with "no"
@@ -184,6 +197,7 @@ struct Reply {
   // one's. The JSON has them too.
   std::vector<Error> problems;
   std::string raw;  // when not empty: the exact bytes for stdout instead of text (csv, scripts)
+  std::shared_ptr<const ReplyFile> file;  // not null: sent instead of the JSON
 
   template <class T>
   static Reply Of(T value) {

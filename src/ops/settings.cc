@@ -164,6 +164,8 @@ std::vector<SettingSpec> MakeSpecs() {
       {"query_seconds", "60", "Time limit of a query, in seconds.", Kind::kInt, 1, 86'400},
       {"query_memory_mb", "2048", "Memory limit of a query, in MB.", Kind::kInt, 64, 1 << 20},
       {"color", "auto", "Colour in terminal output.", Kind::kChoice, 0, 0, {"auto", "always", "never"}},
+      {"bench_root", "", "Folder of the benchmark suites that `bench-pairs` and a server list; empty: none.",
+       Kind::kPath},
       {"duckdb",
        "",
        "Path of the DuckDB library to load; empty: the usual places are searched.",

@@ -451,29 +451,27 @@ TEST(Tile, HasTheSameContentAsBytes) {
   tile.name_tables = {"op", "kernel"};
   tile.rows = {{3, 0, {-20, 30}, {900, 8}, {1, 0}, {7, 5}, {}, {}, {}, {}, {}},
                {3, 2, {}, {}, {}, {}, {-1, 0, 200}, {1, 0, 400}, {16, 1, 15}, {7, 0, 1}, {0, 1, 0}}};
-  tile.series = {{9, {-7, 100}, {1.5, 2}, {3, 2}, {2.5, 2}}};
+  tile.series = {{9, {-7, 100}, {1.5, 2}, {3, 2}, {2.5, 2}}, {11, {40}, {8}, {8}, {8}}};
   const std::string bytes = TileBytes(tile);
   TileBytesReader in(bytes);
-  EXPECT_EQ(in.Text(4), "NLT1");
-  for (const uint32_t expected : {2u, 2u, 3u, 2u, 1u, 2u, static_cast<uint32_t>(bytes.size())})
+  EXPECT_EQ(in.Text(4), "NLT2");
+  for (const uint32_t expected : {2u, 2u, 3u, 2u, 2u, 3u, static_cast<uint32_t>(bytes.size())})
     EXPECT_EQ(in.Fixed<uint32_t>(), expected);
   for (const int64_t expected : {-5, 4000, 16, 8}) EXPECT_EQ(in.Fixed<int64_t>(), expected);
   for (const uint64_t expected : {3, 3, 0, 2, 2, 0, 0, 3}) EXPECT_EQ(in.Varint(), expected);
   EXPECT_EQ(in.Signed(), -15);
-  EXPECT_EQ(in.Signed(), 50);
+  EXPECT_EQ(in.Signed(), -850);  // 30 after the end of the span before it at 880
   for (const uint64_t expected : {900, 8, 1, 0}) EXPECT_EQ(in.Varint(), expected);
   EXPECT_EQ(in.Signed(), 7);
   EXPECT_EQ(in.Signed(), -2);
   for (const int64_t expected : {0, 0, 199}) EXPECT_EQ(in.Signed(), expected);  // -1 is the bucket of from_ns
   for (const uint64_t expected : {1, 0, 400}) EXPECT_EQ(in.Varint(), expected);
-  for (const uint8_t expected : {255, 16, 240}) EXPECT_EQ(in.Fixed<uint8_t>(), expected);
+  for (const uint8_t expected : {63, 4, 60}) EXPECT_EQ(in.Fixed<uint8_t>(), expected);
   for (const uint64_t expected : {0, 1, 0}) EXPECT_EQ(in.Varint(), expected);
   for (const uint8_t expected : {12, 0, 1}) EXPECT_EQ(in.Fixed<uint8_t>(), expected);
-  EXPECT_EQ(in.Varint(), 9u);
-  EXPECT_EQ(in.Varint(), 2u);
-  EXPECT_EQ(in.Signed(), -2);
-  EXPECT_EQ(in.Signed(), 107);
-  for (const float expected : {1.5f, 2.f, 3.f, 2.f, 2.5f, 2.f}) EXPECT_EQ(in.Fixed<float>(), expected);
+  for (const uint64_t expected : {9, 11, 4, 3}) EXPECT_EQ(in.Varint(), expected);  // one value: an odd number
+  for (const int64_t expected : {-2, 107, 45}) EXPECT_EQ(in.Signed(), expected);
+  for (const float expected : {2.5f, 2.f, 8.f, 1.5f, 2.f, 3.f, 2.f}) EXPECT_EQ(in.Fixed<float>(), expected);
   EXPECT_EQ(in.Fixed<uint8_t>(), 5);
   EXPECT_EQ(in.Fixed<uint8_t>(), 0);
   EXPECT_EQ(in.Varint(), 1u);

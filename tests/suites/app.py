@@ -2,12 +2,15 @@
 """The web application of `neurolens serve`: how it is served, and used in Chromium over real runs and hostile ones."""
 import gzip
 import json
+import os
 import re
 
 import pytest
 
 from http_server import Server
-from neurolens_cli import BUILD, H200, HOSTILE_NAMES, ROOT, Store, cases_of_script, outcome, span, write_trace
+from many_runs import fill
+from queue_store import Queue
+from neurolens_cli import BUILD, H200, HOSTILE_NAMES, PYTHON, ROOT, Store, cases_of_script, outcome, span, write_trace
 
 pytestmark = [pytest.mark.xdist_group("app"), pytest.mark.slow_first(80)]
 HOSTILE = [*HOSTILE_NAMES, "k" * 10_000, "\u202eright to left", "\x01\x07control"]
@@ -91,4 +94,81 @@ def timeline(served, module_folder, open_pages):
 @pytest.mark.parametrize("case", cases_of_script("app_timeline.mjs"))
 def test_timeline_in_chromium(case, timeline):
     why = outcome(timeline, f"browser {case}")
+    assert why is None, why
+
+
+@pytest.fixture(scope="module")
+def long_list(served, module_folder, open_pages):
+    folder = module_folder / "many"
+    store = Store(folder / "store")
+    store.add(H200 / "base.json.gz", "--model", "first")
+    fill(store.folder, 10_000)
+    (folder / "app.json").write_text(json.dumps({"command": [*store.command("serve", "--listen")], "store": store.command()}))
+    done = open_pages("app_runs.mjs", folder)
+    assert done.returncode == 0, done.stderr[-400:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("case", cases_of_script("app_runs.mjs"))
+def test_a_list_of_10_000_runs_in_chromium(case, long_list):
+    why = outcome(long_list, f"browser {case}")
+    assert why is None, why
+
+
+def measured_peaks():
+    """What `neurolens-peaks` would print on an H200."""
+    clocks = {"sm_mhz": None, "memory_mhz": None, "power_w": None, "temperature_c": None}
+    figures = [{"name": name, "unit": unit, "value": value, "low": value, "high": value, "repeats": 15, "how": "so", "reason": None}
+               for name, unit, value in (("dram_read", "GB/s", 4300.0), ("tensor_bf16", "TFLOP/s", 790.0))]
+    return {"format": "neurolens-peaks/1", "unix_ns": 1_700_000_000_000_000_000, "seconds": 1, "gpu_reason": None,
+            "devices": [{"kind": "gpu", "id": "GPU-1", "name": "NVIDIA H200", "driver_version": "580.95.05", "index": 0, "sm_count": 132, "memory_bytes": 1, "l2_bytes": 1,
+                         "library": None, "max_sm_mhz": None, "idle": clocks, "loaded": clocks, "seconds": 1, "figures": figures}]}
+
+
+@pytest.fixture(scope="module")
+def system(served, module_folder, open_pages):
+    folder = module_folder / "system"
+    environment = {"NEUROLENS_NVML": str(BUILD / "capture_tests/libfake_nvml.so"), "FAKE_NVML_GPUS": "2", "FAKE_NVML_WEAK": "0"}
+    store = Store(folder / "store", **environment)
+    store.add(H200 / "base.json.gz", "--model", "llama")
+    (folder / "measured.json").write_text(json.dumps(measured_peaks()))
+    store.text("peaks", "measure", "--from", folder / "measured.json")
+    (folder / "app.json").write_text(json.dumps({"command": [*store.command("serve", "--listen")], "store": store.command(), "environment": environment,
+                                                 "axe": str(ROOT / "web/node_modules/axe-core/axe.min.js")}))
+    done = open_pages("app_system.mjs", folder)
+    assert done.returncode == 0, done.stderr[-400:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("case", cases_of_script("app_system.mjs"))
+def test_system_in_chromium(case, system):
+    why = outcome(system, f"browser {case}")
+    assert why is None, why
+
+
+@pytest.fixture(scope="module")
+def bench(served, module_folder, open_pages):
+    folder = module_folder / "bench"
+    (folder / "suite/sub").mkdir(parents=True)
+    (folder / "suite/sub/bench.yaml").write_text("pairs:\n- name: nap\n  baseline: sleep 0.02\n  optimized: {quick: 'true', wrong: echo 1}\n")
+    queue = Queue(folder)
+    run = ("bench", "run", "sub:nap_quick", "--suite", "suite", "--python", PYTHON, "--iterations", 20)
+    queue.text("bench", "run", "all", *run[3:], status=1)
+    queue.text(*run, "--update-expectations")
+    queue.shell("echo '<b>why</b>' >&2; exit 3", "--name", "broken")
+    queue.work(status=1)
+    gate = folder / "gate"
+    os.mkfifo(gate)
+    queue.shell(f"cat {gate}", "--name", "held")
+    (folder / "app.json").write_text(json.dumps({
+        "command": [*queue.command("serve", "--bench-root", folder / "suite", "--listen")], "store": queue.command(), "environment": queue.environment, "gate": str(gate),
+        "suite": str(folder / "suite"), "axe": str(ROOT / "web/node_modules/axe-core/axe.min.js")}))
+    done = open_pages("app_bench.mjs", folder)
+    assert done.returncode == 0, done.stderr[-400:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("case", cases_of_script("app_bench.mjs"))
+def test_bench_in_chromium(case, bench):
+    why = outcome(bench, f"browser {case}")
     assert why is None, why

@@ -224,7 +224,13 @@ def manifest_with(**changes):
     return lambda f, path: write_zip(path, f.members, {**f.manifest(), **changes})
 
 
-refused("newer_version", manifest_with(version=2), "version 2")
+refused("newer_version", manifest_with(version=3), "version 3")
+NOTE = {"created_at_ns": 1, "author": "", "text": "x"}
+for why, document in {"not_json": b"{", "no_list": b"{}", "a_number": b'{"notes": [1]}'}.items():
+    refused(f"notes_{why}", named("notes.json", document), "")
+for why, change in {"without_text": {"text": ""}, "too_long": {"text": "x" * 10_001}, "half_a_time": {"from_ns": 1}, "time_as_text": {"from_ns": "1", "to_ns": 2}, "unknown_table": {"table": "x", "event_id": 1},
+                    "table_alone": {"table": "kernel"}, "negative_event": {"table": "kernel", "event_id": -1}, "unknown_member": {"run_id": "x"}, "huge_number": {"created_at_ns": 2**63}}.items():
+    refused(f"notes_{why}", named("notes.json", json.dumps({"notes": [NOTE, {**NOTE, **change}]}).encode()), "note 2 of notes.json")
 refused("version_as_text", manifest_with(version="1"), "version")
 refused("version_zero", manifest_with(version=0), "version")
 refused("other_format", manifest_with(format="something"), "not one of neurolens")

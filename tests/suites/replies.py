@@ -26,6 +26,7 @@ CALLS = {
     "record": ["record", "--out", "%s/record.nlcap", "--", "sleep", "0.2"], "run": ["run", "--", "sleep", "0.2"],
     "ctl": ["ctl", "%s/record.nlcap", "status"],
     "prove": ["prove", "--a", "true", "--b", "sleep 0.01", "--iterations", 12], "bench": ["bench", "ls", "--suite", ROOT / "examples/bench"],
+    "bench-pairs": ["bench-pairs", "--bench-root", ROOT / "examples/bench"],
     "compare": ["compare", H200 / "base.json.gz", TRACE],
 }
 

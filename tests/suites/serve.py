@@ -142,6 +142,45 @@ def test_other_sites_are_refused(server, run):
         assert "unsafe" not in headers["content-security-policy"] and "default-src 'none'" in headers["content-security-policy"]
 
 
+def test_the_result_of_a_query_is_sent_as_a_file(run, tmp_path):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    with Server(Store(run.store.folder, TMPDIR=str(temporary))) as server:
+        check_files(server, run, tmp_path / "local.parquet")
+        assert list(temporary.iterdir()) == [], "a file was left behind"
+
+
+def check_files(server, run, local):
+    sql = "SELECT name, dur_ns, '=1+1' AS formula FROM kernel ORDER BY id"
+    csv = server.post("/api/v1/query", {"args": [run.id, sql], "format": "csv"})
+    assert csv.status == 200 and csv.headers["content-type"] == "text/csv", csv.headers
+    assert csv.headers["content-disposition"] == 'attachment; filename="query.csv"' and "content-encoding" not in csv.headers
+    assert csv.body.decode() == run.store.text("query", run.id, sql, "--format", "csv") and b"'=1+1" in csv.body
+    parquet = server.get(f"/api/v1/runs/{run.id}/query?args={urllib.parse.quote(sql)}&format=parquet&max_rows=1000000", Accept_Encoding="gzip")
+    assert parquet.status == 200 and parquet.headers["content-type"] == "application/vnd.apache.parquet", parquet.body[:300]
+    assert int(parquet.headers["content-length"]) == len(parquet.body) and parquet.body[:4] == parquet.body[-4:] == b"PAR1"
+    run.store.text("query", run.id, sql, "--format", "parquet", "--out", local)
+    assert parquet.body == local.read_bytes()
+    head = server.ask("HEAD", f"/api/v1/runs/{run.id}/query?args={urllib.parse.quote(sql)}&format=csv")
+    assert head.status == 200 and head.body == b"" and int(head.headers["content-length"]) == len(csv.body)
+    # More rows than asked for are refused, not cut off without a word.
+    for form in ("csv", "parquet"):
+        assert "rows" in server.post("/api/v1/query", {"args": [run.id, sql], "format": form, "max_rows": 3}).problem(422)["detail"]
+    # What JSON replies are stays; a job has a document as its result, and no file.
+    assert server.post("/api/v1/query", {"args": [run.id, sql], "format": "json"}).json()["columns"][0]["name"] == "name"
+
+
+def test_a_large_file_is_sent_whole_and_a_client_may_leave(server, run):
+    sql = "SELECT i, hash(i) AS h FROM range(1500000) t(i)"
+    whole = server.post("/api/v1/query", {"args": [run.id, sql], "format": "parquet", "max_rows": 2_000_000})
+    assert whole.status == 200 and len(whole.body) > 8_000_000 and whole.body[-4:] == b"PAR1"
+    body = json.dumps({"args": [run.id, sql], "format": "parquet", "max_rows": 2_000_000}).encode()
+    with server.connect() as connection:
+        connection.sendall(b"POST /api/v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        assert connection.recv(12) == b"HTTP/1.1 200"
+    assert server.get("/api/v1/version").status == 200
+
+
 def test_the_disk_of_the_server_is_out_of_reach(server, run, tmp_path):
     secret = tmp_path / "secret.json"
     shutil.copy(SAMPLES / "kineto/h200_inference.json", secret)

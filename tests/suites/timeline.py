@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The timeline: lanes, tiles in both forms, search and chains agree with the tables of the run; the stored overview is a cache."""
+import contextlib
 import gzip
+import http.client
 import json
 import math
+import pathlib
+import select
 import shutil
+import sqlite3
 import struct
 
 import pytest
 from http_server import Server
-from neurolens_cli import H200, Store
+from neurolens_cli import H200, LIMIT_S, Store, wait_until
 
 TRACE = H200 / "base.json.gz"
 TILE = "application/vnd.neurolens.tile"
@@ -36,7 +41,7 @@ class Reader:
 
     def __init__(self, data):
         self.data, self.at = data, 64
-        assert data[:4] == b"NLT1"
+        assert data[:4] == b"NLT2"
         (self.rows, self.spans, self.buckets, self.names, self.series, self.points, size) = struct.unpack_from("<7I", data, 4)
         assert size == len(data)
         self.from_ns, self.to_ns, self.bucket_ns, self.exact_from_ns = struct.unpack_from("<4q", data, 32)
@@ -58,9 +63,22 @@ class Reader:
     def z(self, count):
         return [(n >> 1) ^ -(n & 1) for n in self.v(count)]
 
+    def f32(self, count):
+        self.at += 4 * count
+        return list(struct.unpack_from(f"<{count}f", self.data, self.at - 4 * count))
+
     def u8(self, count):
         self.at += count
         return list(self.data[self.at - count:self.at])
+
+
+def placed(gaps, durs, first):
+    """Starts of spans from their distances to the end of the one before."""
+    out, before = [], first
+    for gap, dur in zip(gaps, durs):
+        out.append(before + gap)
+        before = out[-1] + dur
+    return out
 
 
 def running(differences, counts, first, step=0):
@@ -87,14 +105,17 @@ def split(values, counts):
 def decoded(data):
     r = Reader(data)
     lane, depth, spans, buckets = (r.v(r.rows) for _ in range(4))
-    start, dur, name = running(r.z(r.spans), spans, r.from_ns), split(r.v(r.spans), spans), split(r.v(r.spans), spans)
+    gap, dur, name = split(r.z(r.spans), spans), split(r.v(r.spans), spans), split(r.v(r.spans), spans)
+    start = [placed(gaps, durs, r.from_ns) for gaps, durs in zip(gap, dur)]
     ids = running(r.z(r.spans), spans, 0)
     index = running(r.z(r.buckets), buckets, r.from_ns // r.bucket_ns - 1, 1)
     count, busy, top = split(r.v(r.buckets), buckets), split(r.u8(r.buckets), buckets), split(r.v(r.buckets), buckets)
     longest = split(r.u8(r.buckets), buckets)
-    series = [r.v(r.series), r.v(r.series)]
-    r.z(r.points)
-    r.at += 12 * r.points
+    lanes, sizes = r.v(r.series), r.v(r.series)
+    points = [size // 2 for size in sizes]
+    at, last = running(r.z(r.points), points, r.from_ns), split(r.f32(r.points), points)
+    least, greatest = ([values if size % 2 else r.f32(len(values)) for size, values in zip(sizes, last)] for _ in range(2))
+    series = [{"lane": lanes[i], "at_ns": at[i], "min": least[i], "max": greatest[i], "last": last[i]} for i in range(r.series)]
     tables, lengths = r.u8(r.names), r.v(r.names)
     names = []
     for length in lengths:
@@ -109,9 +130,12 @@ def decoded(data):
 def rounded(tile):
     """A JSON tile with the rounding of the binary form."""
     for row in tile["rows"]:
-        row["busy"] = [min(255, math.ceil(255 * ns / tile["bucket_ns"])) for ns in row.pop("busy_ns")]
+        row["busy"] = [min(63, math.ceil(63 * ns / tile["bucket_ns"])) for ns in row.pop("busy_ns")]
         row["longest"] = [0 if ns == 0 else 1 + int(4 * math.log2(ns)) for ns in row.pop("longest_ns")]
-    return {key: tile[key] for key in ("names", "name_tables", "rows", "bucket_ns")}
+    for series in tile["series"]:
+        for name in ("min", "max", "last"):
+            series[name] = [struct.unpack("<f", struct.pack("<f", value))[0] for value in series[name]]
+    return {key: tile[key] for key in ("names", "name_tables", "rows", "bucket_ns", "series")}
 
 
 @pytest.mark.parametrize("window", ["", "from_ns=20000000&to_ns=21000000&width=1600", "from_ns=-5000&to_ns=90000000&width=37&lanes=stream"])
@@ -121,9 +145,7 @@ def test_both_forms_have_the_same_content(server, run, window):
     binary = server.ask("GET", path, Accept=f"{TILE}, */*;q=0.1")
     assert plain.headers["content-type"].startswith("application/json") and binary.headers["content-type"] == TILE
     assert len(plain.json()["rows"]) > 0
-    got = decoded(binary.body)
-    got.pop("series")
-    assert got == rounded(plain.json())
+    assert decoded(binary.body) == rounded(plain.json())
     # A wildcard is not a wish for the binary form.
     assert server.ask("GET", path, Accept="*/*").body == plain.body
     again = server.ask("GET", path, Accept=TILE, If_None_Match=binary.headers["etag"])
@@ -218,6 +240,11 @@ def test_the_overview_is_a_cache(large):
     assert not derived.exists()
 
 
+def children_of(pid):
+    """Processes that this one started and that still run."""
+    return [int(child) for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children") for child in task.read_text().split()]
+
+
 def union(intervals):
     covered, until = 0, None
     for start, end in sorted(intervals):
@@ -283,6 +310,51 @@ def test_a_large_run_is_opened_beside_quick_requests(large):
         assert started.get(f"/api/v1/runs/{large.id}/timeline?width=300").json() == reply(large, "timeline", large.id, "--width", 300)
 
 
+def test_quick_requests_are_answered_while_large_runs_wait_to_be_opened(run, tmp_path):
+    """Both workers for long requests are held by queries without an end; opening large runs waits for them, and everything else does not."""
+    store = Store(tmp_path / "store")
+    shutil.copytree(run.store.folder, store.folder)
+    second = store.add(H200 / "rerun.json.gz")
+    with contextlib.closing(sqlite3.connect(store.folder / "catalog.sqlite")) as db, db:
+        db.execute("UPDATE run SET event_count = 2000000 WHERE run_id = ?", (run.id,))  # as a large one
+    endless = json.dumps({"args": [second.id, "SELECT count(*) FROM range(100000000000) a, range(100000000000) b"], "timeout": 86400})
+    with Server(store, "--workers", "2", "--heavy-workers", "2") as started, contextlib.ExitStack() as open_connections:
+        held = []
+        for _ in range(2):
+            connection = open_connections.enter_context(contextlib.closing(http.client.HTTPConnection("127.0.0.1", started.port, timeout=LIMIT_S)))
+            connection.request("POST", "/api/v1/query", endless, {"Content-Type": "application/json"})
+            held.append(connection)
+        wait_until(lambda: len(children_of(started.process.pid)) == 2, "both queries run")
+        opening = []
+        for _ in range(8):
+            connection = open_connections.enter_context(contextlib.closing(http.client.HTTPConnection("127.0.0.1", started.port, timeout=LIMIT_S)))
+            connection.request("GET", f"/api/v1/runs/{run.id}/timeline-lanes")
+            opening.append(connection)
+        assert started.get("/api/v1/version").status == 200
+        assert started.get("/api/v1/runs").json()["total"] == 2
+        lanes = started.get(f"/api/v1/runs/{second.id}/timeline-lanes")
+        assert lanes.status == 200 and lanes.json()["lanes"], "a small run is opened at once"
+        assert started.get(f"/api/v1/runs/{second.id}/timeline?width=300").status == 200
+        waiting = select.select([c.sock for c in [*held, *opening]], [], [], 0)[0]
+        assert waiting == [], "a large run was opened by a worker for quick requests"
+        for connection in held:
+            connection.close()  # the server ends what nobody waits for
+        for connection in opening:
+            answer = connection.getresponse()
+            assert answer.status == 200 and json.loads(answer.read())["run_id"] == run.id
+
+
+def test_a_page_of_a_timeline_opens_its_run_ahead(large):
+    """The server begins to open the run of the page before the page asks for its lanes."""
+    derived = large.store.folder / "derived" / large.id
+    shutil.rmtree(derived.parent, ignore_errors=True)
+    with Server(large.store) as started:
+        assert started.get(f"/runs/{large.id}/kernels").status == 200
+        assert started.get("/runs/nothing/timeline").status == 200
+        assert started.get(f"/runs/{large.id}/timeline").status == 200
+        wait_until(lambda: any(derived.glob("overview-*.parquet")), "the overview is made")
+
+
 def test_notes_are_kept_with_their_run(module_folder):
     store = Store(module_folder / "notes_store")
     run, other = store.add(TRACE), store.add(H200 / "rerun.json.gz")
@@ -300,5 +372,17 @@ def test_notes_are_kept_with_their_run(module_folder):
     with Server(store) as started:
         added = started.post("/api/v1/note", {"run": run.id, "text": "over HTTP"})
         assert added.status == 200 and started.get(f"/api/v1/runs/{run.id}/notes").json()["notes"][-1]["text"] == "over HTTP"
+    # A bundle takes them along, and import brings them back; the numbers are those of the store.
+    bundle, there = module_folder / "noted.zip", Store(module_folder / "notes_elsewhere")
+    store.text("export", run.id, "--format", "bundle", "--out", bundle)
+    there.text("import", bundle)
+
+    def without_numbers(notes):
+        return [{key: value for key, value in note.items() if key != "id"} for note in notes]
+    kept = reply(run, "notes", run.id)["notes"]
+    assert without_numbers(there.json("notes", run.id)["notes"]) == without_numbers(kept) and len(kept) == 3
+    again = module_folder / "noted_again.zip"
+    there.text("export", run.id, "--format", "bundle", "--out", again)
+    assert again.read_bytes() == bundle.read_bytes()
     store.text("rm", run.id)  # they go with it
     assert store.run("notes", run.id).returncode == 2 and reply(other, "notes", other.id)["notes"] == []

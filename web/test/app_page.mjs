@@ -12,7 +12,10 @@ export let base = "";
 // Starts the server and resolves when it listens.
 export function start(listen) {
   return new Promise((resolve, reject) => {
-    server = spawn(given.command[0], [...given.command.slice(1), listen], { stdio: ["ignore", "ignore", "pipe"] });
+    server = spawn(given.command[0], [...given.command.slice(1), listen], {
+      stdio: ["ignore", "ignore", "pipe"],
+      env: { ...process.env, ...given.environment },
+    });
     createInterface({ input: server.stderr }).on("line", (line) => {
       const found = / at (http:\S+)$/.exec(line);
       if (found) {
@@ -32,7 +35,11 @@ export function stop() {
 }
 await start("127.0.0.1:0");
 export const neurolens = (...words) =>
-  execFileSync(given.store[0], [...given.store.slice(1), ...words], { encoding: "utf8" });
+  execFileSync(given.store[0], [...given.store.slice(1), ...words], {
+    encoding: "utf8",
+    maxBuffer: 1e8,
+    env: { ...process.env, ...given.environment },
+  });
 
 export const settled = (page) => page.waitForFunction(() => !document.querySelector("[aria-busy=true]"));
 

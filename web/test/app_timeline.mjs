@@ -154,6 +154,56 @@ await test("lanes are closed, pinned and filtered, all in the address", async ()
   await done(page);
 });
 
+await test("lanes are moved by keyboard and by dragging, and the address keeps their order", async () => {
+  const page = await open(given.base, "", { viewport: { width: 1280, height: 3000 } }); // all lanes are in sight
+  const lanes = async () =>
+    (await page.locator(".tl-lane > span").allTextContents()).map((name) => name.trim()).filter(Boolean);
+  const moved = (before, name) =>
+    page.waitForFunction(
+      ([was, wanted]) => {
+        const now = [...document.querySelectorAll(".tl-lane > span")].map((e) => e.textContent.trim());
+        return now.indexOf(wanted) !== was && now.includes(wanted);
+      },
+      [before.indexOf(name), name],
+    );
+  const natural = await lanes();
+  // Two lanes below the same one.
+  const known = JSON.parse(neurolens("timeline-lanes", given.base, "--json")).lanes;
+  const [one, two] = known
+    .filter((lane) => lane.parent !== null && known.filter((l) => l.parent === lane.parent).length >= 2)
+    .map((lane) => lane.name);
+  const grip = (name) => page.locator(".tl-lane", { has: page.getByText(name, { exact: true }) }).locator(".grip");
+  await grip(one).focus();
+  await page.keyboard.press("ArrowDown");
+  await untilPath(page, "order=");
+  await moved(natural, one);
+  const below = await lanes();
+  expect(below.indexOf(one) === below.indexOf(two) + 1, below.join("|"));
+  expect(
+    await page.evaluate((name) => document.activeElement?.closest(".tl-lane")?.textContent.includes(name), one),
+    "the grip lost the focus",
+  );
+  await page.goto(base + (await path(page)));
+  await whole(page);
+  expect((await lanes()).join("|") === below.join("|"), "the address does not lead to the same order");
+  // What a lane shows moves with its name.
+  const from = await grip(one).boundingBox();
+  const to = await page.locator(".tl-lane", { has: page.getByText(two, { exact: true }) }).boundingBox();
+  const before = await picture(canvas(page));
+  await page.mouse.move(from.x + 4, from.y + 4);
+  await page.mouse.down();
+  await page.mouse.move(to.x + 20, to.y + 3, { steps: 5 });
+  await page.waitForSelector(".tl-drop");
+  await page.mouse.up();
+  await moved(below, one);
+  expect((await lanes()).join("|") === natural.join("|"), (await lanes()).join("|"));
+  expect(!(await path(page)).includes("order="), "the order of the server is in the address");
+  await untilPicture(canvas(page), unlike(before), "the lanes are drawn in the same place");
+  await page.goBack();
+  await moved(natural, one);
+  await done(page);
+});
+
 await test("names are searched, counted and stepped through", async () => {
   const page = await open(given.base);
   await page.keyboard.press("/");

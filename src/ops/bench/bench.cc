@@ -11,8 +11,10 @@
 #include "base/quantity.h"
 #include "base/record_json.h"
 #include "base/time_text.h"
+#include "bench/results.h"
 #include "ops/bench/measure.h"
 #include "ops/op.h"
+#include "ops/settings.h"
 
 namespace nl::embedded {
 extern const std::string_view kBenchHeader;
@@ -40,6 +42,7 @@ class BenchOp final : public Op {
         "cannot be trusted is rejected by the name of the check.";
     info.example = "neurolens bench run cpp:branch --suite examples/bench --budget 5s";
     info.cost = Cost::kMinutes;
+    info.writes = true;
     info.bad_input_status = 3;
     info.exit_status =
         "0 done, 1 a problem of the suite or its expectations (check), or a pair that is slower, rejected, "
@@ -72,6 +75,7 @@ class BenchOp final : public Op {
     b.Add("artifacts", artifacts_, "Write manifest, results and reports below this folder, as runs/RUN_ID")
         .Path();
     b.Add("run_id", run_id_, "Name of the folder in --artifacts; by default time and targets");
+    b.Add("keep", keep_, "run: keep the result in the store, for `bench-results`");
     b.Add("md", md_, "Write a summary for a pull request to this file").Path();
     b.Add("junit", junit_, "Write the result as JUnit XML to this file").Path();
     b.Add("python", measure_.python, "Python interpreter for .py files");
@@ -145,6 +149,10 @@ class BenchOp final : public Op {
       NL_TRY(MeasureOne(context, target, reply, measured));
     }
     NL_TRY(Expect(measured, reply));
+    if (keep_) {
+      NL_ASSIGN(reply.result_id, nl::bench::KeepResult(context.settings->Get("store"), Kept(reply, measured),
+                                                       ToJsonText(reply) + "\n"));
+    }
     NL_TRY(WriteFiles(reply));
     const bool no = IsNo(reply);
     Reply out = Reply::Of(std::move(reply));
@@ -166,6 +174,35 @@ class BenchOp final : public Op {
     if (kept) measured.push_back(std::move(*kept));
     reply.targets.push_back(std::move(out));
     return {};
+  }
+
+  nl::bench::KeptResult Kept(const BenchReply& reply,
+                             const std::vector<nl::bench::Expectation>& measured) const {
+    nl::bench::KeptResult out;
+    out.title = suite_;
+    out.suite = SuiteFolder();
+    for (const nl::bench::Expectation& e : measured) out.hardware = e.provenance.hardware;
+    for (const BenchTarget& t : reply.targets) {
+      nl::bench::KeptTarget one;
+      one.target = t.target;
+      one.outcome = t.outcome == BenchOutcome::kMeasured && t.verdict ? nl::bench::OutcomeOf(*t.verdict)
+                    : t.outcome == BenchOutcome::kRejected            ? nl::bench::KeptOutcome::kRejected
+                                                                      : nl::bench::KeptOutcome::kFailed;
+      one.speedup = t.speedup;
+      one.speedup_low = t.speedup_low;
+      one.speedup_high = t.speedup_high;
+      if (t.baseline_time) one.baseline_ms = t.baseline_time->median_ms;
+      if (t.optimized_time) one.optimized_ms = t.optimized_time->median_ms;
+      out.targets.push_back(std::move(one));
+    }
+    return out;
+  }
+
+  // As the setting bench_root has it.
+  std::string SuiteFolder() const {
+    std::string folder = fs::absolute(suite_).lexically_normal().string();
+    if (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+    return folder;
   }
 
   // Pairs on a GPU and on the CPU have a file each.
@@ -257,7 +294,7 @@ class BenchOp final : public Op {
   std::string validity_ = "portable", artifacts_, run_id_, md_, junit_, folder_;
   std::vector<std::string> words_;
   MeasureOptions measure_;
-  bool allow_virtualization_ = false, update_ = false, accept_ = false;
+  bool allow_virtualization_ = false, update_ = false, accept_ = false, keep_ = true;
 };
 
 }  // namespace

@@ -68,6 +68,8 @@ void Describe(Record<BenchReply>& r) {
   r.Field("memory_goal", &BenchReply::memory_goal, Unit::kRatio,
           "Memory ratio to reach; null: nothing was run");
   r.Field("run_id", &BenchReply::run_id, "Name of the folder in --artifacts; null: not asked for");
+  r.Field("result_id", &BenchReply::result_id,
+          "Id of this result in the store, for `bench-results`; null: nothing was run, or it is not kept");
   r.Field("files", &BenchReply::files, "Files that were written");
   r.Field("goal", &BenchReply::goal, Unit::kRatio, "Speedup to reach; null: nothing was run");
   r.Field("environment", &BenchReply::environment,

@@ -46,7 +46,7 @@ struct BenchReply {
   std::vector<bench::SuiteProblem> problems;
   std::vector<bench::ExpectationResult> expectations;
   std::optional<double> goal, memory_goal;
-  std::optional<std::string> run_id;
+  std::optional<std::string> run_id, result_id;
   std::optional<bench::EnvironmentReply> environment;
   std::vector<WrittenFile> files;
 };

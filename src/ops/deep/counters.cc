@@ -11,6 +11,7 @@
 #include "base/near_names.h"
 #include "base/plural.h"
 #include "capture/launcher/abilities.h"
+#include "model/kernel_name.h"
 #include "ops/deep/session.h"
 #include "ops/import/reply.h"
 #include "ops/open_analysis.h"

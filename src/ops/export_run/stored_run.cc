@@ -41,7 +41,8 @@ Result<std::vector<RunReader::File>> StoredRun::TableFiles() {
 }
 
 Status StoredRun::WriteArchive(const RenderOptions& options, const ByteSink& sink) {
-  return WriteBundle(store_, run_, sink, {options.cancelled, options.progress});
+  NL_ASSIGN(std::vector<RunNote> notes, store_.catalog().ListNotes(run_.run_id));
+  return WriteBundle(store_, run_, sink, {options.cancelled, options.progress, std::move(notes)});
 }
 
 }  // namespace nl::ops::export_run

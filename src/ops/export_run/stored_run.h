@@ -13,7 +13,7 @@ namespace nl::ops::export_run {
 
 class StoredRun final : public RunReader {
  public:
-  StoredRun(const OpContext& context, const Store& store, CatalogRun run)
+  StoredRun(const OpContext& context, Store& store, CatalogRun run)
       : context_(context), store_(store), run_(std::move(run)) {}
 
   Status Load(ColumnSet& to, std::initializer_list<const char*> columns) override;
@@ -24,7 +24,7 @@ class StoredRun final : public RunReader {
 
  private:
   const OpContext& context_;
-  const Store& store_;
+  Store& store_;
   CatalogRun run_;
   OpenRun open_;
   StringPool none_;

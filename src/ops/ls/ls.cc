@@ -14,6 +14,9 @@ namespace nl::ops::ls {
 
 namespace {
 
+constexpr int64_t kMostChoices = 200;
+constexpr int64_t kMostSpaces = 50;
+
 class LsOp final : public Op {
  public:
   OpInfo Info() const override {
@@ -36,14 +39,20 @@ class LsOp final : public Op {
                "Only runs imported since a date (2025-01-31), a time, or within an age (7d, 12h)");
     binder.Add("until", until_, "Only runs imported before a date, a time or an age");
     binder.Add("format", format_, "Only runs of this format (see `neurolens formats`)");
-    binder.Add(
-        "text", text_,
-        "Only runs with this in the model, the source, the device or a tag, or whose id begins with it");
+    binder.Add("exact", exact_, "Model and device must be equal to what is given, not only contain it");
+    binder.Add("text", text_,
+               "Only runs that have each of these words in the model, source, device, backend, tool, format, "
+               "precision or a tag, or at the start of the id");
     binder.Add("limit", limit_, "At most this many runs; 0 for all").Range(0, 1e9);
     binder.Add("offset", offset_, "Runs to leave out, in the order asked for: where a page begins")
         .Range(0, 1e9);
     binder.Add("sort", sort_, "Order").Choices(RunSortNames());
     binder.Add("reverse", reverse_, "Reverse the order: smallest or oldest first");
+    binder.Add("choices", choices_, "Also give the models, devices, formats and tags that occur (--json)");
+    binder
+        .Add("history", history_,
+             "Also give the wall times of this many newest runs of each workload that is listed (--json)")
+        .Range(0, 1000);
   }
 
   Result<Reply> Run(OpContext& context) override {
@@ -62,6 +71,12 @@ class LsOp final : public Op {
     for (const CatalogRun& run : runs) {
       NL_ASSIGN(ListedRun listed, ListRun(catalog, run));
       reply.runs.push_back(std::move(listed));
+    }
+    if (choices_) {
+      NL_ASSIGN(reply.choices, catalog.Choices(kMostChoices));
+    }
+    if (history_ > 0) {
+      NL_ASSIGN(reply.histories, catalog.Histories(runs, history_));
     }
     const int64_t end = offset_ + static_cast<int64_t>(reply.runs.size());
     if (!reply.runs.empty() && end < reply.runs_total) reply.next_offset = end;
@@ -117,6 +132,10 @@ class LsOp final : public Op {
     filter.precision = precision_;
     filter.adapter = format_;
     filter.text = text_;
+    filter.exact = exact_;
+    // Each word is a condition of its own, and SQLite limits their number.
+    if (std::count_if(text_.begin(), text_.end(), [](char c) { return c > 0 && c <= ' '; }) > kMostSpaces)
+      return InvalidInput(fmt::format("the text has more than {} spaces; use fewer words", kMostSpaces));
     filter.offset = offset_;
     for (const std::string& tag : tags_) {
       const size_t equals = tag.find('=');
@@ -140,9 +159,9 @@ class LsOp final : public Op {
 
   std::string backend_, model_, device_, precision_, since_, until_, format_, text_;
   std::vector<std::string> tags_;
-  int64_t limit_ = 50, offset_ = 0;
+  int64_t limit_ = 50, offset_ = 0, history_ = 0;
   std::string sort_ = "added";
-  bool reverse_ = false;
+  bool reverse_ = false, exact_ = false, choices_ = false;
 };
 
 }  // namespace

@@ -26,6 +26,8 @@ struct LsReply {
   int64_t total = 0, runs_total = 0;
   std::optional<int64_t> next_offset;
   std::vector<ListedRun> runs;
+  std::optional<RunChoices> choices;
+  std::optional<std::vector<WorkloadHistory>> histories;
 };
 inline void Describe(Record<LsReply>& r) {
   r.Name("LsReply", "Reply of `neurolens ls`");
@@ -34,6 +36,9 @@ inline void Describe(Record<LsReply>& r) {
   r.Field("runs_total", &LsReply::runs_total, "Runs that match the filters, on all pages");
   r.Field("next_offset", &LsReply::next_offset, "Offset of the next page; null: this is the last one");
   r.Field("runs", &LsReply::runs, "Runs that match the filters, in the order asked for");
+  r.OptionalField("choices", &LsReply::choices, "What runs can be filtered by; with `choices`");
+  r.OptionalField("histories", &LsReply::histories,
+                  "Workloads of the listed runs that have two runs or more; with `history`");
 }
 
 // The run with its short id, from the catalog that holds it.

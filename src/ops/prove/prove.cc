@@ -12,11 +12,15 @@
 #include "analyze/statistics/stats.h"
 #include "base/file_ops.h"
 #include "base/quantity.h"
+#include "base/record_json.h"
+#include "base/secrets.h"
 #include "bench/command_pair.h"
+#include "bench/results.h"
 #include "ops/op.h"
 #include "ops/prove/reply.h"
 #include "ops/prove/revisions.h"
 #include "ops/prove/why.h"
+#include "ops/settings.h"
 
 namespace nl::ops::prove {
 
@@ -51,6 +55,18 @@ ProveSide SideOf(const Command& command, const std::vector<TimedRun>& runs,
     out.peak_rss_reason = "not above the memory of neurolens itself, below which Linux does not report it";
   }
   return out;
+}
+
+// A command as it may stay in a store that others read.
+std::string WithoutSecrets(const std::string& command) {
+  std::vector<std::string> words, hidden;
+  for (size_t at = 0; at <= command.size();) {
+    const size_t end = std::min(command.find(' ', at), command.size());
+    words.push_back(command.substr(at, end - at));
+    at = end + 1;
+  }
+  HideSecretArguments(words, hidden);
+  return hidden.empty() ? command : fmt::format("{}", fmt::join(words, " "));
 }
 
 class ProveOp final : public Op {
@@ -112,6 +128,7 @@ class ProveOp final : public Op {
         .Choices({"strict", "portable"});
     b.Add("allow_virtualization", allow_virtualization_, "Accept a virtual machine with --validity strict");
     b.Add("seed", seed_, "Seed of the order of the runs; -1: a new one").Range(-1, 9e15);
+    b.Add("keep", keep_, "Keep the result in the store, for `bench-results`");
     b.Add("md", md_, "Write a summary for a pull request to this file").Path();
     b.Add("junit", junit_, "Write the result as JUnit XML to this file").Path();
   }
@@ -138,6 +155,7 @@ class ProveOp final : public Op {
     const bool differs = reply.verdict == bench::Verdict::kFaster || reply.verdict == bench::Verdict::kSlower;
     if (why_ && differs) NL_TRY(ExplainDifference(context, a, b, reply));
     reply.text = Headline(reply);
+    if (keep_) NL_TRY(Keep(context, reply));
     NL_TRY(WriteForm(md_, "md", ProveMarkdown(reply), reply.files));
     NL_TRY(WriteForm(junit_, "junit", ProveJUnit(reply), reply.files));
     return WithStatus(std::move(reply));
@@ -227,6 +245,27 @@ class ProveOp final : public Op {
                       (reply.a.peak_rss_reason ? reply.a : reply.b).peak_rss_reason.value_or("")));
   }
 
+  static Status Keep(const OpContext& context, ProveReply& reply) {
+    ProveReply kept = reply;
+    kept.a.command = WithoutSecrets(reply.a.command);
+    kept.b.command = WithoutSecrets(reply.b.command);
+    NL_ASSIGN(reply.result_id,
+              bench::KeepResult(context.settings->Get("store"), Kept(kept), ToJsonText(kept) + "\n"));
+    return {};
+  }
+
+  static bench::KeptResult Kept(const ProveReply& reply) {
+    bench::KeptResult out;
+    out.kind = bench::ResultKind::kProve;
+    out.title = fmt::format("{} against {}", reply.b.command, reply.a.command);
+    if (reply.a.revision && reply.b.revision)
+      out.title = fmt::format("{}..{}: {}", reply.a.revision->substr(0, 12), reply.b.revision->substr(0, 12),
+                              reply.b.command);
+    out.targets.push_back({"", bench::OutcomeOf(reply.verdict), reply.speedup, reply.speedup_low,
+                           reply.speedup_high, reply.a.wall.median_ms, reply.b.wall.median_ms});
+    return out;
+  }
+
   static Reply WithStatus(ProveReply reply) {
     const bool differ = reply.outputs.equal && !*reply.outputs.equal;
     const bool no = differ || reply.verdict == bench::Verdict::kSlower;
@@ -242,7 +281,7 @@ class ProveOp final : public Op {
   std::vector<std::string> command_;
   bench::InterleaveOptions options_;
   bench::PairOptions pair_;
-  bool why_ = true, allow_virtualization_ = false;
+  bool why_ = true, keep_ = true, allow_virtualization_ = false;
   int64_t seed_ = -1;
 };
 

@@ -69,6 +69,8 @@ void Describe(Record<ProveReply>& r) {
   r.Field("why", &ProveReply::why, "Why one is faster; null: not asked for, or no difference");
   r.Field("environment", &ProveReply::environment, "What of this machine disturbs measurements");
   r.Field("notes", &ProveReply::notes, "What else to know about these numbers, for people");
+  r.Field("result_id", &ProveReply::result_id,
+          "Id of this result in the store, for `bench-results`; null: it is not kept");
   r.Field("files", &ProveReply::files, "Files written");
 }
 

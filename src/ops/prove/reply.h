@@ -61,6 +61,7 @@ struct ProveReply {
   std::optional<ProveWhy> why;
   bench::EnvironmentReply environment;
   std::vector<std::string> notes;
+  std::optional<std::string> result_id;
   std::vector<WrittenFile> files;
 };
 void Describe(Record<ProveReply>& r);

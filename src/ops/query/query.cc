@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -19,6 +21,9 @@
 namespace nl::ops::query {
 
 namespace {
+
+constexpr char kCsvType[] = "text/csv";
+constexpr char kParquetType[] = "application/vnd.apache.parquet";
 
 bool IsNumeric(const std::string& type) {
   return type.find("INT") != std::string::npos || type == "DOUBLE" || type == "FLOAT" ||
@@ -126,6 +131,7 @@ class QueryOp final : public Op {
         "neurolens query @latest \"SELECT name, sum(dur_ns) FROM kernel GROUP BY name ORDER BY 2 DESC\"";
     info.cost = Cost::kSeconds;
     info.reply = ReplyOf<QueryReply>();
+    info.file_types = {kCsvType, kParquetType};
     return info;
   }
 
@@ -148,18 +154,25 @@ class QueryOp final : public Op {
       return InvalidInput(fmt::format("the last argument must be an SQL statement, not '{}'", sql))
           .Hint("for example: neurolens query @latest \"SELECT count(*) FROM kernel\"");
     }
-    if (format_ == "parquet" && out_.empty()) return InvalidInput("--format parquet needs --out FILE");
+    const bool sends_file = context.takes_files && out_.empty() && (format_ == "parquet" || format_ == "csv");
+    if (format_ == "parquet" && out_.empty() && !sends_file)
+      return InvalidInput("--format parquet needs --out FILE");
 
     NL_ASSIGN(const FoundRuns found, FindRuns(context, refs));
     const auto& [store, runs, in_use] = found;
     const auto begin = std::chrono::steady_clock::now();
     NL_ASSIGN(QueryRequest request, RequestSql(context, *store, runs));
     request.sql = sql;
+    std::optional<TempDir> folder;
+    if (sends_file && format_ == "parquet") {
+      NL_ASSIGN(folder, TempDir::Make("neurolens-query-"));
+      out_ = folder->path() + "/query.parquet";
+    }
     if (format_ == "parquet") request.parquet_path = out_;
     if (max_rows_ > 0) request.limits.max_rows = max_rows_;
     if (timeout_ > 0) request.limits.max_seconds = timeout_;
     // A format that has no place for a note must not be truncated silently at a default limit.
-    request.limits.refuse_more_rows = max_rows_ == 0 && (format_ != "table" || !out_.empty());
+    request.limits.refuse_more_rows = sends_file || (max_rows_ == 0 && (format_ != "table" || !out_.empty()));
     NL_ASSIGN(QueryAnswer answer, RunQuery(request));
     if (answer.cut_cells > 0 && (format_ != "table" || !out_.empty())) {
       return Limit(fmt::format("the result has {} cell{} larger than {}", answer.cut_cells,
@@ -174,11 +187,21 @@ class QueryOp final : public Op {
     reply.truncated = answer.table.truncated;
     reply.cut_cells = answer.cut_cells;
     std::string raw;
+    std::shared_ptr<ReplyFile> file;
+    if (sends_file && format_ == "csv") {
+      NL_ASSIGN(folder, TempDir::Make("neurolens-query-"));
+      out_ = folder->path() + "/query.csv";
+    }
     NL_TRY(format_ == "parquet" ? NoteFile(reply) : TakeRows(answer.table, reply, raw));
+    if (sends_file) {
+      NL_ASSIGN(file, OpenForReply(reply));
+      reply.file.reset();  // nobody else finds it there
+    }
     const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - begin;
     reply.elapsed_ms = std::round(elapsed.count() * 1000) / 1000;
     Reply out = Reply::Of(std::move(reply));
     out.raw = std::move(raw);
+    out.file = std::move(file);
     return out;
   }
 
@@ -224,6 +247,16 @@ class QueryOp final : public Op {
     reply.file = out_;
     reply.file_bytes = static_cast<int64_t>(bytes);
     return {};
+  }
+
+  Result<std::shared_ptr<ReplyFile>> OpenForReply(const QueryReply& reply) const {
+    auto file = std::make_shared<ReplyFile>();
+    file->file = UniqueFd(::open(out_.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file->file.valid()) return FileError("read", out_);
+    file->bytes = reply.file_bytes.value_or(0);
+    file->media_type = format_ == "csv" ? kCsvType : kParquetType;
+    file->name = "query." + format_;
+    return file;
   }
 
   std::vector<std::string> args_;

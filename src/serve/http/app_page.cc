@@ -18,7 +18,8 @@ namespace nl::http {
 
 namespace {
 
-constexpr std::string_view kViews[] = {"", "runs", "compare", "trends", "sql", "live", "system", "login"};
+constexpr std::string_view kViews[] = {"",      "runs", "compare", "trends", "sql",
+                                       "bench", "live", "system",  "login"};
 constexpr std::string_view kNoApp =
     "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>NeuroLens</title>\n"
     "<p>This build has no web application: Node.js or npm was missing when it was built.\n"

@@ -2,6 +2,9 @@
 #include "serve/http/message.h"
 
 #include <algorithm>
+#include <ctime>
+
+#include <fmt/format.h>
 
 namespace nl::http {
 
@@ -52,6 +55,37 @@ std::string_view ReasonOf(int status) {
     case 503: return "Service Unavailable";
     default: return "Internal Server Error";
   }
+}
+
+std::string HttpDate() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[40];
+  return {text, std::strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &utc)};
+}
+
+namespace {
+
+constexpr char kSafety[] =
+    "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
+    "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n"
+    "Cross-Origin-Resource-Policy: same-origin\r\n";
+
+constexpr char kStayWithTls[] = "Strict-Transport-Security: max-age=31536000\r\n";
+
+}  // namespace
+
+std::string HeadText(const Response& response, std::string_view date, bool has_tls) {
+  std::string out = fmt::format("HTTP/1.1 {} {}\r\nDate: {}\r\n{}{}", response.status,
+                                ReasonOf(response.status), date, kSafety, has_tls ? kStayWithTls : "");
+  if (response.status != 204) out += fmt::format("Content-Type: {}\r\n", response.content_type);
+  for (const auto& [name, value] : response.headers) {
+    if (IsHeaderValue(value)) out += fmt::format("{}: {}\r\n", name, value);
+  }
+  return out;
 }
 
 }  // namespace nl::http

@@ -101,6 +101,8 @@ class Writer {
       out["200"]["content"][op.info.binary_type] =
           Json{{"schema", {{"type", "string"}, {"format", "binary"}}}};
     }
+    for (const std::string& type : op.info.file_types)
+      out["200"]["content"][type] = Json{{"schema", {{"type", "string"}, {"format", "binary"}}}};
     if (with_etag) out["304"] = Json{{"description", "The client has this reply already (If-None-Match)"}};
     out["4XX"] = ProblemResponse("The request is wrong, or names what does not exist");
     out["5XX"] = ProblemResponse("The server cannot answer now");

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <deque>
 #include <limits>
 #include <memory>
@@ -43,6 +42,7 @@ using Parser = beast::http::request_parser<beast::http::buffer_body>;
 constexpr size_t kReadBytes = 4 << 10, kBodyReadBytes = 256 << 10, kRateBytes = 64 << 10;
 constexpr size_t kPipeBytes = 1 << 20, kMostEventsQueued = 64;
 constexpr int kLinger_s = 2, kEventWrite_s = 30;
+constexpr int64_t kFileBytes = 256 << 10;     // of a file that is sent, at a time
 constexpr int64_t kSlowestReader = 16 << 10;  // bytes a second
 constexpr auto kTick = std::chrono::milliseconds(100);
 constexpr auto kCancelWait = std::chrono::milliseconds(1500);
@@ -50,23 +50,6 @@ constexpr int kClientGone = 499;  // for the metrics; nobody receives it
 constexpr char kContinue[] = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr char kFull[] =
     "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-constexpr char kSafety[] =
-    "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
-    "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src 'self' data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n"
-    "Cross-Origin-Resource-Policy: same-origin\r\n";
-
-constexpr char kStayWithTls[] = "Strict-Transport-Security: max-age=31536000\r\n";
-
-std::string HttpDate() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[40];
-  return {text, std::strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &utc)};
-}
-
 class Session;
 
 }  // namespace
@@ -452,27 +435,40 @@ class Session : public std::enable_shared_from_this<Session> {
     response_ = std::move(response);
     const bool no_body = response_.status == 304 || response_.status == 204;
     const bool head_only = request_.method == "HEAD" || no_body;
-    out_ = HeadText(response_);
-    if (!no_body) out_ += fmt::format("Content-Length: {}\r\n", response_.body.size());
+    out_ = HeadText(response_, server_.date, tls_.has_value());
+    const int64_t bytes =
+        response_.file ? response_.file->bytes : static_cast<int64_t>(response_.body.size());
+    if (!no_body) out_ += fmt::format("Content-Length: {}\r\n", bytes);
     out_ += keep_alive_ ? "\r\n" : "Connection: close\r\n\r\n";
     server_.app.OnDone(request_, response_, std::chrono::duration<double>(Clock::now() - began_).count());
-    if (head_only) response_.body.clear();
+    if (head_only) {
+      response_.body.clear();
+      response_.file.reset();
+    }
     deadline_ = Clock::now() + seconds(server_.limits.client_s) +
                 seconds(static_cast<int64_t>(response_.body.size()) / kSlowestReader);
     const std::array<asio::const_buffer, 2> parts{asio::buffer(out_), asio::buffer(response_.body)};
     WriteAll(parts, [self = shared_from_this()](error_code error, size_t) {
-      if (self->state_ != State::kClosed) error ? self->Close() : self->OnWritten();
+      if (self->state_ != State::kClosed) error ? self->Close() : self->SendFile(0);
     });
   }
 
-  std::string HeadText(const Response& response) const {
-    std::string out = fmt::format("HTTP/1.1 {} {}\r\nDate: {}\r\n{}{}", response.status,
-                                  ReasonOf(response.status), server_.date, kSafety, tls_ ? kStayWithTls : "");
-    if (response.status != 204) out += fmt::format("Content-Type: {}\r\n", response.content_type);
-    for (const auto& [name, value] : response.headers) {
-      if (IsHeaderValue(value)) out += fmt::format("{}: {}\r\n", name, value);
+  // The body that is a file, from byte `from` on, a piece at a time. A file that ends early ends the
+  // connection.
+  void SendFile(int64_t from) {
+    const int64_t left = response_.file ? response_.file->bytes - from : 0;
+    if (left <= 0) {
+      response_.file.reset();
+      return OnWritten();
     }
-    return out;
+    out_.resize(static_cast<size_t>(std::min<int64_t>(left, kFileBytes)));
+    const ssize_t got = ::pread(response_.file->file, out_.data(), out_.size(), from);
+    if (got <= 0) return Close();
+    out_.resize(static_cast<size_t>(got));
+    deadline_ = Clock::now() + seconds(server_.limits.client_s) + seconds(got / kSlowestReader);
+    WriteAll(asio::buffer(out_), [self = shared_from_this(), next = from + got](error_code error, size_t) {
+      if (self->state_ != State::kClosed) error ? self->Close() : self->SendFile(next);
+    });
   }
 
   void OnWritten() {
@@ -511,7 +507,8 @@ class Session : public std::enable_shared_from_this<Session> {
     head.headers.emplace_back("Cache-Control", "no-store");
     const bool head_only = request_.method == "HEAD";
     server_.app.OnDone(request_, head, 0);
-    Send(std::make_shared<const std::string>(HeadText(head) + "Connection: close\r\n\r\n" + first));
+    Send(std::make_shared<const std::string>(HeadText(head, server_.date, tls_.has_value()) +
+                                             "Connection: close\r\n\r\n" + first));
     if (head_only) deadline_ = Clock::now();
     Read();
   }

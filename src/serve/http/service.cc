@@ -71,6 +71,12 @@ Response Guarded(const Work& work) {
 Response ReplyOf(const Result<Reply>& reply) {
   if (!reply.ok()) return ProblemOf(reply.error());
   Response out;
+  if (const std::shared_ptr<const ReplyFile>& file = reply->file) {
+    out.content_type = file->media_type;
+    out.headers.emplace_back("Content-Disposition", fmt::format("attachment; filename=\"{}\"", file->name));
+    out.file = FileBody{file->file.get(), file->bytes, file};
+    return out;
+  }
   out.body = reply->JsonText(2) + "\n";
   return out;
 }
@@ -245,7 +251,7 @@ void Service::OnCall(std::shared_ptr<Call> call) {
       if (!quick_.Submit([this, call] { mcp_.Post(call); }))
         call->Respond(BusyProblem("too many requests are waiting"));
       return;
-    case Endpoint::kApp: return call->Respond(AppPage());
+    case Endpoint::kApp: OpenAhead(call->request); return call->Respond(AppPage());
     case Endpoint::kAppAsset: {
       const std::string_view target = call->request.target;
       return call->Respond(AppAsset(call->request, target.substr(0, target.find('?'))));
@@ -253,6 +259,21 @@ void Service::OnCall(std::shared_ptr<Call> call) {
     case Endpoint::kEvents: break;  // answered by its header
   }
   call->Respond(ProblemOf(Internal("a request without an answer")));
+}
+
+// A page of a timeline asks for its lanes once its scripts run; opening the run begins while they load.
+void Service::OpenAhead(const Request& page) {
+  constexpr std::string_view kBefore = "/runs/", kAfter = "/timeline";
+  const std::string_view path = std::string_view(page.target).substr(0, page.target.find('?'));
+  if (page.method != "GET" || path.size() <= kBefore.size() + kAfter.size() ||
+      path.substr(path.size() - kAfter.size()) != kAfter)
+    return;
+  auto ahead = std::make_shared<Call>();
+  ahead->request = page;
+  ahead->request.target = fmt::format("/api/v1{}-lanes", path);
+  ahead->on_response = [](const Response&) {};
+  const Routed routed = RouteHead(ops_, ahead->request);
+  if (routed.ok && !access_.Check(ahead->request, routed)) StartOperation(routed.route, std::move(ahead));
 }
 
 void Service::Start(WorkerPool& pool, std::shared_ptr<Call> call, Answer answer) {
@@ -283,6 +304,7 @@ OpContext Service::ContextOf(Call& call) const {
   context.settings = &settings_;
   context.cancelled = &call.cancelled;
   context.remote = true;
+  context.takes_files = true;
   context.actor = call.request.identity.Label();
   context.is_admin = auth::Allows(call.request.identity.role, auth::Role::kAdmin);
   return context;
@@ -302,7 +324,7 @@ Response Service::RunOperation(const Route& route, Call& call, bool* too_long) {
   AuditOp(call.request, *route.op, args, reply.ok() ? "ok" : ErrorCodeName(reply.error().code));
   Response out = ReplyOf(*op, route.op->info, call.request, reply);
   out.headers.emplace_back("Cache-Control", route.has_etag ? "private, no-cache" : "no-store");
-  Negotiate(call.request, route.has_etag, out);
+  if (!out.file) Negotiate(call.request, route.has_etag, out);
   return out;
 }
 

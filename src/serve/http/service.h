@@ -55,6 +55,7 @@ class Service final : public App {
   using Answer = std::function<Response(Call&)>;
   WorkerPool& PoolOf(Cost cost) { return cost == Cost::kInstant ? quick_ : heavy_; }
   void Start(WorkerPool& pool, std::shared_ptr<Call> call, Answer answer);
+  void OpenAhead(const Request& page);
   void StartOperation(const Route& route, std::shared_ptr<Call> call);
   OpContext ContextOf(Call& call) const;
   // `too_long`: see OpContext. Null: it may take long, and reports its progress.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A table of any number of rows: only those in sight are in the page. Arrow keys move, Enter opens, Space selects.
 import type { ComponentChildren } from "preact";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { SortKey, SortOrder } from "../widgets/sort_rows";
 import { nextOrder } from "../widgets/sort_rows";
 import { rowWindow, scrollToRow } from "./virtual_rows";
@@ -14,9 +14,15 @@ export interface GridColumn<Row> extends SortKey<Row> {
   fixed?: boolean; // not sorted by
 }
 
+// A list of rows, or a longer one of which some are there.
+export interface Rows<Row> {
+  readonly length: number;
+  at(row: number): Row | undefined;
+}
+
 interface Props<Row> {
   label: string;
-  rows: Row[];
+  rows: Rows<Row>;
   columns: GridColumn<Row>[];
   rowKey: (row: Row, at: number) => string | number;
   order?: SortOrder;
@@ -24,6 +30,8 @@ interface Props<Row> {
   onOpen?: (row: Row) => void;
   onSelect?: (row: Row) => void;
   isSelected?: (row: Row) => boolean;
+  onWindow?: (first: number, last: number) => void; // the rows that are in the page
+  isBusy?: boolean; // some of them are asked for
   heightPx?: number;
 }
 
@@ -71,12 +79,17 @@ export function Grid<Row>(props: Props<Row>) {
     return () => observer.disconnect();
   }, []);
   const { first, last } = rowWindow(rows.length, ROW_PX, scroll, height);
+  const onWindow = useRef(props.onWindow);
+  onWindow.current = props.onWindow;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: other rows may need other pages in the same window
+  useEffect(() => onWindow.current?.(first, last), [first, last, rows]);
 
   const moveTo = (row: number) => {
     const next = Math.max(0, Math.min(rows.length - 1, row));
     setActive(next);
     if (box.current) box.current.scrollTop = scrollToRow(next, ROW_PX, box.current.scrollTop, height);
   };
+  const chosen = active >= 0 ? rows.at(active) : undefined;
   const act: Record<string, (() => void) | undefined> = {
     ArrowDown: () => moveTo(active + 1),
     ArrowUp: () => moveTo(active - 1),
@@ -86,8 +99,8 @@ export function Grid<Row>(props: Props<Row>) {
     PageUp: () => moveTo(active - Math.floor(height / ROW_PX) + 2),
     Home: () => moveTo(0),
     End: () => moveTo(rows.length - 1),
-    Enter: active >= 0 && onOpen ? () => onOpen(rows[active]) : undefined,
-    " ": active >= 0 && onSelect ? () => onSelect(rows[active]) : undefined,
+    Enter: chosen !== undefined && onOpen ? () => onOpen(chosen) : undefined,
+    " ": chosen !== undefined && onSelect ? () => onSelect(chosen) : undefined,
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const run = event.target === box.current && !event.ctrlKey && !event.metaKey ? act[event.key] : undefined;
@@ -99,6 +112,7 @@ export function Grid<Row>(props: Props<Row>) {
     <section
       class="grid table"
       aria-label={props.label}
+      aria-busy={props.isBusy ? "true" : undefined}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must take the keyboard
       tabIndex={0}
       ref={box}
@@ -116,8 +130,15 @@ export function Grid<Row>(props: Props<Row>) {
         </thead>
         <tbody>
           {first > 0 && <tr class="gap" style={{ height: `${first * ROW_PX}px` }} />}
-          {rows.slice(first, last).map((row, i) => {
+          {Array.from({ length: last - first }, (_, i) => {
             const at = first + i;
+            const row = rows.at(at);
+            if (row === undefined)
+              return (
+                <tr key={`row ${at}`} class="absent" aria-rowindex={at + 2}>
+                  <td colSpan={columns.length}>…</td>
+                </tr>
+              );
             const marks = [at === active ? "active" : "", isSelected?.(row) ? "selected" : ""].join(" ").trim();
             return (
               <tr

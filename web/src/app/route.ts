@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The address of a view: path and fields. Every state that is worth sharing is in it.
 
-export type ViewName = "runs" | "run" | "compare" | "trends" | "sql" | "live" | "system" | "login" | "missing";
+export type ViewName =
+  | "runs"
+  | "run"
+  | "compare"
+  | "trends"
+  | "sql"
+  | "bench"
+  | "live"
+  | "system"
+  | "login"
+  | "missing";
 
 export interface Route {
   view: ViewName;
@@ -27,7 +37,7 @@ export const RUN_TABS = [
 ] as const;
 export type RunTab = (typeof RUN_TABS)[number];
 
-const PLAIN_VIEWS = new Set<string>(["compare", "trends", "sql", "live", "system", "login"]);
+const PLAIN_VIEWS = new Set<string>(["compare", "trends", "sql", "bench", "live", "system", "login"]);
 
 function decoded(part: string): string {
   try {

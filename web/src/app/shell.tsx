@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isDark, toggleTheme } from "../widgets/theme";
+import { BenchView } from "./bench/bench_view";
 import { CompareView } from "./compare/compare_view";
 import type { KeyBinding } from "./keys";
 import { bindKeys, boundKeys } from "./keys";
@@ -24,6 +25,7 @@ const VIEWS: { view: ViewName; path: string; label: string; key: string }[] = [
   { view: "compare", path: "/compare", label: "Compare", key: "c" },
   { view: "trends", path: "/trends", label: "Trends", key: "t" },
   { view: "sql", path: "/sql", label: "SQL", key: "s" },
+  { view: "bench", path: "/bench", label: "Bench", key: "b" },
   { view: "live", path: "/live", label: "Live", key: "l" },
   { view: "system", path: "/system", label: "System", key: "y" },
 ];
@@ -41,6 +43,8 @@ function viewOf(route: Route): ComponentChildren {
       return <TrendsView />;
     case "sql":
       return <SqlView />;
+    case "bench":
+      return <BenchView />;
     case "live":
       return <LiveView />;
     case "system":

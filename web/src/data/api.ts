@@ -23,6 +23,24 @@ export interface BaselineParams {
   add?: boolean;
 }
 
+export interface BenchPairsParams {
+  /** Pairs: GROUP, GROUP:NAME,NAME with globs, or all */
+  targets?: string[];
+}
+
+export interface BenchResultsParams {
+  /** One result in full: its id, or a unique beginning of it */
+  result?: string;
+  /** Only results of this command */
+  kind?: "bench" | "prove";
+  /** Only results with this pair, and of them only this pair */
+  target?: string;
+  /** At most this many results; 0 for all */
+  limit?: number;
+  /** Results to leave out, newest first */
+  offset?: number;
+}
+
 export interface CompareParams {
   /** Runs before the change, or profiles to import */
   a: string[];
@@ -180,16 +198,22 @@ export interface LsParams {
   until?: string;
   /** Only runs of this format (see `neurolens formats`) */
   format?: string;
-  /** Only runs with this in the model, the source, the device or a tag, or whose id begins with it */
+  /** Model and device must be equal to what is given, not only contain it */
+  exact?: boolean;
+  /** Only runs that have each of these words in the model, source, device, backend, tool, format, precision or a tag, or at the start of the id */
   text?: string;
   /** At most this many runs; 0 for all */
   limit?: number;
   /** Runs to leave out, in the order asked for: where a page begins */
   offset?: number;
   /** Order */
-  sort?: "added" | "created" | "model" | "backend" | "device" | "wall" | "events" | "kernels" | "stored" | "name";
+  sort?: "added" | "created" | "model" | "backend" | "device" | "wall" | "events" | "kernels" | "stored" | "name" | "precision" | "format" | "id";
   /** Reverse the order: smallest or oldest first */
   reverse?: boolean;
+  /** Also give the models, devices, formats and tags that occur (--json) */
+  choices?: boolean;
+  /** Also give the wall times of this many newest runs of each workload that is listed (--json) */
+  history?: number;
 }
 
 export interface NoteParams {
@@ -289,6 +313,23 @@ export interface QueryParams {
   max_rows?: number;
   /** Time limit in seconds; 0: the setting query_seconds */
   timeout?: number;
+}
+
+export interface QueueEntriesParams {
+  /** One entry with its output: id, beginning of the id, or name */
+  entry?: string;
+  /** Only entries in this state */
+  state?: "queued" | "submitted" | "running" | "done" | "failed" | "cancelled" | "interrupted";
+  /** At most this many entries; 0 for all */
+  limit?: number;
+  /** Entries to leave out, newest first */
+  offset?: number;
+  /** Output of this attempt of the entry; 0 for the last one */
+  attempt?: number;
+  /** The START and END lines of the queue as output */
+  log?: boolean;
+  /** At most this much of the end of the output */
+  output_bytes?: number;
 }
 
 export interface RanksParams {
@@ -493,6 +534,10 @@ export interface Operations {
   "analyze": { params: AnalyzeParams; reply: reply.ReportReply };
   /** Set, show, list or remove baselines: named lists of runs that `gate` compares candidates with */
   "baseline": { params: BaselineParams; reply: reply.BaselineReply };
+  /** Pairs of the benchmark suites below bench_root, with the last result and what is expected */
+  "bench-pairs": { params: BenchPairsParams; reply: reply.BenchPairsReply };
+  /** Results of earlier `bench run` and `prove`, as a list or in full */
+  "bench-results": { params: BenchResultsParams; reply: reply.BenchResultsReply };
   /** What changed between two runs, what each change costs, and whether it is real */
   "compare": { params: CompareParams; reply: reply.CompareReply };
   /** What the run waited for from its first event to its last, and what would change if something were faster */
@@ -537,6 +582,8 @@ export interface Operations {
   "predict": { params: PredictParams; reply: reply.PredictReply };
   /** Query the tables of one or several runs with SQL */
   "query": { params: QueryParams; reply: reply.QueryReply };
+  /** Entries of the queue, what its runner does, and the output of an entry */
+  "queue-entries": { params: QueueEntriesParams; reply: reply.QueueEntriesReply };
   /** Which rank waited for which: arrival skew and transfer time of every collective, per rank and group */
   "ranks": { params: RanksParams; reply: reply.RanksReply };
   /** Delete runs and all their files */
@@ -581,6 +628,8 @@ export interface Operations {
 export const OPERATIONS: { readonly [Name in keyof Operations]: { reads: boolean; run: string | null } } = {
   "analyze": { reads: true, run: "target" },
   "baseline": { reads: false, run: null },
+  "bench-pairs": { reads: true, run: null },
+  "bench-results": { reads: true, run: null },
   "compare": { reads: true, run: null },
   "critical-path": { reads: true, run: "run" },
   "explain": { reads: true, run: "run" },
@@ -603,6 +652,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: { reads: boolean
   "phases": { reads: true, run: "run" },
   "predict": { reads: true, run: null },
   "query": { reads: true, run: null },
+  "queue-entries": { reads: true, run: null },
   "ranks": { reads: true, run: "run" },
   "rm": { reads: false, run: null },
   "roofline": { reads: true, run: "run" },

@@ -167,6 +167,18 @@ export interface BaselineReply {
   baselines: BaselineEntry[];
 }
 
+/** Reply of `neurolens bench-pairs` */
+export interface BenchPairsReply {
+  /** Folder of the suites; null: none is set */
+  root: string | null;
+  /** Every pair, by group and name */
+  pairs: ListedPair[];
+  /** What is wrong with the suites */
+  problems: SuiteProblem[];
+  /** Why nothing is listed */
+  reason: string | null;
+}
+
 /** Reply of `neurolens bench` */
 export interface BenchReply {
   /** ls, check or run */
@@ -183,12 +195,26 @@ export interface BenchReply {
   memory_goal: number | null;
   /** Name of the folder in --artifacts; null: not asked for */
   run_id: string | null;
+  /** Id of this result in the store, for `bench-results`; null: nothing was run, or it is not kept */
+  result_id: string | null;
   /** Files that were written */
   files: WrittenFile[];
   /** Speedup to reach; null: nothing was run (ratio) */
   goal: number | null;
   /** What of this machine disturbs measurements; null: nothing was run */
   environment: EnvironmentReply | null;
+}
+
+/** Reply of `neurolens bench-results` */
+export interface BenchResultsReply {
+  /** Results that match */
+  results_total: number;
+  /** Offset of the next page; null: this is the last one */
+  next_offset: number | null;
+  /** Newest first */
+  results: KeptResult[];
+  /** With a result: the whole reply of the command, a BenchReply or a ProveReply; null: a list was asked for */
+  reply: unknown | null;
 }
 
 /** A baseline and an optimized program */
@@ -1177,6 +1203,24 @@ export interface Evidence {
   unit: string | null;
 }
 
+/** What a pair reached */
+export interface Expectation {
+  /** The pair */
+  target: string;
+  /** Time of the baseline */
+  baseline: ExpectedTime;
+  /** Time of the optimized program */
+  optimized: ExpectedTime;
+  /** Time of the baseline over that of the optimized (ratio) */
+  speedup: number;
+  /** Lower end of its interval (ratio) */
+  speedup_low: number;
+  /** Upper end of its interval (ratio) */
+  speedup_high: number;
+  /** What it was measured with */
+  provenance: Provenance;
+}
+
 /** A pair against what is expected of it */
 export interface ExpectationResult {
   /** The pair */
@@ -1189,6 +1233,16 @@ export interface ExpectationResult {
   speedup: number | null;
   /** Both with their intervals */
   text: string;
+}
+
+/** A median time with its 99 % interval */
+export interface ExpectedTime {
+  /** Median (ms) */
+  median_ms: number;
+  /** Lower end of its interval (ms) */
+  low_ms: number;
+  /** Upper end of its interval (ms) */
+  high_ms: number;
 }
 
 /** Reply of `neurolens explain` */
@@ -2043,6 +2097,42 @@ export interface JobsCommandReply {
   reply: unknown;
 }
 
+/** A result of `bench run` or `prove` that is in the store */
+export interface KeptResult {
+  /** Id; a unique beginning of it is enough */
+  result_id: string;
+  /** bench or prove */
+  kind: "bench" | "prove";
+  /** When it was kept */
+  created_at: string;
+  /** The suite, or both commands */
+  title: string;
+  /** Folder of the suite; null for `prove` */
+  suite: string | null;
+  /** GPU or CPU that was measured; null: not known */
+  hardware: string | null;
+  /** Every pair with its outcome */
+  targets: KeptTarget[];
+}
+
+/** One pair of a stored result */
+export interface KeptTarget {
+  /** GROUP:NAME, or GROUP:NAME_VARIANT; empty for `prove` */
+  target: string;
+  /** faster, slower, same or undecided; rejected: a check failed; failed: it cannot be run */
+  outcome: "faster" | "slower" | "same" | "undecided" | "rejected" | "failed";
+  /** Time of the baseline over that of the other; null: not measured (ratio) */
+  speedup: number | null;
+  /** Lower end of its interval (ratio) */
+  speedup_low: number | null;
+  /** Upper end of its interval (ratio) */
+  speedup_high: number | null;
+  /** Median time of the baseline, or of A (ms) */
+  baseline_ms: number | null;
+  /** Median time of the optimized program, or of B (ms) */
+  optimized_ms: number | null;
+}
+
 /** Hardware counters of one kernel in one run, means weighted by duration */
 export interface KernelCounters {
   /** Executions with counters */
@@ -2077,6 +2167,18 @@ export interface KernelsReply {
   rows_total: number;
   /** One row per kernel, in the order of --sort */
   kernels: NameTotals[];
+}
+
+/** The newest stored result of a pair */
+export interface LastMeasured {
+  /** For `bench-results` */
+  result_id: string;
+  /** When it was measured */
+  created_at: string;
+  /** GPU or CPU that was measured; null: not known */
+  hardware: string | null;
+  /** Outcome and times */
+  found: KeptTarget;
 }
 
 /** One API function that launched work */
@@ -2187,6 +2289,22 @@ export interface LaunchSection {
   calls: LaunchCall[];
 }
 
+/** A baseline and an optimized program of a suite */
+export interface ListedPair {
+  /** GROUP:NAME, or GROUP:NAME_VARIANT */
+  target: string;
+  /** Folder below the root */
+  group: string;
+  /** File or command of the baseline */
+  baseline: string;
+  /** File or command that is measured against it */
+  optimized: string;
+  /** What the suite expects of it, for each kind of hardware */
+  expected: Expectation[];
+  /** What was measured last; null: no stored result has it */
+  last: LastMeasured | null;
+}
+
 /** A run of the store, with the shortest id that names it */
 export interface ListedRun {
   /** Identifier (UUIDv7), also the name of the run's folder */
@@ -2283,6 +2401,10 @@ export interface LsReply {
   next_offset: number | null;
   /** Runs that match the filters, in the order asked for */
   runs: ListedRun[];
+  /** What runs can be filtered by; with `choices` */
+  choices?: RunChoices;
+  /** Workloads of the listed runs that have two runs or more; with `history` */
+  histories?: WorkloadHistory[];
 }
 
 /** Reply of `neurolens mcp` */
@@ -3007,6 +3129,8 @@ export interface ProveReply {
   environment: EnvironmentReply;
   /** What else to know about these numbers, for people */
   notes: string[];
+  /** Id of this result in the store, for `bench-results`; null: it is not kept */
+  result_id: string | null;
   /** Files written */
   files: WrittenFile[];
 }
@@ -3049,6 +3173,16 @@ export interface ProveWhy {
   reason: string | null;
 }
 
+/** What a recorded figure belongs to */
+export interface Provenance {
+  /** SHA-256 of both programs and their inputs */
+  sources_sha256: string;
+  /** GPU, or CPU where none is used */
+  hardware: string;
+  /** Interpreter and libraries, or compiler */
+  toolchain: string;
+}
+
 /** A column of a query's result */
 export interface QueryColumn {
   /** Name, unique in the result */
@@ -3077,6 +3211,26 @@ export interface QueryReply {
   file: string | null;
   /** Size of that file (bytes) */
   file_bytes: number | null;
+}
+
+/** Reply of `neurolens queue-entries` */
+export interface QueueEntriesReply {
+  /** Entries that match */
+  entries_total: number;
+  /** Offset of the next page; null: this is the last one */
+  next_offset: number | null;
+  /** Entries, newest first */
+  entries: QueueEntry[];
+  /** Entries of the whole queue by state */
+  states: Record<string, number>;
+  /** What the runner does now; null: no runner works on this queue */
+  runner: QueueProgress | null;
+  /** With an entry: the end of what it wrote; with log: the end of the START and END lines. Null: not asked for, or it has not started */
+  output: string | null;
+  /** Size of all that it wrote (bytes) */
+  output_bytes: number | null;
+  /** Attempt that wrote it; null: the log of the queue */
+  output_attempt: number | null;
 }
 
 /** A command of the queue and what became of it */
@@ -3885,6 +4039,26 @@ export interface RulesReply {
   rules_files: string[];
   /** Names that rules may use (action names) */
   names: RuleName[];
+}
+
+/** A value that runs can be filtered by */
+export interface RunChoice {
+  /** The value */
+  value: string;
+  /** Runs that have it */
+  runs: number;
+}
+
+/** What the runs of a store can be filtered by; of each kind the 200 most frequent values */
+export interface RunChoices {
+  /** Models */
+  models: RunChoice[];
+  /** Names of first devices */
+  devices: RunChoice[];
+  /** Formats of the sources */
+  formats: RunChoice[];
+  /** Tags, as KEY=VALUE */
+  tags: RunChoice[];
 }
 
 /** Records of one kind that the import could not take as they were */
@@ -5357,6 +5531,22 @@ export interface WorkAmount {
   kernels: number;
   /** Their device time (ms) */
   gpu_ms: number;
+}
+
+/** Wall times of the newest runs of one workload: same model, devices, type and backend */
+export interface WorkloadHistory {
+  /** Name of the model */
+  model: string;
+  /** Name of the first device; empty: none, or not known */
+  device: string;
+  /** Devices of a run */
+  device_count: number;
+  /** Data type of the model; empty: not known */
+  precision: string;
+  /** Framework that ran the model; empty: not known */
+  backend: string;
+  /** Wall times, oldest first (ns) */
+  wall_ns: number[];
 }
 
 /** A file that the operation wrote */

@@ -14,13 +14,13 @@ const varint = (value: number): number[] => {
 const zigzag = (value: number) => varint(value < 0 ? -value * 2 - 1 : value * 2);
 const floats = (...values: number[]) => [...new Uint8Array(Float32Array.from(values).buffer)];
 
-// Two rows, three spans, two buckets, two names, one line of two points, from 1,000 ns on.
+// Two rows, three spans, two buckets, two names, a line of two ranges and one of a value, from 1,000 ns on.
 function tileBytes(): Uint8Array {
   const head = new DataView(new ArrayBuffer(64));
-  "NLT1".split("").forEach((c, i) => {
+  "NLT2".split("").forEach((c, i) => {
     head.setUint8(i, c.charCodeAt(0));
   });
-  [2, 3, 2, 2, 1, 2].forEach((n, i) => {
+  [2, 3, 2, 2, 2, 3].forEach((n, i) => {
     head.setUint32(4 + 4 * i, n, true);
   });
   [1000, 9000, 64, 32].forEach((n, i) => {
@@ -29,21 +29,20 @@ function tileBytes(): Uint8Array {
   const name = new TextEncoder().encode("größe");
   const body = [
     ...[3, 5, 0, 1, 2, 1, 0, 2].flatMap(varint), // lane, depth, spans, buckets
-    ...[-200, 700, 5_000_000_000].flatMap(zigzag), // starts: 800, 1500; 5,000,001,000
+    ...[-200, 400, 5_000_000_000].flatMap(zigzag), // starts: 800, 400 after its end at 1100; 5,000,001,000
     ...[300, 400, 2 ** 40].flatMap(varint),
     ...[1, 0, 1].flatMap(varint),
     ...[7, -2, 9].flatMap(zigzag),
     ...[1, 4].flatMap(zigzag), // buckets: 15 + 1, then + 4 + 1
     ...[12, 900].flatMap(varint),
-    ...[255, 3],
+    ...[63, 3],
     ...[0, 1].flatMap(varint),
     ...[0, 25],
-    ...varint(9),
-    ...varint(2),
-    ...[5, 10].flatMap(zigzag),
+    ...[9, 11, 4, 3].flatMap(varint), // lanes; twice the points, odd: one value each
+    ...[5, 10, 30].flatMap(zigzag),
+    ...floats(1.5, 2.5, 8),
     ...floats(1, 2),
     ...floats(3, 4),
-    ...floats(1.5, 2.5),
     ...[0, 5],
     ...varint(4),
     ...varint(name.length),
@@ -67,6 +66,9 @@ test("a tile is read column by column", () => {
   expect([...second.count]).toEqual([12, 900]);
   expect([...tile.series[0].at]).toEqual([1005, 1015]);
   expect([...tile.series[0].max]).toEqual([3, 4]);
+  expect([...tile.series[0].last]).toEqual([1.5, 2.5]);
+  expect([...tile.series[1].at]).toEqual([1030]);
+  expect([...tile.series[1].min, ...tile.series[1].max, ...tile.series[1].last]).toEqual([8, 8, 8]);
   expect(longestNs(25)).toBe(64);
 });
 

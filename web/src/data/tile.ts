@@ -24,7 +24,7 @@ export interface TileRow {
   id: Float64Array;
   bucket: Float64Array; // index; it begins at index * bucket_ns
   count: Float64Array;
-  busy: Uint8Array; // part of the bucket in which something ran, of 255
+  busy: Uint8Array; // part of the bucket in which something ran, of BUSY_STEPS
   top: Uint32Array; // name with the most time
   longest: Uint8Array; // log scale: longestNs()
 }
@@ -48,7 +48,8 @@ export interface Tile {
   series: TileSeries[];
 }
 
-const MAGIC = "NLT1";
+export const BUSY_STEPS = 63;
+const MAGIC = "NLT2";
 const HEADER_BYTES = 64;
 
 // Reads numbers one after the other. A tile that ends early is an error, never a wrong picture.
@@ -116,20 +117,37 @@ function summed(parts: Float64Array[], first: number, step: number): void {
   for (const part of parts) for (let i = 0; i < part.length; ++i) part[i] += i === 0 ? first : part[i - 1] + step;
 }
 
+// Distances from the end of the span before back into starts.
+function placeSpans(starts: Float64Array[], durs: Float64Array[], from_ns: number): void {
+  starts.forEach((start, row) => {
+    let before = from_ns;
+    for (let i = 0; i < start.length; ++i) {
+      start[i] += before;
+      before = start[i] + durs[row][i];
+    }
+  });
+}
+
 export function longestNs(code: number): number {
   return code === 0 ? 0 : Math.floor(2 ** ((code - 1) / 4));
 }
 
 function readSeries(reader: Reader, count: number, points: number, from_ns: number): TileSeries[] {
   const lanes = reader.list(count, () => reader.varint());
-  const counts = reader.list(count, () => reader.varint());
+  const sizes = reader.list(count, () => reader.varint());
+  const counts = sizes.map((size) => Math.floor(size / 2));
   const at = split(
     reader.list(points, () => reader.zigzag()),
     counts,
   );
   summed(at, from_ns, 0);
-  const floats = () => split(Float32Array.from(reader.list(points, () => reader.float())), counts);
-  const [min, max, last] = [floats(), floats(), floats()];
+  const last = split(Float32Array.from(reader.list(points, () => reader.float())), counts);
+  // A line of single values has them once.
+  const ranges = () =>
+    last.map((single, i) =>
+      sizes[i] % 2 === 1 ? single : Float32Array.from(reader.list(counts[i], () => reader.float())),
+    );
+  const [min, max] = [ranges(), ranges()];
   return at.map((times, i) => ({ lane: lanes[i], at: times, min: min[i], max: max[i], last: last[i] }));
 }
 
@@ -146,8 +164,8 @@ export function readTile(buffer: ArrayBuffer): Tile {
   const byte = () => reader.byte();
   const [lane, depth, spanCounts, bucketCounts] = [0, 0, 0, 0].map(() => reader.list(rows, varint));
   const start = split(reader.list(spans, zigzag), spanCounts);
-  summed(start, from_ns, 0);
   const dur = split(reader.list(spans, varint), spanCounts);
+  placeSpans(start, dur, from_ns);
   const name = split(Uint32Array.from(reader.list(spans, varint)), spanCounts);
   const id = split(reader.list(spans, zigzag), spanCounts);
   summed(id, 0, 0);

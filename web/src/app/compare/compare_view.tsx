@@ -3,13 +3,14 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { Hero, titleOf } from "../../compare/hero";
 import { sectionsOf } from "../../compare/sections";
-import type { CompareReply, ListedRun, LsReply } from "../../data/generated";
+import type { CompareReply, ListedRun } from "../../data/generated";
 import type { CompareDocument } from "../../data/replies";
 import { cut } from "../../widgets/format";
 import { Toggle } from "../../widgets/toggle";
 import { goTo, useField, useRoute } from "../navigation";
 import { compareAddress } from "../route";
-import { client, useCall, useLoad } from "../session";
+import { useNewestRuns, useRunsById } from "../runs/use_runs";
+import { useCall } from "../session";
 import { EmptyNote, Loaded } from "../states";
 
 const NO_TRACK = {
@@ -63,8 +64,10 @@ interface SideProps {
 }
 
 function Side({ label, chosen, runs, onChoose }: SideProps) {
+  const known = useMemo(() => new Map(runs.map((r) => [r.run_id, r])), [runs]);
+  const named = useRunsById(chosen, known);
   const text = (id: string) => {
-    const run = runs.find((r) => r.run_id === id || r.run_id.startsWith(id));
+    const run = named.get(id);
     return run ? optionText(run) : cut(id, 60);
   };
   return (
@@ -92,7 +95,6 @@ function Side({ label, chosen, runs, onChoose }: SideProps) {
         <option value="">{chosen.length > 0 ? "Add another run…" : "Choose a run…"}</option>
         {runs
           .filter((r) => !chosen.includes(r.run_id))
-          .slice(0, 500)
           .map((r) => (
             <option key={r.run_id} value={r.run_id}>
               {optionText(r)}
@@ -145,7 +147,7 @@ export function CompareView() {
   const { fields } = useRoute();
   const a = listOf(fields.get("a"));
   const b = listOf(fields.get("b"));
-  const list = useLoad("ls", (signal) => client.json<LsReply>("/api/v1/runs?limit=0", { signal }));
+  const list = useNewestRuns(500);
   const go = (left: string[], right: string[]) =>
     goTo(compareAddress(left, right, { time: fields.get("time"), phase: fields.get("phase") }));
   useEffect(() => {

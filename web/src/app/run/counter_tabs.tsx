@@ -83,7 +83,7 @@ export function CountersTab({ show }: { show: ShowReply }) {
         <section>
           <h2>Counters by kernel</h2>
           <Called name="query" params={{ args: [run, COUNTERS_SQL] }} what="the counters">
-            {(reply) => <ResultGrid reply={reply} />}
+            {(reply) => <ResultGrid run={run} sql={COUNTERS_SQL} reply={reply} />}
           </Called>
           <p class="note">
             Means over the measured executions. <a href={runAddress(run, "sql", { q: COUNTERS_SQL })}>Open as SQL</a>
@@ -94,7 +94,7 @@ export function CountersTab({ show }: { show: ShowReply }) {
         <section>
           <h2>Sampled counters</h2>
           <Called name="query" params={{ args: [run, SAMPLES_SQL] }} what="the samples">
-            {(reply) => <ResultGrid reply={reply} />}
+            {(reply) => <ResultGrid run={run} sql={SAMPLES_SQL} reply={reply} />}
           </Called>
         </section>
       )}

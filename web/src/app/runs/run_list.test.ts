@@ -1,66 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import type { ListedRun } from "../../data/generated";
-import { choicesOf, matchingRuns, withRun, workloadHistories } from "./run_list";
+import type { ListedRun, LsReply } from "../../data/generated";
+import { listFields, PAGE_RUNS, pagesOf, RunPages, workloadOf } from "./run_list";
 
 const NONE = { text: "", tag: "", model: "", device: "", format: "", days: 0 };
-const run = (id: string, more: Partial<ListedRun> = {}): ListedRun => ({
-  run_id: id,
-  short_id: id,
-  created_at_ns: 1e18,
-  backend: "torch",
-  model: "llama",
-  device: "H200",
-  device_count: 1,
-  precision: "bf16",
-  adapter: "torch",
-  tool: "",
-  source_name: `${id}.json`,
-  source_bytes: 1,
-  content_sha256: "",
-  wall_ns: 5,
-  event_count: 1,
-  op_count: 1,
-  kernel_count: 1,
-  lost_records: 0,
-  stored_bytes: 1,
-  schema_version: 1,
-  tags: {},
-  ...more,
-});
-const ids = (runs: ListedRun[]) => runs.map((r) => r.run_id).join();
+const NEWEST = { key: "created", descending: true };
+const run = (id: string): ListedRun => ({ run_id: id, short_id: id }) as ListedRun;
+const reply = (runs_total: number, ids: string[]): LsReply =>
+  ({ store: "", total: 500, runs_total, next_offset: null, runs: ids.map(run) }) as LsReply;
 
-test("each filter takes away what does not match", () => {
-  const runs = [
-    run("a", { tags: { team: "x" } }),
-    run("b", { model: "resnet", tags: { team: "y", "<b>": "" } }),
-    run("c", { device: "A100", adapter: "nsys", created_at_ns: 1e18 - 10 * 86_400e9 }),
-  ];
-  const by = (f: object) => ids(matchingRuns(runs, { ...NONE, ...f }, 1e18));
-  expect(by({})).toBe("a,b,c");
-  expect(by({ model: "llama" })).toBe("a,c");
-  expect(by({ device: "A100" })).toBe("c");
-  expect(by({ format: "nsys" })).toBe("c");
-  expect(by({ tag: "team=" })).toBe("a,b");
-  expect(by({ tag: "team=y" })).toBe("b");
-  expect(by({ days: 7 })).toBe("a,b");
-  expect(by({ text: "RESNET team=y" })).toBe("b");
-  expect(by({ text: "resnet nsys" })).toBe("");
-  expect(choicesOf(runs).tags).toEqual(["<b>=", "team=x", "team=y"]);
+test("filters and order become fields of the server", () => {
+  const fields = (f: object, order = NEWEST) => {
+    const { history: _, ...rest } = listFields({ ...NONE, ...f }, order);
+    return rest;
+  };
+  expect(fields({})).toEqual({ sort: "created" });
+  expect(fields({ text: "  llama bf16 " })).toEqual({ sort: "created", text: "llama bf16" });
+  expect(fields({ model: "llama", days: 7 })).toEqual({ sort: "created", model: "llama", exact: "true", since: "7d" });
+  expect(fields({ format: "nsys", tag: "a=b" }, { key: "size", descending: false })).toEqual({
+    sort: "stored",
+    reverse: "true",
+    format: "nsys",
+    tag: "a=b",
+  });
+  expect(fields({}, { key: "<b>", descending: true }).sort).toBe("created");
 });
 
-test("histories are of one workload, oldest first, and of two runs or more", () => {
-  const runs = [
-    run("new", { created_at_ns: 3, wall_ns: 30 }),
-    run("old", { created_at_ns: 1, wall_ns: 10 }),
-    run("other", { precision: "fp32" }),
-    run("unnamed", { model: "" }),
-  ];
-  expect([...workloadHistories(runs).values()]).toEqual([[10, 30]]);
+test("rows of a window lie on one page or two", () => {
+  expect(pagesOf(0, 10)).toEqual([0]);
+  expect(pagesOf(PAGE_RUNS - 1, PAGE_RUNS + 1)).toEqual([0, 1]);
+  expect(pagesOf(PAGE_RUNS, 2 * PAGE_RUNS)).toEqual([1]);
+  expect(pagesOf(0, 0)).toEqual([]);
 });
 
-test("a new run comes first, a known one is replaced", () => {
-  const runs = [run("a"), run("b")];
-  expect(ids(withRun(runs, run("c")))).toBe("c,a,b");
-  expect(withRun(runs, run("b", { wall_ns: 9 }))[1].wall_ns).toBe(9);
+test("pages that are there are shown, others are not known", () => {
+  const list = RunPages.with(null, "a", 0, 1, reply(250, ["x", "y"]));
+  expect(list.length).toBe(250);
+  expect(list.total).toBe(500);
+  expect(list.at(0)).toBeUndefined();
+  expect(list.at(PAGE_RUNS + 1)?.run_id).toBe("y");
+  expect(list.hasPage(0)).toBe(false);
+  const both = RunPages.with(list, "a", 0, 0, reply(250, ["w"]));
+  expect([...both.runs()].map((r) => r.run_id)).toEqual(["x", "y", "w"]);
+});
+
+test("a list that is asked for anew keeps a page until it is there again; another list keeps none", () => {
+  const before = RunPages.with(RunPages.with(null, "a", 0, 0, reply(250, ["x"])), "a", 0, 1, reply(250, ["y"]));
+  const anew = RunPages.with(before, "a", 1, 0, reply(249, ["z"]));
+  expect(anew.at(0)?.run_id).toBe("z");
+  expect(anew.at(PAGE_RUNS)?.run_id).toBe("y");
+  expect(anew.hasPage(1)).toBe(false);
+  expect(anew.isCurrent("a", 1)).toBe(true);
+  const other = RunPages.with(anew, "b", 1, 0, reply(101, ["z"]));
+  expect(other.at(PAGE_RUNS)).toBeUndefined();
+});
+
+test("a run without a model has no workload", () => {
+  const one = { model: "m", device: "d", device_count: 1, precision: "bf16", backend: "torch" };
+  expect(workloadOf(one)).not.toBe(workloadOf({ ...one, device_count: 2 }));
+  expect(workloadOf({ ...one, model: "" })).toBe("");
 });

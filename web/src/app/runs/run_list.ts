@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of runs: which match the filters, what they may be filtered by, and the history of their workloads.
-import type { ListedRun } from "../../data/generated";
+// The list of runs as the server gives it: what it is asked for, the pages that are there, and the histories of workloads.
+import type { ListedRun, LsReply, WorkloadHistory } from "../../data/generated";
+import type { SortOrder } from "../../widgets/sort_rows";
 
 export interface RunFilters {
   text: string;
@@ -11,80 +12,97 @@ export interface RunFilters {
   days: number; // 0: any time
 }
 
-const DAY_NS = 86_400e9;
-
-const hasTag = (run: ListedRun, tag: string): boolean => {
-  const equals = tag.indexOf("=");
-  const key = equals < 0 ? tag : tag.slice(0, equals);
-  const value = equals < 0 ? "" : tag.slice(equals + 1);
-  return key in run.tags && (value === "" || run.tags[key] === value);
+// Columns of the list by the name that the server sorts by.
+const SORTS: Record<string, string> = {
+  model: "model",
+  wall: "wall",
+  device: "device",
+  precision: "precision",
+  created: "created",
+  kernels: "kernels",
+  format: "format",
+  size: "stored",
+  id: "id",
 };
 
-const textOf = (run: ListedRun): string =>
-  [run.run_id, run.model, run.device, run.source_name, run.backend, run.tool, run.adapter, run.precision]
-    .concat(Object.entries(run.tags).map(([key, value]) => `${key}=${value}`))
-    .join("\n")
-    .toLowerCase();
+export const PAGE_RUNS = 100;
+const HISTORY = 30;
 
-// Every word of the text must be somewhere in the run.
-export function matchingRuns(runs: ListedRun[], f: RunFilters, now_ns: number): ListedRun[] {
-  const words = f.text.toLowerCase().split(/\s+/).filter(Boolean);
-  return runs.filter((run) => {
-    if (f.model && run.model !== f.model) return false;
-    if (f.device && run.device !== f.device) return false;
-    if (f.format && run.adapter !== f.format) return false;
-    if (f.tag && !hasTag(run, f.tag)) return false;
-    if (f.days > 0 && run.created_at_ns < now_ns - f.days * DAY_NS) return false;
-    if (words.length === 0) return true;
-    const text = textOf(run);
-    return words.every((word) => text.includes(word));
-  });
+// What `/api/v1/runs` is asked for, without the page: two lists with the same fields are the same list.
+export function listFields(f: RunFilters, order: SortOrder): Record<string, string> {
+  const fields: Record<string, string> = { sort: SORTS[order.key] ?? SORTS.created, history: String(HISTORY) };
+  if (!order.descending) fields.reverse = "true";
+  if (f.text.trim()) fields.text = f.text.trim();
+  if (f.tag) fields.tag = f.tag;
+  if (f.model) fields.model = f.model;
+  if (f.device) fields.device = f.device;
+  if (f.model || f.device) fields.exact = "true";
+  if (f.format) fields.format = f.format;
+  if (f.days > 0) fields.since = `${f.days}d`;
+  return fields;
 }
 
-export interface Choices {
-  models: string[];
-  devices: string[];
-  formats: string[];
-  tags: string[];
+// The pages that hold the rows from `first` to before `last`.
+export function pagesOf(first: number, last: number): number[] {
+  const pages: number[] = [];
+  for (let page = Math.floor(first / PAGE_RUNS); page * PAGE_RUNS < last; ++page) pages.push(page);
+  return pages;
 }
 
-const sorted = (values: Iterable<string>): string[] => [...new Set(values)].filter(Boolean).sort();
+/** A list of which some pages are there. */
+export class RunPages {
+  readonly list: string; // what was asked for
+  readonly round: number; // how many times it was asked for anew
+  readonly length: number; // runs that match
+  readonly total: number; // runs of the store
+  private readonly pages: ReadonlyMap<number, ListedRun[]>;
+  private readonly stale: ReadonlyMap<number, ListedRun[]>; // of the round before, until the page is there again
 
-export function choicesOf(runs: ListedRun[]): Choices {
-  return {
-    models: sorted(runs.map((r) => r.model)),
-    devices: sorted(runs.map((r) => r.device)),
-    formats: sorted(runs.map((r) => r.adapter)),
-    tags: sorted(runs.flatMap((r) => Object.entries(r.tags).map(([key, value]) => `${key}=${value}`))),
-  };
+  private constructor(
+    list: string,
+    round: number,
+    reply: Pick<LsReply, "runs_total" | "total">,
+    pages: ReadonlyMap<number, ListedRun[]>,
+    stale: ReadonlyMap<number, ListedRun[]>,
+  ) {
+    this.list = list;
+    this.round = round;
+    this.length = reply.runs_total;
+    this.total = reply.total;
+    this.pages = pages;
+    this.stale = stale;
+  }
+
+  // With a page that came. Pages of another list are dropped.
+  static with(before: RunPages | null, list: string, round: number, page: number, reply: LsReply): RunPages {
+    const isSame = before?.list === list;
+    const isSameRound = isSame && before.round === round;
+    const pages = new Map(isSameRound ? before.pages : []);
+    pages.set(page, reply.runs);
+    const stale = isSameRound ? before.stale : isSame ? before.pages : new Map<number, ListedRun[]>();
+    return new RunPages(list, round, reply, pages, stale);
+  }
+
+  at(row: number): ListedRun | undefined {
+    if (row >= this.length) return undefined;
+    const page = Math.floor(row / PAGE_RUNS);
+    return (this.pages.get(page) ?? this.stale.get(page))?.[row % PAGE_RUNS];
+  }
+
+  isCurrent(list: string, round: number): boolean {
+    return this.list === list && this.round === round;
+  }
+
+  hasPage(page: number): boolean {
+    return this.pages.has(page);
+  }
+
+  *runs(): Iterable<ListedRun> {
+    for (const page of this.pages.values()) yield* page;
+  }
 }
 
 // Runs that may be compared without a second thought: the same model on the same devices.
-export const workloadOf = (r: ListedRun): string =>
-  r.model && JSON.stringify([r.model, r.device, r.device_count, r.precision, r.backend]);
-
-const HISTORY = 30;
-
-// Wall times of each workload with at least two runs, oldest first, the newest ones only.
-export function workloadHistories(runs: ListedRun[]): Map<string, number[]> {
-  const all = new Map<string, number[]>();
-  for (const run of [...runs].sort((a, b) => a.created_at_ns - b.created_at_ns)) {
-    const key = workloadOf(run);
-    if (!key) continue;
-    const list = all.get(key);
-    if (list) list.push(run.wall_ns);
-    else all.set(key, [run.wall_ns]);
-  }
-  for (const [key, list] of all) {
-    if (list.length < 2) all.delete(key);
-    else all.set(key, list.slice(-HISTORY));
-  }
-  return all;
-}
-
-// The list with a run that was added or changed in it.
-export function withRun(runs: ListedRun[], run: ListedRun): ListedRun[] {
-  const at = runs.findIndex((r) => r.run_id === run.run_id);
-  if (at < 0) return [run, ...runs];
-  return runs.map((r, i) => (i === at ? run : r));
-}
+export const workloadOf = (
+  r: Pick<WorkloadHistory, "model" | "device" | "device_count" | "precision" | "backend">,
+): string => r.model && JSON.stringify([r.model, r.device, r.device_count, r.precision, r.backend]);

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // All runs of the store: filtered, sorted, selected for a comparison, and kept current by the events of the server.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { ListedRun, LsReply } from "../../data/generated";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { ListedRun, RunChoice, RunChoices } from "../../data/generated";
 import { bytes, count, cut, ms, plural } from "../../widgets/format";
 import type { SortOrder } from "../../widgets/sort_rows";
-import { sortRows } from "../../widgets/sort_rows";
 import type { GridColumn } from "../grid";
 import { Grid } from "../grid";
 import { bindKeys } from "../keys";
 import { goTo, useField, useRoute } from "../navigation";
 import { compareAddress, runAddress } from "../route";
-import { client, connection, newRuns, useChannel, useLoad } from "../session";
-import { EmptyNote, Loaded } from "../states";
+import { connection, newRuns, useChannel } from "../session";
+import { EmptyNote, LoadingNote, ProblemNote } from "../states";
 import { ImportPanel } from "./import_panel";
-import { choicesOf, matchingRuns, withRun, workloadHistories, workloadOf } from "./run_list";
+import type { RunPages } from "./run_list";
+import { listFields, workloadOf } from "./run_list";
 import { Sparkline } from "./sparkline";
+import type { RunList } from "./use_runs";
+import { useRunChoices, useRunList, useRunsById } from "./use_runs";
 
 const NEWEST: SortOrder = { key: "created", descending: true };
 const FILTERS = ["q", "tag", "model", "device", "format", "days"] as const;
@@ -32,7 +34,7 @@ const orderText = (o: SortOrder): string =>
 function columnsOf(
   selected: Set<string>,
   toggle: (id: string) => void,
-  histories: Map<string, number[]>,
+  histories: ReadonlyMap<string, number[]>,
 ): GridColumn<ListedRun>[] {
   return [
     {
@@ -82,7 +84,11 @@ function columnsOf(
       value: () => null,
       show: (r) => {
         const values = histories.get(workloadOf(r));
-        return values ? <Sparkline values={values} /> : "";
+        return values ? (
+          <Sparkline values={values} label={`Wall time of the last ${values.length} runs of this workload`} />
+        ) : (
+          ""
+        );
       },
     },
     {
@@ -170,9 +176,11 @@ const TIMES: [string, string][] = [
   ["365", "last year"],
 ];
 
-function Filters({ runs }: { runs: ListedRun[] }) {
+const NO_CHOICES: RunChoices = { models: [], devices: [], formats: [], tags: [] };
+const choice = (c: RunChoice): [string, string] => [c.value, `${c.value} (${count(c.runs)})`];
+
+function Filters({ choices }: { choices: RunChoices }) {
   const [text, setText] = useField("q", "", true);
-  const choices = useMemo(() => choicesOf(runs), [runs]);
   return (
     <div class="filters">
       <input
@@ -183,10 +191,10 @@ function Filters({ runs }: { runs: ListedRun[] }) {
         value={text}
         onInput={(e) => setText(e.currentTarget.value)}
       />
-      <FilterChoice name="model" label="Model" choices={choices.models} />
-      <FilterChoice name="device" label="Device" choices={choices.devices} />
-      <FilterChoice name="format" label="Format" choices={choices.formats} />
-      <FilterChoice name="tag" label="Tag" choices={choices.tags} />
+      <FilterChoice name="model" label="Model" choices={choices.models.map(choice)} />
+      <FilterChoice name="device" label="Device" choices={choices.devices.map(choice)} />
+      <FilterChoice name="format" label="Format" choices={choices.formats.map(choice)} />
+      <FilterChoice name="tag" label="Tag" choices={choices.tags.map(choice)} />
       <FilterChoice name="days" label="Imported" choices={TIMES} />
     </div>
   );
@@ -203,38 +211,30 @@ function NoRuns() {
   );
 }
 
-function RunTable({ runs }: { runs: ListedRun[] }) {
-  const { fields } = useRoute();
-  const [q, tag, model, device, format, days] = FILTERS.map((name) => fields.get(name) ?? "");
-  const [orderField, setOrder] = useField("sort");
+// The runs that are selected, oldest first: the oldest one is side A of a comparison.
+function useSelection(rows: RunPages) {
   const [chosen, setChosen] = useField("sel");
-  const order = useMemo(() => parseOrder(orderField), [orderField]);
-  const histories = useMemo(() => workloadHistories(runs), [runs]);
-  const selected = useMemo(() => {
-    const known = new Set(runs.map((r) => r.run_id));
-    return new Set(chosen.split(",").filter((id) => known.has(id)));
-  }, [chosen, runs]);
+  const ids = useMemo(() => chosen.split(",").filter(Boolean), [chosen]);
+  const listed = useMemo(() => new Map([...rows.runs()].map((r) => [r.run_id, r])), [rows]);
+  // A run that was selected stays known when the list scrolls or changes, until the list is asked for anew.
+  const known = useRef({ round: rows.round, runs: new Map<string, ListedRun>() });
+  const seen = useMemo(() => {
+    const kept = known.current.round === rows.round ? known.current.runs : [];
+    known.current = { round: rows.round, runs: new Map([...kept, ...listed]) };
+    return known.current.runs;
+  }, [listed, rows.round]);
+  const runs = useRunsById(ids, seen);
   const toggle = (id: string) => {
-    const next = new Set(selected);
+    const next = new Set(ids);
     if (!next.delete(id)) next.add(id);
     setChosen([...next].join(","));
   };
-  const columns = columnsOf(selected, toggle, histories);
-  const shown = useMemo(() => {
-    const filters = { text: q, tag, model, device, format, days: Number(days) || 0 };
-    return sortRows(
-      matchingRuns(runs, filters, Date.now() * 1e6),
-      columnsOf(new Set(), () => {}, new Map()),
-      order,
-    );
-  }, [runs, q, tag, model, device, format, days, order]);
-  // The older run is the first side.
-  const sides = runs.filter((r) => selected.has(r.run_id)).sort((a, b) => a.created_at_ns - b.created_at_ns);
-  const comparison = compareAddress(
-    sides.slice(0, 1).map((r) => r.run_id),
-    sides.slice(1).map((r) => r.run_id),
-  );
-  const canCompare = sides.length > 1;
+  const sides = [...runs.values()].sort((a, b) => a.created_at_ns - b.created_at_ns).map((r) => r.run_id);
+  return { selected: new Set(runs.keys()), sides, toggle, clear: () => setChosen("") };
+}
+
+function useCompareKey(sides: string[]): string | null {
+  const comparison = sides.length > 1 ? compareAddress(sides.slice(0, 1), sides.slice(1)) : null;
   useEffect(
     () =>
       bindKeys([
@@ -242,34 +242,46 @@ function RunTable({ runs }: { runs: ListedRun[] }) {
           keys: "c",
           about: "Compare the selected runs",
           run: () => {
-            if (canCompare) goTo(comparison);
+            if (comparison) goTo(comparison);
           },
         },
       ]),
-    [canCompare, comparison],
+    [comparison],
   );
+  return comparison;
+}
+
+interface RunTableProps {
+  list: RunList;
+  rows: RunPages;
+  order: SortOrder;
+  onOrder: (order: SortOrder) => void;
+}
+
+function RunTable({ list, rows, order, onOrder }: RunTableProps) {
+  const { selected, sides, toggle, clear } = useSelection(rows);
+  const comparison = useCompareKey(sides);
   return (
     <>
-      <Filters runs={runs} />
       <div class="bar">
         <span role="status">
-          {shown.length === runs.length
-            ? plural(runs.length, "run")
-            : `${count(shown.length)} of ${plural(runs.length, "run")}`}
+          {rows.length === rows.total
+            ? plural(rows.total, "run")
+            : `${count(rows.length)} of ${plural(rows.total, "run")}`}
         </span>
         {selected.size > 0 && (
           <>
             <span>{count(selected.size)} selected</span>
-            <button type="button" disabled={!canCompare} onClick={() => goTo(comparison)}>
+            <button type="button" disabled={!comparison} onClick={() => comparison && goTo(comparison)}>
               Compare
             </button>
-            <button type="button" onClick={() => setChosen("")}>
+            <button type="button" onClick={clear}>
               Clear
             </button>
           </>
         )}
       </div>
-      {shown.length === 0 ? (
+      {rows.length === 0 ? (
         <EmptyNote title="No run matches these filters">
           <p>
             <a href="/">Show all runs</a>
@@ -278,14 +290,16 @@ function RunTable({ runs }: { runs: ListedRun[] }) {
       ) : (
         <Grid
           label="Runs"
-          rows={shown}
-          columns={columns}
+          rows={rows}
+          columns={columnsOf(selected, toggle, list.histories)}
           rowKey={(r) => r.run_id}
           order={order}
-          onOrder={(o) => setOrder(orderText(o))}
+          onOrder={onOrder}
           onOpen={(r) => goTo(runAddress(r.run_id))}
           onSelect={(r) => toggle(r.run_id)}
           isSelected={(r) => selected.has(r.run_id)}
+          onWindow={list.onWindow}
+          isBusy={list.isAsking}
           heightPx={Math.max(320, window.innerHeight - 250)}
         />
       )}
@@ -293,27 +307,13 @@ function RunTable({ runs }: { runs: ListedRun[] }) {
   );
 }
 
-export function RunsView() {
-  const [added, setAdded] = useState<ListedRun[]>([]);
-  const list = useLoad("ls", async (signal) => {
-    const reply = await client.json<LsReply>("/api/v1/runs?limit=0", { signal });
-    setAdded([]);
-    return reply;
-  });
-  const [, again] = list;
-  useChannel(newRuns, (run) => setAdded((all) => withRun(all, run)));
-  useChannel(connection, (state) => {
-    if (state === "reconnected") again(true);
-  });
-  useEffect(() => {
-    document.title = "Runs – NeuroLens";
-  }, []);
-  // Runs that were deleted are announced by nobody: who comes back to the page sees the list as it is now.
-  const reload = useRef(again);
-  reload.current = again;
+// Calls it when the reader comes back to the page: runs that were deleted are announced by nobody.
+function useReturn(onReturn: () => void): void {
+  const latest = useRef(onReturn);
+  latest.current = onReturn;
   useEffect(() => {
     const onVisible = () => {
-      if (document.visibilityState === "visible") reload.current(true);
+      if (document.visibilityState === "visible") latest.current();
     };
     document.addEventListener("visibilitychange", onVisible);
     window.addEventListener("focus", onVisible);
@@ -322,18 +322,43 @@ export function RunsView() {
       window.removeEventListener("focus", onVisible);
     };
   }, []);
+}
+
+export function RunsView() {
+  const { fields } = useRoute();
+  const [text, tag, model, device, format, days] = FILTERS.map((name) => fields.get(name) ?? "");
+  const [orderField, setOrder] = useField("sort");
+  const order = useMemo(() => parseOrder(orderField), [orderField]);
+  const list = useRunList(listFields({ text, tag, model, device, format, days: Number(days) || 0 }, order));
+  const [choices, choicesAgain] = useRunChoices();
+  const again = () => {
+    list.again();
+    choicesAgain(true);
+  };
+  useChannel(newRuns, again);
+  useChannel(connection, (state) => {
+    if (state === "reconnected") again();
+  });
+  useReturn(again);
+  useEffect(() => {
+    document.title = "Runs – NeuroLens";
+  }, []);
+  const { rows, problem } = list;
   return (
     <>
       <div class="title">
         <h1>Runs</h1>
         <ImportPanel onDone={() => {}} />
       </div>
-      <Loaded what="the runs" from={list}>
-        {(reply) => {
-          const runs = added.reduceRight(withRun, reply.runs);
-          return runs.length === 0 ? <NoRuns /> : <RunTable runs={runs} />;
-        }}
-      </Loaded>
+      {problem && <ProblemNote problem={problem} onRetry={again} />}
+      {!rows && !problem && <LoadingNote what="the runs" />}
+      {rows?.total === 0 && <NoRuns />}
+      {rows && rows.total > 0 && (
+        <>
+          <Filters choices={(choices.state === "loaded" && choices.reply.choices) || NO_CHOICES} />
+          <RunTable list={list} rows={rows} order={order} onOrder={(o) => setOrder(orderText(o))} />
+        </>
+      )}
     </>
   );
 }

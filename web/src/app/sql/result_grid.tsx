@@ -7,7 +7,8 @@ import type { SortOrder } from "../../widgets/sort_rows";
 import { sortRows } from "../../widgets/sort_rows";
 import type { GridColumn } from "../grid";
 import { Grid } from "../grid";
-import { csvOf } from "./csv";
+import { ProblemNote } from "../states";
+import { SaveButtons, useSaved } from "./save_result";
 
 type Cell = null | boolean | number | string;
 type Row = Cell[];
@@ -15,25 +16,14 @@ type Row = Cell[];
 const CELL_CHARACTERS = 120;
 const NUMBERS = /^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL.*)$/;
 
-function saveCsv(reply: QueryReply): void {
-  const text = csvOf(
-    reply.columns.map((c) => c.name),
-    reply.rows,
-  );
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
-  link.download = "query.csv";
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-}
-
 function cellText(cell: Cell | undefined): string {
   if (cell === null || cell === undefined) return "∅";
   if (typeof cell === "number") return String(Number.isInteger(cell) ? cell : Number(cell.toPrecision(6)));
   return cut(String(cell), CELL_CHARACTERS);
 }
 
-export function ResultGrid({ reply }: { reply: QueryReply }) {
+export function ResultGrid({ run, sql, reply }: { run: string; sql: string; reply: QueryReply }) {
+  const saving = useSaved(run, sql);
   const [order, setOrder] = useState<SortOrder>({ key: "", descending: true });
   const columns = useMemo(
     () =>
@@ -58,10 +48,9 @@ export function ResultGrid({ reply }: { reply: QueryReply }) {
           {reply.truncated && `; only the first ${count(reply.rows.length)} are shown`}
           {reply.cut_cells > 0 && `; ${plural(reply.cut_cells, "long cell")} shortened`}
         </span>
-        <button type="button" onClick={() => saveCsv(reply)}>
-          Save as CSV
-        </button>
+        <SaveButtons saving={saving} />
       </div>
+      {saving.problem && <ProblemNote problem={saving.problem} />}
       <Grid label="Result" rows={rows} columns={columns} rowKey={(_, at) => at} order={order} onOrder={setOrder} />
     </>
   );

@@ -143,7 +143,7 @@ export function SqlPane({ run }: { run: string }) {
             reply.rows.length === 0 ? (
               <EmptyNote title="The query gives no rows" />
             ) : (
-              <ResultGrid key={asked} reply={reply} />
+              <ResultGrid key={asked} run={run} sql={asked} reply={reply} />
             )
           }
         </Called>

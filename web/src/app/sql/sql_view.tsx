@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // SQL over one run, or over all runs of the store.
 import { useEffect } from "preact/hooks";
-import type { LsReply } from "../../data/generated";
 import { cut } from "../../widgets/format";
 import { useField } from "../navigation";
-import { client, useLoad } from "../session";
+import { useNewestRuns } from "../runs/use_runs";
 import { Loaded } from "../states";
 import { SqlPane } from "./sql_pane";
 
 export function SqlView() {
   const [run, setRun] = useField("run", "@latest");
-  const list = useLoad("ls", (signal) => client.json<LsReply>("/api/v1/runs?limit=0", { signal }));
+  const list = useNewestRuns(500);
   useEffect(() => {
     document.title = "SQL – NeuroLens";
   }, []);
@@ -30,7 +29,7 @@ export function SqlView() {
                 {run.startsWith("@") || runs.some((r) => r.run_id === run) ? null : (
                   <option value={run}>{cut(run, 60)}</option>
                 )}
-                {runs.slice(0, 500).map((r) => (
+                {runs.map((r) => (
                   <option key={r.run_id} value={r.run_id}>
                     {cut(r.model || r.source_name, 40)} · {r.short_id}
                   </option>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The picture of a window: every lane in sight, from the tiles that are there.
 import type { TileRow } from "../../data/tile";
+import { BUSY_STEPS } from "../../data/tile";
 import { drawLabel } from "../../widgets/canvas";
 import { color } from "../../widgets/theme";
 import type { Flow } from "./events";
@@ -98,7 +99,7 @@ function drawBuckets(pen: Pen, drawn: DrawnTile, lane: PlacedLane, from_ns: numb
     const bottom = lane.top + (row.depth + 1) * DEPTH_PX - 1 - scene.scroll;
     const last = lastUpTo(row.bucket, to_ns / bucket_ns);
     const paint = (i: number, left: number, width: number) => {
-      const height = Math.round((DEPTH_PX - 1) * (LEAST_BUSY + (1 - LEAST_BUSY) * (row.busy[i] / 255)));
+      const height = Math.round((DEPTH_PX - 1) * (LEAST_BUSY + (1 - LEAST_BUSY) * (row.busy[i] / BUSY_STEPS)));
       context.fillStyle = fills[row.top[i]];
       context.fillRect(left, bottom - height, width, height);
     };

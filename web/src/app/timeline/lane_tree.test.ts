@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
 import type { TimelineLane } from "../../data/generated";
-import { laneFilter, placeLanes, totalHeight } from "./lane_tree";
+import { dropAt, laneFilter, peersOf, placeLanes, totalHeight } from "./lane_tree";
 
 const lane = (id: number, parent: number | null, name: string, depths = 0): TimelineLane => ({
   id,
@@ -39,6 +39,31 @@ test("a filter keeps matches, what they are below, and what is below them", () =
 
 test("pinned lanes come first, even out of a closed one", () => {
   expect(ids({ pinned: new Set([5]), closed: new Set([4]) })).toEqual([5, 0, 1, 2, 3, 4]);
+});
+
+test("pinned lanes are in the order in which they were pinned", () => {
+  expect(ids({ pinned: new Set([5, 2]) })).toEqual([5, 2, 0, 1, 3, 4]);
+  expect(ids({ pinned: new Set([2, 5, 99]) })).toEqual([2, 5, 0, 1, 3, 4]);
+});
+
+test("lanes are shown in the order of the reader", () => {
+  expect(ids({ order: "4.0;3.1" })).toEqual([4, 5, 0, 3, 1, 2]);
+});
+
+test("a lane that is dragged goes beside one of its own level", () => {
+  const placed = placeLanes(LANES, { ...NONE, pinned: new Set([5, 2]) });
+  const of = (id: number) => placed.find((p) => p.lane.id === id) ?? placed[0];
+  const drop = (id: number, y: number) => {
+    const found = dropAt(placed, of(id), y);
+    return found && [found.beside.lane.id, found.place];
+  };
+  expect(peersOf(placed, of(2)).map((p) => p.lane.id)).toEqual([5, 2]);
+  expect(drop(2, 0)).toEqual([5, "before"]);
+  expect(drop(2, 1e6)).toBeNull();
+  expect(drop(4, of(0).top)).toEqual([0, "before"]);
+  expect(drop(0, 1e6)).toEqual([4, "after"]);
+  expect(drop(0, of(3).top + 2)).toBeNull(); // its own
+  expect(drop(3, of(1).top + 1)).toEqual([1, "before"]);
 });
 
 test("lanes are stacked without gaps", () => {

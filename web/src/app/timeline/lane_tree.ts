@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which lanes are shown, in which order, and where: pinned ones first, without what is below a closed one.
 import type { TimelineLane } from "../../data/generated";
+import { orderLanes } from "./lane_order";
 
 export interface LaneChoice {
   closed: ReadonlySet<number>;
-  pinned: ReadonlySet<number>;
+  pinned: ReadonlySet<number>; // in the order in which they are shown
+  order?: string; // as in lane_order.ts
   filter: RegExp | null; // of the name of a lane or of one it is below
 }
 
@@ -60,8 +62,9 @@ function placesOf(lanes: TimelineLane[], closed: ReadonlySet<number>): Place[] {
   });
 }
 
-export function placeLanes(lanes: TimelineLane[], { closed, pinned, filter }: LaneChoice): PlacedLane[] {
-  const places = placesOf(lanes, closed);
+export function placeLanes(lanes: TimelineLane[], choice: LaneChoice): PlacedLane[] {
+  const { closed, pinned, filter } = choice;
+  const places = placesOf(orderLanes(lanes, choice.order ?? ""), closed);
   const parents = new Set(lanes.map((l) => l.parent));
   const matches = new Set(places.filter((p) => !filter || filter.test(p.path)).map((p) => p.lane.id));
   // What is above a match is shown, so that its place is known.
@@ -74,9 +77,38 @@ export function placeLanes(lanes: TimelineLane[], { closed, pinned, filter }: La
     const level = isPinned ? 0 : p.level;
     return { lane: p.lane, level, top: top - height, height, isPinned, hasChildren: parents.has(p.lane.id) };
   };
-  const first = places.filter((p) => pinned.has(p.lane.id)).map((p) => put(p, true));
+  const first = [...pinned].flatMap((id) => places.filter((p) => p.lane.id === id)).map((p) => put(p, true));
   const rest = places.filter((p) => !p.isHidden && matches.has(p.lane.id) && !pinned.has(p.lane.id));
   return [...first, ...rest.map((p) => put(p, false))];
+}
+
+/** Where a lane that is dragged to `y` would go: beside one that it may change places with. */
+export interface Drop {
+  beside: PlacedLane;
+  place: "before" | "after";
+  y: number; // of the line that shows it
+}
+
+const mayChange = (a: PlacedLane, b: PlacedLane): boolean =>
+  a.isPinned ? b.isPinned : !b.isPinned && a.lane.parent === b.lane.parent;
+
+// The lanes that `moved` may change places with, in order, itself included.
+export const peersOf = (placed: PlacedLane[], moved: PlacedLane): PlacedLane[] =>
+  placed.filter((p) => mayChange(moved, p));
+
+// A lane reaches down to the next one that is not below it.
+function bottomOf(placed: PlacedLane[], of: PlacedLane): number {
+  const next = placed.find((p) => p.top > of.top && (p.level <= of.level || p.isPinned !== of.isPinned || of.isPinned));
+  return next ? next.top : totalHeight(placed);
+}
+
+export function dropAt(placed: PlacedLane[], moved: PlacedLane, y: number): Drop | null {
+  const peers = peersOf(placed, moved);
+  const at = peers.find((p) => y < bottomOf(placed, p)) ?? peers.at(-1);
+  if (!at || at.lane.id === moved.lane.id) return null;
+  const bottom = bottomOf(placed, at);
+  const isBefore = y < (at.top + bottom) / 2;
+  return { beside: at, place: isBefore ? "before" : "after", y: isBefore ? at.top : bottom };
 }
 
 export const totalHeight = (placed: PlacedLane[]): number => {

@@ -21,6 +21,9 @@ import { FindBar } from "./find_bar";
 import type { Hit } from "./hit";
 import { hitAt, laneAt } from "./hit";
 import { LaneLabels } from "./lane_labels";
+import type { Place } from "./lane_order";
+import { movedOrder } from "./lane_order";
+import type { PlacedLane } from "./lane_tree";
 import { laneFilter, placeLanes, totalHeight } from "./lane_tree";
 import { standIn, tilesFor } from "./tile_grid";
 import { TileStore } from "./tile_store";
@@ -34,10 +37,10 @@ const ADDRESS_MS = 250;
 const AROUND_EVENT = 2; // times its duration to both sides
 
 const numbers = (text: string): Set<number> => new Set(text.split(",").filter(Boolean).map(Number));
-const toggled = (set: Set<number>, value: number): string => {
+const toggled = (set: Set<number>, value: number): number[] => {
   const next = new Set(set);
   if (!next.delete(value)) next.add(value);
-  return [...next].sort((a, b) => a - b).join(",");
+  return [...next];
 };
 const pairOf = (text: string): [number, number] | null => {
   const [a, b] = text.split(",").map(Number);
@@ -89,6 +92,7 @@ export function TimelineView({
   const { first_ns, last_ns } = lanes;
   const [closedText, setClosed] = useField("closed");
   const [pinnedText, setPinned] = useField("pin");
+  const [order, setOrder] = useField("order");
   const [filter, setFilter] = useField("lanes", "", true);
   const [eventText, setEvent] = useField("event");
   const [areaText, setArea] = useField("area");
@@ -126,8 +130,8 @@ export function TimelineView({
   );
   const cursors = cursorText.split(",").filter(Boolean).map(Number);
   const placed = useMemo(
-    () => placeLanes(lanes.lanes, { closed, pinned, filter: laneFilter(filter) }),
-    [lanes, closed, pinned, filter],
+    () => placeLanes(lanes.lanes, { closed, pinned, order, filter: laneFilter(filter) }),
+    [lanes, closed, pinned, order, filter],
   );
   const height = totalHeight(placed);
   const tiles = useMemo(
@@ -230,6 +234,12 @@ export function TimelineView({
       setArea(`${time(left)},${time(right)}`);
     },
   });
+  const move = (lane: PlacedLane, beside: PlacedLane, place: Place) => {
+    if (!lane.isPinned) return setOrder(movedOrder(lanes.lanes, order, lane.lane, beside.lane, place));
+    const ids = [...pinned].filter((id) => id !== lane.lane.id);
+    ids.splice(ids.indexOf(beside.lane.id) + (place === "after" ? 1 : 0), 0, lane.lane.id);
+    return setPinned(ids.join(","));
+  };
   const mark = () => {
     if (!hover) return;
     const at = Math.round(hover.at_ns);
@@ -295,8 +305,15 @@ export function TimelineView({
               closed={closed}
               scroll={scroll}
               height={shownHeight}
-              onClose={(id) => setClosed(toggled(closed, id))}
-              onPin={(id) => setPinned(toggled(pinned, id))}
+              onClose={(id) =>
+                setClosed(
+                  toggled(closed, id)
+                    .sort((a, b) => a - b)
+                    .join(","),
+                )
+              }
+              onPin={(id) => setPinned(toggled(pinned, id).join(","))}
+              onMove={move}
             />
             <div>
               <div class="tl-canvas">

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ledger/run_list_sql.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include "ledger/sqlite_statement.h"
+
+namespace nl {
+
+const char* SortColumn(RunSort sort) {
+  switch (sort) {
+    case RunSort::kAdded: return "r.added_seq";
+    case RunSort::kCreated: return "r.created_at_ns";
+    case RunSort::kModel: return "lower(CASE r.model WHEN '' THEN r.source_name ELSE r.model END)";
+    case RunSort::kBackend: return "r.backend";
+    case RunSort::kDevice: return "lower(r.device)";
+    case RunSort::kWall: return "r.wall_ns";
+    case RunSort::kEvents: return "r.event_count";
+    case RunSort::kKernels: return "r.kernel_count";
+    case RunSort::kStored: return "r.stored_bytes";
+    case RunSort::kName: return "lower(r.source_name)";
+    case RunSort::kPrecision: return "lower(r.precision)";
+    case RunSort::kFormat: return "lower(r.adapter)";
+    case RunSort::kId: return "r.run_id";
+  }
+  return "r.added_seq";
+}
+
+namespace {
+
+// For LIKE with the escape character \: any text with `part` in it, without regard to case.
+std::string Containing(std::string_view part, bool at_start = false) {
+  std::string out = at_start ? "" : "%";
+  for (const char c : part) {
+    if (c == '%' || c == '_' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + '%';
+}
+
+std::vector<std::string> WordsOf(std::string_view text) {
+  std::vector<std::string> words;
+  constexpr std::string_view kSpaces = " \t\r\n\f\v";
+  for (size_t at = text.find_first_not_of(kSpaces); at != std::string_view::npos;) {
+    const size_t end = std::min(text.find_first_of(kSpaces, at), text.size());
+    words.emplace_back(text.substr(at, end - at));
+    at = text.find_first_not_of(kSpaces, end);
+  }
+  return words;
+}
+
+void AddWord(const std::string& word, std::string& sql, std::vector<std::string>& values) {
+  sql += " AND (";
+  for (const char* column : {"model", "source_name", "device", "backend", "tool", "adapter", "precision"}) {
+    sql += fmt::format("r.{} LIKE ? ESCAPE '\\' OR ", column);
+    values.push_back(Containing(word));
+  }
+  sql +=
+      "r.run_id LIKE ? ESCAPE '\\' OR r.run_id IN (SELECT t.run_id FROM tag t WHERE "
+      "t.key || '=' || t.value LIKE ? ESCAPE '\\'))";
+  values.push_back(Containing(word, true));
+  values.push_back(Containing(word));
+}
+
+}  // namespace
+
+std::string WhereOf(const RunFilter& filter, std::vector<std::string>& values) {
+  std::string sql = "WHERE 1";
+  const auto equal = [&](const char* column, const std::string& value) {
+    if (value.empty()) return;
+    sql += fmt::format(" AND r.{} = ? COLLATE NOCASE", column);
+    values.push_back(value);
+  };
+  const auto contains = [&](const char* column, const std::string& value) {
+    if (value.empty()) return;
+    sql += fmt::format(" AND r.{} {}", column, filter.exact ? "= ?" : "LIKE ? ESCAPE '\\'");
+    values.push_back(filter.exact ? value : Containing(value));
+  };
+  equal("backend", filter.backend);
+  contains("model", filter.model);
+  contains("device", filter.device);
+  equal("precision", filter.precision);
+  equal("adapter", filter.adapter);
+  for (const std::string& word : WordsOf(filter.text)) AddWord(word, sql, values);
+  for (const auto& [key, value] : filter.tags) {
+    sql += " AND EXISTS (SELECT 1 FROM tag t WHERE t.run_id = r.run_id AND t.key = ?";
+    values.push_back(key);
+    if (!value.empty()) {
+      sql += " AND t.value = ?";
+      values.push_back(value);
+    }
+    sql += ")";
+  }
+  if (filter.since_ns) sql += fmt::format(" AND r.created_at_ns >= {}", *filter.since_ns);
+  if (filter.until_ns) sql += fmt::format(" AND r.created_at_ns < {}", *filter.until_ns);
+  return sql;
+}
+
+Result<RunChoices> ReadChoices(sqlite3* db, const std::string& path, int64_t limit) {
+  const auto read = [&](const char* value, const char* table) -> Result<std::vector<RunChoice>> {
+    Statement s(db, path,
+                fmt::format("SELECT {} AS v, count(*) AS n FROM {} WHERE v <> '' GROUP BY v "
+                            "ORDER BY n DESC, v LIMIT {}",
+                            value, table, limit));
+    std::vector<RunChoice> out;
+    for (;;) {
+      NL_ASSIGN(const bool row, s.Step());
+      if (!row) break;
+      out.push_back({s.Text(0), s.Int(1)});
+    }
+    std::sort(out.begin(), out.end(),
+              [](const RunChoice& a, const RunChoice& b) { return a.value < b.value; });
+    return out;
+  };
+  RunChoices out;
+  NL_ASSIGN(out.models, read("model", "run"));
+  NL_ASSIGN(out.devices, read("device", "run"));
+  NL_ASSIGN(out.formats, read("adapter", "run"));
+  NL_ASSIGN(out.tags, read("key || '=' || value", "tag"));
+  return out;
+}
+
+namespace {
+
+using WorkloadKey = std::tuple<std::string, std::string, int64_t, std::string, std::string>;
+
+}  // namespace
+
+Result<std::vector<WorkloadHistory>> ReadHistories(sqlite3* db, const std::string& path,
+                                                   const std::vector<CatalogRun>& runs, int64_t newest) {
+  std::vector<WorkloadHistory> out;
+  std::set<WorkloadKey> wanted;
+  std::set<std::string> models;
+  for (const CatalogRun& run : runs) {
+    if (run.model.empty()) continue;
+    wanted.emplace(run.model, run.device, run.device_count, run.precision, run.backend);
+    models.insert(run.model);
+  }
+  // One pass over the models of the page; other workloads of these models are left out below.
+  std::string list;
+  for (size_t i = 0; i < models.size(); ++i) list += i == 0 ? "?" : ",?";
+  Statement s(db, path,
+              fmt::format("SELECT model, device, device_count, precision, backend, wall_ns FROM ("
+                          "SELECT *, row_number() OVER (PARTITION BY model, device, device_count, precision, "
+                          "backend ORDER BY created_at_ns DESC, added_seq DESC) AS back FROM run "
+                          "WHERE model IN ({})) WHERE back <= {} "
+                          "ORDER BY model, device, device_count, precision, backend, back DESC",
+                          list, newest));
+  for (const std::string& model : models) s.Bind(model);
+  WorkloadKey last;
+  for (;;) {
+    NL_ASSIGN(const bool row, s.Step());
+    if (!row) break;
+    WorkloadKey key(s.Text(0), s.Text(1), s.Int(2), s.Text(3), s.Text(4));
+    if (wanted.count(key) == 0) continue;
+    if (key != last) {
+      WorkloadHistory history;
+      std::tie(history.model, history.device, history.device_count, history.precision, history.backend) = key;
+      out.push_back(std::move(history));
+      last = std::move(key);
+    }
+    out.back().wall_ns.push_back(s.Int(5));
+  }
+  std::erase_if(out, [](const WorkloadHistory& h) { return h.wall_ns.size() < 2; });
+  return out;
+}
+
+}  // namespace nl
