@@ -57,6 +57,14 @@ class LiveOp final : public Op {
         "partial run of the newest recording, or @live:ID. `ls` lists finished runs.";
     info.example = "neurolens live";
     info.reply = ReplyOf<LiveReply>();
+    info.watched.event = "live";
+    info.watched.rows = "recordings";
+    info.watched.id = "live_id";
+    info.watched.unasked = true;  // what a killed recorder left is removed by looking
+    info.watched.first_are_new = true;
+    info.watched.changes = {"bytes", "state"};
+    info.watched.end_member = "state";
+    info.watched.end_value = NamesOf(LiveState::kEnded)[static_cast<size_t>(LiveState::kEnded)];
     return info;
   }
 

@@ -126,6 +126,7 @@ class QueryOp final : public Op {
         "neurolens query @latest \"SELECT name, sum(dur_ns) FROM kernel GROUP BY name ORDER BY 2 DESC\"";
     info.cost = Cost::kSeconds;
     info.reply = ReplyOf<QueryReply>();
+    info.tool.place = 10;
     return info;
   }
 

@@ -163,7 +163,8 @@ class Writer {
   }
 
   void AddRuns() {
-    const RemoteOp &list = *ops_.Find("ls"), &show = *ops_.Find("show"), &remove = *ops_.Find("rm");
+    const RemoteOp &list = ops_.WithRole(ServerRole::kRunList), &show = ops_.WithRole(ServerRole::kRun),
+                   &remove = ops_.WithRole(ServerRole::kRunRemove);
     Json& runs = paths_["/api/v1/runs"];
     runs["get"] = Entry(list, "list_runs", "runs");
     runs["get"]["parameters"] = QueryParameters(list, nullptr);

@@ -117,20 +117,13 @@ Routed Upload(const RemoteOps& ops, std::string label, const Fields& query) {
   return out;
 }
 
-// The operation `name`, which every build has; else our own bug.
-const RemoteOp& Known(const RemoteOps& ops, std::string_view name) {
-  const RemoteOp* op = ops.Find(name);
-  NL_CHECK(op != nullptr);
-  return *op;
-}
-
 Routed Runs(const RemoteOps& ops, const Request& request, const Target& target) {
   const auto& segments = target.segments;  // api, v1, runs, [ID, [OP]]
   if (segments.size() == 3) {
     const std::string label = "/api/v1/runs";
     if (request.method == "POST") return Upload(ops, label, target.query);
     if (!IsGet(request)) return WrongMethod(label, request.method, "GET, HEAD, POST");
-    return Operation(Known(ops, "ls"), label, request, target.query, nullptr);
+    return Operation(ops.WithRole(ServerRole::kRunList), label, request, target.query, nullptr);
   }
   const std::string& run = segments[3];
   if (segments.size() == 4) {
@@ -138,12 +131,12 @@ Routed Runs(const RemoteOps& ops, const Request& request, const Target& target) 
     if (request.method == "DELETE") {
       Request as_post = request;
       as_post.method = "POST";
-      Routed out = Operation(Known(ops, "rm"), label, as_post, target.query, &run);
+      Routed out = Operation(ops.WithRole(ServerRole::kRunRemove), label, as_post, target.query, &run);
       out.route.takes_json = false;
       return out;
     }
     if (!IsGet(request)) return WrongMethod(label, request.method, "GET, HEAD, DELETE");
-    return Operation(Known(ops, "show"), label, request, target.query, &run);
+    return Operation(ops.WithRole(ServerRole::kRun), label, request, target.query, &run);
   }
   const RemoteOp* op = ops.Find(segments[4]);
   if (op == nullptr) return UnknownOperation(ops, segments[4]);

@@ -10,7 +10,6 @@
 
 #include "base/version.h"
 #include "serve/mcp/prompts.h"
-#include "serve/mcp/resources.h"
 
 namespace nl::mcp {
 
@@ -104,7 +103,9 @@ struct Server::Work {
 };
 
 Server::Server(ServerOptions options)
-    : options_(std::move(options)), tools_(ToolsOf(*options_.ops, options_.access)) {
+    : options_(std::move(options)),
+      tools_(ToolsOf(*options_.ops, options_.access)),
+      run_ops_(RunOps::In(*options_.ops)) {
   for (size_t i = 0; i < options_.threads && !options_.run; ++i) threads_.emplace_back([this] { RunWork(); });
 }
 
@@ -347,20 +348,20 @@ RpcAnswer Server::Call(const Json& params, OpContext& context) {
 }
 
 RpcAnswer Server::ListResources(const Json& params, OpContext& context) {
-  return ResourceList(TextOf(params, "cursor"), context);
+  return ResourceList(run_ops_, TextOf(params, "cursor"), context);
 }
 
 RpcAnswer Server::Read(const Json& params, OpContext& context) {
   const std::string uri = TextOf(params, "uri");
   if (uri.empty()) return BadParams("'uri' must be a string");
-  return ReadResource(uri, context);
+  return ReadResource(run_ops_, uri, context);
 }
 
 RpcAnswer Server::Complete(const Json& params, OpContext& context) {
   const auto argument = params.find("argument");
   if (argument == params.end() || !argument->is_object()) return BadParams("'argument' must be an object");
   // Every argument of our prompts and resources is a run.
-  return CompleteRun(TextOf(*argument, "value"), context);
+  return CompleteRun(run_ops_, TextOf(*argument, "value"), context);
 }
 
 }  // namespace nl::mcp

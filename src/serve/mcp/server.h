@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "serve/mcp/json_rpc.h"
+#include "serve/mcp/resources.h"
 #include "serve/mcp/tools.h"
 
 namespace nl::mcp {
@@ -99,6 +100,7 @@ class Server {
 
   const ServerOptions options_;
   const std::vector<Tool> tools_;
+  const RunOps run_ops_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -2,6 +2,7 @@
 #include "serve/mcp/tools.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -14,38 +15,18 @@ namespace nl::mcp {
 
 namespace {
 
-// Agents choose badly among forty tools: these answer nearly every question.
-constexpr std::string_view kDefaultTools[] = {"explain",         "compare",   "ls",     "findings",
-                                              "kernels",         "operators", "idle",   "what-if",
-                                              "timeline-window", "query",     "import", "jobs"};
-
-// Tools that are not called as their operation.
-constexpr std::pair<std::string_view, std::string_view> kToolNames[] = {
-    {"ls", "find_runs"}, {"timeline-window", "timeline_window"}, {"jobs", "job"}};
-
-// The operation that removes what cannot be made again.
-constexpr std::string_view kDestructive = "rm";
-
 constexpr int kTextColumns = 100;
 constexpr size_t kBytesPerToken = 4;
 // Of the answer, at most this part is text; the rest is for the structured content.
 constexpr double kTextShare = 0.45;
 constexpr int kMaxAttempts = 8;
 
-bool IsDefault(std::string_view op) {
-  return std::find(std::begin(kDefaultTools), std::end(kDefaultTools), op) != std::end(kDefaultTools);
-}
-
-std::string ToolName(std::string_view op) {
-  for (const auto& [operation, tool] : kToolNames) {
-    if (operation == op) return std::string(tool);
-  }
-  return std::string(op);
-}
+// Operations and the tools they are called as, where the two differ.
+using ToolNames = std::vector<std::pair<std::string, std::string>>;
 
 // The names of operations in a sentence, as clients call them.
-std::string WithToolNames(std::string text) {
-  for (const auto& [operation, tool] : kToolNames) {
+std::string WithToolNames(std::string text, const ToolNames& names) {
+  for (const auto& [operation, tool] : names) {
     const std::string from = fmt::format("`{}`", operation), to = fmt::format("`{}`", tool);
     for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
       text.replace(at, from.size(), to);
@@ -250,9 +231,15 @@ bool ChangesStore(const OpInfo& info) { return info.writes && !info.writes_by_im
 
 std::vector<Tool> ToolsOf(const std::vector<OpEntry>& ops, const Access& access) {
   std::vector<Tool> out;
+  ToolNames names;
   for (const OpEntry& entry : ops) {
     const std::unique_ptr<Op> op = entry.make();
-    Tool tool{ToolName(entry.name), &entry, op->Info(), {}, access.all_tools || IsDefault(entry.name)};
+    Tool tool{std::string(entry.name), &entry, op->Info(), {}, false};
+    if (!tool.info.tool.name.empty()) {
+      tool.name = tool.info.tool.name;
+      names.emplace_back(entry.name, tool.name);
+    }
+    tool.listed = access.all_tools || tool.info.tool.place > 0;
     if (tool.info.local || tool.info.hidden || (!tool.listed && tool.info.writes)) continue;
     if (!access.writes && ChangesStore(tool.info)) continue;
     ParamBinder binder;
@@ -267,8 +254,12 @@ std::vector<Tool> ToolsOf(const std::vector<OpEntry>& ops, const Access& access)
     }
     if (usable) out.push_back(std::move(tool));
   }
+  for (Tool& tool : out) {
+    for (std::string* text : {&tool.info.summary, &tool.info.choose_when})
+      *text = WithToolNames(std::move(*text), names);
+  }
   const auto rank = [](const Tool& tool) {
-    return std::find(std::begin(kDefaultTools), std::end(kDefaultTools), tool.entry->name);
+    return tool.info.tool.place > 0 ? tool.info.tool.place : std::numeric_limits<int>::max();
   };
   std::stable_sort(out.begin(), out.end(), [&](const Tool& a, const Tool& b) { return rank(a) < rank(b); });
   return out;
@@ -284,13 +275,12 @@ const Tool* FindTool(const std::vector<Tool>& tools, std::string_view name) {
 Json ToolJson(const Tool& tool) {
   Json out{{"name", tool.name},
            {"title", Title(tool.name)},
-           {"description", fmt::format("{}\nSelection: {}", WithToolNames(tool.info.summary),
-                                       WithToolNames(tool.info.choose_when))},
+           {"description", fmt::format("{}\nSelection: {}", tool.info.summary, tool.info.choose_when)},
            {"inputSchema", InputSchema(tool)}};
   if (tool.info.reply != nullptr) out["outputSchema"] = OutputSchema(tool.info.reply());
   out["annotations"] = {{"title", Title(tool.name)},
                         {"readOnlyHint", !tool.info.writes},
-                        {"destructiveHint", tool.entry->name == kDestructive},
+                        {"destructiveHint", tool.info.destructive},
                         {"idempotentHint", !tool.info.writes || tool.info.repeatable},
                         {"openWorldHint", false}};
   return out;

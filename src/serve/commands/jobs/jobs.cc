@@ -58,6 +58,8 @@ class JobsOp final : public Op {
     info.writes = true;
     info.exit_status = "wait: 1 when the job ends without a result";
     info.reply = ReplyOf<JobsCommandReply>();
+    info.role = ServerRole::kJobs;
+    info.tool = {12, "job"};
     return info;
   }
 
