@@ -9,13 +9,13 @@
 #include "base/human.h"
 #include "base/record_json.h"
 #include "base/terminal.h"
+#include "serve/jobs/op_work.h"
 #include "serve/mcp/page.h"
 
 namespace nl::mcp {
 
 namespace {
 
-constexpr int kTextColumns = 100;
 constexpr size_t kBytesPerToken = 4;
 // Of the answer, at most this part is text; the rest is for the structured content.
 constexpr double kTextShare = 0.45;
@@ -43,6 +43,15 @@ std::string Title(std::string name) {
 
 bool IsOffered(const ParamInfo& param, const Access& access) {
   return !param.local_only || (access.local_caller && (access.all_tools || param.required));
+}
+
+// What stands for the files of an operation that imports, for a caller that cannot name any.
+ParamInfo UploadParam() {
+  ParamInfo out;
+  out.name = jobs::kUploadParam;
+  out.help = "Finished uploads to import, as one recording: ids that POST /api/v1/uploads gave";
+  out.repeated = out.required = true;
+  return out;
 }
 
 // A schema for validators that know JSON Schema 2020-12 and nothing else: units become part of the text.
@@ -141,12 +150,6 @@ Json ErrorMeta(const Error& error) {
   return out;
 }
 
-Json ErrorResult(const Error& error) {
-  return {{"content", Json::array({TextBlock(ErrorText(error))})},
-          {"isError", true},
-          {"_meta", {{"neurolens/error", ErrorMeta(error)}}}};
-}
-
 // Whole lines up to `bytes`.
 std::string FirstLines(std::string text, size_t bytes) {
   if (text.size() <= bytes) return text;
@@ -155,10 +158,6 @@ std::string FirstLines(std::string text, size_t bytes) {
   return text + "...\n";
 }
 
-std::string OpText(const Op& op, const Reply& reply) {
-  const std::string text = reply.raw.empty() ? op.Text(reply, {kTextColumns, false}) : reply.raw;
-  return PrintableText(text, Keep::kLines);
-}
 
 // What the page leaves out, in words for clients that show texts only.
 std::string PageNote(const Page& page) {
@@ -189,34 +188,35 @@ Json PageMeta(const Page& page) {
 // The whole reply in one page of `bytes`, with what surrounds it. The first page has the operation's text
 // beside the structured content; later ones have their rows as JSON in both, as the text would be the same
 // again.
-Result<Json> PageResult(const Json& document, const std::string& text, const Reply& reply,
+Result<Json> PageResult(const Json& document, const std::string& text, const std::vector<Error>& problems,
                         const Request& request, size_t bytes) {
   NL_ASSIGN(Page page, PageOf(document, bytes, request.cursor));
   Json content = Json::array();
   content.push_back(TextBlock(request.cursor.empty() ? text : DumpJson(page.value)));
   if (std::string note = PageNote(page); !note.empty()) content.push_back(TextBlock(std::move(note)));
-  for (const Error& problem : reply.problems) content.push_back(TextBlock(ErrorText(problem)));
+  for (const Error& problem : problems) content.push_back(TextBlock(ErrorText(problem)));
   Json out{{"content", std::move(content)},
            {"structuredContent", std::move(page.value)},
-           {"isError", !reply.problems.empty()}};
+           {"isError", !problems.empty()}};
   if (!page.parts.empty()) out["_meta"] = PageMeta(page);
   return out;
 }
 
-Result<Json> ResultOf(const Op& op, const Reply& reply, const Request& request) {
+// A reply as the caller wants it. `text` is what a person reads.
+Result<Json> ResultOf(Json document, const RecordInfo& info, const std::string& whole_text,
+                      const std::vector<Error>& problems, const Request& request) {
   const size_t most = static_cast<size_t>(request.max_tokens) * kBytesPerToken;
   const auto text_bytes = static_cast<size_t>(kTextShare * static_cast<double>(most));
-  const std::string text = request.cursor.empty() ? FirstLines(OpText(op, reply), text_bytes) : "";
-  Json document = reply.Document();
+  const std::string text = request.cursor.empty() ? FirstLines(whole_text, text_bytes) : "";
   if (request.exact && request.cursor.empty()) {
-    NL_ASSIGN(Json whole, PageResult(document, text, reply, request, SIZE_MAX));
+    NL_ASSIGN(Json whole, PageResult(document, text, problems, request, SIZE_MAX));
     if (DumpJson(whole).size() <= most) return whole;
   }
-  RoundNumbers(document, reply.value.info());
+  RoundNumbers(document, info);
   // What surrounds the page depends on the page: give it less until both fit.
   size_t bytes = most;
   for (int attempt = 0;; ++attempt) {
-    NL_ASSIGN(Json result, PageResult(document, text, reply, request, bytes));
+    NL_ASSIGN(Json result, PageResult(document, text, problems, request, bytes));
     const size_t found = DumpJson(result).size();
     if (found <= most || attempt == kMaxAttempts) return result;
     const size_t over = request.cursor.empty() ? found - most : (found - most) / 2 + 1;
@@ -226,6 +226,12 @@ Result<Json> ResultOf(const Op& op, const Reply& reply, const Request& request) 
 }
 
 }  // namespace
+
+Json ErrorResult(const Error& error) {
+  return {{"content", Json::array({TextBlock(ErrorText(error))})},
+          {"isError", true},
+          {"_meta", {{"neurolens/error", ErrorMeta(error)}}}};
+}
 
 bool ChangesStore(const OpInfo& info) { return info.writes && !info.writes_by_import; }
 
@@ -245,10 +251,12 @@ std::vector<Tool> ToolsOf(const std::vector<OpEntry>& ops, const Access& access)
     ParamBinder binder;
     op->Bind(binder);
     bool usable = true;
+    tool.takes_uploads = tool.info.role == ServerRole::kUpload && !access.local_caller;
+    if (tool.takes_uploads) tool.params.push_back(UploadParam());
     for (const ParamInfo& param : binder.params()) {
       if (IsOffered(param, access)) {
         tool.params.push_back(param);
-      } else if (param.required) {
+      } else if (param.required && !tool.takes_uploads) {
         usable = false;
       }
     }
@@ -283,6 +291,7 @@ Json ToolJson(const Tool& tool) {
                         {"destructiveHint", tool.info.destructive},
                         {"idempotentHint", !tool.info.writes || tool.info.repeatable},
                         {"openWorldHint", false}};
+  if (tool.as_task) out["execution"] = {{"taskSupport", "optional"}};
   return out;
 }
 
@@ -292,7 +301,22 @@ Json CallTool(const Tool& tool, const Json& arguments, OpContext& context) {
   const std::unique_ptr<Op> op = tool.entry->make();
   const Result<Reply> reply = RunOp(*op, request->args, context);
   if (!reply.ok()) return ErrorResult(reply.error());
-  Result<Json> result = ResultOf(*op, *reply, *request);
+  Result<Json> result =
+      ResultOf(reply->Document(), reply->value.info(), jobs::ReplyText(*op, *reply), reply->problems, *request);
+  return result.ok() ? *std::move(result) : ErrorResult(result.error());
+}
+
+Result<Json> OperationArguments(const Tool& tool, const Json& arguments) {
+  NL_ASSIGN(Request request, RequestOf(tool, arguments));
+  return std::move(request.args);
+}
+
+Json StoredResult(const Tool& tool, const Json& arguments, const std::string& reply, const std::string& text) {
+  const Result<Request> request = RequestOf(tool, arguments);
+  if (!request.ok()) return ErrorResult(request.error());
+  Result<Json> document = ParseJson(reply);
+  if (!document.ok()) return ErrorResult(document.error());
+  Result<Json> result = ResultOf(*std::move(document), tool.info.reply(), text, {}, *request);
   return result.ok() ? *std::move(result) : ErrorResult(result.error());
 }
 
