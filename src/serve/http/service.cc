@@ -31,7 +31,7 @@ namespace {
 constexpr int64_t kTicksPerKeepAlive = 150, kTick_ms = 100;
 constexpr size_t kMostLogins = 16;  // that wait; each takes 0.1 s and 64 MiB, one after the other
 constexpr int64_t kTicksPerCertificate = 10;
-constexpr int64_t kTicksPerAdopt = 20, kTicksPerSweep = 6000;
+constexpr int64_t kTicksPerAdopt = 20, kTicksPerSweep = 6000, kTicksPerSilence = 50;
 constexpr auto kJobGrace = std::chrono::seconds(3);
 constexpr auto kProgressEvery = std::chrono::milliseconds(250);
 
@@ -128,6 +128,7 @@ Service::Service(const Settings& settings, ServiceOptions options)
       ops_(AllOps()),
       events_(fmt::format("{:x}", UnixNowNs())),
       desk_(settings.Get("store"), options.most_upload_bytes),
+      recordings_(settings.Get("store"), desk_.store()),
       jobs_(settings, ops_, desk_.store(), options.jobs,
             [this](const jobs::Job& job, bool state) { OnJob(job, state); }),
       mcp_({.settings = &settings,
@@ -164,6 +165,7 @@ void Service::Stop() {
   quick_.Stop();
   heavy_.Stop();
   uploads_.Stop();
+  recordings_.Stop();
   logins_.Stop();
 }
 
@@ -221,6 +223,9 @@ void Service::OnCall(std::shared_ptr<Call> call) {
     }
     case Endpoint::kJobs:
       return Start(quick_, std::move(call), [this, route](Call& c) { return AnswerJob(route, c.request); });
+    case Endpoint::kRecordings:
+      return Start(quick_, std::move(call),
+                   [this, route](Call& c) { return recordings_.Answer(route, c.request); });
     case Endpoint::kReady: return Start(quick_, std::move(call), [this](Call& c) { return Ready(c); });
     case Endpoint::kHealth: return call->Respond(Page("application/json", "{\"status\":\"ok\"}\n"));
     case Endpoint::kMetrics: return call->Respond(MetricsPage());
@@ -448,6 +453,7 @@ void Service::OnTick() {
   // Another server may have run the jobs, and ended.
   if (ticks_ % kTicksPerAdopt == 0) static_cast<void>(quick_.Submit([this] { jobs_.Adopt(); }));
   if (ticks_ % kTicksPerSweep == 1) static_cast<void>(quick_.Submit([this] { desk_.Sweep(); }));
+  if (ticks_ % kTicksPerSilence == 0) static_cast<void>(quick_.Submit([this] { recordings_.DropSilent(); }));
   const bool listened = server_->event_streams() > 0;
   for (const std::unique_ptr<Watch>& watch : watches_) {
     const WatchedList& list = watch->list.list();

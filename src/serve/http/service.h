@@ -18,6 +18,7 @@
 #include "serve/http/list_watch.h"
 #include "serve/http/mcp_endpoint.h"
 #include "serve/http/metrics.h"
+#include "serve/http/recording_desk.h"
 #include "serve/http/router.h"
 #include "serve/http/server.h"
 #include "serve/http/upload_desk.h"
@@ -98,6 +99,7 @@ class Service final : public App {
   int64_t ticks_ = 0;
   std::vector<std::unique_ptr<Watch>> watches_;  // constant after it was made
   UploadDesk desk_;
+  RecordingDesk recordings_;
   JobDesk jobs_;
   McpEndpoint mcp_;  // before the workers, which may hold its sessions to the end
   WorkerPool quick_, heavy_, uploads_, logins_;
