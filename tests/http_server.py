@@ -51,9 +51,9 @@ class Reply:
 class Server:
     """A server over a store; ends with the `with` block, and must end well then unless it was killed."""
 
-    def __init__(self, store, *flags):
+    def __init__(self, store, *flags, port=0):
         self.store = store
-        command = store.command("serve", "--listen", "127.0.0.1:0", *flags)
+        command = store.command("serve", "--listen", f"127.0.0.1:{port}", *flags)
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=default_signals,
                                         env={**os.environ, "NO_COLOR": "1", **store.environment})
         line = self.process.stderr.readline()

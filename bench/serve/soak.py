@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Uses `neurolens serve` for a long time in every way at once, and prints whether its memory and open files grow.
 
-    bench/serve/soak.py [--minutes 24] [--clients 4] [--kill-minutes 4]
+    bench/serve/soak.py [--minutes 24] [--clients 4] [--listeners 20] [--kill-minutes 4]
 
-Clients upload (plain, as forms, in pieces), query, compare, start and cancel jobs and follow events. Every few minutes the server is
-killed and started again on the same store. Memory and files are sampled every second; the slopes are those of the second half of
-each life, when caches are full. Exit status 1: an answer was wrong, or `doctor` found a problem.
+Clients upload (plain, as forms, in pieces), query, compare, start and cancel jobs; listeners follow events all the time. Every few
+minutes the server is killed and started again on the same store. Memory and files are sampled every second and printed every half minute;
+the slopes are those of the second half of each life, when caches are full. Exit status 1: an answer was wrong, `doctor` found a problem, or
+a life of four minutes or more ended with more memory or files than it had in its middle (by 15 % and 16 MB, or by 8 files).
 """
 import argparse
 import collections
@@ -17,6 +18,7 @@ import pathlib
 import random
 import re
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -27,6 +29,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BIN = os.environ.get("NEUROLENS_BIN") or str(ROOT / "build/release/neurolens")
 TRACES = [ROOT / "data/h200" / f"{name}.json.gz" for name in ("base", "compile")]
 PIECE = "application/offset+octet-stream"
+SAY_EVERY_S = 30
 
 
 class Server:
@@ -125,6 +128,34 @@ class Soak:
                 self.wrong.append(f"{way.__name__}: {status} {body[:200]}")
 
 
+    def listen(self):
+        """Follows events, and connects again when the server was killed."""
+        while not self.stopping.is_set():
+            try:
+                with socket.create_connection(("127.0.0.1", self.server.port), timeout=20) as connection:
+                    connection.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                    while not self.stopping.is_set() and (piece := connection.recv(65536)):
+                        self.counts["events heard"] += piece.count(b"\nevent: ") + piece.startswith(b"event: ")
+            except OSError:
+                time.sleep(0.2)
+
+
+GROWTH_LEAST_S = 240
+GROWTH = {1: ("memory", "MB", 0.15, 16), 2: ("open files", "", 0.0, 8)}  # column: name, unit, share and amount that are too much
+
+
+def grown(samples):
+    """What a life has more of at its end than in its middle; empty: nothing."""
+    if len(samples) < 2 or samples[-1][0] - samples[0][0] < GROWTH_LEAST_S:
+        return []
+    fifth, out = len(samples) // 5, []
+    for column, (name, unit, share, least) in GROWTH.items():
+        middle, end = (statistics.median(s[column] for s in part) for part in (samples[2 * fifth:3 * fifth], samples[-fifth:]))
+        if end - middle > max(share * middle, least):
+            out.append(f"{name} grew from {middle:.0f} to {end:.0f} {unit}".rstrip())
+    return out
+
+
 def slope(samples, column):
     """Growth per minute over the second half, by least squares."""
     half = samples[len(samples) // 2:]
@@ -139,22 +170,28 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=24)
     parser.add_argument("--clients", type=int, default=4)
+    parser.add_argument("--listeners", type=int, default=20, help="clients that follow events all the time")
     parser.add_argument("--kill-minutes", type=float, default=4, help="the server is killed this often; 0: never")
     parser.add_argument("--seed", type=int, default=17)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="nl-soak-") as folder:
         soak = Soak(pathlib.Path(folder) / "store", options.seed)
         soak.server = Server(soak.store)
-        threads = [threading.Thread(target=soak.work) for _ in range(options.clients)]
+        threads = [threading.Thread(target=soak.work) for _ in range(options.clients)] + [threading.Thread(target=soak.listen) for _ in range(options.listeners)]
         for thread in threads:
             thread.start()
-        end, born, lives = time.monotonic() + options.minutes * 60, time.monotonic(), []
+        start = born = say_at = time.monotonic()
+        end, lives = start + options.minutes * 60, []
         while time.monotonic() < end:
             time.sleep(1)
             if soak.server.process.poll() is not None:
                 soak.wrong.append(f"the server ended by itself: {soak.server.process.stderr.read()[-500:]}")
                 break
             soak.server.sample()
+            now, memory, files = soak.server.samples[-1]
+            if now >= say_at:
+                print(f"{(now - start) / 60:5.1f} min  {memory:7.1f} MB  {files:4d} files  {sum(soak.counts.values()) - soak.counts['events heard']:7d} requests", flush=True)
+                say_at = now + SAY_EVERY_S
             if options.kill_minutes and time.monotonic() - born > options.kill_minutes * 60 and end - time.monotonic() > 30:
                 old, born = soak.server, time.monotonic()
                 old.process.kill()
@@ -170,13 +207,15 @@ def main():
         for samples in lives:
             print(f"life of {samples[-1][0] - samples[0][0]:5.0f} s: memory {samples[0][1]:.0f} to {samples[-1][1]:.0f} MB (most {max(s[1] for s in samples):.0f}), slope {slope(samples, 1):+.2f} MB/min; "
                   f"files {samples[0][2]} to {samples[-1][2]} (most {max(s[2] for s in samples)}), slope {slope(samples, 2):+.2f}/min")
+        growth = [f"life {number + 1}: {what}" for number, samples in enumerate(lives) for what in grown(samples)]
+        print("growth:", "; ".join(growth) or "none")
         print("requests:", ", ".join(f"{name} {count}" for name, count in sorted(soak.counts.items())))
         repaired = subprocess.run([BIN, "--store", str(soak.store), "doctor", "--repair"], capture_output=True, text=True, check=False)
         healthy = subprocess.run([BIN, "--store", str(soak.store), "doctor"], capture_output=True, text=True, check=False).returncode == 0
         print(f"kills: {len(lives) - 1}; last exit status {status}; doctor: {'healthy' if healthy else repaired.stdout[-500:]}; wrong answers: {len(soak.wrong)}")
         for line in soak.wrong[:20]:
             print("  " + line)
-        return 1 if soak.wrong or status or not healthy else 0
+        return 1 if soak.wrong or growth or status or not healthy else 0
 
 
 if __name__ == "__main__":

@@ -62,10 +62,21 @@ UniqueFd TryLock(const std::string& path, int flags, int kind) {
   return fd;
 }
 
+template <class T>
+Json ValueOrNull(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
 Json ToJson(const LiveRecording& r) {
   return {{"live_id", r.live_id},           {"state", NamesOf(r.state)[static_cast<size_t>(r.state)]},
           {"directory", r.directory},       {"command", r.command},
-          {"recorder_pid", r.recorder_pid}, {"started_at_ns", r.started_at_ns}};
+          {"recorder_pid", r.recorder_pid}, {"started_at_ns", r.started_at_ns},
+          {"sender", r.sender},
+          {"recording", ValueOrNull(r.numbers.recording)},
+          {"processes", ValueOrNull(r.numbers.processes)},
+          {"kernels", ValueOrNull(r.numbers.kernels)},
+          {"ranges", ValueOrNull(r.numbers.ranges)},
+          {"lost_records", ValueOrNull(r.numbers.lost_records)}};
 }
 
 std::optional<LiveRecording> ReadAnnouncement(const std::string& store_path, const std::string& live_id) {
@@ -84,6 +95,16 @@ std::optional<LiveRecording> ReadAnnouncement(const std::string& store_path, con
   out.directory = text_of("directory");
   out.recorder_pid = number_of("recorder_pid");
   out.started_at_ns = number_of("started_at_ns");
+  out.sender = text_of("sender");
+  const auto count_of = [&](const char* key) -> std::optional<int64_t> {
+    return json->contains(key) && (*json)[key].is_number_integer() ? std::optional(number_of(key)) : std::nullopt;
+  };
+  if (json->contains("recording") && (*json)["recording"].is_boolean())
+    out.numbers.recording = (*json)["recording"].get<bool>();
+  out.numbers.processes = count_of("processes");
+  out.numbers.kernels = count_of("kernels");
+  out.numbers.ranges = count_of("ranges");
+  out.numbers.lost_records = count_of("lost_records");
   for (const Json& word : json->value("command", Json::array()))
     if (word.is_string()) out.command.push_back(word.get<std::string>());
   return out;
@@ -175,6 +196,12 @@ Result<std::unique_ptr<LiveAnnouncement>> LiveAnnouncement::Make(const std::stri
     if (!lock.valid()) continue;
     std::unique_ptr<LiveAnnouncement> out(
         new LiveAnnouncement(store_path, std::move(recording), std::move(lock)));
+    if (out->recording_.directory.empty()) {
+      const std::string own = PathOf(store_path, out->recording_.live_id);
+      if (::mkdir(own.c_str(), kOwnOnlyFolder) != 0) return FileError("create folder", own);
+      out->recording_.directory = own + "/capture.nlcap";
+      NL_TRY(MakeDirectories(out->recording_.directory));
+    }
     NL_TRY(WriteFileAtomically(PathOf(store_path, out->recording_.live_id, kAnnouncementSuffix),
                                DumpJson(ToJson(out->recording_)), kOwnOnly));
     return out;
@@ -186,8 +213,14 @@ Result<std::unique_ptr<LiveAnnouncement>> LiveAnnouncement::Make(const std::stri
 LiveAnnouncement::~LiveAnnouncement() { RemoveRecording(store_path_, recording_.live_id); }
 
 Status LiveAnnouncement::Importing(const std::string& directory) {
-  recording_.state = LiveState::kImporting;
-  recording_.directory = directory;
+  LiveRecording now = recording_;
+  now.state = LiveState::kImporting;
+  now.directory = directory;
+  return Change(std::move(now));
+}
+
+Status LiveAnnouncement::Change(LiveRecording recording) {
+  recording_ = std::move(recording);
   return WriteFileAtomically(PathOf(store_path_, recording_.live_id, kAnnouncementSuffix),
                              DumpJson(ToJson(recording_)), kOwnOnly);
 }

@@ -3,6 +3,7 @@
 // Recordings that are under way, as a store knows them, and the partial runs that were made of them:
 //
 //   live/<live_id>.json, .lock          what is recorded and where; the recorder holds the lock to its end
+//   live/<live_id>/capture.nlcap/       files of a recording that another machine sends
 //   live/<live_id>/making.lock          held by the process that makes a snapshot
 //   live/<live_id>/<number>/            one snapshot: a store of its own with one run, not listed anywhere
 //   live/<live_id>/<number>/snapshot.json, in_use   written last: without it the snapshot is not whole;
@@ -30,6 +31,12 @@ namespace nl {
 enum class LiveState : uint8_t { kRecording, kImporting, kEnded };
 std::span<const std::string_view> NamesOf(LiveState state);
 
+// What a recorder counts, where it is on another machine; null: not known.
+struct LiveNumbers {
+  std::optional<bool> recording;
+  std::optional<int64_t> processes, kernels, ranges, lost_records;
+};
+
 struct LiveRecording {
   std::string live_id;  // UUIDv7
   LiveState state = LiveState::kRecording;
@@ -37,12 +44,14 @@ struct LiveRecording {
   std::vector<std::string> command;  // that is recorded
   int64_t recorder_pid = 0;
   int64_t started_at_ns = 0;  // Unix time
+  std::string sender;         // who sends it, where it is recorded on another machine; empty: this one
+  LiveNumbers numbers;        // of a recording that is sent; otherwise they are in the capture
 };
 
 // A recording in the list, until this object or its process ends.
 class LiveAnnouncement {
  public:
-  // `recording.live_id` is made here.
+  // `recording.live_id` is made here; so is a folder for the capture where `directory` is empty.
   static Result<std::unique_ptr<LiveAnnouncement>> Make(const std::string& store_path,
                                                         LiveRecording recording);
   ~LiveAnnouncement();
@@ -51,6 +60,9 @@ class LiveAnnouncement {
 
   // The program has ended and its capture, which may have moved, is imported.
   Status Importing(const std::string& directory);
+  // Another state, or other numbers, of the same recording.
+  Status Change(LiveRecording recording);
+  const LiveRecording& recording() const { return recording_; }
 
  private:
   LiveAnnouncement(std::string store_path, LiveRecording recording, UniqueFd lock)

@@ -128,6 +128,13 @@ std::string Reply::JsonText(int indent) const {
 
 Json Reply::Document() const { return ToDocument(value.data(), value.info()); }
 
+const OpEntry* FindRole(const std::vector<OpEntry>& ops, ServerRole role) {
+  for (const OpEntry& entry : ops) {
+    if (entry.make()->Info().role == role) return &entry;
+  }
+  return nullptr;
+}
+
 std::unique_ptr<Op> MakeOp(const std::vector<OpEntry>& ops, std::string_view name) {
   const auto it =
       std::find_if(ops.begin(), ops.end(), [&](const OpEntry& entry) { return entry.name == name; });

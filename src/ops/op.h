@@ -40,6 +40,7 @@ struct ParamInfo {
   bool repeated = false;
   bool required = false;
   bool local_only = false;  // a path of this machine: never offered to remote callers
+  bool names_run = false;   // kRun, or text that may name a file instead
   Json default_value;       // null: none
   std::vector<std::string> choices;
   std::optional<double> min, max;
@@ -66,6 +67,12 @@ class ParamBinder {
     }
     Handle& Run() {
       info().kind = ParamKind::kRun;
+      info().names_run = true;
+      return *this;
+    }
+    // A run, or a profile of this machine.
+    Handle& RunOrFile() {
+      info().names_run = true;
       return *this;
     }
     // Paths are those of this machine: local only.
@@ -120,6 +127,36 @@ class ParamBinder {
 
 enum class Cost { kInstant, kSeconds, kMinutes };
 
+// What servers use an operation for besides its own name, so that they know none in particular. One
+// operation at most has each role.
+enum class ServerRole : uint8_t {
+  kNone,
+  kRunList,    // lists runs: the resource /runs; its reply is LsReply
+  kRun,        // shows one: /runs/ID; its reply has `document`
+  kRunRemove,  // removes one: DELETE of /runs/ID
+  kUpload,     // takes profiles that a client sends
+  kJobs,       // starts and shows jobs, which are a resource of their own over HTTP
+};
+
+// How agents see an operation (docs/mcp.md).
+struct AgentTool {
+  int place = 0;     // in the list that agents get by default, from 1; 0: not in it
+  std::string name;  // empty: that of the operation
+};
+
+// A list that servers look at, to publish what is new in it as events.
+struct WatchedList {
+  std::string event;     // type of the events; empty: not watched
+  std::string rows, id;  // members of the reply and of a row: the list, and what identifies a row
+  Json args = Json::object();
+  int64_t every_ms = 1000;
+  bool unasked = false;              // also while nobody listens: looking tidies up
+  bool first_are_new = false;        // rows of the first look are news too
+  std::vector<std::string> changes;  // members of a row whose change is an event
+  // Member of a row, and its value in the event of a row that is gone; empty: that is not an event.
+  std::string end_member, end_value;
+};
+
 struct OpInfo {
   std::string name;         // CLI command, HTTP route and MCP tool
   std::string summary;      // what it answers, one line
@@ -145,6 +182,10 @@ struct OpInfo {
   int bad_input_status = 2;
   std::string exit_status;  // what its exit status says, where that is not as everywhere; one line
   const RecordInfo& (*reply)() = nullptr;  // description of the reply: ReplyOf<IdleReply>()
+  bool destructive = false;                // removes what cannot be made again
+  ServerRole role = ServerRole::kNone;
+  AgentTool tool;
+  WatchedList watched;
   // Media type of a second, binary form of the reply, for faces that let a caller ask for it; empty: none.
   std::string binary_type;
   // Media types of a file that some parameters ask for (Reply::file).
@@ -249,6 +290,9 @@ const std::vector<OpEntry>& AllOps();
 // A fresh Op of this list by name, or null.
 std::unique_ptr<Op> MakeOp(const std::vector<OpEntry>& ops, std::string_view name);
 inline std::unique_ptr<Op> MakeOp(std::string_view name) { return MakeOp(AllOps(), name); }
+
+// The operation of this list with a role, or null. It makes every operation: keep what it finds.
+const OpEntry* FindRole(const std::vector<OpEntry>& ops, ServerRole role);
 
 // JSON Schema (draft-07) of an operation's parameters.
 Json ParamSchema(const std::vector<ParamInfo>& params);

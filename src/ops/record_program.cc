@@ -159,6 +159,7 @@ void Describe(Record<RecordReply>& r) {
           "Part of the time in which recording was on; null: not imported");
   r.Field("bytes", &RecordReply::bytes, Unit::kBytes, "Size of the capture");
   r.Field("messages", &RecordReply::messages, "Notes of the recorder, for people");
+  r.Field("served", &RecordReply::served, "With --serve: what became of the recording on the server");
 }
 
 RecordReply RecordReplyOf(const capture::LaunchResult& r) {

@@ -11,6 +11,7 @@
 #include "capture/launcher/command_line.h"
 #include "ledger/live.h"
 #include "ops/op.h"
+#include "ops/served_recording.h"
 
 namespace nl {
 
@@ -61,6 +62,7 @@ struct RecordReply {
   std::optional<double> duty_cycle;
   int64_t bytes = 0;
   std::vector<std::string> messages;
+  std::optional<ServedReply> served;
 };
 void Describe(Record<RecordReply>& r);
 

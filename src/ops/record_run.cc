@@ -29,12 +29,15 @@ Status ImportCapture(OpContext& context, const std::string& directory, const std
 
 }  // namespace
 
-Result<RecordedRun> RecordAndImport(OpContext& context, const capture::LaunchOptions& options,
-                                    const std::vector<std::string>& tags) {
-  ListedRecording listed(context, true);
+Result<RecordedRun> RecordAndImport(OpContext& context, capture::LaunchOptions options,
+                                    const std::vector<std::string>& tags, ServedRecording* served) {
+  if (served != nullptr) served->Watch(options);
+  ListedRecording listed(context, served == nullptr);
   NL_ASSIGN(const capture::LaunchResult result, RecordProgram(options, listed));
   RecordedRun out;
   out.capture = RecordReplyOf(result);
+  if (served != nullptr) out.capture.served = served->Finish(result.directory, tags);
+  if (served != nullptr && out.capture.served->run_id) return out;
   out.imported = ImportCapture(context, result.directory, tags, listed, out);
   return out;
 }

@@ -19,7 +19,8 @@ struct RecordedRun {
 
 // An error when the program cannot be started; a capture that cannot be imported is not one, because it may
 // be all that is left of a long run. The capture stays in options.directory.
-Result<RecordedRun> RecordAndImport(OpContext& context, const capture::LaunchOptions& options,
-                                    const std::vector<std::string>& tags);
+// With a server it is imported there, and here only when that fails.
+Result<RecordedRun> RecordAndImport(OpContext& context, capture::LaunchOptions options,
+                                    const std::vector<std::string>& tags, ServedRecording* served = nullptr);
 
 }  // namespace nl

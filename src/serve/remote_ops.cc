@@ -7,10 +7,6 @@ namespace nl {
 
 namespace {
 
-constexpr std::string_view kImport = "import";
-// A resource of its own over HTTP (/api/v1/jobs).
-constexpr std::string_view kJobs = "jobs";
-
 RemoteOp ForRemote(const OpEntry& entry, bool& needs_path) {
   const std::unique_ptr<Op> op = entry.make();
   RemoteOp out;
@@ -34,9 +30,8 @@ const ParamInfo* RemoteOp::Param(std::string_view name) const {
 }
 
 const ParamInfo* RemoteOp::RunParam() const {
-  const auto it = std::find_if(params.begin(), params.end(), [](const ParamInfo& p) {
-    return p.positional && (p.kind == ParamKind::kRun || p.name == "target");
-  });
+  const auto it = std::find_if(params.begin(), params.end(),
+                               [](const ParamInfo& p) { return p.positional && p.names_run; });
   return it == params.end() ? nullptr : &*it;
 }
 
@@ -44,9 +39,9 @@ RemoteOps::RemoteOps(const std::vector<OpEntry>& ops) {
   for (const OpEntry& entry : ops) {
     bool needs_path = false;
     RemoteOp op = ForRemote(entry, needs_path);
-    if (entry.name == kImport) {
+    if (op.info.role == ServerRole::kUpload) {
       upload_ = std::move(op);
-    } else if (entry.name != kJobs && !op.info.local && !op.info.hidden && !needs_path) {
+    } else if (op.info.role != ServerRole::kJobs && !op.info.local && !op.info.hidden && !needs_path) {
       ops_.push_back(std::move(op));
     }
   }
@@ -56,6 +51,13 @@ const RemoteOp* RemoteOps::Find(std::string_view name) const {
   const auto it =
       std::find_if(ops_.begin(), ops_.end(), [&](const RemoteOp& op) { return op.info.name == name; });
   return it == ops_.end() ? nullptr : &*it;
+}
+
+const RemoteOp& RemoteOps::WithRole(ServerRole role) const {
+  const auto it =
+      std::find_if(ops_.begin(), ops_.end(), [&](const RemoteOp& op) { return op.info.role == role; });
+  NL_CHECK(it != ops_.end());
+  return *it;
 }
 
 }  // namespace nl

@@ -27,7 +27,9 @@ class RemoteOps {
   explicit RemoteOps(const std::vector<OpEntry>& ops);
   const std::vector<RemoteOp>& all() const { return ops_; }
   const RemoteOp* Find(std::string_view name) const;  // null: not offered
-  // `import` without the paths: what an upload may say of itself.
+  // The operation with this role, which every build has.
+  const RemoteOp& WithRole(ServerRole role) const;
+  // The operation that imports, without its paths: what an upload may say of itself.
   const RemoteOp& upload() const { return upload_; }
 
  private:

@@ -5,6 +5,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import assert from 'node:assert/strict';
 import Ajv2020 from 'ajv/dist/2020.js';
 import { allTools, became, call, connect, ended, tokensOf } from './session.mjs';
+import { aTaskGivesTheAnswerOfItsTool, follow, longToolsAreTasks, tasksAreListedCancelledAndAnnounced } from './tasks.mjs';
 
 const [program, store, trace] = process.argv.slice(2);
 const LIMIT_TOKENS = 2000;
@@ -307,6 +308,43 @@ const checks = {
     assert.equal((await ended(second, id)).state, 'cancelled');
     const listed = await call(second, 'job', { state: 'cancelled' });
     assert.ok(listed.structuredContent.jobs.some((job) => job.job_id === id));
+    await second.close();
+  },
+
+  async 'tools that take long can be tasks'(client) {
+    await longToolsAreTasks(client, runOf('base'));
+  },
+
+  async 'a task gives the answer of its tool'(client) {
+    await aTaskGivesTheAnswerOfItsTool(client, runOf('base'));
+  },
+
+  async 'tasks are listed, cancelled and announced'(client) {
+    await tasksAreListedCancelledAndAnnounced(client, runOf('base'));
+  },
+
+  async 'a profile of this machine is imported by a task, and by a job'(client) {
+    const seen = await follow(client, 'import', { paths: [trace], force: true });
+    assert.equal(seen.states.at(-1), 'completed', String(seen.error));
+    const made = seen.result.structuredContent.runs[0].run_id;
+    assert.equal(cli('show', made).run.run_id, made);
+    const job = (await call(client, 'job', { action: 'start', job: 'import', params: JSON.stringify({ paths: [trace] }) })).structuredContent.jobs[0];
+    assert.equal((await ended(client, job.job_id)).state, 'done');
+    const failed = await follow(client, 'import', { paths: ['no/such/file'] });
+    assert.equal(failed.states.at(-1), 'failed');
+    cli('rm', made, '--yes');
+  },
+
+  async 'a task continues in the next session'() {
+    const first = await connect(program, store);
+    const stream = first.experimental.tasks.callToolStream({ name: 'query', arguments: { args: [runOf('base'), ENDLESS], timeout: 80000 } }, undefined, { task: {} });
+    const { taskId } = (await stream.next()).value.task;
+    await became(first, taskId, ['running']);
+    await first.close();
+    const second = await connect(program, store);
+    assert.equal((await second.experimental.tasks.getTask(taskId)).status, 'working');
+    await second.experimental.tasks.cancelTask(taskId);
+    assert.equal((await ended(second, taskId)).state, 'cancelled');
     await second.close();
   },
 

@@ -7,8 +7,9 @@ import { readFileSync } from 'node:fs';
 import assert from 'node:assert/strict';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { ResourceListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+import { CallToolResultSchema, ListTasksResultSchema, ResourceListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { allTools, became, call, connect, ended } from './session.mjs';
+import { aTaskGivesTheAnswerOfItsTool, follow, longToolsAreTasks, tasksAreListedCancelledAndAnnounced } from './tasks.mjs';
 
 const [program, store, trace] = process.argv.slice(2);
 const cli = (...words) => JSON.parse(execFileSync(program, ['--store', store, '--json', ...words], { maxBuffer: 1 << 30 }));
@@ -53,10 +54,14 @@ let server = await startServer();
 const checks = {
   async 'the tools are those of stdio without files of the server'(client, local) {
     const names = async (one) => (await allTools(one)).map((tool) => tool.name);
-    const expected = (await names(local)).filter((name) => name !== 'import');
+    const expected = await names(local);
     const editor = await over(server.url, 'editor');
     assert.deepEqual(await names(editor), expected);
-    assert.deepEqual(await names(client), expected.filter((name) => name !== 'job'), 'a viewer starts no jobs');
+    assert.deepEqual(await names(client), expected.filter((name) => name !== 'job' && name !== 'import'), 'a viewer starts no jobs and imports nothing');
+    const { properties } = (await allTools(editor)).find((tool) => tool.name === 'import').inputSchema;
+    assert.ok(properties.upload && !properties.paths, 'files of the server are named');
+    const refused = await call(editor, 'import', { paths: ['/etc/passwd'], upload: ['x'] });
+    assert.ok(refused.isError && /paths|upload/.test(refused.content[0].text), refused.content[0].text);
     await editor.close();
     assert.ok(expected.length >= 10);
   },
@@ -131,7 +136,7 @@ const checks = {
     assert.deepEqual(cli('show', run).run.tags, { from: 'editor' });
     const logged = readFileSync(`${store}/audit.log`, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line)).at(-1);
     assert.deepEqual([logged.actor, logged.action, logged.outcome], ['token:editor', 'tag', 'ok']);
-    for (const name of ['import', 'run', 'record', 'auth', 'serve', 'mcp', 'config']) assert.ok(!more.some((tool) => tool.name === name), name);
+    for (const name of ['run', 'record', 'auth', 'serve', 'mcp', 'config']) assert.ok(!more.some((tool) => tool.name === name), name);
     await viewer.close();
     await editor.close();
   },
@@ -162,6 +167,50 @@ const checks = {
     assert.ok(logged.some((entry) => entry.actor === 'token:editor' && entry.outcome === 'unsupported'), 'the refusal');
     await editor.close();
     await admin.close();
+  },
+
+  async 'an editor has tasks, a viewer has none'(client) {
+    assert.equal(client.getServerCapabilities().tasks, undefined);
+    assert.ok((await allTools(client)).every((tool) => tool.execution === undefined));
+    const ignored = await client.request({ method: 'tools/call', params: { name: 'idle', arguments: { run }, task: {} } }, CallToolResultSchema);
+    assert.ok(ignored.structuredContent, 'the protocol asks to ignore it');
+    await assert.rejects(client.request({ method: 'tasks/list' }, ListTasksResultSchema), (error) => error.code === -32601);
+    const editor = await over(server.url, 'editor');
+    await longToolsAreTasks(editor, run);
+    await aTaskGivesTheAnswerOfItsTool(editor, run);
+    await tasksAreListedCancelledAndAnnounced(editor, run);
+    const own = (await editor.experimental.tasks.listTasks()).tasks[0].taskId;
+    const admin = await over(server.url, 'admin');
+    await assert.rejects(admin.experimental.tasks.getTask(own), (error) => error.code === -32602, 'the task of another');
+    await admin.close();
+    await editor.close();
+  },
+
+  async 'an upload is imported by the tool, by a task and by a job'() {
+    const editor = await over(server.url, 'editor');
+    const headers = { Authorization: `Bearer ${token.editor}` };
+    const bytes = readFileSync(trace);
+    const upload = async () => {
+      const made = await fetch(`${server.url}/api/v1/uploads?name=up.json.gz`, { method: 'POST', headers: { ...headers, 'Upload-Length': `${bytes.length}` } });
+      const path = made.headers.get('location');
+      const sent = await fetch(server.url + path, { method: 'PATCH', body: bytes, headers: { ...headers, 'Upload-Offset': '0', 'Content-Type': 'application/offset+octet-stream' } });
+      assert.equal(sent.status, 204);
+      return path.split('/').at(-1);
+    };
+    const first = await call(editor, 'import', { upload: [await upload()] });
+    assert.ok(!first.isError, first.content[0].text);
+    const { run_id: id } = first.structuredContent.runs[0];
+    assert.equal(first.structuredContent.runs[0].files?.[0] ?? 'up.json.gz', 'up.json.gz');
+    const seen = await follow(editor, 'import', { upload: [await upload()] });
+    assert.equal(seen.result.structuredContent.runs[0].run_id, id, 'the same bytes');
+    const job = (await call(editor, 'job', { action: 'start', job: 'import', params: JSON.stringify({ upload: [await upload()] }) })).structuredContent.jobs[0];
+    assert.equal((await ended(editor, job.job_id)).state, 'done');
+    const gone = await follow(editor, 'import', { upload: ['019a8c00-0000-7000-8000-000000000000'] });
+    assert.ok(gone.error, 'an upload that does not exist');
+    const refused = await call(editor, 'job', { action: 'start', job: 'import', params: JSON.stringify({ paths: ['/etc/passwd'] }) });
+    assert.ok(refused.isError && /upload|paths/.test(refused.content[0].text), refused.content[0].text);
+    cli('rm', id, '--yes');
+    await editor.close();
   },
 
   async 'without a login there is no session'() {

@@ -29,7 +29,9 @@ class AnalyzeOp final : public Op {
   }
 
   void Bind(ParamBinder& b) override {
-    b.Add("target", params_.run, "Run, or profile to import: a file, a folder of ranks, or -").Positional();
+    b.Add("target", params_.run, "Run, or profile to import: a file, a folder of ranks, or -")
+        .Positional()
+        .RunOrFile();
     params_.BindPhaseOfReport(b);
     params_.BindRules(b);
     params_.BindPeaks(b);

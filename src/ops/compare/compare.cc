@@ -97,6 +97,7 @@ class CompareOp final : public Op {
     info.writes = true;
     info.writes_by_import = true;
     info.reply = ReplyOf<CompareReply>();
+    info.tool.place = 2;
     return info;
   }
 

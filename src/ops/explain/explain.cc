@@ -135,6 +135,7 @@ class ExplainOp final : public Op {
     info.example = "neurolens explain @latest";
     info.cost = Cost::kSeconds;
     info.reply = ReplyOf<ExplainReply>();
+    info.tool.place = 1;
     return info;
   }
 

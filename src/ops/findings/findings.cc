@@ -103,6 +103,7 @@ class FindingsOp final : public Op {
     info.example = "neurolens findings @latest";
     info.cost = Cost::kSeconds;
     info.reply = ReplyOf<FindingsReply>();
+    info.tool.place = 4;
     return info;
   }
 

@@ -41,6 +41,7 @@ class IdleOp final : public Op {
     info.example = "neurolens idle @latest";
     info.cost = Cost::kSeconds;
     info.reply = ReplyOf<IdleReply>();
+    info.tool.place = 7;
     return info;
   }
 

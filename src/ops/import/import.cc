@@ -111,6 +111,8 @@ class ImportOp final : public Op {
     info.writes = true;
     info.repeatable = true;
     info.reply = ReplyOf<ImportReply>();
+    info.role = ServerRole::kUpload;
+    info.tool.place = 11;
     return info;
   }
 

@@ -31,6 +31,7 @@ class KernelsOp final : public Op {
     info.example = "neurolens kernels @latest --sort calls --md";
     info.cost = Cost::kSeconds;
     info.reply = ReplyOf<KernelsReply>();
+    info.tool.place = 5;
     return info;
   }
 

@@ -46,6 +46,16 @@ void AddNumbers(const std::string& directory, LiveRow& row) {
   }
 }
 
+// What another machine sends with its recording.
+void AddSentNumbers(const LiveRecording& recording, LiveRow& row) {
+  row.sender = recording.sender;
+  row.recording = recording.numbers.recording;
+  row.processes = recording.numbers.processes;
+  row.kernels = recording.numbers.kernels;
+  row.ranges = recording.numbers.ranges;
+  row.lost_records = recording.numbers.lost_records;
+}
+
 class LiveOp final : public Op {
  public:
   OpInfo Info() const override {
@@ -57,6 +67,14 @@ class LiveOp final : public Op {
         "partial run of the newest recording, or @live:ID. `ls` lists finished runs.";
     info.example = "neurolens live";
     info.reply = ReplyOf<LiveReply>();
+    info.watched.event = "live";
+    info.watched.rows = "recordings";
+    info.watched.id = "live_id";
+    info.watched.unasked = true;  // what a killed recorder left is removed by looking
+    info.watched.first_are_new = true;
+    info.watched.changes = {"bytes", "state"};
+    info.watched.end_member = "state";
+    info.watched.end_value = NamesOf(LiveState::kEnded)[static_cast<size_t>(LiveState::kEnded)];
     return info;
   }
 
@@ -75,7 +93,11 @@ class LiveOp final : public Op {
       row.started_at = Rfc3339Utc(recording.started_at_ns);
       row.elapsed_ms = static_cast<double>(UnixNowNs() - recording.started_at_ns) / 1e6;
       row.bytes = std::max<int64_t>(StoredBytes(recording.directory), 0);
-      AddNumbers(recording.directory, row);
+      if (recording.sender.empty()) {
+        AddNumbers(recording.directory, row);
+      } else {
+        AddSentNumbers(recording, row);
+      }
       if (const std::optional<LiveSnapshot> newest = NewestSnapshot(store_path, recording.live_id)) {
         row.partial_run_id = newest->run_id;
         row.partial_made_at = Rfc3339Utc(newest->made_at_ns);

@@ -21,7 +21,7 @@ struct LiveRow {
   std::optional<bool> recording;
   std::optional<int64_t> processes, kernels, ranges, lost_records;
   int64_t bytes = 0;
-  std::optional<std::string> partial_run_id, partial_made_at;
+  std::optional<std::string> partial_run_id, partial_made_at, sender;
 };
 inline void Describe(Record<LiveRow>& r) {
   r.Name("LiveRow", "A recording that is under way");
@@ -43,6 +43,7 @@ inline void Describe(Record<LiveRow>& r) {
   r.Field("partial_run_id", &LiveRow::partial_run_id,
           "The newest partial run that was made; null: nobody asked for one");
   r.Field("partial_made_at", &LiveRow::partial_made_at, "When it was made, RFC 3339");
+  r.Field("sender", &LiveRow::sender, "Who sends it, where another machine records it; null: this one does");
 }
 
 struct LiveReply {

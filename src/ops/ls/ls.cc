@@ -26,6 +26,13 @@ class LsOp final : public Op {
     info.choose_when = "Choose it to find a run; `show` gives the details of one.";
     info.example = "neurolens ls --model resnet --since 7d";
     info.reply = ReplyOf<LsReply>();
+    info.role = ServerRole::kRunList;
+    info.tool = {3, "find_runs"};
+    info.watched.event = "run";
+    info.watched.rows = "runs";
+    info.watched.id = "run_id";
+    info.watched.args = {{"limit", 100}};
+    info.watched.every_ms = 2000;
     return info;
   }
 

@@ -32,6 +32,7 @@ class OperatorsOp final : public Op {
     info.example = "neurolens operators @latest --by-shape --limit 10";
     info.cost = Cost::kSeconds;
     info.reply = ReplyOf<OperatorsReply>();
+    info.tool.place = 6;
     return info;
   }
 

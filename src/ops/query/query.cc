@@ -132,6 +132,7 @@ class QueryOp final : public Op {
     info.cost = Cost::kSeconds;
     info.reply = ReplyOf<QueryReply>();
     info.file_types = {kCsvType, kParquetType};
+    info.tool.place = 10;
     return info;
   }
 

@@ -35,26 +35,37 @@ class RecordOp final : public Op {
         .Add("out", params_.out,
              "Folder for the capture; otherwise PROGRAM-DATE-TIME.nlcap in the current folder")
         .Path();
+    serve_.Bind(binder);
     params_.Bind(binder);
   }
 
   Result<Reply> Run(OpContext& context) override {
     NL_ASSIGN(capture::LaunchOptions options, params_.Options());
     if (options.directory.empty()) options.directory = capture::DefaultDirectory(options.command);
+    std::unique_ptr<ServedRecording> served;
+    if (!serve_.url.empty()) {
+      NL_ASSIGN(served, ServedRecording::Make(context, serve_));
+      served->Watch(options);
+    }
     ListedRecording listed(context, false);
     NL_ASSIGN(const capture::LaunchResult result, RecordProgram(options, listed));
-    Reply reply = Reply::Of(RecordReplyOf(result));
+    RecordReply out = RecordReplyOf(result);
+    if (served) out.served = served->Finish(out.directory, params_.tags);
+    Reply reply = Reply::Of(std::move(out));
     reply.answer_status = result.exit_status;
     return reply;
   }
 
   std::string Text(const Reply& any, const TextStyle& style) const override {
     const auto& reply = any.As<RecordReply>();
-    return RecordText(reply, style) + fmt::format("wrote {}\n", PrintableText(reply.directory));
+    std::string out = RecordText(reply, style) + fmt::format("wrote {}\n", PrintableText(reply.directory));
+    if (reply.served) out += ServedText(*reply.served, reply.directory, style);
+    return out;
   }
 
  private:
   RecordParams params_;
+  ServeParams serve_;
 };
 
 }  // namespace

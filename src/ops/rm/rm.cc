@@ -57,6 +57,8 @@ class RmOp final : public Op {
     info.example = "neurolens rm @latest";
     info.writes = true;
     info.reply = ReplyOf<RmReply>();
+    info.role = ServerRole::kRunRemove;
+    info.destructive = true;
     return info;
   }
 

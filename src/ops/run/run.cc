@@ -26,7 +26,8 @@ struct RunReply {
 };
 void Describe(Record<RunReply>& r) {
   r.Name("RunReply", "Reply of `neurolens run`");
-  r.Field("run_id", &RunReply::run_id, "The run; null: the capture was not imported");
+  r.Field("run_id", &RunReply::run_id,
+          "The run in the store of this machine; null: it is on the server (capture.served), or was not imported");
   r.Field("capture", &RunReply::capture, "The recorded program");
   r.Field("capture_kept", &RunReply::capture_kept, "The folder of the capture still exists");
   r.Field("analysis", &RunReply::analysis, "Reply of `analyze`, or of `report` with --report");
@@ -58,6 +59,7 @@ class RunProgramOp final : public Op {
         .Add("out", params_.out, "Keep the capture in this folder; otherwise it is deleted after the import")
         .Path();
     binder.Add("report", report_, "Also write the report files, into report-RUN in the current folder");
+    serve_.Bind(binder);
     params_.Bind(binder);
   }
 
@@ -69,16 +71,24 @@ class RunProgramOp final : public Op {
       NL_ASSIGN(scratch, TempDir::Make("neurolens-run-"));
       options.directory = fmt::format("{}/{}", scratch->path(), capture::DefaultDirectory(options.command));
     }
-    NL_ASSIGN(RecordedRun recorded, RecordAndImport(context, options, params_.tags));
+    std::unique_ptr<ServedRecording> served;
+    if (!serve_.url.empty()) {
+      NL_ASSIGN(served, ServedRecording::Make(context, serve_));
+    }
+    NL_ASSIGN(RecordedRun recorded, RecordAndImport(context, options, params_.tags, served.get()));
     RunReply out;
     out.capture = std::move(recorded.capture);
     out.run_id = recorded.run_id;
-    const Status explained = recorded.imported.ok() ? Explain(context, out) : recorded.imported;
+    const bool on_server = out.capture.served && out.capture.served->run_id;
+    const Status explained = on_server                ? Status()
+                             : recorded.imported.ok() ? Explain(context, out)
+                                                      : recorded.imported;
     if (!explained.ok()) out.import_problem = explained.error().ToString();
     // A capture that could not be imported is kept: it may be all that is left of a long run. One of a
     // program that ended before anything happened holds nothing.
     const bool empty = !explained.ok() && HoldsNothing(out.capture, explained.error());
-    out.capture_kept = keep || (!out.run_id && !empty);
+    // So is one that the server does not have: it can be sent later.
+    out.capture_kept = keep || (!on_server && (!out.run_id || out.capture.served) && !empty);
     if (out.capture_kept && scratch) scratch->Release();
     const int exit_status = out.capture.exit_status;
     Reply reply = Reply::Of(std::move(out));
@@ -96,6 +106,7 @@ class RunProgramOp final : public Op {
              "\n";
     }
     if (reply.capture_kept) out += fmt::format("wrote {}\n", PrintableText(reply.capture.directory));
+    if (reply.capture.served) out += ServedText(*reply.capture.served, reply.capture.directory, style);
     if (reply.run_id) out += fmt::format("run {}\n", *reply.run_id);
     if (reply.analysis) out += ReportReplyText(*reply.analysis, style);
     return out;
@@ -119,6 +130,7 @@ class RunProgramOp final : public Op {
   }
 
   RecordParams params_;
+  ServeParams serve_;
   bool report_ = false;
 };
 

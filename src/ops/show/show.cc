@@ -105,6 +105,7 @@ class ShowOp final : public Op {
     info.choose_when = "Choose it to see what is known about one run; `summary` shows where its time went.";
     info.example = "neurolens show @latest";
     info.reply = ReplyOf<ShowReply>();
+    info.role = ServerRole::kRun;
     return info;
   }
 

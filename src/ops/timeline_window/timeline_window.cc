@@ -220,6 +220,7 @@ class TimelineWindowOp final : public Op {
     info.example = "neurolens timeline-window @latest --from-ms 10 --to-ms 12";
     info.cost = Cost::kSeconds;
     info.reply = ReplyOf<WindowReply>();
+    info.tool = {9, "timeline_window"};
     return info;
   }
 

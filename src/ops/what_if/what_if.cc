@@ -105,6 +105,7 @@ class WhatIfOp final : public Op {
     info.example = "neurolens what-if @latest --apply sync,graphs";
     info.cost = Cost::kSeconds;
     info.reply = ReplyOf<WhatIfReply>();
+    info.tool.place = 8;
     return info;
   }
 

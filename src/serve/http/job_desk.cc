@@ -161,7 +161,7 @@ Response JobDesk::Answer(const Route& route, const Request& request) {
 Response JobDesk::Submit(const Request& request) {
   const Result<Wanted> wanted = WantedOf(request.body);
   if (!wanted.ok()) return ProblemOf(wanted.error());
-  if (const Status right = work_.Check(wanted->op, wanted->params); !right.ok())
+  if (const Status right = work_.Check(wanted->op, wanted->params, request.identity.Label()); !right.ok())
     return ProblemOf(right.error());
   const Result<std::shared_ptr<jobs::Runner>> now = RunnerForWriting();
   if (!now.ok()) return ProblemOf(now.error());

@@ -17,7 +17,7 @@ using Steady = std::chrono::steady_clock;
 
 constexpr char kSessionHeader[] = "mcp-session-id";
 constexpr char kEventStream[] = "text/event-stream";
-constexpr int64_t kTicksPerExpiry = 50;
+constexpr int64_t kTicksPerExpiry = 50, kTicksPerTasks = 2;
 
 bool Accepts(const Request& request, std::string_view type) {
   const std::string accept = LowerCase(request.Header("accept"));
@@ -68,6 +68,7 @@ struct McpEndpoint::Session : std::enable_shared_from_this<McpEndpoint::Session>
   std::string id, owner;
   auth::Role role = auth::Role::kViewer;
   Steady::time_point last_used = Steady::now();
+  std::atomic<bool> looking{false};  // at its tasks
   std::unique_ptr<mcp::Server> server;
 };
 
@@ -101,7 +102,13 @@ Result<std::shared_ptr<McpEndpoint::Session>> McpEndpoint::Begin(const Request& 
   options.resources_change = true;
   options.run = [this, weak = session->weak_from_this()](Cost cost, std::function<void()> work) {
     // The session stays while its work waits or runs.
-    return options_.run(cost, [self = weak.lock(), work = std::move(work)] { work(); });
+    std::shared_ptr<Session> self = weak.lock();
+    return self != nullptr &&
+           options_.run(cost, [self = std::move(self), work = std::move(work)] { work(); });
+  };
+  options.notify = [this, topic = TopicOf(session->id)](const std::string& message) {
+    const auto event = std::make_shared<const std::string>(EventOf(message));
+    server_->Post([this, event, topic] { server_->SendEvent(event, topic); });
   };
   options.on_write = [this, owner = session->owner, address = request.client](
                          const OpInfo& info, const Json& arguments, std::string_view outcome) {
@@ -233,6 +240,25 @@ void McpEndpoint::Tick() {
     for (const Json& id : one.ids) session->server->Cancel(id);
   }
   if (++ticks_ % kTicksPerExpiry == 0) Expire();
+  if (ticks_ % kTicksPerTasks == 0) LookAtTasks();
+}
+
+void McpEndpoint::LookAtTasks() {
+  std::vector<std::shared_ptr<Session>> with_tasks;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, session] : sessions_) {
+      if (session->server->HasTasks()) with_tasks.push_back(session);
+    }
+  }
+  for (const std::shared_ptr<Session>& session : with_tasks) {
+    if (session->looking.exchange(true)) continue;
+    const bool taken = options_.run(Cost::kInstant, [session] {
+      session->server->LookAtTasks();
+      session->looking = false;
+    });
+    if (!taken) session->looking = false;
+  }
 }
 
 void McpEndpoint::Expire() {

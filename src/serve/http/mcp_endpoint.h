@@ -65,6 +65,7 @@ class McpEndpoint {
   void Answer(const std::shared_ptr<Call>& call, const std::shared_ptr<Session>& session, bool is_new,
               const mcp::RpcInput& input);
   void Expire();
+  void LookAtTasks();
 
   const Options options_;
   Server* server_ = nullptr;

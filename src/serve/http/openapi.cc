@@ -36,6 +36,7 @@ class Writer {
     for (const RemoteOp& op : ops_.all()) AddOperation(op);
     AddJobs();
     AddUploads();
+    AddRecordings();
     AddOwnRoutes();
     return Json{
         {"openapi", "3.1.0"},
@@ -165,7 +166,8 @@ class Writer {
   }
 
   void AddRuns() {
-    const RemoteOp &list = *ops_.Find("ls"), &show = *ops_.Find("show"), &remove = *ops_.Find("rm");
+    const RemoteOp &list = ops_.WithRole(ServerRole::kRunList), &show = ops_.WithRole(ServerRole::kRun),
+                   &remove = ops_.WithRole(ServerRole::kRunRemove);
     Json& runs = paths_["/api/v1/runs"];
     runs["get"] = Entry(list, "list_runs", "runs");
     runs["get"]["parameters"] = QueryParameters(list, nullptr);
@@ -279,6 +281,37 @@ class Writer {
     for (const char* method : {"get", "patch", "delete"}) upload[method]["parameters"] = Json::array({id});
     upload["patch"]["parameters"].push_back(
         Parameter("Upload-Offset", "header", "Byte at which the piece begins", count));
+  }
+
+  void AddRecordings() {
+    const Json text{{"type", "string"}}, texts{{"type", "array"}, {"items", text}},
+        count{{"type", "integer"}, {"minimum", 0}}, on{{"type", "boolean"}};
+    const auto body = [](Json properties, Json required) {
+      return Json{{"required", true},
+                  {"content",
+                   {{"application/json",
+                     {{"schema",
+                       {{"type", "object"},
+                        {"properties", std::move(properties)},
+                        {"required", std::move(required)},
+                        {"additionalProperties", false}}}}}}}};
+    };
+    Json& made = paths_["/api/v1/recordings"]["post"];
+    made = Answered("begin_recording", "Begins a recording that another machine sends while it grows", "201");
+    made["requestBody"] = body({{"command", texts}, {"started_at", text}}, Json::array({"command"}));
+    Json& one = paths_["/api/v1/recordings/{id}"];
+    one["put"] = Answered("update_recording", "What the recording has now; a sign of life of its sender", "200");
+    one["put"]["requestBody"] = body({{"uploads", texts},
+                                      {"state", {{"type", "string"}, {"enum", {"recording", "importing"}}}},
+                                      {"recording", on},
+                                      {"processes", count},
+                                      {"kernels", count},
+                                      {"ranges", count},
+                                      {"lost_records", count}},
+                                     Json::array());
+    one["delete"] = Answered("end_recording", "The recording is over", "204");
+    for (const char* method : {"put", "delete"})
+      one[method]["parameters"] = Json::array({Parameter("id", "path", "The recording: its live_id", text)});
   }
 
   void AddOwnRoute(const char* path, const char* id, const char* about, const char* type) {

@@ -117,20 +117,13 @@ Routed Upload(const RemoteOps& ops, std::string label, const Fields& query) {
   return out;
 }
 
-// The operation `name`, which every build has; else our own bug.
-const RemoteOp& Known(const RemoteOps& ops, std::string_view name) {
-  const RemoteOp* op = ops.Find(name);
-  NL_CHECK(op != nullptr);
-  return *op;
-}
-
 Routed Runs(const RemoteOps& ops, const Request& request, const Target& target) {
   const auto& segments = target.segments;  // api, v1, runs, [ID, [OP]]
   if (segments.size() == 3) {
     const std::string label = "/api/v1/runs";
     if (request.method == "POST") return Upload(ops, label, target.query);
     if (!IsGet(request)) return WrongMethod(label, request.method, "GET, HEAD, POST");
-    return Operation(Known(ops, "ls"), label, request, target.query, nullptr);
+    return Operation(ops.WithRole(ServerRole::kRunList), label, request, target.query, nullptr);
   }
   const std::string& run = segments[3];
   if (segments.size() == 4) {
@@ -138,12 +131,12 @@ Routed Runs(const RemoteOps& ops, const Request& request, const Target& target) 
     if (request.method == "DELETE") {
       Request as_post = request;
       as_post.method = "POST";
-      Routed out = Operation(Known(ops, "rm"), label, as_post, target.query, &run);
+      Routed out = Operation(ops.WithRole(ServerRole::kRunRemove), label, as_post, target.query, &run);
       out.route.takes_json = false;
       return out;
     }
     if (!IsGet(request)) return WrongMethod(label, request.method, "GET, HEAD, DELETE");
-    return Operation(Known(ops, "show"), label, request, target.query, &run);
+    return Operation(ops.WithRole(ServerRole::kRun), label, request, target.query, &run);
   }
   const RemoteOp* op = ops.Find(segments[4]);
   if (op == nullptr) return UnknownOperation(ops, segments[4]);
@@ -199,6 +192,22 @@ Routed Uploads(const Request& request, const Target& target) {
   return out;
 }
 
+Routed Recordings(const Request& request, const Target& target) {
+  Routed out;
+  out.route.endpoint = Endpoint::kRecordings;
+  out.route.rest.assign(target.segments.begin() + 3, target.segments.end());
+  const bool is_new = out.route.rest.empty();
+  if (out.route.rest.size() > 1)
+    return Problem(kUnknownLabel, NotFound("a recording has no parts").Hint("use /api/v1/recordings/ID"));
+  out.route.label = is_new ? "/api/v1/recordings" : "/api/v1/recordings/{id}";
+  const bool right = is_new ? request.method == "POST" : request.method == "PUT" || request.method == "DELETE";
+  if (!right) return WrongMethod(out.route.label, request.method, is_new ? "POST" : "PUT, DELETE");
+  if (!target.query.empty())
+    return Problem(out.route.label, InvalidInput(fmt::format("unknown parameter '{}'", target.query[0].first)));
+  out.route.takes_json = request.method != "DELETE";
+  return out;
+}
+
 // The web application: what is not a fixed path of its own.
 std::optional<Routed> AppRoute(std::string_view path, const Request& request) {
   const bool is_asset = path.rfind("/assets/", 0) == 0;
@@ -234,6 +243,7 @@ Routed RouteHead(const RemoteOps& ops, const Request& request) {
     if (segments[2] == "runs" && count <= 5) return Runs(ops, request, *target);
     if (segments[2] == "uploads") return Uploads(request, *target);
     if (segments[2] == "jobs") return Jobs(request, *target);
+    if (segments[2] == "recordings") return Recordings(request, *target);
     const RemoteOp* op = count == 3 ? ops.Find(segments[2]) : nullptr;
     if (op != nullptr) return Operation(*op, "/api/v1/" + op->info.name, request, target->query, nullptr);
     if (count == 3) return UnknownOperation(ops, segments[2]);

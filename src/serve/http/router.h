@@ -10,6 +10,7 @@
 //   /api/v1/login, logout, me   sessions of users
 //   /mcp                    the Model Context Protocol
 //   /api/v1/uploads, ...    profiles that come in pieces (upload_desk.h)
+//   /api/v1/recordings, ... recordings of other machines under way (recording_desk.h)
 //   /api/v1/jobs, ...       operations that run by themselves (job_desk.h)
 //
 // Thread rule: pure functions over the constant RemoteOps.
@@ -26,6 +27,7 @@ enum class Endpoint {
   kUpload,
   kUploads,
   kJobs,
+  kRecordings,
   kEvents,
   kHealth,
   kReady,

@@ -14,8 +14,6 @@
 #include "base/record_json.h"
 #include "base/terminal.h"
 #include "base/time_text.h"
-#include "ops/live/reply.h"
-#include "ops/ls/reply.h"
 #include "ops/settings.h"
 #include "serve/http/app_page.h"
 #include "serve/http/content.h"
@@ -30,11 +28,10 @@ namespace nl::http {
 
 namespace {
 
-constexpr int64_t kTicksPerLook = 20, kTicksPerKeepAlive = 150;  // ten ticks a second
-constexpr int64_t kNewestRuns = 100;
+constexpr int64_t kTicksPerKeepAlive = 150, kTick_ms = 100;
 constexpr size_t kMostLogins = 16;  // that wait; each takes 0.1 s and 64 MiB, one after the other
-constexpr int64_t kTicksPerLiveLook = 10, kTicksPerCertificate = 10;
-constexpr int64_t kTicksPerAdopt = 20, kTicksPerSweep = 6000;
+constexpr int64_t kTicksPerCertificate = 10;
+constexpr int64_t kTicksPerAdopt = 20, kTicksPerSweep = 6000, kTicksPerSilence = 50;
 constexpr auto kJobGrace = std::chrono::seconds(3);
 constexpr auto kProgressEvery = std::chrono::milliseconds(250);
 
@@ -137,6 +134,7 @@ Service::Service(const Settings& settings, ServiceOptions options)
       ops_(AllOps()),
       events_(fmt::format("{:x}", UnixNowNs())),
       desk_(settings.Get("store"), options.most_upload_bytes),
+      recordings_(settings.Get("store"), desk_.store()),
       jobs_(settings, ops_, desk_.store(), options.jobs,
             [this](const jobs::Job& job, bool state) { OnJob(job, state); }),
       mcp_({.settings = &settings,
@@ -148,6 +146,9 @@ Service::Service(const Settings& settings, ServiceOptions options)
       uploads_(options.uploads, options.most_queued),
       logins_(1, kMostLogins) {
   if (options_.access_log) log_ = std::make_unique<AccessLog>(STDERR_FILENO);
+  for (const RemoteOp& op : ops_.all()) {
+    if (!op.info.watched.event.empty()) watches_.push_back(std::make_unique<Watch>(op));
+  }
 }
 
 Status Service::CheckAccess() {
@@ -159,7 +160,7 @@ void Service::Attach(Server& server, const ListenAddress& address) {
   server_ = &server;
   mcp_.Attach(server);
   exposure_.address = address;
-  LookForRuns();
+  LookForNews();
   jobs_.Adopt();
   if (!options_.tls_cert.empty()) LookForCertificate();
 }
@@ -170,6 +171,7 @@ void Service::Stop() {
   quick_.Stop();
   heavy_.Stop();
   uploads_.Stop();
+  recordings_.Stop();
   logins_.Stop();
 }
 
@@ -227,6 +229,9 @@ void Service::OnCall(std::shared_ptr<Call> call) {
     }
     case Endpoint::kJobs:
       return Start(quick_, std::move(call), [this, route](Call& c) { return AnswerJob(route, c.request); });
+    case Endpoint::kRecordings:
+      return Start(quick_, std::move(call),
+                   [this, route](Call& c) { return recordings_.Answer(route, c.request); });
     case Endpoint::kReady: return Start(quick_, std::move(call), [this](Call& c) { return Ready(c); });
     case Endpoint::kHealth: return call->Respond(Page("application/json", "{\"status\":\"ok\"}\n"));
     case Endpoint::kMetrics: return call->Respond(MetricsPage());
@@ -391,12 +396,12 @@ Response Service::RunUpload(const Route& route, Call& call) {
   AuditOp(call.request, *route.op, args, reply.ok() ? "ok" : ErrorCodeName(reply.error().code));
   if (!reply.ok()) return ProblemOf(uploads::WithoutFolder(reply.error(), context.received));
   desk_.Forget(received->upload_ids);
-  LookForRuns();
+  LookForNews();
   return ReplyOf(reply);
 }
 
 Response Service::Ready(Call& call) const {
-  const std::unique_ptr<Op> list = MakeOp("ls");
+  const std::unique_ptr<Op> list = ops_.WithRole(ServerRole::kRunList).make();
   OpContext context = ContextOf(call);
   const Result<Reply> reply = RunOp(*list, {{"limit", 1}}, context);
   // A store that does not exist yet is made by the first upload.
@@ -470,73 +475,46 @@ void Service::OnTick() {
   // Another server may have run the jobs, and ended.
   if (ticks_ % kTicksPerAdopt == 0) static_cast<void>(quick_.Submit([this] { jobs_.Adopt(); }));
   if (ticks_ % kTicksPerSweep == 1) static_cast<void>(quick_.Submit([this] { desk_.Sweep(); }));
-  // Also without a listener: what a killed recorder left is removed by looking.
-  if (ticks_ % kTicksPerLiveLook == 0) LookForLive();
-  if (server_->event_streams() == 0) return;
-  if (ticks_ % kTicksPerLook == 0) LookForRuns();
+  if (ticks_ % kTicksPerSilence == 0) static_cast<void>(quick_.Submit([this] { recordings_.DropSilent(); }));
+  const bool listened = server_->event_streams() > 0;
+  for (const std::unique_ptr<Watch>& watch : watches_) {
+    const WatchedList& list = watch->list.list();
+    if ((listened || list.unasked) && ticks_ * kTick_ms % list.every_ms == 0) LookAt(*watch);
+  }
+  if (!listened) return;
   static const auto keep_alive = std::make_shared<const std::string>(": keep-alive\n\n");
   if (ticks_ % kTicksPerKeepAlive == 0) server_->SendToAll(keep_alive);
 }
 
-// Runs come from uploads and from commands beside the server: the list is what both have in common.
-void Service::LookForRuns() {
-  if (looking_.exchange(true)) return;
-  const bool taken = quick_.Submit([this] {
-    const std::unique_ptr<Op> list = MakeOp("ls");
-    OpContext context;
-    context.settings = &settings_;
-    const Result<Reply> reply = RunOp(*list, {{"limit", kNewestRuns}}, context);
-    if (reply.ok()) {
-      const std::vector<ListedRun>& runs = reply->As<LsReply>().runs;
-      for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
-        if (!known_runs_.insert(run->run_id).second || !looked_) continue;
-        server_->Post([this, data = ToDocument(*run)] {
-          server_->SendEvent(events_.Add("run", data));
-          mcp_.RunsChanged();
-        });
+// What is in the lists comes from requests and from commands beside the server: looking finds both.
+void Service::LookAt(Watch& watch) {
+  if (watch.looking.exchange(true)) return;
+  const bool taken = quick_.Submit([this, &watch] {
+    for (ListEvent& event : watch.list.Look(settings_)) {
+      if (event.kept) {
+        Keep(watch, std::move(event));
+      } else {
+        Publish(EventLog::Passing(event.type, event.data));
       }
     }
-    looked_ = true;
-    looking_ = false;
+    const bool ended = watch.list.ended();
+    watch.looking = false;
+    // What is gone from one list may be in another now, such as the run of a recording.
+    if (ended) LookForNews();
   });
-  if (!taken) looking_ = false;
+  if (!taken) watch.looking = false;
 }
 
-// The first and the last event of a recording have ids; those of its growth do not. The recorder takes it
-// from the list after its run is in the catalog, so the look for runs finds it.
-void Service::LookForLive() {
-  if (looking_live_.exchange(true)) return;
-  const bool taken = quick_.Submit([this] {
-    const std::unique_ptr<Op> live = MakeOp("live");
-    OpContext context;
-    context.settings = &settings_;
-    const Result<Reply> reply = RunOp(*live, Json::object(), context);
-    std::map<std::string, Json> now;
-    for (const LiveRow& row : reply.ok() ? reply->As<LiveReply>().recordings : std::vector<LiveRow>()) {
-      const Json& data = now[row.live_id] = ToDocument(row);
-      const auto before = live_.find(row.live_id);
-      if (before == live_.end()) {
-        Keep("live", data);
-      } else if (before->second["bytes"] != data["bytes"] || before->second["state"] != data["state"]) {
-        Publish(EventLog::Passing("live", data));
-      }
-    }
-    bool ended = false;
-    for (auto& [id, data] : live_) {
-      if (now.count(id) > 0) continue;
-      ended = true;
-      data["state"] = NamesOf(LiveState::kEnded)[static_cast<size_t>(LiveState::kEnded)];
-      Keep("live", data);
-    }
-    live_ = std::move(now);
-    if (ended) LookForRuns();
-    looking_live_ = false;
-  });
-  if (!taken) looking_live_ = false;
+void Service::LookForNews() {
+  for (const std::unique_ptr<Watch>& watch : watches_) LookAt(*watch);
 }
 
-void Service::Keep(const char* type, Json data) {
-  server_->Post([this, type, data = std::move(data)] { server_->SendEvent(events_.Add(type, data)); });
+void Service::Keep(const Watch& watch, ListEvent event) {
+  const bool runs = watch.list.op().info.role == ServerRole::kRunList;
+  server_->Post([this, runs, event = std::move(event)] {
+    server_->SendEvent(events_.Add(event.type, event.data));
+    if (runs) mcp_.RunsChanged();
+  });
 }
 
 // New states have ids, so that a client that connects again gets them; progress does not.
@@ -544,10 +522,10 @@ void Service::OnJob(const jobs::Job& job, bool state) {
   Json data = jobs::ToJson(job);
   data.erase("params");  // they may be long
   if (!state) return Publish(EventLog::Passing("job", data));
-  Keep("job", std::move(data));
+  server_->Post([this, data = std::move(data)] { server_->SendEvent(events_.Add("job", data)); });
   if (job.state != jobs::JobState::kDone) return;
   desk_.Forget(jobs::UploadsOf(job.params));
-  LookForRuns();
+  LookForNews();
 }
 
 void Service::Publish(std::shared_ptr<const std::string> passing) {

@@ -6,17 +6,19 @@
 // inside.
 
 #include <atomic>
-#include <map>
-#include <set>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "ops/op.h"
 #include "serve/http/access.h"
 #include "serve/http/access_log.h"
 #include "serve/http/event_log.h"
 #include "serve/http/job_desk.h"
+#include "serve/http/list_watch.h"
 #include "serve/http/mcp_endpoint.h"
 #include "serve/http/metrics.h"
+#include "serve/http/recording_desk.h"
 #include "serve/http/router.h"
 #include "serve/http/server.h"
 #include "serve/http/upload_desk.h"
@@ -69,13 +71,18 @@ class Service final : public App {
   ProgressFn OperationProgress(const Route& route);
   Response Ready(Call& call) const;
   Response MetricsPage() const;
-  void LookForRuns();
-  void LookForLive();
+  struct Watch {
+    explicit Watch(const RemoteOp& op) : list(op) {}
+    ListWatch list;
+    std::atomic<bool> looking{false};
+  };
+  void LookAt(Watch& watch);
+  void LookForNews();
   void LookForCertificate();
   void Say(std::string line);  // on the thread of the server
   void OnJob(const jobs::Job& job, bool state);
   // An event that a client gets when it connects again; and one that it does not.
-  void Keep(const char* type, Json data);
+  void Keep(const Watch& watch, ListEvent event);
   void Publish(std::shared_ptr<const std::string> passing);
 
   const Settings& settings_;
@@ -91,12 +98,9 @@ class Service final : public App {
   std::string tls_mark_;            // of the files that were read last
   EventLog events_;
   int64_t ticks_ = 0;
-  std::atomic<bool> looking_{false};
-  bool looked_ = false;  // of the job that looks for runs, as is the next
-  std::set<std::string> known_runs_;
-  std::atomic<bool> looking_live_{false};
-  std::map<std::string, Json> live_;  // last event of each recording; of the job that looks for them
+  std::vector<std::unique_ptr<Watch>> watches_;  // constant after it was made
   UploadDesk desk_;
+  RecordingDesk recordings_;
   JobDesk jobs_;
   McpEndpoint mcp_;  // before the workers, which may hold its sessions to the end
   WorkerPool quick_, heavy_, uploads_, logins_;

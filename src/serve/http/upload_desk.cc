@@ -26,7 +26,11 @@ constexpr std::string_view kZipStart = "PK\x03\x04";
 void AddTusHeaders(const uploads::UploadInfo& info, Response& out) {
   out.headers.emplace_back("Tus-Resumable", "1.0.0");
   out.headers.emplace_back("Upload-Offset", std::to_string(info.offset));
-  out.headers.emplace_back("Upload-Length", std::to_string(info.length));
+  if (info.has_length()) {
+    out.headers.emplace_back("Upload-Length", std::to_string(info.length));
+  } else {
+    out.headers.emplace_back("Upload-Defer-Length", "1");
+  }
   out.headers.emplace_back("Cache-Control", "no-store");
 }
 
@@ -36,7 +40,7 @@ Response UploadResponse(int status, const uploads::UploadInfo& info) {
   const Json document{{"upload_id", info.id},
                       {"name", info.name},
                       {"offset_bytes", info.offset},
-                      {"length_bytes", info.length}};
+                      {"length_bytes", info.has_length() ? Json(info.length) : Json()}};
   if (status != 204) out.body = DumpJson(document, 2) + "\n";
   AddTusHeaders(info, out);
   if (status == 201) out.headers.emplace_back("Location", kUploadsPath + info.id);
@@ -132,7 +136,9 @@ Response UploadDesk::Create(const Route& route, const Request& request) {
     if (key != "name") return ProblemOf(InvalidInput(fmt::format("unknown parameter '{}'", key)));
     name = value;
   }
-  const std::optional<int64_t> length = NumberOf(request.Header("upload-length"));
+  std::optional<int64_t> length = NumberOf(request.Header("upload-length"));
+  if (request.Header("upload-length").empty() && request.Header("upload-defer-length") == "1")
+    length = uploads::kUnknownLength;  // the file still grows
   if (!length || *length == 0)
     return ProblemOf(InvalidInput("the header Upload-Length must be the size of the file in bytes"));
   if (most_bytes_ > 0 && *length > most_bytes_)
@@ -151,7 +157,15 @@ Response UploadDesk::Append(const std::string& id, Call& call) {
   if (!offset) return ProblemOf(BadOffset());
   if (LowerCase(call.request.Header("content-type")) != kPieceType)
     return ProblemOf(415, InvalidInput(fmt::format("the Content-Type of a piece must be {}", kPieceType)));
-  const Result<uploads::UploadInfo> info = uploads_.Append(id, *offset, call.upload.get(), call.cancelled);
+  const std::string_view in_all = call.request.Header("upload-length");
+  const std::optional<int64_t> length = NumberOf(in_all);
+  if (!in_all.empty() && !length)
+    return ProblemOf(InvalidInput("the header Upload-Length must be the size of the file in bytes"));
+  const std::optional<int64_t> piece = NumberOf(call.request.Header("content-length"));
+  if (most_bytes_ > 0 && piece && *piece > most_bytes_ - *offset)
+    return ProblemOf(413, Limit(fmt::format("the upload is larger than {} bytes", most_bytes_)));
+  const Result<uploads::UploadInfo> info =
+      uploads_.Append(id, *offset, call.upload.get(), call.cancelled, length, most_bytes_);
   call.upload = UniqueFd();
   if (info.ok()) return UploadResponse(204, *info);
   const Result<uploads::UploadInfo> now = uploads_.Find(id);
@@ -201,7 +215,7 @@ Result<Received> UploadDesk::Receive(const Route& route, Call& call) {
   if (out.args.contains("upload")) {
     out.upload_ids = out.args["upload"].get<std::vector<std::string>>();
     out.args.erase("upload");
-    NL_ASSIGN(out.spool, uploads_.Gather(out.upload_ids));
+    NL_ASSIGN(out.spool, uploads_.Gather(out.upload_ids, out.args.value("name", std::string())));
     return out;
   }
   NL_ASSIGN(const std::string boundary, uploads::MultipartBoundary(call.request.Header("content-type")));

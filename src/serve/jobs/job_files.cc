@@ -58,6 +58,9 @@ std::string ResultsFolder(const std::string& folder) { return folder + "/results
 std::string ResultPath(const std::string& folder, std::string_view job_id) {
   return fmt::format("{}/{}.json", ResultsFolder(folder), job_id);
 }
+std::string ResultTextPath(const std::string& folder, std::string_view job_id) {
+  return fmt::format("{}/{}.txt", ResultsFolder(folder), job_id);
+}
 std::string ProgressPath(const std::string& folder, std::string_view job_id) {
   return fmt::format("{}/progress/{}.json", folder, job_id);
 }
@@ -118,6 +121,11 @@ Result<std::string> ReadResult(const std::string& folder, const Job& job) {
     return InvalidInput(fmt::format("job {} is {} and has no result yet", job.job_id, NameOf(job.state)))
         .Hint("wait until its state is done");
   return ReadWholeFile(ResultPath(folder, job.job_id));
+}
+
+std::string ReadResultText(const std::string& folder, const Job& job) {
+  Result<std::string> text = ReadWholeFile(ResultTextPath(folder, job.job_id));
+  return text.ok() ? *std::move(text) : "";
 }
 
 }  // namespace nl::jobs

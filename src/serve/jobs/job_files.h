@@ -4,6 +4,7 @@
 //
 //   jobs/journal, jobs/lock     base/journal.h
 //   jobs/results/ID.json        replies, exactly as the operation gave them
+//   jobs/results/ID.txt         the same for a person's eyes
 //   jobs/progress/ID.json       how far a running job is; not synced, it may be lost
 //   jobs/requests/NAME.json     jobs to add or cancel, left here by a command and taken by the server
 //
@@ -19,6 +20,7 @@ namespace nl::jobs {
 
 std::string JobsFolder(const std::string& store_path);
 std::string ResultPath(const std::string& folder, std::string_view job_id);
+std::string ResultTextPath(const std::string& folder, std::string_view job_id);
 std::string ProgressPath(const std::string& folder, std::string_view job_id);
 std::string ResultsFolder(const std::string& folder);
 
@@ -41,5 +43,7 @@ void WriteProgress(const std::string& folder, std::string_view job_id, const Job
 Result<std::vector<Job>> ReadJobs(const std::string& folder);
 // The result of a job that is done; else why there is none.
 Result<std::string> ReadResult(const std::string& folder, const Job& job);
+// The same for a person's eyes; empty where none was kept.
+std::string ReadResultText(const std::string& folder, const Job& job);
 
 }  // namespace nl::jobs

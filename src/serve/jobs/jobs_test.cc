@@ -154,14 +154,14 @@ TEST_F(JobsTest, TenThousandRecordsAreReadWithinASecond) {
 // Operations for tests: `echo` gives its parameters, `block` waits until it is let go or cancelled.
 class FakeWork final : public JobWork {
  public:
-  Status Check(const std::string& op, const Json&) const override {
+  Status Check(const std::string& op, const Json&, const std::string&) const override {
     if (op == "echo" || op == "block" || op == "write" || op == "fail") return {};
     return NotFound("unknown operation '" + op + "'");
   }
   bool MayRepeat(const std::string& op) const override { return op != "write"; }
-  Result<std::string> Run(const std::string& op, const Json& params, OpContext& context) override {
-    if (op == "echo") return DumpJson(params);
-    if (op == "fail") return Unsupported("never").Hint("ask another");
+  Result<JobOutput> Run(const Job& job, OpContext& context) override {
+    if (job.op == "echo") return JobOutput{DumpJson(job.params), "echo\n"};
+    if (job.op == "fail") return Unsupported("never").Hint("ask another");
     context.progress("blocking", 1, 2);
     std::unique_lock lock(mutex_);
     ++blocked_;
@@ -169,7 +169,7 @@ class FakeWork final : public JobWork {
     while (!released_ && !context.Cancelled()) changed_.wait_for(lock, std::chrono::milliseconds(1));
     --blocked_;
     if (context.Cancelled()) return Cancelled();
-    return std::string("let go");
+    return JobOutput{"let go", ""};
   }
   void AwaitBlocked() {
     std::unique_lock lock(mutex_);
@@ -363,12 +363,19 @@ TEST(OpWork, ChecksWhatItIsAskedAsTheFacesDo) {
   const RemoteOps ops(AllOps());
   const Settings settings;
   OpWork work(ops, settings);
-  EXPECT_TRUE(work.Check("idle", {{"run", "@latest"}}).ok());
-  EXPECT_EQ(work.Check("idel", {}).error().hint, "did you mean 'idle'?");
-  EXPECT_FALSE(work.Check("idle", {{"limit", "x"}}).ok());
-  EXPECT_FALSE(work.Check("query", {{"args", Json::array({"SELECT 1"})}, {"out", "/tmp/x"}}).ok())
+  EXPECT_TRUE(work.Check("idle", {{"run", "@latest"}}, "nobody").ok());
+  EXPECT_EQ(work.Check("idel", {}, "nobody").error().hint, "did you mean 'idle'?");
+  EXPECT_FALSE(work.Check("idle", {{"limit", "x"}}, "nobody").ok());
+  EXPECT_FALSE(work.Check("query", {{"args", Json::array({"SELECT 1"})}, {"out", "/tmp/x"}}, "nobody").ok())
       << "a path";
-  EXPECT_FALSE(work.Check("serve", {}).ok());
+  TempDir dir = *TempDir::Make("nl-work-");
+  uploads::UploadStore uploads(dir.path());
+  const OpWork with_files(ops, settings, &uploads);
+  const Json files{{"paths", Json::array({"/tmp/x"})}};
+  EXPECT_TRUE(with_files.Check("import", files, kLocalOwner).ok());
+  EXPECT_FALSE(with_files.Check("import", {{"paths", Json::array({"x"})}}, kLocalOwner).ok()) << "relative";
+  EXPECT_FALSE(with_files.Check("import", files, "nobody").ok()) << "a remote caller names a file";
+  EXPECT_FALSE(work.Check("serve", {}, "nobody").ok());
   EXPECT_TRUE(work.MayRepeat("idle"));
   EXPECT_TRUE(work.MayRepeat("tag"));
   EXPECT_FALSE(work.MayRepeat("rm"));

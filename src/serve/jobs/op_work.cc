@@ -12,7 +12,12 @@
 namespace nl::jobs {
 
 namespace {
-constexpr char kUpload[] = "upload";
+constexpr int kTextColumns = 100;
+}
+
+std::string ReplyText(const Op& op, const Reply& reply) {
+  const std::string text = reply.raw.empty() ? op.Text(reply, {kTextColumns, false}) : reply.raw;
+  return PrintableText(text, Keep::kLines);
 }
 
 Result<const RemoteOp*> OpWork::Find(const std::string& op) const {
@@ -27,7 +32,7 @@ Result<const RemoteOp*> OpWork::Find(const std::string& op) const {
 
 std::vector<std::string> UploadsOf(const Json& params) {
   std::vector<std::string> out;
-  const auto given = params.find(kUpload);
+  const auto given = params.find(kUploadParam);
   if (given == params.end()) return out;
   if (given->is_string()) out.push_back(given->get<std::string>());
   if (!given->is_array()) return out;
@@ -37,12 +42,19 @@ std::vector<std::string> UploadsOf(const Json& params) {
   return out;
 }
 
-Status OpWork::Check(const std::string& op, const Json& params) const {
+Status OpWork::Check(const std::string& op, const Json& params, const std::string& owner) const {
   NL_ASSIGN(const RemoteOp* offered, Find(op));
   Json args = params;
-  if (IsUpload(*offered)) {
+  if (IsUpload(*offered) && NamesFiles(params, owner)) {
+    // Another process runs the job, in another folder.
+    for (const Json& path : params["paths"]) {
+      if (!path.is_string() || !path.get_ref<const std::string&>().starts_with('/'))
+        return InvalidInput("a job takes absolute paths of files");
+    }
+    args.erase("paths");
+  } else if (IsUpload(*offered)) {
     NL_TRY(uploads_->CheckFinished(UploadsOf(params)));
-    args.erase(kUpload);
+    args.erase(kUploadParam);
   }
   for (const auto& [name, value] : args.items()) {
     if (offered->Param(name) == nullptr) return InvalidInput(fmt::format("unknown parameter '{}'", name));
@@ -60,23 +72,24 @@ bool OpWork::MayRepeat(const std::string& op) const {
 }
 
 // The edge of a job: whatever third-party code threw past its wrapper ends here.
-Result<std::string> OpWork::Run(const std::string& op, const Json& params, OpContext& context) {
+Result<JobOutput> OpWork::Run(const Job& job, OpContext& context) {
   try {
-    NL_TRY(Check(op, params));  // the journal may be of another version
-    NL_ASSIGN(const RemoteOp* offered, Find(op));
+    const Json& params = job.params;
+    NL_TRY(Check(job.op, params, job.owner));  // the journal may be of another version
+    NL_ASSIGN(const RemoteOp* offered, Find(job.op));
     context.settings = &settings_;
     Json args = params;
     std::optional<uploads::Spool> spool;
-    if (IsUpload(*offered)) {
+    if (IsUpload(*offered) && !NamesFiles(params, job.owner)) {
       NL_ASSIGN(spool, uploads_->Gather(UploadsOf(params)));
-      args.erase(kUpload);
+      args.erase(kUploadParam);
       args["paths"] = spool->files();
       context.received = spool->path();
     }
     const std::unique_ptr<Op> made = offered->make();
     const Result<Reply> reply = RunOp(*made, args, context);
     if (!reply.ok()) return uploads::WithoutFolder(reply.error(), context.received);
-    return reply->JsonText(2) + "\n";
+    return JobOutput{reply->JsonText(2) + "\n", ReplyText(*made, *reply)};
   } catch (const std::bad_alloc&) {
     return Limit("not enough memory");
   } catch (const std::exception& e) {

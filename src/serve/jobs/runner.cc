@@ -136,7 +136,7 @@ void Runner::Record(const Job& job) {
 }
 
 Result<Job> Runner::Submit(const std::string& op, const Json& params, const std::string& owner) {
-  NL_TRY(work_.Check(op, params));
+  NL_TRY(work_.Check(op, params, owner));
   Job job;
   {
     const std::lock_guard lock(mutex_);
@@ -157,7 +157,7 @@ Result<Job> Runner::Submit(const std::string& op, const Json& params, const std:
 
 // A job of a request has its id already. One that is wrong fails, as nobody waits for an answer.
 void Runner::TakeJob(const Job& wanted) {
-  const Status right = work_.Check(wanted.op, wanted.params);
+  const Status right = work_.Check(wanted.op, wanted.params, wanted.owner);
   Job job;
   {
     const std::lock_guard lock(mutex_);
@@ -264,17 +264,13 @@ void Runner::RunJob(Job job, const std::shared_ptr<Active>& active) {
     if (total > 0) progress.total_bytes = total;
     Report(job.job_id, *active, std::move(progress));
   };
-  Result<std::string> reply = work_.Run(job.op, job.params, context);
-  // The result before its record: a record that the journal has is never without its result.
-  if (reply.ok() && static_cast<int64_t>(reply->size()) > options_.most_result_bytes)
-    reply = Limit(fmt::format("the result has more than {} bytes", options_.most_result_bytes));
-  if (reply.ok()) {
-    if (Status kept = WriteFileAtomically(ResultPath(options_.folder, job.job_id), *reply); !kept.ok())
-      reply = std::move(kept).error();
+  Result<JobOutput> output = work_.Run(job, context);
+  if (output.ok()) {
+    if (Status kept = KeepOutput(job.job_id, *output); !kept.ok()) output = std::move(kept).error();
   }
   {
     const std::lock_guard lock(mutex_);
-    const Result<Job> ended = EndOf(job, *active, std::move(reply));
+    const Result<Job> ended = EndOf(job, *active, std::move(output));
     NL_CHECK(ended.ok());
     job = *ended;
     Record(job);
@@ -286,21 +282,29 @@ void Runner::RunJob(Job job, const std::shared_ptr<Active>& active) {
   changed_(job, true);
 }
 
+// The result before its record: a record that the journal has is never without its result.
+Status Runner::KeepOutput(const std::string& job_id, const JobOutput& output) const {
+  if (static_cast<int64_t>(output.reply.size()) > options_.most_result_bytes)
+    return Limit(fmt::format("the result has more than {} bytes", options_.most_result_bytes));
+  NL_TRY(WriteFileAtomically(ResultTextPath(options_.folder, job_id), output.text));
+  return WriteFileAtomically(ResultPath(options_.folder, job_id), output.reply);
+}
+
 // What became of a job whose operation returned. A cancel that came too late leaves it done.
-Result<Job> Runner::EndOf(const Job& job, const Active& active, Result<std::string> reply) {
-  if (reply.ok()) {
-    const auto bytes = static_cast<int64_t>(reply->size());
+Result<Job> Runner::EndOf(const Job& job, const Active& active, Result<JobOutput> output) {
+  if (output.ok()) {
+    const auto bytes = static_cast<int64_t>(output->reply.size());
     result_bytes_ += bytes;
     return table_.Finish(job.job_id, bytes, fmt::format("{}{}/result", options_.result_prefix, job.job_id));
   }
-  const bool stopped = reply.error().code == ErrorCode::kCancelled && active.cancelled;
+  const bool stopped = output.error().code == ErrorCode::kCancelled && active.cancelled;
   if (stopped && table_.Find(job.job_id)->cancel_requested)
     return table_.Move(job.job_id, JobState::kCancelled, ErrorOf(Cancelled()));
   if (stopped && stopping_) {
     table_.ForgetAttempt(job.job_id);
     return Cut(job.job_id, job.op);
   }
-  return table_.Move(job.job_id, JobState::kFailed, ErrorOf(reply.error()));
+  return table_.Move(job.job_id, JobState::kFailed, ErrorOf(output.error()));
 }
 
 void Runner::Report(const std::string& id, Active& active, JobProgress progress) {
@@ -338,6 +342,7 @@ void Runner::Trim() {
     result_bytes_ -= table_.Find(id)->result_bytes.value_or(0);
     table_.Remove(id);
     unlink(ResultPath(options_.folder, id).c_str());
+    unlink(ResultTextPath(options_.folder, id).c_str());
   }
 }
 

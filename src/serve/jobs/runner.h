@@ -27,16 +27,21 @@ namespace nl::jobs {
 
 inline constexpr int64_t kMostAttempts = 3;
 
+// What an operation answered: its reply as JSON, and as a person reads it.
+struct JobOutput {
+  std::string reply, text;
+};
+
 // The operations, as jobs use them. From any thread.
 class JobWork {
  public:
   virtual ~JobWork() = default;
-  // The operation exists and takes these parameters; else why not.
-  virtual Status Check(const std::string& op, const Json& params) const = 0;
+  // The operation exists and takes these parameters from this owner; else why not.
+  virtual Status Check(const std::string& op, const Json& params, const std::string& owner) const = 0;
   // It may be run again after a crash.
   virtual bool MayRepeat(const std::string& op) const = 0;
-  // The reply as text. `context` has the progress and the cancel flag.
-  virtual Result<std::string> Run(const std::string& op, const Json& params, OpContext& context) = 0;
+  // `context` has the progress and the cancel flag.
+  virtual Result<JobOutput> Run(const Job& job, OpContext& context) = 0;
 };
 
 struct RunnerOptions {
@@ -82,7 +87,8 @@ class Runner {
   void TakeJob(const Job& wanted);
   void RunJob(Job job, const std::shared_ptr<Active>& active);
   void Report(const std::string& id, Active& active, JobProgress progress);
-  Result<Job> EndOf(const Job& job, const Active& active, Result<std::string> reply);
+  Result<Job> EndOf(const Job& job, const Active& active, Result<JobOutput> output);
+  Status KeepOutput(const std::string& job_id, const JobOutput& output) const;
   Result<Job> Cut(const std::string& job_id, const std::string& op);
   void Record(const Job& job);
   void Trim();

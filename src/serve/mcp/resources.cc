@@ -28,9 +28,9 @@ RpcError RpcErrorOf(const Error& error) {
           std::move(message)};
 }
 
-Result<Reply> Call(const char* name, const Json& args, OpContext& context) {
-  const std::unique_ptr<Op> op = MakeOp(name);
-  if (op == nullptr) return Unsupported(fmt::format("this server has no operation '{}'", name));
+Result<Reply> Call(const OpEntry* entry, const Json& args, OpContext& context) {
+  if (entry == nullptr) return Unsupported("this server has no operation that reads runs");
+  const std::unique_ptr<Op> op = entry->make();
   return RunOp(*op, args, context);
 }
 
@@ -52,7 +52,11 @@ Json ContentsOf(const std::string& uri, const char* type, std::string text) {
 
 }  // namespace
 
-RpcAnswer ResourceList(const std::string& cursor, OpContext& context) {
+RunOps RunOps::In(const std::vector<OpEntry>& ops) {
+  return {FindRole(ops, ServerRole::kRunList), FindRole(ops, ServerRole::kRun)};
+}
+
+RpcAnswer ResourceList(const RunOps& ops, const std::string& cursor, OpContext& context) {
   size_t first = 0;
   const char* end = cursor.data() + cursor.size();
   if (!cursor.empty()) {
@@ -60,7 +64,7 @@ RpcAnswer ResourceList(const std::string& cursor, OpContext& context) {
     if (error != std::errc() || stop != end)
       return RpcError{RpcCode::kInvalidParams, "the cursor is not one that this server gave"};
   }
-  const Result<Reply> reply = Call("ls", {{"limit", 0}}, context);
+  const Result<Reply> reply = Call(ops.list, {{"limit", 0}}, context);
   if (!reply.ok()) return RpcErrorOf(reply.error());
   const std::vector<ListedRun>& runs = reply->As<LsReply>().runs;
   Json list = Json::array();
@@ -80,7 +84,7 @@ Json ResourceTemplates() {
                                                    "Report of the run in Markdown", "text/markdown")})}};
 }
 
-RpcAnswer ReadResource(const std::string& uri, OpContext& context) {
+RpcAnswer ReadResource(const RunOps& ops, const std::string& uri, OpContext& context) {
   const RpcError unknown{RpcCode::kResourceNotFound, fmt::format("no resource '{}'", uri.substr(0, 200))};
   if (!uri.starts_with(kRuns)) return unknown;
   std::string run = uri.substr(kRuns.size());
@@ -92,13 +96,13 @@ RpcAnswer ReadResource(const std::string& uri, OpContext& context) {
     if (!text.ok()) return RpcErrorOf(text.error());
     return ContentsOf(uri, "text/markdown", *std::move(text));
   }
-  const Result<Reply> reply = Call("show", {{"run", run}}, context);
+  const Result<Reply> reply = Call(ops.show, {{"run", run}}, context);
   if (!reply.ok()) return RpcErrorOf(reply.error());
   return ContentsOf(uri, "application/json", DumpJson(reply->Document()["document"]));
 }
 
-RpcAnswer CompleteRun(const std::string& prefix, OpContext& context) {
-  const Result<Reply> reply = Call("ls", {{"limit", 0}}, context);
+RpcAnswer CompleteRun(const RunOps& ops, const std::string& prefix, OpContext& context) {
+  const Result<Reply> reply = Call(ops.list, {{"limit", 0}}, context);
   if (!reply.ok()) return RpcErrorOf(reply.error());
   Json values = Json::array();
   size_t total = 0;

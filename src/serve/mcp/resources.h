@@ -12,10 +12,16 @@
 
 namespace nl::mcp {
 
-RpcAnswer ResourceList(const std::string& cursor, OpContext& context);
+// The operations that give runs; null: there are none.
+struct RunOps {
+  const OpEntry *list = nullptr, *show = nullptr;
+  static RunOps In(const std::vector<OpEntry>& ops);
+};
+
+RpcAnswer ResourceList(const RunOps& ops, const std::string& cursor, OpContext& context);
 Json ResourceTemplates();
-RpcAnswer ReadResource(const std::string& uri, OpContext& context);
+RpcAnswer ReadResource(const RunOps& ops, const std::string& uri, OpContext& context);
 // Runs whose id starts with `prefix`, of completion/complete.
-RpcAnswer CompleteRun(const std::string& prefix, OpContext& context);
+RpcAnswer CompleteRun(const RunOps& ops, const std::string& prefix, OpContext& context);
 
 }  // namespace nl::mcp

@@ -9,8 +9,9 @@
 #include <fmt/format.h>
 
 #include "base/version.h"
+#include "ops/settings.h"
+#include "serve/jobs/op_work.h"
 #include "serve/mcp/prompts.h"
-#include "serve/mcp/resources.h"
 
 namespace nl::mcp {
 
@@ -101,10 +102,20 @@ struct Server::Work {
   SlowMethod method = nullptr;
   std::shared_ptr<Exchange> exchange;
   std::atomic<bool> cancelled{false};
+  bool too_early = false;  // its task is not over: it waits, without a thread
 };
 
 Server::Server(ServerOptions options)
-    : options_(std::move(options)), tools_(ToolsOf(*options_.ops, options_.access)) {
+    : options_(std::move(options)),
+      tools_(options_.notify && options_.access.writes
+                 ? WithTaskSupport(ToolsOf(*options_.ops, options_.access), *options_.ops)
+                 : ToolsOf(*options_.ops, options_.access)),
+      run_ops_(RunOps::In(*options_.ops)) {
+  if (options_.notify && options_.access.writes) {
+    TaskOptions tasks{options_.settings, options_.actor.empty() ? jobs::kLocalOwner : options_.actor,
+                      options_.access.local_caller};
+    tasks_ = std::make_unique<Tasks>(std::move(tasks), tools_);
+  }
   for (size_t i = 0; i < options_.threads && !options_.run; ++i) threads_.emplace_back([this] { RunWork(); });
 }
 
@@ -157,8 +168,13 @@ void Server::Handle(const RpcCall& call, const std::shared_ptr<Exchange>& exchan
       {"resources/list", &Server::ListResources},
       {"resources/read", &Server::Read},
       {"completion/complete", &Server::Complete},
+      {"tasks/get", &Server::GetTask},
+      {"tasks/list", &Server::ListTasks},
+      {"tasks/cancel", &Server::CancelTask},
+      {"tasks/result", &Server::TaskResult},
   };
-  if (const auto slow = kSlow.find(call.method); slow != kSlow.end())
+  const bool about_tasks = call.method.starts_with("tasks/");
+  if (const auto slow = kSlow.find(call.method); slow != kSlow.end() && (tasks_ || !about_tasks))
     return Start(call, slow->second, exchange);
   RpcAnswer answer = RpcError{RpcCode::kMethodNotFound, fmt::format("unknown method '{}'", call.method)};
   if (const auto quick = kQuick.find(call.method); quick != kQuick.end())
@@ -199,13 +215,39 @@ void Server::Start(const RpcCall& call, SlowMethod method, const std::shared_ptr
       return;
     }
     open_[key] = work;
-    if (!options_.run) waiting_.push_back(work);
   }
-  changed_.notify_all();
-  if (!options_.run || options_.run(CostOf(*work), [this, work] { RunOne(work); })) return;
+  if (Submit(work)) return;
   exchange->Answer(RpcFailure(work->id, kBusy));
   const std::lock_guard lock(mutex_);
   open_.erase(key);
+}
+
+bool Server::Submit(const std::shared_ptr<Work>& work) {
+  if (options_.run) return options_.run(CostOf(*work), [this, work] { RunOne(work); });
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(work);
+  }
+  changed_.notify_all();
+  return true;
+}
+
+bool Server::HasTasks() const {
+  if (!tasks_) return false;
+  const std::lock_guard lock(mutex_);
+  return !parked_.empty() || tasks_->HasOpen();
+}
+
+void Server::LookAtTasks() {
+  if (!HasTasks()) return;
+  for (const Json& news : tasks_->News()) options_.notify(DumpJson(news));
+  std::vector<std::shared_ptr<Work>> parked;
+  {
+    const std::lock_guard lock(mutex_);
+    parked.swap(parked_);
+  }
+  // Asked again: what is still too early comes back.
+  for (const std::shared_ptr<Work>& work : parked) RunOne(work);
 }
 
 // What decides where it runs. A report is an analysis; lists are read from the catalog.
@@ -216,7 +258,14 @@ Cost Server::CostOf(const Work& work) const {
 }
 
 void Server::RunOne(const std::shared_ptr<Work>& work) {
-  Finish(work, work->cancelled ? RpcAnswer(Json()) : Answer(*work));
+  RpcAnswer answer = work->cancelled ? RpcAnswer(Json()) : Answer(*work);
+  if (work->too_early && !work->cancelled) {
+    work->too_early = false;
+    const std::lock_guard lock(mutex_);
+    parked_.push_back(work);
+    return;
+  }
+  Finish(work, answer);
 }
 
 void Server::RunWork() {
@@ -242,6 +291,7 @@ RpcAnswer Server::Answer(Work& work) {
   context.actor = options_.actor;
   context.is_admin = options_.is_admin;
   context.runs_jobs = options_.runs_jobs;
+  if (work.method == &Server::TaskResult) context.too_long = &work.too_early;
   std::shared_ptr<Progress> progress;
   if (const auto meta = work.params.find("_meta");
       meta != work.params.end() && meta->is_object() && meta->contains("progressToken")) {
@@ -284,7 +334,7 @@ RpcAnswer Server::Initialize(const Json& params) {
   const Json none = Json::object();
   Json resources = Json::object();
   if (options_.resources_change) resources["listChanged"] = true;
-  return Json{{"protocolVersion", known ? wanted : std::string(kProtocolVersions[0])},
+  Json out{{"protocolVersion", known ? wanted : std::string(kProtocolVersions[0])},
               {"capabilities",
                {{"tools", none},
                 {"resources", std::move(resources)},
@@ -293,6 +343,9 @@ RpcAnswer Server::Initialize(const Json& params) {
                 {"logging", none}}},
               {"serverInfo", {{"name", "neurolens"}, {"title", "NeuroLens"}, {"version", kVersion}}},
               {"instructions", kInstructions}};
+  if (tasks_)
+    out["capabilities"]["tasks"] = {{"list", none}, {"cancel", none}, {"requests", {{"tools", {{"call", none}}}}}};
+  return out;
 }
 
 RpcAnswer Server::Nothing(const Json&) { return Json::object(); }
@@ -338,29 +391,71 @@ RpcAnswer Server::Call(const Json& params, OpContext& context) {
   const auto given = params.find("arguments");
   const Json arguments = given == params.end() || given->is_null() ? Json::object() : *given;
   if (!arguments.is_object()) return BadParams("'arguments' must be an object");
-  Json result = CallTool(*tool, arguments, context);
+  // Where tasks are not offered the member is ignored, as the protocol asks.
+  const bool is_task = tasks_ && params.contains("task");
+  if (is_task && !tool->as_task)
+    return RpcError{RpcCode::kMethodNotFound, fmt::format("the tool '{}' cannot be called as a task", tool->name)};
+  RpcAnswer answer = is_task               ? tasks_->Start(*tool, arguments)
+                     : tool->takes_uploads ? CallOnUploads(*tool, arguments, context)
+                                           : RpcAnswer(CallTool(*tool, arguments, context));
+  if (std::holds_alternative<RpcError>(answer)) return answer;
+  Json& result = std::get<Json>(answer);
   if (options_.on_write && ChangesStore(tool->info)) {
     const auto code = Json::json_pointer("/_meta/neurolens~1error/code");
     options_.on_write(tool->info, arguments, result.value(code, std::string("ok")));
   }
+  return answer;
+}
+
+// The files came before, over HTTP: they are imported as one recording, and then forgotten.
+RpcAnswer Server::CallOnUploads(const Tool& tool, const Json& arguments, OpContext& context) {
+  const std::vector<std::string> ids = jobs::UploadsOf(arguments);
+  uploads::UploadStore store(options_.settings->Get("store"));
+  Result<uploads::Spool> spool = store.Gather(ids);
+  if (!spool.ok()) return ErrorResult(spool.error());
+  Json args = arguments;
+  args.erase(jobs::kUploadParam);
+  args["paths"] = spool->files();
+  context.received = spool->path();
+  Tool with_files = tool;
+  ParamInfo paths;
+  paths.name = "paths";
+  with_files.params.push_back(std::move(paths));
+  Json result = CallTool(with_files, args, context);
+  if (!result["isError"].get<bool>()) {
+    for (const std::string& id : ids) static_cast<void>(store.Remove(id));
+  }
   return result;
 }
 
+RpcAnswer Server::GetTask(const Json& params, OpContext&) { return tasks_->Get(TextOf(params, "taskId")); }
+
+RpcAnswer Server::ListTasks(const Json& params, OpContext&) { return tasks_->List(TextOf(params, "cursor")); }
+
+RpcAnswer Server::CancelTask(const Json& params, OpContext&) { return tasks_->Cancel(TextOf(params, "taskId")); }
+
+RpcAnswer Server::TaskResult(const Json& params, OpContext& context) {
+  std::optional<RpcAnswer> answer = tasks_->ResultOf(TextOf(params, "taskId"));
+  if (answer) return *std::move(answer);
+  *context.too_long = true;
+  return Json();
+}
+
 RpcAnswer Server::ListResources(const Json& params, OpContext& context) {
-  return ResourceList(TextOf(params, "cursor"), context);
+  return ResourceList(run_ops_, TextOf(params, "cursor"), context);
 }
 
 RpcAnswer Server::Read(const Json& params, OpContext& context) {
   const std::string uri = TextOf(params, "uri");
   if (uri.empty()) return BadParams("'uri' must be a string");
-  return ReadResource(uri, context);
+  return ReadResource(run_ops_, uri, context);
 }
 
 RpcAnswer Server::Complete(const Json& params, OpContext& context) {
   const auto argument = params.find("argument");
   if (argument == params.end() || !argument->is_object()) return BadParams("'argument' must be an object");
   // Every argument of our prompts and resources is a run.
-  return CompleteRun(TextOf(*argument, "value"), context);
+  return CompleteRun(run_ops_, TextOf(*argument, "value"), context);
 }
 
 }  // namespace nl::mcp

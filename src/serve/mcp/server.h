@@ -23,6 +23,8 @@
 #include <vector>
 
 #include "serve/mcp/json_rpc.h"
+#include "serve/mcp/resources.h"
+#include "serve/mcp/tasks.h"
 #include "serve/mcp/tools.h"
 
 namespace nl::mcp {
@@ -46,6 +48,9 @@ struct ServerOptions {
   // After a tool that changes the store: `outcome` is "ok" or the code of the error.
   std::function<void(const OpInfo&, const Json& arguments, std::string_view outcome)> on_write{};
   bool resources_change = false;  // the transport notifies of new runs
+  // Sends what is not part of an answer; empty: the transport cannot. With it, and where jobs may be started, tools
+  // that take long can be called as tasks, and someone calls LookAtTasks.
+  std::function<void(const std::string& message)> notify{};
 };
 
 // Where the answers to one message go.
@@ -66,6 +71,9 @@ class Server {
   void Cancel(const Json& request_id);
   // Asks everything that runs or waits to stop.
   void CancelAll();
+  // A few times a second: sends what became of tasks, and answers requests that wait for their end.
+  void LookAtTasks();
+  bool HasTasks() const;
   // Waits until nothing runs or waits.
   void Drain();
 
@@ -93,17 +101,26 @@ class Server {
   RpcAnswer ListPrompts(const Json& params);
   RpcAnswer GetPrompt(const Json& params);
   RpcAnswer Call(const Json& params, OpContext& context);
+  RpcAnswer GetTask(const Json& params, OpContext& context);
+  RpcAnswer ListTasks(const Json& params, OpContext& context);
+  RpcAnswer CancelTask(const Json& params, OpContext& context);
+  RpcAnswer TaskResult(const Json& params, OpContext& context);
+  RpcAnswer CallOnUploads(const Tool& tool, const Json& arguments, OpContext& context);
+  bool Submit(const std::shared_ptr<Work>& work);
   RpcAnswer ListResources(const Json& params, OpContext& context);
   RpcAnswer Read(const Json& params, OpContext& context);
   RpcAnswer Complete(const Json& params, OpContext& context);
 
   const ServerOptions options_;
   const std::vector<Tool> tools_;
+  const RunOps run_ops_;
+  std::unique_ptr<Tasks> tasks_;  // null: not offered
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Work>> waiting_;
   std::map<std::string, std::shared_ptr<Work>> open_;  // by request id: waiting or running
+  std::vector<std::shared_ptr<Work>> parked_;          // of those, what waits for the end of a task
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -23,13 +23,15 @@ void Describe(Record<GivenReply>& r) {
 // Ends as `end` says: repeats its text, fails, throws, or waits until it is cancelled.
 class EndOp final : public Op {
  public:
-  explicit EndOp(const char* name, bool local = false) : name_(name), local_(local) {}
+  explicit EndOp(const char* name, bool local = false, AgentTool tool = {})
+      : name_(name), local_(local), tool_(std::move(tool)) {}
   OpInfo Info() const override {
     OpInfo info;
     info.name = name_;
     info.summary = "End as asked";
     info.choose_when = "In tests; `ls` lists runs.";
     info.local = local_;
+    info.tool = tool_;
     info.reply = ReplyOf<GivenReply>();
     return info;
   }
@@ -60,15 +62,22 @@ class EndOp final : public Op {
  private:
   const char* name_;
   bool local_;
+  AgentTool tool_;
   std::string text_, end_ = "text", file_;
   int64_t rows_ = 0;
 };
 
 const std::vector<OpEntry>& TestOps() {
   static const std::vector<OpEntry> ops = {
-      {"explain", []() -> std::unique_ptr<Op> { return std::make_unique<EndOp>("explain"); }},
+      {"explain",
+       []() -> std::unique_ptr<Op> {
+         return std::make_unique<EndOp>("explain", false, AgentTool{1, ""});
+       }},
       {"here", []() -> std::unique_ptr<Op> { return std::make_unique<EndOp>("here", true); }},
-      {"ls", []() -> std::unique_ptr<Op> { return std::make_unique<EndOp>("ls"); }},
+      {"ls",
+       []() -> std::unique_ptr<Op> {
+         return std::make_unique<EndOp>("ls", false, AgentTool{3, "find_runs"});
+       }},
       {"show", []() -> std::unique_ptr<Op> { return std::make_unique<EndOp>("show"); }},
   };
   return ops;

@@ -2,50 +2,31 @@
 #include "serve/mcp/tools.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
 #include "base/human.h"
 #include "base/record_json.h"
 #include "base/terminal.h"
+#include "serve/jobs/op_work.h"
 #include "serve/mcp/page.h"
 
 namespace nl::mcp {
 
 namespace {
 
-// Agents choose badly among forty tools: these answer nearly every question.
-constexpr std::string_view kDefaultTools[] = {"explain",         "compare",   "ls",     "findings",
-                                              "kernels",         "operators", "idle",   "what-if",
-                                              "timeline-window", "query",     "import", "jobs"};
-
-// Tools that are not called as their operation.
-constexpr std::pair<std::string_view, std::string_view> kToolNames[] = {
-    {"ls", "find_runs"}, {"timeline-window", "timeline_window"}, {"jobs", "job"}};
-
-// The operation that removes what cannot be made again.
-constexpr std::string_view kDestructive = "rm";
-
-constexpr int kTextColumns = 100;
 constexpr size_t kBytesPerToken = 4;
 // Of the answer, at most this part is text; the rest is for the structured content.
 constexpr double kTextShare = 0.45;
 constexpr int kMaxAttempts = 8;
 
-bool IsDefault(std::string_view op) {
-  return std::find(std::begin(kDefaultTools), std::end(kDefaultTools), op) != std::end(kDefaultTools);
-}
-
-std::string ToolName(std::string_view op) {
-  for (const auto& [operation, tool] : kToolNames) {
-    if (operation == op) return std::string(tool);
-  }
-  return std::string(op);
-}
+// Operations and the tools they are called as, where the two differ.
+using ToolNames = std::vector<std::pair<std::string, std::string>>;
 
 // The names of operations in a sentence, as clients call them.
-std::string WithToolNames(std::string text) {
-  for (const auto& [operation, tool] : kToolNames) {
+std::string WithToolNames(std::string text, const ToolNames& names) {
+  for (const auto& [operation, tool] : names) {
     const std::string from = fmt::format("`{}`", operation), to = fmt::format("`{}`", tool);
     for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
       text.replace(at, from.size(), to);
@@ -62,6 +43,15 @@ std::string Title(std::string name) {
 
 bool IsOffered(const ParamInfo& param, const Access& access) {
   return !param.local_only || (access.local_caller && (access.all_tools || param.required));
+}
+
+// What stands for the files of an operation that imports, for a caller that cannot name any.
+ParamInfo UploadParam() {
+  ParamInfo out;
+  out.name = jobs::kUploadParam;
+  out.help = "Finished uploads to import, as one recording: ids that POST /api/v1/uploads gave";
+  out.repeated = out.required = true;
+  return out;
 }
 
 // A schema for validators that know JSON Schema 2020-12 and nothing else: units become part of the text.
@@ -160,12 +150,6 @@ Json ErrorMeta(const Error& error) {
   return out;
 }
 
-Json ErrorResult(const Error& error) {
-  return {{"content", Json::array({TextBlock(ErrorText(error))})},
-          {"isError", true},
-          {"_meta", {{"neurolens/error", ErrorMeta(error)}}}};
-}
-
 // Whole lines up to `bytes`.
 std::string FirstLines(std::string text, size_t bytes) {
   if (text.size() <= bytes) return text;
@@ -174,10 +158,6 @@ std::string FirstLines(std::string text, size_t bytes) {
   return text + "...\n";
 }
 
-std::string OpText(const Op& op, const Reply& reply) {
-  const std::string text = reply.raw.empty() ? op.Text(reply, {kTextColumns, false}) : reply.raw;
-  return PrintableText(text, Keep::kLines);
-}
 
 // What the page leaves out, in words for clients that show texts only.
 std::string PageNote(const Page& page) {
@@ -208,34 +188,35 @@ Json PageMeta(const Page& page) {
 // The whole reply in one page of `bytes`, with what surrounds it. The first page has the operation's text
 // beside the structured content; later ones have their rows as JSON in both, as the text would be the same
 // again.
-Result<Json> PageResult(const Json& document, const std::string& text, const Reply& reply,
+Result<Json> PageResult(const Json& document, const std::string& text, const std::vector<Error>& problems,
                         const Request& request, size_t bytes) {
   NL_ASSIGN(Page page, PageOf(document, bytes, request.cursor));
   Json content = Json::array();
   content.push_back(TextBlock(request.cursor.empty() ? text : DumpJson(page.value)));
   if (std::string note = PageNote(page); !note.empty()) content.push_back(TextBlock(std::move(note)));
-  for (const Error& problem : reply.problems) content.push_back(TextBlock(ErrorText(problem)));
+  for (const Error& problem : problems) content.push_back(TextBlock(ErrorText(problem)));
   Json out{{"content", std::move(content)},
            {"structuredContent", std::move(page.value)},
-           {"isError", !reply.problems.empty()}};
+           {"isError", !problems.empty()}};
   if (!page.parts.empty()) out["_meta"] = PageMeta(page);
   return out;
 }
 
-Result<Json> ResultOf(const Op& op, const Reply& reply, const Request& request) {
+// A reply as the caller wants it. `text` is what a person reads.
+Result<Json> ResultOf(Json document, const RecordInfo& info, const std::string& whole_text,
+                      const std::vector<Error>& problems, const Request& request) {
   const size_t most = static_cast<size_t>(request.max_tokens) * kBytesPerToken;
   const auto text_bytes = static_cast<size_t>(kTextShare * static_cast<double>(most));
-  const std::string text = request.cursor.empty() ? FirstLines(OpText(op, reply), text_bytes) : "";
-  Json document = reply.Document();
+  const std::string text = request.cursor.empty() ? FirstLines(whole_text, text_bytes) : "";
   if (request.exact && request.cursor.empty()) {
-    NL_ASSIGN(Json whole, PageResult(document, text, reply, request, SIZE_MAX));
+    NL_ASSIGN(Json whole, PageResult(document, text, problems, request, SIZE_MAX));
     if (DumpJson(whole).size() <= most) return whole;
   }
-  RoundNumbers(document, reply.value.info());
+  RoundNumbers(document, info);
   // What surrounds the page depends on the page: give it less until both fit.
   size_t bytes = most;
   for (int attempt = 0;; ++attempt) {
-    NL_ASSIGN(Json result, PageResult(document, text, reply, request, bytes));
+    NL_ASSIGN(Json result, PageResult(document, text, problems, request, bytes));
     const size_t found = DumpJson(result).size();
     if (found <= most || attempt == kMaxAttempts) return result;
     const size_t over = request.cursor.empty() ? found - most : (found - most) / 2 + 1;
@@ -246,29 +227,47 @@ Result<Json> ResultOf(const Op& op, const Reply& reply, const Request& request) 
 
 }  // namespace
 
+Json ErrorResult(const Error& error) {
+  return {{"content", Json::array({TextBlock(ErrorText(error))})},
+          {"isError", true},
+          {"_meta", {{"neurolens/error", ErrorMeta(error)}}}};
+}
+
 bool ChangesStore(const OpInfo& info) { return info.writes && !info.writes_by_import; }
 
 std::vector<Tool> ToolsOf(const std::vector<OpEntry>& ops, const Access& access) {
   std::vector<Tool> out;
+  ToolNames names;
   for (const OpEntry& entry : ops) {
     const std::unique_ptr<Op> op = entry.make();
-    Tool tool{ToolName(entry.name), &entry, op->Info(), {}, access.all_tools || IsDefault(entry.name)};
+    Tool tool{std::string(entry.name), &entry, op->Info(), {}, false};
+    if (!tool.info.tool.name.empty()) {
+      tool.name = tool.info.tool.name;
+      names.emplace_back(entry.name, tool.name);
+    }
+    tool.listed = access.all_tools || tool.info.tool.place > 0;
     if (tool.info.local || tool.info.hidden || (!tool.listed && tool.info.writes)) continue;
     if (!access.writes && ChangesStore(tool.info)) continue;
     ParamBinder binder;
     op->Bind(binder);
     bool usable = true;
+    tool.takes_uploads = tool.info.role == ServerRole::kUpload && !access.local_caller;
+    if (tool.takes_uploads) tool.params.push_back(UploadParam());
     for (const ParamInfo& param : binder.params()) {
       if (IsOffered(param, access)) {
         tool.params.push_back(param);
-      } else if (param.required) {
+      } else if (param.required && !tool.takes_uploads) {
         usable = false;
       }
     }
     if (usable) out.push_back(std::move(tool));
   }
+  for (Tool& tool : out) {
+    for (std::string* text : {&tool.info.summary, &tool.info.choose_when})
+      *text = WithToolNames(std::move(*text), names);
+  }
   const auto rank = [](const Tool& tool) {
-    return std::find(std::begin(kDefaultTools), std::end(kDefaultTools), tool.entry->name);
+    return tool.info.tool.place > 0 ? tool.info.tool.place : std::numeric_limits<int>::max();
   };
   std::stable_sort(out.begin(), out.end(), [&](const Tool& a, const Tool& b) { return rank(a) < rank(b); });
   return out;
@@ -284,15 +283,15 @@ const Tool* FindTool(const std::vector<Tool>& tools, std::string_view name) {
 Json ToolJson(const Tool& tool) {
   Json out{{"name", tool.name},
            {"title", Title(tool.name)},
-           {"description", fmt::format("{}\nSelection: {}", WithToolNames(tool.info.summary),
-                                       WithToolNames(tool.info.choose_when))},
+           {"description", fmt::format("{}\nSelection: {}", tool.info.summary, tool.info.choose_when)},
            {"inputSchema", InputSchema(tool)}};
   if (tool.info.reply != nullptr) out["outputSchema"] = OutputSchema(tool.info.reply());
   out["annotations"] = {{"title", Title(tool.name)},
                         {"readOnlyHint", !tool.info.writes},
-                        {"destructiveHint", tool.entry->name == kDestructive},
+                        {"destructiveHint", tool.info.destructive},
                         {"idempotentHint", !tool.info.writes || tool.info.repeatable},
                         {"openWorldHint", false}};
+  if (tool.as_task) out["execution"] = {{"taskSupport", "optional"}};
   return out;
 }
 
@@ -302,7 +301,22 @@ Json CallTool(const Tool& tool, const Json& arguments, OpContext& context) {
   const std::unique_ptr<Op> op = tool.entry->make();
   const Result<Reply> reply = RunOp(*op, request->args, context);
   if (!reply.ok()) return ErrorResult(reply.error());
-  Result<Json> result = ResultOf(*op, *reply, *request);
+  Result<Json> result =
+      ResultOf(reply->Document(), reply->value.info(), jobs::ReplyText(*op, *reply), reply->problems, *request);
+  return result.ok() ? *std::move(result) : ErrorResult(result.error());
+}
+
+Result<Json> OperationArguments(const Tool& tool, const Json& arguments) {
+  NL_ASSIGN(Request request, RequestOf(tool, arguments));
+  return std::move(request.args);
+}
+
+Json StoredResult(const Tool& tool, const Json& arguments, const std::string& reply, const std::string& text) {
+  const Result<Request> request = RequestOf(tool, arguments);
+  if (!request.ok()) return ErrorResult(request.error());
+  Result<Json> document = ParseJson(reply);
+  if (!document.ok()) return ErrorResult(document.error());
+  Result<Json> result = ResultOf(*std::move(document), tool.info.reply(), text, {}, *request);
   return result.ok() ? *std::move(result) : ErrorResult(result.error());
 }
 

@@ -30,6 +30,8 @@ struct Tool {
   std::vector<ParamInfo> params;  // those that are offered
   // Shown to clients. Other reading operations can be called too, as answers may suggest them.
   bool listed = true;
+  bool as_task = false;        // a call of it can be a task (tasks.h)
+  bool takes_uploads = false;  // it reads finished uploads, which its parameter `upload` names, instead of files
 };
 
 // For a caller that cannot name files, as remote ones.
@@ -42,6 +44,13 @@ const Tool* FindTool(const std::vector<Tool>& tools, std::string_view name);
 
 // An entry of tools/list.
 Json ToolJson(const Tool& tool);
+
+// The arguments of the operation in those of a call; InvalidInput for what the tool does not take.
+Result<Json> OperationArguments(const Tool& tool, const Json& arguments);
+// A CallToolResult from the reply that a job kept, as JSON and as text: what CallTool would have given.
+Json StoredResult(const Tool& tool, const Json& arguments, const std::string& reply, const std::string& text);
+// A CallToolResult with isError.
+Json ErrorResult(const Error& error);
 
 // A CallToolResult. What fails in the operation is a result with isError.
 Json CallTool(const Tool& tool, const Json& arguments, OpContext& context);

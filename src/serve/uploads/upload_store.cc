@@ -23,6 +23,8 @@ namespace nl::uploads {
 namespace {
 
 constexpr char kSpoolPrefix[] = "import-";
+// The files of a capture are read as its folder, which is one recording (docs/formats/nlcap.md).
+constexpr char kCaptureSuffix[] = ".nlc", kCaptureFolder[] = "capture.nlcap", kCaptureFolderSuffix[] = ".nlcap";
 constexpr size_t kMostNameBytes = 255, kPieceBytes = 256 << 10;
 constexpr int kLookForCancel_ms = 50, kAttempts = 5;
 
@@ -69,10 +71,21 @@ Result<UniqueFd> Spool::AddFile(const std::string& name) {
   return file;
 }
 
-Status Spool::Link(const std::string& from, const std::string& name) {
-  NL_ASSIGN(const std::string path, PathFor(name));
-  if (link(from.c_str(), path.c_str()) != 0) return FileError("create", path);
-  files_.push_back(path);
+Status Spool::Link(const std::string& from, const std::string& name, const std::string& folder) {
+  if (folder.empty()) {
+    NL_ASSIGN(const std::string path, PathFor(name));
+    if (link(from.c_str(), path.c_str()) != 0) return FileError("create", path);
+    files_.push_back(path);
+    return {};
+  }
+  const std::string inside = fmt::format("{}/{}", dir_.path(), folder);
+  NL_TRY(MakeDirectories(inside));
+  const std::string path = fmt::format("{}/{}", inside, CleanName(name));
+  if (link(from.c_str(), path.c_str()) != 0) {
+    if (errno == EEXIST) return InvalidInput(fmt::format("two of the files have the name '{}'", CleanName(name)));
+    return FileError("create", path);
+  }
+  if (files_.empty()) files_.push_back(inside);
   return {};
 }
 
@@ -113,13 +126,16 @@ std::string UploadStore::InfoPath(std::string_view id) const {
   return fmt::format("{}/{}.json", folder_, id);
 }
 
+Status UploadStore::WriteInfo(const UploadInfo& info) const {
+  return WriteFileAtomically(InfoPath(info.id), DumpJson(Json{{"name", info.name}, {"length", info.length}}));
+}
+
 Result<UploadInfo> UploadStore::Create(std::string_view name, int64_t length) {
   NL_TRY(MakeDirectories(folder_));
   UploadInfo out{NewUuidV7(), CleanName(name), 0, length};
   const UniqueFd part(open(PartPath(out.id).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!part.valid()) return FileError("create", PartPath(out.id));
-  const Json info{{"name", out.name}, {"length", out.length}};
-  if (Status written = WriteFileAtomically(InfoPath(out.id), DumpJson(info)); !written.ok()) {
+  if (Status written = WriteInfo(out); !written.ok()) {
     unlink(PartPath(out.id).c_str());
     return std::move(written).error();
   }
@@ -139,8 +155,19 @@ Result<UploadInfo> UploadStore::Find(std::string_view id) const {
                     info["length"].get<int64_t>()};
 }
 
+Status UploadStore::TakeLength(UploadInfo& info, int64_t length) const {
+  if (info.length == length) return {};
+  if (info.has_length())
+    return InvalidInput(fmt::format("the upload was announced with {} bytes, not {}", info.length, length));
+  if (length < info.offset || length == 0)
+    return InvalidInput(fmt::format("the upload has {} bytes already, which {} is less than", info.offset, length));
+  info.length = length;
+  return WriteInfo(info);
+}
+
 Result<UploadInfo> UploadStore::Append(std::string_view id, int64_t offset, int fd,
-                                       const std::atomic<bool>& cancelled) {
+                                       const std::atomic<bool>& cancelled, std::optional<int64_t> length,
+                                       int64_t most_bytes) {
   NL_ASSIGN(UploadInfo info, Find(id));
   const std::string path = PartPath(id);
   const UniqueFd part(open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
@@ -150,11 +177,15 @@ Result<UploadInfo> UploadStore::Append(std::string_view id, int64_t offset, int 
   if (offset != info.offset)
     return InvalidInput(fmt::format("the upload is at byte {}, not {}", info.offset, offset))
         .Hint("ask for the offset with HEAD and continue there");
+  if (length) NL_TRY(TakeLength(info, *length));
   const Status received = ReadPipe(fd, cancelled, [&](std::string_view bytes) -> Status {
-    if (static_cast<int64_t>(bytes.size()) > info.length - info.offset)
+    const auto more = static_cast<int64_t>(bytes.size());
+    if (!info.has_length() && most_bytes > 0 && info.offset + more > most_bytes)
+      return Limit(fmt::format("the upload is larger than {} bytes", most_bytes));
+    if (info.has_length() && more > info.length - info.offset)
       return InvalidInput(fmt::format("the upload was announced with {} bytes, and more came", info.length));
     NL_TRY(WriteFully(part.get(), bytes, path));
-    info.offset += static_cast<int64_t>(bytes.size());
+    info.offset += more;
     return {};
   });
   if (fdatasync(part.get()) != 0) return FileError("write", path);
@@ -185,6 +216,9 @@ Status UploadStore::CheckFinished(const std::vector<std::string>& ids) const {
   if (ids.empty()) return InvalidInput("no upload is given");
   for (const std::string& id : ids) {
     NL_ASSIGN(const UploadInfo info, Find(id));
+    if (!info.has_length())
+      return InvalidInput(fmt::format("the upload {} has no length yet", id))
+          .Hint("send its last piece with Upload-Length");
     if (info.offset != info.length)
       return InvalidInput(fmt::format("the upload {} has {} of {} bytes", id, info.offset, info.length))
           .Hint("send the rest first");
@@ -192,14 +226,35 @@ Status UploadStore::CheckFinished(const std::vector<std::string>& ids) const {
   return {};
 }
 
-Result<Spool> UploadStore::Gather(const std::vector<std::string>& ids) {
+Result<Spool> UploadStore::Gather(const std::vector<std::string>& ids, std::string_view name) {
   NL_TRY(CheckFinished(ids));
   NL_ASSIGN(Spool spool, MakeSpool());
+  std::vector<UploadInfo> parts;
   for (const std::string& id : ids) {
-    NL_ASSIGN(const UploadInfo info, Find(id));
-    NL_TRY(spool.Link(PartPath(id), info.name));
+    NL_ASSIGN(UploadInfo info, Find(id));
+    parts.push_back(std::move(info));
   }
+  const auto is_capture = [](const UploadInfo& info) { return info.name.ends_with(kCaptureSuffix); };
+  const bool capture = parts.size() > 1 && std::all_of(parts.begin(), parts.end(), is_capture);
+  const std::string folder = name.ends_with(kCaptureFolderSuffix) ? CleanName(name) : kCaptureFolder;
+  for (const UploadInfo& info : parts) NL_TRY(spool.Link(PartPath(info.id), info.name, capture ? folder : ""));
   return spool;
+}
+
+Status UploadStore::LinkInto(std::string_view id, const std::string& folder, std::string_view suffix) const {
+  NL_ASSIGN(const UploadInfo info, Find(id));
+  if (!info.name.ends_with(suffix))
+    return InvalidInput(fmt::format("'{}' is not a file of a capture", info.name))
+        .Hint(fmt::format("their names end with {}", suffix));
+  const std::string path = fmt::format("{}/{}", folder, info.name);
+  struct stat now {}, part {};
+  if (stat(PartPath(id).c_str(), &part) != 0) return NoSuchUpload(id);
+  if (stat(path.c_str(), &now) == 0) {
+    if (now.st_ino == part.st_ino) return {};
+    unlink(path.c_str());  // of an upload that was begun again
+  }
+  if (link(PartPath(id).c_str(), path.c_str()) != 0) return FileError("create", path);
+  return {};
 }
 
 int UploadStore::Sweep(int64_t now_s) const {

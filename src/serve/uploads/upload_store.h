@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,7 +30,9 @@ Error WithoutFolder(Error error, const std::string& folder);
 struct UploadInfo {
   std::string id, name;
   int64_t offset = 0, length = 0;  // bytes that came, and bytes in all
+  bool has_length() const { return length >= 0; }
 };
+inline constexpr int64_t kUnknownLength = -1;  // of a file that still grows where it comes from
 
 // Files of one import. The folder is removed with this object.
 class Spool {
@@ -40,8 +43,9 @@ class Spool {
 
   // A new empty file; InvalidInput when the spool has one of this name.
   Result<UniqueFd> AddFile(const std::string& name);
-  // The file of an upload under its own name, without a copy.
-  Status Link(const std::string& path, const std::string& name);
+  // The file of an upload under its own name, without a copy. With `folder` it is a part of that, and the folder is
+  // what is imported.
+  Status Link(const std::string& path, const std::string& name, const std::string& folder = "");
 
  private:
   Result<std::string> PathFor(const std::string& name);
@@ -65,13 +69,18 @@ class UploadStore {
   Result<UploadInfo> Create(std::string_view name, int64_t length);
   Result<UploadInfo> Find(std::string_view id) const;
   // Adds what comes from the pipe at `offset`, which must be where the upload is. What came before an end in
-  // between stays. Limit: someone else adds to it now.
-  Result<UploadInfo> Append(std::string_view id, int64_t offset, int fd, const std::atomic<bool>& cancelled);
+  // between stays. `length`: what the upload has in all, when that is known now. `most_bytes`: of an upload whose
+  // length is not known; 0: any. Limit: someone else adds to it now, or there is too much of it.
+  Result<UploadInfo> Append(std::string_view id, int64_t offset, int fd, const std::atomic<bool>& cancelled,
+                            std::optional<int64_t> length = {}, int64_t most_bytes = 0);
+  // The file of an upload under its own name in `folder`, without a copy: it grows with the upload. InvalidInput
+  // when the name does not end so.
+  Status LinkInto(std::string_view id, const std::string& folder, std::string_view suffix) const;
   Status Remove(std::string_view id);
 
   Result<Spool> MakeSpool();
-  // The finished uploads as files of one import.
-  Result<Spool> Gather(const std::vector<std::string>& ids);
+  // The finished uploads as files of one import. Files of a capture are its folder, which has this name.
+  Result<Spool> Gather(const std::vector<std::string>& ids, std::string_view name = "");
   // All are there and finished; else why not.
   Status CheckFinished(const std::vector<std::string>& ids) const;
 
@@ -81,6 +90,9 @@ class UploadStore {
  private:
   std::string PartPath(std::string_view id) const;
   std::string InfoPath(std::string_view id) const;
+  Status WriteInfo(const UploadInfo& info) const;
+  // What Append may still take.
+  Status TakeLength(UploadInfo& info, int64_t length) const;
 
   const std::string folder_;
 };

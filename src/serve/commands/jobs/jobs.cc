@@ -58,6 +58,8 @@ class JobsOp final : public Op {
     info.writes = true;
     info.exit_status = "wait: 1 when the job ends without a result";
     info.reply = ReplyOf<JobsCommandReply>();
+    info.role = ServerRole::kJobs;
+    info.tool = {12, "job"};
     return info;
   }
 
@@ -126,7 +128,8 @@ class JobsOp final : public Op {
     return Reply::Of(std::move(reply));
   }
 
-  // What only reads: a change of the store is asked for directly, so that its outcome is seen.
+  // What only reads, or imports, which takes long: another change of the store is asked for directly, so that
+  // its outcome is seen.
   Result<Reply> Start(const OpContext& context) const {
     if (id_.empty()) return InvalidInput("start needs an operation").Hint("such as jobs start compare");
     Json params = Json::object();
@@ -135,15 +138,17 @@ class JobsOp final : public Op {
     }
     if (!params.is_object()) return InvalidInput("parameter 'params' must be a JSON object");
     const RemoteOps ops(AllOps());
-    const nl::jobs::OpWork work(ops, *context.settings);
-    NL_TRY(work.Check(id_, params));
-    if (!ops.Find(id_)->reads_only())
+    nl::uploads::UploadStore uploads(context.settings->Get("store"));
+    const nl::jobs::OpWork work(ops, *context.settings, &uploads);
+    const std::string owner = context.actor.empty() ? nl::jobs::kLocalOwner : context.actor;
+    NL_TRY(work.Check(id_, params, owner));
+    const bool imports = id_ == ops.upload().info.name;
+    if (!imports && !ops.Find(id_)->reads_only())
       return Unsupported(fmt::format("'{}' changes the store and cannot be started here", id_))
           .Hint("call the operation itself");
     // `mcp` and `serve` take over within two seconds; a command has nobody else.
     if (context.actor.empty() && !context.runs_jobs && !nl::Journal::IsOpen(folder_)) return NoServer();
-    NL_ASSIGN(const Job job,
-              nl::jobs::RequestJob(folder_, id_, params, context.actor.empty() ? "local" : context.actor));
+    NL_ASSIGN(const Job job, nl::jobs::RequestJob(folder_, id_, params, owner));
     return One(job);
   }
 

@@ -127,6 +127,38 @@ class LineReader {
   size_t looked_at_ = 0;
 };
 
+// Looks at the tasks of a server, five times a second, until it is destroyed.
+class TaskLooks {
+ public:
+  explicit TaskLooks(nl::mcp::Server& server) : thread_([this, &server] { Run(server); }) {}
+  ~TaskLooks() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+  }
+  TaskLooks(const TaskLooks&) = delete;
+  TaskLooks& operator=(const TaskLooks&) = delete;
+
+ private:
+  void Run(nl::mcp::Server& server) {
+    constexpr auto kLookEvery = std::chrono::milliseconds(200);
+    std::unique_lock lock(mutex_);
+    while (!wake_.wait_for(lock, kLookEvery, [this] { return stopping_; })) {
+      lock.unlock();
+      server.LookAtTasks();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::thread thread_;  // last: it uses the others
+};
+
 class McpOp final : public Op {
  public:
   OpInfo Info() const override {
@@ -188,8 +220,10 @@ class McpOp final : public Op {
     options.settings = context.settings;
     options.access = access;
     options.runs_jobs = true;
+    options.notify = [&streams](const std::string& message) { streams.Send(message); };
     nl::jobs::Keeper jobs(*context.settings);  // before the server, whose tools leave jobs for it
     nl::mcp::Server server(options);
+    const TaskLooks looks(server);
     LineReader reader(streams.in(), context);
     int64_t messages = 0;
     for (std::string line; reader.Next(line);) {
