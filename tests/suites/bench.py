@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """bench through the program: suites found and checked, pairs measured, and benchmarks that cheat rejected by name."""
 import json
+import signal
 import subprocess
 import sys
 from xml.etree import ElementTree
 
 import pytest
 
-from neurolens_cli import PYTHON, ROOT, Store
+from neurolens_cli import LIMIT_S, PYTHON, ROOT, Store, default_signals, wait_until
 
 EXAMPLES = ROOT / "examples/bench"
 # Sums of windows of the values; every hook can be replaced by a test.
@@ -119,6 +120,33 @@ def test_a_looser_tolerance_needs_a_reason(suite):
     (target,) = run(suite, status=1)["targets"]
     assert "needs a reason" in target["reason"], target
     write(suite[1], "optimized_x", **lower, more=more.format("{'rtol': 1e-6, 'atol': 0, 'reason': 'single precision is enough'}"))
+    (target,) = run(suite)["targets"]
+    assert target["outcome"] == "measured", target["reason"]
+
+
+def test_pairs_that_were_measured_are_kept_when_it_is_stopped(suite, tmp_path):
+    store, folder = suite
+    write(folder, "optimized_x", work="v = self.values; self.result = [a + b for a, b in zip(v, v[1:])]")
+    there = tmp_path / "there"
+    for side in ("baseline_y", "optimized_y"):
+        write(folder, side, setup=f"open({str(there)!r}, 'w').close(); import time; time.sleep({LIMIT_S})")
+    process = subprocess.Popen(store.command("bench", "run", "--suite", folder, "--python", PYTHON, "--iterations", 20, "--json"), cwd=tmp_path,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=default_signals)
+    wait_until(there.exists, "the second pair is set up", process)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 130, err
+    assert b"stopped after 1 of 2 pairs" in out + err
+    (kept,) = store.json("bench-results")["results"]
+    (target,) = kept["targets"]
+    assert target["target"].endswith("x") and target["speedup"], kept
+
+
+def test_modules_of_the_programs_are_found(suite, tmp_path):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/own_module.py").write_text("ONE = 1\n")
+    write(suite[1], "optimized_x", top="from own_module import ONE")
+    suite[0].environment = {"PYTHONPATH": str(tmp_path / "own")}
     (target,) = run(suite)["targets"]
     assert target["outcome"] == "measured", target["reason"]
 

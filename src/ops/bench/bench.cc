@@ -146,17 +146,40 @@ class BenchOp final : public Op {
     std::vector<nl::bench::Expectation> measured;
     for (const Target& target : targets) {
       NL_TRY(Progress(context, target, reply.targets.size(), targets.size()));
-      NL_TRY(MeasureOne(context, target, reply, measured));
+      const Status done = MeasureOne(context, target, reply, measured);
+      if (!done.ok() && !reply.targets.empty())
+        return Stopped(context, std::move(reply), measured, targets.size());
+      NL_TRY(done);
     }
     NL_TRY(Expect(measured, reply));
-    if (keep_) {
-      NL_ASSIGN(reply.result_id, nl::bench::KeepResult(context.settings->Get("store"), Kept(reply, measured),
-                                                       ToJsonText(reply) + "\n"));
-    }
+    NL_TRY(Keep(context, measured, reply));
     NL_TRY(WriteFiles(reply));
     const bool no = IsNo(reply);
     Reply out = Reply::Of(std::move(reply));
     out.answer_is_no = no;
+    return out;
+  }
+
+  Status Keep(const OpContext& context, const std::vector<nl::bench::Expectation>& measured,
+              BenchReply& reply) const {
+    if (!keep_) return {};
+    NL_ASSIGN(reply.result_id, nl::bench::KeepResult(context.settings->Get("store"), Kept(reply, measured),
+                                                     ToJsonText(reply) + "\n"));
+    return {};
+  }
+
+  // Nothing that was measured is lost. Expectations are of whole runs and stay as they are.
+  Error Stopped(const OpContext& context, BenchReply reply,
+                const std::vector<nl::bench::Expectation>& measured, size_t all) const {
+    const Status kept = Keep(context, measured, reply);
+    if (!kept.ok()) return kept.error();
+    const Status written = WriteFiles(reply);
+    if (!written.ok()) return written.error();
+    Error out = Cancelled();
+    out.message = fmt::format("stopped after {} of {} pairs", reply.targets.size(), all);
+    if (reply.result_id)
+      return std::move(out).Hint(
+          fmt::format("neurolens bench-results {} shows what was measured", *reply.result_id));
     return out;
   }
 

@@ -57,8 +57,10 @@ class Pair {
   Status MeasureWorkers() {
     NL_ASSIGN(const Command a, Prepare(target_.baseline, "baseline"));
     NL_ASSIGN(const Command b, Prepare(target_.optimized, "optimized"));
-    const std::vector<std::string> environment{"PYTHONPATH=" + capture::FindPythonDirectory(),
-                                               "PYTHONHASHSEED=0"};
+    const char* before = std::getenv("PYTHONPATH");  // the programs' own modules
+    const std::vector<std::string> environment{
+        "PYTHONPATH=" + capture::FindPythonDirectory() + (before == nullptr ? "" : ":" + std::string(before)),
+        "PYTHONHASHSEED=0"};
     NL_ASSIGN(Worker worker_a, Worker::Start(a, environment));
     NL_ASSIGN(Worker worker_b, Worker::Start(b, environment));
     nl::bench::Verifier verifier(worker_a, worker_b, target_.allow, keep_going_);
