@@ -68,9 +68,12 @@ Json ValueOrNull(const std::optional<T>& value) {
 }
 
 Json ToJson(const LiveRecording& r) {
-  return {{"live_id", r.live_id},           {"state", NamesOf(r.state)[static_cast<size_t>(r.state)]},
-          {"directory", r.directory},       {"command", r.command},
-          {"recorder_pid", r.recorder_pid}, {"started_at_ns", r.started_at_ns},
+  return {{"live_id", r.live_id},
+          {"state", NamesOf(r.state)[static_cast<size_t>(r.state)]},
+          {"directory", r.directory},
+          {"command", r.command},
+          {"recorder_pid", r.recorder_pid},
+          {"started_at_ns", r.started_at_ns},
           {"sender", r.sender},
           {"recording", ValueOrNull(r.numbers.recording)},
           {"processes", ValueOrNull(r.numbers.processes)},
@@ -97,7 +100,8 @@ std::optional<LiveRecording> ReadAnnouncement(const std::string& store_path, con
   out.started_at_ns = number_of("started_at_ns");
   out.sender = text_of("sender");
   const auto count_of = [&](const char* key) -> std::optional<int64_t> {
-    return json->contains(key) && (*json)[key].is_number_integer() ? std::optional(number_of(key)) : std::nullopt;
+    return json->contains(key) && (*json)[key].is_number_integer() ? std::optional(number_of(key))
+                                                                   : std::nullopt;
   };
   if (json->contains("recording") && (*json)["recording"].is_boolean())
     out.numbers.recording = (*json)["recording"].get<bool>();

@@ -3,8 +3,9 @@
 
 namespace nl {
 
-Result<ReceivedRecording> ReceivedRecording::Make(const std::string& store_path, std::vector<std::string> command,
-                                                  int64_t started_at_ns, std::string sender) {
+Result<ReceivedRecording> ReceivedRecording::Make(const std::string& store_path,
+                                                  std::vector<std::string> command, int64_t started_at_ns,
+                                                  std::string sender) {
   LiveRecording recording;
   recording.command = std::move(command);
   recording.started_at_ns = started_at_ns;

@@ -2,7 +2,8 @@
 #pragma once
 // A recording of another machine that is received while it grows: in the list of recordings under way, with a
 // folder for its files, so that @live answers about it as about those of this machine (ledger/live.h).
-// Thread rule: one thread at a time. Ownership: it leaves the list, and its folder the disk, with this object.
+// Thread rule: one thread at a time. Ownership: it leaves the list, and its folder the disk, with this
+// object.
 
 #include <memory>
 #include <optional>

@@ -45,7 +45,9 @@ void ServeParams::Bind(ParamBinder& binder) {
   binder.Add("serve", url,
              "Server to send the recording to while it grows, such as https://HOST:7070; the token is in "
              "NEUROLENS_TOKEN");
-  binder.Add("serve_wait", wait_s, "With --serve: seconds to wait for a server that does not answer after the program has ended")
+  binder
+      .Add("serve_wait", wait_s,
+           "With --serve: seconds to wait for a server that does not answer after the program has ended")
       .Range(0, 1e6);
 }
 
@@ -57,7 +59,8 @@ void Describe(Record<ServedReply>& r) {
   r.Field("problem", &ServedReply::problem, "Why the server does not have the run");
   r.Field("duplicate", &ServedReply::duplicate, "The server had this capture already");
   r.Field("bytes", &ServedReply::bytes, Unit::kBytes, "Bytes that were sent");
-  r.Field("outages", &ServedReply::outages, "Times that the server did not answer while the program ran or after it");
+  r.Field("outages", &ServedReply::outages,
+          "Times that the server did not answer while the program ran or after it");
 }
 
 std::string ServedText(const ServedReply& reply, const std::string& directory, const TextStyle& style) {
@@ -67,15 +70,17 @@ std::string ServedText(const ServedReply& reply, const std::string& directory, c
                             PrintableText(directory), PrintableText(reply.url)),
                 style.width, 2) +
            "\n";
-  std::string out = fmt::format("sent {} to {}: run {}{}\n", HumanBytes(reply.bytes), PrintableText(reply.url), *reply.run_id,
-                                reply.duplicate ? ", which the server had already" : "");
+  std::string out =
+      fmt::format("sent {} to {}: run {}{}\n", HumanBytes(reply.bytes), PrintableText(reply.url),
+                  *reply.run_id, reply.duplicate ? ", which the server had already" : "");
   if (reply.outages > 0)
     out += fmt::format("the server did not answer {}; nothing was lost\n", Counted(reply.outages, "time"));
   if (reply.run_url) out += PrintableText(*reply.run_url) + "\n";
   return out;
 }
 
-Result<std::unique_ptr<ServedRecording>> ServedRecording::Make(OpContext& context, const ServeParams& params) {
+Result<std::unique_ptr<ServedRecording>> ServedRecording::Make(OpContext& context,
+                                                               const ServeParams& params) {
   remote::SenderOptions options;
   NL_ASSIGN(options.url, remote::ParseUrl(params.url));
   options.token = TakeToken();

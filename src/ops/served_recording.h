@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A recording that is sent to a server while it is made: what `--serve URL` of `run` and `record` does, and
-// `send` for a capture that exists already (docs/live.md). The token comes from NEUROLENS_TOKEN, which the recorded
-// program does not get.
-// Thread rule: one request, one thread.
+// `send` for a capture that exists already (docs/live.md). The token comes from NEUROLENS_TOKEN, which the
+// recorded program does not get. Thread rule: one request, one thread.
 
 #include <memory>
 #include <optional>
@@ -45,7 +44,8 @@ class ServedRecording {
   ServedReply Finish(const std::string& directory, const std::vector<std::string>& tags);
 
  private:
-  ServedRecording(std::string url, remote::SenderOptions options) : url_(std::move(url)), sender_(std::move(options)) {}
+  ServedRecording(std::string url, remote::SenderOptions options)
+      : url_(std::move(url)), sender_(std::move(options)) {}
 
   const std::string url_;
   remote::CaptureSender sender_;

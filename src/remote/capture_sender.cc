@@ -31,7 +31,8 @@ constexpr std::pair<const char*, const char*> kJsonType{"Content-Type", "applica
 std::optional<int64_t> NumberIn(std::string_view text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
+  if (text.empty() || error != std::errc() || end != text.data() + text.size() || value < 0)
+    return std::nullopt;
   return value;
 }
 
@@ -94,8 +95,9 @@ Status CaptureSender::Check() {
   const Result<std::string> role = TextIn(me, "role");
   if (!role.ok()) return NotOffered(options_.url);
   if (*role == "viewer")
-    return InvalidInput(fmt::format("{} takes recordings from the role editor, and this token has the role viewer",
-                                    options_.url.Text()))
+    return InvalidInput(
+               fmt::format("{} takes recordings from the role editor, and this token has the role viewer",
+                           options_.url.Text()))
         .Hint("make one with `neurolens auth token-add NAME --role editor`");
   return {};
 }
@@ -146,8 +148,7 @@ Status CaptureSender::SendAll(bool whole) {
 }
 
 Status CaptureSender::MakeRecording() {
-  const std::string body =
-      DumpJson(Json{{"command", command_}, {"started_at", Rfc3339Utc(started_at_ns_)}});
+  const std::string body = DumpJson(Json{{"command", command_}, {"started_at", Rfc3339Utc(started_at_ns_)}});
   NL_ASSIGN(const HttpAnswer answer,
             Ask({.method = "POST", .path = "/api/v1/recordings", .headers = {kJsonType}, .body = body}));
   if (answer.status == 404) return NotOffered(options_.url);
@@ -172,10 +173,12 @@ Status CaptureSender::SendFile(const std::string& name, File& file, bool whole) 
   struct stat info {};
   if (!fd.valid() || fstat(fd.get(), &info) != 0) return FileError("read", path);
   if (file.upload_id.empty()) NL_TRY(OpenUpload(name, file));
-  // A writer that ran out of disk cuts its file back to the last whole chunk: only those are sent before the end.
+  // A writer that ran out of disk cuts its file back to the last whole chunk: only those are sent before the
+  // end.
   const int64_t end = whole ? info.st_size : SealedEnd(fd.get(), file.sent, info.st_size);
   while (file.sent < end || (whole && !file.ended)) {
-    NL_TRY(SendPiece(path, file, std::min(end, file.sent + kPieceBytes), whole && file.sent + kPieceBytes >= end));
+    NL_TRY(SendPiece(path, file, std::min(end, file.sent + kPieceBytes),
+                     whole && file.sent + kPieceBytes >= end));
     if (file.upload_id.empty()) NL_TRY(OpenUpload(name, file));
   }
   return {};
@@ -187,7 +190,8 @@ Status CaptureSender::SendPiece(const std::string& path, File& file, int64_t end
   std::string bytes(static_cast<size_t>(std::max<int64_t>(end - file.sent, 0)), '\0');
   size_t got = 0;
   while (got < bytes.size()) {
-    const ssize_t n = pread(fd.get(), bytes.data() + got, bytes.size() - got, file.sent + static_cast<int64_t>(got));
+    const ssize_t n =
+        pread(fd.get(), bytes.data() + got, bytes.size() - got, file.sent + static_cast<int64_t>(got));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return FileError("read", path);
     got += static_cast<size_t>(n);
@@ -245,9 +249,11 @@ Status CaptureSender::Announce(bool whole) {
 
 Result<SentCapture> CaptureSender::Import(const std::vector<std::pair<std::string, std::string>>& fields) {
   std::string query;
-  for (const auto& [name, file] : files_) query += fmt::format("{}upload={}", query.empty() ? "?" : "&", file.upload_id);
+  for (const auto& [name, file] : files_)
+    query += fmt::format("{}upload={}", query.empty() ? "?" : "&", file.upload_id);
   const std::filesystem::path folder(directory_);
-  query += "&name=" + PercentEncoded((folder.has_filename() ? folder : folder.parent_path()).filename().string());
+  query +=
+      "&name=" + PercentEncoded((folder.has_filename() ? folder : folder.parent_path()).filename().string());
   for (const auto& [name, value] : fields) query += fmt::format("&{}={}", name, PercentEncoded(value));
   NL_ASSIGN(const HttpAnswer answer,
             Ask({.method = "POST", .path = "/api/v1/runs" + query, .patience = kImportPatience}));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// CaptureSender: sends a capture to a server while it is written (docs/live.md, "To a server"). Each file of the
-// capture is an upload in pieces; a recording on the server has them in its list of what is under way, and the end
-// imports them there.
+// CaptureSender: sends a capture to a server while it is written (docs/live.md, "To a server"). Each file of
+// the capture is an upload in pieces; a recording on the server has them in its list of what is under way,
+// and the end imports them there.
 //
 //   POST /api/v1/recordings              {"command", "started_at"}
 //   POST /api/v1/uploads?name=FILE       Upload-Defer-Length: 1, for each file
@@ -11,8 +11,9 @@
 //   POST /api/v1/runs?upload=ID...       at the end
 //   DELETE /api/v1/recordings/ID
 //
-// The capture stays on the disk of this machine, so a server that goes away costs nothing: what it does not have
-// is sent when it is back. Thread rule: Begin, Update and Finish on one thread; sending has a thread of its own.
+// The capture stays on the disk of this machine, so a server that goes away costs nothing: what it does not
+// have is sent when it is back. Thread rule: Begin, Update and Finish on one thread; sending has a thread of
+// its own.
 
 #include <atomic>
 #include <chrono>
@@ -33,8 +34,9 @@ namespace nl::remote {
 struct SenderOptions {
   Url url;
   std::string token;
-  std::chrono::milliseconds interval{500};    // between two looks at the files
-  std::chrono::milliseconds patience{30'000};  // for a server that does not answer, after the program has ended
+  std::chrono::milliseconds interval{500};  // between two looks at the files
+  std::chrono::milliseconds patience{
+      30'000};  // for a server that does not answer, after the program has ended
   const std::atomic<bool>* cancelled = nullptr;
 };
 

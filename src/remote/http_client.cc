@@ -104,11 +104,14 @@ Result<Url> ParseUrl(std::string_view text) {
   if (!place.empty()) {
     int port = 0;
     const auto [end, error] = std::from_chars(place.data() + 1, place.data() + place.size(), port);
-    if (place[0] != ':' || error != std::errc() || end != place.data() + place.size() || port < 1 || port > 65535)
+    if (place[0] != ':' || error != std::errc() || end != place.data() + place.size() || port < 1 ||
+        port > 65535)
       return bad;
     out.port = std::to_string(port);
   }
-  const auto is_bad = [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == '@' || c == '?' || c == '#'; };
+  const auto is_bad = [](char c) {
+    return static_cast<unsigned char>(c) <= ' ' || c == '@' || c == '?' || c == '#';
+  };
   if (out.host.empty() || std::any_of(text.begin(), text.end(), is_bad)) return bad;
   return out;
 }
@@ -139,7 +142,7 @@ Error ErrorOf(const HttpAnswer& answer) {
     const bool has = document.ok() && document->is_object() && document->contains(name);
     return has && (*document)[name].is_string() ? PrintableText((*document)[name].get<std::string>()) : "";
   };
-  Error out = answer.status == 404  ? NotFound("")
+  Error out = answer.status == 404   ? NotFound("")
               : answer.status == 503 ? Limit("")
               : answer.status >= 500 ? IoError("", 0)
                                      : InvalidInput("");
@@ -241,12 +244,14 @@ Status HttpClient::Write(std::string_view bytes, milliseconds patience) {
     bool to_write = true;
     ssize_t n = -1;
     if (ssl_) {
-      const int done = SSL_write(ssl_.get(), bytes.data(), static_cast<int>(std::min<size_t>(bytes.size(), 1 << 20)));
+      const int done =
+          SSL_write(ssl_.get(), bytes.data(), static_cast<int>(std::min<size_t>(bytes.size(), 1 << 20)));
       n = done;
       if (done <= 0) {
         const int why = SSL_get_error(ssl_.get(), done);
         if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE)
-          return IoError(fmt::format("the connection to {} broke: {}", url_.Text(), SslReason(ssl_.get())), 0);
+          return IoError(fmt::format("the connection to {} broke: {}", url_.Text(), SslReason(ssl_.get())),
+                         0);
         to_write = why == SSL_ERROR_WANT_WRITE;
       }
     } else {
@@ -341,8 +346,8 @@ Result<std::string> HttpClient::ReadBody(const HttpAnswer& answer, milliseconds 
 }
 
 Result<HttpAnswer> HttpClient::Exchange(const HttpRequest& request, bool& nothing_came) {
-  std::string head = fmt::format("{} {}{} HTTP/1.1\r\nHost: {}\r\nUser-Agent: neurolens/{}\r\n", request.method,
-                                 url_.prefix, request.path, HostAndPort(url_), kVersion);
+  std::string head = fmt::format("{} {}{} HTTP/1.1\r\nHost: {}\r\nUser-Agent: neurolens/{}\r\n",
+                                 request.method, url_.prefix, request.path, HostAndPort(url_), kVersion);
   const bool has_body = request.method == "POST" || request.method == "PUT" || request.method == "PATCH";
   if (has_body) head += fmt::format("Content-Length: {}\r\n", request.body.size());
   if (!token_.empty()) head += fmt::format("Authorization: Bearer {}\r\n", token_);
@@ -366,7 +371,8 @@ Result<HttpAnswer> HttpClient::Exchange(const HttpRequest& request, bool& nothin
       if (field.empty()) break;
       bytes += field.size();
       const size_t colon = field.find(':');
-      if (colon == std::string::npos || bytes > kMostHeaderBytes) return Broken(url_, "its header is not HTTP");
+      if (colon == std::string::npos || bytes > kMostHeaderBytes)
+        return Broken(url_, "its header is not HTTP");
       out.headers.emplace_back(LowerCaseOf(field.substr(0, colon)),
                                TrimmedOf(std::string_view(field).substr(colon + 1)));
     }

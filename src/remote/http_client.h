@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // HttpClient: requests to a NeuroLens server, HTTP/1.1 over one connection that is kept, with TLS where the
-// URL says https. Small on purpose: it knows what our server sends (and chunked bodies, as proxies do), follows no
-// redirects and keeps no cookies. Certificates are checked with those that the system trusts; SSL_CERT_FILE and
-// SSL_CERT_DIR change that, as with every program that uses OpenSSL.
-// Thread rule: one thread at a time. Ownership: closes its connection.
+// URL says https. Small on purpose: it knows what our server sends (and chunked bodies, as proxies do),
+// follows no redirects and keeps no cookies. Certificates are checked with those that the system trusts;
+// SSL_CERT_FILE and SSL_CERT_DIR change that, as with every program that uses OpenSSL. Thread rule: one
+// thread at a time. Ownership: closes its connection.
 
 #include <atomic>
 #include <chrono>
@@ -63,8 +63,8 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  // Any answer of the server is one; Io when there is none. A kept connection that the server closed meanwhile
-  // is made again, once.
+  // Any answer of the server is one; Io when there is none. A kept connection that the server closed
+  // meanwhile is made again, once.
   Result<HttpAnswer> Send(const HttpRequest& request);
   const Url& url() const { return url_; }
 

@@ -30,13 +30,15 @@ TEST(RemoteUrlTest, PartsOfAnAddress) {
 }
 
 TEST(RemoteUrlTest, WhatIsNotAnAddressIsRefused) {
-  for (const char* bad : {"", "lens", "lens:7070", "ftp://lens", "http://", "http://:80", "http://a:", "http://a:0",
-                          "http://a:65536", "http://a:1x", "http://[::1", "http://[::1]x", "http://u@a", "http://a?b",
-                          "http://a#b", "http://a b", "http://a\r\nX: y"})
+  for (const char* bad : {"", "lens", "lens:7070", "ftp://lens", "http://", "http://:80", "http://a:",
+                          "http://a:0", "http://a:65536", "http://a:1x", "http://[::1", "http://[::1]x",
+                          "http://u@a", "http://a?b", "http://a#b", "http://a b", "http://a\r\nX: y"})
     EXPECT_FALSE(ParseUrl(bad).ok()) << bad;
 }
 
-TEST(RemoteUrlTest, QueriesAreEncoded) { EXPECT_EQ(PercentEncoded("a=b c/\xc3\xa9~"), "a%3Db%20c%2F%C3%A9~"); }
+TEST(RemoteUrlTest, QueriesAreEncoded) {
+  EXPECT_EQ(PercentEncoded("a=b c/\xc3\xa9~"), "a%3Db%20c%2F%C3%A9~");
+}
 
 TEST(RemoteProblemTest, ProblemsOfTheServerAreItsErrors) {
   HttpAnswer answer;

@@ -27,7 +27,8 @@ struct RunReply {
 void Describe(Record<RunReply>& r) {
   r.Name("RunReply", "Reply of `neurolens run`");
   r.Field("run_id", &RunReply::run_id,
-          "The run in the store of this machine; null: it is on the server (capture.served), or was not imported");
+          "The run in the store of this machine; null: it is on the server (capture.served), or was not "
+          "imported");
   r.Field("capture", &RunReply::capture, "The recorded program");
   r.Field("capture_kept", &RunReply::capture_kept, "The folder of the capture still exists");
   r.Field("analysis", &RunReply::analysis, "Reply of `analyze`, or of `report` with --report");

@@ -298,7 +298,8 @@ class Writer {
     made = Answered("begin_recording", "Begins a recording that another machine sends while it grows", "201");
     made["requestBody"] = body({{"command", texts}, {"started_at", text}}, Json::array({"command"}));
     Json& one = paths_["/api/v1/recordings/{id}"];
-    one["put"] = Answered("update_recording", "What the recording has now; a sign of life of its sender", "200");
+    one["put"] =
+        Answered("update_recording", "What the recording has now; a sign of life of its sender", "200");
     one["put"]["requestBody"] = body({{"uploads", texts},
                                       {"state", {{"type", "string"}, {"enum", {"recording", "importing"}}}},
                                       {"recording", on},

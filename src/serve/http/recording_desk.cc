@@ -73,13 +73,15 @@ struct RecordingChange {
 Result<RecordingChange> ChangeOf(const std::string& body) {
   NL_ASSIGN(const Json given, ObjectOf(body));
   RecordingChange out;
-  const std::pair<const char*, std::optional<int64_t>*> counts[] = {{"processes", &out.numbers.processes},
-                                                                    {"kernels", &out.numbers.kernels},
-                                                                    {"ranges", &out.numbers.ranges},
-                                                                    {"lost_records", &out.numbers.lost_records}};
+  const std::pair<const char*, std::optional<int64_t>*> counts[] = {
+      {"processes", &out.numbers.processes},
+      {"kernels", &out.numbers.kernels},
+      {"ranges", &out.numbers.ranges},
+      {"lost_records", &out.numbers.lost_records}};
   for (const auto& [key, value] : given.items()) {
     const std::string& name = key;
-    const auto count = std::find_if(std::begin(counts), std::end(counts), [&](const auto& c) { return name == c.first; });
+    const auto count =
+        std::find_if(std::begin(counts), std::end(counts), [&](const auto& c) { return name == c.first; });
     if (name == "uploads") {
       NL_ASSIGN(out.uploads, TextsOf(name, value, kMostRecordingFiles));
     } else if (name == "state") {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// RecordingDesk: recordings of other machines that are sent while they grow (`neurolens run --serve`). Their files are
-// uploads in pieces (upload_desk.h); here they get a place in the list of recordings under way, so that
+// RecordingDesk: recordings of other machines that are sent while they grow (`neurolens run --serve`). Their
+// files are uploads in pieces (upload_desk.h); here they get a place in the list of recordings under way, so
+// that
 // @live answers about them as about those of this machine (ops/received_recording.h).
 //
 //   POST   /api/v1/recordings      {"command": [...], "started_at": ...}: 201 and its live_id
 //   PUT    /api/v1/recordings/ID   {"uploads": [...], "state": ..., numbers}: what it has now; a sign of life
 //   DELETE /api/v1/recordings/ID   it is over
 //
-// A recording whose sender is silent for a minute leaves the list; its uploads stay as long as any. Only the one who
-// began a recording, or an admin, may change it. Thread rule: any thread.
+// A recording whose sender is silent for a minute leaves the list; its uploads stay as long as any. Only the
+// one who began a recording, or an admin, may change it. Thread rule: any thread.
 
 #include <chrono>
 #include <functional>
@@ -51,7 +52,8 @@ class RecordingDesk {
   Response Change(const std::string& id, const Request& request);
   Response End(const std::string& id, const Request& request);
   // The recording of this caller, with the lock held; else the problem.
-  std::map<std::string, Entry>::iterator Find(const std::string& id, const Request& request, Response& problem);
+  std::map<std::string, Entry>::iterator Find(const std::string& id, const Request& request,
+                                              Response& problem);
 
   const std::string store_path_;
   const uploads::UploadStore& uploads_;

@@ -46,7 +46,8 @@ TEST_F(RecordingDeskTest, ASilentSenderLeavesTheList) {
 }
 
 TEST_F(RecordingDeskTest, ThereAreNotTooMany) {
-  for (size_t i = 0; i < kMostRecordings; ++i) EXPECT_EQ(Ask("POST", {}, R"({"command": ["x"]})").status, 201);
+  for (size_t i = 0; i < kMostRecordings; ++i)
+    EXPECT_EQ(Ask("POST", {}, R"({"command": ["x"]})").status, 201);
   EXPECT_EQ(Ask("POST", {}, R"({"command": ["x"]})").status, 503);
 }
 

@@ -200,10 +200,12 @@ Routed Recordings(const Request& request, const Target& target) {
   if (out.route.rest.size() > 1)
     return Problem(kUnknownLabel, NotFound("a recording has no parts").Hint("use /api/v1/recordings/ID"));
   out.route.label = is_new ? "/api/v1/recordings" : "/api/v1/recordings/{id}";
-  const bool right = is_new ? request.method == "POST" : request.method == "PUT" || request.method == "DELETE";
+  const bool right =
+      is_new ? request.method == "POST" : request.method == "PUT" || request.method == "DELETE";
   if (!right) return WrongMethod(out.route.label, request.method, is_new ? "POST" : "PUT, DELETE");
   if (!target.query.empty())
-    return Problem(out.route.label, InvalidInput(fmt::format("unknown parameter '{}'", target.query[0].first)));
+    return Problem(out.route.label,
+                   InvalidInput(fmt::format("unknown parameter '{}'", target.query[0].first)));
   out.route.takes_json = request.method != "DELETE";
   return out;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // OpWork: the operations that other machines may use (serve/remote_ops.h), as jobs. The one that imports
-// takes the ids of finished uploads instead of paths; jobs of this machine's own user may name paths. Thread rule: any thread; constant after it was made.
+// takes the ids of finished uploads instead of paths; jobs of this machine's own user may name paths. Thread
+// rule: any thread; constant after it was made.
 
 #include "serve/jobs/runner.h"
 #include "serve/remote_ops.h"

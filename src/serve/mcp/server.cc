@@ -164,14 +164,10 @@ void Server::Handle(const RpcCall& call, const std::shared_ptr<Exchange>& exchan
       {"prompts/get", &Server::GetPrompt},
   };
   static const std::map<std::string, SlowMethod> kSlow = {
-      {"tools/call", &Server::Call},
-      {"resources/list", &Server::ListResources},
-      {"resources/read", &Server::Read},
-      {"completion/complete", &Server::Complete},
-      {"tasks/get", &Server::GetTask},
-      {"tasks/list", &Server::ListTasks},
-      {"tasks/cancel", &Server::CancelTask},
-      {"tasks/result", &Server::TaskResult},
+      {"tools/call", &Server::Call},         {"resources/list", &Server::ListResources},
+      {"resources/read", &Server::Read},     {"completion/complete", &Server::Complete},
+      {"tasks/get", &Server::GetTask},       {"tasks/list", &Server::ListTasks},
+      {"tasks/cancel", &Server::CancelTask}, {"tasks/result", &Server::TaskResult},
   };
   const bool about_tasks = call.method.starts_with("tasks/");
   if (const auto slow = kSlow.find(call.method); slow != kSlow.end() && (tasks_ || !about_tasks))
@@ -335,16 +331,17 @@ RpcAnswer Server::Initialize(const Json& params) {
   Json resources = Json::object();
   if (options_.resources_change) resources["listChanged"] = true;
   Json out{{"protocolVersion", known ? wanted : std::string(kProtocolVersions[0])},
-              {"capabilities",
-               {{"tools", none},
-                {"resources", std::move(resources)},
-                {"prompts", none},
-                {"completions", none},
-                {"logging", none}}},
-              {"serverInfo", {{"name", "neurolens"}, {"title", "NeuroLens"}, {"version", kVersion}}},
-              {"instructions", kInstructions}};
+           {"capabilities",
+            {{"tools", none},
+             {"resources", std::move(resources)},
+             {"prompts", none},
+             {"completions", none},
+             {"logging", none}}},
+           {"serverInfo", {{"name", "neurolens"}, {"title", "NeuroLens"}, {"version", kVersion}}},
+           {"instructions", kInstructions}};
   if (tasks_)
-    out["capabilities"]["tasks"] = {{"list", none}, {"cancel", none}, {"requests", {{"tools", {{"call", none}}}}}};
+    out["capabilities"]["tasks"] = {
+        {"list", none}, {"cancel", none}, {"requests", {{"tools", {{"call", none}}}}}};
   return out;
 }
 
@@ -394,7 +391,8 @@ RpcAnswer Server::Call(const Json& params, OpContext& context) {
   // Where tasks are not offered the member is ignored, as the protocol asks.
   const bool is_task = tasks_ && params.contains("task");
   if (is_task && !tool->as_task)
-    return RpcError{RpcCode::kMethodNotFound, fmt::format("the tool '{}' cannot be called as a task", tool->name)};
+    return RpcError{RpcCode::kMethodNotFound,
+                    fmt::format("the tool '{}' cannot be called as a task", tool->name)};
   RpcAnswer answer = is_task               ? tasks_->Start(*tool, arguments)
                      : tool->takes_uploads ? CallOnUploads(*tool, arguments, context)
                                            : RpcAnswer(CallTool(*tool, arguments, context));
@@ -432,7 +430,9 @@ RpcAnswer Server::GetTask(const Json& params, OpContext&) { return tasks_->Get(T
 
 RpcAnswer Server::ListTasks(const Json& params, OpContext&) { return tasks_->List(TextOf(params, "cursor")); }
 
-RpcAnswer Server::CancelTask(const Json& params, OpContext&) { return tasks_->Cancel(TextOf(params, "taskId")); }
+RpcAnswer Server::CancelTask(const Json& params, OpContext&) {
+  return tasks_->Cancel(TextOf(params, "taskId"));
+}
 
 RpcAnswer Server::TaskResult(const Json& params, OpContext& context) {
   std::optional<RpcAnswer> answer = tasks_->ResultOf(TextOf(params, "taskId"));

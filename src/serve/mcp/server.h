@@ -48,8 +48,8 @@ struct ServerOptions {
   // After a tool that changes the store: `outcome` is "ok" or the code of the error.
   std::function<void(const OpInfo&, const Json& arguments, std::string_view outcome)> on_write{};
   bool resources_change = false;  // the transport notifies of new runs
-  // Sends what is not part of an answer; empty: the transport cannot. With it, and where jobs may be started, tools
-  // that take long can be called as tasks, and someone calls LookAtTasks.
+  // Sends what is not part of an answer; empty: the transport cannot. With it, and where jobs may be started,
+  // tools that take long can be called as tasks, and someone calls LookAtTasks.
   std::function<void(const std::string& message)> notify{};
 };
 

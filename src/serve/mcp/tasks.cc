@@ -78,7 +78,8 @@ void MakeAbsolute(const Tool& tool, Json& args) {
     const auto given = args.find(param.name);
     if (param.kind != ParamKind::kPath || given == args.end()) continue;
     const auto absolute = [](Json& value) {
-      if (value.is_string() && value != "-") value = std::filesystem::absolute(value.get<std::string>()).string();
+      if (value.is_string() && value != "-")
+        value = std::filesystem::absolute(value.get<std::string>()).string();
     };
     if (given->is_array()) {
       for (Json& value : *given) absolute(value);
@@ -101,7 +102,9 @@ std::vector<Tool> WithTaskSupport(std::vector<Tool> tools, const std::vector<OpE
 }
 
 Tasks::Tasks(TaskOptions options, const std::vector<Tool>& tools)
-    : options_(std::move(options)), tools_(tools), folder_(jobs::JobsFolder(options_.settings->Get("store"))) {}
+    : options_(std::move(options)),
+      tools_(tools),
+      folder_(jobs::JobsFolder(options_.settings->Get("store"))) {}
 
 RpcAnswer Tasks::Start(const Tool& tool, const Json& arguments) {
   const Result<Json> args = OperationArguments(tool, arguments);
@@ -189,7 +192,8 @@ std::optional<RpcAnswer> Tasks::ResultOf(const std::string& task_id) const {
   if (!jobs::IsOver(job->state)) return std::nullopt;
   const std::optional<Asked> asked = AskedFor(task_id);
   const Tool* tool = FindTool(tools_, asked ? asked->tool : job->op);
-  if (tool == nullptr) return RpcError{RpcCode::kInvalidParams, "the task is not of a tool that is offered here"};
+  if (tool == nullptr)
+    return RpcError{RpcCode::kInvalidParams, "the task is not of a tool that is offered here"};
   Result<std::string> reply = jobs::ReadResult(folder_, *job);
   Json result = reply.ok() ? StoredResult(*tool, asked ? asked->arguments : Json::object(), *reply,
                                           jobs::ReadResultText(folder_, *job))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Tasks of MCP revision 2025-11-25: a call of a tool that takes long, which goes on by itself. A task is a job of the
-// store (serve/jobs) under its own id, so it survives the client and the server, and `neurolens jobs` shows it.
+// Tasks of MCP revision 2025-11-25: a call of a tool that takes long, which goes on by itself. A task is a
+// job of the store (serve/jobs) under its own id, so it survives the client and the server, and `neurolens
+// jobs` shows it.
 //
 //   tools/call with `task`   starts it: CreateTaskResult, at once
 //   tasks/get, tasks/list    its state: queued and running are `working`
@@ -24,7 +25,7 @@ namespace nl::mcp {
 
 struct TaskOptions {
   const Settings* settings = nullptr;
-  std::string owner;     // of the jobs
+  std::string owner;   // of the jobs
   bool local = false;  // the caller may name files of this machine
 };
 

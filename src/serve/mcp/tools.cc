@@ -158,7 +158,6 @@ std::string FirstLines(std::string text, size_t bytes) {
   return text + "...\n";
 }
 
-
 // What the page leaves out, in words for clients that show texts only.
 std::string PageNote(const Page& page) {
   std::string out;
@@ -301,8 +300,8 @@ Json CallTool(const Tool& tool, const Json& arguments, OpContext& context) {
   const std::unique_ptr<Op> op = tool.entry->make();
   const Result<Reply> reply = RunOp(*op, request->args, context);
   if (!reply.ok()) return ErrorResult(reply.error());
-  Result<Json> result =
-      ResultOf(reply->Document(), reply->value.info(), jobs::ReplyText(*op, *reply), reply->problems, *request);
+  Result<Json> result = ResultOf(reply->Document(), reply->value.info(), jobs::ReplyText(*op, *reply),
+                                 reply->problems, *request);
   return result.ok() ? *std::move(result) : ErrorResult(result.error());
 }
 
@@ -311,7 +310,8 @@ Result<Json> OperationArguments(const Tool& tool, const Json& arguments) {
   return std::move(request.args);
 }
 
-Json StoredResult(const Tool& tool, const Json& arguments, const std::string& reply, const std::string& text) {
+Json StoredResult(const Tool& tool, const Json& arguments, const std::string& reply,
+                  const std::string& text) {
   const Result<Request> request = RequestOf(tool, arguments);
   if (!request.ok()) return ErrorResult(request.error());
   Result<Json> document = ParseJson(reply);

@@ -30,8 +30,9 @@ struct Tool {
   std::vector<ParamInfo> params;  // those that are offered
   // Shown to clients. Other reading operations can be called too, as answers may suggest them.
   bool listed = true;
-  bool as_task = false;        // a call of it can be a task (tasks.h)
-  bool takes_uploads = false;  // it reads finished uploads, which its parameter `upload` names, instead of files
+  bool as_task = false;  // a call of it can be a task (tasks.h)
+  bool takes_uploads =
+      false;  // it reads finished uploads, which its parameter `upload` names, instead of files
 };
 
 // For a caller that cannot name files, as remote ones.

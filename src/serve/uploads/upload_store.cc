@@ -24,7 +24,8 @@ namespace {
 
 constexpr char kSpoolPrefix[] = "import-";
 // The files of a capture are read as its folder, which is one recording (docs/formats/nlcap.md).
-constexpr char kCaptureSuffix[] = ".nlc", kCaptureFolder[] = "capture.nlcap", kCaptureFolderSuffix[] = ".nlcap";
+constexpr char kCaptureSuffix[] = ".nlc", kCaptureFolder[] = "capture.nlcap",
+               kCaptureFolderSuffix[] = ".nlcap";
 constexpr size_t kMostNameBytes = 255, kPieceBytes = 256 << 10;
 constexpr int kLookForCancel_ms = 50, kAttempts = 5;
 
@@ -82,7 +83,8 @@ Status Spool::Link(const std::string& from, const std::string& name, const std::
   NL_TRY(MakeDirectories(inside));
   const std::string path = fmt::format("{}/{}", inside, CleanName(name));
   if (link(from.c_str(), path.c_str()) != 0) {
-    if (errno == EEXIST) return InvalidInput(fmt::format("two of the files have the name '{}'", CleanName(name)));
+    if (errno == EEXIST)
+      return InvalidInput(fmt::format("two of the files have the name '{}'", CleanName(name)));
     return FileError("create", path);
   }
   if (files_.empty()) files_.push_back(inside);
@@ -160,7 +162,8 @@ Status UploadStore::TakeLength(UploadInfo& info, int64_t length) const {
   if (info.has_length())
     return InvalidInput(fmt::format("the upload was announced with {} bytes, not {}", info.length, length));
   if (length < info.offset || length == 0)
-    return InvalidInput(fmt::format("the upload has {} bytes already, which {} is less than", info.offset, length));
+    return InvalidInput(
+        fmt::format("the upload has {} bytes already, which {} is less than", info.offset, length));
   info.length = length;
   return WriteInfo(info);
 }
@@ -237,7 +240,8 @@ Result<Spool> UploadStore::Gather(const std::vector<std::string>& ids, std::stri
   const auto is_capture = [](const UploadInfo& info) { return info.name.ends_with(kCaptureSuffix); };
   const bool capture = parts.size() > 1 && std::all_of(parts.begin(), parts.end(), is_capture);
   const std::string folder = name.ends_with(kCaptureFolderSuffix) ? CleanName(name) : kCaptureFolder;
-  for (const UploadInfo& info : parts) NL_TRY(spool.Link(PartPath(info.id), info.name, capture ? folder : ""));
+  for (const UploadInfo& info : parts)
+    NL_TRY(spool.Link(PartPath(info.id), info.name, capture ? folder : ""));
   return spool;
 }
 
@@ -247,7 +251,8 @@ Status UploadStore::LinkInto(std::string_view id, const std::string& folder, std
     return InvalidInput(fmt::format("'{}' is not a file of a capture", info.name))
         .Hint(fmt::format("their names end with {}", suffix));
   const std::string path = fmt::format("{}/{}", folder, info.name);
-  struct stat now {}, part {};
+  struct stat now {
+  }, part{};
   if (stat(PartPath(id).c_str(), &part) != 0) return NoSuchUpload(id);
   if (stat(path.c_str(), &now) == 0) {
     if (now.st_ino == part.st_ino) return {};

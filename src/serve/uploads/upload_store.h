@@ -43,8 +43,8 @@ class Spool {
 
   // A new empty file; InvalidInput when the spool has one of this name.
   Result<UniqueFd> AddFile(const std::string& name);
-  // The file of an upload under its own name, without a copy. With `folder` it is a part of that, and the folder is
-  // what is imported.
+  // The file of an upload under its own name, without a copy. With `folder` it is a part of that, and the
+  // folder is what is imported.
   Status Link(const std::string& path, const std::string& name, const std::string& folder = "");
 
  private:
@@ -69,12 +69,12 @@ class UploadStore {
   Result<UploadInfo> Create(std::string_view name, int64_t length);
   Result<UploadInfo> Find(std::string_view id) const;
   // Adds what comes from the pipe at `offset`, which must be where the upload is. What came before an end in
-  // between stays. `length`: what the upload has in all, when that is known now. `most_bytes`: of an upload whose
-  // length is not known; 0: any. Limit: someone else adds to it now, or there is too much of it.
+  // between stays. `length`: what the upload has in all, when that is known now. `most_bytes`: of an upload
+  // whose length is not known; 0: any. Limit: someone else adds to it now, or there is too much of it.
   Result<UploadInfo> Append(std::string_view id, int64_t offset, int fd, const std::atomic<bool>& cancelled,
                             std::optional<int64_t> length = {}, int64_t most_bytes = 0);
-  // The file of an upload under its own name in `folder`, without a copy: it grows with the upload. InvalidInput
-  // when the name does not end so.
+  // The file of an upload under its own name in `folder`, without a copy: it grows with the upload.
+  // InvalidInput when the name does not end so.
   Status LinkInto(std::string_view id, const std::string& folder, std::string_view suffix) const;
   Status Remove(std::string_view id);
 

@@ -2247,6 +2247,8 @@ export interface LiveRow {
   partial_run_id: string | null;
   /** When it was made, RFC 3339 */
   partial_made_at: string | null;
+  /** Who sends it, where another machine records it; null: this one does */
+  sender: string | null;
 }
 
 /** Reply of `neurolens ls` */
@@ -3415,6 +3417,8 @@ export interface RecordReply {
   bytes: number;
   /** Notes of the recorder, for people */
   messages: string[];
+  /** With --serve: what became of the recording on the server */
+  served: ServedReply | null;
 }
 
 /** Something that can be recorded on this machine, or cannot */
@@ -3907,7 +3911,7 @@ export interface RunNote {
 
 /** Reply of `neurolens run` */
 export interface RunReply {
-  /** The run; null: the capture was not imported */
+  /** The run in the store of this machine; null: it is on the server (capture.served), or was not imported */
   run_id: string | null;
   /** The recorded program */
   capture: RecordReply;
@@ -4059,6 +4063,24 @@ export interface ServeReply {
   url: string;
   /** Requests it answered */
   requests: number;
+}
+
+/** What became of a capture on a server */
+export interface ServedReply {
+  /** The server */
+  url: string;
+  /** The run in the store of the server; null: see problem */
+  run_id: string | null;
+  /** The run in the web application of the server */
+  run_url: string | null;
+  /** Why the server does not have the run */
+  problem: string | null;
+  /** The server had this capture already */
+  duplicate: boolean;
+  /** Bytes that were sent (bytes) */
+  bytes: number;
+  /** Times that the server did not answer while the program ran or after it */
+  outages: number;
 }
 
 /** Records of the source that had the same defect */
