@@ -169,12 +169,14 @@ const checks = {
     await admin.close();
   },
 
-  async 'an editor has tasks, a viewer has none'(client) {
-    assert.equal(client.getServerCapabilities().tasks, undefined);
-    assert.ok((await allTools(client)).every((tool) => tool.execution === undefined));
-    const ignored = await client.request({ method: 'tools/call', params: { name: 'idle', arguments: { run }, task: {} } }, CallToolResultSchema);
+  async 'an editor has tasks, a viewer has none'() {
+    const viewer = await over(server.url, 'viewer');
+    assert.equal(viewer.getServerCapabilities().tasks, undefined);
+    assert.ok((await allTools(viewer)).every((tool) => tool.execution === undefined));
+    const ignored = await viewer.request({ method: 'tools/call', params: { name: 'idle', arguments: { run }, task: {} } }, CallToolResultSchema);
     assert.ok(ignored.structuredContent, 'the protocol asks to ignore it');
-    await assert.rejects(client.request({ method: 'tasks/list' }, ListTasksResultSchema), (error) => error.code === -32601);
+    await assert.rejects(viewer.request({ method: 'tasks/list' }, ListTasksResultSchema), (error) => error.code === -32601);
+    await viewer.close();
     const editor = await over(server.url, 'editor');
     await longToolsAreTasks(editor, run);
     await aTaskGivesTheAnswerOfItsTool(editor, run);

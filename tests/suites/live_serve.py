@@ -13,7 +13,7 @@ from neurolens_cli import LIMIT_S, Store, error_of, wait_until
 from recorder import CUPTI, ENDLESS, MISSING, PROGRAM, recording
 
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not built: {', '.join(MISSING)}")
-SHORT = [str(PROGRAM), "launch=1", "launched=50"]
+SHORT = [str(PROGRAM), "launch=50"]
 FLAGS = ("--no-cpu", "--no-python", "--no-counters")
 
 
