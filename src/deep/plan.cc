@@ -250,24 +250,26 @@ class Planner {
     plan.stages.push_back(std::move(total));
   }
 
-  // The launches of a group after the warm-up.
+  // The launches of a group after the warm-up. Stages say where it ends whatever the host does meanwhile; the
+  // steady phase, which needs steps of even length, is for launches outside of them.
   std::vector<uint32_t> WarmOf(const Group& group, std::string& how) const {
     std::vector<uint32_t> warm;
+    const Execution& front = all_[group.executions.front()];
+    if (front.stage != kNone) {
+      for (const uint32_t i : group.executions) {
+        if (all_[i].instance != front.instance) warm.push_back(i);
+      }
+      how = "launches in the first instance of the stage are skipped";
+      if (!warm.empty()) return warm;
+    }
     if (phases_.steady_steps > 0) {
       for (const uint32_t i : group.executions) {
-        if (all_[i].launched_ns >= phases_.steady_start_ns && all_[i].launched_ns < phases_.steady_end_ns)
-          warm.push_back(i);
+        if (all_[i].launched_ns >= phases_.steady_start_ns) warm.push_back(i);
       }
       how = "launches before the steady phase are skipped";
       if (!warm.empty()) return warm;
     }
-    const uint32_t first = all_[group.executions.front()].instance;
-    for (const uint32_t i : group.executions) {
-      if (all_[i].instance != first) warm.push_back(i);
-    }
-    how = "launches in the first instance of the stage are skipped";
-    if (!warm.empty()) return warm;
-    how = "nothing is skipped: it runs neither in a steady phase nor in several instances of a stage";
+    how = "nothing is skipped: it runs neither in several instances of a stage nor in a steady phase";
     return group.executions;
   }
 
