@@ -14,7 +14,7 @@ RUN scripts/package tarball && mkdir /opt/neurolens \
 
 FROM debian:12-slim
 COPY --from=build /opt/neurolens /opt/neurolens
-RUN ln -s /opt/neurolens/bin/neurolens /opt/neurolens/bin/neurolens-capture /usr/local/bin/ \
+RUN ln -s /opt/neurolens/bin/neurolens /opt/neurolens/bin/neurolens-capture /opt/neurolens/bin/neurolens-peaks /usr/local/bin/ \
     && useradd --create-home --uid 1000 neurolens
 USER neurolens
 WORKDIR /data

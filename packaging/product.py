@@ -12,6 +12,7 @@ import elf
 
 ROOT = Path(__file__).resolve().parent.parent
 EXECUTABLE, PLAIN = 0o755, 0o644
+PROGRAMS = ("neurolens", "neurolens-capture", "neurolens-peaks")
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Product:
     arch: str
     time: int  # seconds since 1970 that every archive entry gets
     glibc: tuple  # the oldest glibc that the files run with
-    programs: list  # File: neurolens, neurolens-capture
+    programs: list  # File: those of PROGRAMS
     libraries: list  # File: the capture library, DuckDB
     runtime: list  # File: the C++ library, for systems without one
     python: list  # File: the package, below neurolens/
@@ -89,7 +90,7 @@ def python_files():
 def collect(build, arch, duckdb, sysroot=None):
     """The product of a build folder. With a sysroot it must need nothing but glibc; without one (--from-build) the
     libraries of this machine are taken as they are."""
-    binaries = {name: build / name for name in ("neurolens", "neurolens-capture", "libneurolens_capture.so")}
+    binaries = {name: build / name for name in (*PROGRAMS, "libneurolens_capture.so")}
     binaries["libduckdb.so"] = duckdb
     for name, path in binaries.items():
         if not path.is_file():
@@ -119,7 +120,7 @@ def collect(build, arch, duckdb, sysroot=None):
         time=source_time(),
         # Not of the C++ library: it is loaded only where the system has none, and Debian 12's needs a newer glibc.
         glibc=max(elf.glibc_version(path) for path in binaries.values()),
-        programs=take(["neurolens", "neurolens-capture"], EXECUTABLE),
+        programs=take(PROGRAMS, EXECUTABLE),
         libraries=take(["libneurolens_capture.so", "libduckdb.so"], PLAIN),
         runtime=take(sorted(runtime), PLAIN),
         python=python_files(),

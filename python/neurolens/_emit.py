@@ -74,20 +74,23 @@ class Library:
 
 
 class Nvtx:
-    """The tool that NVTX_INJECTION64_PATH names, reached as the NVTX headers reach it, without any NVTX library.
+    """The tool that NVTX_INJECTION64_PATH names (a path, or a name that the loader finds), reached as the NVTX headers reach it, without any
+    NVTX library.
 
-    The tool is handed a table of slots and puts its functions there: NVTX 3 interface, module CORE."""
+    The tool is handed tables of slots and puts its functions there, at once or later: NVTX 3 interface. Only those of module CORE are used, but
+    every module that the headers have is handed out, with its number of slots: a tool may decline a program that lacks one."""
 
     MARK_A, PUSH_A, POP = 2, 9, 11
-    SLOTS = 16
+    CORE = 1
+    SLOTS = {1: 16, 2: 9, 3: 15, 4: 7, 5: 16, 6: 7}  # CORE, CUDA, OPENCL, CUDART, CORE2, SYNC; the first of each is never used
 
     def __init__(self, path):
         import ctypes
 
-        self._slots = (ctypes.c_void_p * self.SLOTS)()
-        self._table = (ctypes.c_void_p * (self.SLOTS + 1))()
-        for i in range(self.SLOTS):
-            self._table[i] = ctypes.addressof(self._slots) + i * ctypes.sizeof(ctypes.c_void_p)
+        pointer = ctypes.sizeof(ctypes.c_void_p)
+        self._slots = {module: (ctypes.c_void_p * count)() for module, count in self.SLOTS.items()}
+        self._tables = {module: (ctypes.c_void_p * (len(slots) + 1))(None, *(ctypes.addressof(slots) + i * pointer for i in range(1, len(slots))))
+                        for module, slots in self._slots.items()}
 
         module_table = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_uint))
 
@@ -98,11 +101,12 @@ class Nvtx:
             _fields_ = [("struct_size", ctypes.c_size_t), ("version", ctypes.c_uint32), ("reserved", ctypes.c_uint32), ("set_version", ctypes.c_void_p)]
 
         def get_module(module, table, count):
-            if module != 1 or not table:
+            if module not in self._tables:
                 return 0
-            table[0] = ctypes.addressof(self._table)
+            if table:
+                table[0] = ctypes.addressof(self._tables[module])
             if count:
-                count[0] = self.SLOTS
+                count[0] = self.SLOTS[module]
             return 1
 
         set_version = ctypes.CFUNCTYPE(None, ctypes.c_uint32)(lambda version: None)
@@ -120,13 +124,21 @@ class Nvtx:
         tool.InitializeInjectionNvtx2.restype = ctypes.c_int
         if not tool.InitializeInjectionNvtx2(get_export_table):
             raise OSError("the tool declined")
-        text, none = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_char_p), ctypes.PYFUNCTYPE(ctypes.c_int)
-        mark = ctypes.PYFUNCTYPE(None, ctypes.c_char_p)
-        self._push = text(self._slots[self.PUSH_A]) if self._slots[self.PUSH_A] else None
-        self.pop = none(self._slots[self.POP]) if self._slots[self.POP] else None
-        self._mark = mark(self._slots[self.MARK_A]) if self._slots[self.MARK_A] else None
-        if self._push is None or self.pop is None:
-            raise OSError("the tool takes no ranges")
+        text, none, mark = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_char_p), ctypes.PYFUNCTYPE(ctypes.c_int), ctypes.PYFUNCTYPE(None, ctypes.c_char_p)
+        self._types = {self.PUSH_A: text, self.POP: none, self.MARK_A: mark}
+        self._functions = {}  # by slot: address and what calls it
+
+    def _call(self, slot, *arguments):
+        address = self._slots[self.CORE][slot]
+        if address is None:
+            return
+        known = self._functions.get(slot)
+        if known is None or known[0] != address:
+            known = self._functions[slot] = (address, self._types[slot](address))
+        known[1](*arguments)
+
+    def pop(self):
+        self._call(self.POP)
 
     def on(self):
         return True
@@ -134,10 +146,10 @@ class Nvtx:
     recording = on
 
     def push(self, name, data):
-        self._push(_bytes(name if data is None else f"{name} {data}"))
+        self._call(self.PUSH_A, _bytes(name if data is None else f"{name} {data}"))
 
     def push_bytes(self, name, data):
-        self._push(name)
+        self._call(self.PUSH_A, name)
 
     def on_switch(self, function):
         """What another tool records is its own affair."""
@@ -159,8 +171,7 @@ class Nvtx:
         """It does not stop before its program does."""
 
     def mark(self, name, data):
-        if self._mark is not None:
-            self._mark(_bytes(name if data is None else f"{name} {data}"))
+        self._call(self.MARK_A, _bytes(name if data is None else f"{name} {data}"))
 
     def start(self):
         """What another tool records is its own affair."""

@@ -250,24 +250,26 @@ class Planner {
     plan.stages.push_back(std::move(total));
   }
 
-  // The launches of a group after the warm-up.
+  // The launches of a group after the warm-up. Stages say where it ends whatever the host does meanwhile; the
+  // steady phase, which needs steps of even length, is for launches outside of them.
   std::vector<uint32_t> WarmOf(const Group& group, std::string& how) const {
     std::vector<uint32_t> warm;
+    const Execution& front = all_[group.executions.front()];
+    if (front.stage != kNone) {
+      for (const uint32_t i : group.executions) {
+        if (all_[i].instance != front.instance) warm.push_back(i);
+      }
+      how = "launches in the first instance of the stage are skipped";
+      if (!warm.empty()) return warm;
+    }
     if (phases_.steady_steps > 0) {
       for (const uint32_t i : group.executions) {
-        if (all_[i].launched_ns >= phases_.steady_start_ns && all_[i].launched_ns < phases_.steady_end_ns)
-          warm.push_back(i);
+        if (all_[i].launched_ns >= phases_.steady_start_ns) warm.push_back(i);
       }
       how = "launches before the steady phase are skipped";
       if (!warm.empty()) return warm;
     }
-    const uint32_t first = all_[group.executions.front()].instance;
-    for (const uint32_t i : group.executions) {
-      if (all_[i].instance != first) warm.push_back(i);
-    }
-    how = "launches in the first instance of the stage are skipped";
-    if (!warm.empty()) return warm;
-    how = "nothing is skipped: it runs neither in a steady phase nor in several instances of a stage";
+    how = "nothing is skipped: it runs neither in several instances of a stage nor in a steady phase";
     return group.executions;
   }
 
@@ -287,6 +289,19 @@ class Planner {
     return out;
   }
 
+  // Durations that one launch with the same shapes may have.
+  bool IsNear(const Selected& one, uint32_t execution) const {
+    const auto ns = static_cast<double>(all_[execution].dur_ns);
+    const auto median_ns = static_cast<double>(all_[one.median].dur_ns);
+    return std::max(ns, median_ns) <= kSameShapes * std::min(ns, median_ns);
+  }
+
+  // Without recorded shapes a group may hold launches of several sizes: then only the duration says which it
+  // is.
+  bool HasSameShapes(const Selected& one, uint32_t execution) const {
+    return one.IsOwn(execution) && (!IsNull(all_[execution].shapes) || IsNear(one, execution));
+  }
+
   // How good a number of launches to skip is: kernels that are measured by a launch of their own group or of
   // the same duration, of these by a suitable one, and all that are measured.
   using Score = std::tuple<size_t, size_t, size_t>;
@@ -297,9 +312,7 @@ class Planner {
       if (launches.size() <= skip) continue;
       ++measured;
       suitable += one.IsSuitable(launches[skip]) ? 1 : 0;
-      const auto ns = static_cast<double>(all_[launches[skip]].dur_ns);
-      const auto median_ns = static_cast<double>(all_[one.median].dur_ns);
-      same += one.IsOwn(launches[skip]) || std::max(ns, median_ns) <= kSameShapes * std::min(ns, median_ns);
+      same += HasSameShapes(one, launches[skip]) || IsNear(one, launches[skip]) ? 1 : 0;
     }
     return {same, suitable, measured};
   }
@@ -347,7 +360,7 @@ class Planner {
     const uint32_t launch = (*one.launches)[skip];
     to.launch_ms = Ms(all_[launch].dur_ns);
     to.suitable = one.IsSuitable(launch);
-    to.same_shapes = one.IsOwn(launch);
+    to.same_shapes = HasSameShapes(one, launch);
     if (to.same_shapes) to.kernel_id = all_[launch].row;
   }
 
@@ -413,7 +426,9 @@ void Describe(Record<PlanKernel>& r) {
           "Duration in the timeline of the launch that is measured; 0: none is");
   r.Field("suitable", &PlanKernel::suitable,
           "That launch is after the warm-up and within 10 % of the median duration");
-  r.Field("same_shapes", &PlanKernel::same_shapes, "That launch is in this stage and has these shapes");
+  r.Field("same_shapes", &PlanKernel::same_shapes,
+          "That launch is in this stage and has these shapes; where none were recorded, lasts as long as the "
+          "median one, within a factor of 1.2");
   r.Field("kernel_id", &PlanKernel::kernel_id,
           "That launch in table kernel (kernel.id); where it has other shapes, the median one of this row");
 }

@@ -10,8 +10,8 @@
 // measures one of each. (A list of single launches is not possible: a second --kernel-id is an error in ncu
 // 2025.3, and a list of numbers in one applies to all kernels; each result takes about a second.) The number
 // is chosen such that every selected kernel is measured, and as many as possible by a launch that is
-// suitable: after the warm-up and within 10 % of the median duration. The warm-up is what runs before the
-// steady phase, or in the first instance of the stage where the steady phase has none of the group. Launches
+// suitable: after the warm-up and within 10 % of the median duration. The warm-up is the first
+// instance of the stage; for launches outside of stages, what runs before the steady phase. Launches
 // are counted as ncu counts them: per process, in the order of the calls that launch, within the NVTX ranges
 // that a timeline is of.
 //

@@ -117,6 +117,7 @@ TEST(Plan, ARareKernelIsMeasuredEvenWhereOthersAreStillWarmingUp) {
   EXPECT_FALSE(gemm.suitable);
   EXPECT_NEAR(gemm.launch_ms, 1.2, 1e-9);
   EXPECT_NEAR(gemm.median_ms, 0.4, 1e-9) << "said, so that the reader can judge";
+  EXPECT_FALSE(gemm.same_shapes) << "no shapes were recorded, and it takes three times as long";
 }
 
 TEST(Plan, NothingIsSkippedWhereARunHasOneRequest) {

@@ -145,6 +145,7 @@ def test_wheel_gives_the_command_and_the_module(venv, folder):
     version, path = module.split(maxsplit=1)
     assert version == reply["version"] and venv in Path(path).parents
     assert run(venv / "bin/neurolens-capture", "--version", cwd=folder).stdout.split()[-1] == version
+    assert ".visible .entry" in run(venv / "bin/neurolens-peaks", "--ptx", cwd=folder).stdout
 
 
 def test_wheel_imports_and_records_with_its_own_libraries(venv, folder):

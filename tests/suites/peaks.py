@@ -2,10 +2,12 @@
 """`neurolens peaks`: measuring with a CUDA driver without a GPU (tests/capture/fake_cuda.cc), keeping, comparing with datasheets, and the
 shares of measured peaks in roofline and stages."""
 import json
+import os
 import shutil
 import subprocess
 
 import pytest
+from http_server import Server
 from neurolens_cli import BUILD, H200, LIMIT_S, Store, error_of
 
 FAKE_CUDA = BUILD / "capture_tests/libfake_cuda.so"
@@ -97,6 +99,57 @@ def test_shares_of_the_measured_peaks_stand_beside_those_of_the_datasheet(store,
     assert [p["efficiency"] for p in chosen["points"]] == [p["efficiency_measured"] for p in both["points"]]
     text = store.text("roofline", run.id)
     assert "EFF MEASURED" in text and "datasheet peaks of H200 SXM" in text and "measured peaks of NVIDIA H200" in text
+
+
+def test_findings_judge_kernels_by_the_peaks_that_are_asked_for(store, tmp_path):
+    run = store.add(H200 / "base.json.gz")
+    near = lambda *options: {k["kernel"]: k["efficiency"] for k in store.json("findings", run.id, *options)["near_limit"]}
+    datasheet = near()
+    assert error_of(store.run("findings", run.id, "--peaks", "measured", "--json"))
+    take(store, tmp_path, {"dram_read": 2500, "tensor_bf16": 600, "tensor_fp16": 600, "tensor_tf32": 300, "fma_fp32": 60})
+    # A measurement in the store changes nothing unless it is asked for.
+    assert near() == near("--peaks", "datasheet") == datasheet
+    measured, lower = near("--peaks", "measured"), near("--peaks", "peak_dram_gbps=2400")
+    only = set(measured) - set(datasheet)
+    assert only, "kernels that read at half the rate of the datasheet are near the limit of this device"
+    # They are bound by memory: their share of the peak is their rate, which does not change, by that peak.
+    for kernel in only:
+        assert lower[kernel] * 2400 == pytest.approx(measured[kernel] * 2500), kernel
+    assert error_of(store.run("findings", run.id, "--peaks", "peak_dram_gbps=none", "--json"))
+
+
+def mcp_tool(store, name, arguments):
+    """What `neurolens mcp` offers as tool `name`, and its answer to these arguments."""
+    ask = lambda number, method, **params: json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+    lines = [ask(1, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "test", "version": "1"}),
+             json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}), ask(2, "tools/list"), ask(3, "tools/call", name=name, arguments=arguments)]
+    answers = {}
+    # Its input stays open until it has answered: at the end of the input it ends, whatever was asked.
+    with subprocess.Popen(store.command("mcp"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **store.environment}) as agent:
+        agent.stdin.write("".join(line + "\n" for line in lines))
+        agent.stdin.flush()
+        for answer in map(json.loads, agent.stdout):
+            answers[answer.get("id")] = answer
+            if {2, 3} <= set(answers):
+                break
+    return {t["name"]: t for t in answers[2]["result"]["tools"]}, answers[3]
+
+
+def test_only_the_command_line_measures_and_forgets(store, tmp_path):
+    take(store, tmp_path, {"dram_read": 4000})
+    kept = sorted((p.name, p.read_bytes()) for p in (store.folder / "peaks").iterdir())
+    with Server(store) as server:
+        # What may be asked is answered, so that a refusal below is one of its parameter.
+        assert [m["id"] for m in server.post("/api/v1/peaks", {"device": "NVIDIA H200"}).json()["measured"]] == ["GPU-1"]
+        for action in ("measure", "forget"):
+            refused = server.post("/api/v1/peaks", {"action": action, "device": "all"}).problem(400)
+            assert "action" in refused["detail"], refused
+        described = json.dumps(server.get("/openapi.json").json()["paths"]["/api/v1/peaks"])
+        assert '"device"' in described and '"action"' not in described and '"no_gpu"' not in described
+    tools, answer = mcp_tool(store, "peaks", {"action": "measure"})
+    assert "peaks" not in tools or "action" not in tools["peaks"]["inputSchema"]["properties"]
+    assert "error" in answer or answer["result"]["isError"], answer
+    assert sorted((p.name, p.read_bytes()) for p in (store.folder / "peaks").iterdir()) == kept
 
 
 def test_the_latest_measurement_counts_and_forget_removes(store, tmp_path):

@@ -152,24 +152,55 @@ static FILE* out;
 static int push(const char* m) { fprintf(out, "push %s\n", m); fflush(out); return 0; }
 static int pop(void) { fprintf(out, "pop\n"); fflush(out); return 0; }
 static void mark(const char* m) { fprintf(out, "mark %s\n", m); fflush(out); }
+static Fn** table;
+void fill(void) { *table[2] = (Fn)mark; *table[9] = (Fn)push; *table[11] = (Fn)pop; }
 int InitializeInjectionNvtx2(const void* (*get)(uint32_t)) {
-  const Callbacks* c = get(1); Fn** table; unsigned count = 0;
+  const Callbacks* c = get(1); unsigned count = 0;
   out = fopen(getenv("TOOL_OUT"), "w");
-  if (!c || !c->module(1, &table, &count) || count < 12) return 0;
-  *table[2] = (Fn)mark; *table[9] = (Fn)push; *table[11] = (Fn)pop;
+  if (!c) return 0;
+  if (getenv("TOOL_STRICT")) {  // as a program with NVTX's headers has them
+    static const unsigned sizes[] = {16, 9, 15, 7, 16, 7};
+    for (int module = 1; module <= 6; ++module) {
+      Fn** other;
+      if (!c->module(module, &other, &count) || count != sizes[module - 1] || other[0]) return 0;
+      for (unsigned i = 1; i < count; ++i) if (!other[i] || *other[i]) return 0;
+    }
+    if (c->module(7, &table, &count)) return 0;
+  }
+  if (!c->module(1, &table, &count) || count < 12) return 0;
+  if (!getenv("TOOL_LATE")) fill();
   return 1;
 }
 """
+LABELS = "with neurolens.scope('a'):\n    neurolens.mark_event('m')\nwith neurolens.llm.prefill(): pass\n"
 
 
-def test_other_tools_get_the_same_labels_through_nvtx(tmp_path):
+@pytest.fixture(scope="module")
+def nvtx_tool(tmp_path_factory):
+    """Folder of another tool: tool.so."""
     if not shutil.which("cc"):
         pytest.skip("no C compiler")
-    source, tool, out = tmp_path / "tool.c", str(tmp_path / "tool.so"), tmp_path / "said"
-    source.write_text(TOOL)
-    subprocess.run(["cc", "-shared", "-fPIC", str(source), "-o", tool], check=True, timeout=LIMIT_S)
-    code = "import neurolens\nwith neurolens.scope('a'):\n    neurolens.mark_event('m')\nwith neurolens.llm.prefill(): pass"
-    result = plain(code, tmp_path, NVTX_INJECTION64_PATH=tool, TOOL_OUT=str(out))
+    folder = tmp_path_factory.mktemp("tool")
+    (folder / "tool.c").write_text(TOOL)
+    subprocess.run(["cc", "-shared", "-fPIC", str(folder / "tool.c"), "-o", str(folder / "tool.so")], check=True, timeout=LIMIT_S)
+    return folder
+
+
+# ncu sets a bare name and the loader's path, not the path of a file.
+@pytest.mark.parametrize("by_name", [False, True])
+@pytest.mark.parametrize("tool_is", ["TOOL_PLAIN", "TOOL_STRICT"])
+def test_other_tools_get_the_same_labels_through_nvtx(tmp_path, nvtx_tool, tool_is, by_name):
+    out = tmp_path / "said"
+    path = {"NVTX_INJECTION64_PATH": "tool.so", "LD_LIBRARY_PATH": str(nvtx_tool)} if by_name else {"NVTX_INJECTION64_PATH": str(nvtx_tool / "tool.so")}
+    result = plain("import neurolens\n" + LABELS, tmp_path, TOOL_OUT=str(out), **{tool_is: "1"}, **path)
+    assert result.returncode == 0, result.stderr[-400:]
+    assert out.read_text() == "push a\nmark m\npop\npush LLM@prefill\npop\n", f"the tool heard {out.read_text()!r}"
+
+
+def test_a_tool_may_begin_to_listen_later(tmp_path, nvtx_tool):
+    out = tmp_path / "said"
+    code = f"import ctypes, neurolens\n{LABELS}ctypes.CDLL({str(nvtx_tool / 'tool.so')!r}).fill()\n{LABELS}"
+    result = plain(code, tmp_path, NVTX_INJECTION64_PATH=str(nvtx_tool / "tool.so"), TOOL_OUT=str(out), TOOL_LATE="1")
     assert result.returncode == 0, result.stderr[-400:]
     assert out.read_text() == "push a\nmark m\npop\npush LLM@prefill\npop\n", f"the tool heard {out.read_text()!r}"
 

@@ -167,9 +167,9 @@ Status DeepSession::JoinCounters() {
     if (values != nullptr && !params_.light() && !plan.same_shapes &&
         std::max(ratio, 1 / ratio) > kOtherWork) {
       row.reason = fmt::format(
-          "ncu measured a launch of this name and grid that does other work: it takes {} in the timeline, "
+          "ncu measured a launch of this name and grid that {} other work: it takes {} in the timeline, "
           "not {}",
-          HumanMs(plan.launch_ms), HumanMs(plan.median_ms));
+          plan.shapes ? "does" : "may do", HumanMs(plan.launch_ms), HumanMs(plan.median_ms));
     } else if (values != nullptr) {
       AddCounters(*values, row);
       row.source = IsNull(values->source) ? "unknown" : std::string(data.Text(values->source));
