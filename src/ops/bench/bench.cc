@@ -19,7 +19,7 @@
 #include "ops/settings.h"
 
 namespace nl::embedded {
-extern const std::string_view kBenchHeader;
+extern const std::string_view kBenchHeader, kBenchCudaHeader;
 }
 
 namespace nl::ops::bench {
@@ -143,6 +143,7 @@ class BenchOp final : public Op {
     NL_ASSIGN(const TempDir scratch, TempDir::Make("neurolens-bench-"));
     NL_TRY(MakeDirectories(scratch.path() + "/include/neurolens"));
     NL_TRY(WriteFileAtomically(scratch.path() + "/include/neurolens/bench.h", embedded::kBenchHeader));
+    NL_TRY(WriteFileAtomically(scratch.path() + "/include/neurolens/bench_cuda.h", embedded::kBenchCudaHeader));
     measure_.scratch = scratch.path();
     measure_.suite = suite_;
     measure_.phase = phase_ == "detect" ? Phase::kDetect

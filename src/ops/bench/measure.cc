@@ -167,7 +167,7 @@ class Pair {
     if (compiler.empty()) return NotFound("no C++ compiler: install one, or name it in CXX");
     const std::string binary = fmt::format("{}/{}", options_.scratch, name);
     NL_ASSIGN(const ProgramResult made, RunProgram({compiler, "-O2", "-std=c++20", "-pthread",
-                                                    "-I" + options_.scratch + "/include", file, "-o", binary},
+                                                    "-I" + options_.scratch + "/include", file, "-o", binary, "-ldl"},
                                                    keep_going_));
     if (made.status != 0) return InvalidInput(fmt::format("{} does not compile:\n{}", file, made.err));
     out.words = {binary};
