@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// ClockLock: holds the SM clock of the GPUs at one frequency (NVML) and restores them, however the process
+// ends:
+// - by itself, when the object goes;
+// - by a guard, a process that waits for the end of this one, also by kill -9;
+// - by the next `bench`, `prove` or `queue run`, if the guard was killed too: the journal names the GPUs
+// first. The journal is $NEUROLENS_CLOCK_LOCK, or /run/lock/neurolens-clocks.lock (in /tmp where that folder
+// does not exist); whoever has it locked (flock) may change clocks, one process at a time. NVML cannot be
+// asked for a lock that someone else has set: restoring removes that one too. Thread rule: one thread. Owns
+// the lock of the journal and the guard's pipe.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/file_ops.h"
+#include "base/result.h"
+#include "machine/nvml_library.h"
+
+namespace nl::bench {
+
+class ClockLock {
+ public:
+  // `asked`: "" does nothing; "default": the default application clock of each GPU, or its highest one; or
+  // MHz. `guard`: the command that runs RunClockGuard() with its standard input from us. InvalidInput for
+  // another word; what the machine does not permit is a reason, not an error.
+  static Result<ClockLock> Hold(const std::string& asked, const std::vector<std::string>& guard);
+  ClockLock(ClockLock&& other) noexcept;
+  ClockLock& operator=(ClockLock&&) = delete;
+  ~ClockLock();
+
+  std::optional<int64_t> mhz() const { return mhz_; }  // none: not held
+  const std::optional<std::string>& reason() const {
+    return reason_;
+  }  // why it is not held, if it was asked for
+
+ private:
+  ClockLock() = default;
+  Status Set(int64_t mhz, const std::vector<std::string>& guard);
+
+  UniqueFd journal_, guard_pipe_;
+  machine::Nvml nvml_;
+  std::optional<int64_t> mhz_;
+  std::optional<std::string> reason_;
+};
+
+// Restores what a process that is gone left locked: the number of GPUs. Does nothing while another process
+// holds clocks.
+int64_t RestoreLeftClocks();
+
+// What the guard does: waits until standard input ends, then restores what is left.
+void RunClockGuard();
+
+}  // namespace nl::bench
