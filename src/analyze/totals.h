@@ -45,7 +45,8 @@ struct CopyStats {
   std::string kind, src_memory, dst_memory;
   int64_t calls = 0, total_ns = 0, bytes = 0;
 };
-// Of the whole run, or of one part of it; what reaches over its edges counts with the time inside, and with all of its bytes.
+// Of the whole run, or of one part of it; what reaches over its edges counts with the time inside, and with
+// all of its bytes.
 Result<std::vector<CopyStats>> CopyTotals(Snapshot& snapshot, const std::optional<Interval>& part = {});
 
 // What shares are parts of: all device time, or the host self time where there is none.

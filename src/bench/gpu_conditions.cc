@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <cstdlib>
 #include <mutex>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "bench/visible_gpus.h"
 #include "machine/nvml_library.h"
 
 namespace nl::bench {
@@ -59,16 +60,6 @@ void Most(std::optional<double> value, std::optional<double>& to) {
   if (value) to = to ? std::max(*to, *value) : *value;
 }
 
-// By number or by UUID, as CUDA_VISIBLE_DEVICES has them; without it every GPU. CUDA's numbers are those of
-// NVML where CUDA_DEVICE_ORDER is PCI_BUS_ID, and on machines with one kind of GPU.
-bool IsVisible(unsigned index, const std::string& uuid) {
-  const char* given = std::getenv("CUDA_VISIBLE_DEVICES");
-  if (given == nullptr) return true;
-  const std::string list = std::string(",") + given + ",";
-  return list.find(fmt::format(",{},", index)) != std::string::npos ||
-         (!uuid.empty() && list.find("," + uuid) != std::string::npos);
-}
-
 }  // namespace
 
 struct GpuSampler::State {
@@ -87,20 +78,14 @@ struct GpuSampler::State {
       out.reason = why;
       return;
     }
-    unsigned count = 0;
-    nvml.Call("nvmlDeviceGetCount_v2", &count);
-    for (unsigned i = 0; i < count; ++i) {
-      machine::NvmlHandle handle = nullptr;
-      if (nvml.Call("nvmlDeviceGetHandleByIndex_v2", i, &handle) != 0) continue;
-      char text[machine::kNvmlTextBytes] = {};
-      const bool has_uuid =
-          nvml.Call("nvmlDeviceGetUUID", handle, static_cast<char*>(text), machine::kNvmlTextBytes) == 0;
-      if (!IsVisible(i, has_uuid ? text : "")) continue;
+    for (const GpuHandle& found : VisibleGpus(nvml)) {
       GpuCondition gpu;
-      gpu.index = i;
-      if (nvml.Call("nvmlDeviceGetName", handle, static_cast<char*>(text), machine::kNvmlTextBytes) == 0)
+      gpu.index = found.index;
+      char text[machine::kNvmlTextBytes] = {};
+      if (nvml.Call("nvmlDeviceGetName", found.handle, static_cast<char*>(text), machine::kNvmlTextBytes) ==
+          0)
         gpu.name = text;
-      handles.push_back(handle);
+      handles.push_back(found.handle);
       out.gpus.push_back(std::move(gpu));
     }
     seen.resize(handles.size());
@@ -140,7 +125,7 @@ GpuSampler::~GpuSampler() { Stop(); }
 
 bool GpuSampler::has_gpus() const { return !state_->handles.empty(); }
 
-bool GpuSampler::PairIsSpoiled() {
+bool GpuSampler::PairIsSpoiled(bool timed) {
   if (!has_gpus()) return false;
   const std::lock_guard lock(state_->mutex);
   unsigned long long bits = std::exchange(state_->since_last_pair, 0);
@@ -151,8 +136,8 @@ bool GpuSampler::PairIsSpoiled() {
     bits |= now;
   }
   const bool spoiled = (bits & kThrottled) != 0;
-  if (spoiled) ++state_->out.rejected_pairs;
-  if (!spoiled && (bits & machine::kNvmlPowerCap) != 0) ++state_->out.power_capped_pairs;
+  if (timed && spoiled) ++state_->out.rejected_pairs;
+  if (timed && !spoiled && (bits & machine::kNvmlPowerCap) != 0) ++state_->out.power_capped_pairs;
   return spoiled;
 }
 

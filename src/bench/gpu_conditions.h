@@ -49,8 +49,8 @@ class GpuSampler {
   ~GpuSampler();
 
   bool has_gpus() const;
-  // After each pair: whether it was run on a GPU that was slowed down. Counts.
-  bool PairIsSpoiled();
+  // Whether a GPU was slowed down since the last call, for Interleave; `timed`: it is counted.
+  bool PairIsSpoiled(bool timed);
   // Reads once more and ends the thread; what was seen.
   GpuConditions Stop();
 

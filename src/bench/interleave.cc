@@ -19,8 +19,9 @@ namespace {
 constexpr double kLeastSeconds = 1e-9;  // a clock that did not advance
 constexpr int64_t kGroupRuns = 4;
 constexpr double kLeastGroups = 40;    // with fewer every pair counts by itself
-constexpr int64_t kMostRejected = 50;  // and four times as many as count: then nothing comes of it
-constexpr double kLookEvery = 1.03;    // pairs between two looks grow by this: a look costs time itself
+constexpr int64_t kMostRejected = 50;  // and four times as many as count: the GPU does not recover
+constexpr double kLateBudgets = 2;
+constexpr double kLookEvery = 1.03;  // pairs between two looks grow by this: a look costs time itself
 
 double SinceS(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -53,7 +54,7 @@ class Measurement {
     out_.group_runs = expected >= kLeastGroups * kGroupRuns ? kGroupRuns : 1;
     SequentialRatio ratio(options_.alpha, expected / static_cast<double>(out_.group_runs),
                           RobustSpread(warmup_ratios_));
-    if (spoiled_) spoiled_();  // what happened during the warm-up
+    if (spoiled_) spoiled_(false);
     start_ = std::chrono::steady_clock::now();
     size_t next_look = 4;
     for (;;) {
@@ -108,7 +109,7 @@ class Measurement {
     for (int64_t i = 0; i < out_.group_runs && (i == 0 || !AllIterations()); ++i, a_first = !a_first) {
       NL_ASSIGN(const double first, Time(a_first ? Side::kA : Side::kB, true));
       NL_ASSIGN(const double second, Time(a_first ? Side::kB : Side::kA, true));
-      if (spoiled_ && spoiled_()) {
+      if (spoiled_ && spoiled_(true)) {
         ++out_.rejected_pairs;
         continue;
       }
@@ -118,8 +119,15 @@ class Measurement {
       shortest_b = std::min(shortest_b, out_.b_s.back());
     }
     if (std::isfinite(shortest_a)) ratio.Add(std::log(shortest_a / shortest_b));
-    if (out_.rejected_pairs > kMostRejected + 4 * static_cast<int64_t>(out_.a_s.size())) return AllRejected();
+    if (TooManyRejected()) return AllRejected();
     return {};
+  }
+
+  // Slow pairs end by time: the budget is not spent again and again.
+  bool TooManyRejected() const {
+    const auto counted = static_cast<int64_t>(out_.a_s.size());
+    const bool late = options_.iterations == 0 && SinceS(start_) > kLateBudgets * options_.budget_s;
+    return out_.rejected_pairs > (late ? 0 : kMostRejected) + 4 * counted;
   }
 
   Error AllRejected() const {

@@ -61,9 +61,11 @@ using RunSide = std::function<Result<double>(Side side, bool timed)>;
 // After every pair: what was done, as a share of what is allowed.
 using OnProgress = std::function<void(double share)>;
 
-// After every pair: whether something from outside disturbed it (a throttled GPU), so that it does not count.
-// It must not depend on which side ran first. Limit when nearly all are disturbed.
-using PairSpoiled = std::function<bool()>;
+// After every timed pair: whether something from outside disturbed it (a throttled GPU), so that it does not
+// count. It must not depend on which side ran first. Also asked once after the warm-up, with `timed` false,
+// so that what happened before is not held against the first pair. Interleave is Limit when nearly all are
+// disturbed.
+using PairSpoiled = std::function<bool(bool timed)>;
 
 Result<InterleaveResult> Interleave(const InterleaveOptions& options, const RunSide& run,
                                     const OnProgress& progress = {}, const PairSpoiled& spoiled = {});

@@ -32,8 +32,10 @@ void AnalysisParams::BindPhaseOfReport(ParamBinder& b) {
   phase = "auto";
   auto_is_whole = true;
   b.Add("phase", phase,
-        "Part of the run to report on alone (`neurolens phases` lists them); auto: the whole run, its verdict and "
-        "findings those of the steady phase where the recording begins with the program and more than a quarter "
+        "Part of the run to report on alone (`neurolens phases` lists them); auto: the whole run, its "
+        "verdict and "
+        "findings those of the steady phase where the recording begins with the program and more than a "
+        "quarter "
         "of it is something else; all: verdict and findings of the whole run too")
       .Choices({"auto", "all", "startup", "warmup", "steady", "tail"});
 }

@@ -18,7 +18,8 @@ struct AnalysisParams {
   // `phase` is all unless an operation binds it.
   std::string run = "@latest", phase = "all", peaks, peaks_file, model_config;
   std::vector<std::string> rules;
-  bool auto_is_whole = false;  // phase auto: the analysis is of the run, and a report of it chooses what it judges
+  bool auto_is_whole =
+      false;  // phase auto: the analysis is of the run, and a report of it chooses what it judges
 
   void BindRun(ParamBinder& binder);
   void BindPhase(ParamBinder& binder);          // by default auto

@@ -283,7 +283,8 @@ namespace {
 // A program's steady steps say more of it than its start; "" where they are most of the run anyway.
 std::string SteadySentence(const Report& report) {
   constexpr double kMostOfTheRun = 0.75;
-  if (report.phase || !report.findings.step || !report.findings.step->busy_share || report.wall_ms <= 0) return "";
+  if (report.phase || !report.findings.step || !report.findings.step->busy_share || report.wall_ms <= 0)
+    return "";
   const SteadyStep& step = *report.findings.step;
   const double share = static_cast<double>(step.steady_steps) * step.recorded_ms / report.wall_ms;
   if (share >= kMostOfTheRun) return "";

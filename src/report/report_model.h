@@ -132,8 +132,8 @@ struct Report : ReportLists {
 };
 void Describe(Record<Report>& r);
 
-// What a report is of. An analysis that looks at a part of its run gives a report of that part, whose name and
-// time `phase` has; one of a whole run judges its steady phase where that says more, unless `whole`.
+// What a report is of. An analysis that looks at a part of its run gives a report of that part, whose name
+// and time `phase` has; one of a whole run judges its steady phase where that says more, unless `whole`.
 struct ReportScope {
   std::optional<PhaseTime> phase;
   bool whole = false;

@@ -5,8 +5,8 @@
 // number of one with a low power limit, half of its PCIe lanes, a thermal slowdown and persistence off.
 // FAKE_NVML_REASONS names a file with the bits of what limits the clocks, read at every call.
 // FAKE_NVML_CLOCKS names a file to which every change of locked clocks is added as a line; without it nobody
-// may change them. FAKE_NVML_PROCESSES names a file with the ids of the processes that compute on the device,
-// one a line.
+// may change them; FAKE_NVML_LOCKED_MOST is the number of the first device that cannot be locked.
+// FAKE_NVML_PROCESSES names a file with the ids of the processes that compute on the device, one a line.
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -199,6 +199,8 @@ int Changed(const char* format, const void* device, unsigned least, unsigned mos
   return 0;
 }
 NL_FAKE int nvmlDeviceSetGpuLockedClocks(void* device, unsigned least, unsigned most) {
+  const char* last = std::getenv("FAKE_NVML_LOCKED_MOST");
+  if (last != nullptr && NumberOf(device) >= std::strtoul(last, nullptr, 10)) return 3;
   return Changed("%u locked %u %u\n", device, least, most);
 }
 NL_FAKE int nvmlDeviceResetGpuLockedClocks(void* device) { return Changed("%u restored\n", device, 0, 0); }

@@ -112,6 +112,38 @@ def test_only_one_process_holds_clocks(gpu):
     process.wait(timeout=600)
 
 
+def test_only_visible_gpus_are_locked(tmp_path):
+    gpu = Gpu(tmp_path)
+    gpu.store.environment.update({"FAKE_NVML_GPUS": "3", "CUDA_VISIBLE_DEVICES": "GPU-2,1"})
+    reply = gpu.prove("--lock-clocks", 1500)["gpu"]
+    assert gpu.lines() == ["1 locked 1500 1500", "2 locked 1500 1500", "1 restored", "2 restored"]
+    assert [device["index"] for device in reply["gpus"]] == [1, 2]
+
+
+def test_what_was_not_locked_here_is_not_restored(tmp_path):
+    gpu = Gpu(tmp_path)
+    gpu.store.environment.update({"FAKE_NVML_GPUS": "3", "FAKE_NVML_LOCKED_MOST": "1"})
+    reply = gpu.prove("--lock-clocks", 1500)["gpu"]
+    assert gpu.lines() == ["0 locked 1500 1500", "0 restored"] and gpu.journal.read_text() == ""
+    assert reply["locked_clock_mhz"] is None and "cannot be locked at 1500 MHz" in reply["lock_reason"]
+    wait_until(lambda: not gpu.guards(), "the end of the guard")
+
+
+@pytest.mark.parametrize("text", ["{", '{"gpus": 3}', '{"gpus": ["GPU-7", 1]}'])
+def test_a_journal_that_names_no_gpu_restores_none(gpu, text):
+    gpu.journal.write_text(text)
+    gpu.prove()
+    assert gpu.lines() == [] and gpu.journal.read_text() == ""
+
+
+def test_a_journal_that_is_a_link_is_not_followed(gpu):
+    target = gpu.folder / "target"
+    target.write_text('{"gpus": ["GPU-0"]}')
+    gpu.journal.symlink_to(target)
+    reply = gpu.prove("--lock-clocks", 1500)["gpu"]
+    assert "cannot be opened" in reply["lock_reason"] and gpu.lines() == [] and target.read_text() == '{"gpus": ["GPU-0"]}'
+
+
 def test_pairs_of_a_throttled_gpu_do_not_count(gpu):
     # The eighth run of A, after the warm-up, finds the GPU too hot; the ninth finds it well again.
     a = "sh -c 'echo x >> n; if [ $(wc -l < n) = 8 ]; then echo 64 > reasons; else echo 0 > reasons; fi'"

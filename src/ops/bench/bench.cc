@@ -78,8 +78,7 @@ class BenchOp final : public Op {
         .Path();
     b.Add("run_id", run_id_, "Name of the folder in --artifacts; by default time and targets");
     b.Add("lock_clocks", lock_clocks_,
-          "run: hold the SM clock of the GPUs at this many MHz, or `default`: at the default application "
-          "clock; "
+          "run: hold the SM clock of the GPUs at this many MHz, or at their `default` application clock; "
           "restored at the end");
     b.Add("keep", keep_, "run: keep the result in the store, for `bench-results`");
     b.Add("md", md_, "Write a summary for a pull request to this file").Path();
@@ -143,7 +142,8 @@ class BenchOp final : public Op {
     NL_ASSIGN(const TempDir scratch, TempDir::Make("neurolens-bench-"));
     NL_TRY(MakeDirectories(scratch.path() + "/include/neurolens"));
     NL_TRY(WriteFileAtomically(scratch.path() + "/include/neurolens/bench.h", embedded::kBenchHeader));
-    NL_TRY(WriteFileAtomically(scratch.path() + "/include/neurolens/bench_cuda.h", embedded::kBenchCudaHeader));
+    NL_TRY(
+        WriteFileAtomically(scratch.path() + "/include/neurolens/bench_cuda.h", embedded::kBenchCudaHeader));
     measure_.scratch = scratch.path();
     measure_.suite = suite_;
     measure_.phase = phase_ == "detect" ? Phase::kDetect

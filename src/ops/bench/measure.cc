@@ -89,10 +89,10 @@ class Pair {
     interleave.seed = entropy();
     std::optional<nl::bench::GpuSampler> gpus;
     if (verifier.side(false).uses_device || verifier.side(true).uses_device) gpus.emplace();
-    const auto spoiled = [&] {
-      if (!gpus || !gpus->PairIsSpoiled()) return false;
+    const auto spoiled = [&](bool timed) {
+      if (!gpus || !gpus->PairIsSpoiled(timed)) return false;
       for (std::vector<double>& times : device_s) {
-        if (!times.empty()) times.pop_back();
+        if (timed && !times.empty()) times.pop_back();
       }
       return true;
     };
@@ -100,7 +100,6 @@ class Pair {
               nl::bench::Interleave(interleave, run, {}, spoiled));
     if (gpus) {
       out_.gpu = gpus->Stop();
-      out_.gpu->rejected_pairs = measured.rejected_pairs;
       out_.gpu->locked_clock_mhz = options_.locked_clock_mhz;
       out_.gpu->lock_reason = options_.lock_reason;
     }
@@ -166,9 +165,10 @@ class Pair {
     const std::string compiler = FindProgram(named != nullptr && *named != 0 ? named : "c++");
     if (compiler.empty()) return NotFound("no C++ compiler: install one, or name it in CXX");
     const std::string binary = fmt::format("{}/{}", options_.scratch, name);
-    NL_ASSIGN(const ProgramResult made, RunProgram({compiler, "-O2", "-std=c++20", "-pthread",
-                                                    "-I" + options_.scratch + "/include", file, "-o", binary, "-ldl"},
-                                                   keep_going_));
+    NL_ASSIGN(const ProgramResult made,
+              RunProgram({compiler, "-O2", "-std=c++20", "-pthread", "-I" + options_.scratch + "/include",
+                          file, "-o", binary, "-ldl"},
+                         keep_going_));
     if (made.status != 0) return InvalidInput(fmt::format("{} does not compile:\n{}", file, made.err));
     out.words = {binary};
     return out;

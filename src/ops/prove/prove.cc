@@ -132,9 +132,8 @@ class ProveOp final : public Op {
     b.Add("allow_virtualization", allow_virtualization_, "Accept a virtual machine with --validity strict");
     b.Add("seed", seed_, "Seed of the order of the runs; -1: a new one").Range(-1, 9e15);
     b.Add("lock_clocks", lock_clocks_,
-          "Hold the SM clock of the GPUs at this many MHz while measuring, or `default`: at the default "
-          "application "
-          "clock; restored at the end");
+          "Hold the SM clock of the GPUs at this many MHz while measuring, or at their `default` "
+          "application clock; restored at the end");
     b.Add("keep", keep_, "Keep the result in the store, for `bench-results`");
     b.Add("md", md_, "Write a summary for a pull request to this file").Path();
     b.Add("junit", junit_, "Write the result as JUnit XML to this file").Path();
@@ -220,12 +219,15 @@ class ProveOp final : public Op {
     if (clocks.reason() && validity_ == "strict")
       return InvalidInput(fmt::format("the clocks cannot be locked: {}", *clocks.reason()));
     bench::GpuSampler gpus;
-    const auto spoiled = [&gpus] { return gpus.PairIsSpoiled(); };
+    const auto spoiled = [&](bool timed) {
+      const bool is = gpus.PairIsSpoiled(timed);
+      if (timed && is) pair.DropLastPair();
+      return is;
+    };
     NL_ASSIGN(const bench::InterleaveResult measured, bench::Interleave(options_, run, progress, spoiled));
     reply.gpu = gpus.Stop();
     reply.gpu.locked_clock_mhz = clocks.mhz();
     reply.gpu.lock_reason = clocks.reason();
-    reply.gpu.rejected_pairs = measured.rejected_pairs;
     reply.a = SideOf(a, pair.runs(Side::kA), pair.peak_rss_bytes(Side::kA));
     reply.b = SideOf(b, pair.runs(Side::kB), pair.peak_rss_bytes(Side::kB));
     reply.outputs = pair.Outputs();

@@ -6,6 +6,8 @@ import type * as reply from "./generated";
 export interface AnalyzeParams {
   /** Run, or profile to import: a file, a folder of ranks, or - */
   target?: string;
+  /** Part of the run to report on alone (`neurolens phases` lists them); auto: the whole run, its verdict and findings those of the steady phase where the recording begins with the program and more than a quarter of it is something else; all: verdict and findings of the whole run too */
+  phase?: "auto" | "all" | "startup" | "warmup" | "steady" | "tail";
   /** Device peaks to use: datasheet, measured (`neurolens peaks measure`), or peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
   peaks?: string;
 }
@@ -82,6 +84,8 @@ export interface ExplainParams {
   run?: string;
   /** Findings to list */
   limit?: number;
+  /** Part of the run to report on alone (`neurolens phases` lists them); auto: the whole run, its verdict and findings those of the steady phase where the recording begins with the program and more than a quarter of it is something else; all: verdict and findings of the whole run too */
+  phase?: "auto" | "all" | "startup" | "warmup" | "steady" | "tail";
 }
 
 export interface FindingsParams {
@@ -394,6 +398,8 @@ export interface SummaryParams {
   run?: string;
   /** Operators and kernels to list */
   top?: number;
+  /** Part of the run to look at alone (`neurolens phases` lists them) */
+  phase?: "all" | "startup" | "warmup" | "steady" | "tail";
 }
 
 export interface SystemParams {
