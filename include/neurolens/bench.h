@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A C++ file as a benchmark of `neurolens bench`: derive from neurolens::Benchmark, end with
-// NEUROLENS_BENCHMARK(Name). The standard library is all it needs. docs/bench.md describes the protocol.
+// NEUROLENS_BENCHMARK(Name). The standard library is all it needs; neurolens/bench_cuda.h adds a GPU. docs/bench.md describes the protocol.
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -23,12 +23,33 @@ struct Input {
   const void* data = nullptr;
   size_t bytes = 0, count = 0;
   void (*add)(void* data, size_t i, double value) = nullptr;
+  uint64_t device_address = 0;  // of its copy in the memory of a device
+  size_t device_bytes = 0;
 
+  Input On(uint64_t address, size_t bytes_there) const {
+    Input out = *this;
+    out.device_address = address;
+    out.device_bytes = bytes_there;
+    return out;
+  }
   template <class T>
   static Input Of(std::vector<T>& v) {
     return {v.data(), v.size() * sizeof(T), v.size(),
             [](void* data, size_t i, double value) { static_cast<T*>(data)[i] += static_cast<T>(value); }};
   }
+};
+
+// A device that a benchmark works on. Its work is timed from before the first call until the device is idle; beside
+// that stands the time of the declared streams, from Begin() to End().
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual std::string Name() = 0;
+  virtual void Begin() = 0;
+  virtual int64_t End() = 0;        // waits for the declared streams; ns since Begin() on the device
+  virtual void Synchronize() = 0;   // waits for every stream
+  virtual int64_t Launches() = 0;   // kernels and copies so far
+  virtual int64_t PeakBytes() = 0;  // of its memory
 };
 
 class Benchmark {
@@ -47,6 +68,10 @@ class Benchmark {
   virtual std::string OutputType() { return "float64"; }
   // The memory of the result, where it is a buffer.
   virtual std::pair<const void*, size_t> OutputMemory() { return {nullptr, 0}; }
+  // The numbers of Inputs() were changed: copies elsewhere must follow.
+  virtual void InputsChanged() {}
+  // Null: the work is done on the host.
+  virtual Device* UsedDevice() { return nullptr; }
   // Work per run, such as {"elements", 1e6}.
   virtual std::map<std::string, double> Workload() { return {}; }
 };
@@ -90,7 +115,7 @@ class Server {
     if (what == "run") return Run(std::strtoul(Field(line, "n").c_str(), nullptr, 10));
     if (what == "jitter") return Jitter();
     if (what == "verify") return Verify();
-    if (what == "audit") return Audit();
+    if (what == "audit") return Audit(std::strtoul(Field(line, "n").c_str(), nullptr, 10));
     if (what == "teardown") {
       delete benchmark_;
       benchmark_ = nullptr;
@@ -112,21 +137,50 @@ class Server {
     for (const auto& [key, value] : benchmark_->Workload())
       workload += (workload.empty() ? "" : ",") + Quoted(key) + ":" + Number(value);
     return "{\"ok\":true,\"signature\":{" + signature + "},\"workload\":{" + workload +
-           "},\"tolerance\":null,\"device_name\":null,\"toolchain\":" + Quoted("C++ compiler " __VERSION__) +
-           "}";
+           "},\"tolerance\":null,\"device_name\":" +
+           (benchmark_->UsedDevice() == nullptr ? "null" : Quoted(benchmark_->UsedDevice()->Name())) +
+           ",\"toolchain\":" + Quoted("C++ compiler " __VERSION__) + "}";
   }
 
   std::string Run(size_t n) {
     using Clock = std::chrono::steady_clock;
     times_.resize(n);
+    if (Device* device = benchmark_->UsedDevice()) return RunOn(*device, n);
     for (size_t i = 0; i < n; ++i) {
       const Clock::time_point start = Clock::now();
       benchmark_->Run();
       times_[i] = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
     }
-    std::string out = "{\"ok\":true,\"reseeded\":0,\"flags_changed\":[],\"ns\":[";
-    for (size_t i = 0; i < n; ++i) out += (i == 0 ? "" : ",") + std::to_string(times_[i]);
-    return out + "]}";
+    return "{\"ok\":true,\"reseeded\":0,\"flags_changed\":[],\"ns\":[" + List(times_) + "]}";
+  }
+
+  // The GPU that is still busy after the declared streams have ended works on a stream that is not declared; an idle one
+  // answers within kSettleNs.
+  std::string RunOn(Device& device, size_t n) {
+    using Clock = std::chrono::steady_clock;
+    const auto ns = [](Clock::duration d) { return std::chrono::duration_cast<std::chrono::nanoseconds>(d).count(); };
+    std::vector<int64_t> device_ns(n);
+    int64_t late = 0;
+    for (size_t i = 0; i < n; ++i) {
+      device.Synchronize();
+      const Clock::time_point start = Clock::now();
+      device.Begin();
+      benchmark_->Run();
+      device_ns[i] = device.End();
+      const Clock::time_point declared = Clock::now();
+      device.Synchronize();
+      times_[i] = ns(Clock::now() - start);
+      const int64_t after = ns(Clock::now() - declared);
+      if (after > kSettleNs + times_[i] / 20 && after > late) late = after;
+    }
+    return "{\"ok\":true,\"reseeded\":0,\"flags_changed\":[],\"busy_after_ns\":" + std::to_string(late) +
+           ",\"device_ns\":[" + List(device_ns) + "],\"ns\":[" + List(times_) + "]}";
+  }
+
+  static std::string List(const std::vector<int64_t>& values) {
+    std::string out;
+    for (const int64_t value : values) out += (out.empty() ? "" : ",") + std::to_string(value);
+    return out;
   }
 
   std::string Jitter() {
@@ -137,11 +191,23 @@ class Server {
         changed = true;
       }
     }
+    if (changed) benchmark_->InputsChanged();
     return std::string("{\"ok\":true,\"changed\":") + (changed ? "true" : "false") + "}";
   }
 
-  // Work on a device is not watched here: a C++ benchmark runs on the host.
-  static std::string Audit() {
+  // Of a device what goes through it is counted.
+  std::string Audit(size_t n) {
+    if (Device* device = benchmark_->UsedDevice()) {
+      std::vector<int64_t> launches;
+      for (size_t i = 0; i < n; ++i) {
+        const int64_t before = device->Launches();
+        benchmark_->Run();
+        device->Synchronize();
+        launches.push_back(device->Launches() - before);
+      }
+      return "{\"ok\":true,\"device\":true,\"undeclared\":[],\"flags\":{},\"kernels\":[" + List(launches) +
+             "],\"peak_bytes\":" + std::to_string(device->PeakBytes()) + "}";
+    }
     rusage used{};
     getrusage(RUSAGE_SELF, &used);
     return "{\"ok\":true,\"device\":false,\"flags\":{},\"peak_bytes\":" +
@@ -157,13 +223,17 @@ class Server {
     size_t number = 0;
     for (const Input& input : benchmark_->Inputs()) {
       const auto from = reinterpret_cast<uintptr_t>(input.data);
-      if (start != 0 && start < from + input.bytes && from < start + bytes)
+      const uint64_t there = input.device_address;
+      if (start != 0 && ((start < from + input.bytes && from < start + bytes) ||
+                         (there != 0 && start < there + input.device_bytes && there < start + bytes)))
         aliases += (aliases.empty() ? "" : ",") + Quoted("input " + std::to_string(number));
       ++number;
     }
     return "{\"ok\":true,\"dtype\":" + Quoted(benchmark_->OutputType()) + ",\"data\":[" + data +
            "],\"aliases\":[" + aliases + "]}";
   }
+
+  static constexpr int64_t kSettleNs = 60'000;
 
   Benchmark* benchmark_ = nullptr;
   std::vector<int64_t> times_;

@@ -82,6 +82,12 @@ int StatusOf(int raw) { return WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSI
 
 }  // namespace
 
+std::string OwnProgram() {
+  char path[4096];
+  const ssize_t n = readlink("/proc/self/exe", path, sizeof(path));
+  return n > 0 ? std::string(path, static_cast<size_t>(n)) : std::string();
+}
+
 std::string FindProgram(std::string_view name) {
   if (name.find('/') != std::string_view::npos)
     return IsExecutable(std::string(name)) ? std::string(name) : std::string();

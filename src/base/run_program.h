@@ -21,6 +21,8 @@ struct ProgramResult {
 // The file `name` stands for: itself when it has a slash, else the first on PATH that may be
 // executed; empty when there is none.
 std::string FindProgram(std::string_view name);
+// The file of this process; empty: not known.
+std::string OwnProgram();
 
 // `keep_going` is asked some ten times a second; when it says no, the program and what it
 // started are ended and the answer is Cancelled. Io when it cannot be started at all.

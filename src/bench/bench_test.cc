@@ -11,6 +11,7 @@
 #include "base/time_text.h"
 #include "bench/command_pair.h"
 #include "bench/environment.h"
+#include "bench/visible_gpus.h"
 
 namespace nl::bench {
 namespace {
@@ -134,6 +135,49 @@ TEST(BenchInterleave, AFailingRunEndsIt) {
     return 1.0;
   };
   EXPECT_FALSE(Interleave({}, run).ok());
+}
+
+TEST(BenchInterleave, DisturbedPairsDoNotCount) {
+  InterleaveOptions options;
+  options.iterations = 50;
+  int64_t timed_runs = 0, asked = 0;
+  const auto run = [&](Side side, bool timed) -> Result<double> {
+    timed_runs += timed ? 1 : 0;
+    return (side == Side::kA ? 2.0 : 1.0) + (asked % 3 == 2 ? 9 : 0);
+  };
+  // The question after the warm-up has an answer that does not count either.
+  const auto spoiled = [&](bool timed) { return !timed || asked++ % 3 == 2; };
+  const InterleaveResult r = *Interleave(options, run, {}, spoiled);
+  EXPECT_EQ(r.a_s, std::vector<double>(50, 2.0));
+  EXPECT_EQ(r.b_s, std::vector<double>(50, 1.0));
+  EXPECT_EQ(r.rejected_pairs, 24);
+  EXPECT_EQ(timed_runs, 2 * (50 + 24));
+}
+
+TEST(BenchInterleave, OnlyDisturbedPairsAreAnError) {
+  const auto run = [](Side, bool) -> Result<double> { return 1.0; };
+  for (const double budget_s : {1e-9, 1e9}) {
+    InterleaveOptions options;
+    options.budget_s = budget_s;
+    const auto r = Interleave(options, run, {}, [](bool) { return true; });
+    ASSERT_FALSE(r.ok());
+    EXPECT_EQ(r.error().code, ErrorCode::kLimit);
+    EXPECT_NE(r.error().message.find(budget_s < 1 ? "1 of 1 pairs" : "52 of 52 pairs"), std::string::npos)
+        << r.error().message;
+  }
+}
+
+TEST(BenchGpus, AreChosenAsCudaDoes) {
+  EXPECT_TRUE(ListsGpu("0", 0, "GPU-a1"));
+  EXPECT_TRUE(ListsGpu("3, 1", 1, ""));
+  EXPECT_TRUE(ListsGpu("GPU-a", 5, "GPU-a1"));
+  EXPECT_FALSE(ListsGpu("", 0, "GPU-a1"));
+  EXPECT_FALSE(ListsGpu("10", 1, "GPU-a1"));
+  EXPECT_FALSE(ListsGpu("GPU-", 0, "GPU-a1"));
+  EXPECT_FALSE(ListsGpu("GPU-a12", 0, "GPU-a1"));
+  EXPECT_FALSE(ListsGpu("MIG-a1", 0, "GPU-a1"));
+  EXPECT_TRUE(ListsGpu("0,-1,1", 0, "GPU-a1"));
+  EXPECT_FALSE(ListsGpu("0,-1,1", 1, "GPU-a1")) << "what is not valid ends the list";
 }
 
 TEST(BenchInterleave, TheSummaryHasTheQuantiles) {

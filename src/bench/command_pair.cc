@@ -55,6 +55,12 @@ Result<double> CommandPair::Run(Side side, bool timed, const std::function<bool(
   return run.wall_s;
 }
 
+void CommandPair::DropLastPair() {
+  for (Member& member : members_) {
+    if (!member.runs.empty()) member.runs.pop_back();
+  }
+}
+
 OutputCheck CommandPair::Outputs() const {
   OutputCheck out;
   const Member& a = Of(Side::kA);

@@ -37,6 +37,8 @@ class CommandPair {
   Result<double> Run(Side side, bool timed, const std::function<bool()>& keep_going);
 
   const std::vector<TimedRun>& runs(Side side) const { return Of(side).runs; }  // timed ones
+  // Forgets the last timed run of both: something from outside disturbed the pair.
+  void DropLastPair();
   // Of the warm-up, where known: only there the start of a run may take longer.
   const std::vector<int64_t>& peak_rss_bytes(Side side) const { return Of(side).peaks; }
   OutputCheck Outputs() const;

@@ -104,6 +104,19 @@ std::string WrongWith(const Expectation& e, const Suite& suite) {
   return *sha == from.sources_sha256 ? "" : "the sources have changed since it was measured";
 }
 
+// Headers beside a C++ source that it includes by name: they are part of it.
+std::vector<std::string> LocalHeaders(const std::string& file, const std::string& text) {
+  std::vector<std::string> out;
+  constexpr std::string_view kInclude = "#include \"";
+  for (size_t at = text.find(kInclude); at != std::string::npos; at = text.find(kInclude, at + 1)) {
+    const size_t from = at + kInclude.size();
+    const fs::path path = fs::path(file).parent_path() / text.substr(from, text.find('"', from) - from);
+    std::error_code error;
+    if (fs::is_regular_file(path, error)) out.push_back(path.string());
+  }
+  return out;
+}
+
 }  // namespace
 
 void Describe(Record<ExpectedTime>& r) {
@@ -191,6 +204,10 @@ Result<std::string> SourcesSha256(const Target& target) {
     } else {
       NL_ASSIGN(const std::string text, ReadWholeFile(program->file, 1 << 30));
       hash.Update(text);
+      for (const std::string& header : LocalHeaders(program->file, text)) {
+        NL_ASSIGN(const std::string sha, FileSha256Hex(header));
+        hash.Update(sha);
+      }
     }
     hash.Update(std::string_view("\0", 1));
   }

@@ -7,6 +7,8 @@
 #include <limits>
 #include <numeric>
 
+#include <fmt/format.h>
+
 #include "analyze/statistics/seeded_random.h"
 #include "analyze/statistics/stats.h"
 
@@ -16,7 +18,9 @@ namespace {
 
 constexpr double kLeastSeconds = 1e-9;  // a clock that did not advance
 constexpr int64_t kGroupRuns = 4;
-constexpr double kLeastGroups = 40;  // with fewer every pair counts by itself
+constexpr double kLeastGroups = 40;    // with fewer every pair counts by itself
+constexpr int64_t kMostRejected = 50;  // and four times as many as count: the GPU does not recover
+constexpr double kLateBudgets = 2;
 constexpr double kLookEvery = 1.03;  // pairs between two looks grow by this: a look costs time itself
 
 double SinceS(std::chrono::steady_clock::time_point start) {
@@ -38,8 +42,9 @@ Verdict Judge(const SequentialEstimate& e, double margin) {
 
 class Measurement {
  public:
-  Measurement(const InterleaveOptions& options, const RunSide& run, const OnProgress& progress)
-      : options_(options), run_(run), progress_(progress), random_(options.seed) {}
+  Measurement(const InterleaveOptions& options, const RunSide& run, const OnProgress& progress,
+              const PairSpoiled& spoiled)
+      : options_(options), run_(run), progress_(progress), spoiled_(spoiled), random_(options.seed) {}
 
   Result<InterleaveResult> Measure() {
     NL_TRY(WarmUp());
@@ -49,6 +54,7 @@ class Measurement {
     out_.group_runs = expected >= kLeastGroups * kGroupRuns ? kGroupRuns : 1;
     SequentialRatio ratio(options_.alpha, expected / static_cast<double>(out_.group_runs),
                           RobustSpread(warmup_ratios_));
+    if (spoiled_) spoiled_(false);
     start_ = std::chrono::steady_clock::now();
     size_t next_look = 4;
     for (;;) {
@@ -66,6 +72,7 @@ class Measurement {
       if (progress_) progress_(Share());
     }
     out_.timed_s = SinceS(start_);
+    if (out_.a_s.empty()) return AllRejected();
     out_.verdict = Judge(out_.estimate, options_.margin);
     if (out_.verdict == Verdict::kUndecided) out_.budget_needed_s = BudgetNeeded();
     return std::move(out_);
@@ -102,13 +109,31 @@ class Measurement {
     for (int64_t i = 0; i < out_.group_runs && (i == 0 || !AllIterations()); ++i, a_first = !a_first) {
       NL_ASSIGN(const double first, Time(a_first ? Side::kA : Side::kB, true));
       NL_ASSIGN(const double second, Time(a_first ? Side::kB : Side::kA, true));
+      if (spoiled_ && spoiled_(true)) {
+        ++out_.rejected_pairs;
+        continue;
+      }
       out_.a_s.push_back(a_first ? first : second);
       out_.b_s.push_back(a_first ? second : first);
       shortest_a = std::min(shortest_a, out_.a_s.back());
       shortest_b = std::min(shortest_b, out_.b_s.back());
     }
-    ratio.Add(std::log(shortest_a / shortest_b));
+    if (std::isfinite(shortest_a)) ratio.Add(std::log(shortest_a / shortest_b));
+    if (TooManyRejected()) return AllRejected();
     return {};
+  }
+
+  // Slow pairs end by time: the budget is not spent again and again.
+  bool TooManyRejected() const {
+    const auto counted = static_cast<int64_t>(out_.a_s.size());
+    const bool late = options_.iterations == 0 && SinceS(start_) > kLateBudgets * options_.budget_s;
+    return out_.rejected_pairs > (late ? 0 : kMostRejected) + 4 * counted;
+  }
+
+  Error AllRejected() const {
+    return Limit(fmt::format("{} of {} pairs do not count: the GPU was throttled", out_.rejected_pairs,
+                             out_.rejected_pairs + static_cast<int64_t>(out_.a_s.size())))
+        .Hint("let it cool down, lower its clock with --lock-clocks, or check its power supply");
   }
 
   bool AllIterations() const {
@@ -121,9 +146,9 @@ class Measurement {
       return AllIterations();
     }
     const auto pairs = static_cast<int64_t>(out_.a_s.size());
+    const auto all = static_cast<double>(pairs + out_.rejected_pairs);
     // A pair that would end after the budget is not begun.
-    return pairs >= options_.least_pairs &&
-           SinceS(start_) * (1 + 1 / static_cast<double>(pairs)) > options_.budget_s;
+    return pairs >= options_.least_pairs && SinceS(start_) * (1 + 1 / all) > options_.budget_s;
   }
 
   double Share() const {
@@ -146,6 +171,7 @@ class Measurement {
   const InterleaveOptions& options_;
   const RunSide& run_;
   const OnProgress& progress_;
+  const PairSpoiled& spoiled_;
   SeededRandom random_;
   InterleaveResult out_;
   std::vector<double> warmup_ratios_;
@@ -167,8 +193,8 @@ std::span<const std::string_view> NamesOf(Verdict) {
 std::string_view Name(Verdict verdict) { return NamesOf(verdict)[static_cast<size_t>(verdict)]; }
 
 Result<InterleaveResult> Interleave(const InterleaveOptions& options, const RunSide& run,
-                                    const OnProgress& progress) {
-  return Measurement(options, run, progress).Measure();
+                                    const OnProgress& progress, const PairSpoiled& spoiled) {
+  return Measurement(options, run, progress, spoiled).Measure();
 }
 
 TimeSummary SummaryOf(std::vector<double> seconds) {

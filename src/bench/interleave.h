@@ -48,9 +48,10 @@ struct InterleaveResult {
   SequentialEstimate estimate;
   Verdict verdict = Verdict::kUndecided;
   StopReason stopped_by = StopReason::kBudget;
-  int64_t warmup_runs = 0;  // on each side
-  int64_t group_runs = 1;   // of each side, of which the shortest counts
-  double timed_s = 0;       // all timed runs, with the time between them
+  int64_t warmup_runs = 0;     // on each side
+  int64_t group_runs = 1;      // of each side, of which the shortest counts
+  int64_t rejected_pairs = 0;  // measured and not counted: `spoiled` said so
+  double timed_s = 0;          // all timed runs, with the time between them
   // Undecided: about what the runs would have to take until the margin can be decided.
   std::optional<double> budget_needed_s;
 };
@@ -60,8 +61,14 @@ using RunSide = std::function<Result<double>(Side side, bool timed)>;
 // After every pair: what was done, as a share of what is allowed.
 using OnProgress = std::function<void(double share)>;
 
+// After every timed pair: whether something from outside disturbed it (a throttled GPU), so that it does not
+// count. It must not depend on which side ran first. Also asked once after the warm-up, with `timed` false,
+// so that what happened before is not held against the first pair. Interleave is Limit when nearly all are
+// disturbed.
+using PairSpoiled = std::function<bool(bool timed)>;
+
 Result<InterleaveResult> Interleave(const InterleaveOptions& options, const RunSide& run,
-                                    const OnProgress& progress = {});
+                                    const OnProgress& progress = {}, const PairSpoiled& spoiled = {});
 
 // Median, mean and quantiles of one side.
 struct TimeSummary {

@@ -13,40 +13,10 @@ namespace nl::machine {
 
 namespace {
 
-using Handle = void*;
+using Handle = NvmlHandle;
 
-constexpr int kSmClock = 1, kMemoryClock = 2, kGpuSensor = 0;
 constexpr unsigned kMostNvlinks = 18;
 constexpr int kP2pNvlink = 2;
-constexpr unsigned kTextBytes = 96;
-
-struct NvmlMemory {
-  unsigned long long total, free, used;
-};
-struct NvmlUtilization {
-  unsigned gpu, memory;
-};
-struct NvmlPciInfo {  // nvmlPciInfo_t
-  char legacy_bus_id[16];
-  unsigned domain, bus, device, device_id, subsystem_id;
-  char bus_id[32];
-};
-static_assert(sizeof(NvmlPciInfo) == 68);
-
-struct Bit {
-  unsigned long long bit;
-  const char* name;
-};
-constexpr unsigned long long kApplicationClocks = 0x2;
-constexpr Bit kLimitReasons[] = {{0x1, "idle"},
-                                 {kApplicationClocks, "application_clocks"},
-                                 {0x4, "power_cap"},
-                                 {0x8, "hardware_slowdown"},
-                                 {0x10, "sync_boost"},
-                                 {0x20, "thermal_slowdown"},
-                                 {0x40, "hardware_thermal_slowdown"},
-                                 {0x80, "power_brake"},
-                                 {0x100, "display_clocks"}};
 
 // CUDA cores in one SM: NVML counts cores, people count SMs.
 int64_t CoresPerSm(int major, int minor) {
@@ -56,49 +26,14 @@ int64_t CoresPerSm(int major, int minor) {
   return major >= 5 ? 128 : 0;
 }
 
-// Calls NVML by name and notes why a field stays empty.
-class Nvml {
- public:
-  // Empty: loaded.
-  std::string Load() {
-    library_ = OpenNvml();
-    if (library_ == nullptr) return "libnvidia-ml.so.1 (NVML) is not installed";
-    const auto init = Symbol<int (*)()>("nvmlInit_v2");
-    if (init == nullptr) return "libnvidia-ml.so.1 lacks nvmlInit_v2";
-    const int code = init();
-    return code == 0 ? "" : "nvmlInit failed: " + Why(code);
-  }
-
-  template <class... A>
-  int Raw(const char* function, A... arguments) const {
-    const auto call = Symbol<int (*)(A...)>(function);
-    return call == nullptr ? kMissing : call(arguments...);
-  }
-  // True: answered; otherwise `unread` of the field has the reason.
-  template <class... A>
-  bool Ask(Unread& unread, const char* field, const char* function, A... arguments) const {
-    const int code = Raw(function, arguments...);
-    if (code == 0) return true;
-    unread[field] = code == kMissing ? std::string("this NVML lacks ") + function : Why(code);
-    return false;
-  }
-  bool Has(const char* function) const { return dlsym(library_, function) != nullptr; }
-
- private:
-  static constexpr int kMissing = -1;
-
-  template <class F>
-  F Symbol(const char* name) const {
-    return reinterpret_cast<F>(dlsym(library_, name));
-  }
-  std::string Why(int code) const {
-    const auto text = Symbol<const char* (*)(int)>("nvmlErrorString");
-    const std::string number = "NVML code " + std::to_string(code);
-    return text == nullptr ? number : std::string(text(code)) + " (" + number + ")";
-  }
-
-  void* library_ = nullptr;
-};
+// True: answered; otherwise `unread` of the field has the reason.
+template <class... A>
+bool AskNvml(const Nvml& nvml, Unread& unread, const char* field, const char* function, A... arguments) {
+  const int code = nvml.Call(function, arguments...);
+  if (code == 0) return true;
+  unread[field] = code == kNvmlMissing ? std::string("this NVML lacks ") + function : nvml.Why(code);
+  return false;
+}
 
 // One device: each of its functions fills the fields of one topic.
 class GpuReader {
@@ -119,11 +54,11 @@ class GpuReader {
  private:
   template <class... A>
   bool Ask(const char* field, const char* function, A... arguments) {
-    return nvml_.Ask(gpu_.unread, field, function, handle_, arguments...);
+    return AskNvml(nvml_, gpu_.unread, field, function, handle_, arguments...);
   }
   void Text(const char* field, const char* function, std::optional<std::string>& to) {
-    char text[kTextBytes] = {};
-    if (Ask(field, function, static_cast<char*>(text), kTextBytes)) to = text;
+    char text[kNvmlTextBytes] = {};
+    if (Ask(field, function, static_cast<char*>(text), kNvmlTextBytes)) to = text;
   }
   void Number(const char* field, const char* function, std::optional<int64_t>& to) {
     unsigned value = 0;
@@ -177,24 +112,25 @@ class GpuReader {
   }
 
   void Clocks() {
-    Clock("sm_clock_mhz", "nvmlDeviceGetClockInfo", kSmClock, gpu_.sm_clock_mhz);
-    Clock("memory_clock_mhz", "nvmlDeviceGetClockInfo", kMemoryClock, gpu_.memory_clock_mhz);
-    Clock("sm_clock_max_mhz", "nvmlDeviceGetMaxClockInfo", kSmClock, gpu_.sm_clock_max_mhz);
-    Clock("memory_clock_max_mhz", "nvmlDeviceGetMaxClockInfo", kMemoryClock, gpu_.memory_clock_max_mhz);
+    Clock("sm_clock_mhz", "nvmlDeviceGetClockInfo", kNvmlSmClock, gpu_.sm_clock_mhz);
+    Clock("memory_clock_mhz", "nvmlDeviceGetClockInfo", kNvmlMemoryClock, gpu_.memory_clock_mhz);
+    Clock("sm_clock_max_mhz", "nvmlDeviceGetMaxClockInfo", kNvmlSmClock, gpu_.sm_clock_max_mhz);
+    Clock("memory_clock_max_mhz", "nvmlDeviceGetMaxClockInfo", kNvmlMemoryClock, gpu_.memory_clock_max_mhz);
     unsigned long long reasons = 0;
     const char* function = nvml_.Has("nvmlDeviceGetCurrentClocksEventReasons")
                                ? "nvmlDeviceGetCurrentClocksEventReasons"
                                : "nvmlDeviceGetCurrentClocksThrottleReasons";  // before driver 535
     if (Ask("clock_limit_reasons", function, &reasons)) {
       gpu_.clock_limit_reasons.emplace();
-      for (const Bit& bit : kLimitReasons)
+      for (const NvmlReason& bit : kNvmlReasons)
         if ((reasons & bit.bit) != 0) gpu_.clock_limit_reasons->push_back(bit.name);
     }
     // NVML sets locked clocks and has no function that reads them; application clocks can be compared.
     unsigned set = 0, normal = 0;
-    const bool known = nvml_.Raw("nvmlDeviceGetApplicationsClock", handle_, kSmClock, &set) == 0 &&
-                       nvml_.Raw("nvmlDeviceGetDefaultApplicationsClock", handle_, kSmClock, &normal) == 0;
-    if ((reasons & kApplicationClocks) != 0 || (known && set != normal))
+    const bool known =
+        nvml_.Call("nvmlDeviceGetApplicationsClock", handle_, kNvmlSmClock, &set) == 0 &&
+        nvml_.Call("nvmlDeviceGetDefaultApplicationsClock", handle_, kNvmlSmClock, &normal) == 0;
+    if ((reasons & kNvmlApplicationClocks) != 0 || (known && set != normal))
       gpu_.clocks_locked = true;
     else
       gpu_.unread["clocks_locked"] = known ? "NVML does not report clocks locked with nvidia-smi -lgc; "
@@ -215,7 +151,8 @@ class GpuReader {
       gpu_.unread["power_limit_max_w"] = gpu_.unread["power_limit_min_w"];
     }
     unsigned celsius = 0;
-    if (Ask("temperature_c", "nvmlDeviceGetTemperature", kGpuSensor, &celsius)) gpu_.temperature_c = celsius;
+    if (Ask("temperature_c", "nvmlDeviceGetTemperature", kNvmlGpuSensor, &celsius))
+      gpu_.temperature_c = celsius;
     NvmlUtilization use{};
     if (Ask("utilization_pct", "nvmlDeviceGetUtilizationRates", &use)) {
       gpu_.utilization_pct = use.gpu;
@@ -232,15 +169,16 @@ class GpuReader {
     if (!Ask("mig", "nvmlDeviceGetMigMode", &now, &pending)) return;
     gpu_.mig = now != 0;
     unsigned most = 0;
-    if (!*gpu_.mig || nvml_.Raw("nvmlDeviceGetMaxMigDeviceCount", handle_, &most) != 0) return;
+    if (!*gpu_.mig || nvml_.Call("nvmlDeviceGetMaxMigDeviceCount", handle_, &most) != 0) return;
     for (unsigned i = 0; i < most; ++i) {
       Handle part = nullptr;
-      if (nvml_.Raw("nvmlDeviceGetMigDeviceHandleByIndex", handle_, i, &part) != 0) continue;
+      if (nvml_.Call("nvmlDeviceGetMigDeviceHandleByIndex", handle_, i, &part) != 0) continue;
       MigDevice mig;
-      char name[kTextBytes] = {};
+      char name[kNvmlTextBytes] = {};
       NvmlMemory memory{};
-      if (nvml_.Raw("nvmlDeviceGetName", part, static_cast<char*>(name), kTextBytes) == 0) mig.name = name;
-      if (nvml_.Raw("nvmlDeviceGetMemoryInfo", part, &memory) == 0)
+      if (nvml_.Call("nvmlDeviceGetName", part, static_cast<char*>(name), kNvmlTextBytes) == 0)
+        mig.name = name;
+      if (nvml_.Call("nvmlDeviceGetMemoryInfo", part, &memory) == 0)
         mig.memory_bytes = static_cast<int64_t>(memory.total);
       gpu_.mig_devices.push_back(std::move(mig));
     }
@@ -259,7 +197,7 @@ class GpuReader {
     gpu_.nvlinks = 0;
     for (unsigned link = 0; link < kMostNvlinks; ++link) {
       active = 0;
-      if (nvml_.Raw("nvmlDeviceGetNvLinkState", handle_, link, &active) == 0 && active != 0) ++*gpu_.nvlinks;
+      if (nvml_.Call("nvmlDeviceGetNvLinkState", handle_, link, &active) == 0 && active != 0) ++*gpu_.nvlinks;
     }
     if (Ask("nvlink_version", "nvmlDeviceGetNvLinkVersion", 0u, &version)) gpu_.nvlink_version = version;
   }
@@ -286,8 +224,8 @@ int64_t DirectNvlinks(const Nvml& nvml, Handle a, const Gpu& b) {
   for (unsigned link = 0; b.pci_address && link < kMostNvlinks; ++link) {
     unsigned active = 0;
     NvmlPciInfo remote{};
-    if (nvml.Raw("nvmlDeviceGetNvLinkState", a, link, &active) != 0 || active == 0) continue;
-    if (nvml.Raw("nvmlDeviceGetNvLinkRemotePciInfo_v2", a, link, &remote) != 0) continue;
+    if (nvml.Call("nvmlDeviceGetNvLinkState", a, link, &active) != 0 || active == 0) continue;
+    if (nvml.Call("nvmlDeviceGetNvLinkRemotePciInfo_v2", a, link, &remote) != 0) continue;
     std::string id(remote.bus_id, strnlen(remote.bus_id, sizeof remote.bus_id));
     std::transform(id.begin(), id.end(), id.begin(), [](unsigned char c) { return std::tolower(c); });
     if (id == *b.pci_address) ++count;
@@ -298,9 +236,9 @@ int64_t DirectNvlinks(const Nvml& nvml, Handle a, const Gpu& b) {
 GpuLink ReadLink(const Nvml& nvml, Handle a, Handle b, const Gpu& from, const Gpu& to) {
   GpuLink link{from.index, to.index, std::nullopt, std::nullopt};
   int level = -1, status = -1;
-  if (nvml.Raw("nvmlDeviceGetTopologyCommonAncestor", a, b, &level) == 0) link.kind = PciRelation(level);
+  if (nvml.Call("nvmlDeviceGetTopologyCommonAncestor", a, b, &level) == 0) link.kind = PciRelation(level);
   const int64_t direct = DirectNvlinks(nvml, a, to);
-  const bool by_nvlink = nvml.Raw("nvmlDeviceGetP2PStatus", a, b, kP2pNvlink, &status) == 0 && status == 0;
+  const bool by_nvlink = nvml.Call("nvmlDeviceGetP2PStatus", a, b, kP2pNvlink, &status) == 0 && status == 0;
   if (direct > 0 || by_nvlink) link.kind = "nvlink";
   if (direct > 0) link.nvlinks = direct;
   return link;
@@ -324,14 +262,14 @@ void GpusOfFiles(const RootFiles& files, System& to) {
 }
 
 void AskDriver(const Nvml& nvml, CudaStack& cuda) {
-  char text[kTextBytes] = {};
-  if (nvml.Raw("nvmlSystemGetDriverVersion", static_cast<char*>(text), kTextBytes) == 0) {
+  char text[kNvmlTextBytes] = {};
+  if (nvml.Call("nvmlSystemGetDriverVersion", static_cast<char*>(text), kNvmlTextBytes) == 0) {
     cuda.driver = text;
     cuda.unread.erase("driver");
   }
   int version = 0;
   cuda.unread.erase("driver_cuda");
-  if (nvml.Ask(cuda.unread, "driver_cuda", "nvmlSystemGetCudaDriverVersion_v2", &version))
+  if (AskNvml(nvml, cuda.unread, "driver_cuda", "nvmlSystemGetCudaDriverVersion_v2", &version))
     cuda.driver_cuda = std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
@@ -349,7 +287,7 @@ void ReadGpus(const RootFiles& files, System& to) {
   Unread unread;
   if (why.empty()) {
     AskDriver(nvml, to.cuda);
-    if (!nvml.Ask(unread, "count", "nvmlDeviceGetCount_v2", &count)) why = unread["count"];
+    if (!AskNvml(nvml, unread, "count", "nvmlDeviceGetCount_v2", &count)) why = unread["count"];
   } else {
     to.cuda.unread["driver_cuda"] = why;
   }
@@ -363,7 +301,7 @@ void ReadGpus(const RootFiles& files, System& to) {
     Handle handle = nullptr;
     Gpu gpu;
     gpu.index = i;
-    if (nvml.Ask(gpu.unread, "*", "nvmlDeviceGetHandleByIndex_v2", i, &handle))
+    if (AskNvml(nvml, gpu.unread, "*", "nvmlDeviceGetHandleByIndex_v2", i, &handle))
       GpuReader(nvml, handle, gpu).Read(files);
     handles.push_back(handle);
     to.gpus.push_back(std::move(gpu));

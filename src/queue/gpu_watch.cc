@@ -1,73 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "queue/gpu_watch.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 
 #include <fmt/format.h>
-
-#include "machine/nvml_library.h"
 
 namespace nl::queue {
 
 namespace {
 
-constexpr int kInsufficientSize = 7;  // NVML_ERROR_INSUFFICIENT_SIZE
 constexpr size_t kFirstProcesses = 64, kMostProcesses = 4096;
 
-template <class F>
-bool TakeFunction(void* library, const char* name, F& to) {
-  to = reinterpret_cast<F>(dlsym(library, name));
-  return to != nullptr;
+int RunningProcesses(const machine::Nvml& nvml, machine::NvmlHandle handle, unsigned* count,
+                     machine::NvmlProcess* to) {
+  const int code = nvml.Call("nvmlDeviceGetComputeRunningProcesses_v3", handle, count, to);
+  return code == machine::kNvmlMissing
+             ? nvml.Call("nvmlDeviceGetComputeRunningProcesses_v2", handle, count, to)
+             : code;
 }
 
 }  // namespace
 
 GpuWatch::GpuWatch() {
-  if (!Load() && problem_.empty()) problem_ = "libnvidia-ml.so.1 lacks functions of driver 450 or later";
-}
-
-bool GpuWatch::Load() {
-  void* library = machine::OpenNvml();
-  if (library == nullptr) {
-    problem_ = "libnvidia-ml.so.1 (NVML) is not installed";
-    return false;
-  }
-  const bool whole = TakeFunction(library, "nvmlInit_v2", call_.Init) &&
-                     TakeFunction(library, "nvmlDeviceGetCount_v2", call_.Count) &&
-                     TakeFunction(library, "nvmlDeviceGetHandleByIndex_v2", call_.ByIndex) &&
-                     (TakeFunction(library, "nvmlDeviceGetComputeRunningProcesses_v3", call_.Processes) ||
-                      TakeFunction(library, "nvmlDeviceGetComputeRunningProcesses_v2", call_.Processes));
-  if (!whole) return false;
-  if (const int code = call_.Init(); code != 0) {
-    problem_ = fmt::format("nvmlInit failed with code {}", code);
-    return false;
-  }
-  return true;
+  problem_ = nvml_.Load();
+  const bool whole = nvml_.Has("nvmlDeviceGetCount_v2") && nvml_.Has("nvmlDeviceGetHandleByIndex_v2") &&
+                     (nvml_.Has("nvmlDeviceGetComputeRunningProcesses_v3") ||
+                      nvml_.Has("nvmlDeviceGetComputeRunningProcesses_v2"));
+  if (problem_.empty() && !whole) problem_ = "libnvidia-ml.so.1 lacks functions of driver 450 or later";
 }
 
 std::vector<pid_t> GpuWatch::Pids() {
   std::vector<pid_t> out;
   unsigned devices = 0;
-  if (const int code = call_.Count(&devices); code != 0) {
-    problem_ = fmt::format("nvmlDeviceGetCount failed with code {}", code);
+  if (const int code = nvml_.Call("nvmlDeviceGetCount_v2", &devices); code != 0) {
+    problem_ = fmt::format("nvmlDeviceGetCount failed: {}", nvml_.Why(code));
     return out;
   }
-  std::vector<ProcessInfo> infos(kFirstProcesses);
+  std::vector<machine::NvmlProcess> infos(kFirstProcesses);
   for (unsigned device = 0; device < devices; ++device) {
-    void* handle = nullptr;
+    machine::NvmlHandle handle = nullptr;
     unsigned count = 0;
-    int code = call_.ByIndex(device, &handle);
+    int code = nvml_.Call("nvmlDeviceGetHandleByIndex_v2", device, &handle);
     while (code == 0) {
       count = static_cast<unsigned>(infos.size());
-      code = call_.Processes(handle, &count, infos.data());
-      if (code != kInsufficientSize || infos.size() >= kMostProcesses) break;
+      code = RunningProcesses(nvml_, handle, &count, infos.data());
+      if (code != machine::kNvmlInsufficientSize || infos.size() >= kMostProcesses) break;
       infos.resize(infos.size() * 2);
       code = 0;
     }
     if (code != 0) {
-      problem_ = fmt::format("the processes of GPU {} cannot be listed (NVML code {})", device, code);
+      problem_ = fmt::format("the processes of GPU {} cannot be listed: {}", device, nvml_.Why(code));
       return out;
     }
     for (unsigned i = 0; i < count; ++i) out.push_back(static_cast<pid_t>(infos[i].pid));

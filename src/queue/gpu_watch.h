@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // GpuWatch: which processes compute on the GPUs of this machine, as NVML lists them. The library is loaded at
-// run time (NEUROLENS_NVML names another file); without it, problem() says why nothing is known.
+// run time (machine/nvml_library.h); without it, problem() says why nothing is known.
 // Thread rule: one thread at a time. Ownership: NVML stays loaded.
 
 #include <sys/types.h>
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "machine/nvml_library.h"
 #include "queue/process_tree.h"
 
 namespace nl::queue {
@@ -30,22 +31,9 @@ class GpuWatch {
   Others Look(const AttemptMark* own);
 
  private:
-  struct ProcessInfo {  // nvmlProcessInfo_v2_t
-    unsigned pid;
-    unsigned long long used_bytes;
-    unsigned gpu_instance, compute_instance;
-  };
-  static_assert(sizeof(ProcessInfo) == 24);
-  struct Functions {
-    int (*Init)();
-    int (*Count)(unsigned*);
-    int (*ByIndex)(unsigned, void**);
-    int (*Processes)(void*, unsigned* count, ProcessInfo*);
-  };
-  bool Load();
   std::vector<pid_t> Pids();
 
-  Functions call_{};
+  machine::Nvml nvml_;
   std::string problem_;
 };
 

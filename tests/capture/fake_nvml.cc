@@ -3,6 +3,9 @@
 // initialised; FAKE_NVML=poor: says nothing but the SM clock. FAKE_NVML_GPUS is the number of devices (1),
 // FAKE_NVML_MIG the number of one in MIG mode, FAKE_NVML_DRIVER the driver (580.95.05), FAKE_NVML_WEAK the
 // number of one with a low power limit, half of its PCIe lanes, a thermal slowdown and persistence off.
+// FAKE_NVML_REASONS names a file with the bits of what limits the clocks, read at every call.
+// FAKE_NVML_CLOCKS names a file to which every change of locked clocks is added as a line; without it nobody
+// may change them; FAKE_NVML_LOCKED_MOST is the number of the first device that cannot be locked.
 // FAKE_NVML_PROCESSES names a file with the ids of the processes that compute on the device, one a line.
 #include <atomic>
 #include <cstdint>
@@ -64,6 +67,7 @@ NL_FAKE int nvmlDeviceGetTemperature(void*, int, unsigned* celsius) {
 }
 NL_FAKE int nvmlDeviceGetCurrentClocksEventReasons(void* device, unsigned long long* reasons) {
   *reasons = IsDevice("FAKE_NVML_WEAK", device) ? 4 | 0x40 : 4;
+  if (const char* path = std::getenv("FAKE_NVML_REASONS")) std::ifstream(path) >> *reasons;
   return Is("poor") ? 3 : 0;
 }
 NL_FAKE int nvmlDeviceGetCount_v2(unsigned* count) {
@@ -185,5 +189,20 @@ NL_FAKE int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, Fake
   for (size_t i = 0; i < pids.size(); ++i) to[i] = {pids[i], 1 << 20, 0xFFFFFFFF, 0xFFFFFFFF};
   return 0;
 }
+int Changed(const char* format, const void* device, unsigned least, unsigned most) {
+  const char* path = std::getenv("FAKE_NVML_CLOCKS");
+  if (path == nullptr) return 4;  // NVML_ERROR_NO_PERMISSION
+  FILE* file = std::fopen(path, "a");
+  if (file == nullptr) return 999;
+  std::fprintf(file, format, NumberOf(device), least, most);
+  std::fclose(file);
+  return 0;
+}
+NL_FAKE int nvmlDeviceSetGpuLockedClocks(void* device, unsigned least, unsigned most) {
+  const char* last = std::getenv("FAKE_NVML_LOCKED_MOST");
+  if (last != nullptr && NumberOf(device) >= std::strtoul(last, nullptr, 10)) return 3;
+  return Changed("%u locked %u %u\n", device, least, most);
+}
+NL_FAKE int nvmlDeviceResetGpuLockedClocks(void* device) { return Changed("%u restored\n", device, 0, 0); }
 NL_FAKE const char* nvmlErrorString(int) { return "Driver Not Loaded"; }
 NL_FAKE int64_t fake_nvml_reads() { return g_reads.load(); }

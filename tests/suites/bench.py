@@ -192,7 +192,7 @@ def test_commands_of_a_yaml_file(suite):
 def test_every_example_is_honest(tmp_path):
     store = Store(tmp_path / "store", cwd=tmp_path)
     assert store.json("bench", "check", "--suite", EXAMPLES)["problems"] == []
-    assert len(store.json("bench", "ls", "gpu", "--suite", EXAMPLES)["targets"]) == 8
+    assert len(store.json("bench", "ls", "gpu", "--suite", EXAMPLES)["targets"]) == 9
     reply = store.json("bench", "run", "cpp", "python", "--suite", EXAMPLES, "--python", PYTHON, "--iterations", 12, status=(0, 1))
     assert len(reply["targets"]) == 8
     assert [(t["target"], t["reason"]) for t in reply["targets"] if t["outcome"] != "measured"] == []

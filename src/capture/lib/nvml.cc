@@ -12,7 +12,6 @@ namespace nl::capture {
 
 namespace {
 
-constexpr int kSmClock = 1, kMemoryClock = 2, kGpuSensor = 0;
 // NVML's bits fit a float as long as there are fewer than 24 of them; there are nine.
 constexpr const char* kClockNames[] = {"sm_clock_mhz", "memory_clock_mhz", "power_w", "temperature_c",
                                        "clock_limit_reasons"};
@@ -99,11 +98,13 @@ void NvmlClocks::Read() {
     for (float& value : reading.values) value = NAN;
     unsigned value = 0;
     unsigned long long reasons = 0;
-    if (call_.ClockInfo(handle, kSmClock, &value) == 0) reading.values[0] = static_cast<float>(value);
-    if (call_.ClockInfo(handle, kMemoryClock, &value) == 0) reading.values[1] = static_cast<float>(value);
+    if (call_.ClockInfo(handle, machine::kNvmlSmClock, &value) == 0)
+      reading.values[0] = static_cast<float>(value);
+    if (call_.ClockInfo(handle, machine::kNvmlMemoryClock, &value) == 0)
+      reading.values[1] = static_cast<float>(value);
     if (call_.PowerUsage != nullptr && call_.PowerUsage(handle, &value) == 0)
       reading.values[2] = static_cast<float>(value) / 1000.0f;
-    if (call_.Temperature != nullptr && call_.Temperature(handle, kGpuSensor, &value) == 0)
+    if (call_.Temperature != nullptr && call_.Temperature(handle, machine::kNvmlGpuSensor, &value) == 0)
       reading.values[3] = static_cast<float>(value);
     if (call_.LimitReasons != nullptr && call_.LimitReasons(handle, &reasons) == 0)
       reading.values[4] = static_cast<float>(reasons);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "capture/peaks/figures.h"
+#include "machine/nvml_library.h"
 
 namespace nl::capture {
 
@@ -20,15 +21,9 @@ class GpuClocks {
   std::string DriverVersion() const;  // empty: not known
 
  private:
-  using Handle = void*;
+  machine::Nvml nvml_;
   bool loaded_ = false;
-  Handle handle_ = nullptr;
-  int (*by_bus_id_)(const char*, Handle*) = nullptr;
-  int (*clock_)(Handle, int clock, unsigned* mhz) = nullptr;
-  int (*max_clock_)(Handle, int clock, unsigned* mhz) = nullptr;  // may be missing, as those below
-  int (*power_)(Handle, unsigned* mw) = nullptr;
-  int (*temperature_)(Handle, int sensor, unsigned* celsius) = nullptr;
-  int (*driver_version_)(char*, unsigned bytes) = nullptr;
+  machine::NvmlHandle handle_ = nullptr;
 };
 
 }  // namespace nl::capture

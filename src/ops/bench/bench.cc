@@ -10,14 +10,16 @@
 #include "base/file_ops.h"
 #include "base/quantity.h"
 #include "base/record_json.h"
+#include "base/run_program.h"
 #include "base/time_text.h"
+#include "bench/clock_lock.h"
 #include "bench/results.h"
 #include "ops/bench/measure.h"
 #include "ops/op.h"
 #include "ops/settings.h"
 
 namespace nl::embedded {
-extern const std::string_view kBenchHeader;
+extern const std::string_view kBenchHeader, kBenchCudaHeader;
 }
 
 namespace nl::ops::bench {
@@ -75,6 +77,9 @@ class BenchOp final : public Op {
     b.Add("artifacts", artifacts_, "Write manifest, results and reports below this folder, as runs/RUN_ID")
         .Path();
     b.Add("run_id", run_id_, "Name of the folder in --artifacts; by default time and targets");
+    b.Add("lock_clocks", lock_clocks_,
+          "run: hold the SM clock of the GPUs at this many MHz, or at their `default` application clock; "
+          "restored at the end");
     b.Add("keep", keep_, "run: keep the result in the store, for `bench-results`");
     b.Add("md", md_, "Write a summary for a pull request to this file").Path();
     b.Add("junit", junit_, "Write the result as JUnit XML to this file").Path();
@@ -137,12 +142,20 @@ class BenchOp final : public Op {
     NL_ASSIGN(const TempDir scratch, TempDir::Make("neurolens-bench-"));
     NL_TRY(MakeDirectories(scratch.path() + "/include/neurolens"));
     NL_TRY(WriteFileAtomically(scratch.path() + "/include/neurolens/bench.h", embedded::kBenchHeader));
+    NL_TRY(
+        WriteFileAtomically(scratch.path() + "/include/neurolens/bench_cuda.h", embedded::kBenchCudaHeader));
     measure_.scratch = scratch.path();
     measure_.suite = suite_;
     measure_.phase = phase_ == "detect" ? Phase::kDetect
                      : phase_ == "gate" ? Phase::kGate
                                         : Phase::kQuarantine;
     NL_TRY(NameRun(targets, reply));
+    NL_ASSIGN(const nl::bench::ClockLock clocks,
+              nl::bench::ClockLock::Hold(lock_clocks_, {OwnProgram(), "clock-guard"}));
+    if (clocks.reason() && validity_ == "strict")
+      return InvalidInput(fmt::format("the clocks cannot be locked: {}", *clocks.reason()));
+    measure_.locked_clock_mhz = clocks.mhz();
+    measure_.lock_reason = clocks.reason();
     std::vector<nl::bench::Expectation> measured;
     for (const Target& target : targets) {
       NL_TRY(Progress(context, target, reply.targets.size(), targets.size()));
@@ -314,7 +327,7 @@ class BenchOp final : public Op {
   }
 
   std::string action_ = "ls", suite_ = ".", precision_ = "0.5%", budget_ = "5s", phase_ = "gate";
-  std::string validity_ = "portable", artifacts_, run_id_, md_, junit_, folder_;
+  std::string validity_ = "portable", artifacts_, run_id_, md_, junit_, folder_, lock_clocks_;
   std::vector<std::string> words_;
   MeasureOptions measure_;
   bool allow_virtualization_ = false, update_ = false, accept_ = false, keep_ = true;

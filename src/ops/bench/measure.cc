@@ -12,6 +12,7 @@
 #include "analyze/statistics/stats.h"
 #include "base/run_program.h"
 #include "bench/command_pair.h"
+#include "bench/gpu_conditions.h"
 #include "bench/worker.h"
 #include "capture/launcher/environment.h"
 
@@ -88,7 +89,22 @@ class Pair {
     }
     nl::bench::InterleaveOptions interleave = options_.interleave;
     interleave.seed = entropy();
-    NL_ASSIGN(const nl::bench::InterleaveResult measured, nl::bench::Interleave(interleave, run));
+    std::optional<nl::bench::GpuSampler> gpus;
+    if (verifier.side(false).uses_device || verifier.side(true).uses_device) gpus.emplace();
+    const auto spoiled = [&](bool timed) {
+      if (!gpus || !gpus->PairIsSpoiled(timed)) return false;
+      for (std::vector<double>& times : device_s) {
+        if (timed && !times.empty()) times.pop_back();
+      }
+      return true;
+    };
+    NL_ASSIGN(const nl::bench::InterleaveResult measured,
+              nl::bench::Interleave(interleave, run, {}, spoiled));
+    if (gpus) {
+      out_.gpu = gpus->Stop();
+      out_.gpu->locked_clock_mhz = options_.locked_clock_mhz;
+      out_.gpu->lock_reason = options_.lock_reason;
+    }
     NL_TRY(verifier.After());
     out_.checks = verifier.Checks();
     if (!verifier.passed() && options_.phase != Phase::kDetect) return Reject();
@@ -151,9 +167,10 @@ class Pair {
     const std::string compiler = FindProgram(named != nullptr && *named != 0 ? named : "c++");
     if (compiler.empty()) return NotFound("no C++ compiler: install one, or name it in CXX");
     const std::string binary = fmt::format("{}/{}", options_.scratch, name);
-    NL_ASSIGN(const ProgramResult made, RunProgram({compiler, "-O2", "-std=c++20", "-pthread",
-                                                    "-I" + options_.scratch + "/include", file, "-o", binary},
-                                                   keep_going_));
+    NL_ASSIGN(const ProgramResult made,
+              RunProgram({compiler, "-O2", "-std=c++20", "-pthread", "-I" + options_.scratch + "/include",
+                          file, "-o", binary, "-ldl"},
+                         keep_going_));
     if (made.status != 0) return InvalidInput(fmt::format("{} does not compile:\n{}", file, made.err));
     out.words = {binary};
     return out;

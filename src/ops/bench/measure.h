@@ -21,6 +21,8 @@ struct MeasureOptions {
       python = "python3";  // scratch: an existing folder, with include/neurolens/bench.h in it
   double goal = 1.05, memory_goal = 1.05;
   Phase phase = Phase::kGate;
+  std::optional<int64_t> locked_clock_mhz;  // of the GPUs, for the reply
+  std::optional<std::string> lock_reason;
 };
 
 // An error for what cannot run at all; `out` has the rest. `measured` is set when its times can be kept.

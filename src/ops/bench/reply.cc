@@ -53,6 +53,7 @@ void Describe(Record<BenchTarget>& r) {
   r.Field("memory_ratio", &BenchTarget::memory_ratio, Unit::kRatio,
           "Peak memory of the baseline over that of the optimized program");
   r.Field("checks", &BenchTarget::checks, "Verification");
+  r.Field("gpu", &BenchTarget::gpu, "The GPUs while it was measured; null: it uses none");
   r.Field("reason", &BenchTarget::reason,
           "Why it was rejected or failed; with --phase detect, which checks failed");
 }
@@ -120,6 +121,8 @@ std::vector<std::string> Remarks(const BenchReply& r) {
   std::vector<std::string> out;
   for (const BenchTarget& t : r.targets) {
     if (t.reason) out.push_back(fmt::format("{}: {}", t.target, *t.reason));
+    const std::string gpu = t.gpu ? ConditionsText(*t.gpu) : "";
+    if (!gpu.empty()) out.push_back(fmt::format("{}: {}", t.target, gpu));
   }
   for (const nl::bench::ExpectationResult& e : r.expectations)
     out.push_back(

@@ -11,6 +11,7 @@
 #include "base/record.h"
 #include "bench/environment.h"
 #include "bench/expectations.h"
+#include "bench/gpu_conditions.h"
 #include "bench/interleave.h"
 #include "bench/suite.h"
 #include "bench/verify.h"
@@ -32,6 +33,7 @@ struct BenchTarget {
   std::optional<double> baseline_device_ms, optimized_device_ms;
   std::optional<double> baseline_peak_bytes, optimized_peak_bytes, memory_ratio;
   std::vector<bench::VerifyCheck> checks;
+  std::optional<bench::GpuConditions> gpu;
   std::optional<std::string> reason;
 };
 void Describe(Record<BenchTarget>& r);

@@ -13,8 +13,11 @@
 #include "base/file_ops.h"
 #include "base/quantity.h"
 #include "base/record_json.h"
+#include "base/run_program.h"
 #include "base/secrets.h"
+#include "bench/clock_lock.h"
 #include "bench/command_pair.h"
+#include "bench/gpu_conditions.h"
 #include "bench/results.h"
 #include "ops/op.h"
 #include "ops/prove/reply.h"
@@ -128,6 +131,9 @@ class ProveOp final : public Op {
         .Choices({"strict", "portable"});
     b.Add("allow_virtualization", allow_virtualization_, "Accept a virtual machine with --validity strict");
     b.Add("seed", seed_, "Seed of the order of the runs; -1: a new one").Range(-1, 9e15);
+    b.Add("lock_clocks", lock_clocks_,
+          "Hold the SM clock of the GPUs at this many MHz while measuring, or at their `default` "
+          "application clock; restored at the end");
     b.Add("keep", keep_, "Keep the result in the store, for `bench-results`");
     b.Add("md", md_, "Write a summary for a pull request to this file").Path();
     b.Add("junit", junit_, "Write the result as JUnit XML to this file").Path();
@@ -208,7 +214,20 @@ class ProveOp final : public Op {
             fmt::format("measuring: {} runs of each, {:.0f} %", pair.runs(Side::kA).size(), 100 * share), 0,
             0);
     };
-    NL_ASSIGN(const bench::InterleaveResult measured, bench::Interleave(options_, run, progress));
+    NL_ASSIGN(const bench::ClockLock clocks,
+              bench::ClockLock::Hold(lock_clocks_, {OwnProgram(), "clock-guard"}));
+    if (clocks.reason() && validity_ == "strict")
+      return InvalidInput(fmt::format("the clocks cannot be locked: {}", *clocks.reason()));
+    bench::GpuSampler gpus;
+    const auto spoiled = [&](bool timed) {
+      const bool is = gpus.PairIsSpoiled(timed);
+      if (timed && is) pair.DropLastPair();
+      return is;
+    };
+    NL_ASSIGN(const bench::InterleaveResult measured, bench::Interleave(options_, run, progress, spoiled));
+    reply.gpu = gpus.Stop();
+    reply.gpu.locked_clock_mhz = clocks.mhz();
+    reply.gpu.lock_reason = clocks.reason();
     reply.a = SideOf(a, pair.runs(Side::kA), pair.peak_rss_bytes(Side::kA));
     reply.b = SideOf(b, pair.runs(Side::kB), pair.peak_rss_bytes(Side::kB));
     reply.outputs = pair.Outputs();
@@ -234,6 +253,7 @@ class ProveOp final : public Op {
   }
 
   static void AddNotes(ProveReply& reply) {
+    if (const std::string gpu = ConditionsText(reply.gpu); !gpu.empty()) reply.notes.push_back(gpu);
     if (reply.a.shell || reply.b.shell)
       reply.notes.push_back(fmt::format("{} in /bin/sh, whose start is part of the time",
                                         reply.a.shell && reply.b.shell ? "both commands run"
@@ -276,7 +296,7 @@ class ProveOp final : public Op {
     return out;
   }
 
-  std::string a_, b_, range_, build_, precision_ = "0.5%", budget_, margin_ = "1%", md_, junit_;
+  std::string a_, b_, range_, build_, precision_ = "0.5%", budget_, margin_ = "1%", md_, junit_, lock_clocks_;
   std::string validity_ = "portable";
   std::vector<std::string> command_;
   bench::InterleaveOptions options_;

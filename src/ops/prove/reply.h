@@ -11,6 +11,7 @@
 #include "base/record.h"
 #include "bench/command_pair.h"
 #include "bench/environment.h"
+#include "bench/gpu_conditions.h"
 #include "bench/interleave.h"
 #include "report/written_file.h"
 
@@ -60,6 +61,7 @@ struct ProveReply {
   bench::OutputCheck outputs;
   std::optional<ProveWhy> why;
   bench::EnvironmentReply environment;
+  bench::GpuConditions gpu;
   std::vector<std::string> notes;
   std::optional<std::string> result_id;
   std::vector<WrittenFile> files;

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/prove/why.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <climits>
 #include <cmath>
 #include <map>
 
@@ -28,12 +25,6 @@ constexpr double kLeastShare = 0.05;   // of the difference: smaller causes expl
 constexpr double kSamplingErrors = 2;  // standard errors that a difference must exceed
 constexpr double kShortMs = 2000;      // commands below are sampled more often
 constexpr double kFewSamples = 20;     // on the slower side: too few to divide its time
-
-std::string OwnProgram() {
-  char path[PATH_MAX];
-  const ssize_t n = readlink("/proc/self/exe", path, sizeof(path));
-  return n > 0 ? std::string(path, static_cast<size_t>(n)) : std::string();
-}
 
 // Records in a process of its own, so that the output of the command does not mix with ours.
 Result<std::string> RecordOnce(OpContext& context, const bench::Command& command, const std::string& folder,

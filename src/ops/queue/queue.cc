@@ -16,6 +16,7 @@
 #include "base/plural.h"
 #include "base/secrets.h"
 #include "base/terminal.h"
+#include "bench/clock_lock.h"
 #include "ops/import/reply.h"
 #include "ops/op.h"
 #include "ops/settings.h"
@@ -272,6 +273,7 @@ class QueueOp final : public Op {
     if (engine_ == "slurm") {
       NL_TRY(RunSlurm(*session, slurm_));
     } else {
+      nl::bench::RestoreLeftClocks();
       GpuWatch gpus;
       if (!gpus.works())
         reply.problem = fmt::format("{}{}other GPU work is not watched: {}", reply.problem.value_or(""),

@@ -261,6 +261,8 @@ export interface BenchTarget {
   memory_ratio: number | null;
   /** Verification */
   checks: VerifyCheck[];
+  /** The GPUs while it was measured; null: it uses none */
+  gpu: GpuConditions | null;
   /** Why it was rejected or failed; with --phase detect, which checks failed */
   reason: string | null;
 }
@@ -331,6 +333,10 @@ export interface CatalogRun {
 export interface ClientReply {
   /** Source of the client, in TypeScript */
   text: string;
+}
+
+/** Reply of `neurolens clock-guard`: nothing */
+export interface ClockGuardReply {
 }
 
 /** A difference between the setups of the two sides */
@@ -1691,6 +1697,60 @@ export interface GlossaryTerm {
   unit: string;
   /** What it means */
   meaning: string;
+}
+
+/** A GPU during a measurement */
+export interface GpuCondition {
+  /** Number in NVML */
+  index: number;
+  /** Name */
+  name: string | null;
+  /** Before the first run */
+  before: GpuState;
+  /** After the last run */
+  after: GpuState;
+  /** Lowest SM clock that was read (MHz) */
+  sm_clock_min_mhz: number | null;
+  /** Highest SM clock that was read (MHz) */
+  sm_clock_max_mhz: number | null;
+  /** Highest temperature */
+  temperature_max_c: number | null;
+  /** Highest power (W) */
+  power_max_w: number | null;
+  /** All that limited the clocks at some time */
+  clock_limit_reasons: string[];
+  /** How often it was read */
+  readings: number;
+}
+
+/** The GPUs during a measurement, and what was done about them */
+export interface GpuConditions {
+  /** Every visible GPU */
+  gpus: GpuCondition[];
+  /** Why nothing is known */
+  reason: string | null;
+  /** SM clock that was held; null: not asked for, or not permitted (MHz) */
+  locked_clock_mhz: number | null;
+  /** Why clocks were not locked, if that was asked for */
+  lock_reason: string | null;
+  /** Pairs that are not counted: a GPU was slowed down by heat or by its power supply */
+  rejected_pairs: number;
+  /** Pairs at the power limit of a GPU; they are counted */
+  power_capped_pairs: number;
+}
+
+/** A GPU at one moment, by NVML; null: not given */
+export interface GpuState {
+  /** SM clock (MHz) */
+  sm_clock_mhz: number | null;
+  /** Memory clock (MHz) */
+  memory_clock_mhz: number | null;
+  /** Temperature */
+  temperature_c: number | null;
+  /** Power (W) */
+  power_w: number | null;
+  /** What limits the clocks */
+  clock_limit_reasons: string[] | null;
 }
 
 /** Idle time of one device */
@@ -3129,6 +3189,8 @@ export interface ProveReply {
   why: ProveWhy | null;
   /** What of this machine disturbs measurements */
   environment: EnvironmentReply;
+  /** The GPUs of the machine while it was measured */
+  gpu: GpuConditions;
   /** What else to know about these numbers, for people */
   notes: string[];
   /** Id of this result in the store, for `bench-results`; null: it is not kept */
