@@ -123,7 +123,7 @@ void Describe(Record<Report>& r) {
   r.Field("schema_version", &T::schema_version, "Version of this form");
   r.Field("generated_from", &T::generated_from, "The run");
   r.Field("run", &T::run, "Where and how it was recorded");
-  r.Field("phase", &T::phase, "Part of the run that the report is of; null: of all");
+  r.OptionalField("phase", &T::phase, "Part of the run that the report is of; absent: of all");
   r.Field("wall_ms", &T::wall_ms, Unit::kMs, "Time from the first to the last event");
   r.Field("verdict", &T::verdict, "The main result in one paragraph");
   r.Field("diagnosis", &T::diagnosis, "Main limit of the run, the same as in `findings`");

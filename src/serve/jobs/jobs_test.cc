@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <set>
 
 #include "base/file_ops.h"
 #include "base/journal.h"
@@ -331,10 +332,10 @@ TEST_F(RunnerTest, OldJobsAndResultsAreForgotten) {
   EXPECT_EQ(runner->All().size(), 1u);
   EXPECT_EQ(AwaitEnd(*runner, runner->Submit("echo", {{"x", large + large}}, "local")->job_id).error->code,
             "limit");
-  size_t files = 0;
-  for ([[maybe_unused]] const auto& file : std::filesystem::directory_iterator(ResultsFolder(folder())))
-    ++files;
-  EXPECT_EQ(files, 1u);
+  std::multiset<std::string> files;
+  for (const auto& file : std::filesystem::directory_iterator(ResultsFolder(folder())))
+    files.insert(file.path().extension());
+  EXPECT_EQ(files, (std::multiset<std::string>{".json", ".txt"})) << "of one job";
   EXPECT_EQ(ReadJobs(folder())->size(), runner->All().size()) << "the journal says the same";
 }
 
