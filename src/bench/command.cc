@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/command.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include <fmt/format.h>
+
+#include "base/secrets.h"
 
 namespace nl::bench {
 
@@ -107,6 +110,17 @@ std::string QuoteCommand(const std::vector<std::string>& words) {
     out += '\'';
   }
   return out;
+}
+
+std::string CommandWithoutSecrets(const std::string& command) {
+  std::vector<std::string> words, hidden;
+  for (size_t at = 0; at <= command.size();) {
+    const size_t end = std::min(command.find(' ', at), command.size());
+    words.push_back(command.substr(at, end - at));
+    at = end + 1;
+  }
+  HideSecretArguments(words, hidden);
+  return hidden.empty() ? command : fmt::format("{}", fmt::join(words, " "));
 }
 
 }  // namespace nl::bench

@@ -22,5 +22,7 @@ struct Command {
 Result<Command> ParseCommand(const std::string& text);
 // Words as one string that ParseCommand splits into the same words.
 std::string QuoteCommand(const std::vector<std::string>& words);
+// A command as others may read it, in a store or a file: the values of secrets are replaced (base/secrets.h).
+std::string CommandWithoutSecrets(const std::string& command);
 
 }  // namespace nl::bench

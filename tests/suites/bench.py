@@ -189,6 +189,15 @@ def test_commands_of_a_yaml_file(suite):
     assert wrong["outcome"] == "rejected" and failed(wrong) == ["outputs"], wrong
 
 
+def test_secrets_on_command_lines_are_not_kept(suite, tmp_path):
+    store, folder = suite
+    (folder / "baseline_x.py").unlink()
+    (folder / "bench.yaml").write_text("pairs:\n- name: nap\n  baseline: sh -c 'sleep 0.02' --api-key=hunter22\n  optimized: sh -c true --token hunter22\n")
+    reply = run(suite, "--artifacts", tmp_path / "out")
+    kept = [store.text("bench-results", reply["result_id"], "--json"), *(p.read_text() for p in (tmp_path / "out").rglob("*") if p.is_file())]
+    assert "not stored" in kept[0] and not [text for text in kept if "hunter22" in text]
+
+
 def test_every_example_is_honest(tmp_path):
     store = Store(tmp_path / "store", cwd=tmp_path)
     assert store.json("bench", "check", "--suite", EXAMPLES)["problems"] == []
@@ -282,15 +291,17 @@ def test_expectations_follow_the_sources_and_hold_the_speedup(suite):
 
 def test_files_of_a_run(suite, tmp_path):
     write(suite[1], "optimized_x", **CHEATS["constant_output"])
-    reply = run(suite, "--artifacts", tmp_path / "out", "--md", tmp_path / "a.md", "--junit", tmp_path / "a.xml", status=1)
+    reply = run(suite, "--artifacts", tmp_path / "out", "--md", tmp_path / "a.md", "--junit", tmp_path / "a.xml", "--html", tmp_path / "a.html", status=1)
     folder = tmp_path / "out/runs" / reply["run_id"]
     assert "__bench__none__all" in reply["run_id"]
     assert sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()) == [
-        "manifest.json", "progress/progress.json", "reports/junit.xml", "reports/report.md", "results/results.json"]
+        "manifest.json", "progress/progress.json", "reports/junit.xml", "reports/report.html", "reports/report.md", "results/results.json"]
     assert json.loads((folder / "results/results.json").read_text())["targets"] == reply["targets"]
     assert json.loads((folder / "progress/progress.json").read_text())["phase"] == "done"
     assert (tmp_path / "a.md").read_text() == (folder / "reports/report.md").read_text() and "rejected" in (tmp_path / "a.md").read_text()
     assert ElementTree.parse(tmp_path / "a.xml").getroot().get("failures") == "1"
+    assert (tmp_path / "a.html").read_text() == (folder / "reports/report.html").read_text()
+    assert '<h1 class="bad">1 pair: 1 rejected</h1>' in (tmp_path / "a.html").read_text()
     store = suite[0]
     again = store.run("bench", "run", "--suite", suite[1], "--artifacts", tmp_path / "out", "--run-id", reply["run_id"])
     assert again.returncode == 3 and "exists already" in again.stderr

@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from neurolens_cli import LIMIT_S, PYTHON, Store, default_signals, wait_until
+from neurolens_cli import LIMIT_S, PYTHON, Page, Store, default_signals, wait_until
 
 # The work is counted, not timed: the slow side does ten times as much, which no load hides.
 WORK = "def work(n):\n    s = 0\n    for i in range(n):\n        s += i * i\n    return s\n\n\nwork({n})\nprint('done')\n"
@@ -89,6 +89,22 @@ def test_markdown_and_junit(place):
     prove(place, command("fast"), command("slow"), "--iterations", 12, "--no-why", "--junit", "s.xml", status=1)
     suite = ElementTree.parse(place.cwd / "s.xml").getroot().find("testsuite")
     assert suite.attrib["failures"] == "1" and suite.find("testcase/failure") is not None
+
+
+def test_the_page_is_whole_and_safe(place):
+    hostile = "sh -c 'sleep 0.02' '<script>alert(1)</script>' --api-key=hunter22"
+    reply = prove(place, hostile, "true", "--iterations", 12, "--no-why", "--html", "p.html", "--md", "p.md")
+    text = (place.cwd / "p.html").read_text()
+    page = Page(text)
+    tags = [tag for tag, _ in page.tags]
+    assert tags.count("table") == 1 and tags.count("h1") == 1 and "script" not in tags and "link" not in tags and "img" not in tags
+    assert f'<h1 class="good">{reply["text"]}</h1>' in text and "(--no-why)" in text and "outputs are equal" in text
+    assert "&lt;script&gt;alert(1)" in text and "http://" not in text and "https://" not in text
+    kept = place.text("bench-results", reply["result_id"], "--json")
+    for written in (text, (place.cwd / "p.md").read_text(), kept):
+        assert "hunter22" not in written and "not stored" in written
+    prove(place, "true", "sleep 0.02", "--iterations", 12, "--no-why", "--html", "s.html", status=1)
+    assert '<h1 class="bad">B is ' in (place.cwd / "s.html").read_text()
 
 
 @pytest.mark.parametrize(("words", "text"), [

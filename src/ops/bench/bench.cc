@@ -13,6 +13,7 @@
 #include "base/run_program.h"
 #include "base/time_text.h"
 #include "bench/clock_lock.h"
+#include "bench/command.h"
 #include "bench/results.h"
 #include "ops/bench/measure.h"
 #include "ops/op.h"
@@ -82,6 +83,7 @@ class BenchOp final : public Op {
           "restored at the end");
     b.Add("keep", keep_, "run: keep the result in the store, for `bench-results`");
     b.Add("md", md_, "Write a summary for a pull request to this file").Path();
+    b.Add("html", html_, "run: write the result as a page to this file").Path();
     b.Add("junit", junit_, "Write the result as JUnit XML to this file").Path();
     b.Add("python", measure_.python, "Python interpreter for .py files");
     b.Add("validity", validity_, "strict: stop when the machine disturbs measurements; portable: state it")
@@ -177,7 +179,7 @@ class BenchOp final : public Op {
               BenchReply& reply) const {
     if (!keep_) return {};
     NL_ASSIGN(reply.result_id, nl::bench::KeepResult(context.settings->Get("store"), Kept(reply, measured),
-                                                     ToJsonText(reply) + "\n"));
+                                                     ToJsonText(WithoutSecrets(reply)) + "\n"));
     return {};
   }
 
@@ -210,6 +212,15 @@ class BenchOp final : public Op {
     if (kept) measured.push_back(std::move(*kept));
     reply.targets.push_back(std::move(out));
     return {};
+  }
+
+  // As others may read it: in the store and in files.
+  static BenchReply WithoutSecrets(BenchReply reply) {
+    for (BenchTarget& t : reply.targets) {
+      t.baseline = nl::bench::CommandWithoutSecrets(t.baseline);
+      t.optimized = nl::bench::CommandWithoutSecrets(t.optimized);
+    }
+    return reply;
   }
 
   nl::bench::KeptResult Kept(const BenchReply& reply,
@@ -311,9 +322,11 @@ class BenchOp final : public Op {
 
   Status WriteFiles(BenchReply& reply) const {
     NL_TRY(WriteForm(md_, "md", BenchMarkdown(reply), reply.files));
+    NL_TRY(WriteForm(html_, "html", BenchHtml(reply), reply.files));
     NL_TRY(WriteForm(junit_, "junit", BenchJUnit(reply), reply.files));
     if (folder_.empty()) return {};
     NL_TRY(WriteForm(folder_ + "/reports/report.md", "md", BenchMarkdown(reply), reply.files));
+    NL_TRY(WriteForm(folder_ + "/reports/report.html", "html", BenchHtml(reply), reply.files));
     NL_TRY(WriteForm(folder_ + "/reports/junit.xml", "junit", BenchJUnit(reply), reply.files));
     const Json manifest{{"schema", "neurolens.bench_run.v1"},
                         {"run_id", run_id_},
@@ -323,11 +336,12 @@ class BenchOp final : public Op {
     NL_TRY(WriteForm(folder_ + "/manifest.json", "manifest", DumpJson(manifest, 2) + "\n", reply.files));
     NL_TRY(WriteFileAtomically(folder_ + "/progress/progress.json",
                                DumpJson(Json{{"phase", "done"}, {"percent", 100}}, 2) + "\n"));
-    return WriteForm(folder_ + "/results/results.json", "json", ToJsonText(reply, 2) + "\n", reply.files);
+    return WriteForm(folder_ + "/results/results.json", "json", ToJsonText(WithoutSecrets(reply), 2) + "\n",
+                     reply.files);
   }
 
   std::string action_ = "ls", suite_ = ".", precision_ = "0.5%", budget_ = "5s", phase_ = "gate";
-  std::string validity_ = "portable", artifacts_, run_id_, md_, junit_, folder_, lock_clocks_;
+  std::string validity_ = "portable", artifacts_, run_id_, md_, html_, junit_, folder_, lock_clocks_;
   std::vector<std::string> words_;
   MeasureOptions measure_;
   bool allow_virtualization_ = false, update_ = false, accept_ = false, keep_ = true;

@@ -2,6 +2,7 @@
 #include "ops/bench/reply.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@
 #include "base/plural.h"
 #include "base/terminal.h"
 #include "report/junit.h"
+#include "report/result_page.h"
 #include "report/text_table.h"
 
 namespace nl {
@@ -93,7 +95,7 @@ std::string OutcomeOf(const BenchTarget& t) {
   return std::string(nl::NamesOf(t.outcome)[static_cast<size_t>(t.outcome)]);
 }
 
-TextTable Measured(const BenchReply& r) {
+TableRows Measured(const BenchReply& r) {
   const bool on_device = std::any_of(r.targets.begin(), r.targets.end(),
                                      [](const BenchTarget& t) { return t.optimized_device_ms.has_value(); });
   std::vector<TextColumn> columns{
@@ -102,7 +104,7 @@ TextTable Measured(const BenchReply& r) {
       {"INTERVAL", Align::kRight, false, 0},  {"MEMORY", Align::kRight, false, 0},
       {"VERDICT", Align::kLeft, false, 0}};
   if (on_device) columns.insert(columns.begin() + 3, {"ON GPU", Align::kRight, false, 0});
-  TextTable table(std::move(columns));
+  TableRows table{std::move(columns), {}};
   for (const BenchTarget& t : r.targets) {
     std::vector<std::string> row{t.target,
                                  t.baseline_time ? HumanMs(t.baseline_time->median_ms) : "-",
@@ -112,7 +114,7 @@ TextTable Measured(const BenchReply& r) {
                                  t.memory_ratio ? fmt::format("{:.2f}×", *t.memory_ratio) : "-",
                                  OutcomeOf(t)};
     if (on_device) row.insert(row.begin() + 3, t.optimized_device_ms ? HumanMs(*t.optimized_device_ms) : "-");
-    table.AddRow(std::move(row));
+    table.rows.push_back(std::move(row));
   }
   return table;
 }
@@ -140,7 +142,7 @@ std::vector<std::string> Remarks(const BenchReply& r) {
 std::string BenchText(const BenchReply& r, int width, bool color) {
   std::string out;
   if (r.action == BenchAction::kRun) {
-    out += Measured(r).Render(width, color);
+    out += Measured(r).Text().Render(width, color);
   } else {
     TextTable table({{"TARGET", Align::kLeft, false, 0},
                      {"BASELINE", Align::kLeft, true, 16},
@@ -158,9 +160,28 @@ std::string BenchText(const BenchReply& r, int width, bool color) {
 std::string BenchMarkdown(const BenchReply& r) {
   std::string out =
       fmt::format("### NeuroLens: {} of {}\n\n{}\n", Counted(static_cast<int64_t>(r.targets.size()), "pair"),
-                  MarkdownText(r.suite), Measured(r).Markdown());
+                  MarkdownText(r.suite), Measured(r).Text().Markdown());
   for (const std::string& line : Remarks(r)) out += fmt::format("- {}\n", MarkdownText(line));
   return out;
+}
+
+std::string BenchHtml(const BenchReply& r) {
+  std::map<std::string, int64_t> outcomes;
+  for (const BenchTarget& t : r.targets) ++outcomes[OutcomeOf(t)];
+  std::string headline = Counted(static_cast<int64_t>(r.targets.size()), "pair") + ":";
+  for (const auto& [outcome, count] : outcomes)
+    headline += fmt::format("{} {} {}", headline.back() == ':' ? "" : ",", count, outcome);
+  const bool bad = outcomes.count("slower") + outcomes.count("rejected") + outcomes.count("failed") > 0;
+  ResultPage page("NeuroLens: " + r.suite, headline,
+                  bad                               ? PageTone::kBad
+                  : outcomes.count("undecided") > 0 ? PageTone::kOpen
+                                                    : PageTone::kGood);
+  page.Paragraph("Suite " + r.suite);
+  page.Table(Measured(r));
+  const std::vector<std::string> remarks = Remarks(r);
+  if (!remarks.empty()) page.Section("Notes");
+  page.List(remarks);
+  return page.Html();
 }
 
 std::string BenchJUnit(const BenchReply& r) {

@@ -58,6 +58,7 @@ namespace ops::bench {
 
 std::string BenchText(const BenchReply& reply, int width, bool color);
 std::string BenchMarkdown(const BenchReply& reply);
+std::string BenchHtml(const BenchReply& reply);
 std::string BenchJUnit(const BenchReply& reply);
 
 }  // namespace ops::bench

@@ -9,6 +9,7 @@
 #include "base/terminal.h"
 #include "ops/prove/reply.h"
 #include "report/junit.h"
+#include "report/result_page.h"
 #include "report/text_table.h"
 
 namespace nl::ops::prove {
@@ -51,8 +52,8 @@ std::string Memory(const ProveSide& side) {
   return side.peak_rss_bytes ? HumanBytes(*side.peak_rss_bytes) : "-";
 }
 
-TextTable Sides(const ProveReply& r) {
-  TextTable table({{"", Align::kLeft, false, 0},
+TableRows Sides(const ProveReply& r) {
+  TableRows table{{{"", Align::kLeft, false, 0},
                    {"MEDIAN", Align::kRight, false, 0},
                    {"MEAN", Align::kRight, false, 0},
                    {"P25", Align::kRight, false, 0},
@@ -60,12 +61,22 @@ TextTable Sides(const ProveReply& r) {
                    {"P99", Align::kRight, false, 0},
                    {"USER", Align::kRight, false, 0},
                    {"SYSTEM", Align::kRight, false, 0},
-                   {"PEAK RSS", Align::kRight, false, 0}});
+                   {"PEAK RSS", Align::kRight, false, 0}},
+                  {}};
   for (const auto& [name, side] : {std::pair("A", &r.a), std::pair("B", &r.b)}) {
     const bench::TimeSummary& t = side->wall;
-    table.AddRow({name, HumanMs(t.median_ms), HumanMs(t.mean_ms), HumanMs(t.p25_ms), HumanMs(t.p75_ms),
-                  HumanMs(t.p99_ms), HumanMs(side->user_ms), HumanMs(side->system_ms), Memory(*side)});
+    table.rows.push_back({name, HumanMs(t.median_ms), HumanMs(t.mean_ms), HumanMs(t.p25_ms),
+                          HumanMs(t.p75_ms), HumanMs(t.p99_ms), HumanMs(side->user_ms),
+                          HumanMs(side->system_ms), Memory(*side)});
   }
+  return table;
+}
+
+TableRows CauseTable(const ProveWhy& why) {
+  TableRows table{
+      {{"CAUSE", Align::kLeft}, {"A", Align::kRight}, {"B", Align::kRight}, {"SHARE", Align::kRight}}, {}};
+  for (const ProveCause& c : why.causes)
+    table.rows.push_back({c.text, HumanMs(c.a_ms), HumanMs(c.b_ms), fmt::format("{:.0f} %", 100 * c.share)});
   return table;
 }
 
@@ -135,7 +146,7 @@ std::string ProveText(const ProveReply& r, int width, bool color) {
   std::string out = color ? fmt::format("{}{}\x1b[0m\n", code, headline) : headline + "\n";
   out += "A  " + PrintableName(SideName(r.a), width - 3) + "\nB  " + PrintableName(SideName(r.b), width - 3) +
          "\n\n";
-  out += Sides(r).Render(width, color) + "\n";
+  out += Sides(r).Text().Render(width, color) + "\n";
   for (const std::string& line : Remarks(r)) out += Wrap(PrintableText(line), width, 2) + "\n";
   for (const WrittenFile& file : r.files) out += fmt::format("wrote {}\n", PrintableText(file.path));
   return out;
@@ -144,16 +155,28 @@ std::string ProveText(const ProveReply& r, int width, bool color) {
 std::string ProveMarkdown(const ProveReply& r) {
   std::string out = fmt::format("### NeuroLens: {}\n\n", MarkdownText(r.text));
   out += fmt::format("- A: {}\n- B: {}\n\n", MarkdownText(SideName(r.a)), MarkdownText(SideName(r.b)));
-  out += Sides(r).Markdown() + "\n";
-  if (r.why && !r.why->causes.empty()) {
-    TextTable table(
-        {{"CAUSE", Align::kLeft}, {"A", Align::kRight}, {"B", Align::kRight}, {"SHARE", Align::kRight}});
-    for (const ProveCause& c : r.why->causes)
-      table.AddRow({c.text, HumanMs(c.a_ms), HumanMs(c.b_ms), fmt::format("{:.0f} %", 100 * c.share)});
-    out += table.Markdown() + "\n";
-  }
+  out += Sides(r).Text().Markdown() + "\n";
+  if (r.why && !r.why->causes.empty()) out += CauseTable(*r.why).Text().Markdown() + "\n";
   for (const std::string& line : Remarks(r)) out += fmt::format("- {}\n", MarkdownText(line));
   return out;
+}
+
+std::string ProveHtml(const ProveReply& r) {
+  const bool differ = r.outputs.equal && !*r.outputs.equal;
+  const PageTone tone = differ || r.verdict == Verdict::kSlower ? PageTone::kBad
+                        : r.verdict == Verdict::kUndecided      ? PageTone::kOpen
+                                                                : PageTone::kGood;
+  ResultPage page("NeuroLens: " + r.text, r.text, tone);
+  if (differ) page.Paragraph(OutputText(r.outputs));
+  page.List({"A: " + SideName(r.a), "B: " + SideName(r.b)});
+  page.Table(Sides(r));
+  page.Section("Why");
+  const bool decided = r.verdict == Verdict::kFaster || r.verdict == Verdict::kSlower;
+  page.Paragraph(r.why ? WhyText(r) : decided ? "not recorded (--no-why)" : "no difference to explain");
+  if (r.why && !r.why->causes.empty()) page.Table(CauseTable(*r.why));
+  page.Section("Measurement");
+  page.List(Remarks(r));
+  return page.Html();
 }
 
 std::string ProveJUnit(const ProveReply& r) {

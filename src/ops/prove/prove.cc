@@ -14,7 +14,6 @@
 #include "base/quantity.h"
 #include "base/record_json.h"
 #include "base/run_program.h"
-#include "base/secrets.h"
 #include "bench/clock_lock.h"
 #include "bench/command_pair.h"
 #include "bench/gpu_conditions.h"
@@ -58,18 +57,6 @@ ProveSide SideOf(const Command& command, const std::vector<TimedRun>& runs,
     out.peak_rss_reason = "not above the memory of neurolens itself, below which Linux does not report it";
   }
   return out;
-}
-
-// A command as it may stay in a store that others read.
-std::string WithoutSecrets(const std::string& command) {
-  std::vector<std::string> words, hidden;
-  for (size_t at = 0; at <= command.size();) {
-    const size_t end = std::min(command.find(' ', at), command.size());
-    words.push_back(command.substr(at, end - at));
-    at = end + 1;
-  }
-  HideSecretArguments(words, hidden);
-  return hidden.empty() ? command : fmt::format("{}", fmt::join(words, " "));
 }
 
 class ProveOp final : public Op {
@@ -136,6 +123,7 @@ class ProveOp final : public Op {
           "application clock; restored at the end");
     b.Add("keep", keep_, "Keep the result in the store, for `bench-results`");
     b.Add("md", md_, "Write a summary for a pull request to this file").Path();
+    b.Add("html", html_, "Write the result as a page to this file").Path();
     b.Add("junit", junit_, "Write the result as JUnit XML to this file").Path();
   }
 
@@ -161,9 +149,14 @@ class ProveOp final : public Op {
     const bool differs = reply.verdict == bench::Verdict::kFaster || reply.verdict == bench::Verdict::kSlower;
     if (why_ && differs) NL_TRY(ExplainDifference(context, a, b, reply));
     reply.text = Headline(reply);
-    if (keep_) NL_TRY(Keep(context, reply));
-    NL_TRY(WriteForm(md_, "md", ProveMarkdown(reply), reply.files));
-    NL_TRY(WriteForm(junit_, "junit", ProveJUnit(reply), reply.files));
+    const ProveReply shared = WithoutSecrets(reply);
+    if (keep_) {
+      NL_ASSIGN(reply.result_id,
+                bench::KeepResult(context.settings->Get("store"), Kept(shared), ToJsonText(shared) + "\n"));
+    }
+    NL_TRY(WriteForm(md_, "md", ProveMarkdown(shared), reply.files));
+    NL_TRY(WriteForm(html_, "html", ProveHtml(shared), reply.files));
+    NL_TRY(WriteForm(junit_, "junit", ProveJUnit(shared), reply.files));
     return WithStatus(std::move(reply));
   }
 
@@ -265,13 +258,10 @@ class ProveOp final : public Op {
                       (reply.a.peak_rss_reason ? reply.a : reply.b).peak_rss_reason.value_or("")));
   }
 
-  static Status Keep(const OpContext& context, ProveReply& reply) {
-    ProveReply kept = reply;
-    kept.a.command = WithoutSecrets(reply.a.command);
-    kept.b.command = WithoutSecrets(reply.b.command);
-    NL_ASSIGN(reply.result_id,
-              bench::KeepResult(context.settings->Get("store"), Kept(kept), ToJsonText(kept) + "\n"));
-    return {};
+  // As others may read it: in the store and in files.
+  static ProveReply WithoutSecrets(ProveReply reply) {
+    for (ProveSide* side : {&reply.a, &reply.b}) side->command = bench::CommandWithoutSecrets(side->command);
+    return reply;
   }
 
   static bench::KeptResult Kept(const ProveReply& reply) {
@@ -296,7 +286,8 @@ class ProveOp final : public Op {
     return out;
   }
 
-  std::string a_, b_, range_, build_, precision_ = "0.5%", budget_, margin_ = "1%", md_, junit_, lock_clocks_;
+  std::string a_, b_, range_, build_, precision_ = "0.5%", budget_, margin_ = "1%", md_, html_, junit_,
+                                      lock_clocks_;
   std::string validity_ = "portable";
   std::vector<std::string> command_;
   bench::InterleaveOptions options_;

@@ -74,6 +74,7 @@ namespace ops::prove {
 std::string Headline(const ProveReply& reply);
 std::string ProveText(const ProveReply& reply, int width, bool color);
 std::string ProveMarkdown(const ProveReply& reply);
+std::string ProveHtml(const ProveReply& reply);
 // Two test cases: the time, a failure when B is slower; and the output.
 std::string ProveJUnit(const ProveReply& reply);
 
