@@ -121,7 +121,7 @@ def test_a_difference_from_the_readme_is_seen():
 def test_an_example_of_an_operation_succeeds(command, results):
     result = results[f"example {command}"]
     # A machine can have problems, can be too busy for a verdict, and can lack Nsight Compute.
-    also = {"doctor": 1, "prove": 2, "bench": 2, "deep": 2}.get(command.split()[1], 0)
+    also = {"doctor": 1, "prove": 2, "bench": 2, "deep": 2, "send": 3}.get(command.split()[1], 0)
     assert result.returncode in (0, also), (result.stderr or result.stdout)[-300:]
 
 

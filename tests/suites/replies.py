@@ -27,6 +27,7 @@ CALLS = {
     "ctl": ["ctl", "%s/record.nlcap", "status"],
     "prove": ["prove", "--a", "true", "--b", "sleep 0.01", "--iterations", 12], "bench": ["bench", "ls", "--suite", ROOT / "examples/bench"],
     "bench-pairs": ["bench-pairs", "--bench-root", ROOT / "examples/bench"],
+    "clock-guard": ["clock-guard"],
     "compare": ["compare", H200 / "base.json.gz", TRACE],
 }
 
@@ -38,8 +39,8 @@ def operations():
 
 OPS = operations()
 # import first, rm last; record before ctl, which looks at its capture. profile needs a framework, deep
-# needs Nsight Compute, and serve answers when it is stopped: the suites of these names check their replies.
-ORDER = ["import", "record", *sorted(set(OPS) - {"import", "record", "run", "rm", "profile", "deep", "serve"}), "run", "rm"]
+# needs Nsight Compute, send a server, and serve answers when it is stopped: their own suites check their replies.
+ORDER = ["import", "record", *sorted(set(OPS) - {"import", "record", "run", "rm", "profile", "deep", "send", "serve"}), "run", "rm"]
 
 
 @pytest.fixture(scope="module")
