@@ -3687,8 +3687,8 @@ export interface Report {
   generated_from: string;
   /** Where and how it was recorded */
   run: ReportRun;
-  /** Part of the run that the report is of; null: of all */
-  phase: PhaseTime | null;
+  /** Part of the run that the report is of; absent: of all */
+  phase?: PhaseTime;
   /** Time from the first to the last event (ms) */
   wall_ms: number;
   /** The main result in one paragraph */
