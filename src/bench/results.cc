@@ -91,7 +91,7 @@ Result<KeptResult> ReadSummary(const std::string& store_path, const std::string&
   return out;
 }
 
-// Another process may remove the same ones: that is no error.
+// Errors are ignored: another process may remove the same ones.
 void RemoveOldest(const std::string& store_path) {
   const std::vector<std::string> ids = ResultIds(store_path);
   for (size_t i = kMostResults; i < ids.size(); ++i)

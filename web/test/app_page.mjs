@@ -63,6 +63,38 @@ export async function visit(path, options = {}) {
   await settled(page);
   return page;
 }
+// Opens `path` in light and dark, on a desk and on a phone: nothing is wider than the page and axe finds nothing serious.
+// NEUROLENS_PICTURES: a folder for pictures called `picture`.
+export async function readable(path, picture, prepare) {
+  const axe = readFileSync(given.axe, "utf8");
+  for (const [colorScheme, width] of [
+    ["light", 1280],
+    ["dark", 1280],
+    ["light", 390],
+    ["dark", 390],
+  ]) {
+    const page = await visit(path, { colorScheme, viewport: { width, height: 900 }, bypassCSP: true });
+    await prepare(page);
+    await settled(page);
+    const size = await page.evaluate(() => [
+      document.documentElement.scrollWidth,
+      document.documentElement.scrollHeight,
+    ]);
+    expect(size[0] <= width, `${size[0]} pixels wide in ${width}`);
+    await page.evaluate(axe);
+    const bad = (await page.evaluate(async () => (await window.axe.run()).violations)).filter(
+      (v) => v.impact === "serious" || v.impact === "critical",
+    );
+    expect(bad.length === 0, bad.map((v) => `${v.id} ${v.nodes[0].html.slice(0, 120)}`).join(" | "));
+    if (process.env.NEUROLENS_PICTURES)
+      await page.screenshot({
+        path: `${process.env.NEUROLENS_PICTURES}/${picture}${width < 500 ? "_phone" : ""}${colorScheme === "dark" ? "_dark" : ""}.png`,
+        fullPage: true,
+        clip: { x: 0, y: 0, width, height: Math.min(size[1], 1050) },
+      });
+    await done(page);
+  }
+}
 export async function done(page) {
   expect(page.problems.length === 0, page.problems.join("; "));
   await page.close();

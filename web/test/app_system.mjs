@@ -1,20 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // app_system.mjs CHROMIUM FOLDER: the System view of a server whose NVML is made, with two GPUs and measured peaks. Prints "PASS name"
 // or "FAIL name: why"; the suite tests/suites/app.py makes the store.
-import { readFileSync } from "node:fs";
-import { base, done, given, neurolens, settled, stop, visit } from "./app_page.mjs";
+import { base, done, neurolens, readable, stop, visit } from "./app_page.mjs";
 import { browser, expect, test } from "./page.mjs";
 
-const axe = readFileSync(given.axe, "utf8");
 const system = JSON.parse(neurolens("system", "--json"));
-const shot = async (page, name) => {
-  if (process.env.NEUROLENS_PICTURES)
-    await page.screenshot({
-      path: `${process.env.NEUROLENS_PICTURES}/${name}.png`,
-      fullPage: true,
-      clip: { x: 0, y: 0, width: page.viewportSize().width, height: 1500 },
-    });
-};
 
 await test("the System view shows each GPU, its figures and what is not known", async () => {
   const page = await visit("/system");
@@ -76,27 +66,10 @@ await test("measured peaks are listed beside the datasheet", async () => {
   await done(page);
 });
 
-await test("the System view is readable on a phone and in the dark", async () => {
-  for (const [colorScheme, width] of [
-    ["light", 1280],
-    ["dark", 1280],
-    ["light", 390],
-    ["dark", 390],
-  ]) {
-    const page = await visit("/system", { colorScheme, viewport: { width, height: 900 }, bypassCSP: true });
+await test("the System view is readable on a phone and in the dark", () =>
+  readable("/system", "app_system", async (page) => {
     await page.waitForSelector("[data-gpu]");
-    await settled(page);
-    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
-    expect(wide <= width, `${wide} pixels wide in ${width}`);
-    await page.evaluate(axe);
-    const bad = (await page.evaluate(async () => (await window.axe.run()).violations)).filter(
-      (v) => v.impact === "serious" || v.impact === "critical",
-    );
-    expect(bad.length === 0, bad.map((v) => `${v.id} ${v.nodes[0].html.slice(0, 120)}`).join(" | "));
-    await shot(page, `app_system${width < 500 ? "_phone" : ""}${colorScheme === "dark" ? "_dark" : ""}`);
-    await done(page);
-  }
-});
+  }));
 
 expect(base.startsWith("http"), base);
 await stop();

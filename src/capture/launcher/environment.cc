@@ -62,6 +62,11 @@ std::string FindPythonDirectory() {
   return "";
 }
 
+std::string PythonPath(const std::string& folders) {
+  const std::string before = Variable("PYTHONPATH");
+  return before.empty() ? folders : folders + ":" + before;
+}
+
 ChildEnvironment MakeEnvironment(const LaunchOptions& options, const std::string& directory) {
   ChildEnvironment out;
   std::vector<std::pair<std::string, std::string>> set{{kDirectoryVariable, directory},
@@ -86,9 +91,7 @@ ChildEnvironment MakeEnvironment(const LaunchOptions& options, const std::string
   const std::string python =
       options.python_directory.empty() ? FindPythonDirectory() : options.python_directory;
   if (in_process && !library.empty() && !python.empty()) {
-    const std::string before = Variable("PYTHONPATH");
-    set.emplace_back("PYTHONPATH",
-                     python + "/neurolens/_site:" + python + (before.empty() ? "" : ":" + before));
+    set.emplace_back("PYTHONPATH", PythonPath(python + "/neurolens/_site:" + python));
   }
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text(*variable);

@@ -18,6 +18,8 @@ inline constexpr char kLibraryName[] = "libneurolens_capture.so";
 std::string FindLibrary();
 // The folder whose `sitecustomize` brings the package into every interpreter. Empty: none.
 std::string FindPythonDirectory();
+// PYTHONPATH with `folders` before what the variable has now.
+std::string PythonPath(const std::string& folders);
 
 struct ChildEnvironment {
   std::vector<std::string> variables;  // "NAME=value"

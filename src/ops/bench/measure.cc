@@ -58,10 +58,10 @@ class Pair {
   Status MeasureWorkers() {
     NL_ASSIGN(const Command a, Prepare(target_.baseline, "baseline"));
     NL_ASSIGN(const Command b, Prepare(target_.optimized, "optimized"));
-    const char* before = std::getenv("PYTHONPATH");  // the programs' own modules
-    const std::vector<std::string> environment{
-        "PYTHONPATH=" + capture::FindPythonDirectory() + (before == nullptr ? "" : ":" + std::string(before)),
-        "PYTHONHASHSEED=0"};
+    const std::string python = capture::FindPythonDirectory();
+    std::vector<std::string> environment{"PYTHONHASHSEED=0"};
+    // Without it, Python may still have the package installed.
+    if (!python.empty()) environment.push_back("PYTHONPATH=" + capture::PythonPath(python));
     NL_ASSIGN(Worker worker_a, Worker::Start(a, environment));
     NL_ASSIGN(Worker worker_b, Worker::Start(b, environment));
     nl::bench::Verifier verifier(worker_a, worker_b, target_.allow, keep_going_);

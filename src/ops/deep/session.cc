@@ -92,11 +92,7 @@ Result<ProgramResult> DeepSession::RunTool(DeepTool& tool, const std::string& fo
   std::vector<std::string> words;
   // As the recorder does, so that a program that imports neurolens finds it here too.
   const std::string python = capture::FindPythonDirectory(), env = FindProgram("env");
-  if (!python.empty() && !env.empty()) {
-    const char* before = std::getenv("PYTHONPATH");
-    words = {env, fmt::format("PYTHONPATH={}{}{}", python, before == nullptr ? "" : ":",
-                              before == nullptr ? "" : before)};
-  }
+  if (!python.empty() && !env.empty()) words = {env, "PYTHONPATH=" + capture::PythonPath(python)};
   words.insert(words.end(), command.begin(), command.end());
   NL_ASSIGN(const std::string path, bundle_.Folder(folder));
   if (context_.progress) context_.progress("running the program under " + tool.tool, 0, 0);

@@ -54,7 +54,7 @@ Job AsTask(Job job, bool cancelled) {
   return job;
 }
 
-// The last jobs of a store are kept, so there is no time after which a task ends: `ttl` is null.
+// A store keeps its last jobs however old they are, so tasks never expire: `ttl` is null.
 Json TaskJson(const Job& job) {
   return {{"taskId", job.job_id},
           {"status", StatusName(job.state)},
