@@ -87,10 +87,10 @@ std::string OutputText(const bench::OutputCheck& o) {
 }
 
 std::string MethodText(const ProveReply& r) {
-  std::string out = fmt::format("{} of each in {} after {} warm-up, stopped by {}; {:g} % interval, p {:.2g}",
-                                Counted(r.iterations, "run"), HumanMs(1e3 * r.timed_s), r.warmup,
-                                bench::NamesOf(r.stopped_by)[static_cast<size_t>(r.stopped_by)],
-                                100 * (1 - r.alpha), r.p_value);
+  std::string out = fmt::format(
+      "{} of each in {} after {}, stopped by {}; {:g} % interval, p {:.2g}", Counted(r.iterations, "run"),
+      HumanMs(1e3 * r.timed_s), Counted(r.warmup, "warm-up run"),
+      bench::NamesOf(r.stopped_by)[static_cast<size_t>(r.stopped_by)], 100 * (1 - r.alpha), r.p_value);
   if (r.group_runs > 1) out += fmt::format("; the ratio is of the shortest of {} runs", r.group_runs);
   if (r.budget_needed_s)
     out += fmt::format("; a verdict needs about --budget {:.0f}s", std::ceil(*r.budget_needed_s));
@@ -105,9 +105,10 @@ std::string WhyText(const ProveReply& r) {
   return out;
 }
 
-std::vector<std::string> Remarks(const ProveReply& r) {
+// `why`: with a line about the cause, where it has no section of its own.
+std::vector<std::string> Remarks(const ProveReply& r, bool why = true) {
   std::vector<std::string> out{MethodText(r), OutputText(r.outputs)};
-  if (const std::string why = WhyText(r); !why.empty()) out.push_back(why);
+  if (const std::string cause = WhyText(r); why && !cause.empty()) out.push_back(cause);
   for (const std::string& note : r.notes) out.push_back("note: " + note);
   if (const std::string machine = EnvironmentText(r.environment); !machine.empty())
     out.push_back("machine: " + machine);
@@ -175,7 +176,7 @@ std::string ProveHtml(const ProveReply& r) {
   page.Paragraph(r.why ? WhyText(r) : decided ? "not recorded (--no-why)" : "no difference to explain");
   if (r.why && !r.why->causes.empty()) page.Table(CauseTable(*r.why));
   page.Section("Measurement");
-  page.List(Remarks(r));
+  page.List(Remarks(r, false));
   return page.Html();
 }
 

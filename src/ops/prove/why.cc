@@ -10,6 +10,7 @@
 #include "analyze/compare/compare.h"
 #include "analyze/facts/samples.h"
 #include "base/human.h"
+#include "base/plural.h"
 #include "base/run_program.h"
 #include "ops/import/reply.h"
 #include "ops/open_analysis.h"
@@ -107,9 +108,8 @@ Status FromSamples(Analysis& a, Analysis& b, ProveReply& reply, ProveWhy& why) {
   const bool faster = reply.verdict == bench::Verdict::kFaster;
   const SamplesFacts& slower_side = faster ? *facts_a : *facts_b;
   if (static_cast<double>(slower_side.samples) < kFewSamples) {
-    why.reason =
-        fmt::format("only {} CPU samples of {}: the command is too short, or sampling is not permitted",
-                    slower_side.samples, faster ? "A" : "B");
+    why.reason = fmt::format("only {} of {}: the command is too short, or sampling is not permitted",
+                             Counted(slower_side.samples, "CPU sample"), faster ? "A" : "B");
     return {};
   }
   const bool python = HasPython(*facts_a) || HasPython(*facts_b);
