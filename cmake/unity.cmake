@@ -3,7 +3,12 @@
 # layer, up to NL_UNITY_BYTES of text a unit, those of <layer> up to <bytes>. The headers are most of the work of a small source: the
 # whole program compiles in a third of the time. NL_UNITY_BYTES=0 (preset dev) compiles every source alone, for an
 # editor. Generated sources stay alone, and so do those with flags of their own. Call it when all sources are there.
-set(NL_UNITY_BYTES 220000 CACHE STRING "Text of one unit in bytes; 0 compiles every source alone")
+# A unit of 440 kB takes 7 % less than two of 220 kB, and up to 2.2 GB of memory instead of 1.2.
+set(bytes 220000)
+if(NL_MEMORY_PER_JOB_MB GREATER 3000)
+  set(bytes 440000)
+endif()
+set(NL_UNITY_BYTES ${bytes} CACHE STRING "Text of one unit in bytes; 0 compiles every source alone")
 
 function(nl_unity target)
   if(NL_UNITY_BYTES EQUAL 0)
