@@ -110,6 +110,13 @@ ProgressFn Seldom(ProgressFn progress) {
   };
 }
 
+// The name of the first file that a client asks to import, for events about it.
+std::string ImportedName(const Json& args) {
+  const Json paths = args.value("paths", Json::array());
+  const bool named = paths.is_array() && !paths.empty() && paths[0].is_string();
+  return named ? uploads::CleanName(paths[0].get<std::string>()) : "";
+}
+
 bool HasBody(const Request& request) {
   const std::string_view length = request.Header("content-length");
   return (!length.empty() && length != "0") || !request.Header("transfer-encoding").empty();
@@ -131,13 +138,14 @@ Service::Service(const Settings& settings, ServiceOptions options)
                  {.always = options.auth || options.exposure.needs_login(), .now_ns = {}}),
       audit_log_(settings.Get("store")),
       access_(authority_, exposure_),
-      ops_(AllOps()),
+      ops_(AllOps(), Roots()),
       events_(fmt::format("{:x}", UnixNowNs())),
       desk_(settings.Get("store"), options.most_upload_bytes),
       recordings_(settings.Get("store"), desk_.store()),
       jobs_(settings, ops_, desk_.store(), options.jobs,
             [this](const jobs::Job& job, bool state) { OnJob(job, state); }),
       mcp_({.settings = &settings,
+            .roots = Roots(),
             .run = [this](Cost cost,
                           std::function<void()> work) { return PoolOf(cost).Submit(std::move(work)); },
             .on_write = [this](const auth::AuditEntry& entry) { Audit(audit_log_, entry); }}),
@@ -309,6 +317,7 @@ OpContext Service::ContextOf(Call& call) const {
   context.settings = &settings_;
   context.cancelled = &call.cancelled;
   context.remote = true;
+  context.roots = Roots();
   context.takes_files = true;
   context.actor = call.request.identity.Label();
   context.is_admin = auth::Allows(call.request.identity.role, auth::Role::kAdmin);
@@ -325,8 +334,11 @@ Response Service::RunOperation(const Route& route, Call& call, bool* too_long) {
   OpContext context = ContextOf(call);
   context.too_long = too_long;
   if (too_long == nullptr && route.op->info.quick_when_open) context.progress = OperationProgress(route);
+  const bool imports = route.op->info.role == ServerRole::kUpload;
+  if (imports) context.progress = ImportProgress(ImportedName(args), 0);
   const Result<Reply> reply = RunOp(*op, args, context);
   AuditOp(call.request, *route.op, args, reply.ok() ? "ok" : ErrorCodeName(reply.error().code));
+  if (imports && reply.ok()) LookForNews();
   Response out = ReplyOf(*op, route.op->info, call.request, reply);
   out.headers.emplace_back("Cache-Control", route.has_etag ? "private, no-cache" : "no-store");
   if (!out.file) Negotiate(call.request, route.has_etag, out);

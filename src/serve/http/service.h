@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "ops/allowed_roots.h"
 #include "ops/op.h"
 #include "serve/http/access.h"
 #include "serve/http/access_log.h"
@@ -33,6 +34,7 @@ struct ServiceOptions {
   Exposure exposure;                                     // the address is known when the server listens
   bool auth = false;                                     // needs a login even while the store has no accounts
   bool access_log = false;
+  AllowedRoots roots;             // below which clients may name files to import
   std::string tls_cert, tls_key;  // looked at for changes; empty: no TLS
 };
 
@@ -55,6 +57,7 @@ class Service final : public App {
 
  private:
   using Answer = std::function<Response(Call&)>;
+  const AllowedRoots* Roots() const { return options_.roots.empty() ? nullptr : &options_.roots; }
   WorkerPool& PoolOf(Cost cost) { return cost == Cost::kInstant ? quick_ : heavy_; }
   void Start(WorkerPool& pool, std::shared_ptr<Call> call, Answer answer);
   void OpenAhead(const Request& page);

@@ -59,6 +59,9 @@ class ServeOp final : public Op {
           "--allow-host");
     b.Add("proxy_auth", options_.exposure.proxy_auth,
           "With --behind-proxy: the proxy has checked who asks, no login is needed here");
+    b.Add("allow_root", allow_roots_,
+          "Folder of this machine below which clients may name files to import; otherwise they upload them")
+        .Path();
     b.Add("access_log", options_.access_log, "Write a line to standard error for every request");
     b.Add("workers", workers_, "Threads for quick requests; 0: one per core").Range(0, 1024);
     b.Add("heavy_workers", heavy_, "Analyses and queries that run at the same time").Range(1, 1024);
@@ -77,6 +80,7 @@ class ServeOp final : public Op {
       return InvalidInput("--tls-cert and --tls-key are given together or not at all");
     address.tls = !tls_cert_.empty();
     options_.exposure.address = address;
+    NL_ASSIGN(options_.roots, AllowedRoots::Open(allow_roots_));
     options_.tls_cert = tls_cert_;
     options_.tls_key = tls_key_;
     for (std::string& host : options_.exposure.allowed_hosts) host = http::LowerCase(host);
@@ -122,6 +126,7 @@ class ServeOp final : public Op {
   }
 
   std::string listen_ = "127.0.0.1:7070", tls_cert_, tls_key_;
+  std::vector<std::string> allow_roots_;
   bool open_ = false;
   http::ServiceOptions options_;
   int64_t workers_ = 0, heavy_ = 2, jobs_ = 1, queued_ = 256, connections_ = 10'000, client_s_ = 15,
