@@ -158,6 +158,13 @@ def test_clients_that_leave_in_the_middle(run):
         assert [found["run_id"] for found in server.get("/api/v1/runs").json()["runs"]] == [run.id]
 
 
+def test_a_request_that_takes_too_long(run):
+    with watched(run.store, "--request-seconds", "1", "--heavy-workers", "1") as server:
+        problem = server.post("/api/v1/query", {"args": ENDLESS}).problem(422)
+        assert problem["code"] == "limit" and "longer than 1 s" in problem["detail"] and "job" in problem["hint"], problem
+        assert server.get("/api/v1/version").status == 200
+
+
 def test_jobs_cancelled_at_any_instant(run):
     rng = random.Random(11)
     states = set()

@@ -271,7 +271,7 @@ def test_a_disk_that_fills_up_during_an_import(small_disk):
                 pass
         os.truncate(ballast, ballast.stat().st_size - 65536)
         problem = server.ask("POST", "/api/v1/runs?name=a.json.gz", data).problem(500)
-        assert problem["code"] == "io" and str(small_disk) not in problem["detail"], problem
+        assert problem["code"] == "io" and "No space left" in problem["detail"], problem
         assert server.get("/api/v1/runs").json()["runs_total"] == 1 and server.get("/readyz").status == 200
         ballast.unlink()
         (run,) = server.ask("POST", "/api/v1/runs?name=a.json.gz", data).json()["runs"]

@@ -324,6 +324,27 @@ OpContext Service::ContextOf(Call& call) const {
   return context;
 }
 
+Service::Deadline::Deadline(Service& service, Call& call) : service_(service), call_(call) {
+  if (service_.options_.most_time.count() == 0) return;
+  const std::lock_guard lock(service_.deadlines_mutex_);
+  service_.deadlines_[&call_] = std::chrono::steady_clock::now() + service_.options_.most_time;
+}
+
+Service::Deadline::~Deadline() {
+  const std::lock_guard lock(service_.deadlines_mutex_);
+  service_.deadlines_.erase(&call_);
+}
+
+void Service::CancelOverdue() {
+  const auto now = std::chrono::steady_clock::now();
+  const std::lock_guard lock(deadlines_mutex_);
+  for (const auto& [call, until] : deadlines_) {
+    if (now < until) continue;
+    call->overdue = true;
+    call->cancelled = true;
+  }
+}
+
 Response Service::RunOperation(const Route& route, Call& call, bool* too_long) {
   Json args = route.args;
   if (route.takes_json) {
@@ -336,7 +357,13 @@ Response Service::RunOperation(const Route& route, Call& call, bool* too_long) {
   if (too_long == nullptr && route.op->info.quick_when_open) context.progress = OperationProgress(route);
   const bool imports = route.op->info.role == ServerRole::kUpload;
   if (imports) context.progress = ImportProgress(ImportedName(args), 0);
-  const Result<Reply> reply = RunOp(*op, args, context);
+  const Result<Reply> reply = [&]() -> Result<Reply> {
+    const Deadline deadline(*this, call);
+    Result<Reply> made = RunOp(*op, args, context);
+    if (made.ok() || made.error().code != ErrorCode::kCancelled || !call.overdue) return made;
+    return Limit(fmt::format("the request took longer than {} s", options_.most_time.count()))
+        .Hint("start it as a job: POST /api/v1/jobs");
+  }();
   AuditOp(call.request, *route.op, args, reply.ok() ? "ok" : ErrorCodeName(reply.error().code));
   if (imports && reply.ok()) LookForNews();
   Response out = ReplyOf(*op, route.op->info, call.request, reply);
@@ -482,6 +509,7 @@ void Service::Say(std::string line) {
 
 void Service::OnTick() {
   ++ticks_;
+  CancelOverdue();
   mcp_.Tick();
   if (!options_.tls_cert.empty() && ticks_ % kTicksPerCertificate == 1) LookForCertificate();
   // Another server may have run the jobs, and ended.

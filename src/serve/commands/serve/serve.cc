@@ -70,6 +70,8 @@ class ServeOp final : public Op {
     b.Add("max_connections", connections_, "Connections that may be open").Range(1, 1e6);
     b.Add("max_upload_mb", upload_mb_, "Largest profile that may be uploaded, in MB as sent; 0: any")
         .Range(0, 1e9);
+    b.Add("request_seconds", request_s_, "Time in seconds that an operation may take; jobs may take longer; 0: any")
+        .Range(0, 86'400);
     b.Add("client_seconds", client_s_, "Time in seconds for a request header, and for each 64 KiB of a body")
         .Range(1, 3600);
   }
@@ -89,6 +91,7 @@ class ServeOp final : public Op {
     options_.heavy = static_cast<size_t>(heavy_);
     options_.jobs = static_cast<size_t>(jobs_);
     options_.most_queued = static_cast<size_t>(queued_);
+    options_.most_time = std::chrono::seconds(request_s_);
     http::Limits limits;
     limits.connections = static_cast<size_t>(connections_);
     limits.upload_bytes = upload_mb_ * 1'000'000;
@@ -130,7 +133,7 @@ class ServeOp final : public Op {
   bool open_ = false;
   http::ServiceOptions options_;
   int64_t workers_ = 0, heavy_ = 2, jobs_ = 1, queued_ = 256, connections_ = 10'000, client_s_ = 15,
-          upload_mb_ = 0;
+          upload_mb_ = 0, request_s_ = 600;
 };
 
 }  // namespace
