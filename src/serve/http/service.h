@@ -120,7 +120,7 @@ class Service final : public App {
   int64_t ticks_ = 0;
   std::mutex deadlines_mutex_;
   std::map<Call*, std::chrono::steady_clock::time_point> deadlines_;  // of operations that run
-  std::vector<std::unique_ptr<Watch>> watches_;  // constant after it was made
+  std::vector<std::unique_ptr<Watch>> watches_;                       // constant after it was made
   UploadDesk desk_;
   RecordingDesk recordings_;
   JobDesk jobs_;

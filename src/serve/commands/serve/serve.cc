@@ -70,7 +70,8 @@ class ServeOp final : public Op {
     b.Add("max_connections", connections_, "Connections that may be open").Range(1, 1e6);
     b.Add("max_upload_mb", upload_mb_, "Largest profile that may be uploaded, in MB as sent; 0: any")
         .Range(0, 1e9);
-    b.Add("request_seconds", request_s_, "Time in seconds that an operation may take; jobs may take longer; 0: any")
+    b.Add("request_seconds", request_s_,
+          "Time in seconds that an operation may take; jobs may take longer; 0: any")
         .Range(0, 86'400);
     b.Add("client_seconds", client_s_, "Time in seconds for a request header, and for each 64 KiB of a body")
         .Range(1, 3600);
