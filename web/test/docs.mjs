@@ -9,7 +9,10 @@ const url = process.argv[3];
 async function open() {
   const page = await browser.newPage();
   const complaints = [];
-  page.on("console", (message) => message.type() === "error" && complaints.push(`${message.text()} ${message.location().url}`));
+  page.on(
+    "console",
+    (message) => message.type() === "error" && complaints.push(`${message.text()} ${message.location().url}`),
+  );
   page.on("pageerror", (error) => complaints.push(error.message));
   page.on("requestfailed", (request) => complaints.push(`${request.url()} failed`));
   await page.goto(`${url}/docs`);
@@ -20,7 +23,9 @@ async function open() {
 await test("the page lists every method of every path", async () => {
   const { page, complaints } = await open();
   const described = await (await fetch(`${url}/openapi.json`)).json();
-  const wanted = Object.entries(described.paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => method.toUpperCase() + path));
+  const wanted = Object.entries(described.paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => method.toUpperCase() + path),
+  );
   const shown = await page.$$eval("section h2", (headings) => headings.map((heading) => heading.textContent));
   expect(JSON.stringify(shown.sort()) === JSON.stringify(wanted.sort()), `${shown.length} of ${wanted.length} shown`);
   expect(complaints.length === 0, complaints.join("; "));
@@ -30,7 +35,9 @@ await test("the page lists every method of every path", async () => {
 await test("the filter leaves what it names", async () => {
   const { page } = await open();
   await page.fill("#filter", "critical-path");
-  const visible = await page.$$eval("section", (sections) => sections.filter((section) => section.offsetParent !== null).map((section) => section.textContent));
+  const visible = await page.$$eval("section", (sections) =>
+    sections.filter((section) => section.offsetParent !== null).map((section) => section.textContent),
+  );
   expect(visible.length > 0 && visible.every((text) => text.includes("critical-path")), `${visible.length} sections`);
   await page.close();
 });
@@ -52,7 +59,10 @@ await test("the policy refuses scripts and styles that are not files of the serv
     return { seen: [...new Set(seen)], hacked: window.hacked };
   });
   expect(refused.hacked === undefined, `a script ran: ${refused.hacked}`);
-  expect(refused.seen.some((name) => name.startsWith("script-src")) && refused.seen.includes("frame-src"), refused.seen.join(", "));
+  expect(
+    refused.seen.some((name) => name.startsWith("script-src")) && refused.seen.includes("frame-src"),
+    refused.seen.join(", "),
+  );
   expect(complaints.length > 0, "the browser reported nothing");
   await page.close();
 });
