@@ -65,8 +65,9 @@ if ((EUID != 0)); then
   fi
 fi
 
+# Tools are wanted, not their daemons: SYSTEMD_OFFLINE keeps systemctl from starting what a package brings.
 apt() {
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -y -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 \
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive SYSTEMD_OFFLINE=1 apt-get -y -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 \
     "$@" >>"$log" 2>&1 </dev/null
 }
 
@@ -84,5 +85,10 @@ if [[ -z $done ]]; then
   tail -n 15 "$log" >&2
   say "apt-get failed three times; everything it said: $log"
   exit 3
+fi
+# Nor is it started at the next boot.
+mapfile -t units < <(dpkg -L "${missing[@]}" 2>/dev/null | sed -n 's|^\(/usr\)\?/lib/systemd/system/\([^@/]*\.service\)$|\2|p')
+if ((${#units[@]})) && command -v systemctl >/dev/null; then
+  "${as_root[@]}" env SYSTEMD_OFFLINE=1 systemctl disable "${units[@]}" >>"$log" 2>&1 || true
 fi
 printf '%s\n' "$place" >"$stamp"

@@ -152,8 +152,8 @@ def main():
         mark("upload", big.stat().st_size / 1e6 / min(uploads)[0], "{:.0f} MB/s", "", True)
         memory = min(u[1] for u in uploads) / min(i[1] for i in imports)
         mark("peak RSS of an upload against import", memory, "{:.2f}x", "<= 1.2x", memory <= 1.2)
-        # As many as there are heavy workers, and twice as many: the others must wait.
-        peaks = [analyses(folder / f"upload-{arguments.runs - 1}", count) for count in (2, 4)]
+        # As many as there are heavy workers, and twice as many: the others must wait. The largest of three, as two that miss each other need less.
+        peaks = [max(analyses(folder / f"upload-{arguments.runs - 1}", count) for _ in range(3)) for count in (2, 4)]
         mark("peak RSS of 4 analyses at once against 2", peaks[1] / peaks[0], "{:.2f}x", "<= 1.15x", peaks[1] <= 1.15 * peaks[0])
         mark("peak RSS of 4 analyses at once", peaks[1] / 1e6, "{:.0f} MB", "", True)
     for row in rows:

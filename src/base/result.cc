@@ -13,6 +13,7 @@ std::string_view ErrorCodeName(ErrorCode code) {
     case ErrorCode::kInvalidInput: return "invalid_input";
     case ErrorCode::kUnsupported: return "unsupported";
     case ErrorCode::kNotFound: return "not_found";
+    case ErrorCode::kForbidden: return "forbidden";
     case ErrorCode::kIo: return "io";
     case ErrorCode::kLimit: return "limit";
     case ErrorCode::kCancelled: return "cancelled";
@@ -26,6 +27,7 @@ int ExitStatus(ErrorCode code) {
     case ErrorCode::kInvalidInput:
     case ErrorCode::kUnsupported:
     case ErrorCode::kNotFound:
+    case ErrorCode::kForbidden:
     case ErrorCode::kLimit: return 2;
     case ErrorCode::kIo: return 3;
     case ErrorCode::kCancelled: return 130;
@@ -72,6 +74,7 @@ Error Make(ErrorCode code, std::string message) {
 Error InvalidInput(std::string message) { return Make(ErrorCode::kInvalidInput, std::move(message)); }
 Error Unsupported(std::string message) { return Make(ErrorCode::kUnsupported, std::move(message)); }
 Error NotFound(std::string message) { return Make(ErrorCode::kNotFound, std::move(message)); }
+Error Forbidden(std::string message) { return Make(ErrorCode::kForbidden, std::move(message)); }
 Error Limit(std::string message) { return Make(ErrorCode::kLimit, std::move(message)); }
 Error Cancelled() {
   return Make(ErrorCode::kCancelled, "stopped before it was finished; nothing was stored");

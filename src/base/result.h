@@ -19,6 +19,7 @@ enum class ErrorCode {
   kInvalidInput,  // the user's file, flag or query is wrong
   kUnsupported,   // understood, but not something this build or machine can do
   kNotFound,      // the named run, file or table does not exist
+  kForbidden,     // the caller may not name or change this; an administrator may allow it
   kIo,            // the operating system refused: permission, full disk, broken pipe
   kLimit,         // a stated limit (rows, time, memory) was reached
   kCancelled,     // the user or a signal stopped the work
@@ -49,6 +50,7 @@ struct [[nodiscard]] Error {
 Error InvalidInput(std::string message);
 Error Unsupported(std::string message);
 Error NotFound(std::string message);
+Error Forbidden(std::string message);
 Error Limit(std::string message);
 Error Cancelled();
 Error Internal(std::string message);

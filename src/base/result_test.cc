@@ -63,9 +63,9 @@ TEST(Error, EveryCodeHasItsNameAndExitStatus) {
   };
   for (const Row& row :
        {Row{ErrorCode::kInvalidInput, "invalid_input", 2}, Row{ErrorCode::kUnsupported, "unsupported", 2},
-        Row{ErrorCode::kNotFound, "not_found", 2}, Row{ErrorCode::kIo, "io", 3},
-        Row{ErrorCode::kLimit, "limit", 2}, Row{ErrorCode::kCancelled, "cancelled", 130},
-        Row{ErrorCode::kInternal, "internal", 4}}) {
+        Row{ErrorCode::kForbidden, "forbidden", 2}, Row{ErrorCode::kNotFound, "not_found", 2},
+        Row{ErrorCode::kIo, "io", 3}, Row{ErrorCode::kLimit, "limit", 2},
+        Row{ErrorCode::kCancelled, "cancelled", 130}, Row{ErrorCode::kInternal, "internal", 4}}) {
     EXPECT_EQ(ErrorCodeName(row.code), row.name);
     EXPECT_EQ(ExitStatus(row.code), row.status) << row.name;
   }

@@ -160,7 +160,7 @@ class PartSet {
 
 }  // namespace
 
-FileSet WithPartsBeside(const std::string& path) {
+FileSet WithPartsBeside(const std::string& path, const MayRead& may_read) {
   namespace fs = std::filesystem;
   const Result<FileRole> role = PeekRole(path);
   const Adapter* adapter = role.ok() ? FindAdapter(role->adapter) : nullptr;
@@ -172,7 +172,8 @@ FileSet WithPartsBeside(const std::string& path) {
        it.increment(code)) {
     std::error_code ignored;
     const std::string name = it->path().filename().string();
-    if (name != self && it->is_regular_file(ignored) && adapter->Role("", name).set == role->set)
+    if (name != self && it->is_regular_file(ignored) && adapter->Role("", name).set == role->set &&
+        (!may_read || may_read(it->path().string())))
       names.push_back(name);
   }
   std::sort(names.begin(), names.end());

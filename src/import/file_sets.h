@@ -5,6 +5,7 @@
 // clocks overlap or nearly so. A name alone is not enough: containers use the same process ids again and
 // again. Thread rule: functions without state; they read the first bytes of files, and whole files in doubt.
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,11 @@ struct FileSet {
   std::vector<Sibling> siblings = {};
 };
 
+// Whether a file that was found, not named, may be read; empty: any.
+using MayRead = std::function<bool(const std::string& path)>;
+
 // `path` with the files beside it that are the other parts of its recording.
-FileSet WithPartsBeside(const std::string& path);
+FileSet WithPartsBeside(const std::string& path, const MayRead& may_read = {});
 // Puts together, in order, the files of `paths` that are one recording: parts by the name they
 // share, or all of them where no two are the same part.
 std::vector<FileSet> GroupParts(const std::vector<std::string>& paths);

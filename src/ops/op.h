@@ -25,6 +25,7 @@
 
 namespace nl {
 
+class AllowedRoots;
 class Settings;
 class Store;
 
@@ -39,7 +40,7 @@ struct ParamInfo {
   bool positional = false;
   bool repeated = false;
   bool required = false;
-  bool local_only = false;  // a path of this machine: never offered to remote callers
+  bool local_only = false;  // a path of this machine: not offered to remote callers (but AllowedRoots)
   bool names_run = false;   // kRun, or text that may name a file instead
   Json default_value;       // null: none
   std::vector<std::string> choices;
@@ -201,7 +202,8 @@ struct OpContext {
   ProgressFn progress;                           // may be empty
   const std::atomic<bool>* cancelled = nullptr;  // may be null; poll it in long loops
   bool interactive = false;                      // a person at a terminal watches
-  bool remote = false;  // asked by another machine: names of runs are never paths of this one
+  bool remote = false;                  // asked by another machine: names of runs are never paths of this one
+  const AllowedRoots* roots = nullptr;  // where a remote caller may name files; null: nowhere
   // Who asks, where a face knows that: "user:ada"; empty: the user of this process. An admin may act on what
   // belongs to others.
   std::string actor;

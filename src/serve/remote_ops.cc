@@ -7,7 +7,7 @@ namespace nl {
 
 namespace {
 
-RemoteOp ForRemote(const OpEntry& entry, bool& needs_path) {
+RemoteOp ForRemote(const OpEntry& entry, bool& needs_path, bool with_paths = false) {
   const std::unique_ptr<Op> op = entry.make();
   RemoteOp out;
   out.info = op->Info();
@@ -15,7 +15,7 @@ RemoteOp ForRemote(const OpEntry& entry, bool& needs_path) {
   ParamBinder binder;
   op->Bind(binder);
   for (const ParamInfo& param : binder.params()) {
-    if (!param.local_only) out.params.push_back(param);
+    if (!param.local_only || (with_paths && param.kind == ParamKind::kPath)) out.params.push_back(param);
     needs_path = needs_path || (param.local_only && param.required);
   }
   return out;
@@ -35,12 +35,13 @@ const ParamInfo* RemoteOp::RunParam() const {
   return it == params.end() ? nullptr : &*it;
 }
 
-RemoteOps::RemoteOps(const std::vector<OpEntry>& ops) {
+RemoteOps::RemoteOps(const std::vector<OpEntry>& ops, const AllowedRoots* roots) : roots_(roots) {
   for (const OpEntry& entry : ops) {
     bool needs_path = false;
     RemoteOp op = ForRemote(entry, needs_path);
     if (op.info.role == ServerRole::kUpload) {
       upload_ = std::move(op);
+      if (roots_ != nullptr) ops_.push_back(ForRemote(entry, needs_path, true));
     } else if (op.info.role != ServerRole::kJobs && !op.info.local && !op.info.hidden && !needs_path) {
       ops_.push_back(std::move(op));
     }

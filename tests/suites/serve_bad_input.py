@@ -158,6 +158,13 @@ def test_clients_that_leave_in_the_middle(run):
         assert [found["run_id"] for found in server.get("/api/v1/runs").json()["runs"]] == [run.id]
 
 
+def test_a_request_that_takes_too_long(run):
+    with watched(run.store, "--request-seconds", "1", "--heavy-workers", "1") as server:
+        problem = server.post("/api/v1/query", {"args": ENDLESS}).problem(422)
+        assert problem["code"] == "limit" and "longer than 1 s" in problem["detail"] and "job" in problem["hint"], problem
+        assert server.get("/api/v1/version").status == 200
+
+
 def test_jobs_cancelled_at_any_instant(run):
     rng = random.Random(11)
     states = set()
@@ -171,6 +178,30 @@ def test_jobs_cancelled_at_any_instant(run):
             states.add(wait_until(lambda job=job: (state := server.get(f"/api/v1/jobs/{job}").json()["state"]) in ("done", "cancelled") and state, "the job to end", server.process))
         assert "cancelled" in states
         assert server.get("/api/v1/jobs?state=running").json()["jobs_total"] == 0
+
+
+def test_imports_cancelled_at_any_instant(run):
+    """As jobs: each is a whole run, or none; what it left in staging is gone."""
+    data = gzip.decompress((H200 / "compile.json.gz").read_bytes())
+    rng = random.Random(19)
+    with watched(run.store) as server:
+        done = 0
+        for at in range(12):
+            path = server.ask("POST", f"/api/v1/uploads?name=j{at}.json", Upload_Length=str(len(data) + at)).headers["location"]
+            reply = server.ask("PATCH", path, data + b" " * at, Upload_Offset="0", Content_Type="application/offset+octet-stream")
+            assert reply.status == 204, reply.body
+            job = server.post("/api/v1/jobs", {"op": "import", "params": {"upload": [path.rsplit("/", 1)[1]]}}).json()["job_id"]
+            for _ in range(rng.randrange(12)):
+                server.get(f"/api/v1/jobs/{job}")
+            server.ask("DELETE", f"/api/v1/jobs/{job}")
+            state = wait_until(lambda job=job: (state := server.get(f"/api/v1/jobs/{job}").json()["state"]) in ("done", "cancelled") and state, "the job to end", server.process)
+            done += state == "done"
+            runs = server.get("/api/v1/runs").json()["runs"]
+            assert len(runs) == 1 + done, (state, len(runs), done)
+        assert done < 12, "none was cancelled in time"
+        assert all(server.get(f"/api/v1/runs/{one['run_id']}/kernels?limit=1").status == 200 for one in runs)
+        staging = run.store.folder / "staging"
+        assert not staging.exists() or list(staging.iterdir()) == []
 
 
 def test_kills_at_any_instant(run):

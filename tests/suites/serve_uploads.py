@@ -256,6 +256,48 @@ def test_a_full_disk_leaves_nothing_half(small_disk):
         nothing_left(store)
 
 
+def test_a_disk_that_fills_up_during_an_import(small_disk):
+    """The body goes straight into the importer, whose tables do not fit: nothing of the run is left, and with space again it works."""
+    store = Store(small_disk / "store")
+    data = TRACE.read_bytes()
+    with Server(store) as server:
+        server.ask("POST", "/api/v1/runs?name=small.txt&format=collapsed", b"main;f 1\n")
+        ballast = small_disk / "ballast"
+        with open(ballast, "wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(bytes(4096))
+            except OSError:
+                pass
+        os.truncate(ballast, ballast.stat().st_size - 65536)
+        problem = server.ask("POST", "/api/v1/runs?name=a.json.gz", data).problem(500)
+        assert problem["code"] == "io" and "No space left" in problem["detail"], problem
+        assert server.get("/api/v1/runs").json()["runs_total"] == 1 and server.get("/readyz").status == 200
+        ballast.unlink()
+        (run,) = server.ask("POST", "/api/v1/runs?name=a.json.gz", data).json()["runs"]
+        assert not run["duplicate"] and server.get(f"/api/v1/runs/{run['run_id']}/kernels").status == 200
+        assert store.json("doctor")["healthy"]
+
+
+def test_a_file_system_that_is_read_only(small_disk):
+    """Remounted under a running server, and under one that starts then: it reads, and every change is refused as a problem of the disk."""
+    store = Store(small_disk / "store")
+    with Server(store) as server:
+        run = server.ask("POST", "/api/v1/runs?name=small.txt&format=collapsed", b"main;f 1\n").json()["runs"][0]["run_id"]
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    with Server(store) as server:
+        assert server.get("/readyz").status == 200 and server.get(f"/api/v1/runs/{run}").status == 200
+        for reply in (server.ask("POST", "/api/v1/runs?name=b.txt&format=collapsed", b"main;g 1\n"), send(server, "/api/v1/runs", ('name="f"; filename="a"', b"main;f 1\n")),
+                      server.ask("POST", "/api/v1/uploads", Upload_Length="5"), server.post("/api/v1/jobs", {"op": "version"}), server.post("/api/v1/tag", {"run": run, "tags": ["a=b"]}),
+                      server.ask("DELETE", f"/api/v1/runs/{run}?force=true")):
+            problem = reply.problem(500)
+            assert problem["code"] == "io" and problem["detail"], problem
+        assert [one["run_id"] for one in server.get("/api/v1/runs").json()["runs"]] == [run]
+        subprocess.run(["mount", "-o", "remount,rw", str(small_disk)], check=True)
+        assert server.post("/api/v1/tag", {"run": run, "tags": ["a=b"]}).status == 200
+        assert server.post("/api/v1/jobs", {"op": "version"}).status == 202
+
+
 def test_a_store_that_cannot_be_written(store):
     """As a file where the folder should be: root may write everywhere else."""
     store.add(TRACE)

@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 constexpr char kStore[] = "stores of NeuroLens";
 constexpr char kOwnExport[] = "files that NeuroLens wrote";
 constexpr char kNotAProfile[] = "not profiles";
+constexpr char kNotAllowed[] = "links that lead out of the folders that the server allows";
 
 bool IsHidden(const fs::path& path) {
   const std::string name = path.filename().string();
@@ -58,7 +59,7 @@ bool IsOwnExport(const fs::path& path, Catalog& catalog) {
   return false;
 }
 
-Result<std::vector<std::string>> FilesOf(const std::string& folder, Catalog& catalog,
+Result<std::vector<std::string>> FilesOf(const std::string& folder, const MayRead& may_read, Catalog& catalog,
                                          std::vector<ImportSkipped>& skipped) {
   std::vector<std::string> files;
   std::error_code code;
@@ -68,7 +69,9 @@ Result<std::vector<std::string>> FilesOf(const std::string& folder, Catalog& cat
       if (hidden || IsStore(it->path())) it.disable_recursion_pending();
       if (IsStore(it->path())) skipped.push_back({it->path().string(), kStore});
     } else if (it->is_regular_file(code) && !hidden) {
-      if (IsOwnExport(it->path(), catalog))
+      if (may_read && !may_read(it->path().string()))
+        skipped.push_back({it->path().string(), kNotAllowed});
+      else if (IsOwnExport(it->path(), catalog))
         skipped.push_back({it->path().string(), kOwnExport});
       else
         files.push_back(it->path().string());
@@ -81,14 +84,14 @@ Result<std::vector<std::string>> FilesOf(const std::string& folder, Catalog& cat
 
 }  // namespace
 
-Result<std::vector<FileGroup>> GroupsOfFolder(const std::string& folder, bool apart, Catalog& catalog,
-                                              std::vector<ImportSkipped>& skipped) {
+Result<std::vector<FileGroup>> GroupsOfFolder(const std::string& folder, bool apart, const MayRead& may_read,
+                                              Catalog& catalog, std::vector<ImportSkipped>& skipped) {
   if (IsStore(folder)) {
     return InvalidInput("the folder is a store of NeuroLens, not a folder of profiles")
         .At(folder)
         .Hint("use it with --store, or import bundles that `neurolens export --format bundle` wrote");
   }
-  NL_ASSIGN(const std::vector<std::string> files, FilesOf(folder, catalog, skipped));
+  NL_ASSIGN(const std::vector<std::string> files, FilesOf(folder, may_read, catalog, skipped));
   std::vector<RankedFile> profiles;
   std::vector<FileGroup> bundles;
   std::string first_error;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "import/file_sets.h"
 #include "import/rank_groups.h"
 #include "ledger/catalog.h"
 #include "ops/import/reply.h"
@@ -14,8 +15,8 @@
 namespace nl::ops::import {
 
 // Parts of one run and ranks of one distributed run together, others one by one; with `apart` no ranks
-// together. Adds what is left out to `skipped`.
-Result<std::vector<FileGroup>> GroupsOfFolder(const std::string& folder, bool apart, Catalog& catalog,
-                                              std::vector<ImportSkipped>& skipped);
+// together. Adds what is left out to `skipped`, also what must not be read.
+Result<std::vector<FileGroup>> GroupsOfFolder(const std::string& folder, bool apart, const MayRead& may_read,
+                                              Catalog& catalog, std::vector<ImportSkipped>& skipped);
 
 }  // namespace nl::ops::import

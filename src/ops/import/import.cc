@@ -21,6 +21,7 @@
 #include "ledger/bundle.h"
 #include "ledger/run_tables.h"
 #include "model/schema.h"
+#include "ops/allowed_roots.h"
 #include "ops/import/attach.h"
 #include "ops/import/folder.h"
 #include "ops/import/reply.h"
@@ -146,6 +147,7 @@ class ImportOp final : public Op {
         return InvalidInput(fmt::format("'{}' is not a tag; write KEY=VALUE", tag));
       tags[tag.substr(0, equals)] = tag.substr(equals + 1);
     }
+    NL_TRY(ResolvePaths(context));
     NL_ASSIGN(const std::unique_ptr<Store> store, OpenStore(context, Store::Mode::kReadWrite));
     ImportReply out;
     NL_ASSIGN(const std::vector<Group> groups, Groups(store->catalog(), out.skipped));
@@ -208,6 +210,32 @@ class ImportOp final : public Op {
     return Wrap(out, width, 2) + "\n";
   }
 
+  // A remote caller names files below the allowed roots only. What it sent is not named by it.
+  Status ResolvePaths(const OpContext& context) {
+    if (!context.remote || !context.received.empty() || context.input != nullptr) return {};
+    for (std::string& path : paths_) {
+      NL_ASSIGN(path, ResolveAllowed(context.roots, path));
+    }
+    may_read_ = [roots = context.roots](const std::string& path) { return roots->Contains(path); };
+    for (const std::string& path : paths_) {
+      if (IsDirectory(path) && IsCaptureFolder(path)) NL_TRY(CheckCapture(path));
+    }
+    return {};
+  }
+
+  // A capture is read as a whole: one link that leads elsewhere is too many.
+  Status CheckCapture(const std::string& folder) const {
+    namespace fs = std::filesystem;
+    std::error_code code;
+    for (fs::recursive_directory_iterator it(folder, code), end; it != end && !code; it.increment(code)) {
+      if (!may_read_(it->path().string()))
+        return Forbidden("the capture has a link that leads out of the folders that the server allows")
+            .At(it->path().string());
+    }
+    if (code) return IoError(fmt::format("cannot list {}", folder), code.value());
+    return {};
+  }
+
   // What is asked for as runs: parts of one run given together, or found beside the one given, are one.
   Result<std::vector<Group>> Groups(Catalog& catalog, std::vector<ImportSkipped>& skipped) const {
     std::vector<Group> groups;
@@ -217,11 +245,11 @@ class ImportOp final : public Op {
         files.push_back(path);
         continue;
       }
-      NL_ASSIGN(std::vector<Group> found, GroupsOfFolder(path, apart_, catalog, skipped));
+      NL_ASSIGN(std::vector<Group> found, GroupsOfFolder(path, apart_, may_read_, catalog, skipped));
       std::move(found.begin(), found.end(), std::back_inserter(groups));
     }
     for (FileSet& set : GroupParts(files)) {
-      if (set.paths.size() == 1 && format_.empty() && !only_) set = WithPartsBeside(set.paths[0]);
+      if (set.paths.size() == 1 && format_.empty() && !only_) set = WithPartsBeside(set.paths[0], may_read_);
       groups.push_back({std::move(set.paths), {}, std::move(set.siblings)});
     }
     return groups;
@@ -437,6 +465,7 @@ class ImportOp final : public Op {
   std::vector<std::string> paths_, tags_;
   std::string format_, model_, attach_, join_ = "launch_order";
   bool allow_truncated_ = false, apart_ = false, force_ = false, only_ = false;
+  MayRead may_read_;  // empty: everything
 };
 
 }  // namespace

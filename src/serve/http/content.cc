@@ -2,6 +2,7 @@
 #include "serve/http/content.h"
 
 #include <isa-l/igzip_lib.h>
+#include <zstd.h>
 
 #include <charconv>
 #include <limits>
@@ -16,7 +17,7 @@ namespace nl::http {
 namespace {
 
 constexpr size_t kWorthPacking = 1024;
-constexpr std::string_view kGzipMark = "-gz";
+constexpr int kZstdLevel = 1;
 
 // Calls `take` with each part of a comma-separated header until it returns true.
 template <class Take>
@@ -30,7 +31,31 @@ bool AnyPart(std::string_view list, const Take& take) {
 }
 
 // Each encoding has bytes of its own, so a strong ETag of its own.
-std::string GzipETag(std::string etag) { return etag.insert(etag.size() - 1, kGzipMark); }
+std::string PackedETag(std::string etag, Packing packing) {
+  if (packing == Packing::kNone) return etag;
+  return etag.insert(etag.size() - 1, packing == Packing::kGzip ? "-gz" : "-zst");
+}
+
+// How much a client wants an encoding, 0 to 1; 0: it does not take it. A name counts before "*".
+double WeightOf(std::string_view accept_encoding, std::string_view name) {
+  double named = -1, any = 0;
+  AnyPart(accept_encoding, [&](std::string_view part) {
+    const size_t semicolon = part.find(';');
+    const std::string part_name = LowerCase(Trimmed(part.substr(0, semicolon)));
+    if (part_name != name && part_name != "*") return false;
+    double weight = 1;
+    if (semicolon != std::string_view::npos) {
+      const std::string_view value = Trimmed(part.substr(semicolon + 1));
+      if (value.starts_with("q=")) {
+        weight = 0;
+        std::from_chars(value.data() + 2, value.data() + value.size(), weight);
+      }
+    }
+    (part_name == name ? named : any) = weight;
+    return false;
+  });
+  return named >= 0 ? named : any;
+}
 
 }  // namespace
 
@@ -49,15 +74,20 @@ bool AcceptsType(std::string_view accept, std::string_view type) {
   });
 }
 
-bool AcceptsGzip(std::string_view accept_encoding) {
-  return AnyPart(accept_encoding, [](std::string_view part) {
-    const size_t semicolon = part.find(';');
-    const std::string_view name = Trimmed(part.substr(0, semicolon));
-    if (name != "gzip" && name != "*") return false;
-    if (semicolon == std::string_view::npos) return true;
-    const std::string_view weight = Trimmed(part.substr(semicolon + 1));
-    return weight.rfind("q=0", 0) != 0 || weight.find_first_of("123456789") != std::string_view::npos;
-  });
+bool AcceptsGzip(std::string_view accept_encoding) { return WeightOf(accept_encoding, "gzip") > 0; }
+
+Packing PackingFor(std::string_view accept_encoding) {
+  const double gzip = WeightOf(accept_encoding, "gzip"), zstd = WeightOf(accept_encoding, "zstd");
+  if (zstd > 0 && zstd >= gzip) return Packing::kZstd;
+  return gzip > 0 ? Packing::kGzip : Packing::kNone;
+}
+
+std::string Zstandard(std::string_view bytes) {
+  std::string out(ZSTD_compressBound(bytes.size()), '\0');
+  const size_t size = ZSTD_compress(out.data(), out.size(), bytes.data(), bytes.size(), kZstdLevel);
+  if (ZSTD_isError(size) != 0 || size >= bytes.size()) return "";
+  out.resize(size);
+  return out;
 }
 
 std::string Gzipped(std::string_view bytes) {
@@ -100,23 +130,27 @@ std::string Gunzipped(std::string_view packed) {
 void Negotiate(const Request& request, bool with_etag, Response& response) {
   if (response.status != 200) return;
   const std::string plain = with_etag ? ETagOf(response.body) : "";
-  const bool gzip = AcceptsGzip(request.Header("accept-encoding")) && response.body.size() >= kWorthPacking;
+  const Packing packing =
+      response.body.size() >= kWorthPacking ? PackingFor(request.Header("accept-encoding")) : Packing::kNone;
   response.headers.emplace_back("Vary", "Accept-Encoding");
   if (with_etag) {
     const std::string_view has = request.Header("if-none-match");
-    const std::string packed = GzipETag(plain);
-    if (MatchesETag(has, plain) || MatchesETag(has, packed)) {
-      response.headers.emplace_back("ETag", MatchesETag(has, packed) ? packed : plain);
+    for (const Packing any : {Packing::kGzip, Packing::kZstd, Packing::kNone}) {
+      const std::string etag = PackedETag(plain, any);
+      if (!MatchesETag(has, etag)) continue;
+      response.headers.emplace_back("ETag", etag);
       response.status = 304;
       response.body.clear();
       return;
     }
   }
-  std::string packed = gzip ? Gzipped(response.body) : "";
-  if (with_etag) response.headers.emplace_back("ETag", packed.empty() ? plain : GzipETag(plain));
+  std::string packed = packing == Packing::kGzip   ? Gzipped(response.body)
+                       : packing == Packing::kZstd ? Zstandard(response.body)
+                                                   : "";
+  if (with_etag) response.headers.emplace_back("ETag", packed.empty() ? plain : PackedETag(plain, packing));
   if (packed.empty()) return;
   response.body = std::move(packed);
-  response.headers.emplace_back("Content-Encoding", "gzip");
+  response.headers.emplace_back("Content-Encoding", packing == Packing::kGzip ? "gzip" : "zstd");
 }
 
 }  // namespace nl::http

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a client has and takes: ETags, so that an unchanged reply is not sent again, and gzip.
+// What a client has and takes: ETags, so that an unchanged reply is not sent again, gzip and zstd.
 // Thread rule: pure functions.
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -18,9 +19,13 @@ bool MatchesETag(std::string_view if_none_match, std::string_view etag);
 // Is this media type in the list of an Accept header? Wildcards do not count: they take the usual form.
 bool AcceptsType(std::string_view accept, std::string_view type);
 
+enum class Packing : uint8_t { kNone, kGzip, kZstd };
 bool AcceptsGzip(std::string_view accept_encoding);
+// The one that the client prefers; zstd, which is faster, where it has no preference.
+Packing PackingFor(std::string_view accept_encoding);
 // Gzip of the bytes; empty when it does not get smaller.
 std::string Gzipped(std::string_view bytes);
+std::string Zstandard(std::string_view bytes);
 // The bytes that one gzip member holds; empty when it is damaged. For what the program itself was built with.
 std::string Gunzipped(std::string_view packed);
 

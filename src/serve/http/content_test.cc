@@ -2,6 +2,7 @@
 #include "serve/http/content.h"
 
 #include <gtest/gtest.h>
+#include <zstd.h>
 
 #include <atomic>
 #include <future>
@@ -37,7 +38,42 @@ TEST(ETag, ListsAndWeakFormsMatch) {
 TEST(Gzip, AcceptEncodingIsHonoured) {
   for (const char* yes : {"gzip", "deflate, gzip;q=0.5", "*", "br , gzip"})
     EXPECT_TRUE(AcceptsGzip(yes)) << yes;
-  for (const char* no : {"", "br", "gzip;q=0", "gzip;q=0.0", "identity"}) EXPECT_FALSE(AcceptsGzip(no)) << no;
+  for (const char* no : {"", "br", "gzip;q=0", "gzip;q=0.0", "identity", "*, gzip;q=0", "gzip;q=x"})
+    EXPECT_FALSE(AcceptsGzip(no)) << no;
+  for (const char* zstd : {"gzip, deflate, br, zstd", "zstd", "*", "gzip;q=0.5, zstd;q=0.6"})
+    EXPECT_EQ(PackingFor(zstd), Packing::kZstd) << zstd;
+  for (const char* gzip : {"gzip", "GZIP, zstd;q=0", "gzip, zstd;q=0.5"})
+    EXPECT_EQ(PackingFor(gzip), Packing::kGzip) << gzip;
+  for (const char* none : {"", "br", "identity", "*;q=0"})
+    EXPECT_EQ(PackingFor(none), Packing::kNone) << none;
+}
+
+TEST(Zstd, EveryEncodingHasAnETagOfItsOwn) {
+  const std::string text(100'000, 'a');
+  const auto ask = [&](const char* accepts, const std::string& has) {
+    Request request;
+    request.headers = {{"accept-encoding", accepts}, {"if-none-match", has}};
+    Response response;
+    response.body = text;
+    Negotiate(request, true, response);
+    return response;
+  };
+  const auto header = [](const Response& response, const char* name) {
+    for (const auto& [key, value] : response.headers) {
+      if (key == name) return value;
+    }
+    return std::string();
+  };
+  const Response packed = ask("zstd, gzip", "");
+  EXPECT_EQ(header(packed, "Content-Encoding"), "zstd");
+  std::string plain(text.size(), '\0');
+  EXPECT_EQ(ZSTD_decompress(plain.data(), plain.size(), packed.body.data(), packed.body.size()), text.size());
+  EXPECT_EQ(plain, text);
+  const std::string etag = header(packed, "ETag");
+  EXPECT_NE(etag, header(ask("gzip", ""), "ETag"));
+  EXPECT_NE(etag, header(ask("", ""), "ETag"));
+  EXPECT_EQ(ask("gzip", etag).status, 304);
+  EXPECT_EQ(header(ask("gzip", etag), "ETag"), etag);
 }
 
 TEST(Gzip, NegotiationPacksAndRemembers) {

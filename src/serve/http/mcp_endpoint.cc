@@ -96,7 +96,9 @@ Result<std::shared_ptr<McpEndpoint::Session>> McpEndpoint::Begin(const Request& 
   session->role = request.identity.role;
   mcp::ServerOptions options;
   options.settings = options_.settings;
-  options.access = {all_tools, false, auth::Allows(session->role, auth::RoleForEffect(false))};
+  options.access = {all_tools, false, auth::Allows(session->role, auth::RoleForEffect(false)),
+                    options_.roots != nullptr};
+  options.roots = options_.roots;
   options.actor = session->owner;
   options.is_admin = auth::Allows(session->role, auth::Role::kAdmin);
   options.resources_change = true;

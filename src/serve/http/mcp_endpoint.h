@@ -29,6 +29,7 @@ class McpEndpoint {
  public:
   struct Options {
     const Settings* settings = nullptr;
+    const AllowedRoots* roots = nullptr;  // where clients may name files; null: nowhere
     // Runs work of this cost on a worker; false: too much is waiting.
     std::function<bool(Cost, std::function<void()>)> run;
     // A tool that changes the store was called.

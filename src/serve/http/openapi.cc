@@ -7,6 +7,8 @@
 #include "base/version.h"
 #include "serve/http/access.h"
 #include "serve/http/problem.h"
+#include "serve/http/recording_desk.h"
+#include "serve/http/upload_desk.h"
 #include "serve/jobs/job.h"
 
 namespace nl::http {
@@ -243,8 +245,11 @@ class Writer {
     Json& job = paths_["/api/v1/jobs/{id}"];
     job["get"] = JobEntry("get_job", "One job", "200", one);
     job["delete"] = JobEntry("cancel_job", "Cancels a job; one that is over stays as it is", "200", one);
+    // Where another server runs the jobs of the store.
+    job["delete"]["responses"]["202"] = job["delete"]["responses"]["200"];
     Json& cancel = paths_["/api/v1/jobs/{id}/cancel"];
     cancel["post"] = JobEntry("cancel_job_by_post", "Cancels a job, as DELETE does", "200", one);
+    cancel["post"]["responses"]["202"] = cancel["post"]["responses"]["200"];
     Json& result = paths_["/api/v1/jobs/{id}/result"];
     result["get"] =
         JobEntry("get_job_result", "The reply of the operation; 409 while there is none", "200", one);
@@ -254,12 +259,16 @@ class Writer {
       (*entry)["parameters"] = Json::array({id});
   }
 
-  static Json Answered(const char* id, const char* about, const char* status) {
+  // `record` describes the answer; null: it has no body.
+  Json Answered(const char* id, const char* about, const char* status, const RecordInfo* record = nullptr) {
+    Json answer{{"description", about}};
+    if (record != nullptr)
+      answer["content"] = {{"application/json", {{"schema", Reference(SchemaOf(*record))}}}};
     return Json{{"operationId", id},
                 {"tags", Json::array({"runs"})},
                 {"summary", about},
                 {"responses",
-                 {{status, {{"description", about}}},
+                 {{status, std::move(answer)},
                   {"4XX", ProblemResponse("The request is wrong, or names what does not exist")},
                   {"5XX", ProblemResponse("The server cannot answer now")}}}};
   }
@@ -268,12 +277,14 @@ class Writer {
     const Json text{{"type", "string"}}, count{{"type", "integer"}, {"minimum", 0}};
     const Json id = Parameter("id", "path", "The upload", text);
     Json& made = paths_["/api/v1/uploads"]["post"];
-    made = Answered("create_upload", "Begins an upload in pieces; Location is its address", "201");
+    made = Answered("create_upload", "Begins an upload in pieces; Location is its address", "201",
+                    &RecordOf<UploadReply>());
     made["parameters"] =
         Json::array({Parameter("Upload-Length", "header", "Size of the file in bytes", count),
                      Parameter("name", "query", "File name of the profile", text)});
     Json& upload = paths_["/api/v1/uploads/{id}"];
-    upload["get"] = Answered("get_upload", "Where the upload is: Upload-Offset and Upload-Length", "200");
+    upload["get"] = Answered("get_upload", "Where the upload is: Upload-Offset and Upload-Length", "200",
+                             &RecordOf<UploadReply>());
     upload["patch"] = Answered("send_piece", "Adds a piece; Upload-Offset is that of the next one", "204");
     upload["patch"]["requestBody"] =
         Json{{"required", true}, {"content", {{"application/offset+octet-stream", Json::object()}}}};
@@ -297,11 +308,12 @@ class Writer {
                         {"additionalProperties", false}}}}}}}};
     };
     Json& made = paths_["/api/v1/recordings"]["post"];
-    made = Answered("begin_recording", "Begins a recording that another machine sends while it grows", "201");
+    made = Answered("begin_recording", "Begins a recording that another machine sends while it grows", "201",
+                    &RecordOf<RecordingReply>());
     made["requestBody"] = body({{"command", texts}, {"started_at", text}}, Json::array({"command"}));
     Json& one = paths_["/api/v1/recordings/{id}"];
-    one["put"] =
-        Answered("update_recording", "What the recording has now; a sign of life of its sender", "200");
+    one["put"] = Answered("update_recording", "What the recording has now; a sign of life of its sender",
+                          "200", &RecordOf<RecordingReply>());
     one["put"]["requestBody"] = body({{"uploads", texts},
                                       {"state", {{"type", "string"}, {"enum", {"recording", "importing"}}}},
                                       {"recording", on},
@@ -315,12 +327,13 @@ class Writer {
       one[method]["parameters"] = Json::array({Parameter("id", "path", "The recording: its live_id", text)});
   }
 
-  void AddOwnRoute(const char* path, const char* id, const char* about, const char* type) {
+  void AddOwnRoute(const char* path, const char* id, const char* about, const char* type,
+                   Json content = Json::object()) {
     paths_[path]["get"] = Json{{"operationId", id},
                                {"tags", Json::array({"server"})},
                                {"summary", about},
                                {"responses",
-                                {{"200", {{"description", about}, {"content", {{type, Json::object()}}}}},
+                                {{"200", {{"description", about}, {"content", {{type, std::move(content)}}}}},
                                  {"4XX", ProblemResponse("The request is wrong")},
                                  {"5XX", ProblemResponse("The server cannot answer now")}}}};
   }
@@ -354,10 +367,18 @@ class Writer {
     AddLogins();
     AddOwnRoute("/api/v1/events", "events", "Server-Sent Events: new runs, the progress of uploads, jobs",
                 "text/event-stream");
-    AddOwnRoute("/healthz", "healthz", "The server runs", "application/json");
-    AddOwnRoute("/readyz", "readyz", "The store can be read", "application/json");
+    const auto state = [](const char* value) {
+      return Json{{"schema",
+                   {{"type", "object"},
+                    {"properties", {{"status", {{"type", "string"}, {"const", value}}}}},
+                    {"required", Json::array({"status"})},
+                    {"additionalProperties", false}}}};
+    };
+    AddOwnRoute("/healthz", "healthz", "The server runs", "application/json", state("ok"));
+    AddOwnRoute("/readyz", "readyz", "The store can be read", "application/json", state("ready"));
     AddOwnRoute("/metrics", "metrics", "Counters for Prometheus", "text/plain");
-    AddOwnRoute("/openapi.json", "openapi", "This description", "application/json");
+    AddOwnRoute("/openapi.json", "openapi", "This description", "application/json",
+                {{"schema", {{"type", "object"}, {"required", Json::array({"openapi", "info", "paths"})}}}});
     AddOwnRoute("/", "app", "The web application", "text/html");
     AddOwnRoute("/docs", "docs", "The operations as a page", "text/html");
   }

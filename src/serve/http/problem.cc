@@ -10,6 +10,7 @@ int StatusOf(ErrorCode code) {
     case ErrorCode::kInvalidInput: return 400;
     case ErrorCode::kUnsupported: return 422;
     case ErrorCode::kNotFound: return 404;
+    case ErrorCode::kForbidden: return 403;
     case ErrorCode::kLimit: return 422;
     case ErrorCode::kCancelled: return 503;
     case ErrorCode::kIo:

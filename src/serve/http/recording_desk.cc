@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/record_json.h"
 #include "base/terminal.h"
 #include "base/time_text.h"
 #include "serve/http/problem.h"
@@ -104,13 +105,18 @@ Result<RecordingChange> ChangeOf(const std::string& body) {
 Response RecordingResponse(int status, const ReceivedRecording& recording) {
   Response out;
   out.status = status;
-  out.body = DumpJson(Json{{"live_id", recording.live_id()}}, 2) + "\n";
+  out.body = ToJsonText(RecordingReply{recording.live_id()}, 2) + "\n";
   out.headers.emplace_back("Cache-Control", "no-store");
   if (status == 201) out.headers.emplace_back("Location", kRecordingsPath + recording.live_id());
   return out;
 }
 
 }  // namespace
+
+void Describe(Record<RecordingReply>& r) {
+  r.Name("RecordingReply", "A recording that another machine sends while it grows");
+  r.Field("live_id", &RecordingReply::live_id, "Its id, in paths and in the replies of `live`");
+}
 
 Response RecordingDesk::Answer(const Route& route, const Request& request) {
   if (route.rest.empty()) return Make(request);

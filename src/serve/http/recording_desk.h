@@ -19,6 +19,7 @@
 #include <mutex>
 #include <string>
 
+#include "base/record.h"
 #include "ops/received_recording.h"
 #include "serve/http/message.h"
 #include "serve/http/router.h"
@@ -28,6 +29,11 @@ namespace nl::http {
 
 inline constexpr std::chrono::seconds kSenderSilence{60};
 inline constexpr size_t kMostRecordings = 64, kMostRecordingFiles = 10'000;
+
+struct RecordingReply {
+  std::string live_id;
+};
+void Describe(Record<RecordingReply>& r);
 
 class RecordingDesk {
  public:

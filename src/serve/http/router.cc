@@ -95,7 +95,10 @@ Routed Operation(const RemoteOp& op, std::string label, const Request& request, 
 Routed UnknownOperation(const RemoteOps& ops, const std::string& name) {
   std::vector<std::string> names;
   for (const RemoteOp& op : ops.all()) names.push_back(op.info.name);
-  const std::string guess = DidYouMean(Nearest(name, names));
+  const std::string guess = name == ops.upload().info.name
+                                ? "upload profiles: POST /api/v1/runs; `neurolens serve --allow-root DIR` "
+                                  "lets clients name files of a folder"
+                                : DidYouMean(Nearest(name, names));
   return Problem(kUnknownLabel, NotFound(fmt::format("unknown operation '{}'", PrintableName(name, 80)))
                                     .Hint(guess.empty() ? "/openapi.json lists the operations" : guess));
 }

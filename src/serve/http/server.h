@@ -32,7 +32,8 @@ struct Limits {
 // One request under way.
 struct Call {
   Request request;
-  std::atomic<bool> cancelled{false};  // the client went away, or the server stops
+  std::atomic<bool> cancelled{false};  // the client went away, the server stops, or it is overdue
+  std::atomic<bool> overdue{false};    // it ran longer than a request may
   UniqueFd upload;                     // of a streamed body: the end of a pipe to read it from
   int64_t upload_bytes = 0;            // of that body; 0: not known
   UniqueFd unfinished;                 // the other end of the pipe, when the client left before the end

@@ -110,6 +110,13 @@ ProgressFn Seldom(ProgressFn progress) {
   };
 }
 
+// The name of the first file that a client asks to import, for events about it.
+std::string ImportedName(const Json& args) {
+  const Json paths = args.value("paths", Json::array());
+  const bool named = paths.is_array() && !paths.empty() && paths[0].is_string();
+  return named ? uploads::CleanName(paths[0].get<std::string>()) : "";
+}
+
 bool HasBody(const Request& request) {
   const std::string_view length = request.Header("content-length");
   return (!length.empty() && length != "0") || !request.Header("transfer-encoding").empty();
@@ -131,13 +138,14 @@ Service::Service(const Settings& settings, ServiceOptions options)
                  {.always = options.auth || options.exposure.needs_login(), .now_ns = {}}),
       audit_log_(settings.Get("store")),
       access_(authority_, exposure_),
-      ops_(AllOps()),
+      ops_(AllOps(), Roots()),
       events_(fmt::format("{:x}", UnixNowNs())),
       desk_(settings.Get("store"), options.most_upload_bytes),
       recordings_(settings.Get("store"), desk_.store()),
       jobs_(settings, ops_, desk_.store(), options.jobs,
             [this](const jobs::Job& job, bool state) { OnJob(job, state); }),
       mcp_({.settings = &settings,
+            .roots = Roots(),
             .run = [this](Cost cost,
                           std::function<void()> work) { return PoolOf(cost).Submit(std::move(work)); },
             .on_write = [this](const auth::AuditEntry& entry) { Audit(audit_log_, entry); }}),
@@ -309,10 +317,32 @@ OpContext Service::ContextOf(Call& call) const {
   context.settings = &settings_;
   context.cancelled = &call.cancelled;
   context.remote = true;
+  context.roots = Roots();
   context.takes_files = true;
   context.actor = call.request.identity.Label();
   context.is_admin = auth::Allows(call.request.identity.role, auth::Role::kAdmin);
   return context;
+}
+
+Service::Deadline::Deadline(Service& service, Call& call) : service_(service), call_(call) {
+  if (service_.options_.most_time.count() == 0) return;
+  const std::lock_guard lock(service_.deadlines_mutex_);
+  service_.deadlines_[&call_] = std::chrono::steady_clock::now() + service_.options_.most_time;
+}
+
+Service::Deadline::~Deadline() {
+  const std::lock_guard lock(service_.deadlines_mutex_);
+  service_.deadlines_.erase(&call_);
+}
+
+void Service::CancelOverdue() {
+  const auto now = std::chrono::steady_clock::now();
+  const std::lock_guard lock(deadlines_mutex_);
+  for (const auto& [call, until] : deadlines_) {
+    if (now < until) continue;
+    call->overdue = true;
+    call->cancelled = true;
+  }
 }
 
 Response Service::RunOperation(const Route& route, Call& call, bool* too_long) {
@@ -325,8 +355,17 @@ Response Service::RunOperation(const Route& route, Call& call, bool* too_long) {
   OpContext context = ContextOf(call);
   context.too_long = too_long;
   if (too_long == nullptr && route.op->info.quick_when_open) context.progress = OperationProgress(route);
-  const Result<Reply> reply = RunOp(*op, args, context);
+  const bool imports = route.op->info.role == ServerRole::kUpload;
+  if (imports) context.progress = ImportProgress(ImportedName(args), 0);
+  const Result<Reply> reply = [&]() -> Result<Reply> {
+    const Deadline deadline(*this, call);
+    Result<Reply> made = RunOp(*op, args, context);
+    if (made.ok() || made.error().code != ErrorCode::kCancelled || !call.overdue) return made;
+    return Limit(fmt::format("the request took longer than {} s", options_.most_time.count()))
+        .Hint("start it as a job: POST /api/v1/jobs");
+  }();
   AuditOp(call.request, *route.op, args, reply.ok() ? "ok" : ErrorCodeName(reply.error().code));
+  if (imports && reply.ok()) LookForNews();
   Response out = ReplyOf(*op, route.op->info, call.request, reply);
   out.headers.emplace_back("Cache-Control", route.has_etag ? "private, no-cache" : "no-store");
   if (!out.file) Negotiate(call.request, route.has_etag, out);
@@ -470,6 +509,7 @@ void Service::Say(std::string line) {
 
 void Service::OnTick() {
   ++ticks_;
+  CancelOverdue();
   mcp_.Tick();
   if (!options_.tls_cert.empty() && ticks_ % kTicksPerCertificate == 1) LookForCertificate();
   // Another server may have run the jobs, and ended.

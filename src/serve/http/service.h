@@ -6,10 +6,14 @@
 // inside.
 
 #include <atomic>
+#include <chrono>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
+#include "ops/allowed_roots.h"
 #include "ops/op.h"
 #include "serve/http/access.h"
 #include "serve/http/access_log.h"
@@ -30,9 +34,11 @@ struct ServiceOptions {
   size_t workers = 2, heavy = 2, uploads = 2, jobs = 1;  // threads of each kind
   size_t most_queued = 256;                              // requests that wait, of each kind
   int64_t most_upload_bytes = 0;                         // of one profile; 0: any size
+  std::chrono::seconds most_time{0};                     // that an operation may run; 0: any
   Exposure exposure;                                     // the address is known when the server listens
   bool auth = false;                                     // needs a login even while the store has no accounts
   bool access_log = false;
+  AllowedRoots roots;             // below which clients may name files to import
   std::string tls_cert, tls_key;  // looked at for changes; empty: no TLS
 };
 
@@ -55,6 +61,7 @@ class Service final : public App {
 
  private:
   using Answer = std::function<Response(Call&)>;
+  const AllowedRoots* Roots() const { return options_.roots.empty() ? nullptr : &options_.roots; }
   WorkerPool& PoolOf(Cost cost) { return cost == Cost::kInstant ? quick_ : heavy_; }
   void Start(WorkerPool& pool, std::shared_ptr<Call> call, Answer answer);
   void OpenAhead(const Request& page);
@@ -71,6 +78,19 @@ class Service final : public App {
   ProgressFn OperationProgress(const Route& route);
   Response Ready(Call& call) const;
   Response MetricsPage() const;
+  // While it exists, the request is cancelled when it runs too long. Uploads last as long as they are sent.
+  class Deadline {
+   public:
+    Deadline(Service& service, Call& call);
+    ~Deadline();
+    Deadline(const Deadline&) = delete;
+    Deadline& operator=(const Deadline&) = delete;
+
+   private:
+    Service& service_;
+    Call& call_;
+  };
+  void CancelOverdue();
   struct Watch {
     explicit Watch(const RemoteOp& op) : list(op) {}
     ListWatch list;
@@ -98,7 +118,9 @@ class Service final : public App {
   std::string tls_mark_;            // of the files that were read last
   EventLog events_;
   int64_t ticks_ = 0;
-  std::vector<std::unique_ptr<Watch>> watches_;  // constant after it was made
+  std::mutex deadlines_mutex_;
+  std::map<Call*, std::chrono::steady_clock::time_point> deadlines_;  // of operations that run
+  std::vector<std::unique_ptr<Watch>> watches_;                       // constant after it was made
   UploadDesk desk_;
   RecordingDesk recordings_;
   JobDesk jobs_;

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/record_json.h"
 #include "serve/http/problem.h"
 #include "serve/uploads/multipart.h"
 
@@ -37,11 +38,9 @@ void AddTusHeaders(const uploads::UploadInfo& info, Response& out) {
 Response UploadResponse(int status, const uploads::UploadInfo& info) {
   Response out;
   out.status = status;
-  const Json document{{"upload_id", info.id},
-                      {"name", info.name},
-                      {"offset_bytes", info.offset},
-                      {"length_bytes", info.has_length() ? Json(info.length) : Json()}};
-  if (status != 204) out.body = DumpJson(document, 2) + "\n";
+  UploadReply reply{info.id, info.name, info.offset, {}};
+  if (info.has_length()) reply.length_bytes = info.length;
+  if (status != 204) out.body = ToJsonText(reply, 2) + "\n";
   AddTusHeaders(info, out);
   if (status == 201) out.headers.emplace_back("Location", kUploadsPath + info.id);
   return out;
@@ -115,6 +114,16 @@ Error BadOffset() {
 }
 
 }  // namespace
+
+void Describe(Record<UploadReply>& r) {
+  r.Name("UploadReply", "A profile that is uploaded in pieces");
+  r.Field("upload_id", &UploadReply::upload_id, "Its id, which an import takes as `upload`");
+  r.Field("name", &UploadReply::name, "File name");
+  r.Field("offset_bytes", &UploadReply::offset_bytes, Unit::kBytes,
+          "Bytes received: where the next piece begins");
+  r.Field("length_bytes", &UploadReply::length_bytes, Unit::kBytes,
+          "Size of the whole file; null: not known yet, as the file still grows");
+}
 
 Response UploadDesk::Answer(const Route& route, Call& call) {
   const Request& request = call.request;

@@ -15,11 +15,20 @@
 #include <memory>
 #include <string>
 
+#include "base/record.h"
 #include "serve/http/router.h"
 #include "serve/http/server.h"
 #include "serve/uploads/upload_store.h"
 
 namespace nl::http {
+
+// An upload in pieces.
+struct UploadReply {
+  std::string upload_id, name;
+  int64_t offset_bytes = 0;
+  std::optional<int64_t> length_bytes;
+};
+void Describe(Record<UploadReply>& r);
 
 // What an import reads: a pipe, or files that were received whole.
 struct Received {

@@ -21,8 +21,8 @@ std::string ReplyText(const Op& op, const Reply& reply) {
 }
 
 Result<const RemoteOp*> OpWork::Find(const std::string& op) const {
-  if (const RemoteOp* found = ops_.Find(op)) return found;
   if (uploads_ != nullptr && op == ops_.upload().info.name) return &ops_.upload();
+  if (const RemoteOp* found = ops_.Find(op)) return found;
   std::vector<std::string> names;
   for (const RemoteOp& offered : ops_.all()) names.push_back(offered.info.name);
   const std::string guess = DidYouMean(Nearest(op, names));
@@ -42,15 +42,24 @@ std::vector<std::string> UploadsOf(const Json& params) {
   return out;
 }
 
+Status OpWork::CheckFiles(const Json& params, const std::string& owner) const {
+  if (params.contains(kUploadParam)) return InvalidInput("an import takes either 'upload' or 'paths'");
+  const Json& paths = params["paths"];
+  if (!paths.is_array() || paths.empty()) return InvalidInput("parameter 'paths' must be a list of paths");
+  for (const Json& path : paths) {
+    // Another process runs the job, in another folder.
+    if (!path.is_string() || !path.get_ref<const std::string&>().starts_with('/'))
+      return InvalidInput("a job takes absolute paths of files");
+    if (owner != kLocalOwner) NL_TRY(ResolveAllowed(ops_.roots(), path.get<std::string>()));
+  }
+  return {};
+}
+
 Status OpWork::Check(const std::string& op, const Json& params, const std::string& owner) const {
   NL_ASSIGN(const RemoteOp* offered, Find(op));
   Json args = params;
-  if (IsUpload(*offered) && NamesFiles(params, owner)) {
-    // Another process runs the job, in another folder.
-    for (const Json& path : params["paths"]) {
-      if (!path.is_string() || !path.get_ref<const std::string&>().starts_with('/'))
-        return InvalidInput("a job takes absolute paths of files");
-    }
+  if (IsUpload(*offered) && NamesFiles(params)) {
+    NL_TRY(CheckFiles(params, owner));
     args.erase("paths");
   } else if (IsUpload(*offered)) {
     NL_TRY(uploads_->CheckFinished(UploadsOf(params)));
@@ -80,7 +89,10 @@ Result<JobOutput> OpWork::Run(const Job& job, OpContext& context) {
     context.settings = &settings_;
     Json args = params;
     std::optional<uploads::Spool> spool;
-    if (IsUpload(*offered) && !NamesFiles(params, job.owner)) {
+    context.roots = ops_.roots();
+    if (IsUpload(*offered) && NamesFiles(params)) {
+      context.remote = job.owner != kLocalOwner;
+    } else if (IsUpload(*offered)) {
       NL_ASSIGN(spool, uploads_->Gather(UploadsOf(params)));
       args.erase(kUploadParam);
       args["paths"] = spool->files();

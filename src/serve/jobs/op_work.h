@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // OpWork: the operations that other machines may use (serve/remote_ops.h), as jobs. The one that imports
-// takes the ids of finished uploads instead of paths; jobs of this machine's own user may name paths. Thread
-// rule: any thread; constant after it was made.
+// takes the ids of finished uploads instead of paths; jobs of this machine's own user may name paths, those
+// of others paths below the allowed roots. Thread rule: any thread; constant after it was made.
 
 #include "serve/jobs/runner.h"
 #include "serve/remote_ops.h"
@@ -30,9 +30,8 @@ class OpWork final : public JobWork {
  private:
   Result<const RemoteOp*> Find(const std::string& op) const;
   // Whether a job imports files that it names itself.
-  static bool NamesFiles(const Json& params, const std::string& owner) {
-    return owner == kLocalOwner && params.contains("paths");
-  }
+  static bool NamesFiles(const Json& params) { return params.contains("paths"); }
+  Status CheckFiles(const Json& params, const std::string& owner) const;
   bool IsUpload(const RemoteOp& op) const { return &op == &ops_.upload(); }
 
   const RemoteOps& ops_;

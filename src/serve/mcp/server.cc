@@ -113,7 +113,7 @@ Server::Server(ServerOptions options)
       run_ops_(RunOps::In(*options_.ops)) {
   if (options_.notify && options_.access.writes) {
     TaskOptions tasks{options_.settings, options_.actor.empty() ? jobs::kLocalOwner : options_.actor,
-                      options_.access.local_caller};
+                      options_.access.local_caller, options_.roots};
     tasks_ = std::make_unique<Tasks>(std::move(tasks), tools_);
   }
   for (size_t i = 0; i < options_.threads && !options_.run; ++i) threads_.emplace_back([this] { RunWork(); });
@@ -284,6 +284,7 @@ RpcAnswer Server::Answer(Work& work) {
   context.settings = options_.settings;
   context.cancelled = &work.cancelled;
   context.remote = !options_.access.local_caller;
+  context.roots = options_.roots;
   context.actor = options_.actor;
   context.is_admin = options_.is_admin;
   context.runs_jobs = options_.runs_jobs;
@@ -393,9 +394,11 @@ RpcAnswer Server::Call(const Json& params, OpContext& context) {
   if (is_task && !tool->as_task)
     return RpcError{RpcCode::kMethodNotFound,
                     fmt::format("the tool '{}' cannot be called as a task", tool->name)};
-  RpcAnswer answer = is_task               ? tasks_->Start(*tool, arguments)
-                     : tool->takes_uploads ? CallOnUploads(*tool, arguments, context)
-                                           : RpcAnswer(CallTool(*tool, arguments, context));
+  const bool on_uploads =
+      tool->takes_uploads && !(options_.access.server_files && arguments.contains("paths"));
+  RpcAnswer answer = is_task      ? tasks_->Start(*tool, arguments)
+                     : on_uploads ? CallOnUploads(*tool, arguments, context)
+                                  : RpcAnswer(CallTool(*tool, arguments, context));
   if (std::holds_alternative<RpcError>(answer)) return answer;
   Json& result = std::get<Json>(answer);
   if (options_.on_write && ChangesStore(tool->info)) {
@@ -407,6 +410,7 @@ RpcAnswer Server::Call(const Json& params, OpContext& context) {
 
 // The files came before, over HTTP: they are imported as one recording, and then forgotten.
 RpcAnswer Server::CallOnUploads(const Tool& tool, const Json& arguments, OpContext& context) {
+  if (arguments.contains("paths")) return ErrorResult(InvalidInput("unknown parameter 'paths'"));
   const std::vector<std::string> ids = jobs::UploadsOf(arguments);
   uploads::UploadStore store(options_.settings->Get("store"));
   Result<uploads::Spool> spool = store.Gather(ids);

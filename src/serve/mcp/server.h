@@ -37,7 +37,8 @@ struct ServerOptions {
   const std::vector<OpEntry>* ops = &AllOps();
   const Settings* settings = nullptr;
   Access access;
-  std::string actor{};  // OpContext::actor of its requests
+  const AllowedRoots* roots = nullptr;  // OpContext::roots, and of its tasks
+  std::string actor{};                  // OpContext::actor of its requests
   bool is_admin = false;
   bool runs_jobs = false;  // OpContext::runs_jobs
   size_t threads = 2;

@@ -111,7 +111,7 @@ RpcAnswer Tasks::Start(const Tool& tool, const Json& arguments) {
   if (!args.ok()) return TaskError(args.error());
   Json params = *args;
   if (options_.local) MakeAbsolute(tool, params);
-  const RemoteOps ops(AllOps());
+  const RemoteOps ops(AllOps(), options_.roots);
   uploads::UploadStore uploads(options_.settings->Get("store"));
   const jobs::OpWork work(ops, *options_.settings, &uploads);
   if (const Status right = work.Check(tool.info.name, params, options_.owner); !right.ok())

@@ -25,8 +25,9 @@ namespace nl::mcp {
 
 struct TaskOptions {
   const Settings* settings = nullptr;
-  std::string owner;   // of the jobs
-  bool local = false;  // the caller may name files of this machine
+  std::string owner;                    // of the jobs
+  bool local = false;                   // the caller may name files of this machine
+  const AllowedRoots* roots = nullptr;  // below which it may otherwise
 };
 
 class Tasks {

@@ -46,12 +46,21 @@ bool IsOffered(const ParamInfo& param, const Access& access) {
 }
 
 // What stands for the files of an operation that imports, for a caller that cannot name any.
-ParamInfo UploadParam() {
+ParamInfo UploadParam(bool required) {
   ParamInfo out;
   out.name = jobs::kUploadParam;
   out.help = "Finished uploads to import, as one recording: ids that POST /api/v1/uploads gave";
-  out.repeated = out.required = true;
+  out.repeated = true;
+  out.required = required;
   return out;
+}
+
+// What a caller that may name some files of the server says instead.
+ParamInfo ServerFilesParam(ParamInfo param) {
+  param.help =
+      "Instead of `upload`: files or folders of the server, by absolute paths below a folder that it allows";
+  param.required = false;
+  return param;
 }
 
 // A schema for validators that know JSON Schema 2020-12 and nothing else: units become part of the text.
@@ -251,10 +260,12 @@ std::vector<Tool> ToolsOf(const std::vector<OpEntry>& ops, const Access& access)
     op->Bind(binder);
     bool usable = true;
     tool.takes_uploads = tool.info.role == ServerRole::kUpload && !access.local_caller;
-    if (tool.takes_uploads) tool.params.push_back(UploadParam());
+    if (tool.takes_uploads) tool.params.push_back(UploadParam(!access.server_files));
     for (const ParamInfo& param : binder.params()) {
       if (IsOffered(param, access)) {
         tool.params.push_back(param);
+      } else if (tool.takes_uploads && access.server_files && param.kind == ParamKind::kPath) {
+        tool.params.push_back(ServerFilesParam(param));
       } else if (param.required && !tool.takes_uploads) {
         usable = false;
       }

@@ -21,6 +21,7 @@ struct Access {
   bool all_tools = false;     // every operation, not only the default toolset
   bool local_caller = false;  // the client runs on this machine as this user: it may name files
   bool writes = true;         // it may change the store
+  bool server_files = false;  // not a local caller: it may name files below the allowed roots to import
 };
 
 struct Tool {

@@ -137,7 +137,7 @@ class JobsOp final : public Op {
       NL_ASSIGN(params, ParseJson(params_));
     }
     if (!params.is_object()) return InvalidInput("parameter 'params' must be a JSON object");
-    const RemoteOps ops(AllOps());
+    const RemoteOps ops(AllOps(), context.roots);
     nl::uploads::UploadStore uploads(context.settings->Get("store"));
     const nl::jobs::OpWork work(ops, *context.settings, &uploads);
     const std::string owner = context.actor.empty() ? nl::jobs::kLocalOwner : context.actor;

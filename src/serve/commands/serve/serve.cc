@@ -59,6 +59,9 @@ class ServeOp final : public Op {
           "--allow-host");
     b.Add("proxy_auth", options_.exposure.proxy_auth,
           "With --behind-proxy: the proxy has checked who asks, no login is needed here");
+    b.Add("allow_root", allow_roots_,
+          "Folder of this machine below which clients may name files to import; otherwise they upload them")
+        .Path();
     b.Add("access_log", options_.access_log, "Write a line to standard error for every request");
     b.Add("workers", workers_, "Threads for quick requests; 0: one per core").Range(0, 1024);
     b.Add("heavy_workers", heavy_, "Analyses and queries that run at the same time").Range(1, 1024);
@@ -67,6 +70,9 @@ class ServeOp final : public Op {
     b.Add("max_connections", connections_, "Connections that may be open").Range(1, 1e6);
     b.Add("max_upload_mb", upload_mb_, "Largest profile that may be uploaded, in MB as sent; 0: any")
         .Range(0, 1e9);
+    b.Add("request_seconds", request_s_,
+          "Time in seconds that an operation may take; jobs may take longer; 0: any")
+        .Range(0, 86'400);
     b.Add("client_seconds", client_s_, "Time in seconds for a request header, and for each 64 KiB of a body")
         .Range(1, 3600);
   }
@@ -77,6 +83,7 @@ class ServeOp final : public Op {
       return InvalidInput("--tls-cert and --tls-key are given together or not at all");
     address.tls = !tls_cert_.empty();
     options_.exposure.address = address;
+    NL_ASSIGN(options_.roots, AllowedRoots::Open(allow_roots_));
     options_.tls_cert = tls_cert_;
     options_.tls_key = tls_key_;
     for (std::string& host : options_.exposure.allowed_hosts) host = http::LowerCase(host);
@@ -85,6 +92,7 @@ class ServeOp final : public Op {
     options_.heavy = static_cast<size_t>(heavy_);
     options_.jobs = static_cast<size_t>(jobs_);
     options_.most_queued = static_cast<size_t>(queued_);
+    options_.most_time = std::chrono::seconds(request_s_);
     http::Limits limits;
     limits.connections = static_cast<size_t>(connections_);
     limits.upload_bytes = upload_mb_ * 1'000'000;
@@ -122,10 +130,11 @@ class ServeOp final : public Op {
   }
 
   std::string listen_ = "127.0.0.1:7070", tls_cert_, tls_key_;
+  std::vector<std::string> allow_roots_;
   bool open_ = false;
   http::ServiceOptions options_;
   int64_t workers_ = 0, heavy_ = 2, jobs_ = 1, queued_ = 256, connections_ = 10'000, client_s_ = 15,
-          upload_mb_ = 0;
+          upload_mb_ = 0, request_s_ = 600;
 };
 
 }  // namespace
