@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The queue with its progress, the pairs of the benchmark suites with what was measured last, and the history of results.
-// The server only reads: entries are added and benchmarks run at the command line.
-import { useEffect } from "preact/hooks";
+// The server only reads: entries are added and benchmarks run at the command line. Its events keep the view current.
+import { useEffect, useRef } from "preact/hooks";
 import type { KeptResult, KeptTarget, QueueEntriesReply, QueueEntry } from "../../data/generated";
 import { bytes, count, cut, ms, plural } from "../../widgets/format";
 import { SortTable } from "../../widgets/table";
 import { useField } from "../navigation";
 import { address, runAddress } from "../route";
 import { Sparkline } from "../runs/sparkline";
-import { client, useLoad } from "../session";
-import { Called, EmptyNote, Loaded } from "../states";
-import { expectedOf, historyOf, lookAgainMs, progressText, speedupText, timesText, titleOf } from "./bench_rows";
+import { benchResults, client, connection, queueChanges, useChannel, useLoad } from "../session";
+import { EmptyNote, Loaded } from "../states";
+import { expectedOf, historyOf, progressText, speedupText, timesText, titleOf } from "./bench_rows";
 import "./bench.css";
 
 const MOST_ENTRIES = 200;
@@ -21,33 +21,37 @@ const timeText = (rfc3339: string | null): string => (rfc3339 ?? "–").slice(0,
 
 const Outcome = ({ of }: { of: string }) => <b class={`pill ${of}`}>{of}</b>;
 
-// Asks again by itself: the queue has no events.
+// Loads again when the server says so, and what was missed while the page was hidden once it is seen again.
 function useQueue(entry: string) {
-  const params = { limit: MOST_ENTRIES };
-  const list = useLoad("queue", (signal) => client.fresh("queue-entries", params, signal));
+  const list = useLoad("queue", (signal) => client.fresh("queue-entries", { limit: MOST_ENTRIES }, signal));
   const shown = useLoad(`queue entry ${entry}`, async (signal) =>
     entry ? client.fresh("queue-entries", { entry, output_bytes: OUTPUT_BYTES }, signal) : null,
   );
-  const [now, again] = list;
-  const [, shownAgain] = shown;
-  const wait_ms = now.state === "loaded" ? lookAgainMs(now.reply.states, now.reply.runner) : 5000;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the next look follows the last reply
+  const isMissed = useRef(false);
+  const look = () => {
+    isMissed.current = document.visibilityState === "hidden";
+    if (isMissed.current) return;
+    list[1](true);
+    if (entry) shown[1](true);
+  };
+  const latest = useRef(look);
+  latest.current = look;
+  useChannel(queueChanges, look);
+  useChannel(connection, (state) => state !== "lost" && look());
   useEffect(() => {
-    const timer = setTimeout(() => {
-      if (document.visibilityState === "hidden") return;
-      again(true);
-      if (entry) shownAgain(true);
-    }, wait_ms);
-    return () => clearTimeout(timer);
-  }, [now]);
-  useEffect(() => {
-    const onVisible = () => {
-      if (document.visibilityState === "visible") again(true);
-    };
+    const onVisible = () => isMissed.current && latest.current();
     document.addEventListener("visibilitychange", onVisible);
     return () => document.removeEventListener("visibilitychange", onVisible);
-  });
+  }, []);
   return { list, shown };
+}
+
+// Loads again when a result is kept.
+function useResults<Reply>(key: string, load: (signal: AbortSignal) => Promise<Reply>) {
+  const from = useLoad(key, load);
+  useChannel(benchResults, () => from[1](true));
+  useChannel(connection, (state) => state !== "lost" && from[1](true));
+  return from;
 }
 
 function Runner({ queue }: { queue: QueueEntriesReply }) {
@@ -183,8 +187,9 @@ function QueuePart() {
 }
 
 function Pairs() {
+  const from = useResults("bench pairs", (signal) => client.fresh("bench-pairs", {}, signal));
   return (
-    <Called name="bench-pairs" params={{}} what="the pairs">
+    <Loaded what="the pairs" from={from}>
       {(reply) => (
         <>
           {reply.problems.map((p, i) => (
@@ -249,7 +254,7 @@ function Pairs() {
           )}
         </>
       )}
-    </Called>
+    </Loaded>
   );
 }
 
@@ -261,7 +266,7 @@ interface HistoryRow {
 function History() {
   const [target] = useField("target");
   const params = target ? { target, limit: MOST_RESULTS } : { limit: MOST_RESULTS };
-  const from = useLoad(`bench results ${target}`, (signal) => client.fresh("bench-results", params, signal));
+  const from = useResults(`bench results ${target}`, (signal) => client.fresh("bench-results", params, signal));
   return (
     <section id="history">
       <h2>History{target && ` of ${cut(target, 80)}`}</h2>

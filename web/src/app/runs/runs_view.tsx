@@ -19,7 +19,7 @@ import type { RunList } from "./use_runs";
 import { useRunChoices, useRunList, useRunsById } from "./use_runs";
 
 const NEWEST: SortOrder = { key: "created", descending: true };
-const FILTERS = ["q", "tag", "model", "device", "format", "days"] as const;
+const FILTERS = ["q", "tag", "model", "device", "backend", "format", "days"] as const;
 
 const timeText = (ns: number): string => new Date(ns / 1e6).toISOString().slice(0, 16).replace("T", " ");
 const nameOf = (r: ListedRun): string => r.model || r.source_name || r.run_id;
@@ -176,7 +176,7 @@ const TIMES: [string, string][] = [
   ["365", "last year"],
 ];
 
-const NO_CHOICES: RunChoices = { models: [], devices: [], formats: [], tags: [] };
+const NO_CHOICES: RunChoices = { models: [], devices: [], backends: [], formats: [], tags: [] };
 const choice = (c: RunChoice): [string, string] => [c.value, `${c.value} (${count(c.runs)})`];
 
 function Filters({ choices }: { choices: RunChoices }) {
@@ -193,6 +193,7 @@ function Filters({ choices }: { choices: RunChoices }) {
       />
       <FilterChoice name="model" label="Model" choices={choices.models.map(choice)} />
       <FilterChoice name="device" label="Device" choices={choices.devices.map(choice)} />
+      <FilterChoice name="backend" label="Backend" choices={choices.backends.map(choice)} />
       <FilterChoice name="format" label="Format" choices={choices.formats.map(choice)} />
       <FilterChoice name="tag" label="Tag" choices={choices.tags.map(choice)} />
       <FilterChoice name="days" label="Imported" choices={TIMES} />
@@ -326,10 +327,10 @@ function useReturn(onReturn: () => void): void {
 
 export function RunsView() {
   const { fields } = useRoute();
-  const [text, tag, model, device, format, days] = FILTERS.map((name) => fields.get(name) ?? "");
+  const [text, tag, model, device, backend, format, days] = FILTERS.map((name) => fields.get(name) ?? "");
   const [orderField, setOrder] = useField("sort");
   const order = useMemo(() => parseOrder(orderField), [orderField]);
-  const list = useRunList(listFields({ text, tag, model, device, format, days: Number(days) || 0 }, order));
+  const list = useRunList(listFields({ text, tag, model, device, backend, format, days: Number(days) || 0 }, order));
   const [choices, choicesAgain] = useRunChoices();
   const again = () => {
     list.again();

@@ -48,7 +48,11 @@ function Chart({ trend, selected, onSelect }: ChartProps) {
   const [box, width] = useWidth();
   const [hover, setHover] = useState<{ run: TrendRun; x: number; y: number } | null>(null);
   const { runs, unit } = trend;
-  const scale = useMemo(() => scaleOf(runs.flatMap((r) => (r.value === null ? [] : [r.value]))), [runs]);
+  const baselines = trend.baselines.flatMap((b) => (b.value === null ? [] : [{ name: b.name, value: b.value }]));
+  const scale = useMemo(
+    () => scaleOf([...runs, ...trend.baselines].flatMap((r) => (r.value === null ? [] : [r.value]))),
+    [runs, trend.baselines],
+  );
   const x = (i: number) => LEFT + ((i + 0.5) / Math.max(1, runs.length)) * (width - LEFT - RIGHT);
   const y = (v: number) => TOP + ((scale.high - v) / (scale.high - scale.low)) * (HEIGHT - TOP - BOTTOM);
   const changes = new Map(trend.change_points.map((c) => [c.index, c]));
@@ -72,6 +76,14 @@ function Chart({ trend, selected, onSelect }: ChartProps) {
           ))}
           {levelsOf(runs).map((l) => (
             <line key={l.from} class="level" x1={x(l.from - 0.4)} x2={x(l.to + 0.4)} y1={y(l.level)} y2={y(l.level)} />
+          ))}
+          {baselines.map((b) => (
+            <g key={b.name} class="baseline">
+              <line x1={LEFT} x2={width - RIGHT} y1={y(b.value)} y2={y(b.value)} />
+              <text x={width - RIGHT} y={y(b.value) - 4} text-anchor="end">
+                baseline {cut(b.name, 40)}
+              </text>
+            </g>
           ))}
           {trend.change_points.map((c) => (
             <g key={c.index} class={`change ${c.class}`}>
@@ -126,6 +138,14 @@ function Chart({ trend, selected, onSelect }: ChartProps) {
   );
 }
 
+// "; the newest run +2.4 %".
+function sinceBaseline(trend: TrendReply, baseline: number): string {
+  const newest = [...trend.runs].reverse().find((r) => r.value !== null)?.value ?? null;
+  if (newest === null || baseline === 0) return "";
+  const change = newest / baseline - 1;
+  return `; the newest run ${change >= 0 ? "+" : ""}${pct(change)}`;
+}
+
 function Trend({ trend }: { trend: TrendReply }) {
   const [chosen, setChosen] = useField("sel");
   const selected = chosen.split(",").filter(Boolean);
@@ -158,6 +178,14 @@ function Trend({ trend }: { trend: TrendReply }) {
           : "Click a point to open the run. Shift-click, or Space on the keyboard, selects two to compare."}
         {trend.left_out > 0 && ` ${plural(trend.left_out, "run")} on another device, precision or backend left out.`}
       </p>
+      {trend.baselines.map((b) => (
+        <p class="note" key={b.name}>
+          Baseline {cut(b.name, 60)}:{" "}
+          {b.value === null
+            ? `no value: ${cut(b.reason ?? "", 300)}`
+            : `${valueText(b.value, trend.unit)}${b.runs > 1 ? `, median of ${plural(b.runs, "run")}` : ""}${sinceBaseline(trend, b.value)}`}
+        </p>
+      ))}
       {trend.unreadable.map((u) => (
         <p class="note" key={u.reason}>
           No value for {plural(u.runs.length, "run")}: {cut(u.reason, 300)}
