@@ -87,7 +87,6 @@ class QueueEntriesOp final : public Op {
     info.reply = ReplyOf<QueueEntriesReply>();
     info.watched.event = "queue";
     info.watched.args = {{"limit", 1}};
-    info.watched.first_are_new = true;
     info.watched.mark = [](const Settings& settings) {
       return nl::queue::QueueMark(nl::queue::QueueFolder(settings.Get("store")));
     };
