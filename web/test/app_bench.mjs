@@ -15,7 +15,7 @@ await test("the queue is listed with its states, and an entry with its output", 
   expect((await page.locator("#table-entries tbody tr").count()) === queue.entries_total, "not every entry is listed");
   const text = await page.locator("#queue").innerText();
   expect(text.includes("1 failed") && text.includes("1 queued"), text.slice(0, 200));
-  expect(text.includes("No runner works on this queue, and entries wait"), text.slice(0, 200));
+  expect(text.includes("No runner is working on this queue, and entries are waiting"), text.slice(0, 200));
   await page.locator("#table-entries a", { hasText: "broken" }).click();
   await untilPath(page, "entry=");
   await page.waitForSelector(".entry .output");
@@ -40,7 +40,7 @@ await test("the queue is followed while its runner works", async () => {
     writeFileSync(given.gate, "go\n"); // what the entry waits for
     await page.locator("#table-entries tr", { hasText: "held" }).locator(".pill.done").waitFor();
     await ended;
-    await page.getByText("No runner works on this queue").waitFor();
+    await page.getByText("No runner is working on this queue").waitFor();
   } finally {
     runner.kill("SIGTERM");
   }

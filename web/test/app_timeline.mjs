@@ -288,7 +288,9 @@ await test("an event has its launch, its limit, its findings and the way to an e
   const text = await page.locator("#event .limits").textContent();
   const efficiency = known.analysis.roofline?.efficiency ?? null;
   expect(
-    efficiency === null ? /not known/.test(text) : text.includes(`${(100 * efficiency).toFixed(0)}\u00a0%`),
+    efficiency === null
+      ? /not known/.test(text)
+      : text.includes(`${(100 * efficiency).toFixed(efficiency < 0.1 ? 1 : 0)}\u00a0%`),
     `${efficiency}: ${text}`,
   );
   expect((await page.locator("#event .named > li").count()) === known.analysis.findings.length, "other findings");

@@ -3,7 +3,7 @@
 // The server only reads: entries are added and benchmarks run at the command line. Its events keep the view current.
 import { useEffect, useRef } from "preact/hooks";
 import type { KeptResult, KeptTarget, QueueEntriesReply, QueueEntry } from "../../data/generated";
-import { bytes, count, cut, ms, plural } from "../../widgets/format";
+import { bytes, capitalised, count, cut, ms, plural } from "../../widgets/format";
 import { SortTable } from "../../widgets/table";
 import { useField } from "../navigation";
 import { address, runAddress } from "../route";
@@ -59,7 +59,7 @@ function Runner({ queue }: { queue: QueueEntriesReply }) {
   if (!runner)
     return (
       <p class="note">
-        No runner works on this queue{(queue.states.queued ?? 0) > 0 && ", and entries wait"}:{" "}
+        No runner is working on this queue{(queue.states.queued ?? 0) > 0 && ", and entries are waiting"}.{" "}
         <code>neurolens queue run</code> starts one.
       </p>
     );
@@ -198,7 +198,7 @@ function Pairs() {
             </p>
           ))}
           {reply.pairs.length === 0 ? (
-            <p class="note">{cut(reply.reason ?? "The suites have no pairs.", 300)}</p>
+            <p class="note">{capitalised(cut(reply.reason ?? "the suites have no pairs", 300))}.</p>
           ) : (
             <SortTable
               id="pairs"
@@ -284,7 +284,7 @@ function History() {
             return (
               <EmptyNote title="No results yet">
                 <p>
-                  <code>neurolens bench run</code> and <code>neurolens prove</code> keep theirs in the store.
+                  Results of <code>neurolens bench run</code> and <code>neurolens prove</code> are kept in the store.
                 </p>
               </EmptyNote>
             );

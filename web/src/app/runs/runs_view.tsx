@@ -66,6 +66,7 @@ function columnsOf(
           <a href={runAddress(r.run_id)} tabIndex={-1}>
             {cut(nameOf(r), 60)}
           </a>
+          {r.model && <span class="muted"> {cut(r.source_name, 60)}</span>}
           {r.lost_records > 0 && (
             <span class="lost" title={`${count(r.lost_records)} records lost`}>
               !
@@ -95,26 +96,26 @@ function columnsOf(
       key: "device",
       label: "Device",
       text: true,
-      width: 160,
+      width: 150,
       value: (r) => r.device,
       show: (r) =>
         (r.device_count > 1 ? `${r.device_count} × ` : "") + cut(r.device || (r.device_count ? "GPU" : "CPU"), 40),
     },
-    { key: "precision", label: "Type", text: true, width: 60, value: (r) => r.precision, show: (r) => r.precision },
+    { key: "precision", label: "Type", text: true, width: 56, value: (r) => r.precision, show: (r) => r.precision },
     {
       key: "created",
       label: "Imported (UTC)",
       text: true,
-      width: 140,
+      width: 136,
       value: (r) => r.created_at_ns,
       show: (r) => timeText(r.created_at_ns),
     },
-    { key: "kernels", label: "Kernels", width: 84, value: (r) => r.kernel_count, show: (r) => count(r.kernel_count) },
+    { key: "kernels", label: "Kernels", width: 76, value: (r) => r.kernel_count, show: (r) => count(r.kernel_count) },
     {
       key: "format",
       label: "Format",
       text: true,
-      width: 110,
+      width: 84,
       value: (r) => r.adapter,
       show: (r) => cut(r.adapter, 24),
     },
@@ -138,7 +139,7 @@ function columnsOf(
           </span>
         )),
     },
-    { key: "size", label: "Stored", width: 84, value: (r) => r.stored_bytes, show: (r) => bytes(r.stored_bytes) },
+    { key: "size", label: "Stored", width: 80, value: (r) => r.stored_bytes, show: (r) => bytes(r.stored_bytes) },
     { key: "id", label: "Id", text: true, width: 130, value: (r) => r.run_id, show: (r) => <code>{r.short_id}</code> },
   ];
 }

@@ -20,7 +20,7 @@ function Limit({ run, analysis }: { run: string; analysis: TimelineEventAnalysis
   return (
     <p class="facts">
       <span>
-        <b>{pct(row.efficiency, 0)}</b> of what the device can do
+        <b>{pct(row.efficiency, row.efficiency < 0.1 ? 1 : 0)}</b> of what the device can do
       </span>
       {row.bound && <span>{row.bound}-bound</span>}
       {row.tflops !== null && <span>{short3(row.tflops)} TFLOP/s</span>}

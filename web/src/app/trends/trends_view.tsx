@@ -38,6 +38,8 @@ function valueText(value: number | null, unit: string): string {
   return `${short3(value)} ${unit}`;
 }
 
+const signed = (share: number | null): string => `${share !== null && share > 0 ? "+" : ""}${pct(share)}`;
+
 interface ChartProps {
   trend: TrendReply;
   selected: string[];
@@ -89,7 +91,7 @@ function Chart({ trend, selected, onSelect }: ChartProps) {
             <g key={c.index} class={`change ${c.class}`}>
               <line x1={x(c.index - 0.5)} x2={x(c.index - 0.5)} y1={TOP} y2={HEIGHT - BOTTOM} />
               <text x={x(c.index - 0.5) + 4} y={TOP + 10}>
-                {c.class} {pct(c.change)}
+                {c.class} {signed(c.change)}
               </text>
             </g>
           ))}
@@ -142,8 +144,7 @@ function Chart({ trend, selected, onSelect }: ChartProps) {
 function sinceBaseline(trend: TrendReply, baseline: number): string {
   const newest = [...trend.runs].reverse().find((r) => r.value !== null)?.value ?? null;
   if (newest === null || baseline === 0) return "";
-  const change = newest / baseline - 1;
-  return `; the newest run ${change >= 0 ? "+" : ""}${pct(change)}`;
+  return `; the newest run ${signed(newest / baseline - 1)}`;
 }
 
 function Trend({ trend }: { trend: TrendReply }) {
@@ -162,12 +163,12 @@ function Trend({ trend }: { trend: TrendReply }) {
   return (
     <section>
       <h2>
-        {cut(trend.metric, 60)}
+        {METRICS.find(([value]) => value === trend.metric)?.[1] ?? cut(trend.metric, 60)}
         {workload && (
           <span class="muted">
             {" "}
-            of {cut(workload.model || "runs without a model name", 60)} on {cut(workload.device || "CPU", 40)}{" "}
-            {workload.precision}
+            of {cut(workload.model || "runs without a model name", 60)} on {cut(workload.device || "CPU", 40)}
+            {workload.precision && `, ${workload.precision}`}
           </span>
         )}
       </h2>
@@ -204,7 +205,7 @@ function Trend({ trend }: { trend: TrendReply }) {
             show: (r) => <a href={runAddress(r.run_id)}>{cut(r.source_name || r.short_id, 60)}</a>,
           },
           { key: "value", label: "Value", value: (r) => r.value, show: (r) => valueText(r.value, trend.unit) },
-          { key: "change", label: "Change", value: (r) => r.change, show: (r) => pct(r.change) },
+          { key: "change", label: "Change", value: (r) => r.change, show: (r) => signed(r.change) },
           { key: "level", label: "Level", value: (r) => r.level, show: (r) => valueText(r.level, trend.unit) },
           {
             key: "at",
