@@ -106,7 +106,9 @@ function Entry({ entry, from }: { entry: string; from: ReturnType<typeof useQueu
                   {reply.output}
                 </pre>
                 <p class="note">
-                  Attempt {reply.output_attempt}, the end of {bytes(reply.output_bytes ?? 0)}
+                  Attempt {reply.output_attempt},{" "}
+                  {(reply.output_bytes ?? 0) > OUTPUT_BYTES && `the last ${bytes(OUTPUT_BYTES)} of `}
+                  {bytes(reply.output_bytes ?? 0)}
                 </p>
               </>
             )}

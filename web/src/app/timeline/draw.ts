@@ -193,7 +193,9 @@ export function drawScene(context: CanvasRenderingContext2D, scene: Scene, tiles
     const pen: Pen = { context, scene, colors, x, fills };
     context.save();
     context.beginPath();
-    context.rect(x(from_ns), 0, x(to_ns) - x(from_ns), scene.height);
+    // Whole pixels, or a thin line shows where two tiles meet.
+    const [left, right] = [Math.round(x(from_ns)), Math.round(x(to_ns))];
+    context.rect(left, 0, right - left, scene.height);
     context.clip();
     for (const lane of inSight) {
       drawBuckets(pen, drawn, lane, from_ns, to_ns);
