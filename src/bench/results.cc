@@ -13,6 +13,8 @@
 
 namespace nl::bench {
 
+std::string ResultsFolder(const std::string& store_path) { return store_path + "/bench/results"; }
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -20,8 +22,6 @@ namespace fs = std::filesystem;
 constexpr size_t kMostResults = 10'000;
 constexpr size_t kShortestIdPrefix = 4;
 constexpr int64_t kMostSummaryBytes = 16 << 20;
-
-std::string ResultsFolder(const std::string& store_path) { return store_path + "/bench/results"; }
 
 // Newest first: UUIDv7 begins with the time.
 std::vector<std::string> ResultIds(const std::string& store_path) {

@@ -50,6 +50,8 @@ struct KeptResult {
 };
 void Describe(Record<KeptResult>& r);
 
+std::string ResultsFolder(const std::string& store_path);
+
 // Fills in id and time, and keeps it; the id.
 Result<std::string> KeepResult(const std::string& store_path, KeptResult result, std::string_view reply_json);
 

@@ -159,6 +159,7 @@ void Describe(Record<RunChoices>& r) {
          "What the runs of a store can be filtered by; of each kind the 200 most frequent values");
   r.Field("models", &RunChoices::models, "Models");
   r.Field("devices", &RunChoices::devices, "Names of first devices");
+  r.Field("backends", &RunChoices::backends, "Frameworks that ran the models");
   r.Field("formats", &RunChoices::formats, "Formats of the sources");
   r.Field("tags", &RunChoices::tags, "Tags, as KEY=VALUE");
 }

@@ -95,7 +95,7 @@ struct RunChoice {
 void Describe(Record<RunChoice>& r);
 
 struct RunChoices {
-  std::vector<RunChoice> models, devices, formats, tags;  // by value; a tag is KEY=VALUE
+  std::vector<RunChoice> models, devices, backends, formats, tags;  // by value; a tag is KEY=VALUE
 };
 void Describe(Record<RunChoices>& r);
 

@@ -162,9 +162,13 @@ TEST_F(CatalogTest, ChoicesAreCountedAndTheFrequentOnesAreKept) {
     CatalogRun run = MakeRun("01930000-000" + std::to_string(i), "x" + std::to_string(i));
     run.model = i < 3 ? "b" : i < 5 ? "a" : "";
     run.tags = {{"n", std::to_string(i % 2)}};
+    run.backend = i < 4 ? "torch" : "";
     Insert(run);
   }
   const RunChoices all = Must(catalog_->Choices(10));
+  ASSERT_EQ(all.backends.size(), 1u);
+  EXPECT_EQ(all.backends[0].value, "torch");
+  EXPECT_EQ(all.backends[0].runs, 4);
   ASSERT_EQ(all.models.size(), 2u) << "a run without a model is not a choice";
   EXPECT_EQ(all.models[0].value, "a");
   EXPECT_EQ(all.models[0].runs, 2);

@@ -2,7 +2,7 @@
 #include "ledger/run_list_sql.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -120,6 +120,7 @@ Result<RunChoices> ReadChoices(sqlite3* db, const std::string& path, int64_t lim
   RunChoices out;
   NL_ASSIGN(out.models, read("model", "run"));
   NL_ASSIGN(out.devices, read("device", "run"));
+  NL_ASSIGN(out.backends, read("backend", "run"));
   NL_ASSIGN(out.formats, read("adapter", "run"));
   NL_ASSIGN(out.tags, read("key || '=' || value", "tag"));
   return out;
@@ -134,38 +135,30 @@ using WorkloadKey = std::tuple<std::string, std::string, int64_t, std::string, s
 Result<std::vector<WorkloadHistory>> ReadHistories(sqlite3* db, const std::string& path,
                                                    const std::vector<CatalogRun>& runs, int64_t newest) {
   std::vector<WorkloadHistory> out;
-  std::set<WorkloadKey> wanted;
-  std::set<std::string> models;
+  std::map<WorkloadKey, size_t> place;  // of a workload in `out`
   for (const CatalogRun& run : runs) {
-    if (run.model.empty()) continue;
-    wanted.emplace(run.model, run.device, run.device_count, run.precision, run.backend);
-    models.insert(run.model);
+    WorkloadKey key(run.model, run.device, run.device_count, run.precision, run.backend);
+    if (run.model.empty() || !place.emplace(key, out.size()).second) continue;
+    WorkloadHistory& history = out.emplace_back();
+    std::tie(history.model, history.device, history.device_count, history.precision, history.backend) =
+        std::move(key);
   }
-  // One pass over the models of the page; other workloads of these models are left out below.
-  std::string list;
-  for (size_t i = 0; i < models.size(); ++i) list += i == 0 ? "?" : ",?";
+  // From the newest run back, along the index, until every workload has enough: a window function over all
+  // runs takes ten times as long.
   Statement s(db, path,
-              fmt::format("SELECT model, device, device_count, precision, backend, wall_ns FROM ("
-                          "SELECT *, row_number() OVER (PARTITION BY model, device, device_count, precision, "
-                          "backend ORDER BY created_at_ns DESC, added_seq DESC) AS back FROM run "
-                          "WHERE model IN ({})) WHERE back <= {} "
-                          "ORDER BY model, device, device_count, precision, backend, back DESC",
-                          list, newest));
-  for (const std::string& model : models) s.Bind(model);
-  WorkloadKey last;
-  for (;;) {
+              "SELECT model, device, device_count, precision, backend, wall_ns FROM run "
+              "ORDER BY created_at_ns DESC, added_seq DESC");
+  for (size_t missing = newest > 0 ? out.size() : 0; missing > 0;) {
     NL_ASSIGN(const bool row, s.Step());
     if (!row) break;
-    WorkloadKey key(s.Text(0), s.Text(1), s.Int(2), s.Text(3), s.Text(4));
-    if (wanted.count(key) == 0) continue;
-    if (key != last) {
-      WorkloadHistory history;
-      std::tie(history.model, history.device, history.device_count, history.precision, history.backend) = key;
-      out.push_back(std::move(history));
-      last = std::move(key);
-    }
-    out.back().wall_ns.push_back(s.Int(5));
+    const auto it = place.find(WorkloadKey(s.Text(0), s.Text(1), s.Int(2), s.Text(3), s.Text(4)));
+    if (it == place.end()) continue;
+    std::vector<int64_t>& walls = out[it->second].wall_ns;
+    if (static_cast<int64_t>(walls.size()) == newest) continue;
+    walls.push_back(s.Int(5));
+    if (static_cast<int64_t>(walls.size()) == newest) --missing;
   }
+  for (WorkloadHistory& history : out) std::reverse(history.wall_ns.begin(), history.wall_ns.end());
   std::erase_if(out, [](const WorkloadHistory& h) { return h.wall_ns.size() < 2; });
   return out;
 }

@@ -145,7 +145,7 @@ struct AgentTool {
   std::string name;  // empty: that of the operation
 };
 
-// A list that servers look at, to publish what is new in it as events.
+// A list, or a reply without one, that servers look at, to publish what is new in it as events.
 struct WatchedList {
   std::string event;     // type of the events; empty: not watched
   std::string rows, id;  // members of the reply and of a row: the list, and what identifies a row
@@ -156,6 +156,9 @@ struct WatchedList {
   std::vector<std::string> changes;  // members of a row whose change is an event
   // Member of a row, and its value in the event of a row that is gone; empty: that is not an event.
   std::string end_member, end_value;
+  // Cheap to make, and different when the reply may be: the operation runs only then. Without `rows`, each
+  // such reply is an event itself. Null: every look runs the operation.
+  std::string (*mark)(const Settings& settings) = nullptr;
 };
 
 struct OpInfo {

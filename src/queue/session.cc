@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "base/file_mark.h"
 #include "base/file_ops.h"
 #include "base/record_json.h"
 #include "base/time_text.h"
@@ -75,6 +76,20 @@ void Describe(Record<RunnerProgress>& r) {
   r.Field("overlap_seen", &RunnerProgress::overlap_seen, "Other GPU work ran beside the entry");
   r.Field("gpu_problem", &RunnerProgress::gpu_problem, "Why other GPU work is not watched");
   r.Field("updated_at", &RunnerProgress::updated_at, "Time of this (RFC 3339, UTC)");
+}
+
+std::string QueueMark(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::string out = FileMark(folder + "/journal") + FileMark(RequestsFolder(folder));
+  const std::optional<RunnerProgress> runner = ReadProgress(folder);
+  if (!runner) return out;  // also of a runner that was killed, which left its progress
+  out += FileMark(ProgressPath(folder));
+  if (!runner->entry_id) return out;
+  std::error_code ec;
+  for (fs::directory_iterator it(EntryFolder(folder, *runner->entry_id), ec), end; !ec && it != end;
+       it.increment(ec))
+    out += it->path().filename().string() + FileMark(it->path().string());
+  return out;
 }
 
 void Describe(Record<SessionTotals>& r) {

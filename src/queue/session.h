@@ -38,6 +38,9 @@ struct RunnerProgress {
 void Describe(Record<RunnerProgress>& r);
 // Nothing when no runner works on this queue.
 std::optional<RunnerProgress> ReadProgress(const std::string& folder);
+// A short text that differs when an entry, what the runner does or what its entry wrote may have changed:
+// cheap, so that a server can look at it every second.
+std::string QueueMark(const std::string& folder);
 
 struct SessionOptions {
   std::string folder, lock_path;

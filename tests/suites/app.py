@@ -26,6 +26,23 @@ def hostile_trace(path):
     return write_trace(path, events)
 
 
+def ranks_folder(folder):
+    """Two ranks with five collectives; rank 1 comes 200 us later each time."""
+    folder.mkdir()
+    for rank in range(2):
+        group = {"Collective name": "allreduce", "dtype": "Float", "In msg nelems": 1000, "Group size": 2, "Process Group Name": "0", "Process Group Ranks": "[0, 1]"}
+        events = [span("ncclDevKernel_AllReduce_Sum_f32_RING_LL(args)", "kernel", 1000 + 1000 * i + 200 * rank, 500 - 200 * rank, 0, 20, device=0, stream=20, correlation=i, Seq=i, **group)
+                  for i in range(5)]
+        (folder / f"rank{rank}.json").write_text(json.dumps({"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2}, "traceEvents": events}))
+    return str(folder)
+
+
+def counters_trace(path):
+    """A kernel, and a clock that goes from 1980 to 1410 and is no longer recorded."""
+    clock = [{"ph": "C", "cat": "counter", "name": "sm_clock_mhz", "pid": 0, "tid": 0, "ts": at, "args": {"sm_clock_mhz": value}} for at, value in ((0, 1980), (500, 1410))]
+    return str(write_trace(path, [span("work", "kernel", 0, 1000, 0, 7, device=0, stream=7), *clock]))
+
+
 @pytest.fixture(scope="module")
 def served(module_folder):
     """A folder with a store of real and hostile runs, and app.json that names them for the browser."""
@@ -42,6 +59,7 @@ def served(module_folder):
     (module_folder / "app.json").write_text(json.dumps({
         "command": [*store.command("serve", "--listen")], "store": store.command(), "base": base.id, "eager": eager.id, "hostile": hostile.id, "doomed": doomed.id, "second": second.id,
         "endless": [str(BUILD / "capture_tests/gpu_program"), "launch=1", "racing_threads=1", "launched=1000000000"], "cupti": str(BUILD / "capture_tests/libfake_cupti.so"),
+        "ranks": ranks_folder(module_folder / "ranks"), "counters": counters_trace(module_folder / "counters.json"),
         "upload": str(H200 / "fp32_mlp.json.gz"), "beside": str(H200 / "compile.json.gz"), "axe": str(ROOT / "web/node_modules/axe-core/axe.min.js")}))
     return store
 
@@ -156,6 +174,7 @@ def bench(served, module_folder, open_pages):
     queue.text("bench", "run", "all", *run[3:], status=1)
     queue.text(*run, "--update-expectations")
     queue.shell("echo '<b>why</b>' >&2; exit 3", "--name", "broken")
+    queue.shell("true", "--name", "<img src=x onerror=window.hacked=1>" + "n" * 300)
     queue.work(status=1)
     gate = folder / "gate"
     os.mkfifo(gate)

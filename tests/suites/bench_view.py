@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a server shows of queue and benchmarks: entries and their output, pairs with their last result, and results that stay in the store."""
 import json
+import os
 
 import pytest
-from http_server import Server
+from http_server import Server, events_of, listen
 from neurolens_cli import PYTHON, Store, error_of
 from queue_store import Queue
 
@@ -73,6 +74,28 @@ def test_results_stay_in_the_store_and_pairs_show_the_last_one(suite):
         assert server.get("/api/v1/bench-results?kind=prove").json()["results_total"] == 0
         assert server.get("/api/v1/bench-results?result=none").problem(404)["code"] == "not_found"
         assert server.get("/api/v1/bench").status == 404 and server.get("/api/v1/prove").status == 404
+
+
+def test_changes_of_the_queue_and_new_results_are_events(queue, tmp_path):
+    with Server(queue) as server, listen(server) as connection:
+        events = events_of(connection)
+        def until(kind, wanted):
+            return next(data for _, name, data in events if name == kind and wanted(data))
+        gate = tmp_path / "gate"
+        os.mkfifo(gate)
+        entry = queue.shell(f"echo begun; cat {gate}; exit 3", "--name", "held")
+        assert until("queue", lambda q: q["states"]["queued"] == 1)["entries"][0]["entry_id"] == entry
+        runner = queue.start()
+        assert until("queue", lambda q: q["states"]["running"] == 1 and q["runner"])["runner"]["entry_id"] == entry
+        with open(gate, "w", encoding="utf-8") as held:
+            # What it writes is a change too, though neither its state nor the runner's is another one.
+            held.write("more\n")
+            held.flush()
+            until("queue", lambda q: queue.json("queue-entries", "held")["output"] == "begun\nmore\n")
+        until("queue", lambda q: q["states"]["failed"] == 1 and q["runner"] is None)
+        runner.communicate()
+        proof = queue.json("prove", "--a", "true", "--b", "true", "--iterations", 12, "--no-why", status=(0, 2))
+        assert until("bench_result", lambda r: True)["result_id"] == proof["result_id"]
 
 
 def test_a_proof_stays_without_its_secrets(suite):

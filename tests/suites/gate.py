@@ -170,7 +170,20 @@ def test_trend_finds_the_planted_change(place):
     text = exits(place.run("trend", "--metric", "stage:decode_step", "--tag", "job=nightly"), 0).stdout
     assert "1 change of level" in text and "could not be read" in text and "•" in text, text
     assert all(len(line) <= 80 for line in text.splitlines()), "wider than 80 columns"
+    assert reply["baselines"] == []
+    ids = [r["run_id"] for r in reply["runs"]]
+    exits(place.run("baseline", "set", "main", *ids[:3]), 0)
+    exits(place.run("baseline", "set", "unlabelled", ids[28]), 0)
+    named = place.json("trend", "--metric", "stage:LLM@decode_step", "--tag", "job=nightly", "--limit", 5)
+    main, unlabelled = named["baselines"]
+    values = sorted(r["value"] for r in reply["runs"][:3])
+    assert len(named["runs"]) == 5 and (main["name"], main["runs"], main["value"], main["reason"]) == ("main", 3, values[1], None), "runs before --limit count too"
+    assert unlabelled["value"] is None and unlabelled["reason"] == reply["runs"][28]["reason"], str(unlabelled)
+    text = exits(place.run("trend", "--metric", "stage:decode_step", "--tag", "job=nightly"), 0).stdout
+    assert "baseline main: " in text and "median of 3 runs" in text and "the newest run +" in text and "baseline unlabelled: no value" in text, text
+    assert all(len(line) <= 80 for line in text.splitlines()), "wider than 80 columns"
     newest = place.json("trend")
+    assert newest["baselines"] == [], "a baseline of another workload"
     assert len(newest["runs"]) == 1 and newest["workload"]["device"] == "NVIDIA A100", str(newest["workload"])
     assert exits(place.run("trend", "--model", "nothing"), 0).stdout == "no runs match\n", "no match"
     exits(place.run("trend", "--metric", "speed"), 2)

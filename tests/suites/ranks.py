@@ -76,6 +76,17 @@ def test_planted_lateness_and_clock_offsets_are_found(planted):
     assert "rank 2" in found[0]["message"], f"the straggler is rank 2, not: {found[0]['message']}"
 
 
+def test_a_collective_has_its_peers_on_the_other_ranks(planted):
+    run = planted[0]
+    seventh = run.ask("ranks", "--limit", 0)["collectives"][7]
+    rows = [arrival["row"] for arrival in seventh["arrivals"]]
+    event = run.ask("timeline-event", "kernel", rows[1], "--analysis")
+    peers = [link for link in event["chain"] if link["role"] == "peer"]
+    equal("peers", [("kernel", rows[0]), ("kernel", rows[2]), ("kernel", rows[3])], [(p["table"], p["id"]) for p in peers])
+    equal("lanes of four ranks", 4, len({link["lane"] for link in [*peers, event["chain"][0]]}))
+    assert not [link for link in run.ask("timeline-event", "kernel", rows[1])["chain"] if link["role"] == "peer"], "peers need the analysis"
+
+
 def test_ranks_that_arrive_together_have_no_straggler_and_no_correction(store, tmp_path):
     folder = tmp_path / "even"
     folder.mkdir()

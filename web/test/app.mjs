@@ -33,6 +33,7 @@ const VIEWS = [
   "/system",
   "/login",
   `/runs/${given.base}/timeline?from=100&to=104&area=101000000,102500000&event=kernel:400`,
+  `/runs/${given.base}/timeline?find=gemm&matches=list`,
   "/nothing-like-this".replace("/nothing", "/runs/nothing"),
 ];
 
@@ -318,6 +319,13 @@ await test("a server that wants a login gets one and shows what was asked for", 
 await test("no view has a serious violation of accessibility", async () => {
   const bad = [];
   const places = [...VIEWS, ...TABS.map((tab) => `/runs/${given.base}/${tab}`)];
+  const look = async (place, page, colorScheme) => {
+    await page.evaluate(axe);
+    const found = await page.evaluate(async () => (await window.axe.run()).violations);
+    for (const v of found)
+      if (v.impact === "serious" || v.impact === "critical")
+        bad.push(`${place.slice(0, 60)} ${colorScheme}: ${v.id} ${v.nodes[0].html.slice(0, 120)}`);
+  };
   for (const colorScheme of ["light", "dark"]) {
     const page = await visit("/", { colorScheme, bypassCSP: true });
     page.allowed = /404/;
@@ -325,12 +333,13 @@ await test("no view has a serious violation of accessibility", async () => {
       await page.goto(base + place);
       await page.waitForSelector("main h1, main h3");
       await settled(page);
-      await page.evaluate(axe);
-      const found = await page.evaluate(async () => (await window.axe.run()).violations);
-      for (const v of found)
-        if (v.impact === "serious" || v.impact === "critical")
-          bad.push(`${place.slice(0, 60)} ${colorScheme}: ${v.id} ${v.nodes[0].html.slice(0, 120)}`);
+      await look(place, page, colorScheme);
     }
+    await page.goto(base);
+    await page.waitForSelector(".grid tbody tr");
+    await page.keyboard.press("?");
+    await page.waitForSelector("dialog[open]");
+    await look("the list of keys", page, colorScheme);
     await done(page);
   }
   expect(bad.length === 0, `${bad.length}: ${bad.slice(0, 6).join(" | ")}`);
@@ -367,6 +376,47 @@ await test("hostile names are text in every view", async () => {
   await page.waitForSelector("#table-kernels tbody tr");
   expect((await page.locator("main").innerText()).includes("<img src=x onerror="), "the name is not shown");
   await done(page);
+});
+
+await test("hostile names of recordings and devices are text", async () => {
+  const bad = "<img src=x onerror=window.hacked=3>";
+  const recording = {
+    live_id: "0199-x",
+    ref: "@live:0199",
+    state: "recording",
+    command: [`/bin/${bad}`, "\u202ex", "k".repeat(5000)],
+    started_at: "2026-01-01T00:00:00Z",
+    elapsed_ms: 1,
+    recording: true,
+    processes: 1,
+    kernels: 1,
+    ranges: 0,
+    lost_records: 0,
+    bytes: 1,
+    partial_run_id: null,
+    partial_made_at: null,
+    sender: bad,
+  };
+  const system = JSON.parse(neurolens("system", "--json"));
+  for (const [place, mocks] of [
+    ["/live", { "/api/v1/live": { recordings: [recording] } }],
+    ["/system", { "/api/v1/system": { ...system, health: [{ ...system.health[0], advice: bad + bad.repeat(50) }] } }],
+  ]) {
+    const page = await visit(place, { mocks });
+    page.allowed = /404/;
+    await page.waitForFunction(() => document.querySelector("main").innerText.includes("<img src=x"));
+    const found = await page.evaluate(() => ({
+      hacked: window.hacked,
+      images: document.images.length,
+      wide: document.documentElement.scrollWidth,
+    }));
+    expect(
+      found.hacked === undefined && found.images === 0 && found.wide <= 1280,
+      `${place}: ${JSON.stringify(found)}`,
+    );
+    page.problems = page.problems.filter((text) => !/404/.test(text));
+    await done(page);
+  }
 });
 
 await test("no view is wider than a phone", async () => {

@@ -3,7 +3,7 @@
 // "PASS name" or "FAIL name: why".
 import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
-import { done, given, neurolens, readable, stop, untilPath, visit } from "./app_page.mjs";
+import { base, done, given, neurolens, readable, settled, stop, untilPath, visit } from "./app_page.mjs";
 import { browser, expect, test } from "./page.mjs";
 
 const ask = (...words) => JSON.parse(neurolens(...words, "--json"));
@@ -15,7 +15,7 @@ await test("the queue is listed with its states, and an entry with its output", 
   expect((await page.locator("#table-entries tbody tr").count()) === queue.entries_total, "not every entry is listed");
   const text = await page.locator("#queue").innerText();
   expect(text.includes("1 failed") && text.includes("1 queued"), text.slice(0, 200));
-  expect(text.includes("No runner works on this queue, and entries wait"), text.slice(0, 200));
+  expect(text.includes("No runner is working on this queue, and entries are waiting"), text.slice(0, 200));
   await page.locator("#table-entries a", { hasText: "broken" }).click();
   await untilPath(page, "entry=");
   await page.waitForSelector(".entry .output");
@@ -40,7 +40,7 @@ await test("the queue is followed while its runner works", async () => {
     writeFileSync(given.gate, "go\n"); // what the entry waits for
     await page.locator("#table-entries tr", { hasText: "held" }).locator(".pill.done").waitFor();
     await ended;
-    await page.getByText("No runner works on this queue").waitFor();
+    await page.getByText("No runner is working on this queue").waitFor();
   } finally {
     runner.kill("SIGTERM");
   }
@@ -67,6 +67,38 @@ await test("pairs have their last result, and the history of a pair has its own 
   await page.getByRole("link", { name: "All results" }).click();
   const all = ask("bench-results").results.flatMap((r) => r.targets).length;
   await page.waitForFunction((n) => document.querySelectorAll("#table-results tbody tr").length === n, all);
+  await done(page);
+});
+
+await test("a result that is kept while the page is open appears by itself", async () => {
+  const page = await visit("/bench");
+  const rows = (n) =>
+    page.waitForFunction((wanted) => document.querySelectorAll("#table-results tbody tr").length === wanted, n);
+  const before = ask("bench-results").results.flatMap((r) => r.targets).length;
+  await rows(before);
+  try {
+    neurolens("prove", "--a", "true", "--b", "true", "--iterations", "12", "--no-why");
+  } catch (error) {
+    expect(error.status === 2, `prove ended with ${error.status}`); // undecided
+  }
+  await rows(before + 1);
+  await done(page);
+});
+
+await test("hostile names are text in the Bench view", async () => {
+  const page = await visit("/bench");
+  const link = page.locator("#table-entries a", { hasText: "<img src=x" });
+  await link.click();
+  await page.waitForSelector(".entry h3");
+  await page.goto(`${base}/bench?target=${encodeURIComponent("<img src=x onerror=window.hacked=2>")}`);
+  await page.waitForSelector("#history .state, #history .empty, #history h3");
+  await settled(page);
+  const found = await page.evaluate(() => ({
+    hacked: window.hacked,
+    images: document.images.length,
+    wide: document.documentElement.scrollWidth,
+  }));
+  expect(found.hacked === undefined && found.images === 0 && found.wide <= 1280, JSON.stringify(found));
   await done(page);
 });
 

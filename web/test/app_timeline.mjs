@@ -222,6 +222,64 @@ await test("names are searched, counted and stepped through", async () => {
   await done(page);
 });
 
+await test("the matches of a search are listed, by name and in order of time", async () => {
+  const page = await open(given.base, "?find=aten::mm");
+  await page.getByRole("button", { name: "List", exact: true }).click();
+  await untilPath(page, "matches=list");
+  const known = JSON.parse(neurolens("timeline-find", given.base, "aten::mm", "--limit", "50", "--json"));
+  await page.waitForSelector("#table-find-matches tbody tr");
+  const panel = await page.locator("#matches").innerText();
+  expect(panel.includes(`${known.total.toLocaleString("en-US")} events`), panel.slice(0, 200));
+  expect(known.total > 100, "too few matches for a second page");
+  const first = () => page.locator("#table-find-matches tbody tr").first().innerText();
+  const before = await first();
+  expect(await page.getByRole("button", { name: "Earlier" }).isDisabled(), "the first page has an earlier one");
+  await page.getByRole("button", { name: "Later" }).click();
+  const changed = (was) =>
+    page.waitForFunction((text) => document.querySelector("#table-find-matches tbody tr")?.innerText !== text, was);
+  await changed(before);
+  const later = await first();
+  await page.getByRole("button", { name: "Earlier" }).click();
+  await changed(later);
+  expect((await first()) === before, "the way back leads elsewhere");
+  await page.locator("#table-find-matches button.link").nth(2).click();
+  await untilPath(page, `event=${known.next[2].table}%3A${known.next[2].id}`);
+  await page.locator("#matches").getByRole("button", { name: "Close" }).click();
+  await page.waitForFunction(() => !document.querySelector("#matches"));
+  await done(page);
+});
+
+await test("a counter has its scale and its values", async () => {
+  const run = JSON.parse(neurolens("import", given.counters, "--json")).runs[0].run_id;
+  const page = await open(run);
+  const lane = page.locator(".tl-lane", { hasText: "sm_clock_mhz" });
+  const [name, box] = [await lane.boundingBox(), await canvas(page).boundingBox()];
+  const at = (share) => canvas(page).hover({ position: { x: box.width * share, y: name.y - box.y + name.height / 2 } });
+  for (const [share, value] of [
+    [0.25, "1,980"],
+    [0.75, "1,410"],
+  ]) {
+    await at(share);
+    await page.locator(".tl .tip", { hasText: value }).waitFor();
+  }
+  neurolens("rm", run, "--force");
+  await done(page);
+});
+
+await test("a collective leads to its peers on the other ranks", async () => {
+  const run = JSON.parse(neurolens("import", given.ranks, "--json")).runs[0].run_id;
+  const [row] = JSON.parse(neurolens("ranks", run, "--limit", "0", "--json")).collectives[2].arrivals;
+  const page = await open(run, `?event=kernel:${row.row}`);
+  const peers = page.getByRole("table", { name: "The same collective elsewhere" });
+  await peers.waitFor();
+  expect((await peers.locator("tbody tr").count()) === 1, await peers.innerText());
+  expect(/200\.0.µs later/.test(await peers.innerText()), await peers.innerText());
+  await peers.locator("a").click();
+  await page.waitForFunction(() => /200\.0.µs earlier/.test(document.querySelector("#event")?.innerText ?? ""));
+  neurolens("rm", run, "--force");
+  await done(page);
+});
+
 await test("an event has its launch, its limit, its findings and the way to an earlier run", async () => {
   const page = await open(given.eager, "?event=kernel:400");
   await page.waitForSelector("#event .limits p");
@@ -230,7 +288,9 @@ await test("an event has its launch, its limit, its findings and the way to an e
   const text = await page.locator("#event .limits").textContent();
   const efficiency = known.analysis.roofline?.efficiency ?? null;
   expect(
-    efficiency === null ? /not known/.test(text) : text.includes(`${(100 * efficiency).toFixed(0)}\u00a0%`),
+    efficiency === null
+      ? /not known/.test(text)
+      : text.includes(`${(100 * efficiency).toFixed(efficiency < 0.1 ? 1 : 0)}\u00a0%`),
     `${efficiency}: ${text}`,
   );
   expect((await page.locator("#event .named > li").count()) === known.analysis.findings.length, "other findings");

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/file_mark.h"
 #include "base/human.h"
 #include "base/terminal.h"
 #include "bench/results.h"
@@ -66,6 +67,13 @@ class BenchResultsOp final : public Op {
         "can be measured.";
     info.example = "neurolens bench-results --target cpp:branch";
     info.reply = ReplyOf<BenchResultsReply>();
+    info.watched.event = "bench_result";
+    info.watched.rows = "results";
+    info.watched.id = "result_id";
+    info.watched.args = {{"limit", 20}};
+    info.watched.mark = [](const Settings& settings) {
+      return FileMark(nl::bench::ResultsFolder(settings.Get("store")));
+    };
     return info;
   }
 

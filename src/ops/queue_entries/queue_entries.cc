@@ -85,6 +85,11 @@ class QueueEntriesOp final : public Op {
         "itself.";
     info.example = "neurolens queue-entries --state failed";
     info.reply = ReplyOf<QueueEntriesReply>();
+    info.watched.event = "queue";
+    info.watched.args = {{"limit", 1}};
+    info.watched.mark = [](const Settings& settings) {
+      return nl::queue::QueueMark(nl::queue::QueueFolder(settings.Get("store")));
+    };
     return info;
   }
 

@@ -11,7 +11,8 @@
 #include "base/sha256_tree.h"
 #include "base/terminal.h"
 #include "import/read/byte_source.h"
-#include "ledger/engine_path.h"
+#include "ledger/attachments.h"
+#include "ledger/parquet_reader.h"
 #include "ledger/run_files.h"
 #include "ledger/sql_values.h"
 #include "ops/find_run.h"
@@ -177,23 +178,23 @@ class ShowOp final : public Op {
     verify.cancelled = context.cancelled;
     NL_ASSIGN(const RunFilesReport report, VerifyRunFolder(folder, verify));
     if (!report.defects.empty()) return DamagedRun(reply.run.run_id, report.defects[0]);
-    if (reply.tables.empty()) return {};
+    // From the footers of the files: starting an engine takes longer than reading all of them.
+    for (ShowTable& table : reply.tables) {
+      const auto file = ParquetReader::Open(fmt::format("{}/{}.parquet", folder, table.name));
+      if (file.ok()) table.rows = (*file)->rows();
+      if (!file.ok()) reply.warnings.push_back(fmt::format("{}: {}", table.name, file.error().message));
+    }
+    // Every page about a run asks for this, and most runs have no log.
+    if (!PathExists(folder + "/import_log.parquet") &&
+        !PathExists(fmt::format("{}/{}", folder, kAttachedFolder)))
+      return {};
+    return ReadLog(context, store, reply);
+  }
+
+  static Status ReadLog(const OpContext& context, Store& store, ShowReply& reply) {
     NL_ASSIGN(auto session, OpenSql(context, store, {reply.run}));
     SqlLimits limits = SettingsLimits(context);
     limits.max_rows = kMaxLogRows;
-    for (ShowTable& table : reply.tables) {
-      std::error_code ec;
-      NL_ASSIGN(const std::string engine_folder,
-                EnginePath(std::filesystem::absolute(folder, ec).lexically_normal().string()));
-      const std::string file = fmt::format("{}/{}.parquet", engine_folder, table.name);
-      Result<SqlTable> counted = session->QueryTable(
-          fmt::format("SELECT num_rows FROM parquet_file_metadata({})", SqlQuote(file)), limits);
-      if (!counted.ok()) {
-        reply.warnings.push_back(fmt::format("{}: {}", table.name, counted.error().message));
-      } else if (!counted->rows.empty()) {
-        table.rows = counted->rows[0][0].get<int64_t>();
-      }
-    }
     NL_ASSIGN(SqlTable log,
               session->QueryTable(
                   "SELECT reason, any_value(severity), CAST(sum(count) AS BIGINT), any_value(advice) "

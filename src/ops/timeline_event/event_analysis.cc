@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "analyze/facts/ranks.h"
 #include "analyze/steady_findings.h"
 #include "ops/open_analysis.h"
 
@@ -50,6 +51,22 @@ std::optional<RooflineRow> FindRow(const RooflineSection& section, const EventId
   return first(section.kernels, same_kernel);
 }
 
+// The other members of the collective that the event is a part of; none when it is not one.
+std::vector<std::pair<std::string, int64_t>> PeersOf(const RanksFacts& facts, const EventIdentity& event) {
+  const std::string table = facts.host_times ? "op" : "kernel";
+  std::vector<std::pair<std::string, int64_t>> out;
+  if (event.rows.empty() || event.rows[0].first != table) return out;
+  const auto is_event = [&event](const RanksFacts::Arrival& a) { return a.row == event.rows[0].second; };
+  for (const RanksFacts::Collective& collective : facts.collectives) {
+    if (std::none_of(collective.arrivals.begin(), collective.arrivals.end(), is_event)) continue;
+    for (const RanksFacts::Arrival& arrival : collective.arrivals) {
+      if (!is_event(arrival)) out.emplace_back(table, arrival.row);
+    }
+    break;
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<EventAnalysis> AnalyzeEvent(const OpContext& context, const std::string& run,
@@ -62,6 +79,8 @@ Result<EventAnalysis> AnalyzeEvent(const OpContext& context, const std::string& 
   for (Finding& finding : found.findings) {
     if (IsAbout(finding, event)) out.findings.push_back(std::move(finding));
   }
+  NL_ASSIGN(const RanksFacts* ranks, open.analysis->Need<RanksFacts>());
+  out.peers = PeersOf(*ranks, event);
   if (!event.kernel && !event.op) {
     out.roofline_reason = "only kernels and operators have a place in the roofline";
     return out;

@@ -17,6 +17,9 @@ struct EventAnalysis {
   std::vector<Finding> findings;
   std::optional<RooflineRow> roofline;
   std::optional<std::string> roofline_reason;
+  // Table and id of the same collective on other ranks or devices, by member; not part of the reply: the
+  // chain has them.
+  std::vector<std::pair<std::string, int64_t>> peers;
 };
 void Describe(Record<EventAnalysis>& r);
 

@@ -3,6 +3,7 @@
 // API call that launched it, the operator, and what the thread was inside of at that time.
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -33,7 +34,8 @@ void Describe(Record<ChainLink>& r) {
   r.Field("role", &T::role,
           "event: the span itself; launch: the API call that caused it; operator: the framework operator; "
           "inside: "
-          "the thread was inside of this; step: the step at that time; caused: work that the span launched");
+          "the thread was inside of this; step: the step at that time; caused: work that the span launched; "
+          "peer (with --analysis): the same collective on another rank or device");
   r.Field("table", &T::table, "Table that has it");
   r.Field("id", &T::id, "Its id in that table");
   r.Field("lane", &T::lane, "Lane it is drawn in; null: not drawn as a span");
@@ -61,6 +63,7 @@ void Describe(Record<EventReply>& r) {
 }
 
 constexpr int64_t kMostCaused = 20;
+constexpr size_t kMostPeers = 64;
 
 Scalar ScalarOf(const Json& cell) {
   if (cell.is_boolean()) return cell.get<bool>();
@@ -91,6 +94,17 @@ class ChainFinder {
     }
     if (table == "kernel") NL_TRY(AddCounters(id));
     return std::move(out_);
+  }
+
+  // The same collective on other members, after Find.
+  Result<std::vector<ChainLink>> Peers(const std::vector<std::pair<std::string, int64_t>>& rows) {
+    out_.chain.clear();
+    for (const auto& [table, id] : rows) {
+      if (out_.chain.size() == kMostPeers) break;
+      NL_ASSIGN(const Json row, RowOf(table, id));
+      if (!row.is_null() && !row["start_ns"].is_null()) Add("peer", table, row);
+    }
+    return std::move(out_.chain);
   }
 
  private:
@@ -247,11 +261,14 @@ class TimelineEventOp final : public Op {
   Result<Reply> Run(OpContext& context) override {
     NL_ASSIGN(const TimelineRun open, OpenTimelineRun(context, run_));
     NL_ASSIGN(const OpenRun run, OpenSnapshot(context, open.run.run_id));
-    NL_ASSIGN(EventReply reply, ChainFinder(context, *open.timeline, run.snapshot->sql()).Find(table_, id_));
+    ChainFinder finder(context, *open.timeline, run.snapshot->sql());
+    NL_ASSIGN(EventReply reply, finder.Find(table_, id_));
     reply.run_id = open.run.run_id;
     if (analysis_) {
       NL_ASSIGN(const EventIdentity event, IdentityOf(reply, run.snapshot->sql(), context));
       NL_ASSIGN(reply.analysis, AnalyzeEvent(context, open.run.run_id, event));
+      NL_ASSIGN(std::vector<ChainLink> peers, finder.Peers(reply.analysis->peers));
+      std::move(peers.begin(), peers.end(), std::back_inserter(reply.chain));
     }
     return Reply::Of(std::move(reply));
   }

@@ -82,9 +82,11 @@ class TrendOp final : public Op {
     NL_TRY(CheckMetric(metric_));
     TrendReply reply;
     reply.metric = metric_;
-    NL_ASSIGN(const std::vector<CatalogRun> runs, Select(context, reply));
+    std::vector<NamedRuns> baselines;
+    NL_ASSIGN(const std::vector<CatalogRun> runs, Select(context, reply, baselines));
     NL_TRY(ReadValues(context, runs, reply));
     AddLevels(reply);
+    for (const NamedRuns& baseline : baselines) NL_TRY(AddBaseline(context, baseline, reply));
     return Reply::Of(std::move(reply));
   }
 
@@ -93,8 +95,15 @@ class TrendOp final : public Op {
   }
 
  private:
-  // The newest matching run and the runs of the same workload, oldest first.
-  Result<std::vector<CatalogRun>> Select(const OpContext& context, TrendReply& reply) const {
+  struct NamedRuns {
+    std::string name;
+    std::vector<CatalogRun> runs;
+  };
+
+  // The newest matching run and the runs of the same workload, oldest first; and of each baseline those of
+  // its runs that are of this workload, also those before `limit`.
+  Result<std::vector<CatalogRun>> Select(const OpContext& context, TrendReply& reply,
+                                         std::vector<NamedRuns>& baselines) const {
     RunFilter filter;
     filter.model = model_;
     filter.sort = RunSort::kCreated;
@@ -117,13 +126,23 @@ class TrendOp final : public Op {
     const CatalogRun newest = found.front();
     // --model or --tag selects the workload; without them it is the model of the newest run.
     const bool by_model = model_.empty() && tags_.empty();
-    for (CatalogRun& run : found) {
+    std::map<std::string, const CatalogRun*> same;  // by id
+    for (const CatalogRun& run : found) {
       if (by_model && run.model != newest.model) continue;
       if (!SameSetup(run, newest)) {
         ++reply.left_out;
-      } else if (limit_ == 0 || static_cast<int64_t>(out.size()) < limit_) {
-        out.push_back(std::move(run));
+        continue;
       }
+      same[run.run_id] = &run;
+      if (limit_ == 0 || static_cast<int64_t>(out.size()) < limit_) out.push_back(run);
+    }
+    NL_ASSIGN(const std::vector<Baseline> named, (*store)->catalog().ListBaselines());
+    for (const Baseline& baseline : named) {
+      NamedRuns taken{baseline.name, {}};
+      for (const std::string& run_id : baseline.run_ids) {
+        if (const auto it = same.find(run_id); it != same.end()) taken.runs.push_back(*it->second);
+      }
+      if (!taken.runs.empty()) baselines.push_back(std::move(taken));
     }
     std::reverse(out.begin(), out.end());
     reply.workload = TrendWorkload{by_model ? newest.model : model_, newest.device, newest.device_count,
@@ -139,6 +158,33 @@ class TrendOp final : public Op {
     NL_ASSIGN(const OpenAnalysis open, Analyze(context, params));
     NL_ASSIGN(short_id, open.run.store->catalog().ShortId(run.run_id));
     return ReadMetric(*open.analysis, metric_);
+  }
+
+  // The median of the values of a baseline: those of the trend, and of older runs their own.
+  Status AddBaseline(OpContext& context, const NamedRuns& baseline, TrendReply& reply) const {
+    TrendBaseline out{baseline.name, static_cast<int64_t>(baseline.runs.size()), {}, {}};
+    std::vector<double> values;
+    for (const CatalogRun& run : baseline.runs) {
+      if (context.Cancelled()) return Cancelled();
+      const auto listed = std::find_if(reply.runs.begin(), reply.runs.end(),
+                                       [&run](const TrendRun& r) { return r.run_id == run.run_id; });
+      if (listed != reply.runs.end()) {
+        if (listed->value) values.push_back(*listed->value);
+        if (listed->reason) out.reason = listed->reason;
+        continue;
+      }
+      std::string short_id;
+      const Result<MetricValue> value = ReadOne(context, run, short_id);
+      if (!value.ok() && value.error().code == ErrorCode::kCancelled) return value.error();
+      if (!value.ok()) out.reason = value.error().message;
+      if (value.ok() && std::isfinite(value->value)) values.push_back(value->value);
+    }
+    if (!values.empty()) {
+      out.value = Median(values);
+      out.reason.reset();
+    }
+    reply.baselines.push_back(std::move(out));
+    return {};
   }
 
   Status ReadValues(OpContext& context, const std::vector<CatalogRun>& runs, TrendReply& reply) const {

@@ -50,6 +50,14 @@ void Describe(Record<TrendUnreadable>& r) {
   r.Field("runs", &TrendUnreadable::runs, "Their short ids");
 }
 
+void Describe(Record<TrendBaseline>& r) {
+  r.Name("TrendBaseline", "A baseline with runs of this workload");
+  r.Field("name", &TrendBaseline::name, "Name of the baseline");
+  r.Field("runs", &TrendBaseline::runs, "Its runs of this workload that match the filters");
+  r.Field("value", &TrendBaseline::value, "Median of their values; null: see reason");
+  r.Field("reason", &TrendBaseline::reason, "Why it has no value");
+}
+
 void Describe(Record<TrendReply>& r) {
   r.Name("TrendReply", "Reply of `neurolens trend`");
   r.Field("metric", &TrendReply::metric, "Metric");
@@ -59,6 +67,7 @@ void Describe(Record<TrendReply>& r) {
   r.Field("runs", &TrendReply::runs, "The runs, oldest first");
   r.Field("change_points", &TrendReply::change_points, "Where the level changed, oldest first");
   r.Field("unreadable", &TrendReply::unreadable, "Runs without a value, by reason");
+  r.Field("baselines", &TrendReply::baselines, "Baselines with runs of this workload, by name");
   r.Field("left_out", &TrendReply::left_out, "Runs on another device, precision or backend");
 }
 

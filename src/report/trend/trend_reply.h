@@ -37,6 +37,12 @@ struct TrendUnreadable {
   std::string reason;
   std::vector<std::string> runs;
 };
+struct TrendBaseline {
+  std::string name;
+  int64_t runs = 0;
+  std::optional<double> value;
+  std::optional<std::string> reason;
+};
 struct TrendReply {
   std::string metric, unit;
   bool larger_is_better = false;
@@ -44,12 +50,14 @@ struct TrendReply {
   std::vector<TrendRun> runs;
   std::vector<TrendChange> change_points;
   std::vector<TrendUnreadable> unreadable;
+  std::vector<TrendBaseline> baselines;
   int64_t left_out = 0;
 };
 void Describe(Record<TrendWorkload>& r);
 void Describe(Record<TrendRun>& r);
 void Describe(Record<TrendChange>& r);
 void Describe(Record<TrendUnreadable>& r);
+void Describe(Record<TrendBaseline>& r);
 void Describe(Record<TrendReply>& r);
 
 std::string TrendText(const TrendReply& reply, int width, bool color);

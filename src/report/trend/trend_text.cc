@@ -97,6 +97,26 @@ std::string NewestRuns(const TrendReply& r, int width, bool color) {
   return out;
 }
 
+// "baseline main: 12.1 ms (median of 3 runs); the newest run +2.4 %".
+std::string BaselinesText(const TrendReply& r, int width) {
+  const auto newest =
+      std::find_if(r.runs.rbegin(), r.runs.rend(), [](const TrendRun& run) { return run.value.has_value(); });
+  std::string out;
+  for (const TrendBaseline& b : r.baselines) {
+    std::string line = fmt::format("baseline {}: ", b.name);
+    if (!b.value) {
+      line += fmt::format("no value: {}", b.reason.value_or("not known"));
+    } else {
+      line += MetricText(*b.value, r.unit);
+      if (b.runs > 1) line += fmt::format(" (median of {} runs)", b.runs);
+      if (newest != r.runs.rend() && *b.value != 0)
+        line += fmt::format("; the newest run {:+.1f} %", 100 * (*newest->value / *b.value - 1));
+    }
+    out += Wrap(PrintableText(line), width, 2) + "\n";
+  }
+  return out.empty() ? "" : "\n" + out;
+}
+
 std::string UnreadableText(const TrendReply& r, int width) {
   std::string out;
   for (const TrendUnreadable& group : r.unreadable) {
@@ -116,7 +136,8 @@ std::string TrendText(const TrendReply& r, int width, bool color) {
   if (r.runs.empty()) return "no runs match\n";
   const std::vector<ChartPoint> points = PointsOf(r);
   return Wrap(PrintableText(TrendVerdict(r, points.size())), width, 2) + "\n" + ChartText(r, points, width) +
-         ChangesText(r, width) + NewestRuns(r, width, color) + UnreadableText(r, width);
+         ChangesText(r, width) + BaselinesText(r, width) + NewestRuns(r, width, color) +
+         UnreadableText(r, width);
 }
 
 }  // namespace nl

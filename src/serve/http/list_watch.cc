@@ -19,11 +19,27 @@ void ListWatch::Compare(const std::string& id, const Json& row, std::vector<List
 }
 
 std::vector<ListEvent> ListWatch::Look(const Settings& settings) {
+  ended_ = false;
+  if (list().mark != nullptr) {
+    // Before the reply: what changes meanwhile has another mark at the next look.
+    std::string mark = list().mark(settings);
+    if (looked_ && mark == mark_) return {};
+    mark_ = std::move(mark);
+  }
   OpContext context;
   context.settings = &settings;
   const std::unique_ptr<Op> op = op_.make();
   const Result<Reply> reply = RunOp(*op, list().args, context);
-  const Json rows = reply.ok() ? reply->Document().at(list().rows) : Json::array();
+  if (list().rows.empty()) {
+    const bool is_news = looked_ || list().first_are_new;
+    looked_ = true;
+    if (!reply.ok() || !is_news) return {};
+    return {{list().event, reply->Document(), false}};
+  }
+  return CompareRows(reply.ok() ? reply->Document().at(list().rows) : Json::array());
+}
+
+std::vector<ListEvent> ListWatch::CompareRows(const Json& rows) {
   std::vector<ListEvent> out;
   std::map<std::string, Json> now;
   // Lists of runs have the newest first; events are in the order of time, which ids of version 7 have.
@@ -33,7 +49,6 @@ std::vector<ListEvent> ListWatch::Look(const Settings& settings) {
     Compare(id, *row, out);
     now[id] = *row;
   }
-  ended_ = false;
   if (!list().end_member.empty()) {
     for (auto& [id, row] : rows_) {
       if (now.count(id) > 0) continue;

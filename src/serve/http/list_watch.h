@@ -25,17 +25,19 @@ class ListWatch {
   const RemoteOp& op() const { return op_; }
   const WatchedList& list() const { return op_.info.watched; }
 
-  // Runs the operation and compares its rows with those of the last look. A list that cannot be read has no
-  // rows.
+  // Runs the operation, unless its mark is that of the last look, and compares its rows with those of that
+  // look. A list that cannot be read has no rows; a reply without rows that cannot be made is not an event.
   std::vector<ListEvent> Look(const Settings& settings);
   // Whether the last look found that a row is gone.
   bool ended() const { return ended_; }
 
  private:
+  std::vector<ListEvent> CompareRows(const Json& rows);
   void Compare(const std::string& id, const Json& row, std::vector<ListEvent>& out);
 
   const RemoteOp& op_;
   bool looked_ = false, ended_ = false;
+  std::string mark_;                  // of the last look
   std::set<std::string> seen_;        // where rows that are gone are not events
   std::map<std::string, Json> rows_;  // where they are: the rows of the last look
 };

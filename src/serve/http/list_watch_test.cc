@@ -97,5 +97,40 @@ TEST(ListWatchTest, GrowthAndTheEndAreEventsWhereTheListSaysSo) {
   EXPECT_FALSE(watch.ended());
 }
 
+std::string listed_mark;
+
+TEST(ListWatchTest, AReplyWithoutRowsIsAnEventWheneverItsMarkIsAnotherOne) {
+  const Settings settings;
+  RemoteOp op = ListRemote();
+  op.info.watched.rows.clear();
+  op.info.watched.first_are_new = true;
+  op.info.watched.mark = [](const Settings&) { return listed_mark; };
+  ListWatch watch(op);
+  listed_mark = "";
+  listed = {{"a", "on"}};
+  EXPECT_EQ(watch.Look(settings).size(), 1u) << "also with an empty mark";
+  listed = {{"b", "on"}};
+  EXPECT_TRUE(watch.Look(settings).empty());
+  listed_mark = "2";
+  const std::vector<ListEvent> events = watch.Look(settings);
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_FALSE(events[0].kept);
+  EXPECT_EQ(events[0].data.at("rows").at(0).at("id"), "b");
+}
+
+TEST(ListWatchTest, RowsAreLookedAtOnlyWhenTheMarkChanged) {
+  const Settings settings;
+  RemoteOp op = ListRemote();
+  op.info.watched.mark = [](const Settings&) { return listed_mark; };
+  ListWatch watch(op);
+  listed_mark = "1";
+  listed = {};
+  EXPECT_TRUE(watch.Look(settings).empty());
+  listed = {{"a", "on"}};
+  EXPECT_TRUE(watch.Look(settings).empty());
+  listed_mark = "2";
+  EXPECT_EQ(watch.Look(settings).size(), 1u);
+}
+
 }  // namespace
 }  // namespace nl::http

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/http/service.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -11,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/file_mark.h"
 #include "base/record_json.h"
 #include "base/terminal.h"
 #include "base/time_text.h"
@@ -34,13 +34,6 @@ constexpr int64_t kTicksPerCertificate = 10;
 constexpr int64_t kTicksPerAdopt = 20, kTicksPerSweep = 6000, kTicksPerSilence = 50;
 constexpr auto kJobGrace = std::chrono::seconds(3);
 constexpr auto kProgressEvery = std::chrono::milliseconds(250);
-
-// Differs when a file was replaced or written.
-std::string FileMark(const std::string& path) {
-  struct stat info {};
-  if (stat(path.c_str(), &info) != 0) return "none;";
-  return fmt::format("{} {} {}.{};", info.st_ino, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
-}
 
 Response Page(std::string_view type, std::string_view text) {
   Response out;

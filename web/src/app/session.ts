@@ -5,7 +5,7 @@ import type { Name, Params, ProblemDocument, ReplyTo } from "../data/client";
 import { Client, ProblemError } from "../data/client";
 import type { ImportProgress, OperationProgress } from "../data/events";
 import { listen } from "../data/events";
-import type { ListedRun, LiveRow } from "../data/generated";
+import type { KeptResult, ListedRun, LiveRow, QueueEntriesReply } from "../data/generated";
 import { goTo } from "./navigation";
 
 export const client = new Client();
@@ -34,6 +34,8 @@ export const newRuns = new Channel<ListedRun>();
 export const imports = new Channel<ImportProgress>();
 export const preparing = new Channel<OperationProgress>();
 export const recordings = new Channel<LiveRow>();
+export const queueChanges = new Channel<QueueEntriesReply>();
+export const benchResults = new Channel<KeptResult>();
 export const connection = new Channel<"open" | "lost" | "reconnected">();
 export const notices = new Channel<Notice>();
 
@@ -49,6 +51,8 @@ export function startSession(): void {
     onImport: (progress) => imports.send(progress),
     onProgress: (progress) => preparing.send(progress),
     onLive: (recording) => recordings.send(recording),
+    onQueue: (queue) => queueChanges.send(queue),
+    onBenchResult: (result) => benchResults.send(result),
     onConnection: (state) => {
       // A server that was away may come back with another store.
       if (state === "reconnected") {

@@ -143,6 +143,7 @@ export function App() {
   const route = useRoute();
   const [showsKeys, setShowsKeys] = useState(false);
   const main = useRef<HTMLElement>(null);
+  const nav = useRef<HTMLElement>(null);
   useEffect(() => {
     const bindings: KeyBinding[] = [
       { keys: "?", about: "List the keys", run: () => setShowsKeys(true) },
@@ -152,6 +153,12 @@ export function App() {
     return bindKeys(bindings);
   }, []);
   const current = route.view === "run" ? "runs" : route.view;
+  // On a phone the views do not fit beside each other.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another view is another current link
+  useEffect(() => {
+    const link = nav.current?.querySelector<HTMLElement>("[aria-current]");
+    if (nav.current && link) nav.current.scrollLeft = link.offsetLeft - nav.current.offsetLeft - 40;
+  }, [current]);
   return (
     <>
       <button type="button" class="skip" onClick={() => main.current?.focus()}>
@@ -162,7 +169,7 @@ export function App() {
           <a class="brand" href="/">
             NeuroLens
           </a>
-          <nav aria-label="Views">
+          <nav aria-label="Views" ref={nav}>
             {VIEWS.map(({ view, path, label }) => (
               <a key={view} href={path} aria-current={view === current ? "page" : undefined}>
                 {label}

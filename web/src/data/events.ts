@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Server-Sent Events with reconnection: the browser retries a broken connection, this one also a refused one.
-import type { ListedRun, LiveRow } from "./generated";
+import type { KeptResult, ListedRun, LiveRow, QueueEntriesReply } from "./generated";
 
 export interface ImportProgress {
   name: string;
@@ -22,6 +22,9 @@ export interface EventListeners {
   onImport(progress: ImportProgress): void;
   onProgress(progress: OperationProgress): void;
   onLive(recording: LiveRow): void;
+  /** An entry of the queue or its output, or what the runner does, has changed; with the newest entry only. */
+  onQueue(queue: QueueEntriesReply): void;
+  onBenchResult(result: KeptResult): void;
   onConnection(state: "open" | "lost" | "reconnected"): void;
 }
 
@@ -52,15 +55,21 @@ export function listen(listeners: EventListeners, url = "/api/v1/events"): () =>
   let isClosed = false;
 
   const connect = () => {
-    source = new EventSource(url);
-    source.onopen = () => {
+    const opened = new EventSource(url);
+    source = opened;
+    const on = <Data>(type: string, listener: (data: Data) => void) =>
+      opened.addEventListener(type, (event) => {
+        const data = parsed<Data>(event);
+        if (data) listener(data);
+      });
+    opened.onopen = () => {
       wait_ms = FIRST_WAIT_MS;
       listeners.onConnection(wasOpen && isBroken ? "reconnected" : "open");
       wasOpen = true;
       isBroken = false;
     };
-    source.onerror = () => {
-      source?.close();
+    opened.onerror = () => {
+      opened.close();
       timer = window.setTimeout(connect, wait_ms);
       wait_ms = Math.min(LONGEST_WAIT_MS, wait_ms * 2);
       const wasBroken = isBroken;
@@ -68,22 +77,12 @@ export function listen(listeners: EventListeners, url = "/api/v1/events"): () =>
       // A server that answers but refuses the events wants a login: that is not a lost connection.
       if (!wasBroken) isReachable().then((answers) => !answers && !isClosed && listeners.onConnection("lost"));
     };
-    source.addEventListener("run", (event) => {
-      const run = parsed<ListedRun>(event);
-      if (run) listeners.onRun(run);
-    });
-    source.addEventListener("import", (event) => {
-      const progress = parsed<ImportProgress>(event);
-      if (progress) listeners.onImport(progress);
-    });
-    source.addEventListener("progress", (event) => {
-      const progress = parsed<OperationProgress>(event);
-      if (progress) listeners.onProgress(progress);
-    });
-    source.addEventListener("live", (event) => {
-      const recording = parsed<LiveRow>(event);
-      if (recording) listeners.onLive(recording);
-    });
+    on<ListedRun>("run", listeners.onRun);
+    on<ImportProgress>("import", listeners.onImport);
+    on<OperationProgress>("progress", listeners.onProgress);
+    on<LiveRow>("live", listeners.onLive);
+    on<QueueEntriesReply>("queue", listeners.onQueue);
+    on<KeptResult>("bench_result", listeners.onBenchResult);
   };
   connect();
   return () => {

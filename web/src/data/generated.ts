@@ -4125,6 +4125,8 @@ export interface RunChoices {
   models: RunChoice[];
   /** Names of first devices */
   devices: RunChoice[];
+  /** Frameworks that ran the models */
+  backends: RunChoice[];
   /** Formats of the sources */
   formats: RunChoice[];
   /** Tags, as KEY=VALUE */
@@ -5147,7 +5149,7 @@ export interface TimeSummary {
 
 /** One part of the chain from a span outwards */
 export interface TimelineChainLink {
-  /** event: the span itself; launch: the API call that caused it; operator: the framework operator; inside: the thread was inside of this; step: the step at that time; caused: work that the span launched */
+  /** event: the span itself; launch: the API call that caused it; operator: the framework operator; inside: the thread was inside of this; step: the step at that time; caused: work that the span launched; peer (with --analysis): the same collective on another rank or device */
   role: string;
   /** Table that has it */
   table: string;
@@ -5397,6 +5399,18 @@ export interface ToolFinding {
   message: string;
 }
 
+/** A baseline with runs of this workload */
+export interface TrendBaseline {
+  /** Name of the baseline */
+  name: string;
+  /** Its runs of this workload that match the filters */
+  runs: number;
+  /** Median of their values; null: see reason */
+  value: number | null;
+  /** Why it has no value */
+  reason: string | null;
+}
+
 /** A point where the level of the metric changed */
 export interface TrendChange {
   /** First run of the new level, position in the runs */
@@ -5435,6 +5449,8 @@ export interface TrendReply {
   change_points: TrendChange[];
   /** Runs without a value, by reason */
   unreadable: TrendUnreadable[];
+  /** Baselines with runs of this workload, by name */
+  baselines: TrendBaseline[];
   /** Runs on another device, precision or backend */
   left_out: number;
 }

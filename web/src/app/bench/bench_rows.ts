@@ -41,10 +41,6 @@ export function progressText(p: QueueProgress): string {
   return `${what}${waits}: ${count(p.finished)} finished, ${count(p.remaining)} to go${left}`;
 }
 
-/** How long to wait before the queue is looked at again: less while it works. */
-export const lookAgainMs = (states: Record<string, number>, runner: QueueProgress | null): number =>
-  runner !== null || (states.running ?? 0) > 0 ? 1000 : 5000;
-
 export interface HistoryPoint {
   result_id: string;
   created_at: string;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The queue with its progress, the pairs of the benchmark suites with what was measured last, and the history of results.
-// The server only reads: entries are added and benchmarks run at the command line.
-import { useEffect } from "preact/hooks";
+// The server only reads: entries are added and benchmarks run at the command line. Its events keep the view current.
+import { useEffect, useRef } from "preact/hooks";
 import type { KeptResult, KeptTarget, QueueEntriesReply, QueueEntry } from "../../data/generated";
-import { bytes, count, cut, ms, plural } from "../../widgets/format";
+import { bytes, capitalised, count, cut, ms, plural } from "../../widgets/format";
 import { SortTable } from "../../widgets/table";
 import { useField } from "../navigation";
 import { address, runAddress } from "../route";
 import { Sparkline } from "../runs/sparkline";
-import { client, useLoad } from "../session";
-import { Called, EmptyNote, Loaded } from "../states";
-import { expectedOf, historyOf, lookAgainMs, progressText, speedupText, timesText, titleOf } from "./bench_rows";
+import { benchResults, client, connection, queueChanges, useChannel, useLoad } from "../session";
+import { EmptyNote, Loaded } from "../states";
+import { expectedOf, historyOf, progressText, speedupText, timesText, titleOf } from "./bench_rows";
 import "./bench.css";
 
 const MOST_ENTRIES = 200;
@@ -21,33 +21,37 @@ const timeText = (rfc3339: string | null): string => (rfc3339 ?? "–").slice(0,
 
 const Outcome = ({ of }: { of: string }) => <b class={`pill ${of}`}>{of}</b>;
 
-// Asks again by itself: the queue has no events.
+// Loads again when the server says so, and what was missed while the page was hidden once it is seen again.
 function useQueue(entry: string) {
-  const params = { limit: MOST_ENTRIES };
-  const list = useLoad("queue", (signal) => client.fresh("queue-entries", params, signal));
+  const list = useLoad("queue", (signal) => client.fresh("queue-entries", { limit: MOST_ENTRIES }, signal));
   const shown = useLoad(`queue entry ${entry}`, async (signal) =>
     entry ? client.fresh("queue-entries", { entry, output_bytes: OUTPUT_BYTES }, signal) : null,
   );
-  const [now, again] = list;
-  const [, shownAgain] = shown;
-  const wait_ms = now.state === "loaded" ? lookAgainMs(now.reply.states, now.reply.runner) : 5000;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the next look follows the last reply
+  const isMissed = useRef(false);
+  const look = () => {
+    isMissed.current = document.visibilityState === "hidden";
+    if (isMissed.current) return;
+    list[1](true);
+    if (entry) shown[1](true);
+  };
+  const latest = useRef(look);
+  latest.current = look;
+  useChannel(queueChanges, look);
+  useChannel(connection, (state) => state !== "lost" && look());
   useEffect(() => {
-    const timer = setTimeout(() => {
-      if (document.visibilityState === "hidden") return;
-      again(true);
-      if (entry) shownAgain(true);
-    }, wait_ms);
-    return () => clearTimeout(timer);
-  }, [now]);
-  useEffect(() => {
-    const onVisible = () => {
-      if (document.visibilityState === "visible") again(true);
-    };
+    const onVisible = () => isMissed.current && latest.current();
     document.addEventListener("visibilitychange", onVisible);
     return () => document.removeEventListener("visibilitychange", onVisible);
-  });
+  }, []);
   return { list, shown };
+}
+
+// Loads again when a result is kept.
+function useResults<Reply>(key: string, load: (signal: AbortSignal) => Promise<Reply>) {
+  const from = useLoad(key, load);
+  useChannel(benchResults, () => from[1](true));
+  useChannel(connection, (state) => state !== "lost" && from[1](true));
+  return from;
 }
 
 function Runner({ queue }: { queue: QueueEntriesReply }) {
@@ -55,7 +59,7 @@ function Runner({ queue }: { queue: QueueEntriesReply }) {
   if (!runner)
     return (
       <p class="note">
-        No runner works on this queue{(queue.states.queued ?? 0) > 0 && ", and entries wait"}:{" "}
+        No runner is working on this queue{(queue.states.queued ?? 0) > 0 && ", and entries are waiting"}.{" "}
         <code>neurolens queue run</code> starts one.
       </p>
     );
@@ -102,7 +106,9 @@ function Entry({ entry, from }: { entry: string; from: ReturnType<typeof useQueu
                   {reply.output}
                 </pre>
                 <p class="note">
-                  Attempt {reply.output_attempt}, the end of {bytes(reply.output_bytes ?? 0)}
+                  Attempt {reply.output_attempt},{" "}
+                  {(reply.output_bytes ?? 0) > OUTPUT_BYTES && `the last ${bytes(OUTPUT_BYTES)} of `}
+                  {bytes(reply.output_bytes ?? 0)}
                 </p>
               </>
             )}
@@ -183,8 +189,9 @@ function QueuePart() {
 }
 
 function Pairs() {
+  const from = useResults("bench pairs", (signal) => client.fresh("bench-pairs", {}, signal));
   return (
-    <Called name="bench-pairs" params={{}} what="the pairs">
+    <Loaded what="the pairs" from={from}>
       {(reply) => (
         <>
           {reply.problems.map((p, i) => (
@@ -193,7 +200,7 @@ function Pairs() {
             </p>
           ))}
           {reply.pairs.length === 0 ? (
-            <p class="note">{cut(reply.reason ?? "The suites have no pairs.", 300)}</p>
+            <p class="note">{capitalised(cut(reply.reason ?? "the suites have no pairs", 300))}.</p>
           ) : (
             <SortTable
               id="pairs"
@@ -249,7 +256,7 @@ function Pairs() {
           )}
         </>
       )}
-    </Called>
+    </Loaded>
   );
 }
 
@@ -261,7 +268,7 @@ interface HistoryRow {
 function History() {
   const [target] = useField("target");
   const params = target ? { target, limit: MOST_RESULTS } : { limit: MOST_RESULTS };
-  const from = useLoad(`bench results ${target}`, (signal) => client.fresh("bench-results", params, signal));
+  const from = useResults(`bench results ${target}`, (signal) => client.fresh("bench-results", params, signal));
   return (
     <section id="history">
       <h2>History{target && ` of ${cut(target, 80)}`}</h2>
@@ -279,7 +286,7 @@ function History() {
             return (
               <EmptyNote title="No results yet">
                 <p>
-                  <code>neurolens bench run</code> and <code>neurolens prove</code> keep theirs in the store.
+                  Results of <code>neurolens bench run</code> and <code>neurolens prove</code> are kept in the store.
                 </p>
               </EmptyNote>
             );

@@ -176,8 +176,8 @@ export function CompareView() {
       ) : (
         <EmptyNote title="Choose at least one run for each side">
           <p>
-            Several runs on a side make the verdict more certain. In the list of runs, select two and press <kbd>c</kbd>
-            .
+            Several runs on a side make the verdict more certain. In the list of runs, press <kbd>c</kbd> to compare the
+            selected ones.
           </p>
         </EmptyNote>
       )}

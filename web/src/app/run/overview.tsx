@@ -138,7 +138,8 @@ export function Explained({ run }: { run: string }) {
             <>
               {reply.step && (
                 <p class="note">
-                  Gains are of the steady step: {ms(reply.step.ms)}, GPU busy {pct(reply.step.busy_share, 0)}.
+                  Gains are of one steady step without the cost of recording: {ms(reply.step.ms)}, GPU busy{" "}
+                  {pct(reply.step.busy_share, 0)}.
                 </p>
               )}
               <Findings section={reply} links={linksOf(run)} />

@@ -93,7 +93,7 @@ function Facts({ run }: { run: CatalogRun }) {
 function Tabs({ run, tab }: { run: string; tab: string }) {
   const list = useRef<HTMLElement>(null);
   useEffect(() => {
-    list.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    list.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
     const step = (by: number) => {
       const at = (RUN_TABS.indexOf(tab as RunTab) + by + RUN_TABS.length) % RUN_TABS.length;
       goTo(runAddress(run, RUN_TABS[at]));

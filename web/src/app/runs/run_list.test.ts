@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { ListedRun, LsReply } from "../../data/generated";
 import { listFields, PAGE_RUNS, pagesOf, RunPages, workloadOf } from "./run_list";
 
-const NONE = { text: "", tag: "", model: "", device: "", format: "", days: 0 };
+const NONE = { text: "", tag: "", model: "", device: "", backend: "", format: "", days: 0 };
 const NEWEST = { key: "created", descending: true };
 const run = (id: string): ListedRun => ({ run_id: id, short_id: id }) as ListedRun;
 const reply = (runs_total: number, ids: string[]): LsReply =>
@@ -17,6 +17,7 @@ test("filters and order become fields of the server", () => {
   expect(fields({})).toEqual({ sort: "created" });
   expect(fields({ text: "  llama bf16 " })).toEqual({ sort: "created", text: "llama bf16" });
   expect(fields({ model: "llama", days: 7 })).toEqual({ sort: "created", model: "llama", exact: "true", since: "7d" });
+  expect(fields({ backend: "torch" })).toEqual({ sort: "created", backend: "torch" });
   expect(fields({ format: "nsys", tag: "a=b" }, { key: "size", descending: false })).toEqual({
     sort: "stored",
     reverse: "true",

@@ -8,6 +8,7 @@ export interface RunFilters {
   tag: string; // "key=value", or "key=" for any value
   model: string;
   device: string;
+  backend: string; // framework
   format: string; // adapter
   days: number; // 0: any time
 }
@@ -37,6 +38,7 @@ export function listFields(f: RunFilters, order: SortOrder): Record<string, stri
   if (f.model) fields.model = f.model;
   if (f.device) fields.device = f.device;
   if (f.model || f.device) fields.exact = "true";
+  if (f.backend) fields.backend = f.backend;
   if (f.format) fields.format = f.format;
   if (f.days > 0) fields.since = `${f.days}d`;
   return fields;

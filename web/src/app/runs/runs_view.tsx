@@ -19,7 +19,7 @@ import type { RunList } from "./use_runs";
 import { useRunChoices, useRunList, useRunsById } from "./use_runs";
 
 const NEWEST: SortOrder = { key: "created", descending: true };
-const FILTERS = ["q", "tag", "model", "device", "format", "days"] as const;
+const FILTERS = ["q", "tag", "model", "device", "backend", "format", "days"] as const;
 
 const timeText = (ns: number): string => new Date(ns / 1e6).toISOString().slice(0, 16).replace("T", " ");
 const nameOf = (r: ListedRun): string => r.model || r.source_name || r.run_id;
@@ -66,6 +66,7 @@ function columnsOf(
           <a href={runAddress(r.run_id)} tabIndex={-1}>
             {cut(nameOf(r), 60)}
           </a>
+          {r.model && <span class="muted"> {cut(r.source_name, 60)}</span>}
           {r.lost_records > 0 && (
             <span class="lost" title={`${count(r.lost_records)} records lost`}>
               !
@@ -95,26 +96,26 @@ function columnsOf(
       key: "device",
       label: "Device",
       text: true,
-      width: 160,
+      width: 150,
       value: (r) => r.device,
       show: (r) =>
         (r.device_count > 1 ? `${r.device_count} × ` : "") + cut(r.device || (r.device_count ? "GPU" : "CPU"), 40),
     },
-    { key: "precision", label: "Type", text: true, width: 60, value: (r) => r.precision, show: (r) => r.precision },
+    { key: "precision", label: "Type", text: true, width: 56, value: (r) => r.precision, show: (r) => r.precision },
     {
       key: "created",
       label: "Imported (UTC)",
       text: true,
-      width: 140,
+      width: 136,
       value: (r) => r.created_at_ns,
       show: (r) => timeText(r.created_at_ns),
     },
-    { key: "kernels", label: "Kernels", width: 84, value: (r) => r.kernel_count, show: (r) => count(r.kernel_count) },
+    { key: "kernels", label: "Kernels", width: 76, value: (r) => r.kernel_count, show: (r) => count(r.kernel_count) },
     {
       key: "format",
       label: "Format",
       text: true,
-      width: 110,
+      width: 84,
       value: (r) => r.adapter,
       show: (r) => cut(r.adapter, 24),
     },
@@ -138,7 +139,7 @@ function columnsOf(
           </span>
         )),
     },
-    { key: "size", label: "Stored", width: 84, value: (r) => r.stored_bytes, show: (r) => bytes(r.stored_bytes) },
+    { key: "size", label: "Stored", width: 80, value: (r) => r.stored_bytes, show: (r) => bytes(r.stored_bytes) },
     { key: "id", label: "Id", text: true, width: 130, value: (r) => r.run_id, show: (r) => <code>{r.short_id}</code> },
   ];
 }
@@ -176,7 +177,7 @@ const TIMES: [string, string][] = [
   ["365", "last year"],
 ];
 
-const NO_CHOICES: RunChoices = { models: [], devices: [], formats: [], tags: [] };
+const NO_CHOICES: RunChoices = { models: [], devices: [], backends: [], formats: [], tags: [] };
 const choice = (c: RunChoice): [string, string] => [c.value, `${c.value} (${count(c.runs)})`];
 
 function Filters({ choices }: { choices: RunChoices }) {
@@ -193,6 +194,7 @@ function Filters({ choices }: { choices: RunChoices }) {
       />
       <FilterChoice name="model" label="Model" choices={choices.models.map(choice)} />
       <FilterChoice name="device" label="Device" choices={choices.devices.map(choice)} />
+      <FilterChoice name="backend" label="Backend" choices={choices.backends.map(choice)} />
       <FilterChoice name="format" label="Format" choices={choices.formats.map(choice)} />
       <FilterChoice name="tag" label="Tag" choices={choices.tags.map(choice)} />
       <FilterChoice name="days" label="Imported" choices={TIMES} />
@@ -326,10 +328,10 @@ function useReturn(onReturn: () => void): void {
 
 export function RunsView() {
   const { fields } = useRoute();
-  const [text, tag, model, device, format, days] = FILTERS.map((name) => fields.get(name) ?? "");
+  const [text, tag, model, device, backend, format, days] = FILTERS.map((name) => fields.get(name) ?? "");
   const [orderField, setOrder] = useField("sort");
   const order = useMemo(() => parseOrder(orderField), [orderField]);
-  const list = useRunList(listFields({ text, tag, model, device, format, days: Number(days) || 0 }, order));
+  const list = useRunList(listFields({ text, tag, model, device, backend, format, days: Number(days) || 0 }, order));
   const [choices, choicesAgain] = useRunChoices();
   const again = () => {
     list.again();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs from the server as views need them: the pages of a list that are in sight, and runs by their ids.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ProblemDocument } from "../../data/client";
 import { queryString } from "../../data/client";
 import type { ListedRun, LsReply } from "../../data/generated";
@@ -42,28 +42,33 @@ export function useRunList(fields: Record<string, string>): RunList {
     const stop = new AbortController();
     pending.set(page, stop);
     setAsking(pending.size);
-    askForRuns({ ...fields, limit: PAGE_RUNS, offset: page * PAGE_RUNS }, stop.signal)
-      .then((reply) => {
+    // At once with the rows: another step would draw the list a second time.
+    const ended = () => {
+      if (pending.get(page) === stop) pending.delete(page);
+      setAsking(pending.size);
+    };
+    askForRuns({ ...fields, limit: PAGE_RUNS, offset: page * PAGE_RUNS }, stop.signal).then(
+      (reply) => {
+        ended();
         if (stop.signal.aborted) return;
         for (const h of reply.histories ?? []) histories.set(workloadOf(h), h.wall_ns);
         setProblem(null);
         setRows((before) => RunPages.with(before, list, round, page, reply));
-      })
-      .catch((error) => {
+      },
+      (error) => {
+        ended();
         if (!stop.signal.aborted) setProblem(problemFrom(error));
-      })
-      .finally(() => {
-        if (pending.get(page) === stop) pending.delete(page);
-        setAsking(pending.size);
-      });
+      },
+    );
   };
   const askForSight = () => {
     const { rows: held, sight, pending } = now.current;
     for (const page of pagesOf(sight.first, sight.last))
       if (!pending.has(page) && !(held?.isCurrent(list, round) && held.hasPage(page))) ask(page);
   };
+  // Before the browser paints: what is asked for does not depend on it.
   // biome-ignore lint/correctness/useExhaustiveDependencies: `list` and `round` say what is asked for
-  useEffect(() => {
+  useLayoutEffect(() => {
     const { pending } = now.current;
     askForSight();
     return () => {

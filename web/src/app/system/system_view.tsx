@@ -213,7 +213,7 @@ function MeasuredRates() {
       {({ compared, measured }) =>
         compared.length === 0 ? (
           <p class="note">
-            Nothing was measured on this store&rsquo;s machines yet: <code>neurolens peaks measure</code> does it.
+            Not measured yet. <code>neurolens peaks measure</code> measures what this machine reaches.
           </p>
         ) : (
           <>
@@ -317,7 +317,8 @@ function Baselines() {
           <ul>
             {baselines.map((b) => (
               <li key={b.name}>
-                <b>{cut(b.name, 80)}</b> {cut(b.note ?? "", 120)}, {plural(b.runs.length, "run")}:{" "}
+                <b>{cut(b.name, 80)}</b>
+                {b.note && ` (${cut(b.note, 120)})`}, {plural(b.runs.length, "run")}:{" "}
                 {b.runs.slice(0, 8).map((r) => (
                   <a key={r.run_id} href={runAddress(r.run_id)}>
                     {r.short_id}{" "}

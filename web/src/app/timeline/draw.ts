@@ -7,7 +7,9 @@ import { color } from "../../widgets/theme";
 import type { Flow } from "./events";
 import { lastUpTo } from "./hit";
 import type { PlacedLane } from "./lane_tree";
-import { DEPTH_PX } from "./lane_tree";
+import { DEPTH_PX, isLine } from "./lane_tree";
+import type { LineScale } from "./lines";
+import { lineText, scaleOfLine } from "./lines";
 import type { TileKey } from "./tile_grid";
 import { standIn, tileEnd, tileStart } from "./tile_grid";
 import type { DrawnTile, TileStore } from "./tile_store";
@@ -116,16 +118,35 @@ function drawBuckets(pen: Pen, drawn: DrawnTile, lane: PlacedLane, from_ns: numb
   }
 }
 
-function drawLine(pen: Pen, drawn: DrawnTile, lane: PlacedLane): void {
-  const { context, scene, colors, x } = pen;
-  const series = drawn.tile.series.find((s) => s.lane === lane.lane.id);
-  if (!series || series.at.length === 0) return;
-  let most = 0;
-  let least = 0;
-  for (let i = 0; i < series.at.length; ++i) {
-    most = Math.max(most, series.max[i]);
-    least = Math.min(least, series.min[i]);
+const seriesOf = (drawn: DrawnTile, lane: PlacedLane) => drawn.tile.series.find((s) => s.lane === lane.lane.id);
+
+// The scales of the lines in sight, by lane.
+function lineScales(lanes: PlacedLane[], tiles: DrawnTile[]): Map<number, LineScale> {
+  const out = new Map<number, LineScale>();
+  for (const lane of lanes) {
+    if (!isLine(lane.lane)) continue;
+    const scale = scaleOfLine(tiles.flatMap((t) => seriesOf(t, lane) ?? []));
+    if (scale) out.set(lane.lane.id, scale);
   }
+  return out;
+}
+
+// The ends of a scale, at the left edge over the line.
+function drawScales(context: CanvasRenderingContext2D, scene: Scene, scales: Map<number, LineScale>): void {
+  context.fillStyle = color("--muted");
+  for (const lane of scene.placed) {
+    const scale = scales.get(lane.lane.id);
+    if (!scale) continue;
+    const top = lane.top - scene.scroll;
+    context.fillText(lineText(lane.lane, scale.most), 4, top + 8);
+    if (scale.most > scale.least) context.fillText(lineText(lane.lane, scale.least), 4, top + lane.height - 10);
+  }
+}
+
+function drawLine(pen: Pen, drawn: DrawnTile, lane: PlacedLane, { least, most }: LineScale): void {
+  const { context, scene, colors, x } = pen;
+  const series = seriesOf(drawn, lane);
+  if (!series || series.at.length === 0) return;
   const room = lane.height - 10;
   const bottom = lane.top + lane.height - 5 - scene.scroll;
   const y = (v: number) => bottom - ((v - least) / (most - least || 1)) * room;
@@ -153,11 +174,17 @@ export function drawScene(context: CanvasRenderingContext2D, scene: Scene, tiles
   for (const p of inSight) context.fillRect(0, p.top + p.height - scene.scroll - 1, scene.width, 1);
   const wanted = scene.find.toLowerCase();
   let isWhole = true;
-  for (const key of scene.keys) {
+  const there = scene.keys.flatMap((key) => {
     const found = standIn(key, tiles.has);
     if (!found || found.level !== key.level) isWhole = false;
     const drawn = found && tiles.get(found);
-    if (!drawn) continue;
+    return drawn ? [{ key, drawn }] : [];
+  });
+  const scales = lineScales(
+    inSight,
+    there.map((t) => t.drawn),
+  );
+  for (const { key, drawn } of there) {
     const from_ns = Math.max(scene.from_ns, tileStart(key));
     const to_ns = Math.min(scene.to_ns, tileEnd(key));
     const fills = Array.from(drawn.hues, (hue, i) =>
@@ -166,15 +193,19 @@ export function drawScene(context: CanvasRenderingContext2D, scene: Scene, tiles
     const pen: Pen = { context, scene, colors, x, fills };
     context.save();
     context.beginPath();
-    context.rect(x(from_ns), 0, x(to_ns) - x(from_ns), scene.height);
+    // Whole pixels, or a thin line shows where two tiles meet.
+    const [left, right] = [Math.round(x(from_ns)), Math.round(x(to_ns))];
+    context.rect(left, 0, right - left, scene.height);
     context.clip();
     for (const lane of inSight) {
       drawBuckets(pen, drawn, lane, from_ns, to_ns);
       drawSpans(pen, drawn, lane, from_ns, to_ns);
-      if (lane.lane.kind === "counter" || lane.lane.kind === "memory") drawLine(pen, drawn, lane);
+      const scale = scales.get(lane.lane.id);
+      if (scale) drawLine(pen, drawn, lane, scale);
     }
     context.restore();
   }
+  drawScales(context, scene, scales);
   return isWhole;
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the analysis knows about the chosen event: how near it is to its limit, and the findings that name it.
-import type { TimelineEventAnalysis } from "../../data/generated";
+import type { TimelineEventAnalysis, TimelineEventReply } from "../../data/generated";
 import { cut, ms, pct, short3 } from "../../widgets/format";
 import { runAddress } from "../route";
-import { client, useLoad } from "../session";
+import type { Loading, Reload } from "../session";
 import { Loaded } from "../states";
-import type { SpanTable } from "./events";
 
 function Limit({ run, analysis }: { run: string; analysis: TimelineEventAnalysis }) {
   const row = analysis.roofline;
@@ -21,7 +20,7 @@ function Limit({ run, analysis }: { run: string; analysis: TimelineEventAnalysis
   return (
     <p class="facts">
       <span>
-        <b>{pct(row.efficiency, 0)}</b> of what the device can do
+        <b>{pct(row.efficiency, row.efficiency < 0.1 ? 1 : 0)}</b> of what the device can do
       </span>
       {row.bound && <span>{row.bound}-bound</span>}
       {row.tflops !== null && <span>{short3(row.tflops)} TFLOP/s</span>}
@@ -47,17 +46,13 @@ function Named({ run, analysis }: { run: string; analysis: TimelineEventAnalysis
   );
 }
 
-// Analysing a large run takes a while: the rest of the event is shown before.
-export function EventLimits({ run, table, id }: { run: string; table: string; id: number }) {
-  const from = useLoad(`event analysis ${run} ${table}:${id}`, (signal) =>
-    client.call("timeline-event", { run, table: table as SpanTable, id, analysis: true }, signal),
-  );
+export function EventLimits({ run, from }: { run: string; from: [Loading<TimelineEventReply | null>, Reload] }) {
   return (
     <div class="limits">
       <h4>Limit and findings</h4>
       <Loaded what="the analysis of the event" from={from}>
         {(reply) =>
-          reply.analysis && (
+          reply?.analysis && (
             <>
               <Limit run={run} analysis={reply.analysis} />
               <Named run={run} analysis={reply.analysis} />

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The chosen event, below the timeline.
-import type { TimelineChainLink, TimelineEventReply } from "../../data/generated";
+import type { TimelineChainLink, TimelineEventReply, TimelineLane } from "../../data/generated";
 import { cut, ms, plain } from "../../widgets/format";
 import { runAddress } from "../route";
 import type { Loading, Reload } from "../session";
@@ -13,6 +13,8 @@ interface EventProps {
   table: string;
   id: number;
   from: [Loading<TimelineEventReply | null>, Reload];
+  analysis: [Loading<TimelineEventReply | null>, Reload];
+  lanes: TimelineLane[];
   onClose: () => void;
 }
 
@@ -65,7 +67,57 @@ function Columns({ label, of }: { label: string; of: TimelineEventReply["columns
   );
 }
 
-export function EventPanel({ run, table, id, from, onClose }: EventProps) {
+// The rank or device of a lane: the names of what it is drawn below.
+function placeOf(lanes: TimelineLane[], id: number | null): string {
+  const names: string[] = [];
+  for (let lane = lanes.find((l) => l.id === id); lane; lane = lanes.find((l) => l.id === lane?.parent))
+    names.unshift(lane.name);
+  return names.join(", ");
+}
+
+// The same collective on the other ranks, once the analysis has matched them.
+function Peers({ run, from, lanes }: Pick<EventProps, "run" | "lanes"> & { from: EventProps["analysis"] }) {
+  const [now] = from;
+  const chain = (now.state === "loaded" && now.reply?.chain) || [];
+  const peers = chain.filter((c) => c.role === "peer");
+  const event = chain.find((c) => c.role === "event");
+  if (!event || peers.length === 0) return null;
+  return (
+    <>
+      <h4>The same collective elsewhere</h4>
+      <table class="factlist" aria-label="The same collective elsewhere">
+        <thead>
+          <tr>
+            <th scope="col">Where</th>
+            <th scope="col">Starts</th>
+            <th scope="col">Duration</th>
+          </tr>
+        </thead>
+        <tbody>
+          {peers.map((c) => (
+            <tr key={`${c.table} ${c.id}`}>
+              <th scope="row">
+                <a href={runAddress(run, "timeline", { event: `${c.table}:${c.id}` })}>
+                  {cut(placeOf(lanes, c.lane), 80)}
+                </a>
+              </th>
+              <td class="num">{afterText(c.start_ns - event.start_ns)}</td>
+              <td class="num">{ms(c.dur_ns === null ? null : c.dur_ns / 1e6)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p class="note">
+        Times as recorded; <a href={runAddress(run, "ranks")}>Ranks</a> corrects the clocks.
+      </p>
+    </>
+  );
+}
+
+const afterText = (ns: number): string =>
+  ns === 0 ? "at the same time" : `${ms(Math.abs(ns) / 1e6)} ${ns > 0 ? "later" : "earlier"}`;
+
+export function EventPanel({ run, table, id, from, analysis, lanes, onClose }: EventProps) {
   return (
     <section id="event">
       <div class="title">
@@ -93,7 +145,8 @@ export function EventPanel({ run, table, id, from, onClose }: EventProps) {
               <Chain run={run} chain={reply.chain} />
               {Object.keys(reply.counters).length > 0 && <Columns label="Counters" of={reply.counters} />}
               <Columns label="All columns" of={reply.columns} />
-              <EventLimits key={`${table}:${id}`} run={run} table={table} id={id} />
+              <Peers run={run} from={analysis} lanes={lanes} />
+              <EventLimits run={run} from={analysis} />
             </>
           );
         }}

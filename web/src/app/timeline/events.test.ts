@@ -21,4 +21,9 @@ test("flows lead from the launch to the event and on to what it caused", () => {
   const chain = [link("event", 2, 50), link("launch", 3, 40), link("inside", 3, 0), link("caused", null, 60)];
   expect(flowsOf(chain)).toEqual([{ from: { lane: 3, at_ns: 40 }, to: { lane: 2, at_ns: 50 } }]);
   expect(flowsOf([])).toEqual([]);
+  const ranks = [link("event", 2, 50), link("peer", 5, 48), link("peer", 7, 61)];
+  expect(flowsOf(ranks).map((f) => [f.from.lane, f.to.lane])).toEqual([
+    [2, 5],
+    [2, 7],
+  ]);
 });

@@ -34,12 +34,21 @@ export const findEvents = (
 export const readEvent = (run: string, table: string, id: number, signal?: AbortSignal): Promise<TimelineEventReply> =>
   client.call("timeline-event", { run, table: table as SpanTable, id }, signal);
 
+// The same with what the analysis of the run knows, and the other members of a collective.
+export const readAnalysis = (
+  run: string,
+  table: string,
+  id: number,
+  signal?: AbortSignal,
+): Promise<TimelineEventReply> =>
+  client.call("timeline-event", { run, table: table as SpanTable, id, analysis: true }, signal);
+
 export interface Flow {
   from: { lane: number; at_ns: number };
   to: { lane: number; at_ns: number };
 }
 
-// What launched the event, and what the event launched, as lines between lanes.
+// What launched the event, what the event launched, and the same collective on other ranks, as lines between lanes.
 export function flowsOf(chain: TimelineChainLink[]): Flow[] {
   const event = chain.find((c) => c.role === "event");
   if (!event || event.lane === null) return [];
@@ -48,6 +57,6 @@ export function flowsOf(chain: TimelineChainLink[]): Flow[] {
     if (c.lane === null) return [];
     const other = { lane: c.lane, at_ns: c.start_ns };
     if (c.role === "launch") return [{ from: other, to: self }];
-    return c.role === "caused" ? [{ from: self, to: other }] : [];
+    return c.role === "caused" || c.role === "peer" ? [{ from: self, to: other }] : [];
   });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Search of all names of the timeline: how many events match, and the next and the previous one.
+// Search of all names of the timeline: how many events match, the next and the previous one, and the list of them.
 import { useState } from "preact/hooks";
 import { count, plural } from "../../widgets/format";
 import { useField } from "../navigation";
@@ -16,6 +16,7 @@ interface Props {
 function Steps({ run, from_ns, onGo, find }: Props & { find: string }) {
   const [now] = useLoad(`find ${run} ${find}`, (signal) => findEvents(run, find, from_ns, signal));
   const [at, setAt] = useState<EventPlace | null>(null);
+  const [matches, setMatches] = useField("matches");
   const total = now.state === "loaded" ? now.reply.total : 0;
   const step = async (by: 1 | -1) => {
     // From the last match on; around the end, the search begins again at the other one.
@@ -41,10 +42,19 @@ function Steps({ run, from_ns, onGo, find }: Props & { find: string }) {
       <button type="button" disabled={total === 0} aria-label="Next match" onClick={go(1)}>
         ›
       </button>
+      <button
+        type="button"
+        disabled={total === 0}
+        aria-expanded={matches === "list"}
+        onClick={() => setMatches(matches === "list" ? "" : "list")}
+      >
+        List
+      </button>
       <span role="status">
         {now.state === "loading" && "searching…"}
         {now.state === "failed" && now.problem.detail.slice(0, 120)}
-        {now.state === "loaded" && `${count(total)} matches in ${plural(now.reply.names_total, "name")}`}
+        {now.state === "loaded" &&
+          `${count(total)} ${total === 1 ? "match" : "matches"} in ${plural(now.reply.names_total, "name")}`}
       </span>
     </>
   );

@@ -24,8 +24,11 @@ export const HEADING_PX = 24;
 const LINE_PX = 44;
 const GAP_PX = 6;
 
+// Counters and memory are drawn as lines, the others have spans.
+export const isLine = (lane: TimelineLane): boolean => lane.kind === "counter" || lane.kind === "memory";
+
 export function laneHeight(lane: TimelineLane): number {
-  if (lane.kind === "counter" || lane.kind === "memory") return LINE_PX + GAP_PX;
+  if (isLine(lane)) return LINE_PX + GAP_PX;
   if (lane.depths === 0) return HEADING_PX;
   return lane.depths * DEPTH_PX + GAP_PX;
 }

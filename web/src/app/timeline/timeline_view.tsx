@@ -16,8 +16,10 @@ import { NotesPanel, useNotes } from "../notes/notes_panel";
 import { useLoad } from "../session";
 import { drawFlows, drawScene, readColors } from "./draw";
 import { EventPanel } from "./event_panel";
-import { flowsOf, parseEvent, readEvent } from "./events";
+import type { EventPlace } from "./events";
+import { flowsOf, parseEvent, readAnalysis, readEvent } from "./events";
 import { FindBar } from "./find_bar";
+import { FindPanel } from "./find_panel";
 import type { Hit } from "./hit";
 import { hitAt, laneAt } from "./hit";
 import { LaneLabels } from "./lane_labels";
@@ -25,6 +27,7 @@ import type { Place } from "./lane_order";
 import { movedOrder } from "./lane_order";
 import type { PlacedLane } from "./lane_tree";
 import { laneFilter, placeLanes, totalHeight } from "./lane_tree";
+import { valueAt, valueText } from "./lines";
 import { standIn, tilesFor } from "./tile_grid";
 import { TileStore } from "./tile_store";
 import { usePointer } from "./use_pointer";
@@ -77,6 +80,7 @@ interface Hover {
   x: number;
   y: number;
   hit: Hit | null;
+  line: { name: string; value: string } | null; // of a counter or of memory
   at_ns: number;
 }
 
@@ -98,6 +102,7 @@ export function TimelineView({
   const [areaText, setArea] = useField("area");
   const [cursorText, setCursors] = useField("cursors");
   const [find] = useField("find", "", true);
+  const [matches, setMatches] = useField("matches");
   const control = useView(last_ns - first_ns, LEAST_NS, () => changeFields({ area: null, cursors: null, event: null }));
   const { view, setView } = control;
   useAddress(control, first_ns);
@@ -116,8 +121,16 @@ export function TimelineView({
   const event = useLoad(`event ${run} ${eventText}`, async (signal) =>
     chosen ? readEvent(run, chosen.table, chosen.id, signal) : null,
   );
+  // Analysing a large run takes a while: the rest of the event is shown before.
+  const analysis = useLoad(`event analysis ${run} ${eventText}`, async (signal) =>
+    chosen ? readAnalysis(run, chosen.table, chosen.id, signal) : null,
+  );
   const [eventNow] = event;
-  const chain = useMemo(() => (eventNow.state === "loaded" && eventNow.reply?.chain) || [], [eventNow]);
+  const [analysisNow] = analysis;
+  const chain = useMemo(() => {
+    const whole = analysisNow.state === "loaded" ? analysisNow.reply : null; // also the peers of a collective
+    return (whole ?? (eventNow.state === "loaded" ? eventNow.reply : null))?.chain ?? [];
+  }, [eventNow, analysisNow]);
   const area = pairOf(areaText);
   const notes = useNotes(run, !isPartial);
   const [notesNow] = notes;
@@ -214,7 +227,10 @@ export function TimelineView({
     const lane = laneAt(placed, y);
     const slack = (2 * (to_ns - from_ns)) / Math.max(1, width);
     const hit = drawn && lane ? hitAt(drawn, lane, y, at_ns, slack) : null;
-    return { x: event.offsetX, y: event.offsetY, hit, at_ns };
+    const series = drawn && lane && drawn.tile.series.find((s) => s.lane === lane.lane.id);
+    const value = series && valueAt(series, at_ns);
+    const line = value ? { name: lane.lane.name, value: valueText(lane.lane, value) } : null;
+    return { x: event.offsetX, y: event.offsetY, hit, line, at_ns };
   };
   const pointer = usePointer(canvas, control, width, {
     onHover: (event) => setHover(event && placeAt(event)),
@@ -239,6 +255,10 @@ export function TimelineView({
     const ids = [...pinned].filter((id) => id !== lane.lane.id);
     ids.splice(ids.indexOf(beside.lane.id) + (place === "after" ? 1 : 0), 0, lane.lane.id);
     return setPinned(ids.join(","));
+  };
+  const goToMatch = (place: EventPlace) => {
+    goToEvent(place);
+    setEvent(`${place.table}:${place.id}`);
   };
   const mark = () => {
     if (!hover) return;
@@ -281,14 +301,7 @@ export function TimelineView({
             value={filter}
             onInput={(e) => setFilter(e.currentTarget.value)}
           />
-          <FindBar
-            run={run}
-            from_ns={from_ns}
-            onGo={(place) => {
-              goToEvent(place);
-              setEvent(`${place.table}:${place.id}`);
-            }}
-          />
+          <FindBar run={run} from_ns={from_ns} onGo={goToMatch} />
         </div>
         <div class="tl-head">
           <span>
@@ -330,6 +343,12 @@ export function TimelineView({
                     <span class="muted">{cut(hover.hit.lane.lane.name, 80)}</span>
                   </Tip>
                 )}
+                {hover?.line && (
+                  <Tip x={hover.x} y={hover.y} room={width} title={hover.line.value}>
+                    <span>at {ms(hover.at_ns / 1e6)}</span>
+                    <span class="muted">{cut(hover.line.name, 80)}</span>
+                  </Tip>
+                )}
               </div>
             </div>
           </div>
@@ -340,7 +359,26 @@ export function TimelineView({
       </div>
       <div class="tl-side">
         {chosen && (
-          <EventPanel run={run} table={chosen.table} id={chosen.id} from={event} onClose={() => setEvent("")} />
+          <EventPanel
+            run={run}
+            table={chosen.table}
+            id={chosen.id}
+            from={event}
+            analysis={analysis}
+            lanes={lanes.lanes}
+            onClose={() => setEvent("")}
+          />
+        )}
+        {find && matches === "list" && (
+          <FindPanel
+            key={find}
+            run={run}
+            find={find}
+            from_ns={from_ns}
+            lanes={lanes.lanes}
+            onGo={goToMatch}
+            onClose={() => setMatches("")}
+          />
         )}
         {area && area[1] > area[0] && (
           <WindowPanel run={run} from_ns={area[0]} to_ns={area[1]} onClose={() => setArea("")} />

@@ -38,6 +38,8 @@ function valueText(value: number | null, unit: string): string {
   return `${short3(value)} ${unit}`;
 }
 
+const signed = (share: number | null): string => `${share !== null && share > 0 ? "+" : ""}${pct(share)}`;
+
 interface ChartProps {
   trend: TrendReply;
   selected: string[];
@@ -48,7 +50,11 @@ function Chart({ trend, selected, onSelect }: ChartProps) {
   const [box, width] = useWidth();
   const [hover, setHover] = useState<{ run: TrendRun; x: number; y: number } | null>(null);
   const { runs, unit } = trend;
-  const scale = useMemo(() => scaleOf(runs.flatMap((r) => (r.value === null ? [] : [r.value]))), [runs]);
+  const baselines = trend.baselines.flatMap((b) => (b.value === null ? [] : [{ name: b.name, value: b.value }]));
+  const scale = useMemo(
+    () => scaleOf([...runs, ...trend.baselines].flatMap((r) => (r.value === null ? [] : [r.value]))),
+    [runs, trend.baselines],
+  );
   const x = (i: number) => LEFT + ((i + 0.5) / Math.max(1, runs.length)) * (width - LEFT - RIGHT);
   const y = (v: number) => TOP + ((scale.high - v) / (scale.high - scale.low)) * (HEIGHT - TOP - BOTTOM);
   const changes = new Map(trend.change_points.map((c) => [c.index, c]));
@@ -73,11 +79,19 @@ function Chart({ trend, selected, onSelect }: ChartProps) {
           {levelsOf(runs).map((l) => (
             <line key={l.from} class="level" x1={x(l.from - 0.4)} x2={x(l.to + 0.4)} y1={y(l.level)} y2={y(l.level)} />
           ))}
+          {baselines.map((b) => (
+            <g key={b.name} class="baseline">
+              <line x1={LEFT} x2={width - RIGHT} y1={y(b.value)} y2={y(b.value)} />
+              <text x={width - RIGHT} y={y(b.value) - 4} text-anchor="end">
+                baseline {cut(b.name, 40)}
+              </text>
+            </g>
+          ))}
           {trend.change_points.map((c) => (
             <g key={c.index} class={`change ${c.class}`}>
               <line x1={x(c.index - 0.5)} x2={x(c.index - 0.5)} y1={TOP} y2={HEIGHT - BOTTOM} />
               <text x={x(c.index - 0.5) + 4} y={TOP + 10}>
-                {c.class} {pct(c.change)}
+                {c.class} {signed(c.change)}
               </text>
             </g>
           ))}
@@ -126,6 +140,13 @@ function Chart({ trend, selected, onSelect }: ChartProps) {
   );
 }
 
+// "; the newest run +2.4 %".
+function sinceBaseline(trend: TrendReply, baseline: number): string {
+  const newest = [...trend.runs].reverse().find((r) => r.value !== null)?.value ?? null;
+  if (newest === null || baseline === 0) return "";
+  return `; the newest run ${signed(newest / baseline - 1)}`;
+}
+
 function Trend({ trend }: { trend: TrendReply }) {
   const [chosen, setChosen] = useField("sel");
   const selected = chosen.split(",").filter(Boolean);
@@ -142,12 +163,12 @@ function Trend({ trend }: { trend: TrendReply }) {
   return (
     <section>
       <h2>
-        {cut(trend.metric, 60)}
+        {METRICS.find(([value]) => value === trend.metric)?.[1] ?? cut(trend.metric, 60)}
         {workload && (
           <span class="muted">
             {" "}
-            of {cut(workload.model || "runs without a model name", 60)} on {cut(workload.device || "CPU", 40)}{" "}
-            {workload.precision}
+            of {cut(workload.model || "runs without a model name", 60)} on {cut(workload.device || "CPU", 40)}
+            {workload.precision && `, ${workload.precision}`}
           </span>
         )}
       </h2>
@@ -158,6 +179,14 @@ function Trend({ trend }: { trend: TrendReply }) {
           : "Click a point to open the run. Shift-click, or Space on the keyboard, selects two to compare."}
         {trend.left_out > 0 && ` ${plural(trend.left_out, "run")} on another device, precision or backend left out.`}
       </p>
+      {trend.baselines.map((b) => (
+        <p class="note" key={b.name}>
+          Baseline {cut(b.name, 60)}:{" "}
+          {b.value === null
+            ? `no value: ${cut(b.reason ?? "", 300)}`
+            : `${valueText(b.value, trend.unit)}${b.runs > 1 ? `, median of ${plural(b.runs, "run")}` : ""}${sinceBaseline(trend, b.value)}`}
+        </p>
+      ))}
       {trend.unreadable.map((u) => (
         <p class="note" key={u.reason}>
           No value for {plural(u.runs.length, "run")}: {cut(u.reason, 300)}
@@ -176,7 +205,7 @@ function Trend({ trend }: { trend: TrendReply }) {
             show: (r) => <a href={runAddress(r.run_id)}>{cut(r.source_name || r.short_id, 60)}</a>,
           },
           { key: "value", label: "Value", value: (r) => r.value, show: (r) => valueText(r.value, trend.unit) },
-          { key: "change", label: "Change", value: (r) => r.change, show: (r) => pct(r.change) },
+          { key: "change", label: "Change", value: (r) => r.change, show: (r) => signed(r.change) },
           { key: "level", label: "Level", value: (r) => r.level, show: (r) => valueText(r.level, trend.unit) },
           {
             key: "at",
