@@ -74,7 +74,8 @@ Status CommonPhase::AddParts(PhaseKind& phase) {
 double CommonPhase::OtherMs(bool in_b) const {
   std::vector<int64_t> other_ns;
   for (size_t i = 0; i < runs_.size(); ++i) {
-    if (runs_[i].in_b == in_b) other_ns.push_back(runs_[i].wall_ns - (parts_[i].end_ns - parts_[i].start_ns));
+    const int64_t run_ns = runs_[i].facts.end_ns - runs_[i].facts.start_ns;
+    if (runs_[i].in_b == in_b) other_ns.push_back(run_ns - (parts_[i].end_ns - parts_[i].start_ns));
   }
   return other_ns.empty() ? 0 : Ms(LowerMedian(other_ns));
 }

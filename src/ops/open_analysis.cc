@@ -95,8 +95,7 @@ Result<std::optional<PhaseTime>> LookAtPhase(Analysis& analysis, const std::stri
   NL_ASSIGN(const PhasesFacts* phases, analysis.Need<PhasesFacts>());
   const PhasesFacts::Span* span = FindPhase(*phases, name);
   if (span == nullptr) return NoSuchPhase(*phases, name);
-  const auto& timeline = analysis.facts().Get<TimelineFacts>();
-  const PhaseTime time = TimeOf(*span, timeline.first_start_ns, timeline.wall_ns());
+  const PhaseTime time = TimeOf(*span, *phases);
   analysis.LookAt({span->start_ns, span->end_ns});
   return std::optional(time);
 }

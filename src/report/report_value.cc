@@ -50,9 +50,10 @@ std::string PlainWords(std::string_view word) {
 std::string CostText(const Finding& finding) {
   if (finding.gain_ms && finding.gain_share.value_or(0) > 0) {
     const Gain& gain = *finding.gain_ms;
-    return fmt::format("saves about {} of a step of {}, or {:.0f} %; between {} and {}",
-                       HumanMs(gain.expected), HumanMs(gain.expected / *finding.gain_share),
-                       100 * *finding.gain_share, HumanMs(gain.low), HumanMs(gain.high));
+    return fmt::format("saves about {} of {} of {}, or {:.0f} %; between {} and {}", HumanMs(gain.expected),
+                       finding.phase == "whole" ? "the run" : "a step",
+                       HumanMs(gain.expected / *finding.gain_share), 100 * *finding.gain_share,
+                       HumanMs(gain.low), HumanMs(gain.high));
   }
   if (!finding.impact_ms) return "";
   if (*finding.impact_ms > 0) return "could save up to " + HumanMs(*finding.impact_ms);

@@ -100,6 +100,7 @@ def test_gains_are_of_the_step(reply):
     step_ms = reply["step"] and reply["step"]["ms"]
     for f in reply["findings"]:
         if f["gain_ms"] is not None:
+            assert f["phase"] == ("steady" if reply["step"]["steady_steps"] else "whole"), f["rule"]
             gain = f["gain_ms"]
             assert 0 <= gain["low"] <= gain["expected"] <= gain["high"] <= step_ms * (1 + 1e-9), (f["rule"], gain, step_ms)
             assert f["first_fix"] == f["suggestions"][0], f["rule"]
@@ -148,3 +149,42 @@ def test_streams_in_turn_are_several_and_do_not_overlap(run, reply):
         spans = run.values("SELECT start_ns, start_ns + dur_ns, stream FROM kernel ORDER BY start_ns")
         beside = sum(after[0] < before[1] for before, after in zip(spans, spans[1:]))
         assert len({s[2] for s in spans}) > 1 and beside < 0.1 * len(spans), (len(spans), beside)
+
+
+def test_servers_of_models_are_addressed_by_their_own_flags(run, reply, about):
+    names = [row[0] for row in run.values("SELECT DISTINCT name FROM python_call WHERE name LIKE '%vllm/%' OR name LIKE '%sglang/%' LIMIT 20")]
+    server = "SGLang" if any("sglang/" in n for n in names) else "vLLM" if names or any(op.startswith("vllm::") for op in about["ops"]) else None
+    for f in reply["findings"]:
+        if server and f["rule"] in ("graph_candidate", "host_bound_launch"):
+            assert server in f["suggestions"][0] and "--" in f["suggestions"][0], f["suggestions"]
+
+
+def test_the_first_suggestion_names_something(reply):
+    """A bare "reduce the number of calls" is what anyone knows."""
+    bare = [(f["rule"], f["suggestions"][:1]) for f in reply["findings"] if not f["suggestions"] or len(f["suggestions"][0]) < 40]
+    assert not bare, bare
+
+
+def test_shapes_that_were_recorded_are_not_to_be_checked(reply):
+    for f in reply["findings"]:
+        if f["rule"] == "hot_kernel":
+            sizes = [s for s in f["suggestions"] if re.search(r"\d+ x \d+ x \d+", s)]
+            assert not (sizes and any(s.startswith("Check the shape") for s in f["suggestions"])), f["suggestions"]
+
+
+def test_models_on_the_cpu_have_a_finding(reply, about):
+    if about["backend"] == "onnxrt":
+        assert reply["findings"] and reply["findings"][0]["rule"] == "model_on_cpu", reply["findings"][:1]
+
+
+def test_a_file_of_copies_says_nothing_of_utilization(run, reply):
+    if run.values("SELECT count(*) FROM kernel")[0][0] == 0:
+        assert "gpu_idle" not in [f["rule"] for f in reply["findings"]]
+
+
+def test_fixes_that_gain_nothing_do_not_lead(reply):
+    """What only clears the way for another fix comes after it."""
+    if reply["step"] and reply["step"]["steady_steps"]:
+        placed = [f for f in reply["findings"] if f["step_after_ms"] is not None]
+        if placed and max(f["gain_share"] or 0 for f in placed) > 0.1:
+            assert (placed[0]["gain_share"] or 0) >= 0.01, [(f["rule"], f["gain_share"]) for f in placed]

@@ -126,17 +126,69 @@ def test_unknown_names_are_refused(bad, hint, flawed):
     assert error["code"] == "invalid_input" and bad.split("=")[0] in error["message"] and hint in (error["hint"] or ""), error
 
 
-def test_a_run_without_steps_says_what_to_record(store):
-    trace = store.folder.parent / "once.json"
+def once(store, name, events):
+    trace = store.folder.parent / name
     trace.write_text(json.dumps({"schemaVersion": 1, "traceEvents": [
         {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0, "dur": 100, "args": {"External id": 1}},
+        *events]}))
+    return store.add(trace)
+
+
+def test_a_run_without_steps_is_one_step(store):
+    run = once(store, "once.json", [
         {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 90, "dur": 5, "args": {"External id": 1, "correlation": 7}},
         {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 100, "dur": 300,
-         "args": {"External id": 1, "correlation": 7, "device": 0, "context": 1, "stream": 7}}]}))
-    run = store.add(trace)
-    done = store.run("what-if", run.id, "--apply", "graphs", "--json")
-    error = json.loads(done.stdout or done.stderr)["error"]
+         "args": {"External id": 1, "correlation": 7, "device": 0, "context": 1, "stream": 7}}])
+    reply = applied(run, "kernel:gemm=0.5")
+    assert reply["step"]["steady_steps"] == 0, reply["step"]
+    near("the run", reply["step"]["recorded_ms"], 0.4, 1e-6)
+    near("gain", reply["gain_ms"]["expected"], 0.15, 1e-6)
+    assert run.store.text("what-if", run.id, "--apply", "kernel:gemm=0.5").startswith("With kernel:gemm=0.5: the run of "), "of the run"
+
+
+def test_a_run_without_device_work_says_what_to_record(store):
+    run = once(store, "host_only.json", [])
+    error = error_of(store.run("what-if", run.id, "--apply", "kernel:gemm=0.5", "--json"))
     assert error["code"] == "unsupported" and "label" in error["hint"] and "a step cannot be predicted: " in error["message"], error
+
+
+@pytest.mark.parametrize("name", ["gemm_at_peak", "fp32_training", "eager_decode"])
+def test_another_batch_size_is_predicted_with_bounds(name, flawed):
+    run = flawed(name)
+    before = None
+    for factor in (0.5, 1, 2, 4, 16):
+        (fix,) = applied(run, f"batch=x{factor}")["fixes"]
+        batch = fix["batch"]
+        assert batch and batch["from"] >= 1 and batch["factor"] == factor, fix
+        assert batch["step_ms"]["low"] <= batch["step_ms"]["expected"] <= batch["step_ms"]["high"], batch
+        assert batch["throughput_ratio"]["low"] <= batch["throughput_ratio"]["expected"] <= batch["throughput_ratio"]["high"], batch
+        near("samples per second", batch["samples_per_s_after"], 1e3 * batch["to"] / batch["step_ms"]["expected"], 1e-6 * batch["samples_per_s_after"])
+        step_ms = batch["step_ms"]["expected"]
+        assert before is None or step_ms >= before * (1 - 1e-9), "more samples never take less time"
+        # No kernel gets faster than what it does now by more than the best that good kernels reach.
+        assert batch["throughput_ratio"]["expected"] <= max(1, factor) * (1 + 1e-9), batch
+        before = step_ms
+    (same,) = applied(run, "batch=x1")["fixes"]
+    near("the recorded batch", same["step_after_ms"], run.ask("what-if")["step"]["ms"], 0.01 * same["step_after_ms"])
+
+
+def test_a_batch_of_matrices_at_the_peak_gains_nothing(flawed):
+    """Twice the rows take twice the time."""
+    (fix,) = applied(flawed("gemm_at_peak"), "batch=x2")["fixes"]
+    assert 0.9 < fix["batch"]["throughput_ratio"]["expected"] < 1.15, fix["batch"]
+
+
+def test_a_batch_size_without_shapes_is_not_guessed(imported):
+    (fix,) = applied(imported(RECORDINGS / "graph_replayed.json.gz"), "batch=64")["fixes"]
+    assert fix["batch"] is None and fix["changes"] == 0 and "cannot be predicted" in fix["note"], fix
+    near("step", fix["gain_ms"]["expected"], 0)
+
+
+@pytest.mark.parametrize("bad", ["batch", "batch=0", "batch=-2", "batch=x", "batch=1.5", "batch=abc", "batch:4"])
+def test_a_batch_size_that_is_none_is_refused(bad, flawed):
+    run = flawed("gemm_at_peak")
+    error = error_of(run.store.run("what-if", run.id, "--apply", bad, "--json"))
+    assert error["code"] == "invalid_input" and "batch=N" in error["message"], error
 
 
 def test_the_reply_keeps_its_schema(flawed, ajv):

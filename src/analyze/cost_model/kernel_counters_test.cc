@@ -133,7 +133,8 @@ TEST(KernelCounters, RulesAndFingerprintUseThem) {
   ASSERT_TRUE(findings.ok());
   std::vector<std::string> rules;
   for (const Finding& f : (*findings)->findings) rules.push_back(f.rule + " " + f.kernel.value_or(""));
-  EXPECT_NE(std::find(rules.begin(), rules.end(), "compute_bound_kernel gemm"), rules.end());
+  EXPECT_EQ(std::find(rules.begin(), rules.end(), "compute_bound_kernel gemm"), rules.end())
+      << "a kernel near its limit is not a problem";
   EXPECT_NE(std::find(rules.begin(), rules.end(), "stall_memory gemm"), rules.end());
   const auto of_op = [](const Finding& f) { return f.rule == "low_occupancy" && f.op == "aten::mm"; };
   EXPECT_TRUE(std::any_of((*findings)->findings.begin(), (*findings)->findings.end(), of_op));

@@ -5,7 +5,8 @@
 //
 // Steps are the labelled ones of table step; without labels, what repeats in the sequence of launches
 // (passes/phases/find_steps.h). Steps that execute the same kernels are one group. The spans are in time
-// order and sum to the wall time exactly; where nothing repeats there is one span of the whole run.
+// order; where nothing repeats there is one span of the whole run. The first begins where the program did, if
+// that is known, which is before the first event: together they sum to the wall time and what lies before it.
 //
 // Time of one steady step: a host that runs ahead finishes its part of a step long before the device does,
 // so the step takes the larger of
@@ -56,6 +57,7 @@ struct PhasesFacts {
   std::vector<Step> steps;  // by time, not overlapping, inside the wall time
   uint32_t groups = 0;      // most time first: group 0 is the main one
   std::vector<Span> spans;
+  int64_t start_ns = 0, end_ns = 0;  // of all spans
   // From the host start of the first steady step to the host end of the last one, or to the end of the device
   // work launched in between where that is later.
   int64_t steady_start_ns = 0, steady_end_ns = 0;
@@ -80,8 +82,8 @@ struct PhasesSection {
 void Describe(Record<PhaseTime>& r);
 void Describe(Record<PhasesSection>& r);
 
-PhaseTime TimeOf(const PhasesFacts::Span& span, int64_t run_start_ns, int64_t wall_ns);
-PhasesSection SectionOf(const PhasesFacts& facts, int64_t run_start_ns, int64_t wall_ns);
+PhaseTime TimeOf(const PhasesFacts::Span& span, const PhasesFacts& facts);
+PhasesSection SectionOf(const PhasesFacts& facts);
 
 // The phase of this name ("steady"); null: the run has none.
 const PhasesFacts::Span* FindPhase(const PhasesFacts& facts, std::string_view name);

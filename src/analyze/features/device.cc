@@ -3,9 +3,13 @@
 // copies, collectives, and steps that repeat one kernel sequence.
 #include <algorithm>
 #include <map>
+#include <set>
+
+#include <fmt/format.h>
 
 #include "analyze/copies.h"
 #include "analyze/features/parts.h"
+#include "base/has_any.h"
 #include "base/median.h"
 
 namespace nl::features {
@@ -166,10 +170,16 @@ class DeviceSide {
   void AddLongCauses(int64_t devices) {
     constexpr int64_t kQueuedGapNs = 1'000'000;
     int64_t queued_ns = 0, cold_gaps = 0;
+    std::set<uint32_t> steps;
     for (const IdleFacts::Gap& gap : idle_.gaps) {
-      if (gap.cause == IdleCause::kQueued && gap.parts.other_ns > kQueuedGapNs)
-        queued_ns += gap.parts.other_ns;
+      if (gap.cause != IdleCause::kQueued || gap.parts.other_ns <= kQueuedGapNs) continue;
+      queued_ns += gap.parts.other_ns;
+      if (const uint32_t step = p_.StepAt(gap.start_ns); step != kNone) steps.insert(step);
     }
+    out_.run.numbers["run.queued_steps_share"] =
+        p_.steps.size() < 3
+            ? 0
+            : Ratio(static_cast<int64_t>(steps.size()), static_cast<int64_t>(p_.steps.size()));
     for (const IdleFacts::Cause& cause : idle_.causes) {
       if (cause.what != IdleCause::kStartup) continue;
       if (cold_gaps == 0 && !IsNull(cause.name)) {
@@ -178,8 +188,29 @@ class DeviceSide {
       }
       cold_gaps += cause.gaps;
     }
+    AddIdleCause(devices);
     out_.run.numbers["run.startup_gaps"] = static_cast<double>(cold_gaps);
     out_.run.numbers["run.idle_queued_ms"] = Ms(queued_ns / devices);
+  }
+
+  // What the launching thread did while the device waited longest, other than launching.
+  void AddIdleCause(int64_t devices) {
+    out_.run.numbers["run.idle_cause_compiles"] = 0;
+    for (const IdleFacts::Cause& cause : idle_.causes) {  // longest first
+      const char* what = cause.what == IdleCause::kApi      ? "call"
+                         : cause.what == IdleCause::kOp     ? "operator"
+                         : cause.what == IdleCause::kPython ? "Python function"
+                         : cause.what == IdleCause::kRange  ? "range"
+                         : cause.what == IdleCause::kSync   ? "call"
+                                                            : nullptr;
+      if (what == nullptr || IsNull(cause.name)) continue;
+      const std::string_view name = p_.data.Text(cause.name);
+      out_.run.texts["run.idle_cause"] = fmt::format("{} {}", what, name.substr(0, 200));
+      out_.run.numbers["run.idle_cause_ms"] = Ms(cause.ns / devices);
+      out_.run.numbers["run.idle_cause_compiles"] =
+          HasAny(name, {"compile", "Compile", "Nvrtc", "NVRTC", "nvrtc", "ptxas", "hiprtc", "cuModuleLoad"});
+      return;
+    }
   }
 
   void Idle() {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include <fmt/format.h>
+
 #include "analyze/cost_model/recorder_price.h"
 #include "analyze/features/parts.h"
 #include "analyze/program/per_name.h"
@@ -70,6 +72,34 @@ void AddOddWidth(const Program& p, uint32_t op, std::map<std::string, double, st
   }
 }
 
+// Sizes of the product of an operator.
+void AddProduct(const Program& p, uint32_t op, FeatureSubject& out) {
+  constexpr int64_t kTile = 64, kFewRows = 128;
+  if (op == kNone) return;
+  const auto gemm = GemmOf(p.data.Text(p.timeline.host.name[op]), p.InputsOf(p.timeline.host.row[op]).dims);
+  if (!gemm || gemm->m <= 0 || gemm->n <= 0 || gemm->k <= 0) return;
+  out.texts["kernel.shape"] = fmt::format("{} x {} x {}", gemm->m, gemm->n, gemm->k);
+  auto& n = out.numbers;
+  // Libraries compute [m,k] x [k,n] as its transpose as well.
+  n["kernel.rows"] = static_cast<double>(std::min(gemm->m, gemm->n));
+  n["kernel.is_aligned"] = gemm->m % kTile == 0 && gemm->n % kTile == 0 && gemm->k % kTile == 0;
+  n["kernel.has_shape"] = 1;
+  if (std::min(gemm->m, gemm->n) < kFewRows) n["kernel.reads_weights"] = 1;
+}
+
+// What the name of a kernel says of how it was made and what it is for.
+void AddKindOfKernel(std::string_view raw, FeatureSubject& out) {
+  auto& n = out.numbers;
+  n["kernel.is_gemv"] = HasAny(raw, {"gemv", "GemV", "gemvx"});
+  n["kernel.is_reformat"] = HasAny(raw, {"Reformat", "reformat", "copyVectorizedKernel"});
+  n["kernel.is_generated"] =
+      raw.starts_with("triton_") || HasAny(raw, {"_fusion", "fused_computation", "loop_", "input_"});
+  n["kernel.converts"] = HasAny(raw, {"convert"});
+  n["kernel.transposes"] = HasAny(raw, {"transpose"});
+  n["kernel.is_aligned"] = n["kernel.has_shape"] = 0;
+  n["kernel.reads_weights"] = n["kernel.is_gemv"];
+}
+
 FeatureSubject KernelSubject(const Program& p, const KernelTotal& total) {
   const DeviceWork& w = p.timeline.work;
   const KernelName& name = p.timeline.KernelNameOf(w.name[total.longest]);
@@ -118,6 +148,10 @@ FeatureSubject KernelSubject(const Program& p, const KernelTotal& total) {
   n["kernel.is_small_type"] = dtype == "bf16" || dtype == "fp16" || dtype == "fp8" || dtype == "int8" ||
                               HasAny(raw, {"bf16", "f16", "half", "Half", "BFloat16", "fp8", "e4m3", "e5m2",
                                            "int8", "i8", "mxfp4", "E4m3", "E2m1", "fp4", "_i8816"});
+  AddKindOfKernel(raw, out);
+  n["kernel.has_op"] = op != kNone;
+  n["kernel.is_short"] = n["kernel.mean_us"] < 5;
+  if (name.family == F::kGemm) AddProduct(p, op, out);
   if (name.family == F::kGemm && n["kernel.is_small_type"] != 0 && op != kNone) AddOddWidth(p, op, n);
   n["kernel.has_odd_width"] = n.count("kernel.odd_width");
   const CounterSum* counters = p.counters.OfName(w.name[total.longest]);
@@ -213,6 +247,7 @@ std::vector<std::string> Available(const Program& p, const Features& f) {
   add(!p.steps.empty(), "steps");
   add(f.run.Number("run.profiler_overhead_share").has_value(), "profiler_cost");
   add(!p.counters.empty(), "kernel_counters");
+  add(f.run.Number("run.node_share").has_value(), "nodes");
   add(p.counters.Any({Counter::kLocalSectors, Counter::kBankConflicts, Counter::kCoalescing,
                       Counter::kStallMemory, Counter::kStallSync, Counter::kStallDependency,
                       Counter::kStallContention}),
@@ -285,6 +320,25 @@ void AddTraining(const Program& p, Features& out) {
   out.run.numbers["run.is_training"] = training;
 }
 
+// Servers of language models name their operators and Python files.
+void AddServer(const Program& p, Features& out) {
+  constexpr uint32_t kMostLooked = 200'000;
+  const HostTree& h = p.timeline.host;
+  PerName vllm(p.data, [](std::string_view name) {
+    return name.starts_with("vllm::") || name.starts_with("vllm/") || HasAny(name, {"/vllm/"});
+  });
+  PerName sglang(p.data, [](std::string_view name) {
+    return name.starts_with("sglang::") || name.starts_with("sgl_kernel::") || HasAny(name, {"/sglang/"});
+  });
+  bool is_vllm = false, is_sglang = false;
+  for (uint32_t i = 0; i < std::min<uint32_t>(static_cast<uint32_t>(h.size()), kMostLooked); ++i) {
+    is_vllm = is_vllm || vllm.Of(h.name[i]);
+    is_sglang = is_sglang || sglang.Of(h.name[i]);
+  }
+  out.run.numbers["run.is_vllm"] = is_vllm && !is_sglang;  // SGLang uses operators of vLLM
+  out.run.numbers["run.is_sglang"] = is_sglang;
+}
+
 // Whose words advice should use: the framework, the recorder and the vendor of the device.
 void AddSurroundings(const Program& p, Features& out) {
   const std::string_view backend = p.data.Noted("/software/backend"),
@@ -292,6 +346,9 @@ void AddSurroundings(const Program& p, Features& out) {
   auto& n = out.run.numbers;
   n["run.is_torch"] = backend == "torch";
   n["run.is_jax"] = backend == "jax";
+  n["run.is_tensorrt"] = backend == "tensorrt";
+  n["run.is_onnxruntime"] = backend == "onnxrt";
+  AddServer(p, out);
   n["run.is_amd"] = vendor == "amd";
   n["run.is_nvidia"] = vendor == "nvidia";
   n["run.from_torch_profiler"] = p.data.Noted("/source/tool") == kTorchProfiler;
@@ -338,6 +395,9 @@ void AddKernels(const Program& p, Features& out) {
   for (size_t k = 0; k < works.size(); ++k) out.kernels[k].targets["kernel"].works = std::move(works[k]);
   AddWithoutTensorCores(out);
   AddDoubles(out);
+  out.run.numbers["run.is_compiled"] =
+      std::any_of(out.kernels.begin(), out.kernels.end(),
+                  [](const FeatureSubject& k) { return k.Text("kernel.raw_name").starts_with("triton_"); });
 }
 
 void AddStages(const Program& p, Features& out) {
@@ -432,8 +492,8 @@ Reads FeatureReads() {
   return program::kProgramReads | program::kSampledHostReads | NL_READS(ApiCall, start_ns) |
          NL_READS(Kernel, registers_per_thread, grid_x, grid_y, grid_z, estimated_occupancy_pct) |
          NL_READS(Memcpy, start_ns, dur_ns, kind, src_memory, dst_memory, bytes) |
-         NL_READS(Range, start_ns, dur_ns, category) | NL_READS(Device, name, sm_count) |
-         NL_READS(ImportLog, reason, severity, count);
+         NL_READS(Range, start_ns, dur_ns, category) | NL_READS(KernelMetric, kernel_id) |
+         NL_READS(Device, name, sm_count) | NL_READS(ImportLog, reason, severity, count);
 }
 
 Features ComputeFeatures(const RunData& data, const TimelineFacts& timeline, const IdleFacts& idle,
@@ -458,6 +518,7 @@ Features ComputeFeatures(const RunData& data, const TimelineFacts& timeline, con
   features::AddSurroundings(program, out);
   features::AddKernels(program, out);
   features::AddStages(program, out);
+  features::AddNodes(program, out);
   // Looked for by caller and by module, and not found at the others.
   if (!data.api_call.start_ns.empty()) {
     for (const char* name : {"op.sync_calls", "op.alloc_calls", "op.pageable_copies", "op.pageable_share"})
@@ -468,6 +529,9 @@ Features ComputeFeatures(const RunData& data, const TimelineFacts& timeline, con
     for (const char* name : zero) subject.numbers.try_emplace(name, 0);
   }
   features::ToMeanDevice(program, out);
+  out.run.numbers["run.counted_apart"] =
+      (!program.counters.empty() || !data.kernel_metric.kernel_id.empty()) &&
+      !out.run.Number("run.launch_share").has_value();
   out.available = features::Available(program, out);
   return out;
 }

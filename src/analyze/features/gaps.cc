@@ -133,7 +133,12 @@ void AddRoofline(const RooflineFacts& roofline, const RunData& data, Features& o
     const double roof_us =
         point.roof_ns.value_or(0) / 1e3 / static_cast<double>(std::max<int64_t>(1, point.kernels));
     const double attainable = AttainableShare(roof_us);
-    kernel.numbers["kernel.left"] = attainable > 0 ? std::min(1.0, efficiency / attainable) : 1;
+    double left = attainable > 0 ? std::min(1.0, efficiency / attainable) : 1;
+    // What this device was measured to reach is nearer to the truth than a share of its datasheet.
+    constexpr double kOfMeasured = 0.95;
+    if (const auto measured = point.MeasuredEfficiency())
+      left = std::max(left, std::min(1.0, *measured / kOfMeasured));
+    kernel.numbers["kernel.left"] = left;
     kernel.numbers["kernel.slack"] = 1 - kernel.numbers["kernel.left"];
   }
   // A product without tensor cores, done with them: by the peaks of the device.

@@ -28,6 +28,7 @@ void AddDevice(const Program& program, const IdleFacts& idle,
                Features& out);  // busy and idle, launches, copies, repeats
 void AddKernels(const Program& program, Features& out);
 void AddStages(const Program& program, Features& out);
+void AddNodes(const Program& program, Features& out);      // a model of ONNX Runtime on the CPU
 void ToMeanDevice(const Program& program, Features& out);  // comes last
 // From other facts, after ComputeFeatures.
 void AddGaps(const replay::StepReplay& steps, Features& out);  // host code of the steady steps

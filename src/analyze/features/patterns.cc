@@ -501,13 +501,20 @@ class Patterns {
     return !HasAny(p_.data.Text(p_.timeline.host.name[caller]), {"embedding"});
   }
 
+  // Kernels of PyTorch that convert types while they copy, where no types were recorded.
+  bool NameSaysCast(uint32_t work) const {
+    return HasAny(p_.data.Text(p_.timeline.work.name[work]),
+                  {"LoadWithCast", "bfloat16_copy_kernel", "float16_copy_kernel", "float8_copy_kernel"});
+  }
+
   void FindLayoutCopies() {
     int64_t ns = 0;
     std::map<std::string, int64_t> by_op;
     for (const Item& item : items_) {
       if (p_.leaves[item.leaf].family != F::kCopy && !Reorders(item)) continue;
       const std::vector<ElementType>& types = Inputs(item).types;
-      const bool cast = item.role == Role::kCopy && types.size() > 1 && types[0] != types[1];
+      const bool cast = item.role == Role::kCopy &&
+                        (types.size() > 1 ? types[0] != types[1] : NameSaysCast(p_.leaves[item.leaf].work));
       const WorkKind kind = p_.timeline.work.kind[p_.leaves[item.leaf].work];
       if (cast || IsHostCopy(item) || kind == WorkKind::kMemset) continue;
       ns += Ns(item);

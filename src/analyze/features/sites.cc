@@ -10,6 +10,7 @@
 #include "analyze/copies.h"
 #include "analyze/features/parts.h"
 #include "analyze/waits/cold_calls.h"
+#include "base/has_any.h"
 #include "base/median.h"
 
 namespace nl::features {
@@ -180,6 +181,9 @@ class CallerSites {
     const auto& [name, module, stage] = key;
     FeatureSubject out;
     out.texts["op.name"] = std::string(name.substr(0, 200));
+    out.numbers["op.sizes_result"] =
+        HasAny(name, {"aten::index", "aten::nonzero", "aten::masked_select", "aten::unique", "aten::_unique",
+                      "aten::repeat_interleave", "aten::masked_scatter", "aten::argwhere", "aten::bincount"});
     out.texts["op.module"] = p_.modules.Text(module);
     out.texts["op.stage"] = p_.stages.Text(stage);
     // A call outside any operator goes by its own name, and would be said to block in itself.

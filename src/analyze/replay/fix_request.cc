@@ -97,6 +97,10 @@ std::vector<std::string> SplitFixes(std::string_view list) {
 
 Result<std::vector<RequestedFix>> FixRequests::Find(const std::string& item) const {
   if (item == "all") return Sequence();
+  if (item == "batch" || item.starts_with("batch=") || item.starts_with("batch:")) {
+    NL_ASSIGN(RequestedFix fix, Batch(item));
+    return std::vector<RequestedFix>{std::move(fix)};
+  }
   const size_t colon = item.find(':');
   const std::string kind = item.substr(0, colon);
   const std::string name = colon == std::string::npos ? "" : item.substr(colon + 1);
@@ -239,15 +243,60 @@ RequestedFix FixRequests::Bf16(const std::string& item, const std::string& name)
   return out;
 }
 
+Result<RequestedFix> FixRequests::Batch(const std::string& item) const {
+  const size_t equals = item.find('=');
+  const std::optional<BatchRequest> asked =
+      equals == std::string::npos ? std::nullopt : ParseBatch(item.substr(equals + 1));
+  if (!asked) {
+    return InvalidInput(fmt::format("--apply: '{}' must be written as batch=N or batch=xF", item))
+        .Hint("batch=32 is a batch of 32, batch=x2 one of twice the recorded size");
+  }
+  RequestedFix out;
+  out.apply = item;
+  out.unit = "kernel";
+  out.batch = FindBatchSize(steps_, roofline_, search_.gaps(), *asked);
+  const BatchSize& found = *out.batch;
+  out.what = "another batch size";
+  if (found.from) {
+    out.what = fmt::format("the batch grows from {} to {:.4g}", *found.from,
+                           static_cast<double>(*found.from) * found.factor);
+    if (found.factor < 1) out.what.replace(out.what.find("grows"), 5, "shrinks");
+  }
+  if (!found.reason.empty()) {
+    out.note = "cannot be predicted: " + found.reason;
+    return out;
+  }
+  out.count = found.scaled;
+  out.note = "memory is not checked: activations, and the KV cache in inference, grow with the batch";
+  if (found.unknown_share > 0.01) {
+    out.note += fmt::format(
+        "; {:.0f} % of the device time is in kernels without shapes or formula, which the bounds allow for",
+        100 * found.unknown_share);
+  }
+  return out;
+}
+
 RequestedFix FixRequests::OfFinding(const Finding& finding) const {
   return Made(finding.rule, *finding.fix, NameOfPlace(finding));
 }
 
 std::vector<RequestedFix> FixRequests::Sequence() const {
-  std::vector<RequestedFix> out;
+  std::vector<const Finding*> order;
+  const auto add = [&order](const Finding& f) {
+    if (f.step_after_ms && f.fix && std::find(order.begin(), order.end(), &f) == order.end())
+      order.push_back(&f);
+  };
   for (const Finding& finding : findings_.findings) {
-    if (finding.step_after_ms && finding.fix) out.push_back(OfFinding(finding));
+    // What a fix presumes may be listed after it.
+    for (const Finding& other : findings_.findings) {
+      const auto& after = finding.gain_after;
+      if (finding.step_after_ms && std::find(after.begin(), after.end(), other.rule) != after.end())
+        add(other);
+    }
+    add(finding);
   }
+  std::vector<RequestedFix> out;
+  for (const Finding* finding : order) out.push_back(OfFinding(*finding));
   return out;
 }
 
@@ -269,7 +318,7 @@ std::vector<RequestedFix> FixRequests::Applicable() const {
   }
   const std::vector<RequestedFix> sequence = Sequence();
   if (sequence.size() < 2) return out;
-  RequestedFix all{"all", "", "fix", static_cast<int64_t>(sequence.size()), {}, {}, ""};
+  RequestedFix all{"all", "", "fix", static_cast<int64_t>(sequence.size()), {}, {}, {}, ""};
   for (const RequestedFix& fix : sequence) {
     all.what += (all.what.empty() ? "" : ", then ") + fix.apply;
     all.changes.insert(all.changes.end(), fix.changes.begin(), fix.changes.end());
@@ -306,7 +355,7 @@ int64_t FixRequests::CountOf(const FixChange& change) const {
 }
 
 Error FixRequests::Unknown(const std::string& item) const {
-  std::vector<std::string> words = {"all"}, forms;
+  std::vector<std::string> words = {"all", "batch"}, forms = {"batch=N"};
   for (const Form& form : kForms) {
     words.emplace_back(form.kind);
     forms.emplace_back(form.form);
@@ -319,7 +368,7 @@ Error FixRequests::Unknown(const std::string& item) const {
     if (finding.fix && std::find(here.begin(), here.end(), finding.rule) == here.end())
       here.push_back(finding.rule);
   }
-  std::string hint = DidYouMean(Nearest(item.substr(0, item.find(':')), words));
+  std::string hint = DidYouMean(Nearest(item.substr(0, item.find_first_of(":=")), words));
   hint += fmt::format("{}fixes: {}, all", hint.empty() ? "" : " ", fmt::join(forms, ", "));
   if (!here.empty()) hint += fmt::format("; rules with findings in this run: {}", fmt::join(here, ", "));
   return InvalidInput(fmt::format("--apply: '{}' is neither a fix nor a rule", item)).Hint(hint);

@@ -11,6 +11,7 @@
 // bf16[:OP]       fp32 products in bf16 (bf16_products.h)
 // fuse:OP=F       operators and their device work take the share F of their time
 // kernel:NAME=F   kernels take the share F of their time
+// batch=N         another batch size (batch_size.h); batch=xF is F times the recorded one
 // RULE            the fix of every finding of a rule
 // all             the sequence of fixes that `neurolens findings` proposes
 // Thread rule: one thread. Ownership: refers to the steps and the facts.
@@ -21,6 +22,7 @@
 
 #include "analyze/facts/findings.h"
 #include "analyze/facts/roofline.h"
+#include "analyze/replay/batch_size.h"
 #include "analyze/replay/bf16_products.h"
 #include "analyze/replay/fix_search.h"
 #include "base/result.h"
@@ -34,6 +36,7 @@ struct RequestedFix {
   int64_t count = 0;  // things it changes in the steady steps
   std::vector<FixChange> changes;
   std::vector<WorkLimit> limits;
+  std::optional<BatchSize> batch;
   std::string note;  // why it changes nothing, or what it leaves out; empty: nothing to say
 };
 
@@ -54,6 +57,7 @@ class FixRequests {
   Result<RequestedFix> OfKind(const std::string& item, std::string_view kind, const std::string& name) const;
   Result<RequestedFix> OfShare(const std::string& item, std::string_view kind, std::string name) const;
   Result<RequestedFix> OfRule(const std::string& item) const;
+  Result<RequestedFix> Batch(const std::string& item) const;
   RequestedFix Bf16(const std::string& item, const std::string& name) const;
   RequestedFix OfFinding(const Finding& finding) const;
   std::vector<RequestedFix> Sequence() const;

@@ -37,13 +37,21 @@ StepReplay::StepReplay(const PathGraph& graph, const TimelineFacts& timeline, co
   step_ns_ = StepNs(unchanged_);
 }
 
-// Whole steady steps, as many as the limit on points allows.
+// Whole steady steps, as many as the limit on points allows. Without any, the run.
 void StepReplay::ChooseWindow(const PhasesFacts& phases) {
   std::vector<const PhasesFacts::Step*> steady;
   for (const PhasesFacts::Step& step : phases.steps) {
     if (step.steady) steady.push_back(&step);
   }
-  if (steady.empty()) return;
+  steady_ = static_cast<int64_t>(steady.size());
+  if (steady.empty()) {
+    whole_ = graph_.points() <= kMostPoints && timeline_.wall_ns() > 0;
+    if (!whole_) return;
+    start_ns_ = timeline_.first_start_ns;
+    host_end_ns_ = timeline_.last_end_ns + 1;
+    steps_ = 1;
+    return;
+  }
   const double points_per_ns =
       static_cast<double>(graph_.points()) / static_cast<double>(std::max<int64_t>(1, timeline_.wall_ns()));
   size_t count = 0;
@@ -100,7 +108,8 @@ void StepReplay::CollectPoints() {
   for (const uint32_t i : works_)
     recorded_.work_ns.push_back(static_cast<double>(w.end_ns[i] - w.start_ns[i]));
   for (uint32_t t = 0; t < timeline_.threads.size(); ++t)
-    recorded_.tail_ns.push_back(launches_[t] != 0 ? static_cast<double>(host_end_ns_ - LastPointNs(t)) : 0);
+    recorded_.tail_ns.push_back(
+        launches_[t] != 0 && !whole_ ? static_cast<double>(host_end_ns_ - LastPointNs(t)) : 0);
   for (const uint32_t i : works_) {
     const uint32_t from = w.launch[i] != kNone ? w.launch[i] : w.op[i];
     if (from != kNone) by_node_.emplace_back(from, i);

@@ -4,6 +4,7 @@
 // the graph of waits (waits/path_graph.h): every point as early as what it waits for allows. A Plan is what
 // the steps would take; the plan of no change is the recorded one without the recorder's own price. Fixes
 // (fixes.h) change plans; several of them change one plan after the other, so that nothing is gained twice.
+// A run without steady steps is one step, from its first to its last event, unless it is too long to replay.
 // Thread rule: read-only once built. Ownership: refers to the facts and the run.
 
 #include <algorithm>
@@ -50,9 +51,12 @@ class StepReplay {
   StepReplay(const PathGraph& graph, const TimelineFacts& timeline, const RunData& data,
              const PhasesFacts& phases);
 
-  // False where the run has no steady steps; then nothing else may be called.
+  // False where the run has neither steady steps nor few enough events; then nothing else may be called.
   bool usable() const { return steps_ > 0; }
+  // The only step is the whole run.
+  bool whole() const { return whole_; }
   int64_t steps() const { return steps_; }
+  int64_t steady() const { return steady_; }            // of the run; steps() may be fewer
   const Plan& recorded() const { return recorded_; }    // as it ran
   const Plan& unchanged() const { return unchanged_; }  // without the recorder's price
   // Time of one step, in ns: of a plan, as recorded, and without the recorder's price.
@@ -113,6 +117,8 @@ class StepReplay {
   const RunData& data_;
   const RecorderPrice price_;
   int64_t steps_ = 0;
+  int64_t steady_ = 0;
+  bool whole_ = false;
   int64_t start_ns_ = 0, host_end_ns_ = 0, device_start_ns_ = 0;
   int64_t least_gap_ns_ = 0;
   std::vector<uint32_t> order_;  // points of the window

@@ -36,8 +36,34 @@ std::string CaptureObstacles(const StepReplay& steps, const FixSearch& search, c
                      fmt::join(what, ", "), fmt::join(first, " and "));
 }
 
+FixOutcome ApplyBatchSize(const StepReplay& steps, const RequestedFix& fix, double before_ns, Plan& plan) {
+  FixOutcome out;
+  out.note = fix.note;
+  out.step_ns = before_ns;
+  if (fix.count == 0) return out;
+  const auto with = [&](BatchCase which) {
+    Plan next = plan;
+    ApplyBatch(steps, *fix.batch, which, next);
+    return steps.StepNs(next);
+  };
+  const double best_ns = with(BatchCase::kBest), worst_ns = with(BatchCase::kWorst);
+  ApplyBatch(steps, *fix.batch, BatchCase::kExpected, plan);
+  out.step_ns = steps.StepNs(plan);
+  // What is unsure of any replay: the price of the recorder.
+  const Gain doubt = GainOf(steps, out.step_ns);
+  const double unsure = out.step_ns > 0 ? 1 - doubt.low * 1e6 / out.step_ns : 0;
+  const double low_ns = std::min(best_ns, out.step_ns) * (1 - unsure / 2);
+  const double high_ns = std::max(worst_ns, out.step_ns) * (1 + unsure / 2);
+  out.step_ms = Gain{low_ns / 1e6, out.step_ns / 1e6, high_ns / 1e6};
+  const auto saved_ms = [&](double ns) { return (before_ns - ns / fix.batch->factor) / 1e6; };
+  out.gain_ms = {saved_ms(high_ns), saved_ms(out.step_ns), saved_ms(low_ns)};
+  out.gain_share = out.gain_ms.expected * 1e6 / steps.step_ns();
+  return out;
+}
+
 FixOutcome Apply(const StepReplay& steps, const FixSearch& search, const RequestedFix& fix, bool first,
                  double before_ns, Plan& plan) {
+  if (fix.batch) return ApplyBatchSize(steps, fix, before_ns, plan);
   FixOutcome out;
   std::vector<std::string> notes;
   if (!fix.note.empty()) notes.push_back(fix.note);

@@ -17,10 +17,12 @@ struct FixOutcome {
   double step_ns = 0;  // with this fix and those before it
   Gain gain_ms;        // that it adds to those before it
   double gain_share = 0;
-  std::string note;  // why nothing is gained, or what must come first; empty: nothing to say
+  std::optional<Gain> step_ms;  // bounds of the step, where the batch size changes
+  std::string note;             // why nothing is gained, or what must come first; empty: nothing to say
 };
 
-// By fix, in order. A step never gets longer by a fix: one that would is not worth making and gains 0.
+// By fix, in order. A step never gets longer by a fix: one that would is not worth making and gains 0. With
+// another batch size it may; what that gains is of the work of one recorded step.
 std::vector<FixOutcome> ApplyInOrder(const StepReplay& steps, const FixSearch& search,
                                      const std::vector<RequestedFix>& fixes);
 std::vector<FixOutcome> ApplyEachAlone(const StepReplay& steps, const FixSearch& search,

@@ -308,6 +308,8 @@ class GainPrediction {
     Share();
     Cover();
     Sequence();
+    // A run without steps has a start as well, next to which everything gains little.
+    if (steps_.whole()) return;
     std::erase_if(found_, [this](const Candidate& c) {
       return c.finding.gain_ms && c.place < 0 && c.finding.gain_ms->expected * 1e6 < kLeastShare * step_ns_;
     });
@@ -352,7 +354,33 @@ class GainPrediction {
         best_rank = rank;
       }
       if (best.empty()) return;
-      for (Candidate* fix : best) Place(*fix, best.size() > 1 && fix == best.back(), plan, left_ns);
+      PlaceAll(best, plan, left_ns);
+    }
+  }
+
+  // The last of these fixes presumes the others. Those that gain something of their own come before it; the
+  // others, which only clear its way, after it.
+  void PlaceAll(const std::vector<Candidate*>& fixes, replay::Plan& plan, double& left_ns) {
+    constexpr double kOwnGain = 0.05;  // of the step
+    Candidate& main = *fixes.back();
+    std::vector<Candidate*> minor;
+    for (Candidate* fix : fixes) {
+      if (fix == &main) break;
+      if (fix->finding.gain_ms->expected * 1e6 < kOwnGain * step_ns_) {
+        minor.push_back(fix);
+      } else {
+        Place(*fix, false, plan, left_ns);
+      }
+    }
+    for (const Candidate* fix : minor) replay::ApplyFix(steps_, *fix->finding.fix, plan);
+    Place(main, fixes.size() > 1, plan, left_ns);
+    for (Candidate* fix : minor) {
+      auto& after = main.finding.gain_after;
+      if (std::find(after.begin(), after.end(), fix->finding.rule) == after.end())
+        after.push_back(fix->finding.rule);
+      fix->place = static_cast<int>(applied_.size());
+      fix->finding.step_after_ms = left_ns / 1e6;
+      applied_.push_back(fix->finding.rule);
     }
   }
 
@@ -452,7 +480,7 @@ class GainPrediction {
   void SetGain(Finding& finding, double gain_ns) const {
     finding.gain_ms = replay::GainOf(steps_, gain_ns);
     finding.gain_share = finding.gain_ms->expected * 1e6 / step_ns_;
-    finding.phase = "steady";
+    finding.phase = steps_.whole() ? "whole" : "steady";
     if (!finding.suggestions.empty()) finding.first_fix = finding.suggestions[0];
   }
 
@@ -462,12 +490,41 @@ class GainPrediction {
   std::vector<std::string> applied_;  // rules, in order
 };
 
+// Where a run has no steps, its start may outweigh every fix: findings whose gain is not predicted are then
+// weighed by half of what they could save.
+double WeightOf(const Candidate& c, double whole_ms) {
+  const Finding& f = c.finding;
+  if (f.gain_ms && f.gain_ms->expected >= kLeastShare * whole_ms) return f.gain_ms->expected;
+  return 0.5 * f.impact_ms.value_or(0) * f.confidence;
+}
+
+// A fix is known, but not what it gains (collectives that could run beside the kernels), and even half of
+// what it could save is more than the first fix of the sequence gains.
+bool OutweighsSequence(const Candidate& c, double first_gain_ms, double steps) {
+  const Finding& f = c.finding;
+  return c.rule->fix && c.rule->scope == RuleScope::kRun && !f.gain_ms && f.counted_in.empty() &&
+         f.impact_ms && 0.5 * *f.impact_ms * f.confidence / steps > first_gain_ms;
+}
+
 // The sequence of fixes, then other predicted gains, then the rest by score.
-void SortFindings(std::vector<Candidate>& found) {
-  std::stable_sort(found.begin(), found.end(), [](const Candidate& x, const Candidate& y) {
+void SortFindings(std::vector<Candidate>& found, const replay::StepReplay* steps) {
+  const bool whole = steps != nullptr && steps->whole();
+  const double whole_ms = whole ? steps->step_ns() / 1e6 : 0;
+  double first_gain_ms = 0;
+  for (const Candidate& c : found) {
+    if (c.place == 0) first_gain_ms = c.finding.gain_ms->expected * c.finding.confidence;
+  }
+  const auto outweighs = [&](const Candidate& c) {
+    return steps != nullptr && !whole && first_gain_ms > 0 &&
+           OutweighsSequence(c, first_gain_ms, static_cast<double>(std::max<int64_t>(1, steps->steady())));
+  };
+  std::stable_sort(found.begin(), found.end(), [&](const Candidate& x, const Candidate& y) {
     const Finding &a = x.finding, &b = y.finding;
     if (a.first != b.first) return a.first;
     if (x.rule->last != y.rule->last) return y.rule->last;
+    if (whole && WeightOf(x, whole_ms) != WeightOf(y, whole_ms))
+      return WeightOf(x, whole_ms) > WeightOf(y, whole_ms);
+    if (outweighs(x) != outweighs(y)) return outweighs(x);
     if ((x.place >= 0) != (y.place >= 0)) return x.place >= 0;
     if (x.place != y.place) return x.place < y.place;
     const double left_gain = a.gain_ms ? a.gain_ms->expected : -1;
@@ -497,7 +554,7 @@ RuleResults ApplyRules(const RuleSet& rules, const Features& features, const rep
     for (Candidate& candidate : found) candidate.finding.fix = FixOf(candidate, features, *steps);
     GainPrediction(*steps, found).Run();
   }
-  SortFindings(found);
+  SortFindings(found, steps);
   for (Candidate& candidate : found) out.findings.push_back(std::move(candidate.finding));
   return out;
 }

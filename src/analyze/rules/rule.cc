@@ -193,6 +193,7 @@ const std::vector<DataKind>& DataKinds() {
       {"host_samples", "CPU samples of a program without device work",
        "record a CPU program with `neurolens run`"},
       {"ranks", "collectives of two or more ranks", "import the folder with the files of all ranks"},
+      {"nodes", "a model that ONNX Runtime runs on the CPU", "record with SessionOptions.enable_profiling"},
       {"baseline", "a baseline run", "compare two runs"},
   };
   return kinds;

@@ -21,6 +21,10 @@ TEST(StepLabel, KnowsStepsAndTheirNumbers) {
     EXPECT_FALSE(IsStepLabel(other)) << other;
   EXPECT_EQ(StepLabelOf("step 12"), "step");
   EXPECT_EQ(StepLabelOf("ProfilerStep#12"), "ProfilerStep");
+  EXPECT_EQ(StepLabelOf("execute_32_context_0(sq0sk0)_generation_32(sq32sk55086)"), "execute");
+  EXPECT_EQ(StepLabelOf("execute_context_1(888_788544)_generation_0(0)"), "execute");
+  EXPECT_EQ(StepLabelOf("execute_model"), "");
+  EXPECT_EQ(StepNumber("execute_context_1(888_788544)_generation_0(0)", 7), 7);
   EXPECT_EQ(StepNumber("iteration[31]", 3), 31);
   EXPECT_EQ(StepNumber("step", 3), 3);
   EXPECT_EQ(StepNumber("ProfilerStep#12", 3), 12);

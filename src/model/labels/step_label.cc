@@ -32,8 +32,22 @@ NumberPlace FindNumber(std::string_view name) {
 
 }  // namespace
 
+namespace {
+
+// What vLLM, and tools for SGLang, call one forward of a batch: "execute_32_context_0(..)_generation_32(..)".
+std::string_view ServerStepOf(std::string_view name) {
+  const auto has = [name](std::string_view word) { return name.find(word) != std::string_view::npos; };
+  return name.starts_with("execute_") && has("context_") && has("_generation_") ? name.substr(0, 7)
+                                                                                : std::string_view();
+}
+
+}  // namespace
+
 std::string_view StepLabelOf(std::string_view name) {
   // Asked for every event of a trace: most names end here.
+  if (name.size() > 12 && name[0] == 'e') {
+    if (const std::string_view label = ServerStepOf(name); !label.empty()) return label;
+  }
   if (name.size() < 4 || name.size() > kLongest) return {};
   const char first = Small(name[0]);
   if (first != 's' && first != 'i' && first != 't' && first != 'p' && first != 'l') return {};
@@ -51,6 +65,7 @@ std::string_view StepLabelOf(std::string_view name) {
 }
 
 int64_t StepNumber(std::string_view name, int64_t otherwise) {
+  if (!ServerStepOf(name).empty()) return otherwise;  // theirs are sizes
   const NumberPlace place = FindNumber(name);
   // "ProfilerStep#1.5" has none.
   if (place.begin == 0 || name[place.begin - 1] == '.') return otherwise;

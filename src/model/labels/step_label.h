@@ -2,7 +2,7 @@
 #pragma once
 // Which labels of a profile mark one iteration, for every adapter that meets labelled ranges:
 // ProfilerStep#3, LLM@decode_step, and what programs call their own steps: "step", "step 3", "Iteration[3]",
-// "train_step_3". Rows of table step are made from them.
+// "train_step_3"; and forwards of vLLM ("execute_8_context_.."). Rows of table step are made from them.
 // Thread rule: pure functions.
 
 #include <cstdint>

@@ -158,7 +158,8 @@ class ExplainOp final : public Op {
     reply.bound = report.diagnosis.bound;
     reply.confidence = report.diagnosis.confidence;
     if (!open.analysis->data().OrderOnly()) NL_TRY(AddPhases(*open.analysis, reply));
-    if (report.findings.step) reply.step_ms = report.findings.step->ms;
+    if (report.findings.step && report.findings.step->steady_steps > 0)
+      reply.step_ms = report.findings.step->ms;
     reply.breakdown = report.breakdown;
     reply.kernels = TopOf(report.kernels, false);
     reply.operators = TopOf(report.operators, reply.kernels.empty());
@@ -189,8 +190,7 @@ class ExplainOp final : public Op {
  private:
   static Status AddPhases(Analysis& analysis, ExplainReply& reply) {
     NL_ASSIGN(const PhasesFacts* phases, analysis.Need<PhasesFacts>());
-    const auto& timeline = analysis.facts().Get<TimelineFacts>();
-    reply.phases = SectionOf(*phases, timeline.first_start_ns, timeline.wall_ns());
+    reply.phases = SectionOf(*phases);
     return {};
   }
 
@@ -237,8 +237,8 @@ class ExplainOp final : public Op {
       std::string head =
           fmt::format("{}. {} [{}, {}]", ++number, f.title, f.rule, RuleSeverityName(f.severity));
       if (f.gain_ms) {
-        head += fmt::format(": would save about {} per step ({:.0f} %)", HumanMs(*f.gain_ms),
-                            100 * f.gain_share.value_or(0));
+        head += fmt::format(": would save about {} {} ({:.0f} %)", HumanMs(*f.gain_ms),
+                            r.step_ms ? "per step" : "of the run", 100 * f.gain_share.value_or(0));
       } else if (f.impact_ms.value_or(0) > 0) {
         head += fmt::format(": could save up to {}", HumanMs(*f.impact_ms));
       }

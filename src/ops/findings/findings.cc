@@ -187,7 +187,9 @@ class FindingsOp final : public Op {
   static std::string StepText(const SteadyStep& step, int width) {
     std::string text = fmt::format("Gains are those of one steady step of {}, from {}", HumanMs(step.ms),
                                    Counted(step.steps, "step"));
-    if (step.label) text += fmt::format(" labelled {}", *step.label);
+    if (step.steady_steps == 0)
+      text = fmt::format("No steps were found; gains are those of the run of {}", HumanMs(step.ms));
+    if (step.label && step.steady_steps > 0) text += fmt::format(" labelled {}", *step.label);
     if (step.source == StepSource::kRepetition) text += " found by their repeated kernels";
     if (step.source == StepSource::kGraphLaunches) text += " found by their graph launches";
     if (step.recorder && step.recorded_ms > 1.01 * step.ms) {
@@ -211,13 +213,12 @@ class FindingsOp final : public Op {
       out += Para(fmt::format("{} is counted in {}.", how_much, fmt::join(f.counted_in, ", ")), width, 3);
     }
     if (!f.gain_after.empty())
-      out += Para(fmt::format("Alone this gains nothing: the fixes for {} come first.",
-                              fmt::join(f.gain_after, ", ")),
-                  width, 3);
+      out +=
+          Para(fmt::format("This gain presumes the fixes for {}.", fmt::join(f.gain_after, ", ")), width, 3);
     if (f.step_after_ms && number > 1)
-      out += Para(
-          fmt::format("After this and the fixes above, a step takes about {}.", HumanMs(*f.step_after_ms)),
-          width, 3);
+      out += Para(fmt::format("After this and the fixes above, {} takes about {}.",
+                              f.phase == "whole" ? "the run" : "a step", HumanMs(*f.step_after_ms)),
+                  width, 3);
     if (const std::string evidence = EvidenceList(f.evidence); !evidence.empty())
       out += Para("evidence: " + evidence, width, 3);
     for (const std::string& s : f.suggestions) out += Para("- " + s, width, 3);

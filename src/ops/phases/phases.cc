@@ -31,7 +31,8 @@ void Describe(Record<PhasesReply>& r) {
   r.Name("PhasesReply", "Reply of `neurolens phases`");
   r.Field("run_id", &PhasesReply::run_id, "The run");
   r.Field("wall_ms", &PhasesReply::wall_ms, Unit::kMs, "Time from the first to the last event of the run");
-  r.Field("phases", &PhasesReply::phases, "The phases, from the first event on");
+  r.Field("phases", &PhasesReply::phases,
+          "The phases, from the start of the program where it is known, else from the first event");
   r.Field("startup", &PhasesReply::startup,
           "What start-up and warm-up consist of, from the start of the program on");
 }
@@ -73,7 +74,7 @@ class PhasesOp final : public Op {
     PhasesReply reply;
     reply.run_id = open.run.run.run_id;
     reply.wall_ms = Ms(timeline.wall_ns());
-    reply.phases = SectionOf(*phases, timeline.first_start_ns, timeline.wall_ns());
+    reply.phases = SectionOf(*phases);
     reply.startup = SectionOf(*startup);
     Prune(reply.startup.parts);
     Prune(reply.startup.warmup.parts);
@@ -93,8 +94,6 @@ class PhasesOp final : public Op {
     std::erase_if(parts, [this](const StartupPart& part) { return part.depth > depth_; });
   }
 
-  static double BeforeMs(const PhasesReply& reply) { return reply.startup.before_ms.value_or(0); }
-
   static std::string Headline(const PhasesReply& reply) {
     const PhaseTime* steady = Find(reply, PhaseKind::kSteady);
     if (steady == nullptr)
@@ -104,7 +103,7 @@ class PhasesOp final : public Op {
       const PhaseTime* found = Find(reply, phase);
       return found == nullptr ? 0.0 : found->ms;
     };
-    const double startup_ms = ms_of(PhaseKind::kStartup) + BeforeMs(reply);
+    const double startup_ms = ms_of(PhaseKind::kStartup);
     std::string out = startup_ms > 0 ? fmt::format("Start-up {}, ", HumanMs(startup_ms)) : "";
     if (const double ms = ms_of(PhaseKind::kWarmup); ms > 0) out += fmt::format("warm-up {}, ", HumanMs(ms));
     out += fmt::format("{} of {} ({})", Counted(reply.phases.steady_steps, "steady step"),
@@ -113,25 +112,15 @@ class PhasesOp final : public Op {
     return out + ".";
   }
 
-  // What lies before the first event is start-up too.
   static std::string PhaseTable(const PhasesReply& reply, const TextStyle& style) {
     TextTable table({{"PHASE", Align::kLeft, false, 0},
                      {"FROM", Align::kRight, false, 0},
                      {"TIME", Align::kRight, false, 0},
                      {"SHARE", Align::kRight, false, 0},
                      {"STEPS", Align::kRight, false, 0}});
-    double before_ms = BeforeMs(reply);
-    const double run_ms = reply.startup.run_ms;
-    const bool has_startup = Find(reply, PhaseKind::kStartup) != nullptr;
-    const auto add = [&](std::string_view name, double from_ms, double ms, int64_t steps) {
-      table.AddRow(
-          {std::string(name), HumanMs(from_ms), HumanMs(ms), HumanPercent(ms, run_ms), HumanCount(steps)});
-    };
-    if (!has_startup && before_ms > 0 && Find(reply, PhaseKind::kWhole) == nullptr)
-      add(PhaseLabel(PhaseKind::kStartup), 0, before_ms, 0);
     for (const PhaseTime& p : reply.phases.spans) {
-      const bool first = p.phase == PhaseKind::kStartup || p.phase == PhaseKind::kWhole;
-      add(PhaseLabel(p.phase), first ? 0 : p.start_ms + before_ms, p.ms + (first ? before_ms : 0), p.steps);
+      table.AddRow({std::string(PhaseLabel(p.phase)), HumanMs(p.start_ms), HumanMs(p.ms),
+                    HumanPercent(p.ms, reply.startup.run_ms), HumanCount(p.steps)});
     }
     return table.Render(style.width, style.color);
   }

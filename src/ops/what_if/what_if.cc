@@ -35,14 +35,30 @@ Error NoSteps(const PhasesFacts& phases) {
           "such as torch.profiler.record_function or NVTX around each step");
 }
 
+std::optional<BatchPrediction> BatchOf(const RequestedFix& fix, const FixOutcome& outcome, double step_ms) {
+  if (!fix.batch || !outcome.step_ms || step_ms <= 0) return std::nullopt;
+  BatchPrediction out;
+  out.from = fix.batch->from;
+  out.factor = fix.batch->factor;
+  out.step_ms = *outcome.step_ms;
+  const auto ratio = [&](double ms) { return ms > 0 ? out.factor * step_ms / ms : 0; };
+  out.throughput_ratio = {ratio(out.step_ms.high), ratio(out.step_ms.expected), ratio(out.step_ms.low)};
+  if (out.from) {
+    out.to = static_cast<double>(*out.from) * out.factor;
+    out.samples_per_s_before = static_cast<double>(*out.from) / step_ms * 1e3;
+    out.samples_per_s_after = *out.to / out.step_ms.expected * 1e3;
+  }
+  return out;
+}
+
 std::vector<AppliedFix> Joined(const std::vector<RequestedFix>& fixes,
-                               const std::vector<FixOutcome>& outcomes) {
+                               const std::vector<FixOutcome>& outcomes, double step_ms) {
   std::vector<AppliedFix> out;
   for (size_t i = 0; i < fixes.size(); ++i) {
     const RequestedFix& f = fixes[i];
     const FixOutcome& o = outcomes[i];
-    out.push_back(
-        {f.apply, f.what, f.count, f.unit, o.step_ns / 1e6, o.gain_ms, o.gain_share, KnownText(o.note)});
+    out.push_back({f.apply, f.what, f.count, f.unit, o.step_ns / 1e6, o.gain_ms, o.gain_share,
+                   BatchOf(f, o, step_ms), KnownText(o.note)});
   }
   return out;
 }
@@ -50,7 +66,7 @@ std::vector<AppliedFix> Joined(const std::vector<RequestedFix>& fixes,
 void PredictEach(const StepReplay& steps, const FixRequests& requests, WhatIfReply& reply) {
   const std::vector<RequestedFix> fixes = requests.Applicable();
   reply.alone = true;
-  reply.fixes = Joined(fixes, ApplyEachAlone(steps, requests.search(), fixes));
+  reply.fixes = Joined(fixes, ApplyEachAlone(steps, requests.search(), fixes), reply.step.ms);
   std::stable_sort(reply.fixes.begin(), reply.fixes.end(), [](const AppliedFix& a, const AppliedFix& b) {
     return a.gain_ms.expected > b.gain_ms.expected;
   });
@@ -58,11 +74,13 @@ void PredictEach(const StepReplay& steps, const FixRequests& requests, WhatIfRep
 
 void PredictAll(const StepReplay& steps, const FixRequests& requests, const std::vector<RequestedFix>& fixes,
                 WhatIfReply& reply) {
-  reply.fixes = Joined(fixes, ApplyInOrder(steps, requests.search(), fixes));
+  reply.fixes = Joined(fixes, ApplyInOrder(steps, requests.search(), fixes), reply.step.ms);
   const double after_ms = reply.fixes.empty() ? reply.step.ms : reply.fixes.back().step_after_ms;
   reply.step_after_ms = after_ms;
-  reply.gain_ms = replay::GainOf(steps, 1e6 * (reply.step.ms - after_ms));
-  if (after_ms > 0) reply.speedup = reply.step.ms / after_ms;
+  double factor = 1;
+  for (const AppliedFix& fix : reply.fixes) factor *= fix.batch ? fix.batch->factor : 1;
+  reply.gain_ms = replay::GainOf(steps, 1e6 * (reply.step.ms - after_ms / factor));
+  if (after_ms > 0) reply.speedup = factor * reply.step.ms / after_ms;
 }
 
 // "graphs", "graphs and pinned", "sync, graphs and pinned".
@@ -75,18 +93,42 @@ std::string Names(const std::vector<AppliedFix>& fixes) {
   return out;
 }
 
+std::string BatchVerdict(const WhatIfReply& r, const BatchPrediction& b, const std::string& names) {
+  const double now_ms = r.step.ms, after_ms = r.step_after_ms.value_or(now_ms);
+  std::string out =
+      fmt::format("With {}: a step of {} would take about {}", names, HumanMs(now_ms), HumanMs(after_ms));
+  if (after_ms == b.step_ms.expected)
+    out += fmt::format(" ({} to {})", HumanMs(b.step_ms.low), HumanMs(b.step_ms.high));
+  out += fmt::format(" for {:.4g} times the samples, {:.2f} times the throughput", b.factor,
+                     r.speedup.value_or(0));
+  if (after_ms == b.step_ms.expected)
+    out += fmt::format(" ({:.2f} to {:.2f})", b.throughput_ratio.low, b.throughput_ratio.high);
+  if (b.samples_per_s_before && b.to) {
+    out += fmt::format(": {:.4g} instead of {:.4g} samples per second", 1e3 * *b.to / after_ms,
+                       *b.samples_per_s_before);
+  }
+  return out + ".";
+}
+
 std::string Verdict(const WhatIfReply& r) {
   const std::string now = HumanMs(r.step.ms);
-  if (r.alone && r.fixes.empty()) return fmt::format("A step takes {}. No fix is known for it.", now);
-  if (r.alone) return fmt::format("A step takes {}. What each fix alone would gain:", now);
-  if (r.fixes.empty()) return fmt::format("A step takes {}. `neurolens findings` proposes no fix.", now);
+  const bool whole = r.step.steady_steps == 0;
+  const std::string takes = fmt::format("{} takes {}.", whole ? "The run" : "A step", now);
+  if (r.alone && r.fixes.empty()) return takes + " No fix is known for it.";
+  if (r.alone) return takes + " What each fix alone would gain:";
+  if (r.fixes.empty()) return takes + " `neurolens findings` proposes no fix.";
   const std::string names = Names(r.fixes);
-  if (r.gain_ms->expected <= 0) return fmt::format("With {}: a step would still take {}.", names, now);
+  const auto batch =
+      std::find_if(r.fixes.begin(), r.fixes.end(), [](const AppliedFix& f) { return f.batch; });
+  if (batch != r.fixes.end()) return BatchVerdict(r, *batch->batch, names);
+  if (r.gain_ms->expected <= 0)
+    return fmt::format("With {}: {} would still take {}.", names, whole ? "the run" : "a step", now);
   // A lower bound of nothing at all says nothing.
   const double least_ms = r.step.ms - r.gain_ms->high;
   const std::string most = HumanMs(r.step.ms - r.gain_ms->low);
   std::string out = fmt::format(
-      "With {}: a step of {} would take about {} ({})", names, now, HumanMs(*r.step_after_ms),
+      "With {}: {} of {} would take about {} ({})", names, whole ? "the run" : "a step", now,
+      HumanMs(*r.step_after_ms),
       least_ms > 0.01 * r.step.ms ? fmt::format("{} to {}", HumanMs(least_ms), most) : "at most " + most);
   if (r.speedup) out += fmt::format(", {:.{}f} times faster", *r.speedup, *r.speedup < 1.95 ? 2 : 1);
   return out + ".";
@@ -113,7 +155,8 @@ class WhatIfOp final : public Op {
     params_.BindRun(b);
     b.Add("apply", apply_,
           "Fixes to apply in this order, separated by commas: graphs, sync[:OP], pinned[:OP], host[:PLACE], "
-          "allocs, bf16[:OP], remove:OP, fuse:OP=F, kernel:NAME=F (F: share of the time that stays, 0 to 1; "
+          "allocs, bf16[:OP], batch=N, remove:OP, fuse:OP=F, kernel:NAME=F (F: share of the time that stays, "
+          "0 to 1; "
           "OP and NAME may contain *), a rule of `findings`, or all. Without it, each applicable fix alone");
     params_.BindPeaks(b);
     params_.BindRules(b);
@@ -161,8 +204,10 @@ class WhatIfOp final : public Op {
     out += "\n" + Table(r, style) + "\n";
     for (const std::string& line : Explanations(r)) out += Wrap(line, style.width, 2) + "\n";
     if (r.step.recorder && r.step.recorded_ms > 1.01 * r.step.ms) {
-      out += Wrap(fmt::format("Times are without the estimated cost of {}: recorded, a step took {}.",
-                              PrintableText(*r.step.recorder), HumanMs(r.step.recorded_ms)),
+      const bool whole = r.step.steady_steps == 0;
+      out += Wrap(fmt::format("Times are without the estimated cost of {}: recorded, {} took {}.",
+                              PrintableText(*r.step.recorder), whole ? "the run" : "a step",
+                              HumanMs(r.step.recorded_ms)),
                   style.width, 2) +
              "\n";
     }
@@ -194,7 +239,7 @@ class WhatIfOp final : public Op {
                      {"CHANGES", Align::kRight, false, 0},
                      {"STEP AFTER", Align::kRight, false, 0},
                      {"GAIN", Align::kRight, false, 0},
-                     {"OF STEP", Align::kRight, false, 0}});
+                     {r.step.steady_steps == 0 ? "OF RUN" : "OF STEP", Align::kRight, false, 0}});
     for (const AppliedFix& f : r.fixes) {
       table.AddRow({f.apply, Counted(f.changes, f.unit), HumanMs(f.step_after_ms),
                     HumanMs(f.gain_ms.expected), fmt::format("{:.1f} %", 100 * f.gain_share)});

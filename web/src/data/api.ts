@@ -507,7 +507,7 @@ export interface VersionParams {
 export interface WhatIfParams {
   /** Run to look at */
   run?: string;
-  /** Fixes to apply in this order, separated by commas: graphs, sync[:OP], pinned[:OP], host[:PLACE], allocs, bf16[:OP], remove:OP, fuse:OP=F, kernel:NAME=F (F: share of the time that stays, 0 to 1; OP and NAME may contain *), a rule of `findings`, or all. Without it, each applicable fix alone */
+  /** Fixes to apply in this order, separated by commas: graphs, sync[:OP], pinned[:OP], host[:PLACE], allocs, bf16[:OP], batch=N, remove:OP, fuse:OP=F, kernel:NAME=F (F: share of the time that stays, 0 to 1; OP and NAME may contain *), a rule of `findings`, or all. Without it, each applicable fix alone */
   apply?: string[];
   /** Device peaks to use: datasheet, measured (`neurolens peaks measure`), or peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
   peaks?: string;

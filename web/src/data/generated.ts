@@ -81,10 +81,12 @@ export interface AppliedFix {
   unit: string;
   /** Time of the step with this fix, and with those before it unless each is applied alone (ms) */
   step_after_ms: number;
-  /** Predicted saving per step that the fix adds */
+  /** Predicted saving per step that the fix adds; with another batch size, for the work of one recorded step, and negative where that gets slower */
   gain_ms: Gain;
   /** gain_ms.expected / time of the step (share) */
   gain_share: number;
+  /** Of batch=N: the step and the throughput; null for other fixes */
+  batch: BatchPrediction | null;
   /** Why it changes nothing, or its limits; null when there is nothing to add */
   note: string | null;
 }
@@ -165,6 +167,24 @@ export interface BaselineReply {
   action: "list" | "set" | "show" | "rm";
   /** All baselines (list), or the one that was set, shown or removed */
   baselines: BaselineEntry[];
+}
+
+/** The step with another batch size */
+export interface BatchPrediction {
+  /** Recorded batch size, read from the shapes */
+  from: number | null;
+  /** New batch size */
+  to: number | null;
+  /** to / from (ratio) */
+  factor: number;
+  /** Time of the step with the new batch size: best case, expected, worst case */
+  step_ms: Gain;
+  /** Samples per second, new / recorded: worst case, expected, best case */
+  throughput_ratio: Gain;
+  /** from / time of the step before the fixes */
+  samples_per_s_before: number | null;
+  /** to / step_ms.expected */
+  samples_per_s_after: number | null;
 }
 
 /** Reply of `neurolens bench-pairs` */
@@ -1343,13 +1363,13 @@ export interface Finding {
   impact_ms: number | null;
   /** Measured cost, including time that another finding counts (ms) */
   cost_ms: number | null;
-  /** Predicted saving per steady step when the first suggestion is followed; null when it cannot be predicted */
+  /** Predicted saving per steady step, or in a run without steps, when the first suggestion is followed; null when it cannot be predicted */
   gain_ms: Gain | null;
   /** gain_ms.expected / time of the step (share) */
   gain_share: number | null;
-  /** Rules whose fixes must come first; without them the fix gains nothing */
+  /** Rules whose fixes gain_ms presumes; without them the fix gains less or nothing */
   gain_after: string[];
-  /** Phase that gain_ms refers to */
+  /** Phase that gain_ms refers to: steady, or whole for a run without steps */
   phase: string | null;
   /** Judged on the whole recording; the others on the phase that the diagnosis names, if it names one */
   of_recording: boolean;
@@ -1385,7 +1405,7 @@ export interface FindingsReply {
   model: string;
   /** What bounds the run */
   diagnosis: Diagnosis;
-  /** Steady step that predicted gains refer to; null without steps */
+  /** Step that predicted gains refer to; null where nothing can be replayed */
   step: SteadyStep | null;
   /** Findings, largest predicted gain first, then highest score */
   findings: Finding[];
@@ -1407,7 +1427,7 @@ export interface FindingsReply {
 export interface FindingsSection {
   /** What bounds the run */
   diagnosis: Diagnosis;
-  /** Steady step that predicted gains refer to; null without steps */
+  /** Step that predicted gains refer to; null where nothing can be replayed */
   step: SteadyStep | null;
   /** Findings, largest predicted gain first, then highest score */
   findings: Finding[];
@@ -1557,13 +1577,13 @@ export interface FormatsReply {
   formats: FormatEntry[];
 }
 
-/** Predicted saving of a fix, in one steady step */
+/** Predicted saving of a fix, in one steady step or, without steps, in the run */
 export interface Gain {
   /** Lower bound (ms) */
   low: number;
   /** Expected value (ms) */
   expected: number;
-  /** Upper bound, at most the whole step (ms) */
+  /** Upper bound, at most the whole step or run (ms) */
   high: number;
 }
 
@@ -2869,7 +2889,7 @@ export interface PhaseTime {
   start_ms: number;
   /** Duration (ms) */
   ms: number;
-  /** Part of the wall time (share) */
+  /** Part of all phases (share) */
   share: number | null;
   /** Steps that begin in it */
   steps: number;
@@ -2881,7 +2901,7 @@ export interface PhasesReply {
   run_id: string;
   /** Time from the first to the last event of the run (ms) */
   wall_ms: number;
-  /** The phases, from the first event on */
+  /** The phases, from the start of the program where it is known, else from the first event */
   phases: PhasesSection;
   /** What start-up and warm-up consist of, from the start of the program on */
   startup: StartupSection;
@@ -2903,7 +2923,7 @@ export interface PhasesSection {
   steady_steps: number;
   /** Time of one steady step; null without a steady phase (ms) */
   step_ms: number | null;
-  /** Phases in time order; they sum to the wall time */
+  /** Phases in time order, from the start of the program where it is known, else from the first event */
   spans: PhaseTime[];
 }
 
@@ -4641,11 +4661,11 @@ export interface StartupSection {
   warmup: WarmupSection;
 }
 
-/** The steady step that predicted gains refer to */
+/** The steady step, or the run without steps, that predicted gains refer to */
 export interface SteadyStep {
   /** Number of steps it was taken from */
   steps: number;
-  /** Steady steps of the run; of very many, `steps` are looked at */
+  /** Steady steps of the run; of very many, `steps` are looked at; 0: the run is one step */
   steady_steps: number;
   /** How the steps were found */
   source: "labels" | "graph_launches" | "repetition" | "none";
@@ -5593,9 +5613,9 @@ export interface WhatIfReply {
   fixes: AppliedFix[];
   /** Time of the step with all fixes; null without --apply (ms) */
   step_after_ms: number | null;
-  /** Predicted saving per step of all fixes together */
+  /** Predicted saving of all fixes together for the work of one recorded step */
   gain_ms: Gain | null;
-  /** Time of the step before / after all fixes (ratio) */
+  /** Time of the step before / after all fixes; with another batch size, for the same amount of work (ratio) */
   speedup: number | null;
 }
 

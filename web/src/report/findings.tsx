@@ -38,8 +38,8 @@ function Gain({ finding: f }: { finding: Finding }) {
   if (f.gain_ms !== null && f.gain_share !== null && f.gain_share > 0)
     return (
       <span>
-        saves about <b>{ms(f.gain_ms.expected)}</b> of a step, or {pct(f.gain_share, 0)}; between {ms(f.gain_ms.low)}{" "}
-        and {ms(f.gain_ms.high)}
+        saves about <b>{ms(f.gain_ms.expected)}</b> of {f.phase === "whole" ? "the run" : "a step"}, or{" "}
+        {pct(f.gain_share, 0)}; between {ms(f.gain_ms.low)} and {ms(f.gain_ms.high)}
       </span>
     );
   if (f.impact_ms === null) return null;

@@ -67,12 +67,12 @@ class FindingsPass final : public Pass {
     const auto& path = facts.Get<CriticalPathFacts>();
     const auto& phases = facts.Get<PhasesFacts>();
     const replay::StepReplay steps(*path.graph, timeline, data, phases);
-    if (steps.usable()) features::AddGaps(steps, features);
+    if (steps.usable() && !steps.whole()) features::AddGaps(steps, features);
     RuleResults results = ApplyRules(rules, features, steps.usable() ? &steps : nullptr);
     FindingsFacts out;
     if (steps.usable()) {
       out.step = StepOf(steps, phases);
-      out.step->busy_share = features.run.Number("run.steady_utilization");
+      if (!steps.whole()) out.step->busy_share = features.run.Number("run.steady_utilization");
     }
     out.diagnosis = Diagnose(features);
     out.findings = std::move(results.findings);

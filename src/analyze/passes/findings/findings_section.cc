@@ -22,17 +22,17 @@ void Describe(Record<Evidence>& r) {
 }
 
 void Describe(Record<Gain>& r) {
-  r.Name("Gain", "Predicted saving of a fix, in one steady step");
+  r.Name("Gain", "Predicted saving of a fix, in one steady step or, without steps, in the run");
   r.Field("low", &Gain::low, Unit::kMs, "Lower bound");
   r.Field("expected", &Gain::expected, Unit::kMs, "Expected value");
-  r.Field("high", &Gain::high, Unit::kMs, "Upper bound, at most the whole step");
+  r.Field("high", &Gain::high, Unit::kMs, "Upper bound, at most the whole step or run");
 }
 
 void Describe(Record<SteadyStep>& r) {
-  r.Name("SteadyStep", "The steady step that predicted gains refer to");
+  r.Name("SteadyStep", "The steady step, or the run without steps, that predicted gains refer to");
   r.Field("steps", &SteadyStep::steps, "Number of steps it was taken from");
   r.Field("steady_steps", &SteadyStep::steady_steps,
-          "Steady steps of the run; of very many, `steps` are looked at");
+          "Steady steps of the run; of very many, `steps` are looked at; 0: the run is one step");
   r.Field("source", &SteadyStep::source, "How the steps were found");
   r.Field("label", &SteadyStep::label, "Label of the steps");
   r.Field("ms", &SteadyStep::ms, Unit::kMs, "Time of one step without the estimated cost of recording");
@@ -55,12 +55,13 @@ void Describe(Record<Finding>& r) {
   r.Field("cost_ms", &Finding::cost_ms, Unit::kMs,
           "Measured cost, including time that another finding counts");
   r.Field("gain_ms", &Finding::gain_ms,
-          "Predicted saving per steady step when the first suggestion is followed; null when it cannot be "
+          "Predicted saving per steady step, or in a run without steps, when the first suggestion is "
+          "followed; null when it cannot be "
           "predicted");
   r.Field("gain_share", &Finding::gain_share, Unit::kShare, "gain_ms.expected / time of the step");
   r.Field("gain_after", &Finding::gain_after,
-          "Rules whose fixes must come first; without them the fix gains nothing");
-  r.Field("phase", &Finding::phase, "Phase that gain_ms refers to");
+          "Rules whose fixes gain_ms presumes; without them the fix gains less or nothing");
+  r.Field("phase", &Finding::phase, "Phase that gain_ms refers to: steady, or whole for a run without steps");
   r.Field("of_recording", &Finding::of_recording,
           "Judged on the whole recording; the others on the phase that the diagnosis names, if it names one");
   r.Field("first_fix", &Finding::first_fix, "The suggestion that gain_ms refers to");
@@ -121,7 +122,8 @@ void Describe(Record<NearLimit>& r) {
 void Describe(Record<FindingsFacts>& r) {
   r.Name("FindingsSection", "What bounds a run, and what the rules found in it");
   r.Field("diagnosis", &FindingsFacts::diagnosis, "What bounds the run");
-  r.Field("step", &FindingsFacts::step, "Steady step that predicted gains refer to; null without steps");
+  r.Field("step", &FindingsFacts::step,
+          "Step that predicted gains refer to; null where nothing can be replayed");
   r.Field("findings", &FindingsFacts::findings, "Findings, largest predicted gain first, then highest score");
   r.Field("near_limit", &FindingsFacts::near_limit, "Kernels that are already near their attainable rate");
   r.Field("not_assessed", &FindingsFacts::not_assessed, "Rules that lack data");

@@ -11,6 +11,7 @@
 #include "analyze/pass.h"
 #include "analyze/passes/phases/find_steps.h"
 #include "analyze/passes/phases/step_groups.h"
+#include "analyze/program/main_thread.h"
 #include "analyze/waits/cold_calls.h"
 #include "base/median.h"
 
@@ -25,7 +26,11 @@ int64_t LengthOf(const PhasesFacts::Step& step) { return step.end_ns - step.star
 
 class PhaseFinder {
  public:
-  PhaseFinder(const RunData& data, const TimelineFacts& t) : data_(data), t_(t), lane_(FindMainLane(t)) {}
+  PhaseFinder(const RunData& data, const TimelineFacts& t, int64_t start_ns)
+      : data_(data), t_(t), lane_(FindMainLane(t)) {
+    out_.start_ns = start_ns;
+    out_.end_ns = t.last_end_ns;
+  }
 
   PhasesFacts Run() {
     TakeSteps(FindSteps(data_, t_, lane_));
@@ -43,7 +48,7 @@ class PhaseFinder {
       SetStepTime();
       AddPhases();
     } else {
-      AddSpan(PhaseKind::kWhole, t_.first_start_ns, t_.last_end_ns);
+      AddSpan(PhaseKind::kWhole, out_.start_ns, t_.last_end_ns);
     }
     return std::move(out_);
   }
@@ -191,7 +196,7 @@ class PhaseFinder {
   }
 
   void AddPhases() {
-    AddSpan(PhaseKind::kStartup, t_.first_start_ns, out_.steps.front().start_ns);
+    AddSpan(PhaseKind::kStartup, out_.start_ns, out_.steps.front().start_ns);
     AddSpan(PhaseKind::kWarmup, out_.steps.front().start_ns, out_.steady_start_ns);
     AddSpan(PhaseKind::kSteady, out_.steady_start_ns, out_.steady_end_ns);
     AddSpan(PhaseKind::kTail, out_.steady_end_ns, t_.last_end_ns);
@@ -219,16 +224,20 @@ class PhasesPass final : public Pass {
     return {PhasesFacts::kName,
             "Start-up, warm-up, steady steps and tail of the run",
             {TimelineFacts::kName},
-            kFindStepsReads,
+            kFindStepsReads | program::kMainThreadReads,
             &RecordOf<PhasesSection>};
   }
-  Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {
-    facts.Put(PhaseFinder(data, facts.Get<TimelineFacts>()).Run());
+  Status Run(const RunData& data, const AnalysisOptions& options, FactBoard& facts) const override {
+    const auto& timeline = facts.Get<TimelineFacts>();
+    int64_t start_ns = timeline.first_start_ns;
+    // A part of the run begins where it was cut.
+    if (!options.part && !data.OrderOnly())
+      start_ns = std::min(start_ns, program::FindMainThread(data, timeline).start_ns);
+    facts.Put(PhaseFinder(data, timeline, start_ns).Run());
     return {};
   }
   Described Section(const RunData&, const FactBoard& facts) const override {
-    const TimelineFacts& t = facts.Get<TimelineFacts>();
-    return Described::Of(SectionOf(facts.Get<PhasesFacts>(), t.first_start_ns, t.wall_ns()));
+    return Described::Of(SectionOf(facts.Get<PhasesFacts>()));
   }
 };
 

@@ -27,7 +27,7 @@ void Describe(Record<PhaseTime>& r) {
           "repeating steps; tail: after them; whole: the run has no steady phase");
   r.Field("start_ms", &T::start_ms, Unit::kMs, "Start, from the start of the run");
   r.Field("ms", &T::ms, Unit::kMs, "Duration");
-  r.Field("share", &T::share, Unit::kShare, "Part of the wall time");
+  r.Field("share", &T::share, Unit::kShare, "Part of all phases");
   r.Field("steps", &T::steps, "Steps that begin in it");
 }
 
@@ -41,20 +41,21 @@ void Describe(Record<PhasesSection>& r) {
   r.Field("groups", &T::groups, "Groups of steps that execute different kernels");
   r.Field("steady_steps", &T::steady_steps, "Steady steps of the group with the most time");
   r.Field("step_ms", &T::step_ms, Unit::kMs, "Time of one steady step; null without a steady phase");
-  r.Field("spans", &T::spans, "Phases in time order; they sum to the wall time");
+  r.Field("spans", &T::spans,
+          "Phases in time order, from the start of the program where it is known, else from the first event");
 }
 
-PhaseTime TimeOf(const PhasesFacts::Span& span, int64_t run_start_ns, int64_t wall_ns) {
+PhaseTime TimeOf(const PhasesFacts::Span& span, const PhasesFacts& facts) {
   PhaseTime out;
   out.phase = span.what;
-  out.start_ms = Ms(span.start_ns - run_start_ns);
+  out.start_ms = Ms(span.start_ns - facts.start_ns);
   out.ms = Ms(span.end_ns - span.start_ns);
-  if (wall_ns > 0) out.share = out.ms / Ms(wall_ns);
+  if (facts.end_ns > facts.start_ns) out.share = out.ms / Ms(facts.end_ns - facts.start_ns);
   out.steps = span.steps;
   return out;
 }
 
-PhasesSection SectionOf(const PhasesFacts& facts, int64_t run_start_ns, int64_t wall_ns) {
+PhasesSection SectionOf(const PhasesFacts& facts) {
   PhasesSection out;
   out.source = facts.source;
   out.label = KnownText(facts.label);
@@ -63,7 +64,7 @@ PhasesSection SectionOf(const PhasesFacts& facts, int64_t run_start_ns, int64_t 
   out.groups = facts.groups;
   out.steady_steps = facts.steady_steps;
   if (facts.steady_steps > 0) out.step_ms = Ms(facts.step_ns);
-  for (const PhasesFacts::Span& span : facts.spans) out.spans.push_back(TimeOf(span, run_start_ns, wall_ns));
+  for (const PhasesFacts::Span& span : facts.spans) out.spans.push_back(TimeOf(span, facts));
   return out;
 }
 

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "analyze/facts/timeline.h"
-#include "analyze/passes/startup/main_thread.h"
 #include "analyze/passes/startup/part_tree.h"
 #include "analyze/passes/startup/stack_activity.h"
+#include "analyze/program/main_thread.h"
 #include "analyze/run_data.h"
 #include "analyze/waits/cold_calls.h"
 #include "analyze/waits/host_segments.h"
@@ -22,6 +22,8 @@
 #include "model/api_kind.h"
 
 namespace nl::passes::startup {
+
+using program::MainThread;
 
 inline constexpr Reads kHostPartsReads = NL_READS(CpuSample, thread_id, start_ns, stack, weight_ns);
 

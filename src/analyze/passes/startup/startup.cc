@@ -10,7 +10,7 @@
 #include "analyze/facts/timeline.h"
 #include "analyze/pass.h"
 #include "analyze/passes/startup/host_parts.h"
-#include "analyze/passes/startup/main_thread.h"
+#include "analyze/program/main_thread.h"
 
 namespace nl::passes::startup {
 
@@ -24,10 +24,10 @@ constexpr size_t kComparedSteps = 32;  // steady steps that warm-up is compared 
 class Explainer {
  public:
   Explainer(const RunData& data, const TimelineFacts& t, const PhasesFacts& phases)
-      : data_(data), t_(t), phases_(phases), main_(FindMainThread(data, t)) {}
+      : data_(data), t_(t), phases_(phases), main_(program::FindMainThread(data, t)) {}
 
   StartupFacts Run() {
-    const int64_t start_ns = std::min(main_.start_ns, t_.first_start_ns);
+    const int64_t start_ns = phases_.start_ns;
     out_.run_ns = t_.last_end_ns - start_ns;
     out_.start_ns = start_ns;
     out_.end_ns = start_ns;
@@ -141,7 +141,7 @@ class StartupPass final : public Pass {
     return {StartupFacts::kName,
             "Where the time before the steady steps went",
             {TimelineFacts::kName, PhasesFacts::kName},
-            kHostPartsReads | kMainThreadReads,
+            kHostPartsReads | program::kMainThreadReads,
             &RecordOf<StartupSection>};
   }
   Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyze/passes/startup/main_thread.h"
+#include "analyze/program/main_thread.h"
 
 #include <algorithm>
 #include <map>
 #include <unordered_map>
 
-namespace nl::passes::startup {
+namespace nl::program {
 
 namespace {
 
-class Finder {
+class MainThreadFinder {
  public:
-  Finder(const RunData& data, const TimelineFacts& timeline) : data_(data), t_(timeline) {}
+  MainThreadFinder(const RunData& data, const TimelineFacts& timeline) : data_(data), t_(timeline) {}
 
   MainThread Find() {
     MainThread out;
@@ -113,7 +113,7 @@ class Finder {
 }  // namespace
 
 MainThread FindMainThread(const RunData& data, const TimelineFacts& timeline) {
-  return Finder(data, timeline).Find();
+  return MainThreadFinder(data, timeline).Find();
 }
 
-}  // namespace nl::passes::startup
+}  // namespace nl::program

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The thread whose time explains start-up, and when its program began.
+// The thread whose time explains start-up, and when its program began: where start-up begins.
 // Thread rule: pure functions.
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include "analyze/facts/timeline.h"
 #include "analyze/run_data.h"
 
-namespace nl::passes::startup {
+namespace nl::program {
 
 inline constexpr Reads kMainThreadReads = NL_READS(Thread, process_id, tid) | NL_READS(Process, pid) |
                                           NL_READS(ThreadLife, thread_id, start_ns) |
@@ -24,4 +24,4 @@ struct MainThread {
 // launches the main thread of the program, else the one with the most samples or the most recorded spans.
 MainThread FindMainThread(const RunData& data, const TimelineFacts& timeline);
 
-}  // namespace nl::passes::startup
+}  // namespace nl::program
