@@ -52,6 +52,7 @@ Status DeepSession::CollectCounters() {
   options.ncu = params_.plan_only ? "ncu" : Found("ncu").path;
   options.replay = params_.replay;
   options.clock_control = params_.clock_control;
+  options.metric_set = params_.metric_set;
   options.nvtx_range = params_.NvtxRange();
   options.range_is_push_pop = range_is_push_pop_;
   NL_ASSIGN(const std::string folder, bundle_.Folder("ncu"));

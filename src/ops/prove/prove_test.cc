@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "ops/prove/why.h"
+#include "ops/run_difference.h"
 
 namespace nl::ops::prove {
 namespace {

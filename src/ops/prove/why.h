@@ -17,17 +17,4 @@ namespace nl::ops::prove {
 Status ExplainDifference(OpContext& context, const bench::Command& a, const bench::Command& b,
                          ProveReply& reply);
 
-// The part that knows no recording: the causes of the difference between the CPU samples of two runs.
-struct SampledPart {
-  std::string name;    // "slow", "waiting for futex"
-  std::string place;   // file or module; empty: none
-  bool waits = false;  // time in which every thread waits
-  double ms = 0;
-  double samples = 0;
-};
-// At most `most` causes in the direction of the difference, largest first. Differences within the error of
-// sampling are left out.
-std::vector<ProveCause> SampledCauses(const std::vector<SampledPart>& a, const std::vector<SampledPart>& b,
-                                      size_t most);
-
 }  // namespace nl::ops::prove

@@ -167,6 +167,60 @@ export interface BaselineReply {
   baselines: BaselineEntry[];
 }
 
+/** A function of the CUDA runtime or driver on both sides */
+export interface BenchApiCall {
+  /** Its name */
+  name: string;
+  /** Calls in the baseline */
+  count_a: number;
+  /** Calls in the optimized program */
+  count_b: number;
+  /** Time of the host in them in the baseline (ms) */
+  a_ms: number;
+  /** Time of the host in them in the optimized program (ms) */
+  b_ms: number;
+  /** b_ms - a_ms (ms) */
+  delta_ms: number;
+}
+
+/** A kernel of the baseline beside the one that takes its place */
+export interface BenchKernel {
+  /** exact: the same name; normalised: the same after what tools spell differently; structural: another kernel for the same step of the program; unmatched: on one side only */
+  match: "exact" | "normalised" | "structural" | "unmatched";
+  /** Name in the baseline; null: it has none */
+  kernel_a: string | null;
+  /** Name in the optimized program; null: it has none */
+  kernel_b: string | null;
+  /** Launches in the baseline */
+  count_a: number;
+  /** Launches in the optimized program */
+  count_b: number;
+  /** Device time in the baseline, all launches (ms) */
+  a_ms: number;
+  /** Device time in the optimized program (ms) */
+  b_ms: number;
+  /** b_ms - a_ms (ms) */
+  delta_ms: number;
+  /** Counters of the baseline's; null: none were collected */
+  counters_a: KernelCounters | null;
+  /** Counters of the optimized program's */
+  counters_b: KernelCounters | null;
+}
+
+/** How many kernels were found on both sides, and how */
+export interface BenchPairing {
+  /** By their name */
+  exact: number;
+  /** By their name without what tools spell differently */
+  normalised: number;
+  /** By their place in the program */
+  structural: number;
+  /** In the baseline only */
+  unmatched_a: number;
+  /** In the optimized program only */
+  unmatched_b: number;
+}
+
 /** Reply of `neurolens bench-pairs` */
 export interface BenchPairsReply {
   /** Folder of the suites; null: none is set */
@@ -179,10 +233,56 @@ export interface BenchPairsReply {
   reason: string | null;
 }
 
+/** Both programs of a pair recorded, outside the timed runs, and compared */
+export interface BenchProfile {
+  /** minimal, roofline or deep_dive */
+  profile: string;
+  /** What Nsight Compute collected; null: see metric_reason */
+  metric_set: string | null;
+  /** Why no counters were collected */
+  metric_reason: string | null;
+  /** Runs that were recorded of each side, after the warm-up */
+  iterations: number;
+  /** The baseline */
+  baseline: BenchProfiledSide;
+  /** The optimized program */
+  optimized: BenchProfiledSide;
+  /** How kernels were paired; null: none were recorded */
+  pairing: BenchPairing | null;
+  /** Kernels of these runs, the largest change first */
+  kernels: BenchKernel[];
+  /** Calls of CUDA in these runs, the largest change first */
+  api_calls: BenchApiCall[];
+  /** What explains the difference; null: see reason */
+  why: ProveWhy | null;
+  /** The same in sentences */
+  narrative: string[];
+  /** Commands worth running */
+  next: NextStep[];
+  /** Why the sides were not compared */
+  reason: string | null;
+}
+
+/** One program of a profiled pair */
+export interface BenchProfiledSide {
+  /** Its recording in the store; null: see reason */
+  run_id: string | null;
+  /** Folder with its counters, as `deep` writes it */
+  bundle: string | null;
+  /** Kernels that counters were collected for */
+  selected: number | null;
+  /** Those that have them */
+  counted: number | null;
+  /** Report of Nsight Systems; null: it is not installed, or the profile is not deep_dive */
+  nsys_report: string | null;
+  /** Why something of it is missing */
+  reason: string | null;
+}
+
 /** Reply of `neurolens bench` */
 export interface BenchReply {
-  /** ls, check or run */
-  action: "ls" | "check" | "run";
+  /** ls, check, run, deep_dive, sweep or expectations */
+  action: "ls" | "check" | "run" | "deep_dive" | "sweep" | "expectations";
   /** Folder of the suite */
   suite: string;
   /** The chosen pairs */
@@ -197,6 +297,8 @@ export interface BenchReply {
   run_id: string | null;
   /** Id of this result in the store, for `bench-results`; null: nothing was run, or it is not kept */
   result_id: string | null;
+  /** What a sweep recorded; null: it was not one */
+  sweep: BenchSweep | null;
   /** Files that were written */
   files: WrittenFile[];
   /** Speedup to reach; null: nothing was run (ratio) */
@@ -215,6 +317,22 @@ export interface BenchResultsReply {
   results: KeptResult[];
   /** With a result: the whole reply of the command, a BenchReply or a ProveReply; null: a list was asked for */
   reply: unknown | null;
+}
+
+/** A command or model recorded over a grid of settings */
+export interface BenchSweep {
+  /** Name of the sweep; the tag `sweep` of its runs */
+  name: string;
+  /** File that describes it */
+  config: string;
+  /** Names of the settings */
+  settings: string[];
+  /** Recordings of each point */
+  repeats: number;
+  /** By combination of settings */
+  points: SweepPoint[];
+  /** Every recording, in the order they were made */
+  runs: SweepRun[];
 }
 
 /** A baseline and an optimized program */
@@ -263,6 +381,8 @@ export interface BenchTarget {
   checks: VerifyCheck[];
   /** The GPUs while it was measured; null: it uses none */
   gpu: GpuConditions | null;
+  /** Both programs recorded and compared; null: not asked for, or another variant is faster */
+  profile: BenchProfile | null;
   /** Why it was rejected or failed; with --phase detect, which checks failed */
   reason: string | null;
 }
@@ -4302,7 +4422,7 @@ export interface SchemaColumn {
 /** Reply of `neurolens schema` */
 export interface SchemaReply {
   /** What was asked for */
-  what: "table" | "run" | "report" | "deep_plan" | "deep_metrics" | "deep_env";
+  what: "table" | "run" | "report" | "deep_plan" | "deep_metrics" | "deep_env" | "bench_deep_dive";
   /** JSON Schema of the document; null for table */
   schema: unknown;
   /** The tables, for table */
@@ -4751,6 +4871,48 @@ export interface SummaryReply {
   stages: StageSummary[] | null;
   /** Why idle, stages and samples are null */
   explained_reason: string | null;
+}
+
+/** One combination of settings, over its repeats */
+export interface SweepPoint {
+  /** The settings */
+  settings: Record<string, string>;
+  /** Recordings of programs that ended well; the values below are of these */
+  runs: number;
+  /** Those that failed */
+  failed: number;
+  /** Median wall time; null: all failed (ms) */
+  wall_ms: number | null;
+  /** Shortest (ms) */
+  wall_low_ms: number | null;
+  /** Longest (ms) */
+  wall_high_ms: number | null;
+  /** Median time in which the GPUs worked (ms) */
+  busy_ms: number | null;
+  /** Median time in ms of labelled steps, by label */
+  step_ms: Record<string, number>;
+}
+
+/** One recording of a sweep */
+export interface SweepRun {
+  /** Settings of its point */
+  settings: Record<string, string>;
+  /** Which repeat, from 1 */
+  repeat: number;
+  /** The run in the store; null: see reason */
+  run_id: string | null;
+  /** Of the program; null: it could not be started */
+  exit_status: number | null;
+  /** From its start to its end (ms) */
+  wall_ms: number | null;
+  /** Time in which the GPUs worked, summed over them; null: no GPU was used (ms) */
+  busy_ms: number | null;
+  /** Kernels that were recorded */
+  kernels: number | null;
+  /** Median time in ms of the steps that the program labels, by label */
+  step_ms: Record<string, number>;
+  /** What failed, or why the recording is not in the store */
+  reason: string | null;
 }
 
 /** The processors of this machine */
