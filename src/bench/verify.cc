@@ -20,7 +20,8 @@ constexpr std::string_view kCheckNames[] = {
     "precomputed",       "seed_unchanged", "flags_unchanged", "work_in_timed_region",
     "undeclared_stream", "device_work"};
 constexpr double kWorkloadShare = 0.01;
-constexpr double kLateShare = 0.25;  // of the timed requests; measured on an H200: one in hundreds without such a stream
+constexpr double kLateShare =
+    0.25;  // of the timed requests; measured on an H200: one in hundreds without such a stream
 
 struct DtypeTolerance {
   double rtol = 0, atol = 0;
@@ -262,14 +263,16 @@ void Verifier::Timed(bool is_b, const Json& reply) {
   if (late.is_number() && late > 0) runs.late_ns.push_back(late.get<double>());
 }
 
-// Work on a hidden stream is late in every run. A host that was interrupted between two calls sees the end of an idle
-// device late too, now and then.
+// Work on a hidden stream is late in every run. A host that was interrupted between two calls sees the end of
+// an idle device late too, now and then.
 void Verifier::CheckLate(const LateRuns& runs, const char* side) {
-  if (runs.late_ns.empty() || static_cast<double>(runs.late_ns.size()) < kLateShare * static_cast<double>(runs.replies))
+  if (runs.late_ns.empty() ||
+      static_cast<double>(runs.late_ns.size()) < kLateShare * static_cast<double>(runs.replies))
     return;
   Fail("undeclared_stream",
-       fmt::format("the device is busy for {:.0f} us after the declared streams of the {} have ended, in {} of {}",
-                   Median(runs.late_ns) / 1e3, side, runs.late_ns.size(), HumanCount(runs.replies) + " requests"));
+       fmt::format(
+           "the device is busy for {:.0f} us after the declared streams of the {} have ended, in {} of {}",
+           Median(runs.late_ns) / 1e3, side, runs.late_ns.size(), HumanCount(runs.replies) + " requests"));
 }
 
 Status Verifier::After() {

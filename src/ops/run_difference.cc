@@ -104,8 +104,8 @@ Status FromSamples(Analysis& a, Analysis& b, bool faster, ProveWhy& why) {
   return {};
 }
 
-// Programs that have too little in common to align call by call: what each kernel takes in each of them is known
-// nevertheless.
+// Programs that have too little in common to align call by call: what each kernel takes in each of them is
+// known nevertheless.
 void FromKernels(const Comparison& comparison, double delta_ms, ProveWhy& why) {
   std::vector<CompareRow> rows = comparison.by_kernel;
   std::stable_sort(rows.begin(), rows.end(), [&](const CompareRow& x, const CompareRow& y) {
@@ -115,10 +115,13 @@ void FromKernels(const Comparison& comparison, double delta_ms, ProveWhy& why) {
     const double share = (row.b_ms - row.a_ms) / delta_ms;
     if (share < kLeastShare || why.causes.size() == kMostCauses) break;
     const std::string text =
-        row.count_b == 0   ? fmt::format("{}, {} in {}, is gone", row.name, HumanMs(row.a_ms), Counted(row.count_a, "call"))
-        : row.count_a == 0 ? fmt::format("{} takes {} in {} in B only", row.name, HumanMs(row.b_ms), Counted(row.count_b, "call"))
-                           : fmt::format("{} takes {} instead of {} ({} instead of {})", row.name, HumanMs(row.b_ms),
-                                         HumanMs(row.a_ms), Counted(row.count_b, "call"), HumanCount(row.count_a));
+        row.count_b == 0
+            ? fmt::format("{}, {} in {}, is gone", row.name, HumanMs(row.a_ms), Counted(row.count_a, "call"))
+        : row.count_a == 0
+            ? fmt::format("{} takes {} in {} in B only", row.name, HumanMs(row.b_ms),
+                          Counted(row.count_b, "call"))
+            : fmt::format("{} takes {} instead of {} ({} instead of {})", row.name, HumanMs(row.b_ms),
+                          HumanMs(row.a_ms), Counted(row.count_b, "call"), HumanCount(row.count_a));
     why.causes.push_back({text, row.a_ms, row.b_ms, share});
   }
 }
@@ -128,14 +131,9 @@ void FromDeviceWork(const Comparison& comparison, ProveWhy& why) {
   why.recorded_a_ms = comparison.wall_a_ms;
   why.recorded_b_ms = comparison.wall_b_ms;
   const double delta_ms = comparison.delta_ms();
-  if (comparison.other_program && delta_ms != 0) {
-    FromKernels(comparison, delta_ms, why);
-    if (why.causes.empty()) why.reason = comparison.no_verdict_reason;
-    return;
-  }
-  if (!comparison.no_verdict_reason.empty() || delta_ms == 0) {
-    why.reason = comparison.no_verdict_reason.empty() ? "the recordings take the same time"
-                                                      : comparison.no_verdict_reason;
+  // Both are known to do the same work here, so that programs which share few calls can be explained too.
+  if (delta_ms == 0 || (!comparison.no_verdict_reason.empty() && !comparison.other_program)) {
+    why.reason = delta_ms == 0 ? "the recordings take the same time" : comparison.no_verdict_reason;
     return;
   }
   for (const Contribution& c : comparison.contributions) {
@@ -143,6 +141,7 @@ void FromDeviceWork(const Comparison& comparison, ProveWhy& why) {
     if (share < kLeastShare || !c.significant || why.causes.size() == kMostCauses) continue;
     why.causes.push_back({ContributionText(c, comparison), c.a_ms, c.b_ms, share});
   }
+  if (why.causes.empty() && comparison.other_program) FromKernels(comparison, delta_ms, why);
   if (why.causes.empty()) why.reason = "no single change of the program stands out";
 }
 
