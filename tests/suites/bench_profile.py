@@ -93,7 +93,8 @@ tags: {{team: x}}
     assert {r["repeat"] for r in rows[:4]} == {"1"}, "each repeat goes over the whole grid"
     tags = {run["run_id"]: run["tags"] for run in store.json("ls", "--limit", 20)["runs"]}
     assert tags[rows[0]["run_id"]] == {"team": "x", "sweep": "sizes", "word": rows[0]["word"], "code": rows[0]["code"], "repeat": "1"}
-    assert (folder / "logs/0001.out").read_text().strip() == rows[0]["word"]
+    for i, row in enumerate(rows):
+        assert (folder / f"logs/{i + 1:04}.out").read_text().strip() == row["word"], "a value is one word"
 
 
 def test_a_program_that_is_too_short_to_be_seen_still_counts(store, tmp_path):

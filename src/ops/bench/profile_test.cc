@@ -62,6 +62,9 @@ TEST(Sweep, ThePointsAreAllCombinationsAndTheCommandHasTheirValues) {
   ASSERT_TRUE(words.ok());
   EXPECT_EQ(*words,
             (std::vector<std::string>{"run", "--batch=8", "8 of a b"}));  // a value is never two words
+  config.command = "echo {batch} | tee {kind}";
+  EXPECT_FALSE(ops::bench::CommandAt(config, points[3]).ok()) << "a shell would make two words of 'a b'";
+  EXPECT_TRUE(ops::bench::CommandAt(config, points[4]).ok());
   config.grid.push_back({"unused", {"1"}});
   EXPECT_FALSE(ops::bench::CommandAt(config, ops::bench::PointsOf(config)[0]).ok());
 }

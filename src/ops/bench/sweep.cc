@@ -160,6 +160,23 @@ Status AddTimes(OpContext& context, SweepRun& run) {
   return {};
 }
 
+// Whether `text` had it.
+bool Replace(std::string& text, const std::string& what, const std::string& with) {
+  bool found = false;
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size())) {
+    text.replace(at, what.size(), with);
+    found = true;
+  }
+  return found;
+}
+
+// Nothing in it has a meaning for a shell.
+bool IsPlain(const std::string& value) {
+  return std::all_of(value.begin(), value.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view("_-.,:/=+@%").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+}
+
 class Sweeper {
  public:
   Sweeper(OpContext& context, const SweepConfig& config, const std::string& folder, BenchSweep& out)
@@ -311,21 +328,22 @@ Result<std::vector<std::string>> CommandAt(const SweepConfig& config,
     for (const std::string& set : sets) words.insert(words.end(), {"--set", set});
     return words;
   }
-  NL_ASSIGN(const nl::bench::Command command, nl::bench::ParseCommand(config.command));
-  std::vector<std::string> words = command.words;
-  std::set<std::string> used;
-  for (std::string& word : words) {
-    for (const auto& [key, value] : point) {
-      const std::string name = "{" + key + "}";
-      for (size_t at = word.find(name); at != std::string::npos; at = word.find(name, at + value.size())) {
-        word.replace(at, name.size(), value);
-        used.insert(key);
-      }
-    }
-  }
+  // Marks instead of braces, which only a shell understands: a value is never more than a part of one word.
+  std::string text = config.command;
+  std::vector<std::pair<std::string, std::string>> values;  // mark, value
   for (const auto& [key, value] : point) {
-    if (used.count(key) == 0)
+    const std::string mark = fmt::format("neurolens_setting_{}_", values.size());
+    if (!Replace(text, "{" + key + "}", mark))
       return BadSweep(config.file, fmt::format("the command does not use {{{}}}", key));
+    values.emplace_back(mark, value);
+  }
+  NL_ASSIGN(const nl::bench::Command command, nl::bench::ParseCommand(text));
+  std::vector<std::string> words = command.words;
+  for (const auto& [mark, value] : values) {
+    if (command.shell && !IsPlain(value))
+      return BadSweep(config.file,
+                      fmt::format("the command needs a shell, which would read '{}' as more than a word", value));
+    for (std::string& word : words) Replace(word, mark, value);
   }
   return words;
 }

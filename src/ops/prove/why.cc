@@ -14,7 +14,7 @@ namespace {
 constexpr double kShortMs = 2000;  // commands below are sampled more often
 
 // Records in a process of its own, so that the output of the command does not mix with ours.
-Result<std::string> RecordOnce(OpContext& context, const bench::Command& command, const std::string& folder,
+Result<std::string> RecordOnce(OpContext& context, const nl::bench::Command& command, const std::string& folder,
                                double wall_ms) {
   std::vector<std::string> words;
   if (!command.directory.empty()) words = {"/usr/bin/env", "-C", command.directory};
@@ -34,11 +34,11 @@ Result<std::string> RecordOnce(OpContext& context, const bench::Command& command
 
 }  // namespace
 
-Status ExplainDifference(OpContext& context, const bench::Command& a, const bench::Command& b,
+Status ExplainDifference(OpContext& context, const nl::bench::Command& a, const nl::bench::Command& b,
                          ProveReply& reply) {
   reply.why.emplace();
   NL_ASSIGN(const TempDir scratch, TempDir::Make("neurolens-prove-record-"));
-  const auto record = [&](const bench::Command& command, const char* name, ProveSide& side) -> Status {
+  const auto record = [&](const nl::bench::Command& command, const char* name, ProveSide& side) -> Status {
     if (context.progress) context.progress(fmt::format("recording {}", name), 0, 0);
     Result<std::string> run =
         RecordOnce(context, command, fmt::format("{}/{}.nlcap", scratch.path(), name), side.wall.median_ms);
@@ -50,7 +50,7 @@ Status ExplainDifference(OpContext& context, const bench::Command& a, const benc
   Status done = record(a, "A", reply.a);
   if (done.ok()) done = record(b, "B", reply.b);
   if (done.ok())
-    done = ExplainRuns(context, *reply.a.run_id, *reply.b.run_id, reply.verdict == bench::Verdict::kFaster,
+    done = ExplainRuns(context, *reply.a.run_id, *reply.b.run_id, reply.verdict == nl::bench::Verdict::kFaster,
                        *reply.why);
   if (done.ok()) return {};
   if (done.error().code == ErrorCode::kCancelled) return done;

@@ -14,7 +14,7 @@ namespace nl::ops::prove {
 
 // Fills `why`, and the run ids of both sides. A recording that fails is a reason, not an error; Cancelled is
 // one.
-Status ExplainDifference(OpContext& context, const bench::Command& a, const bench::Command& b,
+Status ExplainDifference(OpContext& context, const nl::bench::Command& a, const nl::bench::Command& b,
                          ProveReply& reply);
 
 }  // namespace nl::ops::prove
