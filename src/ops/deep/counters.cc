@@ -186,7 +186,13 @@ Status DeepSession::JoinCounters() {
   metrics_.counted_ms = counted_ms;
   if (params_.light() && no_sm)
     metrics_.notes.push_back("PM sampling has no SM throughput: kernels are classified in mode deep only");
-  if (!params_.light() || metrics_.counted > 0) return {};
+  if (metrics_.counted > 0 || params_.replay == "range") return {};
+  if (!params_.light()) {
+    // Whatever failed before has said so.
+    if (!metrics_.problems.empty()) return {};
+    return InvalidInput("no counters of ncu belong to a selected kernel: " + metrics_.kernels.front().reason.value_or(""))
+        .Hint(fmt::format("{} has what ncu measured", bundle_.PathOf("ncu/raw.csv")));
+  }
   // As `doctor` says it.
   std::string why;
   for (const capture::Ability& ability : capture::FindAbilities()) {
