@@ -28,7 +28,8 @@ constexpr int64_t kWarmupRuns = 5;
 constexpr int64_t kTopKernels = 10;                // that counters are collected for
 constexpr int64_t kSampleRate = 1000;              // per second: benchmarks are short
 constexpr double kDeviceMs = 300, kHostMs = 1500;  // recorded time of a side, about
-constexpr size_t kMostSentences = 5;
+constexpr size_t kMostSentences = 5, kMostCauses = 5;
+constexpr double kLeastShare = 0.05;  // of the difference: smaller causes explain nothing
 
 class Profiler {
  public:
@@ -198,13 +199,28 @@ class Profiler {
     NL_ASSIGN(const Reply reply, RunOp(*compare, args, context_));
     const CompareReply& compared = reply.As<CompareReply>();
     profile_.next = compared.next;
-    ProveWhy why;
-    NL_TRY(ExplainRuns(context_, *profile_.baseline.run_id, *profile_.optimized.run_id,
-                       out_.verdict == nl::bench::Verdict::kFaster, why));
-    profile_.why = std::move(why);
     NL_TRY(PairWork(compared));
+    NL_TRY(Explain(compared));
     Tell();
     comparison = compared;
+    return {};
+  }
+
+  // Of the labelled runs where both have device work: what is before them is not what was measured.
+  Status Explain(const CompareFacts& compared) {
+    ProveWhy& why = profile_.why.emplace();
+    if (compared.busy_a_ms + compared.busy_b_ms <= 0)
+      return ExplainRuns(context_, *profile_.baseline.run_id, *profile_.optimized.run_id,
+                         out_.verdict == nl::bench::Verdict::kFaster, why);
+    why.basis = "device work";
+    why.recorded_a_ms = compared.wall_a_ms;
+    why.recorded_b_ms = compared.wall_b_ms;
+    for (const CompareContribution& change : compared.contributions) {
+      const double share = compared.delta_ms == 0 ? 0 : change.delta_ms / compared.delta_ms;
+      if (share < kLeastShare || !change.significant || why.causes.size() == kMostCauses) continue;
+      why.causes.push_back({change.text, change.a_ms, change.b_ms, share});
+    }
+    if (why.causes.empty()) why.reason = "no single change of the program stands out";
     return {};
   }
 
@@ -227,10 +243,10 @@ class Profiler {
       begin = std::min(begin, data.step.start_ns[i]);
       end = std::max(end, data.step.start_ns[i] + data.step.dur_ns[i]);
     }
-    const auto totals = [&](const auto& table) {
+    const auto totals = [&](const auto& table, int64_t last) {
       std::map<std::string, NamedTime> by_name;
       for (size_t i = 0; i < table.name.size(); ++i) {
-        if (IsNull(table.name[i]) || table.start_ns[i] < begin || table.start_ns[i] > end) continue;
+        if (IsNull(table.name[i]) || table.start_ns[i] < begin || table.start_ns[i] > last) continue;
         NamedTime& one = by_name[std::string(data.Text(table.name[i]))];
         ++one.count;
         one.ms += static_cast<double>(table.dur_ns[i]) / 1e6;
@@ -241,7 +257,8 @@ class Profiler {
                        [](const NamedTime& x, const NamedTime& y) { return x.ms > y.ms; });
       return list;
     };
-    return Work{totals(data.kernel), totals(data.api_call)};
+    // Kernels of the last run may begin after the host has left its label.
+    return Work{totals(data.kernel, INT64_MAX), totals(data.api_call, end)};
   }
 
   Status PairWork(const CompareFacts& compared) {

@@ -173,7 +173,8 @@ bool Replace(std::string& text, const std::string& what, const std::string& with
 // Nothing in it has a meaning for a shell.
 bool IsPlain(const std::string& value) {
   return std::all_of(value.begin(), value.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::string_view("_-.,:/=+@%").find(static_cast<char>(c)) != std::string_view::npos;
+    return std::isalnum(c) != 0 ||
+           std::string_view("_-.,:/=+@%").find(static_cast<char>(c)) != std::string_view::npos;
   });
 }
 
@@ -341,8 +342,9 @@ Result<std::vector<std::string>> CommandAt(const SweepConfig& config,
   std::vector<std::string> words = command.words;
   for (const auto& [mark, value] : values) {
     if (command.shell && !IsPlain(value))
-      return BadSweep(config.file,
-                      fmt::format("the command needs a shell, which would read '{}' as more than a word", value));
+      return BadSweep(
+          config.file,
+          fmt::format("the command needs a shell, which would read '{}' as more than a word", value));
     for (std::string& word : words) Replace(word, mark, value);
   }
   return words;

@@ -190,7 +190,8 @@ Status DeepSession::JoinCounters() {
   if (!params_.light()) {
     // Whatever failed before has said so.
     if (!metrics_.problems.empty()) return {};
-    return InvalidInput("no counters of ncu belong to a selected kernel: " + metrics_.kernels.front().reason.value_or(""))
+    return InvalidInput("no counters of ncu belong to a selected kernel: " +
+                        metrics_.kernels.front().reason.value_or(""))
         .Hint(fmt::format("{} has what ncu measured", bundle_.PathOf("ncu/raw.csv")));
   }
   // As `doctor` says it.

@@ -146,13 +146,14 @@ class ProveOp final : public Op {
       reply.a.revision = revisions->base().commit;
       reply.b.revision = revisions->head().commit;
     }
-    const bool differs = reply.verdict == nl::bench::Verdict::kFaster || reply.verdict == nl::bench::Verdict::kSlower;
+    const bool differs =
+        reply.verdict == nl::bench::Verdict::kFaster || reply.verdict == nl::bench::Verdict::kSlower;
     if (why_ && differs) NL_TRY(ExplainDifference(context, a, b, reply));
     reply.text = Headline(reply);
     const ProveReply shared = WithoutSecrets(reply);
     if (keep_) {
-      NL_ASSIGN(reply.result_id,
-                nl::bench::KeepResult(context.settings->Get("store"), Kept(shared), ToJsonText(shared) + "\n"));
+      NL_ASSIGN(reply.result_id, nl::bench::KeepResult(context.settings->Get("store"), Kept(shared),
+                                                       ToJsonText(shared) + "\n"));
     }
     NL_TRY(WriteForm(md_, "md", ProveMarkdown(shared), reply.files));
     NL_TRY(WriteForm(html_, "html", ProveHtml(shared), reply.files));
@@ -217,7 +218,8 @@ class ProveOp final : public Op {
       if (timed && is) pair.DropLastPair();
       return is;
     };
-    NL_ASSIGN(const nl::bench::InterleaveResult measured, nl::bench::Interleave(options_, run, progress, spoiled));
+    NL_ASSIGN(const nl::bench::InterleaveResult measured,
+              nl::bench::Interleave(options_, run, progress, spoiled));
     reply.gpu = gpus.Stop();
     reply.gpu.locked_clock_mhz = clocks.mhz();
     reply.gpu.lock_reason = clocks.reason();
@@ -260,7 +262,8 @@ class ProveOp final : public Op {
 
   // As others may read it: in the store and in files.
   static ProveReply WithoutSecrets(ProveReply reply) {
-    for (ProveSide* side : {&reply.a, &reply.b}) side->command = nl::bench::CommandWithoutSecrets(side->command);
+    for (ProveSide* side : {&reply.a, &reply.b})
+      side->command = nl::bench::CommandWithoutSecrets(side->command);
     return reply;
   }
 

@@ -14,8 +14,8 @@ namespace {
 constexpr double kShortMs = 2000;  // commands below are sampled more often
 
 // Records in a process of its own, so that the output of the command does not mix with ours.
-Result<std::string> RecordOnce(OpContext& context, const nl::bench::Command& command, const std::string& folder,
-                               double wall_ms) {
+Result<std::string> RecordOnce(OpContext& context, const nl::bench::Command& command,
+                               const std::string& folder, double wall_ms) {
   std::vector<std::string> words;
   if (!command.directory.empty()) words = {"/usr/bin/env", "-C", command.directory};
   // Light detail with CPU samples: what a program without a GPU has.
@@ -50,8 +50,8 @@ Status ExplainDifference(OpContext& context, const nl::bench::Command& a, const 
   Status done = record(a, "A", reply.a);
   if (done.ok()) done = record(b, "B", reply.b);
   if (done.ok())
-    done = ExplainRuns(context, *reply.a.run_id, *reply.b.run_id, reply.verdict == nl::bench::Verdict::kFaster,
-                       *reply.why);
+    done = ExplainRuns(context, *reply.a.run_id, *reply.b.run_id,
+                       reply.verdict == nl::bench::Verdict::kFaster, *reply.why);
   if (done.ok()) return {};
   if (done.error().code == ErrorCode::kCancelled) return done;
   reply.why->reason = done.error().message;

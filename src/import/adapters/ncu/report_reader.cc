@@ -92,7 +92,8 @@ Status ReportReader::TakeLine(const CsvRecord& record) {
   return status;
 }
 
-// ncu prints the quotes of an NVTX label as they are: LLM@prefill {"batch": 8}. Fields still end where `","` is.
+// ncu prints the quotes of an NVTX label as they are: LLM@prefill {"batch": 8}. Fields still end where `","`
+// is.
 bool ReportReader::TakeUnescaped(const CsvRecord& record, Status& status) {
   std::string_view rest = record.text;
   if (!page_.quoted || rest.size() < 2 || rest.front() != '"' || rest.back() != '"') return false;
