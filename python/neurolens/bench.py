@@ -21,7 +21,7 @@ import resource
 import sys
 import time
 
-from neurolens import bench_device
+from neurolens import _labels, bench_device
 
 
 def _flat(value, out):
@@ -162,11 +162,13 @@ class _Server:
 
     def run(self, request):
         work, clock, times = self.benchmark.benchmark_fn, time.perf_counter_ns, [0] * request["n"]
+        if request.get("label"):  # for a recording: its times are not those of the measurement
+            work = self._labelled(work, request["label"])
         calls = self.guard.calls
         was_on = gc.isenabled()
         gc.disable()
         before = _flags()
-        device_ns, late = [], 0
+        device_ns, afters = [], []
         if self.device is None:
             for i in range(request["n"]):
                 start = clock()
@@ -177,12 +179,19 @@ class _Server:
             for i in range(request["n"]):
                 times[i], on_device, after = self.device.timed(work, streams, cold)
                 device_ns.append(on_device)
-                late = max(late, after if bench_device.outlasts(times[i], after) else 0)
+                afters.append(after)
         after = _flags()
         if was_on:
             gc.enable()
-        return {"ns": times, "device_ns": device_ns, "busy_after_ns": late, "reseeded": self.guard.calls - calls,
+        return {"ns": times, "device_ns": device_ns, "busy_after_ns": bench_device.busy_after(times, afters), "reseeded": self.guard.calls - calls,
                 "flags_changed": sorted(k for k in after if after[k] != before.get(k))}
+
+    @staticmethod
+    def _labelled(work, label):
+        def call():
+            with _labels.scope(label):
+                work()
+        return call
 
     def audit(self, request):
         """What runs on a device; {"device": false} where none is used."""

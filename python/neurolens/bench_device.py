@@ -98,3 +98,12 @@ class Device:
 def outlasts(wall_ns, after_ns):
     """The device worked on for longer than a synchronisation takes, after the declared streams had ended."""
     return after_ns > SETTLE_NS + SETTLE_SHARE * wall_ns
+
+
+def busy_after(walls_ns, afters_ns):
+    """How long the device typically worked on after the declared streams had ended, or 0. A single late run is one in which the host was interrupted."""
+    if not afters_ns:
+        return 0
+    middle = len(afters_ns) // 2
+    wall, after = sorted(walls_ns)[middle], sorted(afters_ns)[middle]
+    return after if outlasts(wall, after) else 0

@@ -7,6 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "analyze/statistics/stats.h"
+#include "base/human.h"
+
 namespace nl::bench {
 
 namespace {
@@ -17,6 +20,8 @@ constexpr std::string_view kCheckNames[] = {
     "precomputed",       "seed_unchanged", "flags_unchanged", "work_in_timed_region",
     "undeclared_stream", "device_work"};
 constexpr double kWorkloadShare = 0.01;
+constexpr double kLateShare =
+    0.25;  // of the timed requests; measured on an H200: one in hundreds without such a stream
 
 struct DtypeTolerance {
   double rtol = 0, atol = 0;
@@ -253,13 +258,26 @@ void Verifier::Timed(bool is_b, const Json& reply) {
     Fail("flags_unchanged", fmt::format("the {} changes {} while it is timed", side,
                                         DumpJson(reply.value("flags_changed", Json("flags")))));
   const Json late = reply.value("busy_after_ns", Json(0));
-  if (late.is_number() && late > 0)
-    Fail("undeclared_stream",
-         fmt::format("the device is busy for {:.0f} us after the declared streams of the {} have ended",
-                     late.get<double>() / 1e3, side));
+  LateRuns& runs = is_b ? late_b_ : late_a_;
+  ++runs.replies;
+  if (late.is_number() && late > 0) runs.late_ns.push_back(late.get<double>());
+}
+
+// Work on a hidden stream is late in every run. A host that was interrupted between two calls sees the end of
+// an idle device late too, now and then.
+void Verifier::CheckLate(const LateRuns& runs, const char* side) {
+  if (runs.late_ns.empty() ||
+      static_cast<double>(runs.late_ns.size()) < kLateShare * static_cast<double>(runs.replies))
+    return;
+  Fail("undeclared_stream",
+       fmt::format(
+           "the device is busy for {:.0f} us after the declared streams of the {} have ended, in {} of {}",
+           Median(runs.late_ns) / 1e3, side, runs.late_ns.size(), HumanCount(runs.replies) + " requests"));
 }
 
 Status Verifier::After() {
+  CheckLate(late_a_, "baseline");
+  CheckLate(late_b_, "optimized program");
   const auto attempt = [&]() -> Status {
     NL_ASSIGN(const Json a, OutputAfter(a_, std::nullopt, true, false));
     NL_ASSIGN(const Json b, OutputAfter(b_, std::nullopt, true, false));

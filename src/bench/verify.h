@@ -63,6 +63,11 @@ class Verifier {
   Status CompareSides(uint64_t seed);
   Status CheckInputsMatter(Worker& worker, const char* side, uint64_t seed);
   Status Audit(bool after);
+  struct LateRuns {
+    int64_t replies = 0;
+    std::vector<double> late_ns;  // of those in which the device worked on after the declared streams
+  };
+  void CheckLate(const LateRuns& runs, const char* side);
   void Fail(std::string_view name, const std::string& text);
   void Pass(std::string_view name);
 
@@ -73,6 +78,7 @@ class Verifier {
   std::map<std::string, std::optional<std::string>, std::less<>> done_;  // failure, or none
   Json tolerance_;
   Side side_a_, side_b_;
+  LateRuns late_a_, late_b_;
 };
 
 }  // namespace nl::bench

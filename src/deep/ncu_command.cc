@@ -10,10 +10,20 @@ namespace nl::deep {
 
 namespace {
 
-// `--set roofline` and what the classification, the occupancy and the stall groups are made of.
-constexpr const char* kSections[] = {"SpeedOfLight",   "MemoryWorkloadAnalysis",  "Occupancy",
-                                     "SchedulerStats", "ComputeWorkloadAnalysis", "WarpStateStats",
-                                     "LaunchStats",    "InstructionStats"};
+// What the classification, the occupancy and the stall groups are made of, besides `--set roofline`.
+std::vector<std::string> Collected(const std::string& metric_set) {
+  std::vector<std::string> sections{"SpeedOfLight", "Occupancy", "LaunchStats"};
+  if (metric_set == "stalls") sections.insert(sections.end(), {"SchedulerStats", "WarpStateStats"});
+  if (metric_set == "roofline") sections.insert(sections.end(), {"MemoryWorkloadAnalysis", "SchedulerStats"});
+  if (metric_set == "deep_dive")
+    sections = {"SpeedOfLight",   "MemoryWorkloadAnalysis",  "Occupancy",
+                "SchedulerStats", "ComputeWorkloadAnalysis", "WarpStateStats",
+                "LaunchStats",    "InstructionStats"};
+  std::vector<std::string> out;
+  if (metric_set == "roofline" || metric_set == "deep_dive") out = {"--set", "roofline"};
+  for (const std::string& section : sections) out.insert(out.end(), {"--section", section});
+  return out;
+}
 
 std::string NameFilter(const DeepPlan& plan) {
   std::vector<std::string> regexes;
@@ -39,8 +49,8 @@ std::vector<std::string> NcuCommand(const DeepPlan& plan, const NcuOptions& opti
   if (options.replay != "range")
     out.insert(out.end(), {"--kernel-name", NameFilter(plan), "--filter-mode", "per-launch-config",
                            "--launch-skip", std::to_string(plan.launch_skip), "--launch-count", "1"});
-  out.insert(out.end(), {"--set", "roofline"});
-  for (const char* section : kSections) out.insert(out.end(), {"--section", section});
+  const std::vector<std::string> collected = Collected(options.metric_set);
+  out.insert(out.end(), collected.begin(), collected.end());
   out.insert(out.end(),
              {"--clock-control", options.clock_control, "--replay-mode", options.replay, "--nvtx"});
   if (!options.nvtx_range.empty())

@@ -12,14 +12,19 @@
 
 namespace nl::deep {
 
+// What is collected: minimal: shares of peak and occupancy; roofline: also FLOPs and traffic; stalls: why
+// warps wait; deep_dive: all of these.
+inline const std::vector<std::string> kMetricSets{"minimal", "roofline", "stalls", "deep_dive"};
+
 struct NcuOptions {
-  std::string ncu;                     // path of the program
-  std::string replay = "kernel";       // kernel, application, range
-  std::string clock_control = "none";  // none, base
-  std::string nvtx_range;              // collect inside ranges of this label only; empty: everywhere
-  bool range_is_push_pop = true;       // how the program opens that range
-  std::string report;                  // FILE.ncu-rep to write
-  std::string log;                     // file for its own messages
+  std::string ncu;                       // path of the program
+  std::string metric_set = "deep_dive";  // one of kMetricSets
+  std::string replay = "kernel";         // kernel, application, range
+  std::string clock_control = "none";    // none, base
+  std::string nvtx_range;                // collect inside ranges of this label only; empty: everywhere
+  bool range_is_push_pop = true;         // how the program opens that range
+  std::string report;                    // FILE.ncu-rep to write
+  std::string log;                       // file for its own messages
 };
 
 // One run over the program for every launch of the plan.

@@ -370,7 +370,7 @@ variants:
 
 def play_models(deep):
     """`python3 -m neurolens.models run` plays the kernels of the real recording."""
-    deep.add("python3", f'#!/bin/sh\n[ "$2 $3" = "neurolens.models run" ] || exit 9\nexec {PROGRAM} play={deep.play} sync\n')
+    deep.add("python3", f'#!/bin/sh\n[ "$1" = -c ] && exit 0\n[ "$2 $3" = "neurolens.models run" ] || exit 9\nexec {PROGRAM} play={deep.play} sync\n')
 
 
 def resolved(*words):
@@ -442,3 +442,65 @@ def test_doctor_shows_the_tools(deep):
     done = deep.store.run("doctor", "--json")
     tools = {row["name"]: row for row in json.loads(done.stdout)["recording"]}
     assert tools["ncu"]["works"] and "2025.3.1.0" in tools["ncu"]["detail"] and not tools["nsys"]["works"]
+
+
+@pytest.mark.parametrize(("metric_set", "collected"), [
+    ("minimal", ["SpeedOfLight", "Occupancy", "LaunchStats"]),
+    ("stalls", ["SpeedOfLight", "Occupancy", "LaunchStats", "SchedulerStats", "WarpStateStats"]),
+    ("roofline", ["SpeedOfLight", "Occupancy", "LaunchStats", "MemoryWorkloadAnalysis", "SchedulerStats"])])
+def test_a_metric_set_names_the_sections_that_are_collected(deep, metric_set, collected):
+    deep.reply("--plan-only", "--metric-set", metric_set)
+    command = (deep.only_bundle() / "ncu/cmd.txt").read_text().splitlines()[0]
+    assert re.findall(r"--section (\w+)", command) == collected
+    assert ("--set roofline" in command) == (metric_set == "roofline")
+
+
+def test_a_missing_python_package_is_said_before_anything_runs(deep):
+    program = deep.folder / "elsewhere" / "neurolens"  # nothing of the package is beside it
+    program.parent.mkdir()
+    shutil.copy2(BUILD / "neurolens", program)
+    environment = {"PATH": f"{deep.programs}:/usr/bin:/bin", "HOME": str(deep.folder)}
+    words = [program, "deep", "--config", "llama_8b", "--json", "--out", deep.out, "--store", deep.folder / "store"]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=LIMIT_S)
+    error = error_of(done)
+    assert "cannot import the package neurolens" in error["message"] and "No module named 'neurolens'" in error["message"], error
+    assert "NEUROLENS_PYTHON" in error["hint"] and deep.bundles() == []
+
+
+def test_a_deep_dive_pairs_the_kernels_of_both_sides_with_their_counters(deep):
+    """A pair of commands on the fake GPU: the optimized one runs every kernel in half the time and leaves one out."""
+    suite = deep.folder / "suite"
+    suite.mkdir()
+    lines = deep.play.read_text().splitlines()
+    gone = next(line.split(" ", 8)[8] for line in lines if line.startswith("kernel ") and "elementwise" in line)
+    faster = []
+    for line in lines:
+        kind, _, rest = line.partition(" ")
+        if kind == "kernel":
+            ns, tail = rest.split(" ", 1)
+            if line.endswith(gone):
+                continue
+            line = f"kernel {int(ns) // 2} {tail}"
+        faster.append(line)
+    (deep.folder / "faster.play").write_text("\n".join(faster) + "\n")
+    pair = {"name": "play", "baseline": " ".join(deep.program), "optimized": f"{PROGRAM} play={deep.folder / 'faster.play'} sync", "allow": {"outputs": "not of interest here"}}
+    (suite / "bench.yaml").write_text(yaml.safe_dump({"pairs": [pair]}))
+    env = {**os.environ, "PATH": f"{deep.programs}:/usr/bin:/bin", "NEUROLENS_CUPTI": str(CUPTI), "TMPDIR": str(deep.folder), "FAKE_NCU_PAGES": str(H200), "FAKE_NCU_CALLS": str(deep.calls)}
+    done = subprocess.run(deep.store.command("bench", "deep-dive", "all", "--suite", suite, "--iterations", 10, "--json"), env=env, cwd=deep.folder,
+                          capture_output=True, text=True, check=False, timeout=LIMIT_S, preexec_fn=default_signals)
+    assert done.returncode in (0, 1), done.stderr[-800:]  # its wall time is not the point: the kernels are played
+    profile = json.loads(done.stdout)["targets"][0]["profile"]
+    assert profile["metric_set"] == "deep_dive" and profile["baseline"]["counted"] > 10 < profile["optimized"]["counted"], profile["baseline"]["reason"]
+    names = {line.split(" ", 8)[8] for line in lines if line.startswith("kernel ")}
+    assert profile["pairing"] == {"exact": len(names) - 1, "normalised": 0, "structural": 0, "unmatched_a": 1, "unmatched_b": 0}
+    (alone,) = (k for k in profile["kernels"] if k["kernel_b"] is None)
+    assert alone["kernel_a"] == gone and alone["b_ms"] == 0 and alone["delta_ms"] == -alone["a_ms"]
+    both = [k for k in profile["kernels"] if k["match"] == "exact"]
+    assert all(k["count_a"] == k["count_b"] and 0.45 < k["b_ms"] / k["a_ms"] < 0.55 for k in both)
+    assert sum(k["counters_a"] is not None and k["counters_b"] is not None for k in both) > 10
+    launches = next(c for c in profile["api_calls"] if "Launch" in c["name"])
+    assert launches["count_a"] - launches["count_b"] == alone["count_a"]
+    folder = next((deep.folder / "artifacts/runs").iterdir())
+    assert (folder / "reports/deep_dive_compare.json").exists()
+    for side in ("baseline", "optimized"):
+        assert (deep.folder / profile[side]["bundle"] / "ncu/report.ncu-rep").exists()

@@ -209,3 +209,19 @@ def test_what_does_not_fit_a_run_is_not_attached(path, words, store, tmp_path):
     done = store.run("import", "--attach", run.id, path, "--json")
     assert done.returncode == 2 and words in done.stdout + done.stderr, f"{done.returncode}: {done.stdout}{done.stderr}"
     assert not (store.folder / "runs" / run.id / "files").exists() and not list((store.folder / "staging").iterdir()), "something was left behind"
+
+
+def test_quotes_that_ncu_leaves_in_a_label_do_not_lose_the_kernel(tmp_path):
+    """As ncu 2025.3.1 printed it on an H200: a label {"batch": 8} inside a quoted field, its own quotes not doubled."""
+    head = '"ID","Process ID","thread Domain:Push/Pop_Range:PL_Type","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","gpu__time_duration.sum"'
+    label = '5333  ""<default domain>:LLM@request:none""  ""<default domain>:LLM@prefill {"batch": 8, "tokens": 1024}:none"" '
+    rows = ['"","","","","","","","","","","us"', f'"0","5333","{label}","gemm<2, 4>(int)","1","7","(384, 1, 1)","(2, 66, 1)","0","9.0","56.128"',
+            '"1","5333","","copy","1","7","(128, 1, 1)","(8, 1, 1)","0","9.0","1.5"', '"2","5333","x","y" "z","1"']
+    page = tmp_path / "raw.csv"
+    page.write_text("\n".join([head, *rows]) + "\n")
+    store = Store(tmp_path / "store")
+    (run,) = store.json("import", page)["runs"]
+    found = store.json("query", run["run_id"], "SELECT name, grid_y, block_x, dur_ns FROM kernel ORDER BY start_ns")["rows"]
+    assert found == [["gemm<2, 4>(int)", 66, 384, 56128], ["copy", 1, 128, 1500]], found
+    lost = store.json("query", run["run_id"], "SELECT count(*) FROM import_log WHERE reason = 'bad_record'")["rows"]
+    assert lost == [[1]], "a line that is no record stays one"

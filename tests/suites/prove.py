@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from neurolens_cli import LIMIT_S, PYTHON, Page, Store, default_signals, wait_until
+from neurolens_cli import BUILD, LIMIT_S, PYTHON, Page, Store, default_signals, wait_until
 
 # The work is counted, not timed: the slow side does ten times as much, which no load hides.
 WORK = "def work(n):\n    s = 0\n    for i in range(n):\n        s += i * i\n    return s\n\n\nwork({n})\nprint('done')\n"
@@ -193,3 +193,23 @@ def test_the_machine_is_stated(place):
     strict = place.run("prove", "--a", "true", "--b", "true", "--iterations", "1", "--validity", "strict")
     errors = [c for c in reply["environment"]["checks"] if c["state"] == "error"]
     assert strict.returncode == (3 if errors else 2), strict.stderr
+
+
+GPU_PROGRAM, CUPTI = BUILD / "capture_tests/gpu_program", BUILD / "capture_tests/libfake_cupti.so"
+
+
+@pytest.mark.skipif(not (GPU_PROGRAM.exists() and CUPTI.exists()), reason="not built: the fake GPU")
+def test_programs_that_share_no_kernel_are_explained_by_what_each_kernel_takes(place, tmp_path, monkeypatch):
+    """As eager and fused attention on an H200: hardly a call is in both, so nothing can be aligned; the outputs say that the work is the same."""
+    monkeypatch.setenv("NEUROLENS_CUPTI", str(CUPTI))
+    sides = {"a": ["ampere_sgemm_128x64_tn", "softmax_warp_forward", "elementwise_mul_kernel"], "b": ["flash_fwd_kernel"]}
+    for side, names in sides.items():
+        lines = [f"kernel {ns} 64 1 1 128 1 1 {name}" for _ in range(200) for ns, name in zip((300_000, 200_000, 100_000), names)]
+        (tmp_path / f"{side}.play").write_text("\n".join(lines) + "\n")
+    a, b = (f"sh -c '{PYTHON} {work}.py && exec {GPU_PROGRAM} play={tmp_path}/{side}.play sync > /dev/null'" for work, side in (("slow", "a"), ("fast", "b")))
+    reply = prove(place, a, b, "--iterations", 12)
+    assert reply["verdict"] == "faster", reply["text"]
+    why = reply["why"]
+    assert why["basis"] == "device work" and why["reason"] is None and why["causes"], why
+    assert any("softmax" in cause["text"] or "sgemm" in cause["text"] for cause in why["causes"]), why
+    assert sum(cause["share"] for cause in why["causes"]) > 0.5, why

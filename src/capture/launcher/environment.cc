@@ -67,6 +67,16 @@ std::string PythonPath(const std::string& folders) {
   return before.empty() ? folders : folders + ":" + before;
 }
 
+namespace {
+
+// "python3", "/usr/bin/python3.12"; a program that starts Python itself is not known.
+bool IsPython(const std::vector<std::string>& command) {
+  if (command.empty()) return false;
+  return command[0].substr(command[0].rfind('/') + 1).rfind("python", 0) == 0;
+}
+
+}  // namespace
+
 ChildEnvironment MakeEnvironment(const LaunchOptions& options, const std::string& directory) {
   ChildEnvironment out;
   std::vector<std::pair<std::string, std::string>> set{{kDirectoryVariable, directory},
@@ -93,6 +103,11 @@ ChildEnvironment MakeEnvironment(const LaunchOptions& options, const std::string
   if (in_process && !library.empty() && !python.empty()) {
     set.emplace_back("PYTHONPATH", PythonPath(python + "/neurolens/_site:" + python));
   }
+  if (in_process && python.empty() && IsPython(options.command))
+    out.messages.emplace_back(
+        "modules, stages and operators of Python are not recorded: the Python package of NeuroLens is not "
+        "beside "
+        "this program; NEUROLENS_PYTHON names the folder that has it");
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text(*variable);
     const std::string_view name = text.substr(0, text.find('='));

@@ -15,7 +15,9 @@
 #include "bench/clock_lock.h"
 #include "bench/command.h"
 #include "bench/results.h"
+#include "deep/ncu_command.h"
 #include "ops/bench/measure.h"
+#include "ops/bench/profile.h"
 #include "ops/op.h"
 #include "ops/settings.h"
 
@@ -38,7 +40,8 @@ class BenchOp final : public Op {
     info.name = "bench";
     info.local = true;
     info.summary =
-        "List, check or run a suite of benchmarks: baseline against optimized, verified and interleaved";
+        "List, check, run or profile a suite of benchmarks: baseline against optimized, verified and "
+        "interleaved";
     info.choose_when =
         "Choose it for pairs of programs kept as files; `prove` compares two commands. A pair whose outputs "
         "or inputs "
@@ -55,7 +58,9 @@ class BenchOp final : public Op {
   }
 
   void Bind(ParamBinder& b) override {
-    b.Add("action", action_, "What to do").Positional().Choices({"ls", "check", "run"});
+    b.Add("action", action_, "What to do")
+        .Positional()
+        .Choices({"ls", "check", "run", "deep-dive", "sweep", "expectations"});
     b.Add("targets", words_, "Pairs: GROUP, GROUP:NAME,NAME with globs, or all").Positional();
     b.Add("suite", suite_, "Folder of the suite").Path();
     b.Add("precision", precision_, "Stop when the interval of the ratio is this narrow on each side");
@@ -72,6 +77,17 @@ class BenchOp final : public Op {
           "A pair that fails a check: gate: is rejected, and the answer is no; quarantine: its times are "
           "withheld; detect: it is measured, with its failed checks listed")
         .Choices({"detect", "quarantine", "gate"});
+    b.Add("profile", profile_.profile,
+          "After the timing, record both programs of the fastest variant and compare them: minimal: without "
+          "counters; "
+          "roofline, deep_dive: with counters of Nsight Compute")
+        .Choices({"none", "minimal", "roofline", "deep_dive"});
+    b.Add("ncu_metric_set", profile_.metric_set,
+          "With --profile: what Nsight Compute collects; by default that of the profile")
+        .Choices(nl::deep::kMetricSets);
+    b.Add("config", config_, "sweep: file with the command and the grid of its settings").Path();
+    b.Add("allow_unvalidated", allow_unvalidated_,
+          "check: list files without a partner or a benchmark, and do not fail for them");
     b.Add("update_expectations", update_,
           "Keep the measured speedups in the suite as expectations_HARDWARE.json");
     b.Add("accept_regressions", accept_, "Let --update-expectations replace a better figure");
@@ -94,8 +110,15 @@ class BenchOp final : public Op {
   Result<Reply> Run(OpContext& context) override {
     NL_ASSIGN(measure_.interleave.precision, ParseShare("--precision", precision_, "0.5%"));
     NL_ASSIGN(measure_.interleave.budget_s, ParseSeconds("--budget", budget_));
-    NL_ASSIGN(const nl::bench::Suite suite, nl::bench::FindSuite(suite_));
+    if (action_ == "sweep") return Sweep(context);
+    if (!config_.empty())
+      return InvalidInput("--config describes a sweep").Hint("neurolens bench sweep --config FILE");
+    if (action_ == "expectations") return Expectations();
+    if (action_ == "deep-dive" && words_.empty())
+      return InvalidInput("no pair to look into")
+          .Hint("name one, as in neurolens bench deep-dive GROUP:NAME");
     if (words_.empty()) words_.emplace_back("all");
+    NL_ASSIGN(const nl::bench::Suite suite, nl::bench::FindSuite(suite_));
     BenchReply reply;
     reply.suite = suite_;
     reply.problems = suite.problems;
@@ -108,9 +131,10 @@ class BenchOp final : public Op {
       for (nl::bench::SuiteProblem& problem : CheckExpectations(suite))
         reply.problems.push_back(std::move(problem));
     }
-    if (action_ != "run") {
+    if (action_ == "ls" || action_ == "check") {
       for (const Target& target : targets) reply.targets.push_back(Listed(target));
-      const bool no = action_ == "check" && !reply.problems.empty();
+      const bool no = action_ == "check" && std::any_of(reply.problems.begin(), reply.problems.end(),
+                                                        [&](const auto& p) { return !IsAllowed(p); });
       Reply out = Reply::Of(std::move(reply));
       out.answer_is_no = no;
       return out;
@@ -124,6 +148,57 @@ class BenchOp final : public Op {
   }
 
  private:
+  // Fixtures: files that are not whole on purpose.
+  bool IsAllowed(const nl::bench::SuiteProblem& problem) const {
+    return allow_unvalidated_ && (problem.kind == nl::bench::SuiteProblemKind::kOrphan ||
+                                  problem.kind == nl::bench::SuiteProblemKind::kNoBenchmark);
+  }
+
+  Result<Reply> Expectations() {
+    if (words_ != std::vector<std::string>{"check"})
+      return InvalidInput("what to do with the expectations is missing")
+          .Hint("neurolens bench expectations check");
+    NL_ASSIGN(const nl::bench::Suite suite, nl::bench::FindSuite(suite_));
+    BenchReply reply;
+    reply.action = BenchAction::kExpectations;
+    reply.suite = suite_;
+    reply.problems = CheckExpectations(suite);
+    const bool no = !reply.problems.empty();
+    Reply out = Reply::Of(std::move(reply));
+    out.answer_is_no = no;
+    return out;
+  }
+
+  Result<Reply> Sweep(OpContext& context) {
+    if (config_.empty()) return InvalidInput("a sweep needs --config FILE").Hint("docs/bench.md shows one");
+    NL_ASSIGN(const SweepConfig config, ReadSweep(config_));
+    BenchReply reply;
+    reply.action = BenchAction::kSweep;
+    reply.suite = suite_;
+    if (artifacts_.empty()) artifacts_ = "artifacts";
+    NL_TRY(NameRun(config.name, reply));
+    reply.sweep.emplace();
+    const Status done = RunSweep(context, config, folder_, *reply.sweep);
+    NL_TRY(WriteSweep(reply));
+    if (!done.ok()) {
+      Error stopped = done.error();
+      if (stopped.code != ErrorCode::kCancelled) return stopped;
+      stopped.message = fmt::format("stopped after {} recordings", reply.sweep->runs.size());
+      return std::move(stopped).Hint(fmt::format("{}/summary.csv has them", folder_));
+    }
+    const bool no = std::any_of(reply.sweep->runs.begin(), reply.sweep->runs.end(),
+                                [](const SweepRun& run) { return !run.ended_well(); });
+    Reply out = Reply::Of(std::move(reply));
+    out.answer_is_no = no;
+    return out;
+  }
+
+  Status WriteSweep(BenchReply& reply) const {
+    NL_TRY(WriteForm(folder_ + "/summary.csv", "csv", SweepCsv(*reply.sweep), reply.files));
+    NL_TRY(WriteManifest(reply));
+    return WriteForm(folder_ + "/results/results.json", "json", ToJsonText(reply, 2) + "\n", reply.files);
+  }
+
   BenchTarget Listed(const Target& target) const {
     BenchTarget out;
     out.target = target.Label();
@@ -137,7 +212,11 @@ class BenchOp final : public Op {
   }
 
   Result<Reply> RunAll(OpContext& context, const std::vector<Target>& targets, BenchReply reply) {
-    reply.action = BenchAction::kRun;
+    reply.action = action_ == "run" ? BenchAction::kRun : BenchAction::kDeepDive;
+    if (action_ == "deep-dive" && !profile_.wanted()) profile_.profile = "deep_dive";
+    if (!profile_.metric_set.empty() && !profile_.wanted())
+      return InvalidInput("--ncu-metric-set is for --profile, which is missing");
+    if (profile_.wanted() && artifacts_.empty()) artifacts_ = "artifacts";
     reply.goal = measure_.goal;
     reply.memory_goal = measure_.memory_goal;
     NL_ASSIGN(reply.environment, nl::bench::RequireEnvironment(validity_, allow_virtualization_));
@@ -151,7 +230,8 @@ class BenchOp final : public Op {
     measure_.phase = phase_ == "detect" ? Phase::kDetect
                      : phase_ == "gate" ? Phase::kGate
                                         : Phase::kQuarantine;
-    NL_TRY(NameRun(targets, reply));
+    NL_TRY(NameRun(NameOf(targets), reply));
+    profile_.folder = folder_.empty() ? "" : fs::absolute(folder_).string();
     NL_ASSIGN(const nl::bench::ClockLock clocks,
               nl::bench::ClockLock::Hold(lock_clocks_, {OwnProgram(), "clock-guard"}));
     if (clocks.reason() && validity_ == "strict")
@@ -167,12 +247,49 @@ class BenchOp final : public Op {
       NL_TRY(done);
     }
     NL_TRY(Expect(measured, reply));
+    NL_TRY(Profile(context, targets, reply));
     NL_TRY(Keep(context, measured, reply));
     NL_TRY(WriteFiles(reply));
     const bool no = IsNo(reply);
     Reply out = Reply::Of(std::move(reply));
     out.answer_is_no = no;
     return out;
+  }
+
+  // Of every baseline, the variant that is fastest.
+  Status Profile(OpContext& context, const std::vector<Target>& targets, BenchReply& reply) {
+    if (!profile_.wanted()) return {};
+    DeepDiveDocument document;
+    document.run_id = run_id_;
+    document.suite = suite_;
+    document.profile = profile_.profile;
+    document.created_at = Rfc3339Utc(UnixNowNs());
+    for (size_t first = 0, next = 0; first < targets.size(); first = next) {
+      DeepDiveExample example;
+      example.example = targets[first].group + ":" + targets[first].name;
+      std::optional<size_t> best;
+      for (next = first; next < targets.size() && targets[next].group == targets[first].group &&
+                         targets[next].name == targets[first].name;
+           ++next) {
+        const std::optional<double>& speedup = reply.targets[next].speedup;
+        if (speedup && (!best || *speedup > *reply.targets[*best].speedup)) best = next;
+      }
+      if (best) {
+        example.selected = reply.targets[*best].target;
+        NL_TRY(ProfilePair(context, measure_, profile_, targets[*best], reply.targets[*best],
+                           example.comparison));
+      } else {
+        example.selected_reason = "no variant was measured";
+      }
+      const auto of = [&](size_t at) { return reply.targets.begin() + static_cast<std::ptrdiff_t>(at); };
+      example.targets.assign(of(first), of(next));
+      document.examples.push_back(std::move(example));
+    }
+    for (DeepDiveExample& example : document.examples) {
+      for (BenchTarget& target : example.targets) HideSecrets(target);
+    }
+    return WriteForm(folder_ + "/reports/deep_dive_compare.json", "json", ToJsonText(document, 2) + "\n",
+                     reply.files);
   }
 
   Status Keep(const OpContext& context, const std::vector<nl::bench::Expectation>& measured,
@@ -216,11 +333,12 @@ class BenchOp final : public Op {
 
   // As others may read it: in the store and in files.
   static BenchReply WithoutSecrets(BenchReply reply) {
-    for (BenchTarget& t : reply.targets) {
-      t.baseline = nl::bench::CommandWithoutSecrets(t.baseline);
-      t.optimized = nl::bench::CommandWithoutSecrets(t.optimized);
-    }
+    for (BenchTarget& t : reply.targets) HideSecrets(t);
     return reply;
+  }
+  static void HideSecrets(BenchTarget& t) {
+    t.baseline = nl::bench::CommandWithoutSecrets(t.baseline);
+    t.optimized = nl::bench::CommandWithoutSecrets(t.optimized);
   }
 
   nl::bench::KeptResult Kept(const BenchReply& reply,
@@ -280,15 +398,19 @@ class BenchOp final : public Op {
                               [](const auto& e) { return e.status == ExpectationStatus::kRegressed; });
   }
 
-  // <UTC>__bench__none__<targets>, when nothing else is asked for.
-  Status NameRun(const std::vector<Target>& targets, BenchReply& reply) {
+  std::string NameOf(const std::vector<Target>& targets) const {
+    if (words_ == std::vector<std::string>{"all"}) return "all";
+    std::string what = targets[0].Label();
+    return targets.size() > 1 ? fmt::format("{}_and_{}", what, targets.size() - 1) : what;
+  }
+
+  // <UTC>__bench__<profile>__<targets>, when nothing else is asked for.
+  Status NameRun(std::string what, BenchReply& reply) {
     if (artifacts_.empty()) {
       if (!run_id_.empty()) return InvalidInput("--run-id names a folder in --artifacts, which is missing");
       return {};
     }
     if (run_id_.empty()) {
-      std::string what = words_ == std::vector<std::string>{"all"} ? "all" : targets[0].Label();
-      if (what != "all" && targets.size() > 1) what += fmt::format("_and_{}", targets.size() - 1);
       std::replace_if(
           what.begin(), what.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; },
           '_');
@@ -296,14 +418,15 @@ class BenchOp final : public Op {
       time.erase(
           std::remove_if(time.begin(), time.end(), [](char c) { return c == '-' || c == ':' || c == '.'; }),
           time.end());
-      run_id_ = fmt::format("{}__bench__none__{}", time, what);
+      run_id_ = fmt::format("{}__bench__{}__{}", time, action_ == "sweep" ? "sweep" : profile_.profile, what);
     }
     if (run_id_.find('/') != std::string::npos || run_id_[0] == '.')
       return InvalidInput("--run-id is the name of one folder");
     folder_ = artifacts_ + "/runs/" + run_id_;
     if (fs::exists(folder_)) return InvalidInput(fmt::format("{} exists already", folder_));
     reply.run_id = run_id_;
-    for (const char* part : {"/results", "/reports", "/progress"}) NL_TRY(MakeDirectories(folder_ + part));
+    for (const char* part : {"/results", "/profiles", "/reports", "/logs", "/progress"})
+      NL_TRY(MakeDirectories(folder_ + part));
     return {};
   }
 
@@ -320,6 +443,18 @@ class BenchOp final : public Op {
     return WriteFileAtomically(folder_ + "/progress/progress.json", DumpJson(state, 2) + "\n");
   }
 
+  Status WriteManifest(BenchReply& reply) const {
+    Json manifest{{"schema", "neurolens.bench_run.v1"},
+                  {"run_id", run_id_},
+                  {"suite", fs::absolute(suite_).string()},
+                  {"targets", words_},
+                  {"action", action_},
+                  {"profile", profile_.profile},
+                  {"finished", Rfc3339Utc(UnixNowNs())}};
+    if (!config_.empty()) manifest["config"] = fs::absolute(config_).string();
+    return WriteForm(folder_ + "/manifest.json", "manifest", DumpJson(manifest, 2) + "\n", reply.files);
+  }
+
   Status WriteFiles(BenchReply& reply) const {
     NL_TRY(WriteForm(md_, "md", BenchMarkdown(reply), reply.files));
     NL_TRY(WriteForm(html_, "html", BenchHtml(reply), reply.files));
@@ -328,12 +463,7 @@ class BenchOp final : public Op {
     NL_TRY(WriteForm(folder_ + "/reports/report.md", "md", BenchMarkdown(reply), reply.files));
     NL_TRY(WriteForm(folder_ + "/reports/report.html", "html", BenchHtml(reply), reply.files));
     NL_TRY(WriteForm(folder_ + "/reports/junit.xml", "junit", BenchJUnit(reply), reply.files));
-    const Json manifest{{"schema", "neurolens.bench_run.v1"},
-                        {"run_id", run_id_},
-                        {"suite", fs::absolute(suite_).string()},
-                        {"targets", words_},
-                        {"finished", Rfc3339Utc(UnixNowNs())}};
-    NL_TRY(WriteForm(folder_ + "/manifest.json", "manifest", DumpJson(manifest, 2) + "\n", reply.files));
+    NL_TRY(WriteManifest(reply));
     NL_TRY(WriteFileAtomically(folder_ + "/progress/progress.json",
                                DumpJson(Json{{"phase", "done"}, {"percent", 100}}, 2) + "\n"));
     return WriteForm(folder_ + "/results/results.json", "json", ToJsonText(WithoutSecrets(reply), 2) + "\n",
@@ -341,10 +471,12 @@ class BenchOp final : public Op {
   }
 
   std::string action_ = "ls", suite_ = ".", precision_ = "0.5%", budget_ = "5s", phase_ = "gate";
-  std::string validity_ = "portable", artifacts_, run_id_, md_, html_, junit_, folder_, lock_clocks_;
+  std::string validity_ = "portable", artifacts_, run_id_, md_, html_, junit_, folder_, lock_clocks_, config_;
+  ProfileOptions profile_;
   std::vector<std::string> words_;
   MeasureOptions measure_;
-  bool allow_virtualization_ = false, update_ = false, accept_ = false, keep_ = true;
+  bool allow_virtualization_ = false, allow_unvalidated_ = false, update_ = false, accept_ = false,
+       keep_ = true;
 };
 
 }  // namespace

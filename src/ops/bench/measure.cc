@@ -49,6 +49,42 @@ std::string WhyRejected(const std::vector<nl::bench::VerifyCheck>& checks) {
   return why;
 }
 
+// The command that starts a benchmark file; C++ is compiled first.
+Result<Command> PrepareFile(const MeasureOptions& options, const nl::bench::Program& program,
+                            const std::string& name, const std::function<bool()>& keep_going) {
+  Command out;
+  const std::string file = fs::absolute(program.file).string();
+  out.text = file;
+  if (fs::path(file).extension() == ".py") {
+    out.words = {options.python, "-m", "neurolens.bench", file};
+    return out;
+  }
+  const char* named = std::getenv("CXX");
+  const std::string compiler = FindProgram(named != nullptr && *named != 0 ? named : "c++");
+  if (compiler.empty()) return NotFound("no C++ compiler: install one, or name it in CXX");
+  const std::string binary = fmt::format("{}/{}", options.scratch, name);
+  NL_ASSIGN(const ProgramResult made,
+            RunProgram({compiler, "-O2", "-std=c++20", "-pthread", "-I" + options.scratch + "/include", file,
+                        "-o", binary, "-ldl"},
+                       keep_going));
+  if (made.status != 0) return InvalidInput(fmt::format("{} does not compile:\n{}", file, made.err));
+  out.words = {binary};
+  return out;
+}
+
+Result<Command> CommandOf(const MeasureOptions& options, const Target& target,
+                          const nl::bench::Program& program) {
+  NL_ASSIGN(Command out, nl::bench::ParseCommand(program.command));
+  out.directory =
+      fs::absolute(target.group == "." ? options.suite : options.suite + "/" + target.group).string();
+  if (target.environment.empty()) return out;
+  std::vector<std::string> words{"env"};
+  words.insert(words.end(), target.environment.begin(), target.environment.end());
+  words.insert(words.end(), out.words.begin(), out.words.end());
+  out.words = std::move(words);
+  return out;
+}
+
 class Pair {
  public:
   Pair(const MeasureOptions& options, const Target& target, const std::function<bool()>& keep_going,
@@ -56,8 +92,8 @@ class Pair {
       : options_(options), target_(target), keep_going_(keep_going), out_(out) {}
 
   Status MeasureWorkers() {
-    NL_ASSIGN(const Command a, Prepare(target_.baseline, "baseline"));
-    NL_ASSIGN(const Command b, Prepare(target_.optimized, "optimized"));
+    NL_ASSIGN(const Command a, PrepareSide(options_, target_, false, keep_going_));
+    NL_ASSIGN(const Command b, PrepareSide(options_, target_, true, keep_going_));
     const std::string python = capture::FindPythonDirectory();
     std::vector<std::string> environment{"PYTHONHASHSEED=0"};
     // Without it, Python may still have the package installed.
@@ -119,8 +155,8 @@ class Pair {
 
   // Plain commands of a bench.yaml, timed from outside: their outputs are all that can be checked.
   Status MeasureCommands() {
-    NL_ASSIGN(const Command a, CommandOf(target_.baseline));
-    NL_ASSIGN(const Command b, CommandOf(target_.optimized));
+    NL_ASSIGN(const Command a, PrepareSide(options_, target_, false, keep_going_));
+    NL_ASSIGN(const Command b, PrepareSide(options_, target_, true, keep_going_));
     nl::bench::PairOptions compare;
     compare.tolerance = target_.tolerance;
     NL_ASSIGN(nl::bench::CommandPair pair, nl::bench::CommandPair::Make(a, b, compare));
@@ -154,40 +190,6 @@ class Pair {
   }
 
  private:
-  // The command that starts a benchmark file; C++ is compiled first.
-  Result<Command> Prepare(const nl::bench::Program& program, const std::string& name) const {
-    Command out;
-    const std::string file = fs::absolute(program.file).string();
-    out.text = file;
-    if (fs::path(file).extension() == ".py") {
-      out.words = {options_.python, "-m", "neurolens.bench", file};
-      return out;
-    }
-    const char* named = std::getenv("CXX");
-    const std::string compiler = FindProgram(named != nullptr && *named != 0 ? named : "c++");
-    if (compiler.empty()) return NotFound("no C++ compiler: install one, or name it in CXX");
-    const std::string binary = fmt::format("{}/{}", options_.scratch, name);
-    NL_ASSIGN(const ProgramResult made,
-              RunProgram({compiler, "-O2", "-std=c++20", "-pthread", "-I" + options_.scratch + "/include",
-                          file, "-o", binary, "-ldl"},
-                         keep_going_));
-    if (made.status != 0) return InvalidInput(fmt::format("{} does not compile:\n{}", file, made.err));
-    out.words = {binary};
-    return out;
-  }
-
-  Result<Command> CommandOf(const nl::bench::Program& program) const {
-    NL_ASSIGN(Command out, nl::bench::ParseCommand(program.command));
-    out.directory =
-        fs::absolute(target_.group == "." ? options_.suite : options_.suite + "/" + target_.group).string();
-    if (target_.environment.empty()) return out;
-    std::vector<std::string> words{"env"};
-    words.insert(words.end(), target_.environment.begin(), target_.environment.end());
-    words.insert(words.end(), out.words.begin(), out.words.end());
-    out.words = std::move(words);
-    return out;
-  }
-
   nl::bench::VerifyCheck CheckOutputs(const nl::bench::OutputCheck& outputs) const {
     nl::bench::VerifyCheck check{"outputs", nl::bench::CheckResult::kPassed, std::nullopt};
     if (outputs.equal == true) return check;
@@ -242,6 +244,13 @@ class Pair {
 };
 
 }  // namespace
+
+Result<nl::bench::Command> PrepareSide(const MeasureOptions& options, const nl::bench::Target& target,
+                                       bool is_b, const std::function<bool()>& keep_going) {
+  const nl::bench::Program& program = is_b ? target.optimized : target.baseline;
+  if (program.file.empty()) return CommandOf(options, target, program);
+  return PrepareFile(options, program, is_b ? "optimized" : "baseline", keep_going);
+}
 
 Status MeasurePair(const MeasureOptions& options, const Target& target,
                    const std::function<bool()>& keep_going, BenchTarget& out,

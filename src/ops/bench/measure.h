@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 
+#include "bench/command.h"
 #include "ops/bench/reply.h"
 
 namespace nl::ops::bench {
@@ -24,6 +25,10 @@ struct MeasureOptions {
   std::optional<int64_t> locked_clock_mhz;  // of the GPUs, for the reply
   std::optional<std::string> lock_reason;
 };
+
+// The command of one side; a C++ source is compiled into the scratch folder first.
+Result<nl::bench::Command> PrepareSide(const MeasureOptions& options, const nl::bench::Target& target,
+                                       bool is_b, const std::function<bool()>& keep_going);
 
 // An error for what cannot run at all; `out` has the rest. `measured` is set when its times can be kept.
 Status MeasurePair(const MeasureOptions& options, const nl::bench::Target& target,

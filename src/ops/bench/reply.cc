@@ -21,7 +21,7 @@ std::span<const std::string_view> NamesOf(BenchOutcome) {
   return kNames;
 }
 std::span<const std::string_view> NamesOf(BenchAction) {
-  static constexpr std::string_view kNames[] = {"ls", "check", "run"};
+  static constexpr std::string_view kNames[] = {"ls", "check", "run", "deep_dive", "sweep", "expectations"};
   return kNames;
 }
 
@@ -56,13 +56,15 @@ void Describe(Record<BenchTarget>& r) {
           "Peak memory of the baseline over that of the optimized program");
   r.Field("checks", &BenchTarget::checks, "Verification");
   r.Field("gpu", &BenchTarget::gpu, "The GPUs while it was measured; null: it uses none");
+  r.Field("profile", &BenchTarget::profile,
+          "Both programs recorded and compared; null: not asked for, or another variant is faster");
   r.Field("reason", &BenchTarget::reason,
           "Why it was rejected or failed; with --phase detect, which checks failed");
 }
 
 void Describe(Record<BenchReply>& r) {
   r.Name("BenchReply", "Reply of `neurolens bench`");
-  r.Field("action", &BenchReply::action, "ls, check or run");
+  r.Field("action", &BenchReply::action, "ls, check, run, deep_dive, sweep or expectations");
   r.Field("suite", &BenchReply::suite, "Folder of the suite");
   r.Field("targets", &BenchReply::targets, "The chosen pairs");
   r.Field("problems", &BenchReply::problems, "What is wrong with the suite");
@@ -73,10 +75,31 @@ void Describe(Record<BenchReply>& r) {
   r.Field("run_id", &BenchReply::run_id, "Name of the folder in --artifacts; null: not asked for");
   r.Field("result_id", &BenchReply::result_id,
           "Id of this result in the store, for `bench-results`; null: nothing was run, or it is not kept");
+  r.Field("sweep", &BenchReply::sweep, "What a sweep recorded; null: it was not one");
   r.Field("files", &BenchReply::files, "Files that were written");
   r.Field("goal", &BenchReply::goal, Unit::kRatio, "Speedup to reach; null: nothing was run");
   r.Field("environment", &BenchReply::environment,
           "What of this machine disturbs measurements; null: nothing was run");
+}
+
+void Describe(Record<DeepDiveExample>& r) {
+  r.Name("DeepDiveExample", "A baseline with its variants");
+  r.Field("example", &DeepDiveExample::example, "GROUP:NAME");
+  r.Field("selected", &DeepDiveExample::selected, "The variant that is profiled; null: see selected_reason");
+  r.Field("selected_reason", &DeepDiveExample::selected_reason, "Why none is");
+  r.Field("targets", &DeepDiveExample::targets,
+          "Every variant with its times; the selected one with its profile");
+  r.Field("comparison", &DeepDiveExample::comparison, "Its recordings as `compare` compares them");
+}
+
+void Describe(Record<DeepDiveDocument>& r) {
+  r.Name("DeepDiveDocument", "reports/deep_dive_compare.json of `neurolens bench deep-dive`");
+  r.Field("deep_dive_version", &DeepDiveDocument::deep_dive_version, "Version of this form");
+  r.Field("run_id", &DeepDiveDocument::run_id, "Name of the folder");
+  r.Field("suite", &DeepDiveDocument::suite, "Folder of the suite");
+  r.Field("profile", &DeepDiveDocument::profile, "minimal, roofline or deep_dive");
+  r.Field("created_at", &DeepDiveDocument::created_at, "RFC 3339");
+  r.Field("examples", &DeepDiveDocument::examples, "By group and name");
 }
 
 namespace ops::bench {
@@ -84,6 +107,43 @@ namespace ops::bench {
 namespace {
 
 using nl::bench::NamesOf;
+
+// Of every profiled pair: the sentences, and the kernels that changed most.
+std::vector<std::string> ProfileLines(const BenchReply& r) {
+  std::vector<std::string> out;
+  for (const BenchTarget& t : r.targets) {
+    if (!t.profile) continue;
+    for (const std::string& sentence : t.profile->narrative)
+      out.push_back(fmt::format("{}: {}", t.target, sentence));
+    for (const auto& text : {t.profile->reason, t.profile->baseline.reason, t.profile->optimized.reason,
+                             r.action == BenchAction::kDeepDive ? t.profile->metric_reason : std::nullopt}) {
+      if (text) out.push_back(fmt::format("{}: {}", t.target, *text));
+    }
+  }
+  return out;
+}
+
+std::string SettingsText(const std::map<std::string, std::string>& settings) {
+  std::string out;
+  for (const auto& [name, value] : settings)
+    out += fmt::format("{}{}={}", out.empty() ? "" : " ", name, value);
+  return out;
+}
+
+TextTable SweepTable(const BenchSweep& sweep) {
+  TextTable table({{"SETTINGS", Align::kLeft, true, 16},
+                   {"RUNS", Align::kRight, false, 0},
+                   {"FAILED", Align::kRight, false, 0},
+                   {"WALL", Align::kRight, false, 0},
+                   {"LOW", Align::kRight, false, 0},
+                   {"HIGH", Align::kRight, false, 0},
+                   {"GPU", Align::kRight, false, 0}});
+  const auto ms = [](const std::optional<double>& value) { return value ? HumanMs(*value) : "-"; };
+  for (const SweepPoint& p : sweep.points)
+    table.AddRow({SettingsText(p.settings), std::to_string(p.runs), std::to_string(p.failed), ms(p.wall_ms),
+                  ms(p.wall_low_ms), ms(p.wall_high_ms), ms(p.busy_ms)});
+  return table;
+}
 
 std::string IntervalOf(const BenchTarget& t) {
   if (!t.speedup_low || !t.speedup_high) return "-";
@@ -126,6 +186,7 @@ std::vector<std::string> Remarks(const BenchReply& r) {
     const std::string gpu = t.gpu ? ConditionsText(*t.gpu) : "";
     if (!gpu.empty()) out.push_back(fmt::format("{}: {}", t.target, gpu));
   }
+  for (std::string& line : ProfileLines(r)) out.push_back(std::move(line));
   for (const nl::bench::ExpectationResult& e : r.expectations)
     out.push_back(
         fmt::format("{}: {}: {}", e.target, NamesOf(e.status)[static_cast<size_t>(e.status)], e.text));
@@ -141,7 +202,16 @@ std::vector<std::string> Remarks(const BenchReply& r) {
 
 std::string BenchText(const BenchReply& r, int width, bool color) {
   std::string out;
-  if (r.action == BenchAction::kRun) {
+  if (r.sweep) {
+    out += SweepTable(*r.sweep).Render(width, color);
+    for (const SweepRun& run : r.sweep->runs)
+      if (run.reason)
+        out += Wrap(PrintableText(
+                        fmt::format("{} repeat={}: {}", SettingsText(run.settings), run.repeat, *run.reason),
+                        Keep::kLines),
+                    width, 2) +
+               "\n";
+  } else if (r.action == BenchAction::kRun || r.action == BenchAction::kDeepDive) {
     out += Measured(r).Text().Render(width, color);
   } else {
     TextTable table({{"TARGET", Align::kLeft, false, 0},
@@ -151,6 +221,8 @@ std::string BenchText(const BenchReply& r, int width, bool color) {
     out += table.Render(width, color);
   }
   for (const std::string& line : Remarks(r)) out += Wrap(PrintableText(line, Keep::kLines), width, 2) + "\n";
+  if (r.action == BenchAction::kExpectations && r.problems.empty())
+    out += "no problems in the expectations\n";
   if (r.action == BenchAction::kCheck && r.problems.empty())
     out += fmt::format("no problems in {}\n", Counted(static_cast<int64_t>(r.targets.size()), "pair"));
   for (const WrittenFile& file : r.files) out += fmt::format("wrote {}\n", PrintableText(file.path));

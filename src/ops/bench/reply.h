@@ -15,6 +15,9 @@
 #include "bench/interleave.h"
 #include "bench/suite.h"
 #include "bench/verify.h"
+#include "ops/bench/profile_reply.h"
+#include "ops/bench/sweep.h"
+#include "report/compare/compare_reply.h"
 #include "report/written_file.h"
 
 namespace nl {
@@ -34,11 +37,12 @@ struct BenchTarget {
   std::optional<double> baseline_peak_bytes, optimized_peak_bytes, memory_ratio;
   std::vector<bench::VerifyCheck> checks;
   std::optional<bench::GpuConditions> gpu;
+  std::optional<BenchProfile> profile;
   std::optional<std::string> reason;
 };
 void Describe(Record<BenchTarget>& r);
 
-enum class BenchAction : uint8_t { kLs, kCheck, kRun };
+enum class BenchAction : uint8_t { kLs, kCheck, kRun, kDeepDive, kSweep, kExpectations };
 std::span<const std::string_view> NamesOf(BenchAction);
 
 struct BenchReply {
@@ -49,10 +53,27 @@ struct BenchReply {
   std::vector<bench::ExpectationResult> expectations;
   std::optional<double> goal, memory_goal;
   std::optional<std::string> run_id, result_id;
+  std::optional<BenchSweep> sweep;
   std::optional<bench::EnvironmentReply> environment;
   std::vector<WrittenFile> files;
 };
 void Describe(Record<BenchReply>& r);
+
+// reports/deep_dive_compare.json: one example is a baseline with its variants, of which the fastest that was
+// measured is profiled.
+struct DeepDiveExample {
+  std::string example;
+  std::optional<std::string> selected, selected_reason;  // target
+  std::vector<BenchTarget> targets;
+  std::optional<CompareFacts> comparison;
+};
+void Describe(Record<DeepDiveExample>& r);
+struct DeepDiveDocument {
+  int64_t deep_dive_version = 1;
+  std::string run_id, suite, profile, created_at;
+  std::vector<DeepDiveExample> examples;
+};
+void Describe(Record<DeepDiveDocument>& r);
 
 namespace ops::bench {
 

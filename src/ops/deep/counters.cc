@@ -52,6 +52,7 @@ Status DeepSession::CollectCounters() {
   options.ncu = params_.plan_only ? "ncu" : Found("ncu").path;
   options.replay = params_.replay;
   options.clock_control = params_.clock_control;
+  options.metric_set = params_.metric_set;
   options.nvtx_range = params_.NvtxRange();
   options.range_is_push_pop = range_is_push_pop_;
   NL_ASSIGN(const std::string folder, bundle_.Folder("ncu"));
@@ -185,7 +186,14 @@ Status DeepSession::JoinCounters() {
   metrics_.counted_ms = counted_ms;
   if (params_.light() && no_sm)
     metrics_.notes.push_back("PM sampling has no SM throughput: kernels are classified in mode deep only");
-  if (!params_.light() || metrics_.counted > 0) return {};
+  if (metrics_.counted > 0 || params_.replay == "range") return {};
+  if (!params_.light()) {
+    // Whatever failed before has said so.
+    if (!metrics_.problems.empty()) return {};
+    return InvalidInput("no counters of ncu belong to a selected kernel: " +
+                        metrics_.kernels.front().reason.value_or(""))
+        .Hint(fmt::format("{} has what ncu measured", bundle_.PathOf("ncu/raw.csv")));
+  }
   // As `doctor` says it.
   std::string why;
   for (const capture::Ability& ability : capture::FindAbilities()) {

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include "analyze/cost_model/workload_config.h"
+#include "base/run_program.h"
+#include "capture/launcher/environment.h"
 #include "ops/deep/session.h"
 
 namespace nl::ops::deep {
@@ -51,6 +53,11 @@ class DeepOp final : public Op {
           "How Nsight Compute collects counters that do not fit into one pass: run the kernel, the "
           "application or an NVTX range again")
         .Choices({"kernel", "application", "range"});
+    b.Add("metric_set", params_.metric_set,
+          "What Nsight Compute collects: minimal: shares of peak and occupancy; roofline: also FLOPs and "
+          "traffic; "
+          "stalls: why warps wait; deep_dive: all of these")
+        .Choices(nl::deep::kMetricSets);
     b.Add("clock_control", params_.clock_control,
           "none: clocks as they are; base: Nsight Compute locks them to the base clock")
         .Choices({"none", "base"});
@@ -103,7 +110,29 @@ class DeepOp final : public Op {
     NL_ASSIGN(params_.workload, ResolveWorkload(params_.workload_text, params_.config, params_.sets));
     params_.command = {"python3", "-m", "neurolens.models", "run", "--config", params_.config};
     for (const std::string& set : params_.sets) params_.command.insert(params_.command.end(), {"--set", set});
-    return {};
+    return NeedPackage();
+  }
+
+  // The runner of models is part of the Python package. Asked of the interpreter itself, which may have it
+  // installed.
+  static Status NeedPackage() {
+    const std::string python = FindProgram("python3"), env = FindProgram("env");
+    if (python.empty() || env.empty())
+      return NotFound("python3 is not on PATH: it runs the model of --config")
+          .Hint("install Python, or add its folder to PATH");
+    const std::string folder = capture::FindPythonDirectory();
+    std::vector<std::string> words{env};
+    if (!folder.empty()) words.push_back("PYTHONPATH=" + capture::PythonPath(folder));
+    words.insert(words.end(), {python, "-c", "import neurolens.models"});
+    NL_ASSIGN(const ProgramResult asked, RunProgram(words, [] { return true; }));
+    if (asked.status == 0) return {};
+    std::string said = asked.err;
+    while (!said.empty() && said.back() == '\n') said.pop_back();
+    return NotFound(
+               fmt::format("{} cannot import the package neurolens, which runs the model of --config: {}",
+                           python, said.substr(said.rfind('\n') + 1)))
+        .Hint(folder.empty() ? "install the package for this Python, or name its folder in NEUROLENS_PYTHON"
+                             : fmt::format("the package is in {}", folder));
   }
 
   Status Check() {

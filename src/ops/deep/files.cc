@@ -73,6 +73,7 @@ Status DeepSession::WriteSettings() {
   put("timeline", params_.nsys ? "nsys" : "neurolens");
   put("replay", params_.replay);
   put("clock_control", params_.clock_control);
+  put("metric_set", params_.metric_set);
   put("capture_range", params_.capture_range);
   put("duration_s", params_.duration);
   put("keep", params_.keep);

@@ -21,6 +21,7 @@ namespace nl::ops::deep {
 
 struct DeepParams {
   std::string mode = "deep", out = "neurolens-deep", replay = "kernel", clock_control = "none";
+  std::string metric_set = "deep_dive";
   std::string config, capture_range, timeline;
   int64_t top_n = 20, keep = 5, max_size = 0;
   double duration = 0;

@@ -16,7 +16,7 @@ namespace nl::ops::prove {
 
 namespace {
 
-using bench::Verdict;
+using nl::bench::Verdict;
 
 // Enough digits to see the interval: 1.18, but 1.0042.
 std::string Factor(double value, double width) {
@@ -64,7 +64,7 @@ TableRows Sides(const ProveReply& r) {
                    {"PEAK RSS", Align::kRight, false, 0}},
                   {}};
   for (const auto& [name, side] : {std::pair("A", &r.a), std::pair("B", &r.b)}) {
-    const bench::TimeSummary& t = side->wall;
+    const nl::bench::TimeSummary& t = side->wall;
     table.rows.push_back({name, HumanMs(t.median_ms), HumanMs(t.mean_ms), HumanMs(t.p25_ms),
                           HumanMs(t.p75_ms), HumanMs(t.p99_ms), HumanMs(side->user_ms),
                           HumanMs(side->system_ms), Memory(*side)});
@@ -80,7 +80,7 @@ TableRows CauseTable(const ProveWhy& why) {
   return table;
 }
 
-std::string OutputText(const bench::OutputCheck& o) {
+std::string OutputText(const nl::bench::OutputCheck& o) {
   if (!o.equal) return fmt::format("outputs not compared: {}", o.reason.value_or("-"));
   if (*o.equal) return fmt::format("outputs are equal ({})", fmt::join(o.compared, ", "));
   return fmt::format("the outputs differ: {}", o.difference.value_or("-"));
@@ -90,7 +90,7 @@ std::string MethodText(const ProveReply& r) {
   std::string out = fmt::format(
       "{} of each in {} after {}, stopped by {}; {:g} % interval, p {:.2g}", Counted(r.iterations, "run"),
       HumanMs(1e3 * r.timed_s), Counted(r.warmup, "warm-up run"),
-      bench::NamesOf(r.stopped_by)[static_cast<size_t>(r.stopped_by)], 100 * (1 - r.alpha), r.p_value);
+      nl::bench::NamesOf(r.stopped_by)[static_cast<size_t>(r.stopped_by)], 100 * (1 - r.alpha), r.p_value);
   if (r.group_runs > 1) out += fmt::format("; the ratio is of the shortest of {} runs", r.group_runs);
   if (r.budget_needed_s)
     out += fmt::format("; a verdict needs about --budget {:.0f}s", std::ceil(*r.budget_needed_s));

@@ -28,9 +28,9 @@ namespace nl::ops::prove {
 
 namespace {
 
-using bench::Command;
-using bench::Side;
-using bench::TimedRun;
+using nl::bench::Command;
+using nl::bench::Side;
+using nl::bench::TimedRun;
 
 double MedianOf(const std::vector<TimedRun>& runs, double TimedRun::*member) {
   std::vector<double> values;
@@ -48,7 +48,7 @@ ProveSide SideOf(const Command& command, const std::vector<TimedRun>& runs,
     walls.push_back(run.wall_s);
     out.walls_ms.push_back(1e3 * run.wall_s);
   }
-  out.wall = bench::SummaryOf(walls);
+  out.wall = nl::bench::SummaryOf(walls);
   out.user_ms = 1e3 * MedianOf(runs, &TimedRun::user_s);
   out.system_ms = 1e3 * MedianOf(runs, &TimedRun::system_s);
   if (!peaks.empty()) {
@@ -131,7 +131,7 @@ class ProveOp final : public Op {
     NL_TRY(ReadOptions());
     const auto keep_going = [&context] { return !context.Cancelled(); };
     ProveReply reply;
-    NL_ASSIGN(reply.environment, bench::RequireEnvironment(validity_, allow_virtualization_));
+    NL_ASSIGN(reply.environment, nl::bench::RequireEnvironment(validity_, allow_virtualization_));
     std::optional<Revisions> revisions;
     if (!range_.empty()) {
       if (context.progress) context.progress("checking out both revisions", 0, 0);
@@ -146,13 +146,14 @@ class ProveOp final : public Op {
       reply.a.revision = revisions->base().commit;
       reply.b.revision = revisions->head().commit;
     }
-    const bool differs = reply.verdict == bench::Verdict::kFaster || reply.verdict == bench::Verdict::kSlower;
+    const bool differs =
+        reply.verdict == nl::bench::Verdict::kFaster || reply.verdict == nl::bench::Verdict::kSlower;
     if (why_ && differs) NL_TRY(ExplainDifference(context, a, b, reply));
     reply.text = Headline(reply);
     const ProveReply shared = WithoutSecrets(reply);
     if (keep_) {
-      NL_ASSIGN(reply.result_id,
-                bench::KeepResult(context.settings->Get("store"), Kept(shared), ToJsonText(shared) + "\n"));
+      NL_ASSIGN(reply.result_id, nl::bench::KeepResult(context.settings->Get("store"), Kept(shared),
+                                                       ToJsonText(shared) + "\n"));
     }
     NL_TRY(WriteForm(md_, "md", ProveMarkdown(shared), reply.files));
     NL_TRY(WriteForm(html_, "html", ProveHtml(shared), reply.files));
@@ -189,16 +190,16 @@ class ProveOp final : public Op {
   }
 
   Result<Command> MakeCommand(const std::string& text, const Revisions::Tree* tree) const {
-    if (tree == nullptr) return bench::ParseCommand(text);
+    if (tree == nullptr) return nl::bench::ParseCommand(text);
     Command out;
     out.words = command_;
-    out.text = bench::QuoteCommand(command_);
+    out.text = nl::bench::QuoteCommand(command_);
     out.directory = tree->directory;
     return out;
   }
 
   Status Measure(OpContext& context, const Command& a, const Command& b, ProveReply& reply) const {
-    NL_ASSIGN(bench::CommandPair pair, bench::CommandPair::Make(a, b, pair_));
+    NL_ASSIGN(nl::bench::CommandPair pair, nl::bench::CommandPair::Make(a, b, pair_));
     const auto keep_going = [&context] { return !context.Cancelled(); };
     const auto run = [&](Side side, bool timed) { return pair.Run(side, timed, keep_going); };
     const auto progress = [&](double share) {
@@ -207,17 +208,18 @@ class ProveOp final : public Op {
             fmt::format("measuring: {} runs of each, {:.0f} %", pair.runs(Side::kA).size(), 100 * share), 0,
             0);
     };
-    NL_ASSIGN(const bench::ClockLock clocks,
-              bench::ClockLock::Hold(lock_clocks_, {OwnProgram(), "clock-guard"}));
+    NL_ASSIGN(const nl::bench::ClockLock clocks,
+              nl::bench::ClockLock::Hold(lock_clocks_, {OwnProgram(), "clock-guard"}));
     if (clocks.reason() && validity_ == "strict")
       return InvalidInput(fmt::format("the clocks cannot be locked: {}", *clocks.reason()));
-    bench::GpuSampler gpus;
+    nl::bench::GpuSampler gpus;
     const auto spoiled = [&](bool timed) {
       const bool is = gpus.PairIsSpoiled(timed);
       if (timed && is) pair.DropLastPair();
       return is;
     };
-    NL_ASSIGN(const bench::InterleaveResult measured, bench::Interleave(options_, run, progress, spoiled));
+    NL_ASSIGN(const nl::bench::InterleaveResult measured,
+              nl::bench::Interleave(options_, run, progress, spoiled));
     reply.gpu = gpus.Stop();
     reply.gpu.locked_clock_mhz = clocks.mhz();
     reply.gpu.lock_reason = clocks.reason();
@@ -260,26 +262,27 @@ class ProveOp final : public Op {
 
   // As others may read it: in the store and in files.
   static ProveReply WithoutSecrets(ProveReply reply) {
-    for (ProveSide* side : {&reply.a, &reply.b}) side->command = bench::CommandWithoutSecrets(side->command);
+    for (ProveSide* side : {&reply.a, &reply.b})
+      side->command = nl::bench::CommandWithoutSecrets(side->command);
     return reply;
   }
 
-  static bench::KeptResult Kept(const ProveReply& reply) {
-    bench::KeptResult out;
-    out.kind = bench::ResultKind::kProve;
+  static nl::bench::KeptResult Kept(const ProveReply& reply) {
+    nl::bench::KeptResult out;
+    out.kind = nl::bench::ResultKind::kProve;
     out.title = fmt::format("{} against {}", reply.b.command, reply.a.command);
     if (reply.a.revision && reply.b.revision)
       out.title = fmt::format("{}..{}: {}", reply.a.revision->substr(0, 12), reply.b.revision->substr(0, 12),
                               reply.b.command);
-    out.targets.push_back({"", bench::OutcomeOf(reply.verdict), reply.speedup, reply.speedup_low,
+    out.targets.push_back({"", nl::bench::OutcomeOf(reply.verdict), reply.speedup, reply.speedup_low,
                            reply.speedup_high, reply.a.wall.median_ms, reply.b.wall.median_ms});
     return out;
   }
 
   static Reply WithStatus(ProveReply reply) {
     const bool differ = reply.outputs.equal && !*reply.outputs.equal;
-    const bool no = differ || reply.verdict == bench::Verdict::kSlower;
-    const bool undecided = reply.verdict == bench::Verdict::kUndecided;
+    const bool no = differ || reply.verdict == nl::bench::Verdict::kSlower;
+    const bool undecided = reply.verdict == nl::bench::Verdict::kUndecided;
     Reply out = Reply::Of(std::move(reply));
     out.answer_is_no = no;
     out.answer_status = !no && undecided ? 2 : 0;
@@ -290,8 +293,8 @@ class ProveOp final : public Op {
                                       lock_clocks_;
   std::string validity_ = "portable";
   std::vector<std::string> command_;
-  bench::InterleaveOptions options_;
-  bench::PairOptions pair_;
+  nl::bench::InterleaveOptions options_;
+  nl::bench::PairOptions pair_;
   bool why_ = true, keep_ = true, allow_virtualization_ = false;
   int64_t seed_ = -1;
 };

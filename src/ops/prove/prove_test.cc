@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "ops/prove/why.h"
+#include "ops/run_difference.h"
 
 namespace nl::ops::prove {
 namespace {
@@ -34,7 +34,7 @@ TEST(ProveWhy, IgnoresDifferencesWithinTheErrorOfSampling) {
 
 TEST(ProveForms, ASlowdownIsNegativeAndNotClamped) {
   ProveReply reply;
-  reply.verdict = bench::Verdict::kSlower;
+  reply.verdict = nl::bench::Verdict::kSlower;
   reply.speedup = 0.5;
   reply.speedup_low = 0.48;
   reply.speedup_high = 0.52;

@@ -9,6 +9,7 @@
 #include "deep/plan.h"
 #include "model/event_batch.h"
 #include "model/schema.h"
+#include "ops/bench/reply.h"
 #include "ops/open_store.h"
 #include "report/report_model.h"
 #include "report/text_table.h"
@@ -17,10 +18,10 @@ namespace nl::ops::schema {
 
 namespace {
 
-enum class SchemaOf : uint8_t { kTable, kRun, kReport, kDeepPlan, kDeepMetrics, kDeepEnv };
+enum class SchemaOf : uint8_t { kTable, kRun, kReport, kDeepPlan, kDeepMetrics, kDeepEnv, kBenchDeepDive };
 std::span<const std::string_view> NamesOf(SchemaOf) {
-  static constexpr std::string_view kNames[] = {"table",     "run",          "report",
-                                                "deep_plan", "deep_metrics", "deep_env"};
+  static constexpr std::string_view kNames[] = {"table",        "run",      "report",         "deep_plan",
+                                                "deep_metrics", "deep_env", "bench_deep_dive"};
   return kNames;
 }
 
@@ -107,6 +108,7 @@ const RecordInfo& DescriptionOf(SchemaOf what) {
     case SchemaOf::kDeepPlan: return RecordOf<nl::deep::DeepPlan>();
     case SchemaOf::kDeepMetrics: return RecordOf<nl::deep::DeepMetrics>();
     case SchemaOf::kDeepEnv: return RecordOf<nl::deep::DeepEnv>();
+    case SchemaOf::kBenchDeepDive: return RecordOf<DeepDiveDocument>();
     default: return RecordOf<Report>();
   }
 }
@@ -130,9 +132,11 @@ class SchemaOp final : public Op {
     binder
         .Add("what", what_,
              "table: the tables for SQL; run: the JSON Schema of run.json; report: that of report.json; "
-             "deep_plan, deep_metrics, deep_env: those of the files of `neurolens deep`")
+             "deep_plan, deep_metrics, deep_env: those of the files of `neurolens deep`; bench_deep_dive: "
+             "that of "
+             "deep_dive_compare.json of `neurolens bench deep-dive`")
         .Positional()
-        .Choices({"table", "run", "report", "deep_plan", "deep_metrics", "deep_env"});
+        .Choices({"table", "run", "report", "deep_plan", "deep_metrics", "deep_env", "bench_deep_dive"});
     binder.Add("table", table_, "Only this table, as in `neurolens schema table kernel`").Positional();
     binder.Add("name", name_, "Only this table; the same as naming it after `table`");
     binder.Add("md", md_, "Print Markdown");

@@ -371,8 +371,8 @@ export interface RulesParams {
 }
 
 export interface SchemaParams {
-  /** table: the tables for SQL; run: the JSON Schema of run.json; report: that of report.json; deep_plan, deep_metrics, deep_env: those of the files of `neurolens deep` */
-  what?: "table" | "run" | "report" | "deep_plan" | "deep_metrics" | "deep_env";
+  /** table: the tables for SQL; run: the JSON Schema of run.json; report: that of report.json; deep_plan, deep_metrics, deep_env: those of the files of `neurolens deep`; bench_deep_dive: that of deep_dive_compare.json of `neurolens bench deep-dive` */
+  what?: "table" | "run" | "report" | "deep_plan" | "deep_metrics" | "deep_env" | "bench_deep_dive";
   /** Only this table, as in `neurolens schema table kernel` */
   table?: string;
   /** Only this table; the same as naming it after `table` */

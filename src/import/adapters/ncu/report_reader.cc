@@ -83,13 +83,41 @@ Status ReportReader::TakeLine(const CsvRecord& record) {
     if (units) return {};
   }
   Status status;
-  if (record.open_quote || !TakeRecord(record, status)) {
+  if (record.open_quote || !(TakeRecord(record, status) || TakeUnescaped(record, status))) {
     if (!record.ended) return Cut(record);
     file_.counters.Add(kBadRecord, record.offset, text);
     return {};
   }
   if (!record.ended) file_.counters.Add(kMissingLineEnd, record.offset);
   return status;
+}
+
+// ncu prints the quotes of an NVTX label as they are: LLM@prefill {"batch": 8}. Fields still end where `","`
+// is.
+bool ReportReader::TakeUnescaped(const CsvRecord& record, Status& status) {
+  std::string_view rest = record.text;
+  if (!page_.quoted || rest.size() < 2 || rest.front() != '"' || rest.back() != '"') return false;
+  rest = rest.substr(1, rest.size() - 2);
+  std::string text;
+  size_t fields = 0;
+  for (bool more = true; more; ++fields) {
+    const size_t end = rest.find("\",\"");
+    more = end != std::string_view::npos;
+    const std::string_view field = rest.substr(0, end);
+    rest.remove_prefix(more ? end + 3 : rest.size());
+    text += fields == 0 ? "\"" : ",\"";
+    for (size_t i = 0; i < field.size(); ++i) {
+      text += field[i];
+      if (field[i] != '"') continue;
+      text += '"';
+      if (i + 1 < field.size() && field[i + 1] == '"') ++i;  // it was doubled
+    }
+    text += '"';
+  }
+  if (fields != page_.columns.size()) return false;
+  CsvRecord repaired = record;
+  repaired.text = text;
+  return TakeRecord(repaired, status);
 }
 
 // The file ends inside a record.

@@ -54,6 +54,7 @@ class ReportReader {
   bool TakeUnits(const CsvRecord& record);
   // False: no whole record.
   bool TakeRecord(const CsvRecord& record, Status& status);
+  bool TakeUnescaped(const CsvRecord& record, Status& status);
   bool BeginLaunch(const CsvRecord& record, const char*& at);
   bool TakeDetails(const CsvRecord& record, const char* at, Status& status);
   bool TakeRaw(const CsvRecord& record, const char* at, Status& status);

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cheats: computes in the first run only."""
+import importlib.util
+import pathlib
+
+import torch
+
+SPEC = importlib.util.spec_from_file_location("product", pathlib.Path(__file__).with_name("baseline_product.py"))
+PRODUCT = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(PRODUCT)
+
+
+class Benchmark(PRODUCT.Benchmark):
+    def benchmark_fn(self):
+        if self.result is None:
+            self.result = self.chain()
+
+
+def get_benchmark():
+    return Benchmark()

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Why one of two recorded runs takes longer: by the work on the device where there is any, else by CPU
+// samples. What the recordings do not show is stated, never guessed. Thread rule: one request, one thread.
+
+#include <string>
+#include <vector>
+
+#include "ops/op.h"
+#include "ops/prove/reply.h"
+
+namespace nl {
+
+// Fills `why`. `faster`: B was measured to be the faster one.
+Status ExplainRuns(OpContext& context, const std::string& run_a, const std::string& run_b, bool faster,
+                   ProveWhy& why);
+
+// The part that knows no recording: the causes of the difference between the CPU samples of two runs.
+struct SampledPart {
+  std::string name;    // "slow", "waiting for futex"
+  std::string place;   // file or module; empty: none
+  bool waits = false;  // time in which every thread waits
+  double ms = 0;
+  double samples = 0;
+};
+// At most `most` causes in the direction of the difference, largest first. Differences within the error of
+// sampling are left out.
+std::vector<ProveCause> SampledCauses(const std::vector<SampledPart>& a, const std::vector<SampledPart>& b,
+                                      size_t most);
+
+}  // namespace nl
