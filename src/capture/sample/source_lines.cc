@@ -21,7 +21,7 @@ int FindNoOtherFile(void*, void**, const char*, uint64_t, const char*, const cha
   return -1;
 }
 
-struct Library {
+struct LineLibrary {
   void* (*begin)(const Callbacks*) = nullptr;
   void (*end)(void*) = nullptr;
   void* (*report_offline)(void*, const char*, const char*, int) = nullptr;
@@ -39,9 +39,9 @@ bool Find(void* library, const char* name, Function& to) {
   return to != nullptr;
 }
 
-const Library& Loaded() {
-  static const Library library = [] {
-    Library l;
+const LineLibrary& Loaded() {
+  static const LineLibrary library = [] {
+    LineLibrary l;
     void* handle = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) return l;
     l.callbacks.find_debug = &FindNoOtherFile;
@@ -61,7 +61,7 @@ const Library& Loaded() {
 }  // namespace
 
 std::unique_ptr<SourceLines> SourceLines::Open(const std::string& path) {
-  const Library& dw = Loaded();
+  const LineLibrary& dw = Loaded();
   if (!dw.whole) return nullptr;
   void* session = dw.begin(&dw.callbacks);
   if (session == nullptr) return nullptr;

@@ -227,7 +227,7 @@ class AuthOp final : public Op {
 
   Status Change(const std::string& store, std::optional<std::string>& secret) const {
     using namespace nl::auth;
-    const Role role = RoleOf(role_).value_or(Role::kViewer);
+    const Role role = nl::auth::RoleOf(role_).value_or(Role::kViewer);
     const int64_t now_ns = UnixNowNs();
     NL_ASSIGN(const std::optional<int64_t> expires_at_ns, Expiry(now_ns));
     std::string password;
