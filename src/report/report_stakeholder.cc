@@ -42,7 +42,7 @@ std::string Summary(const Report& report) {
     out += fmt::format(" The first thing to fix: {}", MdText(first.message, 300));
     if (out.back() != '.') out += '.';
     if (first.gain_ms && first.gain_share.value_or(0) > 0) {
-      out += fmt::format(" Fixing it saves about {:.0f} % of {}.", 100 * *first.gain_share,
+      out += fmt::format(" Fixing it saves about {} of {}.", GainShareText(*first.gain_share),
                          first.phase == "whole" ? "the run" : "every step");
     } else if (first.impact_ms.value_or(0) > 0) {
       out += fmt::format(" Fixing it could save up to {} of the {} run.", HumanMs(*first.impact_ms),
@@ -106,8 +106,8 @@ std::string Recommendations(const Report& report) {
     if (f.suggestions.empty()) continue;
     out += fmt::format("{}. {}", ++number, MdText(f.suggestions[0], 400));
     if (f.gain_ms && f.gain_share.value_or(0) > 0) {
-      out += fmt::format(" It saves about {} of {} ({:.0f} %).", HumanMs(f.gain_ms->expected),
-                         f.phase == "whole" ? "the run" : "a step", 100 * *f.gain_share);
+      out += fmt::format(" It saves about {} of {} ({}).", HumanMs(f.gain_ms->expected),
+                         f.phase == "whole" ? "the run" : "a step", GainShareText(*f.gain_share));
     } else if (f.impact_ms.value_or(0) > 0) {
       out += fmt::format(" It could save up to {} of {}.", HumanMs(*f.impact_ms), HumanMs(report.wall_ms));
     }

@@ -388,5 +388,11 @@ TEST(Html, IsThePageWithTheModelInside) {
   EXPECT_LT(page->size(), 2'000'000u);
 }
 
+TEST(GainShareText, SmallSharesKeepADigit) {
+  EXPECT_EQ(GainShareText(0.124), "12 %");
+  EXPECT_EQ(GainShareText(0.003), "0.3 %");
+  EXPECT_EQ(GainShareText(0.0002), "below 0.1 %");
+}
+
 }  // namespace
 }  // namespace nl

@@ -47,12 +47,17 @@ std::string PlainWords(std::string_view word) {
   return out;
 }
 
+std::string GainShareText(double share) {
+  if (share < 0.001) return "below 0.1 %";
+  return fmt::format("{:.{}f} %", 100 * share, share < 0.01 ? 1 : 0);
+}
+
 std::string CostText(const Finding& finding) {
   if (finding.gain_ms && finding.gain_share.value_or(0) > 0) {
     const Gain& gain = *finding.gain_ms;
-    return fmt::format("saves about {} of {} of {}, or {:.0f} %; between {} and {}", HumanMs(gain.expected),
+    return fmt::format("saves about {} of {} of {}, or {}; between {} and {}", HumanMs(gain.expected),
                        finding.phase == "whole" ? "the run" : "a step",
-                       HumanMs(gain.expected / *finding.gain_share), 100 * *finding.gain_share,
+                       HumanMs(gain.expected / *finding.gain_share), GainShareText(*finding.gain_share),
                        HumanMs(gain.low), HumanMs(gain.high));
   }
   if (!finding.impact_ms) return "";

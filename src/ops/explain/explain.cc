@@ -237,8 +237,8 @@ class ExplainOp final : public Op {
       std::string head =
           fmt::format("{}. {} [{}, {}]", ++number, f.title, f.rule, RuleSeverityName(f.severity));
       if (f.gain_ms) {
-        head += fmt::format(": would save about {} {} ({:.0f} %)", HumanMs(*f.gain_ms),
-                            r.step_ms ? "per step" : "of the run", 100 * f.gain_share.value_or(0));
+        head += fmt::format(": would save about {} {} ({})", HumanMs(*f.gain_ms),
+                            r.step_ms ? "per step" : "of the run", GainShareText(f.gain_share.value_or(0)));
       } else if (f.impact_ms.value_or(0) > 0) {
         head += fmt::format(": could save up to {}", HumanMs(*f.impact_ms));
       }

@@ -39,7 +39,7 @@ function Gain({ finding: f }: { finding: Finding }) {
     return (
       <span>
         saves about <b>{ms(f.gain_ms.expected)}</b> of {f.phase === "whole" ? "the run" : "a step"}, or{" "}
-        {pct(f.gain_share, 0)}; between {ms(f.gain_ms.low)} and {ms(f.gain_ms.high)}
+        {pct(f.gain_share, f.gain_share < 0.01 ? 1 : 0)}; between {ms(f.gain_ms.low)} and {ms(f.gain_ms.high)}
       </span>
     );
   if (f.impact_ms === null) return null;
