@@ -16,7 +16,7 @@ using passes::startup::PartTree;
 using testing_analyze::RunBuilder;
 using Part = StartupFacts::Part;
 
-constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kMsNs = 1'000'000;
 const std::string kFind = "_find_and_load (<frozen importlib._bootstrap>:1360)";
 
 void ExpectActivity(const std::string& stack, StartupKind kind, const std::string& outer,
@@ -152,29 +152,29 @@ StartupFacts Explained(StartupProgram& program) {
 
 TEST(Startup, PartsSumToTheTimeBeforeTheFirstStep) {
   StartupProgram p;
-  p.Sample("<module> (prog.py:1);" + kFind + ";<module> (torch/__init__.py:9)", 40 * kMs);
-  p.Sample("<module> (prog.py:2);load (prog.py:7)", 10 * kMs);
-  p.at_ns += 30 * kMs;  // a sample stands for at most twice its weight
-  p.Call("cuDevicePrimaryCtxRetain", 25 * kMs);
-  p.Call("cuLibraryLoadData", 5 * kMs);
-  p.Call("cudaMalloc", kMs);
+  p.Sample("<module> (prog.py:1);" + kFind + ";<module> (torch/__init__.py:9)", 40 * kMsNs);
+  p.Sample("<module> (prog.py:2);load (prog.py:7)", 10 * kMsNs);
+  p.at_ns += 30 * kMsNs;  // a sample stands for at most twice its weight
+  p.Call("cuDevicePrimaryCtxRetain", 25 * kMsNs);
+  p.Call("cuLibraryLoadData", 5 * kMsNs);
+  p.Call("cudaMalloc", kMsNs);
   for (int i = 0; i < 12; ++i) p.Step(i);
   const StartupFacts facts = Explained(p);
   EXPECT_EQ(facts.start_ns, 0);
-  EXPECT_EQ(facts.end_ns, 111 * kMs);
-  EXPECT_EQ(facts.before_ns, 80 * kMs);
+  EXPECT_EQ(facts.end_ns, 111 * kMsNs);
+  EXPECT_EQ(facts.before_ns, 80 * kMsNs);
   EXPECT_EQ(facts.explains, PhaseKind::kStartup);
   const auto expect = [&](StartupKind kind, int64_t ns) {
     const Part* part = Find(facts.parts, kind);
     ASSERT_NE(part, nullptr) << LabelOf(kind);
     EXPECT_EQ(part->ns, ns) << LabelOf(kind);
   };
-  expect(StartupKind::kImport, 40 * kMs);
-  expect(StartupKind::kPython, 20 * kMs);
-  expect(StartupKind::kUnknown, 20 * kMs);
-  expect(StartupKind::kContext, 25 * kMs);
-  expect(StartupKind::kModule, 5 * kMs);
-  expect(StartupKind::kAllocation, kMs);
+  expect(StartupKind::kImport, 40 * kMsNs);
+  expect(StartupKind::kPython, 20 * kMsNs);
+  expect(StartupKind::kUnknown, 20 * kMsNs);
+  expect(StartupKind::kContext, 25 * kMsNs);
+  expect(StartupKind::kModule, 5 * kMsNs);
+  expect(StartupKind::kAllocation, kMsNs);
   EXPECT_EQ(facts.imports_reason, "");
 }
 
@@ -185,19 +185,19 @@ TEST(Startup, BeforeTheLaunchingThreadExistsTheMainThreadIsLookedAt) {
   for (size_t i = 0; i < 2; ++i) p.run.data().process.pid[i] = 7;
   p.run.data().thread.tid[0] = 8;
   p.run.data().thread.tid[1] = 7;
-  p.Sample("<module> (prog.py:1);" + kFind + ";<module> (torch/__init__.py:9)", 40 * kMs);
+  p.Sample("<module> (prog.py:1);" + kFind + ";<module> (torch/__init__.py:9)", 40 * kMsNs);
   p.main = worker;
-  p.Sample("run (threading.py:1);load (prog.py:7)", 10 * kMs);
+  p.Sample("run (threading.py:1);load (prog.py:7)", 10 * kMsNs);
   for (int i = 0; i < 12; ++i) p.Step(i);
   const StartupFacts facts = Explained(p);
   ASSERT_NE(Find(facts.parts, StartupKind::kImport), nullptr);
-  EXPECT_EQ(Find(facts.parts, StartupKind::kImport)->ns, 40 * kMs);
-  EXPECT_EQ(Find(facts.parts, StartupKind::kPython)->ns, 10 * kMs);
+  EXPECT_EQ(Find(facts.parts, StartupKind::kImport)->ns, 40 * kMsNs);
+  EXPECT_EQ(Find(facts.parts, StartupKind::kPython)->ns, 10 * kMsNs);
 }
 
 TEST(Startup, WithoutSamplesImportsAreNotKnown) {
   StartupProgram p;
-  p.Call("cudaFree", 300 * kMs);
+  p.Call("cudaFree", 300 * kMsNs);
   for (int i = 0; i < 12; ++i) p.Step(i);
   const StartupFacts facts = Explained(p);
   ASSERT_NE(Find(facts.parts, StartupKind::kContext), nullptr)
@@ -210,7 +210,7 @@ TEST(Startup, WithoutSamplesImportsAreNotKnown) {
 
 TEST(Startup, WarmupIsExplainedByWhatSteadyStepsHaveLessOf) {
   StartupProgram p;
-  p.Step(0, 50 * kMs);
+  p.Step(0, 50 * kMsNs);
   for (int i = 1; i < 14; ++i) p.Step(i);
   const StartupFacts facts = Explained(p);
   EXPECT_EQ(facts.warmup_steps, 1);
@@ -236,12 +236,12 @@ TEST(Startup, KernelsOfWarmupOnlyAreAPartOfTheirOwn) {
 
 TEST(Startup, ARunWithoutStepsIsExplainedAsAWhole) {
   StartupProgram p;
-  p.Sample("<module> (prog.py:1);" + kFind + ";<module> (json/__init__.py:9)", 40 * kMs);
-  p.Sample("<module> (prog.py:2);work (prog.py:7)", 60 * kMs);
+  p.Sample("<module> (prog.py:1);" + kFind + ";<module> (json/__init__.py:9)", 40 * kMsNs);
+  p.Sample("<module> (prog.py:2);work (prog.py:7)", 60 * kMsNs);
   const StartupFacts facts = Explained(p);
   EXPECT_EQ(facts.explains, PhaseKind::kWhole);
   EXPECT_EQ(facts.reason, "");
-  EXPECT_EQ(Find(facts.parts, StartupKind::kImport)->ns, 40 * kMs);
+  EXPECT_EQ(Find(facts.parts, StartupKind::kImport)->ns, 40 * kMsNs);
   EXPECT_NE(facts.warmup_reason, "");
 }
 
