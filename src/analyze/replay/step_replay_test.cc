@@ -163,10 +163,22 @@ TEST(StepReplay, HostCodeBeforeTheStepsIsNotGained) {
   EXPECT_NEAR(r.steps().StepNs(plan), 407 * kUs, 5 * kUs) << "the kernels of a step take this long";
 }
 
-TEST(StepReplay, WithoutStepsThereIsNothingToReplay) {
+TEST(StepReplay, WithoutStepsTheRunIsTheStep) {
   StepScript s;
-  s.Op("aten::mm", 50 * kUs, 5 * kUs);
-  EXPECT_FALSE(Replayed(s).steps().usable());
+  for (int i = 0; i < 40; ++i) s.Op(i % 3 == 0 ? "aten::mm" : "aten::add", (30 + 7 * (i % 5)) * kUs, 5 * kUs);
+  const Replayed r(s);
+  ASSERT_TRUE(r.steps().usable());
+  EXPECT_TRUE(r.steps().whole());
+  EXPECT_EQ(r.steps().steps(), 1);
+  EXPECT_NEAR(r.steps().StepNs(r.steps().recorded()), s.host_ns, 60 * kUs);
+}
+
+TEST(StepReplay, StepsAreReplayedInsteadOfTheRun) {
+  StepScript s;
+  s.Steps(6, [&] {
+    for (int i = 0; i < 10; ++i) s.Op("aten::mm", 50 * kUs, 5 * kUs);
+  });
+  EXPECT_FALSE(Replayed(s).steps().whole());
 }
 
 }  // namespace

@@ -164,7 +164,7 @@ TEST(Findings, RepeatedShortLaunchesAreAGraphCandidate) {
   EXPECT_NEAR(*launch->cost_ms, 240 * 0.006, 0.1) << "5 µs of call and 1 µs of latency each";
   EXPECT_EQ(launch->counted_in, std::vector<std::string>{"graph_candidate"});
   ASSERT_NE(a.Find("gpu_idle"), nullptr);
-  EXPECT_NE(a.Find("gpu_idle")->suggestions[0].find("launching thread"), std::string::npos);
+  EXPECT_NE(a.Find("gpu_idle")->suggestions[0].find("which the device waits for"), std::string::npos);
   EXPECT_NE(a.Find("many_tiny_ops"), nullptr);
   EXPECT_EQ(a.facts.diagnosis.bound, RunBound::kLaunch);
 }
@@ -439,7 +439,7 @@ TEST(Findings, AHotKernelGetsAdviceForItsFamily) {
     const Answer a = Ask(s.run);
     const Finding* f = a.Find("hot_kernel");
     ASSERT_NE(f, nullptr) << name;
-    EXPECT_GE(f->suggestions.size(), 3u) << name;
+    EXPECT_GE(f->suggestions.size(), 2u) << name;
     EXPECT_NEAR(*f->impact_ms, 30, 1e-9);
   }
 }
