@@ -60,17 +60,17 @@ def function_of(name):
 
 
 def played(command):
-    """Launches of the program in order: (name, number, grid)."""
+    """Launches of the program in order: (name, number, grid, duration in ns)."""
     path = next(word.removeprefix("play=") for word in command if word.startswith("play="))
     counts = collections.Counter()
     with open(path, encoding="utf-8") as file:
         for line in file:
             if line.startswith("kernel "):
-                _, _, x, y, z, *block, name = line.rstrip("\n").split(" ", 8)
+                _, ns, x, y, z, *block, name = line.rstrip("\n").split(" ", 8)
                 grid = f"({x}, {y}, {z})"
                 key = (function_of(name), grid, *block)
                 counts[key] += 1
-                yield name, counts[key], grid
+                yield name, counts[key], grid, int(ns)
 
 
 def profile(options, command):
@@ -80,14 +80,17 @@ def profile(options, command):
     assert (context, stream, operator) == ("", "", "regex")
     functions, numbers = re.compile(expression), re.compile(number_expression)
     header, rows = page("raw")
-    known = {(row[header.index("Kernel Name")], row[header.index("Grid Size")]): row[0] for row in rows[1:]}
+    known = collections.defaultdict(list)  # by name and grid: duration, ID
+    for row in rows[1:]:
+        ns = 1000 * float(row[header.index("gpu__time_duration.sum")].replace(",", ""))
+        known[row[header.index("Kernel Name")], row[header.index("Grid Size")]].append((ns, row[0]))
     taken, log = [], ["==PROF== Connected to process 7\n"]
     launches = list(played(command))
     if os.environ.get("FAKE_NCU") == "other":
-        launches = [("renamed_" + re.sub(r"\W", "", name), number, grid) for name, number, grid in launches]
-    for name, number, grid in launches:
+        launches = [("renamed_" + re.sub(r"\W", "", name), *rest) for name, *rest in launches]
+    for name, number, grid, launch_ns in launches:
         if functions.search(function_of(name)) and numbers.search(str(number)) and (name, grid) in known:
-            taken.append(known[name, grid])
+            taken.append(min((abs(ns - launch_ns), row) for ns, row in known[name, grid])[1])
             log.append(f'==PROF== Profiling "{name[:40]}" - {len(taken) - 1}: 0%....50%....100% - 38 passes\n')
     if os.environ.get("FAKE_NCU") == "denied":
         taken, log = [], [log[0], DENIED]
@@ -99,7 +102,7 @@ def profile(options, command):
             file.write(MAGIC + json.dumps(taken).encode())
     elif os.environ.get("FAKE_NCU") != "denied":
         log += ["==WARNING== No kernels were profiled.\n", "Available Kernels:\n"]
-        log += [f"{i + 1}. {name}\n" for i, name in enumerate(sorted({name for name, _, _ in launches}))]
+        log += [f"{i + 1}. {name}\n" for i, name in enumerate(sorted({name for name, *_ in launches}))]
     with open(options["--log-file"], "w", encoding="utf-8") as file:
         file.writelines(log)
     return 1 if os.environ.get("FAKE_NCU") == "denied" else done.returncode
