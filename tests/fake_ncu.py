@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Nsight Compute without a GPU, for tests/suites/deep.py. It runs the program, takes the launches that --kernel-name and --launch-skip choose from the file the
-program plays (gpu_program play=FILE), counted per name and grid as ncu 2025.3 does with --filter-mode per-launch-config, and answers with the pages of a real recording (H200).
+"""Nsight Compute without a GPU, for tests/suites/deep.py. It runs the program, takes the launches that --kernel-id chooses from the file the program plays
+(gpu_program play=FILE), counted per function, grid and block as ncu 2025.3 does with --filter-mode per-launch-config, and answers with the pages of a real recording (H200).
 
 FAKE_NCU_PAGES   folder with llama_layer_raw.csv.gz and llama_layer_details.csv.gz
 FAKE_NCU_CALLS   file that gets one line of JSON per call
-FAKE_NCU         denied: no permission for counters; other: the program launches other kernels than it did; broken_pages: pages cannot be printed
+FAKE_NCU         denied: no permission for counters; other: the program launches other kernels than it did; broken_pages: pages cannot be printed;
+                 other_order: what was measured takes four times as long as in the recording
 """
 import collections
 import csv
@@ -43,39 +44,53 @@ def print_page(report, name):
     by_id = collections.defaultdict(list)
     for row in rows:
         by_id[row[0]].append(row)
+    if os.environ.get("FAKE_NCU") == "other_order" and name == "raw":
+        at = header.index("gpu__time_duration.sum")
+        for row in rows[1:]:
+            row[at] = str(4 * float(row[at].replace(",", "")))
     for number, kernel in enumerate(wanted):
         for row in by_id[kernel]:
             out.writerow([str(number), *row[1:]])
 
 
+def function_of(name):
+    """As --kernel-name-base function: without namespaces, template arguments and parameters."""
+    plain = re.sub(r"\(anonymous namespace\)::|<unnamed>::", "", name.removeprefix("void "))
+    return re.split(r"[<(]", plain)[0].rsplit("::", 1)[-1]
+
+
 def played(command):
-    """Launches of the program in order: (name, number, grid)."""
+    """Launches of the program in order: (name, number, grid, duration in ns)."""
     path = next(word.removeprefix("play=") for word in command if word.startswith("play="))
     counts = collections.Counter()
     with open(path, encoding="utf-8") as file:
         for line in file:
             if line.startswith("kernel "):
-                _, _, x, y, z, *_, name = line.rstrip("\n").split(" ", 8)
+                _, ns, x, y, z, *block, name = line.rstrip("\n").split(" ", 8)
                 grid = f"({x}, {y}, {z})"
-                counts[name, grid] += 1
-                yield name, counts[name, grid], grid
+                key = (function_of(name), grid, *block)
+                counts[key] += 1
+                yield name, counts[key], grid, int(ns)
 
 
 def profile(options, command):
     done = subprocess.run(command, check=False)
-    assert options["--filter-mode"] == "per-launch-config"
-    names = re.compile(options["--kernel-name"].removeprefix("regex:"))
-    first = int(options["--launch-skip"]) + 1
-    numbers = range(first, first + int(options["--launch-count"]))
+    assert options["--filter-mode"] == "per-launch-config" and options["--kernel-name-base"] == "function"
+    context, stream, operator, expression, number_expression = options["--kernel-id"].split(":")
+    assert (context, stream, operator) == ("", "", "regex")
+    functions, numbers = re.compile(expression), re.compile(number_expression)
     header, rows = page("raw")
-    known = {(row[header.index("Kernel Name")], row[header.index("Grid Size")]): row[0] for row in rows[1:]}
+    known = collections.defaultdict(list)  # by name and grid: duration, ID
+    for row in rows[1:]:
+        ns = 1000 * float(row[header.index("gpu__time_duration.sum")].replace(",", ""))
+        known[row[header.index("Kernel Name")], row[header.index("Grid Size")]].append((ns, row[0]))
     taken, log = [], ["==PROF== Connected to process 7\n"]
     launches = list(played(command))
     if os.environ.get("FAKE_NCU") == "other":
-        launches = [("renamed_" + re.sub(r"\W", "", name), number, grid) for name, number, grid in launches]
-    for name, number, grid in launches:
-        if names.search(name) and number in numbers and (name, grid) in known:
-            taken.append(known[name, grid])
+        launches = [("renamed_" + re.sub(r"\W", "", name), *rest) for name, *rest in launches]
+    for name, number, grid, launch_ns in launches:
+        if functions.search(function_of(name)) and numbers.search(str(number)) and (name, grid) in known:
+            taken.append(min((abs(ns - launch_ns), row) for ns, row in known[name, grid])[1])
             log.append(f'==PROF== Profiling "{name[:40]}" - {len(taken) - 1}: 0%....50%....100% - 38 passes\n')
     if os.environ.get("FAKE_NCU") == "denied":
         taken, log = [], [log[0], DENIED]
@@ -87,7 +102,7 @@ def profile(options, command):
             file.write(MAGIC + json.dumps(taken).encode())
     elif os.environ.get("FAKE_NCU") != "denied":
         log += ["==WARNING== No kernels were profiled.\n", "Available Kernels:\n"]
-        log += [f"{i + 1}. {name}\n" for i, name in enumerate(sorted({name for name, _, _ in launches}))]
+        log += [f"{i + 1}. {name}\n" for i, name in enumerate(sorted({name for name, *_ in launches}))]
     with open(options["--log-file"], "w", encoding="utf-8") as file:
         file.writelines(log)
     return 1 if os.environ.get("FAKE_NCU") == "denied" else done.returncode

@@ -10,8 +10,8 @@
 //   vectorized_elementwise_kernel
 //
 // No more than that, because of what ncu 2025.3.1 does with more: where alternatives had template arguments,
-// it left out kernels of cuBLAS and cuDNN, whose plain names the same expression matches (docs/deep.md). No
-// colon: it separates the parts of `ncu --kernel-id`. Thread rule: pure functions.
+// it left out kernels of cuBLAS and cuDNN (docs/deep.md). No colon: it separates the parts of
+// `ncu --kernel-id`. Thread rule: pure functions.
 
 #include <string>
 #include <string_view>

@@ -23,7 +23,7 @@ std::string ValueOf(const std::vector<std::string>& command, const std::string& 
 
 DeepPlan TwoKernels() {
   DeepPlan plan;
-  plan.launch_skip = 7;
+  plan.launch_numbers = {3, 17};
   for (const char* name : {"nvjet_sm90_tst_64x8_64x16_4x1_v_bz_TNT", "void scale<float, 4>(float*)"}) {
     PlanKernel kernel;
     kernel.name = name;
@@ -67,18 +67,15 @@ TEST(NcuCommand, OneRunWithOneFilterAndTheLaunchToMeasure) {
   const DeepPlan plan = TwoKernels();
   const std::vector<std::string> command = NcuCommand(plan, options, {"./program", "--steps", "3"});
   EXPECT_EQ(command.front(), "/opt/ncu");
-  EXPECT_EQ(ValueOf(command, "--launch-skip"), "7");
-  EXPECT_EQ(ValueOf(command, "--launch-count"), "1");
+  EXPECT_EQ(ValueOf(command, "--kernel-name-base"), "function");
   EXPECT_EQ(ValueOf(command, "--filter-mode"), "per-launch-config");
   EXPECT_EQ(ValueOf(command, "--replay-mode"), "kernel");
   EXPECT_EQ(ValueOf(command, "--clock-control"), "none");
   EXPECT_EQ(ValueOf(command, "--export"), "out/report.ncu-rep");
   EXPECT_EQ(ValueOf(command, "--nvtx-include"), "");
-  const std::string filter = ValueOf(command, "--kernel-name");
-  ASSERT_TRUE(filter.starts_with("regex:"));
-  for (const char* name : {"nvjet_sm90_tst_64x8_64x16_4x1_v_bz_TNT", "void scale<float, (int)4>(T1 *)"})
-    EXPECT_TRUE(Matches(filter.substr(6), name)) << name;
-  EXPECT_FALSE(Matches(filter.substr(6), "void rescale<float, (int)4>(T1 *)"));
+  EXPECT_EQ(std::count(command.begin(), command.end(), "--kernel-id"), 1) << "ncu refuses a second one";
+  EXPECT_EQ(ValueOf(command, "--kernel-id"),
+            "::regex:\\b(nvjet_sm90_tst_64x8_64x16_4x1_v_bz_TNT|scale)\\b:^(3|17)$");
   EXPECT_EQ(std::vector<std::string>(command.end() - 3, command.end()),
             (std::vector<std::string>{"./program", "--steps", "3"}));
 }
@@ -88,7 +85,7 @@ TEST(NcuCommand, ARangeIsMeasuredAsAWhole) {
   options.replay = "range";
   options.nvtx_range = "LLM@prefill";
   const std::vector<std::string> command = NcuCommand(TwoKernels(), options, {"./program"});
-  EXPECT_EQ(ValueOf(command, "--kernel-name"), "") << "ncu refuses names with ranges";
+  EXPECT_EQ(ValueOf(command, "--kernel-id"), "") << "ncu refuses names with ranges";
   EXPECT_EQ(ValueOf(command, "--nvtx-include"), "LLM\\@prefill/");
   options.range_is_push_pop = false;
   EXPECT_EQ(ValueOf(NcuCommand(TwoKernels(), options, {"./program"}), "--nvtx-include"), "LLM\\@prefill");

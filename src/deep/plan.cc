@@ -60,6 +60,9 @@ struct Selected {
   }
 };
 constexpr size_t kMostSkipped = 20'000;
+// Launches that ncu measures, about a second each: for one selected kernel on average, and for one more that
+// is measured by a launch of its median duration rather than by one that does the same work.
+constexpr size_t kMostPerKernel = 8, kMostPerImprovement = 4;
 constexpr double kNearMedian = 0.10;
 constexpr double kSameShapes = 1.2;  // durations of one launch with the same shapes differ less
 
@@ -134,13 +137,17 @@ class Planner {
     return IsNull(process) ? -1 : static_cast<int64_t>(process);
   }
 
-  // What ncu counts together: process, name, grid, block and shared memory.
-  using Configuration = std::tuple<int64_t, uint32_t, Launch, int64_t>;
-  static Configuration ConfigurationOf(const Execution& e) {
-    return {e.process, static_cast<uint32_t>(e.name), e.launch, e.shared_bytes};
+  // What ncu counts together: process, function, grid, block and shared memory.
+  using Configuration = std::tuple<int64_t, std::string_view, Launch, int64_t>;
+  Configuration ConfigurationOf(const Execution& e) const {
+    return {e.process, functions_.at(static_cast<uint32_t>(e.name)), e.launch, e.shared_bytes};
   }
 
   void CountConfigurations() {
+    for (const Execution& e : all_) {
+      std::string& function = functions_[static_cast<uint32_t>(e.name)];
+      if (function.empty()) function = NcuRegex(data_.Text(e.name));
+    }
     for (uint32_t i = 0; i < all_.size(); ++i) configurations_[ConfigurationOf(all_[i])].push_back(i);
   }
 
@@ -302,66 +309,117 @@ class Planner {
     return one.IsOwn(execution) && (!IsNull(all_[execution].shapes) || IsNear(one, execution));
   }
 
-  // How good a number of launches to skip is: kernels that are measured by a launch of their own group or of
-  // the same duration, of these by a suitable one, and all that are measured.
-  using Score = std::tuple<size_t, size_t, size_t>;
-  Score ScoreOf(size_t skip) const {
-    size_t measured = 0, suitable = 0, same = 0;
-    for (const Selected& one : selected_) {
-      const std::vector<uint32_t>& launches = *one.launches;
-      if (launches.size() <= skip) continue;
-      ++measured;
-      suitable += one.IsSuitable(launches[skip]) ? 1 : 0;
-      same += HasSameShapes(one, launches[skip]) || IsNear(one, launches[skip]) ? 1 : 0;
-    }
-    return {same, suitable, measured};
+  // How well a launch stands for a selected kernel.
+  enum Fit : int { kNotMeasured, kOtherWork, kSameWork, kSuitable };
+  Fit FitOf(const Selected& one, uint32_t execution) const {
+    if (NormalizedOf(all_[execution].name) != NormalizedOf(all_[one.median].name)) return kNotMeasured;
+    if (one.IsSuitable(execution)) return kSuitable;
+    return HasSameShapes(one, execution) || IsNear(one, execution) ? kSameWork : kOtherWork;
+  }
+
+  // By number of a launch (from 0): the selected kernels that it does the same work as.
+  using Candidates = std::map<size_t, std::vector<std::pair<uint32_t, Fit>>>;
+
+  // Launches that ncu measures for a number (from 0): one of each configuration of a selected function that
+  // has so many.
+  size_t CostOf(size_t number) const {
+    return static_cast<size_t>(launch_counts_.end() -
+                               std::upper_bound(launch_counts_.begin(), launch_counts_.end(), number));
   }
 
   void ChooseLaunches(DeepPlan& plan) {
-    std::set<size_t> skips{0};
-    for (Selected& one : selected_) {
+    CountSelected(plan);
+    Candidates candidates;
+    for (uint32_t k = 0; k < selected_.size(); ++k) {
+      Selected& one = selected_[k];
       one.launches = &configurations_.at(ConfigurationOf(all_[one.median]));
       for (size_t i = 0; i < one.launches->size() && i < kMostSkipped; ++i) {
-        if (one.IsSuitable((*one.launches)[i])) skips.insert(i);
+        const Fit fit = FitOf(one, (*one.launches)[i]);
+        if (fit >= kSameWork) candidates[i].emplace_back(k, fit);
       }
     }
-    Score best;
-    size_t skip = 0;
-    for (const size_t candidate : skips) {
-      const Score score = ScoreOf(candidate);
-      if (score <= best && candidate > 0) continue;
-      best = score;
-      skip = candidate;
+    std::vector<size_t> numbers;
+    std::vector<Fit> fits(selected_.size(), kNotMeasured);
+    size_t cost = 0;
+    while (const std::optional<size_t> number = BestOf(candidates, fits, cost)) {
+      numbers.push_back(*number);
+      cost += CostOf(*number);
+      for (const auto& [k, fit] : candidates[*number]) fits[k] = std::max(fits[k], fit);
     }
-    plan.launch_skip = static_cast<int64_t>(skip);
-    plan.measured_launches = CountMeasured(plan, skip);
-    for (size_t k = 0; k < selected_.size(); ++k) TakeLaunch(selected_[k], skip, plan.kernels[k]);
+    DropNeedless(candidates, fits, numbers);
+    if (numbers.empty()) numbers.push_back(0);
+    std::sort(numbers.begin(), numbers.end());
+    for (const size_t number : numbers) {
+      plan.launch_numbers.push_back(static_cast<int64_t>(number) + 1);
+      plan.measured_launches += static_cast<int64_t>(CostOf(number));
+    }
+    for (size_t k = 0; k < selected_.size(); ++k) TakeLaunch(selected_[k], numbers, plan.kernels[k]);
   }
 
   // The filter takes every kernel of the functions that are selected.
-  int64_t CountMeasured(const DeepPlan& plan, size_t skip) const {
-    std::set<std::string> functions;
+  void CountSelected(const DeepPlan& plan) {
+    std::set<std::string_view> functions;
     for (const PlanKernel& kernel : plan.kernels) functions.insert(kernel.ncu_regex);
-    std::map<uint32_t, bool> is_taken;  // by name
-    int64_t out = 0;
     for (const auto& [configuration, launches] : configurations_) {
-      if (launches.size() <= skip) continue;
-      const uint32_t name = std::get<1>(configuration);
-      const auto [at, is_new] = is_taken.try_emplace(name, false);
-      if (is_new) at->second = functions.count(NcuRegex(data_.Text(static_cast<StringId>(name)))) > 0;
-      if (at->second) ++out;
+      if (functions.count(std::get<1>(configuration)) > 0) launch_counts_.push_back(launches.size());
     }
-    return out;
+    std::sort(launch_counts_.begin(), launch_counts_.end());
   }
 
-  void TakeLaunch(const Selected& one, size_t skip, PlanKernel& to) const {
+  // The number that brings the most for what it costs; none where all is there, or where the rest is not
+  // worth it: a kernel without counters is, within bounds, one whose launch could be more typical hardly.
+  std::optional<size_t> BestOf(const Candidates& candidates, const std::vector<Fit>& fits,
+                               size_t spent) const {
+    std::optional<size_t> best;
+    double best_ratio = 0;
+    for (const auto& [number, candidate] : candidates) {
+      size_t added = 0, improved = 0;
+      for (const auto& [k, fit] : candidate) {
+        added += fits[k] < kSameWork ? 1 : 0;
+        improved += fit > fits[k] && fit == kSuitable ? 1 : 0;
+      }
+      const size_t cost = CostOf(number);
+      const bool worth = added > 0 ? spent == 0 || spent + cost <= kMostPerKernel * selected_.size()
+                                   : cost <= kMostPerImprovement * improved;
+      const double ratio = static_cast<double>(2 * added + improved) / static_cast<double>(cost);
+      if (!worth || ratio <= best_ratio) continue;
+      best = number;
+      best_ratio = ratio;
+    }
+    return best;
+  }
+
+  // A number that was taken early may bring nothing beside those taken later.
+  void DropNeedless(const Candidates& candidates, const std::vector<Fit>& fits,
+                    std::vector<size_t>& numbers) const {
+    for (size_t i = 0; i < numbers.size();) {
+      std::vector<Fit> without(selected_.size(), kNotMeasured);
+      for (size_t other = 0; other < numbers.size(); ++other) {
+        if (other == i) continue;
+        for (const auto& [k, fit] : candidates.at(numbers[other])) without[k] = std::max(without[k], fit);
+      }
+      if (without == fits)
+        numbers.erase(numbers.begin() + static_cast<std::ptrdiff_t>(i));
+      else
+        ++i;
+    }
+  }
+
+  void TakeLaunch(const Selected& one, const std::vector<size_t>& numbers, PlanKernel& to) const {
     to.kernel_id = all_[one.median].row;
-    if (one.launches->size() <= skip) return;
-    const uint32_t launch = (*one.launches)[skip];
-    to.launch_ms = Ms(all_[launch].dur_ns);
-    to.suitable = one.IsSuitable(launch);
-    to.same_shapes = HasSameShapes(one, launch);
-    if (to.same_shapes) to.kernel_id = all_[launch].row;
+    Fit best = kNotMeasured;
+    for (const size_t number : numbers) {
+      if (one.launches->size() <= number) continue;
+      const uint32_t launch = (*one.launches)[number];
+      const Fit fit = FitOf(one, launch);
+      if (fit <= best) continue;
+      best = fit;
+      to.launch_number = static_cast<int64_t>(number) + 1;
+      to.launch_ms = Ms(all_[launch].dur_ns);
+      to.suitable = fit == kSuitable;
+      to.same_shapes = HasSameShapes(one, launch);
+      to.kernel_id = to.same_shapes ? all_[launch].row : all_[one.median].row;
+    }
   }
 
   PlanKernel KernelOf(const Group& group, const std::string& stage) {
@@ -399,8 +457,10 @@ class Planner {
   const StagesFacts& stages_;
   std::vector<Execution> all_;  // by launch
   std::map<GroupKey, Group> groups_;
+  std::unordered_map<uint32_t, std::string> functions_;            // by name, as ncu knows them
   std::map<Configuration, std::vector<uint32_t>> configurations_;  // executions by launch
   std::vector<Selected> selected_;                                 // as DeepPlan::kernels
+  std::vector<size_t> launch_counts_;  // of the configurations of selected functions, ascending
 };
 
 }  // namespace
@@ -422,6 +482,8 @@ void Describe(Record<PlanKernel>& r) {
   r.Field("warmup", &PlanKernel::warmup, "How the warm-up was recognised");
   r.Field("total_ms", &PlanKernel::total_ms, Unit::kMs, "Device time of all launches");
   r.Field("median_ms", &PlanKernel::median_ms, Unit::kMs, "Median duration after the warm-up");
+  r.Field("launch_number", &PlanKernel::launch_number,
+          "Which launch of its function, grid, block and shared memory is measured, from 1; null: none");
   r.Field("launch_ms", &PlanKernel::launch_ms, Unit::kMs,
           "Duration in the timeline of the launch that is measured; 0: none is");
   r.Field("suitable", &PlanKernel::suitable,
@@ -449,9 +511,8 @@ void Describe(Record<DeepPlan>& r) {
   r.Field("top_n", &DeepPlan::top_n, "Kernels taken per stage, at most");
   r.Field("device_ms", &DeepPlan::device_ms, Unit::kMs, "Device time of all kernels");
   r.Field("selected_ms", &DeepPlan::selected_ms, Unit::kMs, "Device time of the selected kernels");
-  r.Field("launch_skip", &DeepPlan::launch_skip,
-          "Launches that Nsight Compute skips of every name, grid, block and shared memory; it measures the "
-          "next");
+  r.Field("launch_numbers", &DeepPlan::launch_numbers,
+          "Which launches Nsight Compute measures of every function, grid, block and shared memory, from 1");
   r.Field("measured_launches", &DeepPlan::measured_launches, "Launches that it measures, by the timeline");
   r.Field("stages", &DeepPlan::stages, "Stages in order of their first launch");
   r.Field("kernels", &DeepPlan::kernels, "Selected kernels by stage, most device time first");

@@ -5,15 +5,14 @@
 // device time of every stage are taken; launches outside of every stage only where they are among the most of
 // the whole run.
 //
-// Which launch is measured: Nsight Compute takes one filter for names and, with --filter-mode
-// per-launch-config, one number of launches to skip of every name, grid, block and shared memory; then it
-// measures one of each. (A list of single launches is not possible: a second --kernel-id is an error in ncu
-// 2025.3, and a list of numbers in one applies to all kernels; each result takes about a second.) The number
-// is chosen such that every selected kernel is measured, and as many as possible by a launch that is
-// suitable: after the warm-up and within 10 % of the median duration. The warm-up is the first
-// instance of the stage; for launches outside of stages, what runs before the steady phase. Launches
-// are counted as ncu counts them: per process, in the order of the calls that launch, within the NVTX ranges
-// that a timeline is of.
+// Which launch is measured: Nsight Compute takes one filter for functions and one for numbers of launches
+// (--kernel-id), which it counts per function, grid, block and shared memory; every number applies to all of
+// them, and each result takes about a second. The numbers are chosen such that every selected kernel is
+// measured by a launch of its own shapes or duration, as many as possible by one that is suitable: after the
+// warm-up and within 10 % of the median duration, with as few results as possible. The warm-up is
+// the first instance of the stage; for launches outside of stages, what runs before the steady phase.
+// Launches are counted as ncu counts them: per process, in the order of the calls that launch, within the
+// NVTX ranges that a timeline is of.
 //
 // Thread rule: plain values; MakePlan is one call on one thread.
 
@@ -38,6 +37,7 @@ struct PlanKernel {
   int64_t launches = 0, warmup_launches = 0;
   std::string warmup;  // how the warm-up was recognised
   double total_ms = 0, median_ms = 0, launch_ms = 0;
+  std::optional<int64_t> launch_number;
   bool suitable = false;     // that launch is after the warm-up and near the median
   bool same_shapes = false;  // it is one of this group
   int64_t kernel_id = 0;     // row in table kernel: that launch, or the median one of the group
@@ -52,11 +52,12 @@ struct PlanStage {
 void Describe(Record<PlanStage>& r);
 
 struct DeepPlan {
-  int64_t plan_version = 1;
+  int64_t plan_version = 2;
   std::string run_id;
   int64_t top_n = 0;
   double device_ms = 0, selected_ms = 0;
-  int64_t launch_skip = 0, measured_launches = 0;
+  std::vector<int64_t> launch_numbers;  // ascending
+  int64_t measured_launches = 0;
   std::vector<PlanStage> stages;    // in order of first launch
   std::vector<PlanKernel> kernels;  // by stage, most time first
 };

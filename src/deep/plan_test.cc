@@ -35,6 +35,16 @@ class Requests {
     now_ = std::max(now_, device_ns_) + 1000;
   }
 
+  // Three launches of one function and grid: two shapes of one kernel and another instance of the template.
+  void AddTurns() {
+    const int64_t slow = requests_++ == 0 ? 3 : 1;
+    run_.Range(main_, "LLM@prefill", now_, 3000);
+    Kernel("void work<mul>(float*)", 64, slow * 400'000, "[[64]]");
+    Kernel("void work<mul>(float*)", 64, slow * 100'000, "[[16]]");
+    Kernel("void work<add>(float*)", 64, slow * 90'000, "[[16]]");
+    now_ = std::max(now_ + 3000, device_ns_) + 1000;
+  }
+
   DeepPlan Plan(int64_t top_n) {
     Analysis analysis = run_.Finish();
     const Result<DeepPlan> plan = MakePlan(analysis, "id", top_n);
@@ -43,8 +53,9 @@ class Requests {
   }
 
  private:
-  void Kernel(const std::string& name, int32_t grid, int64_t dur_ns) {
-    const RowId api = run_.Api(main_, "cudaLaunchKernel", now_ + 100, 100);
+  void Kernel(const std::string& name, int32_t grid, int64_t dur_ns, const std::string& shapes = "") {
+    const RowId op = shapes.empty() ? RowId::kNull : run_.Op(main_, "aten::work", now_ + 50, 300, shapes);
+    const RowId api = run_.Api(main_, "cudaLaunchKernel", now_ + 100, 100, op);
     device_ns_ = std::max(device_ns_, now_ + 300);
     run_.Kernel(name, 7, device_ns_, dur_ns, api);
     device_ns_ += dur_ns;
@@ -93,8 +104,9 @@ TEST(Plan, TheLaunchAfterTheWarmUpIsMeasured) {
   for (int i = 0; i < 6; ++i) requests.Add(1);
   const DeepPlan plan = requests.Plan(10);
   ASSERT_EQ(plan.kernels.size(), 3u);
-  EXPECT_GT(plan.launch_skip, 0);
-  EXPECT_LT(plan.launch_skip, 6) << "a launch that every kernel has";
+  ASSERT_EQ(plan.launch_numbers.size(), 1u) << "one is good for all";
+  EXPECT_GT(plan.launch_numbers[0], 1);
+  EXPECT_LE(plan.launch_numbers[0], 6) << "a launch that every kernel has";
   for (const PlanKernel& kernel : plan.kernels) {
     EXPECT_TRUE(kernel.suitable) << kernel.kernel;
     EXPECT_TRUE(kernel.same_shapes);
@@ -105,26 +117,50 @@ TEST(Plan, TheLaunchAfterTheWarmUpIsMeasured) {
   EXPECT_EQ(plan.measured_launches, 3);
 }
 
-TEST(Plan, ARareKernelIsMeasuredEvenWhereOthersAreStillWarmingUp) {
+TEST(Plan, ARareKernelHasANumberOfItsOwn) {
   Requests requests;
   for (int i = 0; i < 3; ++i) requests.Add(8);
   const DeepPlan plan = requests.Plan(10);
-  const PlanKernel& head = KernelOf(plan, "head");
-  // Three launches of it in all; the first eight of "gemm" are those of the slow request.
-  EXPECT_LT(plan.launch_skip, 3);
-  EXPECT_GT(head.launch_ms, 0);
-  const PlanKernel& gemm = KernelOf(plan, "gemm");
-  EXPECT_FALSE(gemm.suitable);
-  EXPECT_NEAR(gemm.launch_ms, 1.2, 1e-9);
-  EXPECT_NEAR(gemm.median_ms, 0.4, 1e-9) << "said, so that the reader can judge";
-  EXPECT_FALSE(gemm.same_shapes) << "no shapes were recorded, and it takes three times as long";
+  // Three launches of "head" in all; the first eight of "gemm" are those of the slow request.
+  ASSERT_EQ(plan.launch_numbers.size(), 2u);
+  EXPECT_LE(plan.launch_numbers[0], 3);
+  EXPECT_GT(plan.launch_numbers[1], 8);
+  for (const PlanKernel& kernel : plan.kernels) {
+    EXPECT_TRUE(kernel.same_shapes) << kernel.kernel;
+    EXPECT_NEAR(kernel.launch_ms, kernel.median_ms, 1e-9) << kernel.kernel;
+  }
+  EXPECT_EQ(KernelOf(plan, "head").launch_number, plan.launch_numbers[0]);
+  EXPECT_EQ(KernelOf(plan, "gemm").launch_number, plan.launch_numbers[1]);
+  // "gemm", "head" and "gemv" have three launches, "gemm" alone has nine.
+  EXPECT_EQ(plan.measured_launches, 4);
+}
+
+TEST(Plan, KernelsOfOneGridThatTakeTurnsAreEachMeasured) {
+  Requests requests;
+  for (int i = 0; i < 4; ++i) requests.AddTurns();
+  const DeepPlan plan = requests.Plan(10);
+  ASSERT_EQ(plan.kernels.size(), 3u);
+  // ncu counts both instances of the template together: long, short, add, long, short, add, ...
+  for (const PlanKernel& kernel : plan.kernels) {
+    ASSERT_TRUE(kernel.launch_number.has_value());
+    EXPECT_TRUE(kernel.suitable) << kernel.name;
+    EXPECT_GT(*kernel.launch_number, 3) << "after the warm-up";
+  }
+  EXPECT_EQ(plan.launch_numbers.size(), 3u);
+  const auto turn_of = [&](size_t k) { return (*plan.kernels[k].launch_number - 1) % 3; };
+  EXPECT_EQ(turn_of(0), 0) << "the long one has the most time";
+  EXPECT_EQ(turn_of(1), 1);
+  EXPECT_EQ(turn_of(2), 2);
 }
 
 TEST(Plan, NothingIsSkippedWhereARunHasOneRequest) {
   Requests requests;
   requests.Add(1);
   const DeepPlan plan = requests.Plan(10);
-  EXPECT_EQ(plan.launch_skip, 0);
+  // The second of the two steps is after the first.
+  EXPECT_EQ(plan.launch_numbers, (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(KernelOf(plan, "head").launch_number, 1);
+  EXPECT_EQ(KernelOf(plan, "gemv").launch_number, 2);
   EXPECT_EQ(KernelOf(plan, "head").warmup_launches, 0);
   EXPECT_NE(KernelOf(plan, "head").warmup.find("nothing is skipped"), std::string::npos);
 }
