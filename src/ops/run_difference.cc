@@ -79,9 +79,10 @@ std::string CauseText(const SampledPart& part, double a_ms, double b_ms) {
   return fmt::format("{} {} {} instead of {}", PartName(part), verb, HumanMs(b_ms), HumanMs(a_ms));
 }
 
-Status FromSamples(Analysis& a, Analysis& b, bool faster, ProveWhy& why) {
+Status FromSamples(Analysis& a, Analysis& b, std::optional<bool> measured_faster, ProveWhy& why) {
   NL_ASSIGN(const SamplesFacts* facts_a, a.Need<SamplesFacts>());
   NL_ASSIGN(const SamplesFacts* facts_b, b.Need<SamplesFacts>());
+  const bool faster = measured_faster.value_or(facts_a->samples > facts_b->samples);
   const SamplesFacts& slower_side = faster ? *facts_a : *facts_b;
   if (static_cast<double>(slower_side.samples) < kFewSamples) {
     why.reason = fmt::format("only {} of {}: the command is too short, or sampling is not permitted",
@@ -94,7 +95,7 @@ Status FromSamples(Analysis& a, Analysis& b, bool faster, ProveWhy& why) {
   why.basis = "cpu samples";
   why.recorded_a_ms = TotalMs(parts_a);
   why.recorded_b_ms = TotalMs(parts_b);
-  if ((*why.recorded_a_ms > *why.recorded_b_ms) != faster) {
+  if (measured_faster && (*why.recorded_a_ms > *why.recorded_b_ms) != faster) {
     why.reason = fmt::format("the recordings do not show the difference (A {}, B {})",
                              HumanMs(*why.recorded_a_ms), HumanMs(*why.recorded_b_ms));
     return {};
@@ -195,8 +196,8 @@ std::vector<ProveCause> SampledCauses(const std::vector<SampledPart>& a, const s
   return out;
 }
 
-Status ExplainRuns(OpContext& context, const std::string& run_a, const std::string& run_b, bool faster,
-                   ProveWhy& why) {
+Status ExplainRuns(OpContext& context, const std::string& run_a, const std::string& run_b,
+                   std::optional<bool> faster, ProveWhy& why) {
   AnalysisParams params;
   params.run = run_a;
   NL_ASSIGN(const OpenAnalysis a, Analyze(context, params));

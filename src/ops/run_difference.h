@@ -3,6 +3,7 @@
 // Why one of two recorded runs takes longer: by the work on the device where there is any, else by CPU
 // samples. What the recordings do not show is stated, never guessed. Thread rule: one request, one thread.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,9 +12,9 @@
 
 namespace nl {
 
-// Fills `why`. `faster`: B was measured to be the faster one.
-Status ExplainRuns(OpContext& context, const std::string& run_a, const std::string& run_b, bool faster,
-                   ProveWhy& why);
+// Fills `why`. `faster`: B was measured to be the faster one; none: that was not decided.
+Status ExplainRuns(OpContext& context, const std::string& run_a, const std::string& run_b,
+                   std::optional<bool> faster, ProveWhy& why);
 
 // The part that knows no recording: the causes of the difference between the CPU samples of two runs.
 struct SampledPart {

@@ -31,8 +31,8 @@ std::string CostText(const Finding& finding);
 std::string EvidenceText(const Evidence& evidence);
 
 // For display; "-" when null.
-std::string MsOrDash(std::optional<double> ms);          // "12.3 ms"
-std::string GainShareText(double share);  // of a predicted gain: "12 %", "0.3 %", "below 0.1 %"
+std::string MsOrDash(std::optional<double> ms);  // "12.3 ms"
+std::string GainShareText(double share);         // of a predicted gain: "12 %", "0.3 %", "below 0.1 %"
 std::string PercentOrDash(std::optional<double> share);  // a share 0..1 as "12.3 %"
 std::string CountOrDash(std::optional<int64_t> count);   // "1,234"
 std::string MsNumber(std::optional<double> ms);          // "12.345" with sensible digits, without the unit

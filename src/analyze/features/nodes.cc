@@ -2,7 +2,13 @@
 // A model that ONNX Runtime runs on the CPU: its runs are ranges of category Session, its nodes operators.
 #include <algorithm>
 #include <map>
+#include <string>
+#include <vector>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "analyze/cost_model/op_shapes.h"
 #include "analyze/features/parts.h"
 
 namespace nl::features {
@@ -13,6 +19,15 @@ struct NodeTotal {
   int64_t ns = 0, longest_ns = -1;
   uint32_t longest = kNone;
 };
+
+// "1 x 512 x 7 x 7, 512 x 512 x 3 x 3": at most three inputs; scalars are left out.
+std::string ShapesInWords(std::string_view text) {
+  std::vector<std::string> out;
+  for (const Shape& shape : ParseShapes(text)) {
+    if (!shape.empty() && out.size() < 3) out.push_back(fmt::format("{}", fmt::join(shape, " x ")));
+  }
+  return fmt::format("{}", fmt::join(out, ", "));
+}
 
 }  // namespace
 
@@ -52,8 +67,9 @@ void AddNodes(const Program& p, Features& out) {
   out.run.texts["run.top_node"] = std::string(p.data.Text(top->first).substr(0, 200));
   const ColumnView<StringId>& dims = p.data.op.input_dims;
   const uint32_t row = h.row[top->second.longest];
-  if (row < dims.size() && !IsNull(dims[row]))
-    out.run.texts["run.top_node_shapes"] = std::string(p.data.Text(dims[row]).substr(0, 200));
+  const std::string shapes =
+      row < dims.size() && !IsNull(dims[row]) ? ShapesInWords(p.data.Text(dims[row])) : "";
+  if (!shapes.empty()) out.run.texts["run.top_node_shapes"] = shapes;
   out.run.rows.push_back({"op", row, "longest call of the node", Ms(top->second.longest_ns), "ms"});
 }
 

@@ -206,12 +206,19 @@ class Profiler {
     return {};
   }
 
+  // None: not decided, or the pair was rejected; it is still explained by what the recordings show.
+  std::optional<bool> MeasuredFaster() const {
+    if (out_.verdict == nl::bench::Verdict::kFaster) return true;
+    if (out_.verdict == nl::bench::Verdict::kSlower) return false;
+    return std::nullopt;
+  }
+
   // Of the labelled runs where both have device work: what is before them is not what was measured.
   Status Explain(const CompareFacts& compared) {
     ProveWhy& why = profile_.why.emplace();
     if (compared.busy_a_ms + compared.busy_b_ms <= 0)
-      return ExplainRuns(context_, *profile_.baseline.run_id, *profile_.optimized.run_id,
-                         out_.verdict == nl::bench::Verdict::kFaster, why);
+      return ExplainRuns(context_, *profile_.baseline.run_id, *profile_.optimized.run_id, MeasuredFaster(),
+                         why);
     why.basis = "device work";
     why.recorded_a_ms = compared.wall_a_ms;
     why.recorded_b_ms = compared.wall_b_ms;

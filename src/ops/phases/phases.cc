@@ -31,10 +31,9 @@ void Describe(Record<PhasesReply>& r) {
   r.Name("PhasesReply", "Reply of `neurolens phases`");
   r.Field("run_id", &PhasesReply::run_id, "The run");
   r.Field("wall_ms", &PhasesReply::wall_ms, Unit::kMs, "Time from the first to the last event of the run");
-  r.Field("phases", &PhasesReply::phases,
-          "The phases, from the start of the program where it is known, else from the first event");
+  r.Field("phases", &PhasesReply::phases, "The phases, from the first event on");
   r.Field("startup", &PhasesReply::startup,
-          "What start-up and warm-up consist of, from the start of the program on");
+          "What start-up and warm-up consist of, with what the program did before its first event");
 }
 
 const PhaseTime* Find(const PhasesReply& reply, PhaseKind phase) {
@@ -104,7 +103,10 @@ class PhasesOp final : public Op {
       return found == nullptr ? 0.0 : found->ms;
     };
     const double startup_ms = ms_of(PhaseKind::kStartup);
-    std::string out = startup_ms > 0 ? fmt::format("Start-up {}, ", HumanMs(startup_ms)) : "";
+    const double before_ms = reply.startup.before_ms.value_or(0);
+    std::string out = before_ms > 0 ? fmt::format("Before the first event {}, ", HumanMs(before_ms)) : "";
+    if (startup_ms > 0)
+      out += fmt::format("{} {}, ", out.empty() ? "Start-up" : "start-up", HumanMs(startup_ms));
     if (const double ms = ms_of(PhaseKind::kWarmup); ms > 0) out += fmt::format("warm-up {}, ", HumanMs(ms));
     out += fmt::format("{} of {} ({})", Counted(reply.phases.steady_steps, "steady step"),
                        HumanMs(reply.phases.step_ms.value_or(0)), HumanMs(steady->ms));
@@ -118,10 +120,14 @@ class PhasesOp final : public Op {
                      {"TIME", Align::kRight, false, 0},
                      {"SHARE", Align::kRight, false, 0},
                      {"STEPS", Align::kRight, false, 0}});
-    for (const PhaseTime& p : reply.phases.spans) {
-      table.AddRow({std::string(PhaseLabel(p.phase)), HumanMs(p.start_ms), HumanMs(p.ms),
-                    HumanPercent(p.ms, reply.startup.run_ms), HumanCount(p.steps)});
-    }
+    const double before_ms = reply.startup.before_ms.value_or(0);
+    const auto add = [&](std::string_view name, double from_ms, double ms, int64_t steps) {
+      table.AddRow({std::string(name), HumanMs(from_ms), HumanMs(ms), HumanPercent(ms, reply.startup.run_ms),
+                    HumanCount(steps)});
+    };
+    if (before_ms > 0) add("Before the first event", 0, before_ms, 0);
+    for (const PhaseTime& p : reply.phases.spans)
+      add(PhaseLabel(p.phase), before_ms + p.start_ms, p.ms, p.steps);
     return table.Render(style.width, style.color);
   }
 

@@ -3009,7 +3009,7 @@ export interface PhaseTime {
   start_ms: number;
   /** Duration (ms) */
   ms: number;
-  /** Part of all phases (share) */
+  /** Part of the wall time (share) */
   share: number | null;
   /** Steps that begin in it */
   steps: number;
@@ -3021,9 +3021,9 @@ export interface PhasesReply {
   run_id: string;
   /** Time from the first to the last event of the run (ms) */
   wall_ms: number;
-  /** The phases, from the start of the program where it is known, else from the first event */
+  /** The phases, from the first event on */
   phases: PhasesSection;
-  /** What start-up and warm-up consist of, from the start of the program on */
+  /** What start-up and warm-up consist of, with what the program did before its first event */
   startup: StartupSection;
 }
 
@@ -3043,7 +3043,7 @@ export interface PhasesSection {
   steady_steps: number;
   /** Time of one steady step; null without a steady phase (ms) */
   step_ms: number | null;
-  /** Phases in time order, from the start of the program where it is known, else from the first event */
+  /** Phases in time order; they sum to the wall time */
   spans: PhaseTime[];
 }
 

@@ -11,7 +11,6 @@
 #include "analyze/pass.h"
 #include "analyze/passes/phases/find_steps.h"
 #include "analyze/passes/phases/step_groups.h"
-#include "analyze/program/main_thread.h"
 #include "analyze/waits/cold_calls.h"
 #include "base/median.h"
 
@@ -26,9 +25,8 @@ int64_t LengthOf(const PhasesFacts::Step& step) { return step.end_ns - step.star
 
 class PhaseFinder {
  public:
-  PhaseFinder(const RunData& data, const TimelineFacts& t, int64_t start_ns)
-      : data_(data), t_(t), lane_(FindMainLane(t)) {
-    out_.start_ns = start_ns;
+  PhaseFinder(const RunData& data, const TimelineFacts& t) : data_(data), t_(t), lane_(FindMainLane(t)) {
+    out_.start_ns = t.first_start_ns;
     out_.end_ns = t.last_end_ns;
   }
 
@@ -224,16 +222,12 @@ class PhasesPass final : public Pass {
     return {PhasesFacts::kName,
             "Start-up, warm-up, steady steps and tail of the run",
             {TimelineFacts::kName},
-            kFindStepsReads | program::kMainThreadReads,
+            kFindStepsReads,
             &RecordOf<PhasesSection>};
   }
-  Status Run(const RunData& data, const AnalysisOptions& options, FactBoard& facts) const override {
+  Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {
     const auto& timeline = facts.Get<TimelineFacts>();
-    int64_t start_ns = timeline.first_start_ns;
-    // A part of the run begins where it was cut.
-    if (!options.part && !data.OrderOnly())
-      start_ns = std::min(start_ns, program::FindMainThread(data, timeline).start_ns);
-    facts.Put(PhaseFinder(data, timeline, start_ns).Run());
+    facts.Put(PhaseFinder(data, timeline).Run());
     return {};
   }
   Described Section(const RunData&, const FactBoard& facts) const override {

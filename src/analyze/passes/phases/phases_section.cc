@@ -27,7 +27,7 @@ void Describe(Record<PhaseTime>& r) {
           "repeating steps; tail: after them; whole: the run has no steady phase");
   r.Field("start_ms", &T::start_ms, Unit::kMs, "Start, from the start of the run");
   r.Field("ms", &T::ms, Unit::kMs, "Duration");
-  r.Field("share", &T::share, Unit::kShare, "Part of all phases");
+  r.Field("share", &T::share, Unit::kShare, "Part of the wall time");
   r.Field("steps", &T::steps, "Steps that begin in it");
 }
 
@@ -41,8 +41,7 @@ void Describe(Record<PhasesSection>& r) {
   r.Field("groups", &T::groups, "Groups of steps that execute different kernels");
   r.Field("steady_steps", &T::steady_steps, "Steady steps of the group with the most time");
   r.Field("step_ms", &T::step_ms, Unit::kMs, "Time of one steady step; null without a steady phase");
-  r.Field("spans", &T::spans,
-          "Phases in time order, from the start of the program where it is known, else from the first event");
+  r.Field("spans", &T::spans, "Phases in time order; they sum to the wall time");
 }
 
 PhaseTime TimeOf(const PhasesFacts::Span& span, const PhasesFacts& facts) {

@@ -27,7 +27,7 @@ class Explainer {
       : data_(data), t_(t), phases_(phases), main_(program::FindMainThread(data, t)) {}
 
   StartupFacts Run() {
-    const int64_t start_ns = phases_.start_ns;
+    const int64_t start_ns = std::min(main_.start_ns, t_.first_start_ns);
     out_.run_ns = t_.last_end_ns - start_ns;
     out_.start_ns = start_ns;
     out_.end_ns = start_ns;
