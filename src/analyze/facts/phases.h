@@ -6,7 +6,7 @@
 // Steps are the labelled ones of table step; without labels, what repeats in the sequence of launches
 // (passes/phases/find_steps.h). Steps that execute the same kernels are one group. The spans are in time
 // order and sum to the wall time exactly; where nothing repeats there is one span of the whole run. What the
-// program did before its first event is no phase: passes/startup explains it.
+// program did before its first event belongs to none: passes/startup explains it.
 //
 // Time of one steady step: a host that runs ahead finishes its part of a step long before the device does,
 // so the step takes the larger of
