@@ -127,13 +127,17 @@ class Profiler {
     return Answered(name);
   }
 
+  std::vector<std::string> Tags(const BenchProfiledSide& side) const {
+    return {"bench=" + target_.Label(), &side == &profile_.optimized ? "side=optimized" : "side=baseline"};
+  }
+
   Status Record(const std::vector<std::string>& words, const std::string& name, BenchProfiledSide& side) {
     RecordParams params;
     params.command = words;
     params.counters = false;
     params.rate = kSampleRate;
     params.out = fmt::format("{}/profiles/{}.nlcap", options_.folder, name);
-    params.tags = {"bench=" + target_.Label(), fmt::format("side={}", name.substr(name.rfind('_') + 1))};
+    params.tags = Tags(side);
     NL_ASSIGN(const capture::LaunchOptions launch, params.Options());
     NL_ASSIGN(const RecordedRun recorded, RecordAndImport(context_, launch, params.tags));
     side.run_id = recorded.run_id;
@@ -147,13 +151,9 @@ class Profiler {
   Status WithCounters(const std::vector<std::string>& words, const std::string& name,
                       BenchProfiledSide& side) {
     const std::unique_ptr<Op> deep = MakeOp("deep");
-    const Json args{
-        {"command", words},
-        {"metric_set", *profile_.metric_set},
-        {"top_n", kTopKernels},
-        {"keep", 0},
-        {"tag", Json::array({"bench=" + target_.Label(), "side=" + name.substr(name.rfind('_') + 1)})},
-        {"out", fmt::format("{}/profiles/{}", options_.folder, name)}};
+    const Json args{{"command", words},     {"metric_set", *profile_.metric_set},
+                    {"top_n", kTopKernels}, {"keep", 0},
+                    {"tag", Tags(side)},    {"out", fmt::format("{}/profiles/{}", options_.folder, name)}};
     NL_ASSIGN(const Reply reply, RunOp(*deep, args, context_));
     const DeepReply& found = reply.As<DeepReply>();
     side.run_id = found.run_id;

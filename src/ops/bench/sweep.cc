@@ -17,6 +17,7 @@
 #include "bench/command.h"
 #include "ops/open_analysis.h"
 #include "ops/record_run.h"
+#include "report/text_table.h"
 
 namespace nl {
 
@@ -109,13 +110,6 @@ Result<SweepConfig> FromYaml(const YAML::Node& root, SweepConfig out) {
     return BadSweep(out.file, "it needs either a `command` or a `workload`");
   if (out.repeats < 1) return BadSweep(out.file, "`repeats` must be at least 1");
   return out;
-}
-
-std::string CsvField(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + "\"";
 }
 
 std::string Number(const std::optional<double>& value) { return value ? fmt::format("{:.6g}", *value) : ""; }
@@ -360,23 +354,27 @@ Status RunSweep(OpContext& context, const SweepConfig& config, const std::string
 
 std::string SweepCsv(const BenchSweep& sweep) {
   const std::set<std::string> steps = StepNames(sweep);
-  std::string out;
-  for (const std::string& name : sweep.settings) out += CsvField(name) + ",";
-  out += "repeat,run_id,exit_status,wall_ms,busy_ms,kernels";
-  for (const std::string& name : steps) out += "," + CsvField(name + "_ms");
-  out += ",reason\n";
+  std::vector<TextColumn> columns;
+  for (const std::string& name : sweep.settings) columns.push_back({name});
+  for (const char* name : {"repeat", "run_id", "exit_status", "wall_ms", "busy_ms", "kernels"})
+    columns.push_back({name});
+  for (const std::string& name : steps) columns.push_back({name + "_ms"});
+  columns.push_back({"reason"});
+  TextTable table(std::move(columns));
   for (const SweepRun& run : sweep.runs) {
-    for (const std::string& name : sweep.settings) out += CsvField(run.settings.at(name)) + ",";
-    out += fmt::format("{},{},{},{},{},{}", run.repeat, run.run_id.value_or(""),
-                       run.exit_status ? std::to_string(*run.exit_status) : "", Number(run.wall_ms),
-                       Number(run.busy_ms), run.kernels ? std::to_string(*run.kernels) : "");
+    std::vector<std::string> row;
+    for (const std::string& name : sweep.settings) row.push_back(run.settings.at(name));
+    row.insert(row.end(), {std::to_string(run.repeat), run.run_id.value_or(""),
+                           run.exit_status ? std::to_string(*run.exit_status) : "", Number(run.wall_ms),
+                           Number(run.busy_ms), run.kernels ? std::to_string(*run.kernels) : ""});
     for (const std::string& name : steps) {
       const auto found = run.step_ms.find(name);
-      out += "," + (found == run.step_ms.end() ? "" : Number(found->second));
+      row.push_back(found == run.step_ms.end() ? "" : Number(found->second));
     }
-    out += "," + CsvField(run.reason.value_or("")) + "\n";
+    row.push_back(run.reason.value_or(""));
+    table.AddRow(std::move(row));
   }
-  return out;
+  return table.Csv();
 }
 
 }  // namespace ops::bench
