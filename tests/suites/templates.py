@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `scripts/new` makes compiles as it is, and a pass declares the columns that it reads."""
+"""What `scripts/new` makes compiles as it is and passes scripts/check, and a pass declares the columns that it reads."""
 import json
 import shlex
 import shutil
@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from neurolens_cli import BUILD, LIMIT_S, ROOT
+from neurolens_cli import BIN, BUILD, LIMIT_S, ROOT
 
 
 def compile_flags():
@@ -41,6 +41,18 @@ def test_a_new_thing_compiles(tmp_path, kind):
     assert sources
     for source in sources:
         assert compiler_errors(tmp_path, source) == ""
+
+
+@pytest.mark.parametrize("kind", ["adapter", "op", "pass", "renderer", "rule"])
+def test_a_new_thing_passes_the_checks(tmp_path, kind):
+    made = make(tmp_path, kind)
+    subprocess.run(["git", "init", "-q", tmp_path], check=True, timeout=LIMIT_S)
+    for check in ("format", "layers", "sizes", "names", "units", "english", "spdx", "words", "no_throw", "reply_keys"):
+        done = subprocess.run([tmp_path / "scripts/check", check], capture_output=True, text=True, check=False, timeout=LIMIT_S)
+        assert done.returncode == 0, done.stdout
+    if kind == "rule":
+        done = subprocess.run([BIN, "rules", "check", made[0]], capture_output=True, text=True, check=False, timeout=LIMIT_S)
+        assert done.returncode == 0 and "valid, 1 rule added or changed" in done.stdout, done.stdout + done.stderr
 
 
 def test_a_pass_that_declares_a_column_that_does_not_exist_does_not_compile(tmp_path):
