@@ -15,7 +15,8 @@ MAGIC = 0xC14E4C43
 HEADER = struct.Struct("<IHHIIHHIQII")
 KINDS = {1: "file", 2: "string", 3: "fact", 4: "process", 5: "thread", 6: "clock", 7: "kernel", 8: "memcpy", 9: "memset", 10: "sync",
          11: "api", 12: "memory", 13: "external", 14: "overhead", 15: "device", 16: "context", 17: "range", 18: "frame", 19: "stack",
-         20: "cpu_sample", 21: "counter_sample", 22: "loss", 23: "cost", 24: "message", 25: "window", 26: "graph", 27: "end", 28: "counter_set", 29: "counter_values"}
+         20: "cpu_sample", 21: "counter_sample", 22: "loss", 23: "cost", 24: "message", 25: "window", 26: "graph", 27: "end", 28: "counter_set", 29: "counter_values",
+         30: "observed"}
 # Fields of the records a test looks at, in order; x: not looked at.
 LAYOUTS = {
     "file": ("<HHIIIqqqQ", "format_version alignment writer pid ppid monotonic_ns realtime_ns process_start_ns boot_id_hash"),
@@ -37,6 +38,7 @@ LAYOUTS = {
     "cost": ("<qqqQQQ", "time_ns in_program_ns in_writer_ns program_calls bytes_written peak_buffer_bytes"),
     "message": ("<qII", "time_ns level text"),
     "window": ("<qII", "time_ns on reason"),
+    "observed": ("<qII", "time_ns operators shapes"),
     "end": ("<qQ", "time_ns records"),
     "cpu_sample": ("<qqIIIBBH", "time_ns weight_ns pid tid stack state gil cpu"),
     "external": ("<QII", "external_id external_kind correlation"),
@@ -197,6 +199,7 @@ class Recording:
         self.samples, self.windows = launcher.of("cpu_sample"), launcher.of("window")
         self.messages = [m["text"] for m in launcher.texts("message", "text")]
         self.losses = launcher.lost()
+        self.observed = sorted((r for file in files.values() for r in file.of("observed")), key=lambda r: r["time_ns"])
         self.ranges = [r for file in files.values() for r in file.texts("range", "name", "domain")]
 
     def names(self, sample):

@@ -7,10 +7,11 @@ import threading
 import time
 import weakref
 
-# Shapes cost as much as the rest of an operator's range, or several times that by NVTX: the first forwards have them, and some after.
+# By PyTorch's NVTX profiler shapes cost several times the rest of an operator's range: the first forwards have them, and some after.
 SHAPES_FIRST, SHAPES_EVERY = 8, 8
-# What is taken of operators, as the capture library counts it. SOMETIMES: shapes of some; FULL: also functions of the backward pass.
-OFF, NAMES, SHAPES, SOMETIMES, FULL = range(5)
+# What is taken of operators, as the capture library counts it. TURNS: with shapes, and nothing, in turns by their number; FULL: also functions of the
+# backward pass; PAUSED: nothing, and turns if nobody asks for a long time.
+OFF, NAMES, SHAPES, TURNS, FULL, PAUSED = range(6)
 
 
 class _Local(threading.local):
@@ -57,7 +58,7 @@ class ModuleRanges:
     than all we do. Given back before torch.compile looks at it."""
 
     def __init__(self, torch, emitter, ops=None, inner=True, spender=None):
-        """`ops`: OpRanges to tell of forwards. `inner`: also calls inside others. `spender`: which forwards have either."""
+        """`ops`: OpRanges to tell of forwards. `inner`: also calls inside others. `spender`: which forwards have either; else those that `ops` observes."""
         self._class = torch.nn.Module
         self._call = self._class.__call__
         self._emitter = emitter
@@ -79,6 +80,8 @@ class ModuleRanges:
         """For good."""
         self.set(False)
         self._given_up = True
+        if self._ops is not None:
+            self._ops.rest()  # nothing is heard of forwards any more
 
     def _root(self, module):
         root = self._roots.get(module)
@@ -115,9 +118,11 @@ class ModuleRanges:
         try:
             root = self._root(module)
             stage = _llm_stage(args, kwargs) if root.is_llm else None
+            kind = (id(root), stage and (stage[0], stage[2].bit_length()))
             if self._spender is not None:
-                key = (id(root), stage and (stage[0], stage[2].bit_length()))
-                detailed = self._spender.choose(key)
+                key, detailed = kind, self._spender.choose(kind)
+            elif self._ops is not None and self._ops.turns is not None:
+                detailed = self._ops.turns.choose(kind)
             if self._ops is not None:
                 self._ops.forward(detailed)
             if stage is not None:
@@ -183,6 +188,44 @@ class Spender:
                 self._report(kind.price_ns())
 
 
+class ForwardTurns:
+    """Which forwards are looked into: the first of each kind, and then some that follow each other out of every EVERY.
+
+    What follows a forward until the next one belongs to it: the backward pass, the optimizer. A number that is prime, so that a step of several forwards
+    (micro-batches) is not met at the same place each time."""
+
+    FIRST, BLOCK, EVERY = 12, 6, 53
+    MOST_KINDS = 256  # more than that are of one kind: a program may make models without end
+
+    def __init__(self):
+        self._kinds = {}  # [forwards, forwards since one was looked into]
+        self._left = 0  # of the block
+
+    def choose(self, kind):
+        """True: the forward that begins now is looked into."""
+        if kind not in self._kinds and len(self._kinds) >= self.MOST_KINDS:
+            kind = None
+        count = self._kinds.setdefault(kind, [0, self.EVERY])
+        count[0] += 1
+        count[1] += 1
+        if self._left > 0:
+            self._left -= 1
+        elif count[0] <= self.FIRST:
+            pass
+        elif count[1] > self.EVERY - self.BLOCK:
+            self._left = self.BLOCK - 1
+        else:
+            return False
+        count[1] = 0
+        return True
+
+    def begin(self):
+        """Recording begins: the next forward of each kind is looked into."""
+        self._left = 0
+        for count in self._kinds.values():
+            count[1] = self.EVERY
+
+
 class _ForwardKind:
     def __init__(self):
         self.detailed, self.bare = [], []  # nanoseconds of the last few
@@ -199,17 +242,21 @@ class _ForwardKind:
 
 
 class OpRanges:
-    """One range per operator: names always while it is on, shapes of some forwards."""
+    """One range per operator, with shapes, in some forwards and what follows them; by PyTorch's NVTX profiler in all, with shapes in some."""
 
     def __init__(self, torch, emitter, thrifty=False, full=False):
-        """`thrifty`: only in the forwards that are looked into, and then with shapes. `full`: all there is, in every forward."""
-        self._source = _observer(torch, emitter) or _NvtxProfiler(torch, emitter)
+        """`thrifty`: only in the forwards that are looked into, and only to their end. `full`: all there is, in every forward."""
+        observer = _observer(torch, emitter)
+        self._source = observer or _NvtxProfiler(torch, emitter)
         self._thrifty, self._full = thrifty, full
         self._forwards = 0
+        self.turns = ForwardTurns() if observer and not thrifty and not full else None  # what decides on forwards; None: somebody else, or nobody
 
     def set(self, on):
         self._source.wanted = on
         self._forwards = 0
+        if on and self.turns is not None:
+            self.turns.begin()
         if on or not self._source.must_wait():
             self._source.run(self._at_rest() if on else OFF)
 
@@ -222,14 +269,23 @@ class OpRanges:
         if self._thrifty:
             self._source.run(SHAPES if detailed and self._source.wanted else OFF)
             return
+        if self.turns is not None:
+            if self._source.wanted:
+                self._source.run(SHAPES if detailed else PAUSED)
+            return
         self._forwards += 1
         if self._source.wanted:
             shapes = self._forwards <= SHAPES_FIRST or self._forwards % SHAPES_EVERY == 0
             self._source.run(FULL if self._full else SHAPES if shapes else NAMES)
 
+    def rest(self):
+        """Of forwards nothing is heard any more."""
+        if self._source.wanted:
+            self._source.run(self._at_rest())
+
     def _at_rest(self):
         """Before the first forward, and for programs that have none."""
-        return OFF if self._thrifty else FULL if self._full else SOMETIMES
+        return OFF if self._thrifty else FULL if self._full else TURNS
 
 
 def _observer(torch, emitter):
@@ -313,7 +369,7 @@ class _NvtxProfiler:
         self._run(detail)
 
     def _run(self, detail):
-        detail = SHAPES if detail in (SOMETIMES, FULL) else detail
+        detail = SHAPES if detail in (TURNS, FULL) else detail
         if detail == self._running or threading.get_ident() != self._thread:
             return
         if self._running != OFF:

@@ -10,9 +10,12 @@
 
 #include <fmt/format.h>
 
+#include "analyze/analysis.h"
+#include "analyze/program/observed.h"
 #include "base/json.h"
 #include "base/median.h"
 #include "model/kernel_name.h"
+#include "model/labels/observed_label.h"
 
 namespace nl {
 
@@ -157,7 +160,114 @@ std::string TypeText(std::string_view json) {
 
 }  // namespace
 
+namespace {
+
+// The same of runs in which operators were observed in some steps only: with those that the timeline infers.
+class InferredTotals {
+ public:
+  InferredTotals(const TimelineFacts& timeline, const RunData& data, const TotalsFilter& filter)
+      : t_(timeline), h_(timeline.host), data_(data), filter_(filter) {}
+
+  std::vector<NameStats> Make() {
+    self_ns_.assign(h_.size(), 0);
+    device_ns_.assign(h_.size(), 0);
+    outermost_.assign(h_.size(), true);
+    AddDeviceTime();
+    AddInside();
+    std::vector<Group> groups;
+    std::vector<int64_t> timed;
+    std::unordered_map<uint64_t, size_t> index;
+    for (uint32_t i = 0; i < h_.size(); ++i) {
+      if (h_.kind[i] != HostKind::kOp) continue;
+      const uint64_t shape = filter_.by_shape ? static_cast<uint32_t>(data_.op.input_dims[h_.row[i]]) : 0;
+      const auto [it, added] =
+          index.try_emplace((uint64_t{static_cast<uint32_t>(h_.name[i])} << 32) | shape, groups.size());
+      if (added) groups.emplace_back().first_row = h_.row[i], timed.push_back(0);
+      Group& group = groups[it->second];
+      ++group.stats.calls;
+      group.stats.device_ns += device_ns_[i];
+      if (outermost_[i]) group.stats.device_all_ns += device_all_ns_[i];
+      if (program::IsInferred(t_, i)) continue;
+      ++timed[it->second];
+      group.stats.self_ns += self_ns_[i];
+      group.stats.total_ns += h_.end_ns[i] - h_.start_ns[i];
+      group.durations.push_back(h_.end_ns[i] - h_.start_ns[i]);
+    }
+    for (size_t g = 0; g < groups.size(); ++g) Extrapolate(groups[g], timed[g]);
+    return Finish(groups, filter_.named, [&](const Group& group, NameStats& stats) {
+      stats.name = stats.raw_name = data_.Text(data_.op.name[group.first_row]);
+      if (filter_.by_shape) stats.shapes = data_.Text(data_.op.input_dims[group.first_row]);
+    });
+  }
+
+ private:
+  // The first calls are observed, and they are slow: a mean would make all calls as slow as they are.
+  static void Extrapolate(Group& group, int64_t timed) {
+    NameStats& stats = group.stats;
+    if (timed == stats.calls) return;
+    stats.timed_calls = timed;
+    if (timed == 0) return;
+    const int64_t more_ns = (stats.calls - timed) * UpperMedian(group.durations);
+    const double self =
+        stats.total_ns > 0 ? static_cast<double>(stats.self_ns) / static_cast<double>(stats.total_ns) : 0;
+    stats.self_ns += static_cast<int64_t>(self * static_cast<double>(more_ns));
+    stats.total_ns += more_ns;
+  }
+
+  void AddDeviceTime() {
+    const DeviceWork& w = t_.work;
+    for (size_t i = 0; i < w.size(); ++i) {
+      if (w.op[i] == kNone || w.kind[i] != WorkKind::kKernel) continue;
+      if ((filter_.device && data_.kernel.device[w.row[i]] != *filter_.device) ||
+          (filter_.stream && data_.kernel.stream[w.row[i]] != *filter_.stream))
+        continue;
+      device_ns_[w.op[i]] += w.end_ns[i] - w.start_ns[i];
+    }
+    device_all_ns_ = device_ns_;
+  }
+
+  // Children come after their parents: from the last one up, each gives what is in it to the operator around.
+  void AddInside() {
+    for (uint32_t i = static_cast<uint32_t>(h_.size()); i-- > 0;) {
+      if (h_.kind[i] != HostKind::kOp) continue;
+      const int64_t ns = h_.end_ns[i] - h_.start_ns[i];
+      self_ns_[i] += ns;
+      uint32_t up = h_.parent[i];
+      while (up != kNone && h_.kind[up] != HostKind::kOp) up = h_.parent[up];
+      if (up == kNone) continue;
+      self_ns_[up] -= ns;
+      device_all_ns_[up] += device_all_ns_[i];
+      for (; up != kNone && outermost_[i]; up = h_.parent[up])
+        outermost_[i] = h_.kind[up] != HostKind::kOp || h_.name[up] != h_.name[i];
+    }
+  }
+
+  const TimelineFacts& t_;
+  const HostTree& h_;
+  const RunData& data_;
+  const TotalsFilter& filter_;
+  std::vector<int64_t> self_ns_, device_ns_, device_all_ns_;  // by node
+  std::vector<bool> outermost_;
+};
+
+Result<std::vector<NameStats>> TotalsWithInferred(Snapshot& snapshot, const TotalsFilter& filter) {
+  AnalysisOptions options;
+  options.part = filter.part;
+  Analysis analysis(snapshot, Json::object(), std::move(options));
+  NL_TRY(analysis.Load(NL_READS(Op, name, input_dims) | NL_READS(Kernel, device, stream)));
+  NL_ASSIGN(const TimelineFacts* timeline, analysis.Need<TimelineFacts>());
+  return InferredTotals(*timeline, analysis.data(), filter).Make();
+}
+
+}  // namespace
+
 Result<std::vector<NameStats>> OperatorTotals(Snapshot& snapshot, const TotalsFilter& filter) {
+  RangeColumns ranges;
+  NL_TRY(snapshot.Load(ranges, {"category"}));
+  const StringId recorder = snapshot.strings().Find(kRecorderCategory);
+  if (!IsNull(recorder) &&
+      std::find(ranges.category.begin(), ranges.category.end(), recorder) != ranges.category.end())
+    return TotalsWithInferred(snapshot, filter);
   OpColumns ops;
   NL_TRY(snapshot.Load(ops, {"thread_id", "start_ns", "dur_ns", "name"}));
   if (filter.by_shape) NL_TRY(snapshot.Load(ops, {"input_dims"}));

@@ -22,6 +22,7 @@ struct NameStats {
   std::string shapes;             // with by_shape: input dims of an op, "grid x block" of a kernel
   std::optional<int32_t> device;  // null: several devices
   int64_t calls = 0;
+  std::optional<int64_t> timed_calls;  // of them; each other one counts with the median host time
   int64_t total_ns = 0;
   int64_t self_ns = 0;        // ops: without the ops inside
   int64_t device_ns = 0;      // ops: kernels they launched themselves; kernels: total
@@ -62,6 +63,7 @@ struct NameTotals {
   std::optional<std::string> family;
   std::optional<int32_t> device;
   int64_t calls = 0;
+  std::optional<int64_t> timed_calls;
   double total_ms = 0, self_ms = 0, gpu_ms = 0, gpu_total_ms = 0, mean_ms = 0, p50_ms = 0, p95_ms = 0;
   std::optional<double> share;
   std::optional<std::string> shapes;

@@ -15,6 +15,10 @@ void Describe(Record<NameTotals>& r) {
   r.Field("family", &T::family, "Kind of kernel, such as gemm or attention; null for an operator");
   r.Field("device", &T::device, "Device number; null for an operator or several devices");
   r.Field("calls", &T::calls, "Calls of the operator, or executions of the kernel");
+  r.OptionalField(
+      "timed_calls", &T::timed_calls,
+      "Calls whose host time was recorded, where operators were observed in some steps only: the other "
+      "calls are inferred from equal launches and count with the median host time of these; null: all");
   r.Field("total_ms", &T::total_ms, Unit::kMs,
           "Time of all calls: host time of an operator, device time of a kernel");
   r.Field("self_ms", &T::self_ms, Unit::kMs, "Time outside the operators it calls");
@@ -60,6 +64,7 @@ NameTotals RowOf(const NameStats& s, const TotalsWhole& whole) {
   if (!s.family.empty()) row.family = s.family;
   if (s.device) row.device = Known(*s.device);
   row.calls = s.calls;
+  row.timed_calls = s.timed_calls;
   row.total_ms = Ms(s.total_ns);
   row.self_ms = Ms(s.self_ns);
   row.gpu_ms = Ms(s.device_ns);

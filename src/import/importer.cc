@@ -362,6 +362,19 @@ bool EndsRank(const ImportRequest& request, size_t i) {
   return i + 1 >= request.name_ranks.size() || request.name_ranks[i + 1] != request.name_ranks[i];
 }
 
+// What is known once all files are read; then every table but that of strings has its rows.
+void AppendFacts(RunFacts& facts, EventSink& sink, EventBatch& tail, ImportResult& result) {
+  facts.UseSamplesWithoutDevices();
+  PutFactTables(facts, tail);
+  sink.Append(tail);
+  tail.Clear();
+  for (size_t i = 0; i < EventBatch::kTables; ++i) {
+    const auto table = static_cast<Table>(i);
+    if (table == Table::kString) continue;
+    if (sink.rows(table) > 0) result.tables.push_back({kAllTables[i]->name, sink.rows(table)});
+  }
+}
+
 }  // namespace
 
 Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) {
@@ -411,15 +424,7 @@ Result<ImportResult> ImportFiles(const ImportRequest& request, EventSink& sink) 
   if (facts.empty() && without_span == 0) {
     return InvalidInput("the file has no events").At(request.paths[0]);
   }
-  facts.UseSamplesWithoutDevices();
-  PutFactTables(facts, tail);
-  sink.Append(tail);
-  tail.Clear();
-  for (size_t i = 0; i < EventBatch::kTables; ++i) {
-    const auto table = static_cast<Table>(i);
-    if (table == Table::kString) continue;
-    if (sink.rows(table) > 0) result.tables.push_back({kAllTables[i]->name, sink.rows(table)});
-  }
+  AppendFacts(facts, sink, tail, result);
   result.document.source.adapter = adapter->Info().name;
   result.document.source.adapter_version = std::to_string(adapter->Info().version);
   DescribeRun(facts, about, request.model_name, sink, result);

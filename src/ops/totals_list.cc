@@ -154,6 +154,16 @@ std::string TotalsText(const std::vector<NameTotals>& rows, int64_t rows_total, 
   std::string out = MakeTable(rows, kind, style.width).Render(style.width, style.color);
   if (rows_total > static_cast<int64_t>(rows.size()))
     out += fmt::format("{} of {} rows; --limit 0 shows all\n", rows.size(), rows_total);
+  int64_t calls = 0, timed = 0;
+  for (const NameTotals& row : rows) {
+    calls += row.calls;
+    timed += row.timed_calls.value_or(row.calls);
+  }
+  if (timed < calls)
+    out += fmt::format(
+        "Operators were observed in some steps only: host times are those of {} of {} calls, the others are "
+        "inferred from the same launches.\n",
+        HumanCount(timed), HumanCount(calls));
   return out;
 }
 

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyze/analysis.h"
 #include "analyze/facts/attribution.h"
 #include "analyze/facts/timeline.h"
 #include "analyze/run_data.h"
@@ -56,11 +57,11 @@ FlameTree BuildFlame(const RunData& data, const TimelineFacts& timeline, const A
 // The text of a frame.
 std::string FlameName(const FlameTree::Node& node, const RunData& data, const TimelineFacts& timeline);
 
-// https://www.speedscope.app: one profile of host time, one of device time.
-std::string SpeedscopeText(const FlameTree& tree, const RunData& data, const TimelineFacts& timeline,
-                           const std::string& title);
-// One line "a;b;c nanoseconds" per path with self time.
-std::string CollapsedText(const FlameTree& tree, const RunData& data, const TimelineFacts& timeline,
-                          bool device);
+// The tree of a run and what names its frames, from columns and facts that are loaded here.
+struct RunFlame {
+  FlameTree tree;
+  const TimelineFacts* timeline = nullptr;  // of the analysis
+};
+Result<RunFlame> FlameOfRun(Analysis& analysis);
 
 }  // namespace nl

@@ -63,6 +63,7 @@ constexpr uint16_t RecordBytes(ChunkKind kind) {
     case ChunkKind::kCost: return sizeof(CostRecord);
     case ChunkKind::kMessage: return sizeof(MessageRecord);
     case ChunkKind::kWindow: return sizeof(WindowRecord);
+    case ChunkKind::kObserved: return sizeof(ObservedRecord);
     case ChunkKind::kGraph: return sizeof(GraphRecord);
     case ChunkKind::kEnd: return sizeof(EndRecord);
     case ChunkKind::kString:
@@ -105,6 +106,7 @@ NL_CAPTURE_KIND(LossRecord, kLoss)
 NL_CAPTURE_KIND(CostRecord, kCost)
 NL_CAPTURE_KIND(MessageRecord, kMessage)
 NL_CAPTURE_KIND(WindowRecord, kWindow)
+NL_CAPTURE_KIND(ObservedRecord, kObserved)
 NL_CAPTURE_KIND(EndRecord, kEnd)
 #undef NL_CAPTURE_KIND
 

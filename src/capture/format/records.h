@@ -50,8 +50,9 @@ enum class ChunkKind : uint16_t {
   kEnd = 27,            // EndRecord; last chunk of a file that was closed in order
   kCounterSet = 28,     // CounterSetEntry + names, variable
   kCounterValues = 29,  // CounterValuesEntry + values, variable
+  kObserved = 30,       // ObservedRecord
 };
-inline constexpr uint16_t kLastChunkKind = 29;
+inline constexpr uint16_t kLastChunkKind = 30;
 
 enum class WriterKind : uint32_t { kLibrary = 1, kLauncher = 2 };
 
@@ -195,6 +196,15 @@ struct WindowRecord {
 };
 static_assert(sizeof(WindowRecord) == 16);
 
+// From now on operators of PyTorch are observed in this process, or not. Before the first of a file they
+// are, if the program has operators at all.
+struct ObservedRecord {
+  int64_t time_ns;     // monotonic
+  uint32_t operators;  // 0: not observed
+  uint32_t shapes;     // 0: without shapes
+};
+static_assert(sizeof(ObservedRecord) == 16);
+
 struct EndRecord {
   int64_t time_ns;   // monotonic
   uint64_t records;  // in the file
@@ -209,7 +219,7 @@ inline constexpr bool kPlain =
 static_assert(kPlain<FileRecord, ProcessRecord, ThreadRecord, ClockRecord, KernelRecord, MemcpyRecord,
                      MemsetRecord, SyncRecord, ApiRecord, MemoryRecord, ExternalRecord, OverheadRecord,
                      DeviceRecord, ContextRecord, GraphRecord, RangeRecord, FrameRecord, CpuSampleRecord,
-                     LossRecord, CostRecord, MessageRecord, WindowRecord, EndRecord>);
+                     LossRecord, CostRecord, MessageRecord, WindowRecord, ObservedRecord, EndRecord>);
 static_assert(std::is_trivially_copyable_v<CounterSampleRecord>);
 
 }  // namespace nl::capture

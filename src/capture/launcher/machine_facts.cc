@@ -19,7 +19,7 @@ void AddUnlessEmpty(Facts& facts, const char* key, const std::optional<std::stri
 
 }  // namespace
 
-std::string HashText(const std::string& text) {
+std::string HashAsHex(const std::string& text) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   char out[20];
@@ -40,7 +40,7 @@ Facts MachineFacts() {
   if (uname(&name) == 0) {
     facts.emplace_back("host.kernel", name.release);
     facts.emplace_back("host.machine", name.machine);
-    facts.emplace_back("host.hostname_hash", HashText(name.nodename));
+    facts.emplace_back("host.hostname_hash", HashAsHex(name.nodename));
   }
   AddUnlessEmpty(facts, "host.container", host.container);
   return facts;

@@ -14,6 +14,6 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 Facts MachineFacts();
 
 // "8a1f..." of a host name: distinguishes machines without naming them.
-std::string HashText(const std::string& text);
+std::string HashAsHex(const std::string& text);
 
 }  // namespace nl::capture

@@ -61,6 +61,8 @@ NL_EXPORT int nl_torch_probe_end() { return nl::capture::EndTorchProbe() ? 1 : 0
 NL_EXPORT int nl_torch_observe(int detail) {
   return nl::capture::ObserveTorch(static_cast<nl::capture::TorchDetail>(detail)) ? 1 : 0;
 }
+// What is observed of operators now, in bits: 1 names, 2 shapes; -1: nothing ever was.
+NL_EXPORT int nl_torch_observed() { return static_cast<int>(nl::capture::ObservedOfTorch()); }
 // Has the call of nl_on_switch asked for again, a little later.
 NL_EXPORT void nl_ask_again() {
   if (Recorder* recorder = Recorder::Get()) recorder->AskAgain();

@@ -29,6 +29,7 @@ enum class HostWhat : uint8_t {
   kMark = 5,
   kNameThread = 6,    // id: thread
   kNameCategory = 7,  // category: number
+  kObserved = 8,      // payload: ObservedOps
 };
 
 enum class HostSource : uint8_t {
@@ -36,6 +37,9 @@ enum class HostSource : uint8_t {
   kPackage,  // the Python package
   kTorch,    // our observer in PyTorch; payload (kInt): the operator's sequence number, if it has one
 };
+
+// Bits of what is observed of PyTorch's operators from now on; none: nothing.
+enum ObservedOps : uint64_t { kObservedNames = 1, kObservedShapes = 2 };
 
 struct HostEvent {
   // What operators of PyTorch have, most of all events by far: they are put with no more than this.

@@ -274,6 +274,21 @@ int Recorder::Emit(HostEvent event, std::string_view text, std::string_view payl
   return depth;
 }
 
+void Recorder::PutObserved(uint64_t observed) {
+  HostRing* ring = RingOfThread();
+  if (ring == nullptr) {
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  HostEvent event;
+  event.time_ns = MonotonicNs();
+  event.what = HostWhat::kObserved;
+  event.source = HostSource::kTorch;
+  event.payload = observed;
+  bool wake = false;
+  ring->Put(event, {}, {}, wake);
+}
+
 void Recorder::OnExit() {
   Recorder* recorder = Get();
   if (recorder != nullptr && recorder->pid_ == static_cast<uint32_t>(getpid())) recorder->Close();

@@ -39,6 +39,9 @@ class Recorder {
   // a push or after a pop, or -2 when not known.
   int Emit(HostEvent event, std::string_view text, std::string_view payload_text = {});
 
+  // Operators are observed from now on, or not: also while recording is off, since it may go on before they
+  // are switched again.
+  void PutObserved(uint64_t observed);
   // The program's own switch (neurolens.start and stop).
   void SetByProgram(bool on);
   // Time the program's threads spent for the recording outside of this library.

@@ -12,6 +12,7 @@
 #include <new>
 
 #include "capture/lib/recorder.h"
+#include "capture/lib/torch_ops.h"
 #include "capture/lib/torch_text.h"
 
 namespace nl::capture {
@@ -96,6 +97,7 @@ void Recorder::WriterLoop() {
     const int64_t now_ns = MonotonicNs();
     Apply(last ? WindowReason::kEnd : WindowReason::kControl);
     KeepBudget(now_ns);
+    if (!last) KeepTorchTurns(now_ns);
     const bool asked = ask_again_.exchange(false, std::memory_order_acq_rel);
     if (asked && !last) TellSwitch();
     const bool clock_due = clock_due_.exchange(false, std::memory_order_acq_rel);
@@ -211,6 +213,9 @@ void Recorder::WriteHostEvent(const HostRing& ring, const HostEvent& event, std:
     return writer_.Add(ThreadRecord{pid_, static_cast<uint32_t>(event.id), writer_.String(text), 0, 0, 0});
   if (event.what == HostWhat::kNameCategory)
     return categories_.Set(domain_number, event.category, writer_.String(text));
+  if (event.what == HostWhat::kObserved)
+    return writer_.Add(ObservedRecord{event.time_ns, (event.payload & kObservedNames) != 0 ? 1u : 0u,
+                                      (event.payload & kObservedShapes) != 0 ? 1u : 0u});
   RangeRecord r{};
   r.time_ns = event.time_ns;
   r.id = event.id;
@@ -273,6 +278,10 @@ void Recorder::WriteFacts() {
   }
   std::snprintf(text, sizeof text, "%llu", static_cast<unsigned long long>(wanted_));
   writer_.AddFact("capture.wanted", text);
+  // A forked child has its parent's observer, in whatever turn that was.
+  if (const int64_t observed = ObservedOfTorch(); observed >= 0)
+    writer_.Add(ObservedRecord{MonotonicNs(), (observed & kObservedNames) != 0 ? 1u : 0u,
+                               (observed & kObservedShapes) != 0 ? 1u : 0u});
   if (budget_share() > 0) {
     std::snprintf(text, sizeof text, "%g", 100 * budget_share());
     writer_.AddFact("capture.budget_pct", text);

@@ -30,8 +30,8 @@ struct Callback {
   bool scopes[10];
   bool needs_inputs = false, needs_outputs = false, needs_ids = false;
 };
-constexpr size_t kBackwardScope = 1;  // RecordScope::BACKWARD_FUNCTION
-struct Sizes {                        // std::vector<int64_t>
+constexpr size_t kBackwardScope = 1, kLabelScope = 7;  // RecordScope::BACKWARD_FUNCTION, USER_SCOPE
+struct Sizes {                                         // std::vector<int64_t>
   int64_t *begin, *end, *capacity;
 };
 struct SizesList {  // std::vector<std::vector<int64_t>>
@@ -161,19 +161,19 @@ void Begin(const RecordFunction& op, std::string_view text) {
 void CountTurn();
 
 Context OnName(const RecordFunction& op) {
-  CountTurn();
   const char* name = g_torch.name(&op);
   Begin(op, {name, strnlen(name, kMaxStringBytes)});
+  CountTurn();
   return {};
 }
 
 Context OnShapes(const RecordFunction& op) {
-  CountTurn();
   OpText text;
   const char* name = g_torch.name(&op);
   text.Put({name, strnlen(name, kMaxStringBytes)});
   text.PutSizes(op);
   Begin(op, text.view());
+  CountTurn();
   return {};
 }
 
@@ -190,11 +190,15 @@ void OnEnd(const RecordFunction& op, void*) {
   for (; open.count > at; --open.count) EmitOp(HostWhat::kPop, op, {});
 }
 
+// What a callback is of: everything, without functions of the backward pass, labels of record_function alone.
+enum class Scopes { kAll, kForward, kLabels };
+
 uint64_t Add(Context (*start)(const RecordFunction&), void (*end)(const RecordFunction&, void*), bool inputs,
-             bool backward) {
+             Scopes scopes) {
   Callback callback{start, end};
-  std::memset(callback.scopes, 1, sizeof callback.scopes);
-  callback.scopes[kBackwardScope] = backward;
+  std::memset(callback.scopes, scopes != Scopes::kLabels, sizeof callback.scopes);
+  callback.scopes[kBackwardScope] = scopes == Scopes::kAll;
+  callback.scopes[kLabelScope] = true;
   callback.needs_inputs = inputs;
   return g_torch.add(callback);
 }
@@ -228,38 +232,65 @@ Context OnProbe(const RecordFunction& op) {
 
 void OnProbeEnd(const RecordFunction&, void*) {}
 
-// What is observed now. Switched by the Python package, or in turns by whichever thread has the last operator
-// of one.
+// What is observed now. Switched by the Python package, at the end of a turn by the thread that has its last
+// operator, and at the beginning of the next by the writer thread.
 struct Observed {
-  // Operators with shapes at first, and then in turns with and without them.
-  static constexpr int64_t kFirst = 8'000, kWith = 1'000, kWithout = 7'000;
+  static constexpr int64_t kFirst = 8'000, kTurn = 4'000;  // operators
+  static constexpr int64_t kRestTurns = 8;                 // a rest lasts so many turns
+  static constexpr int64_t kForgottenNs = 30'000'000'000;
   std::atomic_flag switching = ATOMIC_FLAG_INIT;
   TorchDetail detail = TorchDetail::kOff;
+  bool turned = false;  // there was a turn
   uint64_t handle = 0;
-  std::atomic<bool> shapes{false};
+  int64_t asked_ns = 0;        // last call of the Python package
+  int64_t since_ns = 0;        // the turn began
+  int64_t rests_until_ns = 0;  // between turns
+  std::atomic<bool> used{false};
+  std::atomic<uint64_t> now{0};          // ObservedOps
   std::atomic<int64_t> left{INT64_MAX};  // operators to the end of a turn; two threads may count one for both
 };
 Observed g_observed;
 
 // Operators that are open keep the observer they began with to their end.
-void Observe(bool on, bool shapes) {
+void Observe(uint64_t what) {
+  Recorder* recorder = Recorder::Get();
+  const bool differs = g_observed.now.exchange(what, std::memory_order_relaxed) != what;
+  g_observed.used.store(true, std::memory_order_release);
+  // What is recorded as observed was: the record of an end comes first, that of a beginning last.
+  if (recorder != nullptr && differs && what == 0) recorder->PutObserved(what);
   if (g_observed.handle != 0) g_torch.remove(g_observed.handle);
   g_observed.handle = 0;
-  g_observed.shapes.store(shapes, std::memory_order_relaxed);
-  const bool backward = g_observed.detail == TorchDetail::kFull;
-  if (on) g_observed.handle = Add(shapes ? OnShapes : OnName, OnEnd, shapes, backward);
+  const bool shapes = (what & kObservedShapes) != 0;
+  const Scopes scopes = what == 0                                 ? Scopes::kLabels
+                        : g_observed.detail == TorchDetail::kFull ? Scopes::kAll
+                                                                  : Scopes::kForward;
+  // Labels of the program are ranges: it has them in every step, and PyTorch asks nobody about operators
+  // then.
+  if (g_observed.detail != TorchDetail::kOff)
+    g_observed.handle = Add(shapes ? OnShapes : OnName, OnEnd, shapes, scopes);
+  if (recorder != nullptr && differs && what != 0) recorder->PutObserved(what);
+}
+
+void BeginTurn(int64_t now_ns) {
+  Observed& o = g_observed;
+  o.since_ns = now_ns;
+  o.left.store(o.turned ? Observed::kTurn : Observed::kFirst, std::memory_order_relaxed);
+  o.turned = true;
+  Observe(kObservedNames | kObservedShapes);
 }
 
 void CountTurn() {
-  const int64_t left = g_observed.left.load(std::memory_order_relaxed) - 1;
-  g_observed.left.store(left, std::memory_order_relaxed);
-  if (left > 0 || g_observed.switching.test_and_set(std::memory_order_acquire)) return;
-  if (g_observed.detail == TorchDetail::kSometimes) {
-    const bool shapes = !g_observed.shapes.load(std::memory_order_relaxed);
-    Observe(true, shapes);
-    g_observed.left.store(shapes ? Observed::kWith : Observed::kWithout, std::memory_order_relaxed);
+  Observed& o = g_observed;
+  const int64_t left = o.left.load(std::memory_order_relaxed) - 1;
+  o.left.store(left, std::memory_order_relaxed);
+  if (left > 0 || o.switching.test_and_set(std::memory_order_acquire)) return;
+  if (o.detail == TorchDetail::kTurns && o.now.load(std::memory_order_relaxed) != 0) {
+    const int64_t now_ns = MonotonicNs();
+    o.rests_until_ns = now_ns + Observed::kRestTurns * (now_ns - o.since_ns);
+    o.left.store(INT64_MAX, std::memory_order_relaxed);
+    Observe(0);
   }
-  g_observed.switching.clear(std::memory_order_release);
+  o.switching.clear(std::memory_order_release);
 }
 
 }  // namespace
@@ -269,7 +300,7 @@ bool BeginTorchProbe() {
   t_probe = new (std::nothrow) Probe;
   if (t_probe == nullptr) return false;
   std::memset(t_probe->may_be_sequence, 1, sizeof t_probe->may_be_sequence);
-  t_probe->handle = Add(OnProbe, OnProbeEnd, true, true);
+  t_probe->handle = Add(OnProbe, OnProbeEnd, true, Scopes::kAll);
   return true;
 }
 
@@ -297,14 +328,42 @@ bool ObserveTorch(TorchDetail detail) {
   Observed& o = g_observed;
   while (o.switching.test_and_set(std::memory_order_acquire)) {
   }
+  const int64_t now_ns = MonotonicNs();
+  o.asked_ns = now_ns;
   if (detail != o.detail) {
-    const bool some = detail == TorchDetail::kSometimes;
     o.detail = detail;
-    o.left.store(some ? Observed::kFirst : INT64_MAX, std::memory_order_relaxed);
-    Observe(detail != TorchDetail::kOff, detail != TorchDetail::kNames);
+    o.left.store(INT64_MAX, std::memory_order_relaxed);
+    switch (detail) {
+      case TorchDetail::kOff:
+      case TorchDetail::kPaused: Observe(0); break;
+      case TorchDetail::kNames: Observe(kObservedNames); break;
+      case TorchDetail::kShapes:
+      case TorchDetail::kFull: Observe(kObservedNames | kObservedShapes); break;
+      case TorchDetail::kTurns: BeginTurn(now_ns); break;
+    }
   }
   o.switching.clear(std::memory_order_release);
   return true;
+}
+
+void KeepTorchTurns(int64_t now_ns) {
+  Observed& o = g_observed;
+  if (!o.used.load(std::memory_order_acquire) || o.switching.test_and_set(std::memory_order_acquire)) return;
+  const bool asked = o.detail == TorchDetail::kPaused || o.detail == TorchDetail::kShapes;
+  if (asked && now_ns - o.asked_ns > Observed::kForgottenNs) {
+    o.detail = TorchDetail::kTurns;
+    BeginTurn(now_ns);
+  } else if (o.detail == TorchDetail::kTurns && o.now.load(std::memory_order_relaxed) == 0 &&
+             now_ns >= o.rests_until_ns) {
+    BeginTurn(now_ns);
+  }
+  o.switching.clear(std::memory_order_release);
+}
+
+int64_t ObservedOfTorch() {
+  return g_observed.used.load(std::memory_order_acquire)
+             ? static_cast<int64_t>(g_observed.now.load(std::memory_order_relaxed))
+             : -1;
 }
 
 }  // namespace nl::capture

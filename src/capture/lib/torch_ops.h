@@ -10,10 +10,12 @@
 
 namespace nl::capture {
 
-// kSometimes: names of all, shapes of the first thousands and of some after. kFull: names, shapes, and the
-// functions of the backward pass with the number of their forward operator: PyTorch makes the name of each
-// anew, which takes longer than all the rest.
-enum class TorchDetail : int { kOff = 0, kNames = 1, kShapes = 2, kSometimes = 3, kFull = 4 };
+// kShapes: names and shapes. kTurns: the first thousands with shapes, and then in turns some thousands with
+// shapes and, eight times as long, nothing at all. kFull: names, shapes, and the functions of the backward
+// pass with the number of their forward operator: PyTorch makes the name of each anew, which takes longer
+// than all the rest. kPaused: nothing; after half a minute without another call, as after kShapes, turns
+// begin, since the program may do something else by then.
+enum class TorchDetail : int { kOff = 0, kNames = 1, kShapes = 2, kTurns = 3, kFull = 4, kPaused = 5 };
 
 // Begins to look at what the operators of this thread give, recording nothing. False: no libtorch_cpu.so
 // here, or without the functions that this takes.
@@ -22,7 +24,12 @@ bool BeginTorchProbe();
 // From then on the observer may be used.
 bool EndTorchProbe();
 
-// False: not possible, and nothing has changed.
+// False: not possible, and nothing has changed. Each change is recorded (ObservedRecord).
 bool ObserveTorch(TorchDetail detail);
+
+// Begins the next turn if it is time. By the writer thread.
+void KeepTorchTurns(int64_t now_ns);
+// ObservedOps as they are now; -1: the observer was never used.
+int64_t ObservedOfTorch();
 
 }  // namespace nl::capture

@@ -244,7 +244,7 @@ void MeasureCpu(const PeakOptions& options, int64_t deadline_ns, PeakMeasurement
   }
   if (out.name.empty()) out.name = "CPU";
   const int threads = std::min(CoresOfProcess(), CPU_SETSIZE);
-  out.id = "CPU-" + HashText(out.name + "/" + host + "/" + std::to_string(threads));
+  out.id = "CPU-" + HashAsHex(out.name + "/" + host + "/" + std::to_string(threads));
   const double each_s = std::min(kMostCpuS, options.budget_s * kCpuShare) / 3;
   if (Figure* figure = BeginCpu(options, out, deadline_ns, "cpu_triad", "GB/s"))
     MeasureTriad(options, threads, each_s, deadline_ns, *figure);

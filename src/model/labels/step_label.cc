@@ -5,6 +5,8 @@
 #include <array>
 #include <charconv>
 
+#include "base/ascii.h"
+
 namespace nl {
 
 namespace {
@@ -15,7 +17,6 @@ constexpr std::array<std::string_view, 7> kOwn = {"step",       "iteration",    
                                                   "train step", "training_step", "training step"};
 constexpr size_t kLongest = 32;  // "training_step", a separator or two, and a number
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 char Small(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 // Where the number at the end of a label begins, and ends; both at the end of the text where there is none.

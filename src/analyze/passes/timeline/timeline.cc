@@ -2,28 +2,16 @@
 // Puts the events of a run in order: device work by time, host spans nested by time.
 
 #include <algorithm>
-#include <tuple>
 
 #include "analyze/device_work.h"
 #include "analyze/facts/timeline.h"
 #include "analyze/pass.h"
+#include "analyze/passes/timeline/complete_ops.h"
 #include "analyze/passes/timeline/crop.h"
 
 namespace nl::passes::timeline {
 
 namespace {
-
-struct HostSpan {
-  int64_t start_ns, end_ns;
-  uint32_t row;
-  HostKind kind;
-};
-// Outer before inner: earlier start, later end, then the kinds from range to API call.
-bool Before(const HostSpan& a, const HostSpan& b) {
-  if (a.start_ns != b.start_ns) return a.start_ns < b.start_ns;
-  if (a.end_ns != b.end_ns) return a.end_ns > b.end_ns;
-  return std::tie(a.kind, a.row) < std::tie(b.kind, b.row);
-}
 
 class Builder {
  public:
@@ -90,6 +78,7 @@ class Builder {
     Collect(data_.python_call, HostKind::kPython, all);
     Collect(data_.op, HostKind::kOp, all);
     Collect(data_.api_call, HostKind::kApi, all);
+    CompleteOps(data_, spans_);
     size_t total = 0;
     for (const auto& lane : spans_) total += lane.size();
     Reserve(total);
@@ -140,7 +129,7 @@ class Builder {
       h.last.push_back(node + 1);
       h.thread.push_back(thread);
       h.name.push_back(NameOf(s));
-      NodeOf(s) = node;
+      if (!s.inferred) NodeOf(s) = node;
       open.push_back(node);
     }
     const auto last = static_cast<uint32_t>(h.size());
@@ -201,12 +190,12 @@ class Builder {
   const RunData& data_;
   TimelineFacts& out_;
   std::vector<bool> on_device_;
-  std::vector<std::vector<HostSpan>> spans_;  // by thread + 1; 0: no thread
+  HostLanes spans_;
   std::vector<size_t> merged_;
 };
 
-constexpr Reads kReads = kDeviceWorkReads | kWorkRankReads | kWorkStreamReads | kBoundsReads |
-                         kSampleBoundsReads | NL_READS(Kernel, api_call_id, op_id) |
+constexpr Reads kReads = kCompleteOpsReads | kDeviceWorkReads | kWorkRankReads | kWorkStreamReads |
+                         kBoundsReads | kSampleBoundsReads | NL_READS(Kernel, api_call_id, op_id) |
                          NL_READS(Memcpy, api_call_id, op_id) | NL_READS(Memset, api_call_id, op_id) |
                          NL_READS(Range, thread_id, name, category, kind) |
                          NL_READS(PythonCall, thread_id, name) | NL_READS(Op, thread_id, name) |

@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
 #include <random>
 
 #include "analyze/facts/timeline.h"
 #include "analyze/passes/timeline/crop.h"
+#include "analyze/program/observed.h"
 #include "testing/run_builder.h"
 
 namespace nl {
@@ -82,6 +84,115 @@ TEST(Timeline, APartOfItIsCutAtItsEdges) {
   EXPECT_EQ(t.work.op[0], op_node);
   ASSERT_EQ(t.threads.size(), 1u) << "nothing is left of the other one";
   EXPECT_EQ(t.threads[0].last, 3u);
+}
+
+// Steps of aten::linear (a view, a product that launches) and aten::relu; operators are observed in the first
+// two and in none of the others, where everything takes twice as long.
+struct Observed {
+  RunBuilder run;
+  ThreadId main = run.Thread("main");
+  int64_t at_ns = 1000;
+  std::vector<RowId> launches;
+
+  void Launch(const std::string& kernel, int64_t start_ns) {
+    const RowId api = run.Api(main, "cudaLaunchKernel", start_ns, 5);
+    run.Kernel(kernel, 7, start_ns + 10, 3, api);
+    launches.push_back(api);
+  }
+  void Step(bool observed, int64_t pace, const std::string& second = "relu_kernel") {
+    const int64_t begin_ns = at_ns;
+    run.Range(main, "nn.Module: Net", begin_ns, 400 * pace);
+    if (observed) {
+      run.Range(main, "nn.Module: fc", begin_ns + 20 * pace, 150 * pace);
+      run.Op(main, "aten::linear", begin_ns + 30 * pace, 120 * pace);
+      run.Op(main, "aten::view", begin_ns + 40 * pace, 10 * pace);
+      run.Op(main, "aten::mm", begin_ns + 60 * pace, 60 * pace);
+      run.Op(main, "aten::relu", begin_ns + 200 * pace, 50 * pace);
+    }
+    Launch("gemm_kernel", begin_ns + 80 * pace);
+    Launch(second, begin_ns + 210 * pace);
+    Launch("gemm_kernel", begin_ns + 300 * pace);  // by no operator
+    at_ns = begin_ns + 500 * pace;
+  }
+  void NotObserved(int64_t from_ns, int64_t to_ns) {
+    RangeRow row;
+    row.thread_id = main;
+    row.start_ns = from_ns;
+    row.dur_ns = to_ns - from_ns;
+    row.name = run.Name("operators not observed");
+    row.category = run.Name("neurolens");
+    row.kind = run.Name("async");
+    run.data().range.Add(row);
+  }
+};
+
+TEST(Timeline, OperatorsThatWereNotObservedAreThoseOfTheSameLaunches) {
+  Observed o;
+  o.Step(true, 1);
+  o.Step(true, 1);
+  const int64_t from_ns = o.at_ns - 1;
+  o.Step(false, 2);
+  o.Step(false, 2);
+  o.NotObserved(from_ns, o.at_ns);
+  Analysis analysis = o.run.Finish();
+  const TimelineFacts& t = **analysis.Need<TimelineFacts>();
+  std::map<std::string, int> calls, inferred;
+  for (uint32_t i = 0; i < t.host.size(); ++i) {
+    const std::string name(analysis.data().Text(t.host.name[i]));
+    ++calls[name];
+    inferred[name] += program::IsInferred(t, i);
+  }
+  for (const char* name : {"aten::linear", "aten::view", "aten::mm", "aten::relu", "nn.Module: fc"}) {
+    EXPECT_EQ(calls[name], 4) << name;
+    EXPECT_EQ(inferred[name], 2) << name;
+  }
+  EXPECT_EQ(inferred["nn.Module: Net"], 0);
+  ASSERT_EQ(t.work.size(), 12u);
+  for (size_t i = 0; i < t.work.size(); ++i) {
+    const bool none = i % 3 == 2;
+    ASSERT_EQ(t.work.op[i] == kNone, none) << i;
+    if (none) continue;
+    EXPECT_EQ(analysis.data().Text(t.host.name[t.work.op[i]]), i % 3 == 0 ? "aten::mm" : "aten::relu");
+  }
+  // Nested as they were, between the same calls, at the pace of these.
+  const uint32_t mm = t.work.op[6];
+  EXPECT_EQ(analysis.data().Text(t.host.name[t.host.parent[mm]]), "aten::linear");
+  EXPECT_EQ(analysis.data().Text(t.host.name[t.host.parent[t.host.parent[mm]]]), "nn.Module: fc");
+  const int64_t step_ns = 1000 + 2 * 500;
+  EXPECT_GE(t.host.start_ns[mm], step_ns);
+  EXPECT_LE(t.host.start_ns[mm], step_ns + 160);
+  EXPECT_GE(t.host.end_ns[mm], step_ns + 165);
+  EXPECT_LE(t.host.end_ns[mm], step_ns + 420);
+}
+
+TEST(Timeline, OtherLaunchesHaveNoInferredOperator) {
+  Observed o;
+  o.Step(true, 1);
+  const int64_t from_ns = o.at_ns - 1;
+  o.Step(false, 1, "never_observed_kernel");
+  o.NotObserved(from_ns, o.at_ns);
+  Analysis analysis = o.run.Finish();
+  const TimelineFacts& t = **analysis.Need<TimelineFacts>();
+  ASSERT_EQ(t.work.size(), 6u);
+  EXPECT_EQ(t.work.op[4], kNone);
+  for (uint32_t i = 0; i < t.host.size(); ++i)
+    EXPECT_FALSE(program::IsInferred(t, i) && analysis.data().Text(t.host.name[i]) == "aten::relu");
+}
+
+TEST(Timeline, CallsWithoutAMatchHaveTheOperatorThatAllOfTheirKindHave) {
+  Observed o;
+  o.Step(true, 1);
+  const int64_t from_ns = o.at_ns - 1;
+  o.Launch("relu_kernel", o.at_ns + 10);  // only aten::relu launches it; the other kernel has two callers
+  o.Launch("gemm_kernel", o.at_ns + 50);
+  o.at_ns += 100;
+  o.NotObserved(from_ns, o.at_ns);
+  Analysis analysis = o.run.Finish();
+  const TimelineFacts& t = **analysis.Need<TimelineFacts>();
+  ASSERT_EQ(t.work.size(), 5u);
+  ASSERT_NE(t.work.op[3], kNone);
+  EXPECT_EQ(analysis.data().Text(t.host.name[t.work.op[3]]), "aten::relu");
+  EXPECT_EQ(t.work.op[4], kNone);
 }
 
 // Against the obvious quadratic search for the tightest span around each.

@@ -126,6 +126,7 @@ Status CaptureFile::ForEach(Each&& each) {
 // The readers, in the order they run.
 Status ReadFacts(CaptureFile& c);       // facts.cc: processes, threads, devices, clocks
 Status ReadRanges(CaptureFile& c);      // ranges.cc: labels and framework ops
+Status ReadObserved(CaptureFile& c);    // observed.cc: where operators were not observed
 Status ReadApiCalls(CaptureFile& c);    // device_events.cc
 Status ReadDeviceWork(CaptureFile& c);  // device_events.cc: kernels, copies, fills, graphs, waits
 Status ReadMemory(CaptureFile& c);      // samples.cc: device memory taken and given back

@@ -63,6 +63,11 @@ inline constexpr CounterInfo kPausedForBudget{
     "paused_for_budget", Severity::kNotice,
     "Times the recording paused to hold its cost to the budget; what happened then is not in the run",
     "Raise --budget, or record fewer kinds (--no-ops, --no-modules)"};
+inline constexpr CounterInfo kNotObserved{
+    "operators_not_observed", Severity::kInfo,
+    "Stretches in which operators were not observed, as the default detail has it to save the program's time",
+    "Work in them has the operator of the same launches in observed steps where they agree; --detail full "
+    "observes all"};
 inline constexpr CounterInfo kTextCut{"text_cut", Severity::kNotice, "Text longer than 8,192 bytes",
                                       "Its beginning is kept"};
 inline constexpr CounterInfo kNotSampled{

@@ -48,6 +48,7 @@ Status ImportCapture(ImportFile& file, std::string_view bytes) {
   NL_TRY(ReadFacts(c));
   NL_TRY(ReadRanges(c));
   NL_TRY(ReadApiCalls(c));
+  NL_TRY(ReadObserved(c));
   NL_TRY(ReadDeviceWork(c));
   NL_TRY(ReadMemory(c));
   NL_TRY(ReadOverheads(c));
