@@ -4,6 +4,7 @@
 h200_run: by neurolens-capture, made by record.sh) and compares the first finding with the fix that was measured. Needs the release build.
 
   bench/advice/score.py [--recordings h200_run]    the table and the score
+  bench/advice/score.py --recordings h200_run --thin 2,2,7,1500,800    with operators in some steps only (thin.py: first, block, every, ops-first, ops-turn)
   bench/advice/score.py --json                     the same as JSON
 
 A gain is right within 25 % of the measured one or 2 % of the step. A fix is right when the first finding is one of the rules that
@@ -17,6 +18,8 @@ import statistics
 import subprocess
 import tarfile
 import tempfile
+
+import thin
 
 HERE = pathlib.Path(__file__).resolve().parent
 BIN = os.environ.get("NEUROLENS_BIN") or str(HERE.parents[1] / "build/release/neurolens")
@@ -72,16 +75,22 @@ def judged(store, measured, trace):
     return out
 
 
-def score(recordings="h200"):
+def score(recordings="h200", thinned=None, names=None):
+    """`thinned`: the options of thin.py; None: recordings as they are. `names`: of the pairs; None: all."""
     rows, folder = [], HERE / recordings
     with tempfile.TemporaryDirectory(prefix="neurolens-advice-") as store:
         for line in (folder / "measured.jsonl").read_text().splitlines():
             measured = json.loads(line)
+            if names is not None and measured["name"] not in names:
+                continue
             trace, packed = folder / f"{measured['name']}.json.gz", folder / f"{measured['name']}.nlcap.tar.xz"
             if packed.exists():
                 with tarfile.open(packed) as archive:
                     archive.extractall(store)
                 trace = pathlib.Path(store) / f"{measured['name']}.nlcap"
+                if thinned is not None:
+                    thin.thin(trace, pathlib.Path(store) / f"{measured['name']}.thin.nlcap", thinned)
+                    trace = trace.with_name(f"{measured['name']}.thin.nlcap")
             if trace.exists():
                 rows.append(judged(store, measured, trace))
     return rows
@@ -91,8 +100,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--recordings", default="h200", choices=["h200", "h200_run", "h200_observed", "h200_later", "h200_later_run", "h200_unseen", "h200_unseen_run"])
+    parser.add_argument("--thin", type=lambda text: thin.Options(*map(int, text.split(","))))
+    parser.add_argument("--names", help="of the pairs, with commas between them", type=lambda text: text.split(","))
     arguments = parser.parse_args()
-    rows = score(arguments.recordings)
+    rows = score(arguments.recordings, arguments.thin, arguments.names)
     if arguments.json:
         print(json.dumps(rows, indent=1))
         return

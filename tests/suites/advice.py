@@ -16,6 +16,19 @@ RECORDED = {"h200": (20, 0.80), "h200_run": (20, 0.80), "h200_observed": (11, 0.
             "h200_unseen": (6, 0.65), "h200_unseen_run": (6, 0.80)}
 
 
+# The same recordings with operators in some steps only (bench/advice/thin.py): the first four of 17 forwards and five in the middle.
+THINNED = {"h200_observed": 0.70, "h200_run": 0.75}
+
+
+@pytest.mark.parametrize("recordings", [*THINNED])
+def test_operators_in_some_steps_are_enough(recordings):
+    rows = score.score(recordings, score.thin.Options(first=4, block=5, every=11, ops_first=3_000, ops_turn=1_500))
+    gains, fixes = ([r for r in rows if r[key]] for key in ("gain_right", "fix_right"))
+    assert len(rows) >= RECORDED[recordings][0]
+    assert len(gains) >= THINNED[recordings] * len(rows), [(r["name"], r["gain_ms"], r["predicted_ms"]) for r in rows if not r["gain_right"]]
+    assert len(fixes) >= LEAST_FIXES * len(rows), [(r["name"], r["fix"], r["first"]) for r in rows if not r["fix_right"]]
+
+
 @pytest.fixture(scope="module", params=[*RECORDED], ids=["torch_profiler", "neurolens_run", "neurolens_run_observer", "later_torch_profiler", "later_neurolens_run", "unseen_torch_profiler",
                                                                "unseen_neurolens_run"])
 def rows(request):
@@ -37,6 +50,22 @@ def test_programs_without_a_flaw_are_left_alone(rows):
     for row in rows:
         if row["fix"] == "none":
             assert row["fix_right"], row
+
+
+def test_device_time_by_operator_is_that_of_all_steps(imported, tmp_path):
+    """Of a training program: device time of each operator as with operators in every step; host times are marked as those of some calls."""
+    with tarfile.open(ROOT / "bench/advice/h200_observed/optimizer_in_a_loop.nlcap.tar.xz") as archive:
+        archive.extractall(tmp_path)
+    whole = tmp_path / "optimizer_in_a_loop.nlcap"
+    score.thin.thin(whole, tmp_path / "thin.nlcap", score.thin.Options(first=4, block=5, every=11))
+    full, thin = ({o["name"]: o for o in imported(path).ask("operators", "--limit", 0)["operators"]} for path in (whole, tmp_path / "thin.nlcap"))
+    assert not any("timed_calls" in o for o in full.values())  # left out where every call was timed
+    busiest = sorted(full, key=lambda name: -full[name]["gpu_ms"])[:12]
+    for name in busiest:
+        assert thin[name]["gpu_ms"] == pytest.approx(full[name]["gpu_ms"], rel=0.03), name
+        assert thin[name]["calls"] == pytest.approx(full[name]["calls"], rel=0.03), name
+        assert thin[name]["timed_calls"] < 0.7 * thin[name]["calls"], name
+        assert thin[name]["total_ms"] == pytest.approx(full[name]["total_ms"], rel=0.5), name
 
 
 def test_host_code_is_named_by_its_function(imported, tmp_path):

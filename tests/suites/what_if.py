@@ -4,10 +4,14 @@ gained twice, and mistakes are answered with what can be applied."""
 import json
 import statistics
 import subprocess
+import sys
 
 import pytest
 
 from neurolens_cli import BIN, H200, LIMIT_S, ROOT, error_of, near, narrow, outcome
+
+sys.path.insert(0, str(ROOT / "bench/advice"))
+import batches  # noqa: E402
 
 RECORDINGS = ROOT / "bench/advice/h200"
 MEASURED = {row["name"]: row for row in map(json.loads, (RECORDINGS / "measured.jsonl").read_text().splitlines())}
@@ -170,6 +174,19 @@ def test_another_batch_size_is_predicted_with_bounds(name, flawed):
         before = step_ms
     (same,) = applied(run, "batch=x1")["fixes"]
     near("the recorded batch", same["step_after_ms"], run.ask("what-if")["step"]["ms"], 0.01 * same["step_after_ms"])
+
+
+def test_measured_batch_sizes_lie_between_the_bounds():
+    """Four models recorded at batch 8 and measured at 4, 16 and 32 on an H200. The one outside: prefill at 32, whose clocks fall."""
+    rows = batches.score(ROOT / "bench/advice/h200_batches")
+    assert len(rows) == 12 and all(r["from_batch"] == r["recorded_batch"] == 8 for r in rows), rows
+    assert sum(r["holds"] for r in rows) >= 11 and sum(r["near"] for r in rows) >= 11, rows
+    of = {(r["name"], r["batch"]): r for r in rows}
+    # Bound by the device: in proportion to the batch; bound by launches: no longer than before.
+    assert of["llama_prefill", 32]["expected_ms"] > 3.3 * of["llama_prefill", 32]["step_ms"]
+    assert of["resnet50_training", 32]["expected_ms"] < 1.05 * of["resnet50_training", 32]["step_ms"]
+    # Bounds that hold everything would say nothing.
+    assert all(r["high_ms"] < 1.6 * r["low_ms"] for r in rows if r["name"] == "llama_prefill"), rows
 
 
 def test_a_batch_of_matrices_at_the_peak_gains_nothing(flawed):

@@ -30,10 +30,8 @@ class Overlay {
   Overlay() { frames_.emplace_back().name = "(run)"; }
 
   Status Add(Analysis& run, size_t side) {
-    NL_TRY(run.Load(kFlameReads, {AttributionFacts::kName}));
-    NL_ASSIGN(const TimelineFacts* timeline, run.Need<TimelineFacts>());
-    NL_ASSIGN(const AttributionFacts* attribution, run.Need<AttributionFacts>());
-    const FlameTree tree = BuildFlame(run.data(), *timeline, *attribution);
+    NL_ASSIGN(const RunFlame flame, FlameOfRun(run));
+    const auto& [tree, timeline] = flame;
     if (!tree.unit.empty()) return {};                     // values are not times
     std::vector<uint32_t> frame_of(tree.nodes.size(), 0);  // parents come before children
     for (uint32_t i = 0; i < tree.nodes.size(); ++i) {

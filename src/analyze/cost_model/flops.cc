@@ -15,9 +15,9 @@ namespace {
 
 using flops::Call;
 using Formula = std::function<OpCost(const Call&)>;
-using Table = std::map<std::string, Formula, std::less<>>;
+using FormulaTable = std::map<std::string, Formula, std::less<>>;
 
-void AddProducts(Table& t) {
+void AddProducts(FormulaTable& t) {
   t["aten::mm"] = [](const Call& c) { return flops::Mm(c, 0); };
   t["aten::addmm"] = t["aten::addmm_"] =
       t["aten::_addmm_activation"] = [](const Call& c) { return flops::Mm(c, 1); };
@@ -39,7 +39,7 @@ void AddProducts(Table& t) {
 }
 
 // Where each op has its stride, padding, dilation, transposed, output_padding and groups.
-void AddConvolutions(Table& t) {
+void AddConvolutions(FormulaTable& t) {
   const auto add = [&](const char* name, flops::ConvPlaces at) {
     t[name] = [at](const Call& c) { return flops::Convolution(c, at); };
   };
@@ -61,7 +61,7 @@ void AddConvolutions(Table& t) {
   }
 }
 
-void AddAttention(Table& t) {
+void AddAttention(FormulaTable& t) {
   const auto add = [&](const char* name, flops::Attention at) {
     t[name] = [at](const Call& c) { return flops::AttentionCost(c, at); };
   };
@@ -98,7 +98,7 @@ size_t ArgsBeforeOut(std::string_view name) {
   return 0;
 }
 
-void AddPointwise(Table& t) {
+void AddPointwise(FormulaTable& t) {
   for (const char* name : {"add",
                            "sub",
                            "rsub",
@@ -167,7 +167,7 @@ void AddPointwise(Table& t) {
     t[name] = [](const Call& c) { return flops::Pointwise(c, {.out_size = 1}); };
 }
 
-void AddMoves(Table& t) {
+void AddMoves(FormulaTable& t) {
   const flops::Traffic copy{.per_element = 0};
   for (const char* name :
        {"aten::clone", "aten::contiguous", "aten::flip", "aten::roll", "aten::repeat_interleave"})
@@ -195,7 +195,7 @@ void AddMoves(Table& t) {
   t["aten::gather"] = [](const Call& c) { return flops::Pick(c, 0, 2, false); };
 }
 
-void AddNorms(Table& t) {
+void AddNorms(FormulaTable& t) {
   for (const char* name :
        {"aten::layer_norm", "aten::native_layer_norm", "aten::rms_norm", "aten::_fused_rms_norm",
         "aten::group_norm", "aten::native_group_norm", "aten::batch_norm", "aten::native_batch_norm",
@@ -227,9 +227,9 @@ void AddNorms(Table& t) {
     t[name] = [](const Call& c) { return flops::Pointwise(c, {}); };
 }
 
-const Table& Formulas() {
-  static const Table table = [] {
-    Table t;
+const FormulaTable& Formulas() {
+  static const FormulaTable table = [] {
+    FormulaTable t;
     AddProducts(t);
     AddConvolutions(t);
     AddAttention(t);

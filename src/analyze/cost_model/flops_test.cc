@@ -157,6 +157,7 @@ const Case kCases[] = {
      R"(["","0",""])", 0, 8.0 * 8944 + 2.0 * 2 * 8944 * 1024},
     {"empty_tensor", "aten::mul", "[[0,4],[4]]", R"(["float","float"])", "", 0, 16},
 };
+#undef BF
 INSTANTIATE_TEST_SUITE_P(Flops, FlopsByHand, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.what); });
 

@@ -197,12 +197,13 @@ class DeviceSide {
   void AddIdleCause(int64_t devices) {
     out_.run.numbers["run.idle_cause_compiles"] = 0;
     for (const IdleFacts::Cause& cause : idle_.causes) {  // longest first
-      const char* what = cause.what == IdleCause::kApi      ? "call"
-                         : cause.what == IdleCause::kOp     ? "operator"
-                         : cause.what == IdleCause::kPython ? "Python function"
-                         : cause.what == IdleCause::kRange  ? "range"
-                         : cause.what == IdleCause::kSync   ? "call"
-                                                            : nullptr;
+      const char* what = cause.what == IdleCause::kApi       ? "call"
+                         : cause.what == IdleCause::kOp      ? "operator"
+                         : cause.what == IdleCause::kPython  ? "Python function"
+                         : cause.what == IdleCause::kRange   ? "range"
+                         : cause.what == IdleCause::kSampled ? "function"
+                         : cause.what == IdleCause::kSync    ? "call"
+                                                             : nullptr;
       if (what == nullptr || IsNull(cause.name)) continue;
       const std::string_view name = p_.data.Text(cause.name);
       out_.run.texts["run.idle_cause"] = fmt::format("{} {}", what, name.substr(0, 200));

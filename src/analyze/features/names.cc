@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names that rules may use. docs/rules.md lists the same table.
+// The names that rules may use. `neurolens docs rules` writes the table of docs/rules.md from it.
 #include "analyze/features/features.h"
 
 namespace nl {

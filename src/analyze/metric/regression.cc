@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "analyze/statistics/stats.h"
 #include "analyze/statistics/student_t.h"
 
 namespace nl {
@@ -12,7 +13,6 @@ namespace nl {
 namespace {
 
 constexpr int64_t kFewestForSpread = 3, kEnough = 5;  // runs of a side: for an estimate, for most changes
-constexpr double kMostRuns = 100'000;                 // more runs than this are not the answer
 
 // Where larger is better, the cost is the reciprocal: seconds per token instead of tokens per second.
 std::vector<double> CostsOf(const MetricSamples& m, const std::vector<double>& values) {
@@ -62,7 +62,7 @@ int64_t MoreRuns(const Significance& s, double cost_limit, double alpha) {
   const double stretch = (z + NormalQuantile(0.9)) / z;
   const auto runs = static_cast<double>(RunsOf(s));
   const double needed = std::ceil(runs * std::pow(stretch * half / room, 2));
-  return static_cast<int64_t>(std::clamp(needed - runs, 1.0, kMostRuns));
+  return static_cast<int64_t>(std::clamp(needed - runs, 1.0, static_cast<double>(kMostRunsNeeded)));
 }
 
 MetricVerdict Compare(MetricSamples samples, const RegressionLimits& limits) {

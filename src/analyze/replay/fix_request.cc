@@ -45,9 +45,10 @@ Words WordsOf(FixKind kind) {
   switch (kind) {
     case FixKind::kGraphs: return {"one graph launches the kernels of a step", "launch"};
     case FixKind::kSync: return {"the host does not wait for the device", "wait"};
-    case FixKind::kRemove: return {"calls are gone, with their waits and their device work", "call"};
-    case FixKind::kPinned: return {"copies use pinned memory and run beside the kernels", "copy"};
-    case FixKind::kHost: return {"host code is gone from the step, with the copies of its data", "stretch"};
+    case FixKind::kRemove: return {"calls are removed, with their waits and their device work", "call"};
+    case FixKind::kPinned: return {"copies use pinned memory and overlap with kernels", "copy"};
+    case FixKind::kHost:
+      return {"host code is removed from the step, with the copies of its data", "stretch"};
     case FixKind::kKernels: return {"kernels take {:.0f} % of their time", "kernel"};
     case FixKind::kFuse: return {"operators and their device work take {:.0f} % of their time", "call"};
     case FixKind::kBatch: return {"the step takes {:.0f} % of its time", "step"};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analyze/program/observed.h"
 #include "base/median.h"
 
 namespace nl::replay {
@@ -54,17 +55,34 @@ void StepReplay::ChooseWindow(const PhasesFacts& phases) {
   }
   const double points_per_ns =
       static_cast<double>(graph_.points()) / static_cast<double>(std::max<int64_t>(1, timeline_.wall_ns()));
+  const auto [first, many] = ObservedSteady(steady);
   size_t count = 0;
-  for (; count < steady.size(); ++count) {
-    const auto length_ns = static_cast<double>(steady[count]->end_ns - steady[0]->start_ns);
+  for (; count < many; ++count) {
+    const auto length_ns = static_cast<double>(steady[first + count]->end_ns - steady[first]->start_ns);
     if (count >= 2 && length_ns * points_per_ns > static_cast<double>(kMostPoints)) break;
   }
-  start_ns_ = steady[0]->start_ns;
-  host_end_ns_ = steady[count - 1]->end_ns;
+  start_ns_ = steady[first]->start_ns;
+  host_end_ns_ = steady[first + count - 1]->end_ns;
   // Steps of other kinds in between are part of the time and count as steps do.
   steps_ = 0;
   for (const PhasesFacts::Step& step : phases.steps)
     steps_ += step.group == 0 && step.start_ns >= start_ns_ && step.end_ns <= host_end_ns_;
+}
+
+// The steady steps to choose from: of runs in which operators were observed in some steps only, the longest
+// row of those, since what lies between two operators is known there. Fewer than two in a row: any step.
+std::pair<size_t, size_t> StepReplay::ObservedSteady(
+    const std::vector<const PhasesFacts::Step*>& steady) const {
+  const program::ObservedSteps observed(data_);
+  std::pair<size_t, size_t> best{0, 0};
+  if (observed.all()) return {0, steady.size()};
+  for (size_t first = 0; first < steady.size();) {
+    size_t last = first;
+    while (last < steady.size() && observed.Observed(steady[first]->start_ns, steady[last]->end_ns)) ++last;
+    if (last - first > best.second) best = {first, last - first};
+    first = std::max(last, first + 1);
+  }
+  return best.second >= 2 ? best : std::pair<size_t, size_t>(0, steady.size());
 }
 
 void StepReplay::CollectPoints() {
@@ -208,7 +226,8 @@ void StepReplay::FindGapsOf(uint32_t thread) {
 }
 
 double StepReplay::PriceOfNode(uint32_t node) const {
-  if (timeline_.host.kind[node] == HostKind::kOp) return price_.op_ns;
+  if (timeline_.host.kind[node] == HostKind::kOp)
+    return program::IsInferred(timeline_, node) ? 0 : price_.op_ns;
   const auto at = std::lower_bound(by_node_.begin(), by_node_.end(), std::pair(node, 0u));
   if (at == by_node_.end() || at->first != node) return price_.api_ns;
   return timeline_.work.kind[at->second] == WorkKind::kKernel ? price_.launch_ns : price_.copy_ns;

@@ -103,6 +103,7 @@ class StepReplay {
 
  private:
   void ChooseWindow(const PhasesFacts& phases);
+  std::pair<size_t, size_t> ObservedSteady(const std::vector<const PhasesFacts::Step*>& steady) const;
   void CollectPoints();
   void FindGaps();
   void FindGapsOf(uint32_t thread);

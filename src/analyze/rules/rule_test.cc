@@ -259,17 +259,6 @@ TEST(Rules, TheProjectFileIsFoundInParentDirectories) {
   fs::remove_all(root);
 }
 
-TEST(Rules, TheDocumentationNamesEveryRuleAndEveryName) {
-  std::ifstream file(std::string(NL_SOURCE_DIR) + "/docs/rules.md");
-  const std::string page((std::istreambuf_iterator<char>(file)), {});
-  const RuleSet set = *RuleSet::Shipped();
-  for (const Rule& rule : set.rules())
-    EXPECT_NE(page.find("| " + rule.id + " |"), std::string::npos) << rule.id;
-  for (const FeatureInfo& f : FeatureNames())
-    EXPECT_NE(page.find("| " + std::string(f.name) + " | " + std::string(f.unit)), std::string::npos)
-        << f.name;
-}
-
 TEST(Rules, FeatureNamesAreUnique) {
   std::set<std::string_view> seen;
   for (const FeatureInfo& f : FeatureNames()) EXPECT_TRUE(seen.insert(f.name).second) << f.name;

@@ -27,7 +27,6 @@ constexpr int kPermutations = 4999;  // p-values down to 2/5000 from counting al
 // bimodal or bounded.
 constexpr double kFewRunsStretch = 1.15;
 constexpr double kPower = 0.9;              // target of more_runs_needed
-constexpr int64_t kMostRuns = 100'000;      // more runs than this are not the answer
 constexpr int64_t kRunsWithoutSpread = 5;   // on a side, when the spread is unknown
 constexpr double kLeastPairsForDrift = 16;  // pairs of neighbouring runs needed to detect drift
 
@@ -374,20 +373,20 @@ Effect Paired(const std::vector<double>& a, const std::vector<double>& b,
 // probability kPower, for a variance `variance` of one run of both sides together.
 int64_t RunsNeeded(double difference, double margin, double variance, double alpha) {
   const double target = std::max(std::fabs(difference), margin - std::fabs(difference));
-  if (!(target > 0)) return kMostRuns;
+  if (!(target > 0)) return kMostRunsNeeded;
   const double z = NormalQuantile(kPower);
   const auto enough = [&](int64_t n) {
     const double runs = static_cast<double>(n);
     return (StudentQuantile(alpha, 2 * runs - 2) + z) * std::sqrt(variance / runs) <= target;
   };
   int64_t high = 2;
-  while (high < kMostRuns && !enough(high)) high *= 2;
+  while (high < kMostRunsNeeded && !enough(high)) high *= 2;
   int64_t low = high / 2;
   while (high - low > 1) {
     const int64_t middle = (low + high) / 2;
     (enough(middle) ? high : low) = middle;
   }
-  return std::min(high, kMostRuns);
+  return std::min(high, kMostRunsNeeded);
 }
 
 // The samples on the scale of the comparison: logarithms if all values are above zero, so that a
@@ -500,7 +499,7 @@ Significance TestSignificance(std::span<const double> a_in, std::span<const doub
     const double variance = e.se * e.se * static_cast<double>(smaller);
     // The spread of two runs is too uncertain to ask for dozens.
     const int64_t needed = std::clamp<int64_t>(RunsNeeded(e.difference, margin, variance, options.alpha),
-                                               kLeastRuns, enough ? kMostRuns : kRunsWithoutSpread);
+                                               kLeastRuns, enough ? kMostRunsNeeded : kRunsWithoutSpread);
     out.more_runs_needed = std::max<int64_t>(1, needed - smaller);
     if (!enough && out.reason.empty()) out.reason = "two runs on a side are too few to estimate their spread";
   }

@@ -19,6 +19,7 @@ namespace nl {
 
 inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();  // unknown
 inline constexpr uint64_t kStatsSeed = 0x6e6c656e73;                      // default
+inline constexpr int64_t kMostRunsNeeded = 100'000;  // more runs than this are not the answer
 
 // Of an even number of values the mean of the middle two; NaN of none.
 double Median(std::vector<double> values);

@@ -13,7 +13,6 @@
 namespace nl {
 namespace {
 
-const double kNan = std::nan("");
 const double kInf = std::numeric_limits<double>::infinity();
 using Values = std::vector<double>;
 

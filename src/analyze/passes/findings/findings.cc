@@ -11,6 +11,7 @@
 #include "analyze/pass.h"
 #include "analyze/passes/findings/diagnosis.h"
 #include "analyze/passes/findings/tool_findings.h"
+#include "analyze/program/observed.h"
 #include "analyze/replay/step_replay.h"
 #include "analyze/rules/engine.h"
 #include "base/units.h"
@@ -21,7 +22,7 @@ namespace passes::findings {
 
 namespace {
 
-SteadyStep StepOf(const replay::StepReplay& steps, const PhasesFacts& phases) {
+SteadyStep StepOf(const replay::StepReplay& steps, const PhasesFacts& phases, const RunData& data) {
   SteadyStep out;
   out.steps = steps.steps();
   out.steady_steps = phases.steady_steps;
@@ -29,6 +30,9 @@ SteadyStep StepOf(const replay::StepReplay& steps, const PhasesFacts& phases) {
   out.label = KnownText(phases.label);
   out.recorded_ms = steps.recorded_step_ns() / 1e6;
   out.ms = steps.step_ns() / 1e6;
+  // Most steps were recorded at less cost than those that are replayed.
+  if (!steps.whole() && !program::ObservedSteps(data).all())
+    out.recorded_ms = std::max(out.ms, Ms(phases.step_ns));
   out.recorder = KnownText(steps.price().recorder);
   return out;
 }
@@ -54,7 +58,7 @@ class FindingsPass final : public Pass {
             "What bounds the run, and what the rules found",
             {TimelineFacts::kName, IdleFacts::kName, RanksFacts::kName, SamplesFacts::kName,
              PhasesFacts::kName, CriticalPathFacts::kName, RooflineFacts::kName},
-            FeatureReads() | kToolFindingReads,
+            FeatureReads() | kToolFindingReads | program::kObservedReads,
             &RecordOf<FindingsFacts>};
   }
   Status Run(const RunData& data, const AnalysisOptions& options, FactBoard& facts) const override {
@@ -71,7 +75,7 @@ class FindingsPass final : public Pass {
     RuleResults results = ApplyRules(rules, features, steps.usable() ? &steps : nullptr);
     FindingsFacts out;
     if (steps.usable()) {
-      out.step = StepOf(steps, phases);
+      out.step = StepOf(steps, phases, data);
       if (!steps.whole()) out.step->busy_share = features.run.Number("run.steady_utilization");
     }
     out.diagnosis = Diagnose(features);

@@ -11,6 +11,7 @@
 #include "analyze/pass.h"
 #include "analyze/passes/phases/find_steps.h"
 #include "analyze/passes/phases/step_groups.h"
+#include "analyze/program/observed.h"
 #include "analyze/waits/cold_calls.h"
 #include "base/median.h"
 
@@ -86,12 +87,31 @@ class PhaseFinder {
     return lengths_ns.size() < 2 ? 0 : LowerMedian(lengths_ns);
   }
 
+  // How much longer a step takes than usual, where the recorder observed operators in some steps only and the
+  // first steps are among them: steps of the main group, observed ones against the others. At least 1.
+  double PriceOfObserving() const {
+    const program::ObservedSteps steps(data_);
+    if (steps.all()) return 1;
+    const std::vector<bool> observed = steps.Of(out_.steps);
+    std::vector<int64_t> with_ns, without_ns;
+    for (size_t i = out_.steps.size() / 4; i < out_.steps.size(); ++i) {
+      if (out_.steps[i].group == 0) (observed[i] ? with_ns : without_ns).push_back(TimeOf(i));
+    }
+    constexpr double kUsual = 1.2, kMost = 1.5;  // where there are too few to say
+    if (with_ns.empty() || without_ns.size() < 2) return without_ns.empty() ? 1 : kUsual;
+    return std::clamp(static_cast<double>(LowerMedian(with_ns)) /
+                          static_cast<double>(std::max<int64_t>(1, LowerMedian(without_ns))),
+                      1.0, kMost);
+  }
+
   // Leading steps that are slow or load code. A step of a group that does not come later is compared with the
   // main group: the first step often executes other kernels while libraries choose theirs.
   size_t WarmupSteps() const {
     std::vector<int64_t> usual_ns(out_.groups);
     for (uint32_t g = 0; g < out_.groups; ++g) usual_ns[g] = LaterMedianNs(g);
     if (usual_ns[0] == 0) usual_ns[0] = TimeOf(out_.steps.size() - 1);
+    const double price = PriceOfObserving();
+    for (int64_t& ns : usual_ns) ns = static_cast<int64_t>(price * static_cast<double>(ns));
     std::unique_ptr<ColdCalls> cold;
     size_t count = 0;
     for (; count < out_.steps.size() / 2; ++count) {
@@ -222,7 +242,7 @@ class PhasesPass final : public Pass {
     return {PhasesFacts::kName,
             "Start-up, warm-up, steady steps and tail of the run",
             {TimelineFacts::kName},
-            kFindStepsReads,
+            kFindStepsReads | program::kObservedReads,
             &RecordOf<PhasesSection>};
   }
   Status Run(const RunData& data, const AnalysisOptions&, FactBoard& facts) const override {

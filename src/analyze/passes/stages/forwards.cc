@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "analyze/program/observed.h"
+
 namespace nl::passes::stages {
 
 namespace {
@@ -46,6 +48,8 @@ class Finder {
     const OpRole role = Role(t_.host.name[node]);
     const uint32_t row = t_.host.row[node];
     if (role == OpRole::kNone || role == OpRole::kLinear || IsNull(data_.op.input_dims[row])) return nullptr;
+    // Its shapes are those of another forward, whose cache may have been shorter.
+    if (program::IsInferred(t_, node)) return nullptr;
     const uint64_t key = uint64_t{static_cast<uint32_t>(t_.host.name[node])} << 32 |
                          static_cast<uint32_t>(data_.op.input_dims[row]);
     const auto [it, added] = clues_.try_emplace(key);
