@@ -185,15 +185,16 @@ void BucketRow::FillUpper() {
   }
   for (size_t i = 1; i < levels_.size(); ++i) {
     std::vector<Bucket>& upper = levels_[i];
-    const auto add = [&upper](int64_t index, uint32_t count, int64_t longest_ns) {
-      const auto it = std::lower_bound(upper.begin(), upper.end(), index,
-                                       [](const Bucket& bucket, int64_t at) { return bucket.index < at; });
-      if (it == upper.end() || it->index != index) return;
-      it->count += count;
-      it->longest_ns = std::max(it->longest_ns, longest_ns);
+    auto at = upper.begin();  // what is added comes by index
+    const auto add = [&upper, &at](int64_t index, uint32_t count, int64_t longest_ns) {
+      while (at != upper.end() && at->index < index) ++at;
+      if (at == upper.end() || at->index != index) return;
+      at->count += count;
+      at->longest_ns = std::max(at->longest_ns, longest_ns);
     };
     for (Bucket& bucket : upper) bucket.count = 0, bucket.longest_ns = 0;
     for (const Bucket& lower : levels_[i - 1]) add(lower.index >> 2, lower.count, lower.longest_ns);
+    at = upper.begin();
     for (const Span& span : spans_[i - 1])
       add(BucketOf(span.start_ns, base_ + static_cast<unsigned>(i)), 1, span.dur_ns);
   }

@@ -43,9 +43,10 @@ class LaneTree {
  public:
   LaneTree(const RunSpans& spans, const Overview& overview) : spans_(spans), overview_(overview) {}
 
-  Result<std::vector<LaneNode>> Build(std::vector<LineLane> lines) {
+  Result<std::vector<LaneNode>> Build(const std::vector<Line>& lines) {
     NL_TRY(LoadNames());
-    for (LineLane& line : lines) line_lanes_[line.process].push_back({std::move(line.node), 0});
+    for (size_t i = 0; i < lines.size(); ++i)
+      line_lanes_[lines[i].key.process].push_back({NodeOf(lines[i], i), 0});
     for (const OverviewLane& lane : overview_.lanes) PlaceLane(lane);
     PlaceLines();
     for (const int64_t process : Processes()) AddProcess(process);
@@ -83,6 +84,18 @@ class LaneTree {
     NL_ASSIGN(const std::vector<std::string> name, devices.Texts("name"));
     for (size_t i = 0; i < number.size(); ++i) device_name_.insert({number[i], name[i]});
     return {};
+  }
+
+  static LaneNode NodeOf(const Line& line, size_t place) {
+    LaneNode node;
+    node.kind =
+        line.key.table == LineTable::kMemoryEvent ? TimelineLaneKind::kMemory : TimelineLaneKind::kCounter;
+    node.name = line.Name();
+    node.line = place;
+    node.count = line.count;
+    node.first_ns = line.first_ns;
+    node.last_ns = line.last_ns();
+    return node;
   }
 
   int64_t ProcessOf(int64_t thread) const {
@@ -263,8 +276,8 @@ class LaneTree {
 }  // namespace
 
 Result<std::vector<LaneNode>> BuildLanes(const RunSpans& spans, const Overview& overview,
-                                         std::vector<LineLane> lines) {
-  return LaneTree(spans, overview).Build(std::move(lines));
+                                         const std::vector<Line>& lines) {
+  return LaneTree(spans, overview).Build(lines);
 }
 
 }  // namespace nl

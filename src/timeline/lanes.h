@@ -29,24 +29,18 @@ enum class TimelineLaneKind : uint8_t {
 };
 std::span<const std::string_view> NamesOf(TimelineLaneKind);
 
-// Values at instants, by time.
-struct Series {
-  std::vector<int64_t> at_ns;
-  std::vector<double> value;
-};
-
 struct LaneNode {
   std::optional<int64_t> parent;  // place of its parent
   TimelineLaneKind kind{};
   std::string name;
   std::optional<LaneSlot> slot;  // lanes with spans
-  Series series;                 // lines
+  std::optional<size_t> line;    // lines: place among them
   int64_t depths = 0, count = 0;
   std::optional<int64_t> first_ns, last_ns;
 };
 
-struct LineLane;  // timeline/lines.h
+struct Line;  // timeline/lines.h
 Result<std::vector<LaneNode>> BuildLanes(const RunSpans& spans, const Overview& overview,
-                                         std::vector<LineLane> lines);
+                                         const std::vector<Line>& lines);
 
 }  // namespace nl

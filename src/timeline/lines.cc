@@ -3,161 +3,279 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
+#include <numeric>
 
 #include <fmt/format.h>
 
-#include "timeline/run_table.h"
+#include "base/check.h"
 
 namespace nl {
 
 namespace {
 
-constexpr size_t kReservedLines = 4;
+constexpr double kLineShare = 0.004;  // of the run's tables
+constexpr int64_t kLeastLineBytes = 256 * 1024;
+constexpr int64_t kBytesPerLineBucket = 16;  // stored; what is too large after all is raised then
+constexpr size_t kLeastLineBuckets = 64, kMostLineBuckets = 65'536;  // of one line
 
-class LineReader {
- public:
-  explicit LineReader(const RunSpans& spans) : spans_(spans) {}
-
-  Result<std::vector<LineLane>> Read() {
-    NL_ASSIGN(const RunTable threads, RunTable::Open(spans_, "thread"));
-    NL_ASSIGN(process_of_, threads.Ints("process_id"));
-    NL_TRY(LoadCounters());
-    NL_TRY(LoadMemory());
-    return std::move(out_);
+// Several threads write their events in turns, so the rows of a line are nearly in order of time.
+void SortByTime(LinePart& part) {
+  if (std::is_sorted(part.at_ns.begin(), part.at_ns.end())) return;
+  std::vector<uint32_t> order(part.at_ns.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(),
+                   [&part](uint32_t a, uint32_t b) { return part.at_ns[a] < part.at_ns[b]; });
+  LinePart sorted;
+  sorted.at_ns.reserve(order.size());
+  sorted.value.reserve(order.size());
+  for (const uint32_t i : order) {
+    sorted.at_ns.push_back(part.at_ns[i]);
+    sorted.value.push_back(part.value[i]);
   }
+  part.at_ns.swap(sorted.at_ns);
+  part.value.swap(sorted.value);
+}
 
- private:
-  // A line while its points arrive, which are in order of time in most runs.
-  struct Line {
-    Series points;
-    bool sorted = true;
-    void Add(int64_t at_ns, double value) {
-      sorted &= points.at_ns.empty() || points.at_ns.back() <= at_ns;
-      points.at_ns.push_back(at_ns);
-      points.value.push_back(value);
-    }
-    void Reserve(size_t rows) {
-      points.at_ns.reserve(rows);
-      points.value.reserve(rows);
-    }
-    void Sort();
-  };
+// `later` is of later rows.
+void Combine(LineBucket& bucket, const LineBucket& later) {
+  bucket.count += later.count;
+  bucket.min = std::min(bucket.min, later.min);
+  bucket.max = std::max(bucket.max, later.max);
+  if (later.at_ns < bucket.at_ns) return;
+  bucket.at_ns = later.at_ns;
+  bucket.last = later.last;
+}
 
-  void AddLine(int64_t process, TimelineLaneKind kind, std::string name, Line line) {
-    line.Sort();
-    LineLane& lane = out_.emplace_back();
-    lane.process = process;
-    lane.node.kind = kind;
-    lane.node.name = std::move(name);
-    lane.node.count = static_cast<int64_t>(line.points.at_ns.size());
-    lane.node.first_ns = line.points.at_ns.front();
-    lane.node.last_ns = line.points.at_ns.back();
-    lane.node.series = std::move(line.points);
+// Adds a bucket to a list that is sorted by time.
+void Append(std::vector<LineBucket>& list, const LineBucket& bucket, unsigned level) {
+  if (!list.empty() && BucketOf(list.back().at_ns, level) == BucketOf(bucket.at_ns, level)) {
+    Combine(list.back(), bucket);
+  } else {
+    list.push_back(bucket);
   }
+}
 
-  Status LoadCounters() {
-    NL_ASSIGN(const RunTable table, RunTable::Open(spans_, "counter_sample"));
-    std::map<std::tuple<int64_t, std::string, std::string>, Line> lines;
-    std::vector<int64_t> thread, start;
-    std::vector<double> value;
-    CodedTexts name, series;
-    const auto text = [](const CodedTexts& of, size_t i) {
-      return of.codes[i] == CodedTexts::kNull ? std::string() : std::string(of.distinct[of.codes[i]]);
-    };
-    for (size_t g = 0; g < table.groups(); ++g) {
-      NL_TRY(table.Ints(g, "thread_id", thread));
-      NL_TRY(table.Ints(g, "start_ns", start));
-      NL_TRY(table.Texts(g, "name", name));
-      NL_TRY(table.Texts(g, "series", series));
-      NL_TRY(table.Numbers(g, "value", value));
-      std::map<std::tuple<int64_t, uint32_t, uint32_t>, Line*> known;  // by the codes of this row group
-      for (size_t i = 0; i < start.size(); ++i) {
-        if (IsNull(start[i]) || IsNull(value[i])) continue;
-        Line*& line = known[{thread[i], name.codes[i], series.codes[i]}];
-        if (line == nullptr) line = &lines[{thread[i], text(name, i), text(series, i)}];
-        line->Add(start[i] - spans_.zero_ns(), value[i]);
-      }
-    }
-    for (auto& [key, line] : lines) {
-      const auto& [of_thread, counter, part] = key;
-      AddLine(ProcessOf(of_thread), TimelineLaneKind::kCounter,
-              part.empty() ? counter : fmt::format("{} {}", counter, part), std::move(line));
-    }
-    return {};
+// Adds the values of later rows to a line.
+void Add(Line& line, const LinePart& part) {
+  std::vector<LineBucket> added;
+  for (size_t i = 0; i < part.at_ns.size(); ++i)
+    Append(added, {part.at_ns[i], 1, part.value[i], part.value[i], part.value[i]}, line.level);
+  line.first_ns = line.count == 0 ? part.at_ns.front() : std::min(line.first_ns, part.at_ns.front());
+  line.count += static_cast<int64_t>(part.at_ns.size());
+  // What the line has from the first added bucket on is merged with them.
+  const int64_t first = BucketOf(added.front().at_ns, line.level);
+  const auto from = std::lower_bound(
+      line.buckets.begin(), line.buckets.end(), first,
+      [&line](const LineBucket& b, int64_t index) { return BucketOf(b.at_ns, line.level) < index; });
+  const std::vector<LineBucket> tail(from, line.buckets.end());
+  line.buckets.erase(from, line.buckets.end());
+  auto old = tail.begin();
+  for (const LineBucket& bucket : added) {
+    const int64_t index = BucketOf(bucket.at_ns, line.level);
+    while (old != tail.end() && BucketOf(old->at_ns, line.level) <= index)
+      Append(line.buckets, *old++, line.level);
+    Append(line.buckets, bucket, line.level);
   }
-
-  Status LoadMemory() {
-    NL_ASSIGN(const RunTable table, RunTable::Open(spans_, "memory_event"));
-    std::map<std::pair<int64_t, int64_t>, Line> lines;
-    std::vector<int64_t> thread, start, total, device;
-    std::pair<int64_t, int64_t> last_key;
-    Line* last = nullptr;  // most rows are of the line of the row before
-    for (size_t g = 0; g < table.groups(); ++g) {
-      NL_TRY(table.Ints(g, "thread_id", thread));
-      NL_TRY(table.Ints(g, "start_ns", start));
-      NL_TRY(table.Ints(g, "total_allocated_bytes", total));
-      NL_TRY(table.Ints(g, "device", device));
-      for (size_t i = 0; i < start.size(); ++i) {
-        if (IsNull(start[i]) || IsNull(total[i])) continue;
-        const std::pair key(ProcessOf(thread[i]), device[i]);
-        if (last == nullptr || key != last_key) {
-          last = &lines[last_key = key];
-          // Growing would copy them; what is not used costs addresses only.
-          if (last->points.at_ns.empty() && lines.size() <= kReservedLines) last->Reserve(table.rows());
-        }
-        last->Add(start[i] - spans_.zero_ns(), static_cast<double>(total[i]));
-      }
-    }
-    for (auto& [key, line] : lines) {
-      const bool host = IsNull(key.second) || key.second < 0;
-      AddLine(
-          key.first, TimelineLaneKind::kMemory,
-          host ? "host memory allocated (bytes)" : fmt::format("GPU {} memory allocated (bytes)", key.second),
-          std::move(line));
-    }
-    return {};
-  }
-
-  int64_t ProcessOf(int64_t thread) const {
-    return IsNull(thread) || thread < 0 || thread >= static_cast<int64_t>(process_of_.size())
-               ? NullOf<int64_t>::value
-               : process_of_[static_cast<size_t>(thread)];
-  }
-
-  const RunSpans& spans_;
-  std::vector<int64_t> process_of_;  // by thread
-  std::vector<LineLane> out_;
-};
-
-// Several threads write their events in turns, so most points are in order: those that are not are taken out,
-// sorted and merged again. Of equal times the earlier row stays first.
-void LineReader::Line::Sort() {
-  if (sorted) return;
-  std::vector<std::pair<int64_t, double>> late;
-  size_t kept = 0;
-  for (size_t i = 0; i < points.at_ns.size(); ++i) {
-    if (kept > 0 && points.at_ns[i] < points.at_ns[kept - 1]) {
-      late.emplace_back(points.at_ns[i], points.value[i]);
-      continue;
-    }
-    points.at_ns[kept] = points.at_ns[i];
-    points.value[kept++] = points.value[i];
-  }
-  std::stable_sort(late.begin(), late.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  // A late point comes after the kept ones of its time: their rows are before its own.
-  for (size_t to = points.at_ns.size(), from = kept, taken = late.size(); taken > 0;) {
-    const bool keep = from > 0 && points.at_ns[from - 1] > late[taken - 1].first;
-    std::tie(points.at_ns[to - 1], points.value[to - 1]) =
-        keep ? std::pair(points.at_ns[from - 1], points.value[from - 1]) : late[taken - 1];
-    --to;
-    --(keep ? from : taken);
-  }
-  sorted = true;
+  for (; old != tail.end(); ++old) Append(line.buckets, *old, line.level);
 }
 
 }  // namespace
 
-Result<std::vector<LineLane>> ReadLines(const RunSpans& spans) { return LineReader(spans).Read(); }
+std::string Line::Name() const {
+  if (key.table == LineTable::kCounterSample)
+    return key.part.empty() ? key.name : fmt::format("{} {}", key.name, key.part);
+  const bool host = IsNull(key.device) || key.device < 0;
+  return host ? "host memory allocated (bytes)" : fmt::format("GPU {} memory allocated (bytes)", key.device);
+}
+
+std::vector<LineBucket> FoldBuckets(const LineBucket* from, const LineBucket* to, unsigned level) {
+  std::vector<LineBucket> out;
+  for (const LineBucket* bucket = from; bucket != to; ++bucket) Append(out, *bucket, level);
+  return out;
+}
+
+void RaiseLevel(Line& line) {
+  const LineBucket* from = line.buckets.data();
+  line.buckets = FoldBuckets(from, from + line.buckets.size(), ++line.level);
+}
+
+int64_t MostLineBytes(int64_t stored_bytes) {
+  return std::max(kLeastLineBytes, static_cast<int64_t>(kLineShare * static_cast<double>(stored_bytes)));
+}
+
+Status LineRows::Open(const std::atomic<bool>* cancelled) const {
+  NL_ASSIGN(const std::shared_ptr<const ParquetReader> threads, spans_.OpenTable("thread", cancelled));
+  std::vector<int64_t> part;
+  for (size_t g = 0; threads != nullptr && g < threads->groups(); ++g) {
+    const int column = threads->Column("process_id");
+    if (column < 0) return InvalidInput(fmt::format("{} lacks the column process_id", threads->path()));
+    NL_TRY(threads->ReadInts(g, column, part));
+    process_of_.insert(process_of_.end(), part.begin(), part.end());
+  }
+  for (size_t t = 0; t < kLineTableNames.size(); ++t) {
+    NL_ASSIGN(files_[t], spans_.OpenTable(kLineTableNames[t], cancelled));
+    if (files_[t] == nullptr) continue;
+    const ParquetReader& file = *files_[t];
+    const auto table = static_cast<LineTable>(t);
+    const bool counters = table == LineTable::kCounterSample;
+    for (const char* column :
+         counters ? std::array{"thread_id", "start_ns", "name", "series", "value"}
+                  : std::array{"thread_id", "start_ns", "total_allocated_bytes", "device", "device"}) {
+      if (file.Column(column) < 0)
+        return InvalidInput(fmt::format("{} lacks the column {}", file.path(), column));
+    }
+    rows_ += file.rows();
+    for (size_t g = 0; g < file.groups(); ++g) {
+      const ParquetReader::Chunk& times = file.chunk(g, file.Column("start_ns"));
+      if (!times.has_range) continue;
+      groups_.push_back(
+          {table, static_cast<uint32_t>(g), times.min - spans_.zero_ns(), times.max - spans_.zero_ns()});
+    }
+  }
+  return {};
+}
+
+Result<const std::vector<LineRows::Group>*> LineRows::Groups(const std::atomic<bool>* cancelled) const {
+  const std::lock_guard lock(mutex_);
+  if (!is_open_) {
+    process_of_.clear();
+    groups_.clear();
+    rows_ = 0;
+    NL_TRY(Open(cancelled));
+    is_open_ = true;
+  }
+  return &groups_;
+}
+
+int64_t LineRows::ProcessOf(int64_t thread) const {
+  return IsNull(thread) || thread < 0 || thread >= static_cast<int64_t>(process_of_.size())
+             ? NullOf<int64_t>::value
+             : process_of_[static_cast<size_t>(thread)];
+}
+
+Result<std::vector<LinePart>> LineRows::Read(size_t group) const {
+  const Group& of = groups_[group];
+  NL_ASSIGN(std::vector<LinePart> parts,
+            of.table == LineTable::kCounterSample ? ReadCounters(of.group) : ReadMemory(of.group));
+  for (LinePart& part : parts) {
+    SortByTime(part);
+    part.at_ns.shrink_to_fit();  // timelines keep them
+    part.value.shrink_to_fit();
+  }
+  return parts;
+}
+
+namespace {
+
+// A value of a row group, for the part of its key. Rows of one line follow each other in most runs.
+template <class Short>
+class PartFinder {
+ public:
+  explicit PartFinder(std::vector<LinePart>& parts) : parts_(parts) {}
+  // `make` gives the key of a part that is not there yet.
+  template <class Make>
+  LinePart& Find(const Short& key, const Make& make) {
+    if (last_ < parts_.size() && key == last_key_) return parts_[last_];
+    const auto [it, fresh] = place_.try_emplace(key, parts_.size());
+    if (fresh) parts_.push_back({make(), {}, {}});
+    last_key_ = key;
+    return parts_[last_ = it->second];
+  }
+
+ private:
+  std::vector<LinePart>& parts_;
+  std::map<Short, size_t> place_;
+  Short last_key_{};
+  size_t last_ = SIZE_MAX;
+};
+
+}  // namespace
+
+Result<std::vector<LinePart>> LineRows::ReadCounters(size_t group) const {
+  const ParquetReader& file = *files_[static_cast<size_t>(LineTable::kCounterSample)];
+  std::vector<int64_t> thread, start;
+  std::vector<double> value;
+  CodedTexts name, series;
+  NL_TRY(file.ReadInts(group, file.Column("thread_id"), thread));
+  NL_TRY(file.ReadInts(group, file.Column("start_ns"), start));
+  NL_TRY(file.ReadTexts(group, file.Column("name"), name));
+  NL_TRY(file.ReadTexts(group, file.Column("series"), series));
+  NL_TRY(file.ReadDoubles(group, file.Column("value"), value));
+  const auto text = [](const CodedTexts& of, size_t i) {
+    return of.codes[i] == CodedTexts::kNull ? std::string() : std::string(of.distinct[of.codes[i]]);
+  };
+  std::vector<LinePart> parts;
+  PartFinder<std::tuple<int64_t, uint32_t, uint32_t>> finder(parts);
+  for (size_t i = 0; i < start.size(); ++i) {
+    if (IsNull(start[i]) || IsNull(value[i])) continue;
+    LinePart& part = finder.Find({thread[i], name.codes[i], series.codes[i]}, [&] {
+      LineKey key;
+      key.table = LineTable::kCounterSample;
+      key.thread = thread[i];
+      key.process = ProcessOf(thread[i]);
+      key.name = text(name, i);
+      key.part = text(series, i);
+      return key;
+    });
+    part.at_ns.push_back(start[i] - spans_.zero_ns());
+    part.value.push_back(value[i]);
+  }
+  return parts;
+}
+
+Result<std::vector<LinePart>> LineRows::ReadMemory(size_t group) const {
+  const ParquetReader& file = *files_[static_cast<size_t>(LineTable::kMemoryEvent)];
+  std::vector<int64_t> thread, start, total, device;
+  NL_TRY(file.ReadInts(group, file.Column("thread_id"), thread));
+  NL_TRY(file.ReadInts(group, file.Column("start_ns"), start));
+  NL_TRY(file.ReadInts(group, file.Column("total_allocated_bytes"), total));
+  NL_TRY(file.ReadInts(group, file.Column("device"), device));
+  std::vector<LinePart> parts;
+  PartFinder<std::pair<int64_t, int64_t>> finder(parts);
+  for (size_t i = 0; i < start.size(); ++i) {
+    if (IsNull(start[i]) || IsNull(total[i])) continue;
+    const int64_t process = ProcessOf(thread[i]);
+    LinePart& part = finder.Find({process, device[i]}, [&] {
+      LineKey key;
+      key.table = LineTable::kMemoryEvent;
+      key.process = process;
+      key.device = device[i];
+      return key;
+    });
+    part.at_ns.push_back(start[i] - spans_.zero_ns());
+    part.value.push_back(static_cast<double>(total[i]));
+  }
+  return parts;
+}
+
+Result<std::vector<Line>> BuildLines(const LineRows& rows, const RunSpans& spans,
+                                     const LineOptions& options) {
+  NL_ASSIGN(const std::vector<LineRows::Group>* groups, rows.Groups(options.cancelled));
+  const auto most = static_cast<size_t>(options.most_buckets > 0
+                                            ? options.most_buckets
+                                            : MostLineBytes(spans.stored_bytes()) / kBytesPerLineBucket);
+  std::map<LineKey, Line> lines;
+  // The more lines there are, the fewer buckets each has: what is raised now would be raised in the end too.
+  const auto shrink = [&](Line& line) {
+    while (line.buckets.size() > std::clamp(most / lines.size(), kLeastLineBuckets, kMostLineBuckets))
+      RaiseLevel(line);
+  };
+  for (size_t g = 0; g < groups->size(); ++g) {
+    if (options.cancelled != nullptr && options.cancelled->load()) return Cancelled();
+    NL_ASSIGN(const std::vector<LinePart> parts, rows.Read(g));
+    for (const LinePart& part : parts) {
+      Line& line = lines[part.key];
+      line.key = part.key;
+      Add(line, part);
+      shrink(line);
+    }
+  }
+  std::vector<Line> out;
+  for (auto& [key, line] : lines) {
+    shrink(line);
+    out.push_back(std::move(line));
+  }
+  return out;
+}
 
 }  // namespace nl

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "ledger/parquet_writer.h"
 #include "timeline/overview.h"
 #include "timeline/overview_table.h"
+#include "timeline/row_group_file.h"
 
 namespace nl {
 
@@ -16,9 +16,6 @@ NL_TABLE_DEFINE(OverviewTable, "overview", kind, "Level of detail of a run's tim
 
 namespace {
 
-constexpr size_t kRowsPerGroup = size_t{1} << 17;
-
-// Collects rows and writes them in row groups.
 class OverviewWriter {
  public:
   OverviewWriter(const Overview& overview, const RunSpans& spans) : overview_(overview), spans_(spans) {
@@ -26,25 +23,24 @@ class OverviewWriter {
   }
 
   Result<uint64_t> Write(const std::string& path) {
-    NL_ASSIGN(writer_, ParquetWriter::Create(path, OverviewTableColumns::kInfo, strings_));
-    AddHeads();
+    NL_TRY(file_.Create(path));
+    NL_TRY(AddHeads());
     for (const OverviewRow& row : overview_.rows) {
       for (unsigned level = row.buckets.base(); level <= row.buckets.top(); ++level) {
-        for (const Span& span : row.buckets.Spans(level)) NL_TRY(Add(SpanRow(row, level, span)));
+        for (const Span& span : row.buckets.Spans(level)) NL_TRY(file_.Add(SpanRow(row, level, span)));
       }
     }
     for (const OverviewRow& row : overview_.rows) {
       for (unsigned level = row.buckets.base(); level <= row.buckets.top(); ++level) {
-        for (const Bucket& bucket : row.buckets.Buckets(level)) NL_TRY(Add(BucketOfRow(row, level, bucket)));
+        for (const Bucket& bucket : row.buckets.Buckets(level))
+          NL_TRY(file_.Add(BucketOfRow(row, level, bucket)));
       }
     }
-    NL_TRY(Flush());
-    NL_TRY(writer_->Finish());
-    return writer_->checksum();
+    return file_.Finish();
   }
 
  private:
-  void AddHeads() {
+  Status AddHeads() {
     OverviewRow_ run = Empty("run");
     run.level = static_cast<int32_t>(overview_.base_level);
     run.depth = static_cast<int32_t>(overview_.top_level);
@@ -52,7 +48,7 @@ class OverviewWriter {
     run.dur_ns = overview_.last_ns - overview_.first_ns;
     run.count = overview_.events;
     run.owner_id = spans_.zero_ns();
-    columns_.Add(run);
+    NL_TRY(file_.Add(run));
     for (const OverviewLane& lane : overview_.lanes) {
       OverviewRow_ r = Empty("lane");
       r.lane = static_cast<int32_t>(lane.slot);
@@ -60,7 +56,7 @@ class OverviewWriter {
       r.at = lane.first_ns;
       r.dur_ns = lane.last_ns - lane.first_ns;
       r.count = lane.count;
-      columns_.Add(r);
+      NL_TRY(file_.Add(r));
     }
     for (size_t g = 0; g < overview_.groups.size(); ++g) {
       const OverviewGroup& group = overview_.groups[g];
@@ -71,8 +67,9 @@ class OverviewWriter {
         r.at = group.from_ns;
         r.dur_ns = group.to_ns - group.from_ns;
       }
-      columns_.Add(r);
+      NL_TRY(file_.Add(r));
     }
+    return {};
   }
 
   using OverviewRow_ = OverviewTableRow;
@@ -119,40 +116,22 @@ class OverviewWriter {
     out.owner = owner_[static_cast<size_t>(spans_.TableOf(id))];
   }
 
-  Status Add(const OverviewRow_& row) {
-    columns_.Add(row);
-    return columns_.size() < kRowsPerGroup ? Status() : Flush();
-  }
-  Status Flush() {
-    if (columns_.size() == 0) return {};
-    RowGroupRows group;
-    group.sequence = sequence_++;
-    group.first_row = written_;
-    group.rows = columns_.size();
-    std::vector<ColumnSpan> spans;
-    columns_.Spans(spans);
-    for (const ColumnSpan& span : spans) {
-      const char* from = static_cast<const char*>(span.values);
-      group.columns.emplace_back(from, from + span.rows * ElementBytes(span.info->type));
-    }
-    written_ += static_cast<int64_t>(group.rows);
-    columns_.Clear();
-    return writer_->Append(writer_->Encode(group));
-  }
-
   const Overview& overview_;
   const RunSpans& spans_;
   StringPool strings_;
   std::vector<StringId> name_;  // by the run's number
   std::array<StringId, kSpanTables> owner_;
-  OverviewTableColumns columns_;
-  std::unique_ptr<ParquetWriter> writer_;
-  int64_t sequence_ = 0, written_ = 0;
+  RowGroupFile<OverviewTableColumns, OverviewTableRow> file_{strings_};
 };
+
+enum class RowKind : uint8_t { kOther, kRun, kLane, kGroup, kSpan, kBucket };
+constexpr std::array<std::string_view, 6> kRowKinds = {"", "run", "lane", "group", "span", "bucket"};
 
 // One row group of the file, all columns.
 struct LoadedGroup {
   CodedTexts kind, name, owner;
+  std::vector<RowKind> kinds;                    // by code
+  std::vector<std::optional<SpanTable>> owners;  // by code
   std::vector<int64_t> lane, depth, level, at, dur_ns, count, longest_ns, owner_id;
 
   Status Load(const ParquetReader& file, size_t group) {
@@ -171,7 +150,26 @@ struct LoadedGroup {
     NL_TRY(file.ReadInts(group, column("dur_ns"), dur_ns));
     NL_TRY(file.ReadInts(group, column("count"), count));
     NL_TRY(file.ReadInts(group, column("longest_ns"), longest_ns));
+    kinds.clear();
+    for (const std::string_view text : kind.distinct) {
+      const auto it = std::find(kRowKinds.begin() + 1, kRowKinds.end(), text);
+      kinds.push_back(it == kRowKinds.end() ? RowKind::kOther : static_cast<RowKind>(it - kRowKinds.begin()));
+    }
+    owners.clear();
+    for (const std::string_view text : owner.distinct) {
+      const auto it = std::find(kSpanTableNames.begin(), kSpanTableNames.end(), text);
+      owners.push_back(it == kSpanTableNames.end()
+                           ? std::nullopt
+                           : std::optional(static_cast<SpanTable>(it - kSpanTableNames.begin())));
+    }
     return file.ReadInts(group, column("owner_id"), owner_id);
+  }
+
+  RowKind KindOf(size_t i) const {
+    return kind.codes[i] == CodedTexts::kNull ? RowKind::kOther : kinds[kind.codes[i]];
+  }
+  std::optional<SpanTable> TableOf(size_t i) const {
+    return owner.codes[i] == CodedTexts::kNull ? std::nullopt : owners[owner.codes[i]];
   }
 };
 
@@ -197,13 +195,15 @@ class OverviewLoader {
 
  private:
   bool Take(const LoadedGroup& r, size_t i) {
-    if (r.kind.codes[i] == CodedTexts::kNull) return false;
-    const std::string_view kind = r.kind.distinct[r.kind.codes[i]];
-    if (kind == "bucket") return TakeBucket(r, i);
-    if (kind == "span") return TakeSpan(r, i);
-    if (kind == "lane") return TakeLane(r, i);
-    if (kind == "group") return TakeGroup(r, i);
-    return kind == "run" && TakeRun(r, i);
+    switch (r.KindOf(i)) {
+      case RowKind::kRun: return TakeRun(r, i);
+      case RowKind::kLane: return TakeLane(r, i);
+      case RowKind::kGroup: return TakeGroup(r, i);
+      case RowKind::kSpan: return TakeSpan(r, i);
+      case RowKind::kBucket: return TakeBucket(r, i);
+      case RowKind::kOther: break;
+    }
+    return false;
   }
   bool TakeRun(const LoadedGroup& r, size_t i) {
     if (has_run_ || r.owner_id[i] != spans_.zero_ns() || r.level[i] < 0 || r.depth[i] <= r.level[i] ||
@@ -225,7 +225,7 @@ class OverviewLoader {
   }
   bool TakeGroup(const LoadedGroup& r, size_t i) {
     const size_t place = out_->groups.size();
-    const std::optional<SpanTable> table = TableOf(r, i);
+    const std::optional<SpanTable> table = r.TableOf(i);
     if (place >= spans_.groups().size() || spans_.groups()[place].group != r.owner_id[i] ||
         spans_.groups()[place].table != table)
       return false;
@@ -235,7 +235,7 @@ class OverviewLoader {
   }
   bool TakeSpan(const LoadedGroup& r, size_t i) {
     OverviewRow* row = RowOf(r, i);
-    const std::optional<SpanTable> table = TableOf(r, i);
+    const std::optional<SpanTable> table = r.TableOf(i);
     if (row == nullptr || !table || r.owner_id[i] < 0 || r.dur_ns[i] < 0) return false;
     row->buckets.MutableSpans(static_cast<unsigned>(r.level[i]))
         .push_back({r.at[i], r.dur_ns[i], OwnerOf(*table, r.owner_id[i]), Name(r, i, *table)});
@@ -243,7 +243,7 @@ class OverviewLoader {
   }
   bool TakeBucket(const LoadedGroup& r, size_t i) {
     OverviewRow* row = RowOf(r, i);
-    const std::optional<SpanTable> table = TableOf(r, i);
+    const std::optional<SpanTable> table = r.TableOf(i);
     if (row == nullptr || !table) return false;
     row->buckets.MutableBuckets(static_cast<unsigned>(r.level[i]))
         .push_back(
@@ -271,13 +271,6 @@ class OverviewLoader {
     return last_;
   }
   bool GoodSlot(int64_t slot) const { return slot >= 0 && slot < (spans_.threads() + 1) * 3; }
-  static std::optional<SpanTable> TableOf(const LoadedGroup& r, size_t i) {
-    if (r.owner.codes[i] == CodedTexts::kNull) return std::nullopt;
-    const auto it =
-        std::find(kSpanTableNames.begin(), kSpanTableNames.end(), r.owner.distinct[r.owner.codes[i]]);
-    if (it == kSpanTableNames.end()) return std::nullopt;
-    return static_cast<SpanTable>(it - kSpanTableNames.begin());
-  }
   StringId Name(const LoadedGroup& r, size_t i, SpanTable table) {
     const size_t code = std::min<size_t>(r.name.codes[i], r.name.distinct.size());  // none: an empty name
     StringId& known = names_[code * kSpanTables + static_cast<size_t>(table)];

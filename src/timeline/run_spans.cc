@@ -43,7 +43,8 @@ Result<std::unique_ptr<RunSpans>> RunSpans::Open(const std::string& run_folder, 
   return out;
 }
 
-Result<std::shared_ptr<const ParquetReader>> RunSpans::OpenTable(const std::string& name) const {
+Result<std::shared_ptr<const ParquetReader>> RunSpans::OpenTable(const std::string& name,
+                                                                 const std::atomic<bool>* cancelled) const {
   const std::string file = name + std::string(kParquetSuffix), path = fmt::format("{}/{}", folder_, file);
   NL_ASSIGN(const RunFiles noted, ReadRunFiles(folder_, kCatalogEntryFile));
   const auto it = noted.find(file);
@@ -53,7 +54,7 @@ Result<std::shared_ptr<const ParquetReader>> RunSpans::OpenTable(const std::stri
   }
   if (it != noted.end()) {
     VerifyOptions options;
-    options.cancelled = cancelled_;
+    options.cancelled = cancelled != nullptr ? cancelled : cancelled_;
     const Status whole = VerifyRunFile(folder_, file, it->second, options);
     if (!whole.ok() && whole.error().code == ErrorCode::kCancelled) return whole.error();
     if (!whole.ok()) return DamagedRun(label_, whole.error().message);

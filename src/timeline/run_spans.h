@@ -53,7 +53,8 @@ class RunSpans {
   SpanTable TableOf(StringId id) const { return static_cast<SpanTable>(strings_.Text(id)[0] - 'a'); }
 
   // A table of the run for other columns; null: the run does not have it. Verified.
-  Result<std::shared_ptr<const ParquetReader>> OpenTable(const std::string& name) const;
+  Result<std::shared_ptr<const ParquetReader>> OpenTable(const std::string& name,
+                                                         const std::atomic<bool>* cancelled = nullptr) const;
   // The file of a table with spans; null: the run does not have it.
   const ParquetReader* file(SpanTable table) const { return tables_[static_cast<size_t>(table)].file.get(); }
 

@@ -27,9 +27,10 @@ void Describe(Record<TileRow>& r) {
 
 void Describe(Record<TileSeries>& r) {
   using T = TileSeries;
-  r.Name("TileSeries", "A line: single values, or the values of each bucket where there are many");
+  r.Name("TileSeries", "A line: what each bucket has that is not empty");
   r.Field("lane", &T::lane, "Number of the lane");
-  r.Field("at_ns", &T::at_ns, Unit::kNs, "Times, from the zero of the timeline");
+  r.Field("at_ns", &T::at_ns, Unit::kNs,
+          "Times, from the zero of the timeline: of the value where a bucket has one, else its start");
   r.Field("min", &T::min, "Least values");
   r.Field("max", &T::max, "Greatest values");
   r.Field("last", &T::last, "Last values");
@@ -80,6 +81,7 @@ class TileMaker {
     out_.bucket_ns = BucketNs(level_);
     out_.exact_from_ns = ExactFromNs(level_);
     if (level_ < overview_.base_level) NL_TRY(ReadGroups());
+    NL_TRY(ReadLineGroups());
     std::vector<std::vector<BucketRow>> close(level_ < overview_.base_level ? request_.lanes.size() : 0);
     NL_TRY(InParallel(close.size(), [&](size_t i) -> Status {
       const LaneNode& node = timeline_.lanes()[static_cast<size_t>(request_.lanes[i])];
@@ -88,7 +90,7 @@ class TileMaker {
     }));
     for (size_t i = 0; i < request_.lanes.size(); ++i) {
       const LaneNode& node = timeline_.lanes()[static_cast<size_t>(request_.lanes[i])];
-      if (!node.series.at_ns.empty()) AddSeries(request_.lanes[i], node.series);
+      if (node.line) AddSeries(request_.lanes[i], timeline_.lines()[*node.line]);
       if (!node.slot) continue;
       if (close.empty()) {
         AddFromOverview(request_.lanes[i], *node.slot);
@@ -276,32 +278,90 @@ class TileMaker {
     return it->second = place->second;
   }
 
-  // The values of the window, with one before and one after it so that the line does not break at its ends.
-  void AddSeries(int64_t lane, const Series& series) {
-    auto first = std::lower_bound(series.at_ns.begin(), series.at_ns.end(), request_.from_ns);
-    auto last = std::lower_bound(first, series.at_ns.end(), request_.to_ns);
-    if (first != series.at_ns.begin()) --first;
-    if (last != series.at_ns.end()) ++last;
+  // The buckets of the window, with one before and one after it so that the line does not break at its ends.
+  void AddSeries(int64_t lane, const Line& line) {
+    const std::vector<LineBucket> values = line.level > level_ ? ValuesOf(line) : std::vector<LineBucket>();
+    const auto [first, last] = Around(line.level > level_ ? values : line.buckets, level_);
     if (first == last) return;
     TileSeries& out = out_.series.emplace_back();
     out.lane = lane;
-    const bool each = last - first <= 2 * request_.width;
-    int64_t bucket = INT64_MIN;
-    for (auto it = first; it != last; ++it) {
-      const double value = series.value[static_cast<size_t>(it - series.at_ns.begin())];
-      const int64_t of = BucketOf(*it, level_);
-      if (each || of != bucket) {
-        out.at_ns.push_back(each ? *it : of << (2 * level_));
-        out.min.push_back(value);
-        out.max.push_back(value);
-        out.last.push_back(value);
-        bucket = of;
-        continue;
-      }
-      out.min.back() = std::min(out.min.back(), value);
-      out.max.back() = std::max(out.max.back(), value);
-      out.last.back() = value;
+    for (const LineBucket& bucket : FoldBuckets(first, last, level_)) {
+      const int64_t begin_ns = BucketOf(bucket.at_ns, level_) << (2 * level_);
+      out.at_ns.push_back(bucket.count == 1 ? bucket.at_ns : begin_ns);
+      out.min.push_back(bucket.min);
+      out.max.push_back(bucket.max);
+      out.last.push_back(bucket.last);
     }
+  }
+
+  // Of what is sorted by time: what lies in the buckets of `level` that the window meets, and in the last one
+  // before and the first one after them that are not empty.
+  std::pair<const LineBucket*, const LineBucket*> Around(const std::vector<LineBucket>& sorted,
+                                                         unsigned level) const {
+    const auto before = [level](const LineBucket& b, int64_t index) {
+      return BucketOf(b.at_ns, level) < index;
+    };
+    const LineBucket *begin = sorted.data(), *end = begin + sorted.size();
+    const LineBucket* first = std::lower_bound(begin, end, BucketOf(request_.from_ns, level), before);
+    const LineBucket* last = std::lower_bound(first, end, BucketOf(request_.to_ns - 1, level) + 1, before);
+    if (first != begin) first = std::lower_bound(begin, first, BucketOf(first[-1].at_ns, level), before);
+    if (last != end) last = std::lower_bound(last, end, BucketOf(last->at_ns, level) + 1, before);
+    return {first, last};
+  }
+
+  // The values that the buckets of a line around the window are made of.
+  std::vector<LineBucket> ValuesOf(const Line& line) const {
+    const auto [first, last] = Around(line.buckets, line.level);
+    std::vector<LineBucket> out;
+    if (first == last) return out;
+    for (const auto& group : line_groups_) {
+      for (const LinePart& part : *group) {
+        if (part.key < line.key || line.key < part.key) continue;
+        const LineBucket* of = first;  // both are sorted by time
+        const int64_t from_ns = BucketOf(first->at_ns, line.level) << (2 * line.level);
+        auto at = std::lower_bound(part.at_ns.begin(), part.at_ns.end(), from_ns);
+        for (; at != part.at_ns.end(); ++at) {
+          const int64_t index = BucketOf(*at, line.level);
+          while (of != last && BucketOf(of->at_ns, line.level) < index) ++of;
+          if (of == last) break;
+          const double value = part.value[static_cast<size_t>(at - part.at_ns.begin())];
+          if (BucketOf(of->at_ns, line.level) == index) out.push_back({*at, 1, value, value, value});
+        }
+      }
+    }
+    std::stable_sort(out.begin(), out.end(),
+                     [](const LineBucket& a, const LineBucket& b) { return a.at_ns < b.at_ns; });
+    return out;
+  }
+
+  // The row groups that have values of lines whose buckets are too long for the tile.
+  Status ReadLineGroups() {
+    std::vector<std::pair<int64_t, int64_t>> times;  // from, to
+    for (const int64_t lane : request_.lanes) {
+      const LaneNode& node = timeline_.lanes()[static_cast<size_t>(lane)];
+      if (!node.line || timeline_.lines()[*node.line].level <= level_) continue;
+      const Line& line = timeline_.lines()[*node.line];
+      const auto [first, last] = Around(line.buckets, line.level);
+      for (const LineBucket* b = first; b != last; ++b) {
+        const int64_t index = BucketOf(b->at_ns, line.level);
+        times.emplace_back(index << (2 * line.level), (index + 1) << (2 * line.level));
+      }
+    }
+    if (times.empty()) return {};
+    NL_ASSIGN(const std::vector<LineRows::Group>* groups, timeline_.LineGroups(cancelled_));
+    std::vector<size_t> wanted;
+    for (size_t g = 0; g < groups->size(); ++g) {
+      const LineRows::Group& group = (*groups)[g];
+      if (std::any_of(times.begin(), times.end(), [&group](const auto& time) {
+            return group.from_ns < time.second && group.to_ns >= time.first;
+          }))
+        wanted.push_back(g);
+    }
+    line_groups_.resize(wanted.size());
+    return InParallel(wanted.size(), [&](size_t i) -> Status {
+      NL_ASSIGN(line_groups_[i], timeline_.LineGroup(wanted[i]));
+      return {};
+    });
   }
 
   const Timeline& timeline_;
@@ -311,6 +371,7 @@ class TileMaker {
   const unsigned level_;
   Tile out_;
   std::vector<std::shared_ptr<const std::vector<LaneSpans>>> groups_;
+  std::vector<std::shared_ptr<const std::vector<LinePart>>> line_groups_;
   std::unordered_map<LaneSlot, std::vector<const std::vector<Span>*>> parts_;
   std::unordered_map<uint32_t, int64_t> name_at_;
   std::map<std::pair<const char*, std::string>, int64_t> shown_at_;

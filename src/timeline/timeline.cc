@@ -8,29 +8,43 @@
 #include "ledger/run_files.h"
 #include "model/kernel_name.h"
 #include "model/run_document.h"
-#include "timeline/lines.h"
 
 namespace nl {
 
 namespace {
 
-constexpr size_t kMostGroupBytes = size_t{192} << 20;  // of the row groups that a timeline keeps
-constexpr size_t kMostOpenBytes = size_t{1} << 30;     // of all timelines that stay open, without those
+constexpr size_t kMostOpenBytes = size_t{1} << 30;  // of all timelines that stay open, without row groups
 constexpr size_t kMostOpen = 16;
 constexpr size_t kMostNameBytes = 160;
 
-std::string OverviewName() { return "overview-" + std::to_string(Overview::kVersion); }
+bool IsStored(const RunSpans& spans) { return spans.events() >= Timeline::kStoredFromEvents; }
 
-Result<std::unique_ptr<Overview>> MakeOverview(const Store& store, const std::string& run_id,
-                                               const RunSpans& spans, const OpenTimelineOptions& open) {
-  const bool stored = spans.events() >= Timeline::kStoredFromEvents;
-  if (stored) {
-    const std::string path = FindDerived(store, run_id, OverviewName());
+// What is stored of a run under a name, or what `make` makes, which is stored then where the run is large.
+template <class Made>
+Result<Made> FromStore(const Store& store, const std::string& run_id, const RunSpans& spans,
+                       const std::string& name,
+                       const std::function<Result<Made>(const std::string& path)>& read,
+                       const std::function<Result<Made>()>& make,
+                       const std::function<Result<uint64_t>(Made& made, const std::string& path)>& write) {
+  if (IsStored(spans)) {
+    const std::string path = FindDerived(store, run_id, name);
     if (!path.empty()) {
-      Result<std::unique_ptr<Overview>> read = ReadOverview(path, spans);
-      if (read.ok()) return read;
+      Result<Made> stored = read(path);
+      if (stored.ok()) return stored;
     }
   }
+  NL_ASSIGN(Made made, make());
+  // Where the store cannot be written, the next process makes it again.
+  if (IsStored(spans))
+    static_cast<void>(
+        WriteDerived(store, run_id, name, [&](const std::string& path) { return write(made, path); }));
+  return made;
+}
+
+using OverviewPtr = std::unique_ptr<Overview>;
+
+Result<OverviewPtr> MakeOverview(const Store& store, const std::string& run_id, const RunSpans& spans,
+                                 const OpenTimelineOptions& open) {
   OverviewOptions options;
   options.cancelled = open.cancelled;
   if (open.progress) {
@@ -41,21 +55,34 @@ Result<std::unique_ptr<Overview>> MakeOverview(const Store& store, const std::st
     };
   }
   options.threads = std::max(1u, std::min(4u, std::thread::hardware_concurrency()));
-  NL_ASSIGN(std::unique_ptr<Overview> made, BuildOverview(spans, options));
-  if (!stored) return made;
-  // Where the store cannot be written, the next process makes it again.
-  static_cast<void>(
-      WriteDerived(store, run_id, OverviewName(), [&](const std::string& path) -> Result<uint64_t> {
+  // With its lines it is at most kMostShare of the run.
+  const int64_t most_bytes = std::max(
+      MostOverviewBytes(spans.stored_bytes()) - MostLineBytes(spans.stored_bytes()), MostOverviewBytes(0));
+  return FromStore<OverviewPtr>(
+      store, run_id, spans, fmt::format("overview-{}", Overview::kVersion),
+      [&](const std::string& path) { return ReadOverview(path, spans); },
+      [&] { return BuildOverview(spans, options); },
+      [&](OverviewPtr& made, const std::string& path) -> Result<uint64_t> {
         for (;;) {
           NL_ASSIGN(const uint64_t checksum, WriteOverview(*made, spans, path));
           NL_ASSIGN(const std::unique_ptr<ParquetReader> file, ParquetReader::Open(path));
-          if (file->size_bytes() <= MostOverviewBytes(spans.stored_bytes()) ||
-              made->base_level + 1 >= made->top_level)
-            return checksum;
+          if (file->size_bytes() <= most_bytes || made->base_level + 1 >= made->top_level) return checksum;
           RaiseBase(*made, spans);
         }
-      }));
-  return made;
+      });
+}
+
+Result<std::vector<Line>> MakeLines(const Store& store, const std::string& run_id, const RunSpans& spans,
+                                    const LineRows& rows, const std::atomic<bool>* cancelled) {
+  return FromStore<std::vector<Line>>(
+      store, run_id, spans, fmt::format("lines-{}", Line::kVersion),
+      [&](const std::string& path) { return ReadLines(path, spans); },
+      [&] {
+        LineOptions options;
+        options.cancelled = cancelled;
+        return BuildLines(rows, spans, options);
+      },
+      [&](std::vector<Line>& made, const std::string& path) { return WriteLines(made, spans, path); });
 }
 
 Result<bool> IsOrderOnly(const std::string& run_folder) {
@@ -71,29 +98,36 @@ Result<std::shared_ptr<const Timeline>> Timeline::Open(const Store& store, const
                                                        const OpenTimelineOptions& options) {
   std::shared_ptr<Timeline> out(new Timeline);
   NL_ASSIGN(out->spans_, RunSpans::Open(store.RunPath(run.run_id), run.run_id, options.cancelled));
-  NL_TRY(out->Load([&] { return MakeOverview(store, run.run_id, *out->spans_, options); }));
+  out->line_rows_ = std::make_unique<LineRows>(*out->spans_);
+  NL_TRY(out->Load(
+      [&] { return MakeOverview(store, run.run_id, *out->spans_, options); },
+      [&] { return MakeLines(store, run.run_id, *out->spans_, *out->line_rows_, options.cancelled); }));
   NL_ASSIGN(out->order_only_, IsOrderOnly(store.RunPath(run.run_id)));
   return std::shared_ptr<const Timeline>(std::move(out));
 }
 
 Result<std::shared_ptr<const Timeline>> Timeline::OpenFolder(const std::string& run_folder,
-                                                             const OverviewOptions& options) {
+                                                             const OverviewOptions& options,
+                                                             const LineOptions& line_options) {
   std::shared_ptr<Timeline> out(new Timeline);
   NL_ASSIGN(out->spans_, RunSpans::Open(run_folder, run_folder, options.cancelled));
-  NL_TRY(out->Load([&] { return BuildOverview(*out->spans_, options); }));
+  out->line_rows_ = std::make_unique<LineRows>(*out->spans_);
+  NL_TRY(out->Load([&] { return BuildOverview(*out->spans_, options); },
+                   [&] { return BuildLines(*out->line_rows_, *out->spans_, line_options); }));
   return std::shared_ptr<const Timeline>(std::move(out));
 }
 
-// The lines are read beside the overview: each takes as long as the other.
-Status Timeline::Load(const std::function<Result<std::unique_ptr<Overview>>()>& overview) {
-  std::optional<Result<std::vector<LineLane>>> lines;
+Status Timeline::Load(const std::function<Result<std::unique_ptr<Overview>>()>& overview,
+                      const std::function<Result<std::vector<Line>>()>& lines) {
+  std::optional<Result<std::vector<Line>>> made;
   {
-    const std::jthread reading([&] { lines = ReadLines(*spans_); });
+    const std::jthread making([&] { made = lines(); });
     NL_ASSIGN(overview_, overview());
   }
-  if (!lines->ok()) return lines->error();
+  if (!made->ok()) return made->error();
+  lines_ = std::move(**made);
   overview_->times.clear();
-  NL_ASSIGN(lanes_, BuildLanes(*spans_, *overview_, std::move(**lines)));
+  NL_ASSIGN(lanes_, BuildLanes(*spans_, *overview_, lines_));
   for (size_t i = 0; i < lanes_.size(); ++i) {
     if (lanes_[i].slot) lane_of_slot_[*lanes_[i].slot] = static_cast<int64_t>(i);
   }
@@ -105,28 +139,49 @@ int64_t Timeline::LaneOf(LaneSlot slot) const {
   return it == lane_of_slot_.end() ? -1 : it->second;
 }
 
-Result<std::shared_ptr<const std::vector<LaneSpans>>> Timeline::Group(size_t group) const {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto it =
-        std::find_if(kept_.begin(), kept_.end(), [group](const Kept& kept) { return kept.group == group; });
-    if (it != kept_.end()) {
-      kept_.splice(kept_.begin(), kept_, it);
-      return it->spans;
-    }
-  }
-  NL_ASSIGN(std::vector<LaneSpans> read, spans_->Read(group));
-  size_t bytes = 0;
-  for (LaneSpans& lane : read) bytes += lane.spans.capacity() * sizeof(Span);
-  auto spans = std::make_shared<const std::vector<LaneSpans>>(std::move(read));
+namespace {
+
+size_t BytesOf(const LaneSpans& lane) { return lane.spans.capacity() * sizeof(Span); }
+size_t BytesOf(const LinePart& part) { return (part.at_ns.capacity() + part.value.capacity()) * 8; }
+
+}  // namespace
+
+template <class Part>
+std::shared_ptr<const std::vector<Part>> Timeline::KeptGroups<Part>::Find(size_t group) {
   const std::lock_guard lock(mutex_);
-  kept_.push_front({group, spans, bytes});
-  kept_bytes_ += bytes;
-  while (kept_bytes_ > kMostGroupBytes && kept_.size() > 1) {
-    kept_bytes_ -= kept_.back().bytes;
+  const auto it =
+      std::find_if(kept_.begin(), kept_.end(), [group](const Kept& kept) { return kept.group == group; });
+  if (it == kept_.end()) return nullptr;
+  kept_.splice(kept_.begin(), kept_, it);
+  return it->parts;
+}
+
+template <class Part>
+std::shared_ptr<const std::vector<Part>> Timeline::KeptGroups<Part>::Keep(size_t group,
+                                                                          std::vector<Part> parts) {
+  size_t bytes = 0;
+  for (const Part& part : parts) bytes += BytesOf(part);
+  auto shared = std::make_shared<const std::vector<Part>>(std::move(parts));
+  const std::lock_guard lock(mutex_);
+  kept_.push_front({group, shared, bytes});
+  bytes_ += bytes;
+  while (bytes_ > most_bytes_ && kept_.size() > 1) {
+    bytes_ -= kept_.back().bytes;
     kept_.pop_back();
   }
-  return spans;
+  return shared;
+}
+
+Result<std::shared_ptr<const std::vector<LaneSpans>>> Timeline::Group(size_t group) const {
+  if (auto kept = kept_spans_.Find(group)) return kept;
+  NL_ASSIGN(std::vector<LaneSpans> read, spans_->Read(group));
+  return kept_spans_.Keep(group, std::move(read));
+}
+
+Result<std::shared_ptr<const std::vector<LinePart>>> Timeline::LineGroup(size_t group) const {
+  if (auto kept = kept_values_.Find(group)) return kept;
+  NL_ASSIGN(std::vector<LinePart> read, line_rows_->Read(group));
+  return kept_values_.Keep(group, std::move(read));
 }
 
 std::string Timeline::DisplayName(StringId name) const {
@@ -148,7 +203,8 @@ std::string Timeline::DisplayName(StringId name) const {
 
 size_t Timeline::Bytes() const {
   size_t out = overview_->Bytes() + spans_->strings().bytes();
-  for (const LaneNode& lane : lanes_) out += sizeof(LaneNode) + lane.series.at_ns.size() * 16;
+  for (const Line& line : lines_) out += line.buckets.size() * sizeof(LineBucket);
+  out += lanes_.size() * sizeof(LaneNode);
   return out;
 }
 

@@ -255,7 +255,7 @@ class TimelineEventOp final : public Op {
         .Choices(std::vector<std::string>(kSpanTableNames.begin(), kSpanTableNames.end()));
     b.Add("id", id_, "Its id in that table").Positional().Required().Range(0, 9e15);
     b.Add("analysis", analysis_,
-          "Also its findings and how near it is to the limits of the device; this analyses the run");
+          "Also its findings and its distance from the limits of the device; this analyses the run");
   }
 
   Result<Reply> Run(OpContext& context) override {

@@ -104,7 +104,8 @@ class TimelineTotalsOp final : public Op {
     info.name = "timeline-totals";
     info.summary = "Time by name, kind and lane of everything that ran in a window of a run";
     info.choose_when =
-        "Choose it for sums over a time that another answer names. `timeline-window` lists the spans "
+        "Choose it for sums over a time range that another command reported. `timeline-window` lists the "
+        "spans "
         "themselves; `kernels` and `operators` have totals of the run.";
     info.example = "neurolens timeline-totals @latest --from-ns 10000000 --to-ns 12000000";
     info.cost = Cost::kSeconds;

@@ -214,7 +214,8 @@ class TimelineWindowOp final : public Op {
     info.name = "timeline-window";
     info.summary = "What ran between two times of a run, on every stream and host thread";
     info.choose_when =
-        "Choose it to look closer at a time that another answer names, such as a gap of `idle`. `kernels` "
+        "Choose it for a closer look at a time range that another command reported, such as a gap of `idle`. "
+        "`kernels` "
         "and "
         "`operators` have totals of the run.";
     info.example = "neurolens timeline-window @latest --from-ms 10 --to-ms 12";
