@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <thread>
@@ -176,12 +177,24 @@ class SqliteCatalog final : public Catalog {
   template <class Body>
   Status Transaction(Body body);
   Result<std::optional<CatalogRun>> One(const std::string& where, std::string_view value);
+  Result<const std::vector<int64_t>*> Matching(const RunFilter& filter);
   Result<std::vector<CatalogRun>> Collect(Statement& statement);
   Status LoadTags(CatalogRun& run);
   Status InsertNote(const std::string& run_id, const RunNote& note);
 
+  // The runs that a filter found last, in order, for as long as the catalog does not change: a page is asked
+  // for together with the number of all, and to compare every run with the words of a text is most of the
+  // work.
+  struct Matches {
+    std::string sql;
+    std::vector<std::string> values;
+    int64_t version = -1, own_changes = 0;  // of the file, by others and by this connection
+    std::vector<int64_t> keys;
+  };
+
   std::string path_;
   sqlite3* db_ = nullptr;
+  Matches matches_;
   int64_t version_ = 0;  // of the file as it is read
 };
 
@@ -215,6 +228,7 @@ Status SqliteCatalog::Connect(const std::string& uri, int flags) {
   if (code != SQLITE_OK) return SqliteError(db_, code, path_);
   sqlite3_extended_result_codes(db_, 1);
   sqlite3_busy_timeout(db_, kBusyTimeoutMs);
+  NL_TRY(AddListFunctions(db_, path_));
   return Execute("PRAGMA foreign_keys = ON");
 }
 
@@ -389,21 +403,50 @@ Result<std::vector<CatalogRun>> SqliteCatalog::FindByPrefix(std::string_view pre
   return Collect(s);
 }
 
+Result<const std::vector<int64_t>*> SqliteCatalog::Matching(const RunFilter& filter) {
+  Matches found;
+  const std::string where = WhereOf(filter, found.values);
+  found.sql = fmt::format("SELECT r.added_seq FROM run r {} {}", where, OrderOf(filter));
+  NL_ASSIGN(found.version, Number("PRAGMA data_version"));
+  found.own_changes = sqlite3_total_changes(db_);
+  if (matches_.version == found.version && matches_.own_changes == found.own_changes &&
+      matches_.sql == found.sql && matches_.values == found.values)
+    return &matches_.keys;
+  Statement s = Prepare(found.sql);
+  for (const std::string& value : found.values) s.Bind(value);
+  for (;;) {
+    NL_ASSIGN(const bool row, s.Step());
+    if (!row) break;
+    found.keys.push_back(s.Int(0));
+  }
+  matches_ = std::move(found);
+  return &matches_.keys;
+}
+
 // Sorts the keys of the rows alone: whole rows make a page far from the first one twice as slow.
 Result<std::vector<CatalogRun>> SqliteCatalog::List(const RunFilter& filter) {
   std::vector<std::string> values;
-  const std::string where = WhereOf(filter, values);
-  const char* direction = filter.descending ? "DESC" : "ASC";
-  const std::string order =
-      fmt::format("ORDER BY {} {}, r.added_seq {}", SortColumn(filter.sort), direction, direction);
-  Statement s = Prepare(
-      fmt::format("{}WHERE r.added_seq IN (SELECT r.added_seq FROM run r {} {} LIMIT {} OFFSET {}) {}",
-                  kSelectRun, where, order, filter.limit, filter.offset, order));
+  std::string keys;
+  if (filter.text.empty()) {
+    keys = fmt::format("SELECT r.added_seq FROM run r {} {} LIMIT {} OFFSET {}", WhereOf(filter, values),
+                       OrderOf(filter), filter.limit, filter.offset);
+  } else {
+    NL_ASSIGN(const std::vector<int64_t>* found, Matching(filter));
+    const auto size = static_cast<int64_t>(found->size());
+    const int64_t first = std::clamp<int64_t>(filter.offset, 0, size),
+                  last = filter.limit < 0 ? size : std::min(size, first + filter.limit);
+    keys = fmt::format("{}", fmt::join(found->begin() + first, found->begin() + last, ","));
+  }
+  Statement s = Prepare(fmt::format("{}WHERE r.added_seq IN ({}) {}", kSelectRun, keys, OrderOf(filter)));
   for (const std::string& value : values) s.Bind(value);
   return Collect(s);
 }
 
 Result<int64_t> SqliteCatalog::CountMatching(const RunFilter& filter) {
+  if (!filter.text.empty()) {
+    NL_ASSIGN(const std::vector<int64_t>* found, Matching(filter));
+    return static_cast<int64_t>(found->size());
+  }
   std::vector<std::string> values;
   const std::string where = WhereOf(filter, values);
   Statement s = Prepare("SELECT count(*) FROM run r " + where);

@@ -122,8 +122,16 @@ TEST_F(CatalogTest, PagesHaveEveryRunOnce) {
   EXPECT_EQ(paged, all);
   const auto count = [&](RunFilter f) { return Must(catalog_->CountMatching(f)); };
   RunFilter text;
-  for (const auto& [part, matches] :
-       {std::pair("100%", 7), {"100_", 0}, {"N=4", 1}, {"01930000", 7}, {"0000", 0}, {"d_1", 1}}) {
+  for (const auto& [part, matches] : {std::pair("100%", 7),
+                                      {"100_", 0},
+                                      {"N=4", 1},
+                                      {"01930000", 7},
+                                      {"01930000-0003", 1},
+                                      {"0193~", 0},
+                                      {"0000", 0},
+                                      {"d_1", 1},
+                                      {"KINETO", 3},
+                                      {"kineto%", 0}}) {
     text.text = part;
     EXPECT_EQ(count(text), matches) << part;
   }
@@ -155,6 +163,35 @@ TEST_F(CatalogTest, EveryWordOfATextMustMatchAndAnExactModelIsNotAPart) {
   EXPECT_EQ(found("  ", "", false), 2u);
   EXPECT_EQ(found("", "llama", false), 2u);
   EXPECT_EQ(found("", "llama", true), 1u);
+}
+
+TEST_F(CatalogTest, PagesOfATextFollowTheCatalog) {
+  for (int i = 0; i < 5; ++i) {
+    CatalogRun run = MakeRun("01930000-000" + std::to_string(i), "x" + std::to_string(i));
+    run.model = "llama";
+    Insert(run);
+  }
+  RunFilter page;
+  page.text = "llama";
+  page.limit = 2;
+  page.descending = false;
+  std::vector<std::string> all;
+  for (; page.offset < 7; page.offset += 2) {
+    for (const std::string& id : Ids(page)) all.push_back(id);
+    EXPECT_EQ(Must(catalog_->CountMatching(page)), 5);
+  }
+  page.offset = 0;
+  page.limit = -1;
+  EXPECT_EQ(all, Ids(page));
+  EXPECT_EQ(all.size(), 5u);
+  Must(catalog_->SetTag(all[0], "note", "gemma"));
+  page.text = "gemma";
+  EXPECT_EQ(Ids(page), (std::vector<std::string>{all[0]}));
+  const auto other = Must(OpenSqliteCatalog(path(), CatalogMode::kReadWrite));
+  Must(other->SetTag(all[1], "note", "gemma 2"));
+  EXPECT_EQ(Must(catalog_->CountMatching(page)), 2) << "another process changed it";
+  Must(catalog_->Remove(all[0]));
+  EXPECT_EQ(Ids(page), (std::vector<std::string>{all[1]})) << "this one did";
 }
 
 TEST_F(CatalogTest, ChoicesAreCountedAndTheFrequentOnesAreKept) {

@@ -296,7 +296,7 @@ void Examination::CheckCatalog() {
     return;
   }
   Result<int64_t> count = catalog_->Count();
-  Ok("catalog", "whole, " + Counted(count.ok() ? *count : 0, "run"));
+  Ok("catalog", "intact, " + Counted(count.ok() ? *count : 0, "run"));
 }
 
 // Every defect of a run's files, most telling first; empty: none.
@@ -434,7 +434,7 @@ Status Examination::CheckRuns() {
     if (known.count(name) == 0) NL_TRY(CheckOrphan(name));
   }
   if (report_.checks.size() == before)
-    Ok("run", fmt::format("{}, all files whole", Counted(static_cast<int64_t>(rows.size()), "run")));
+    Ok("run", fmt::format("{}, all files intact", Counted(static_cast<int64_t>(rows.size()), "run")));
   if (unchecked_runs_ > 0) {
     Warning("run",
             fmt::format("{} run{} without checksums, imported by an older version: only file sizes are "

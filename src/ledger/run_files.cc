@@ -9,6 +9,8 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
+#include <condition_variable>
 #include <filesystem>
 #include <mutex>
 #include <set>
@@ -54,18 +56,28 @@ class WholeFiles {
             static_cast<uint64_t>(info.st_ctim.tv_nsec),
             checksum};
   }
-  bool Has(const Key& key) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return keys_.count(key) > 0;
+  // Whether the file is known to be whole. While another thread reads it, this waits for what it finds;
+  // whoever gets false reads the file and calls End.
+  bool Begin(const Key& key, const std::atomic<bool>* cancelled) {
+    std::unique_lock lock(mutex_);
+    while (whole_.count(key) == 0) {
+      if (reading_.insert(key).second || (cancelled != nullptr && cancelled->load())) return false;
+      ended_.wait_for(lock, kLookForCancel);
+    }
+    return true;
   }
-  void Add(const Key& key) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    keys_.insert(key);
+  void End(const Key& key, bool is_whole) {
+    const std::lock_guard lock(mutex_);
+    if (is_whole) whole_.insert(key);
+    reading_.erase(key);
+    ended_.notify_all();
   }
 
  private:
+  static constexpr std::chrono::milliseconds kLookForCancel{50};
   std::mutex mutex_;
-  std::set<Key> keys_;
+  std::condition_variable ended_;
+  std::set<Key> whole_, reading_;
 };
 
 WholeFiles& Whole() {
@@ -207,11 +219,12 @@ Status VerifyRunFile(const std::string& folder, const std::string& name, const R
     return Defect(name, fmt::format("has {} bytes instead of {}", info.st_size, noted.bytes));
   if (!noted.checksum) return {};
   const WholeFiles::Key key = WholeFiles::KeyOf(info, *noted.checksum);
-  if (options.trust_memory && Whole().Has(key)) return {};
-  NL_ASSIGN(const uint64_t checksum, ChecksumOf(fd.get(), name, options));
-  if (checksum != *noted.checksum) return Defect(name, "does not match its checksum");
-  Whole().Add(key);
-  return {};
+  if (options.trust_memory && Whole().Begin(key, options.cancelled)) return {};
+  const Result<uint64_t> checksum = ChecksumOf(fd.get(), name, options);
+  const bool is_whole = checksum.ok() && *checksum == *noted.checksum;
+  Whole().End(key, is_whole);
+  if (!checksum.ok()) return checksum.error();
+  return is_whole ? Status() : Status(Defect(name, "does not match its checksum"));
 }
 
 Result<std::string> ReadRunFile(const std::string& run_folder, const std::string& name) {

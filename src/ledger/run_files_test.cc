@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <thread>
 
 #include "ledger/attachments.h"
 #include "ledger/doctor.h"
@@ -137,6 +138,28 @@ TEST_F(RunFilesTest, ARunOfAnOlderVersionStillOpens) {
   for (const DoctorCheck& check : report.checks) details += check.detail + "\n";
   EXPECT_NE(details.find("1 run without checksums, imported by an older version"), std::string::npos)
       << details;
+}
+
+TEST_F(RunFilesTest, ParallelReadersOfOneFileReadItOnceAndAllLearnOfDamage) {
+  const RunFiles noted = Must(ReadRunFiles(folder_, kCatalogEntryFile));
+  const std::string name = "kernel.parquet";
+  for (const bool damaged : {false, true}) {
+    if (damaged) FlipBit(folder_ + "/" + name, 100);
+    std::atomic<int64_t> read_bytes{0};
+    std::atomic<int> good{0};
+    {
+      std::vector<std::jthread> threads;
+      for (int i = 0; i < 8; ++i) {
+        threads.emplace_back([&] {
+          VerifyOptions options;
+          options.on_read = [&](int64_t bytes) { read_bytes += bytes; };
+          good += VerifyRunFile(folder_, name, noted.at(name), options).ok() ? 1 : 0;
+        });
+      }
+    }
+    EXPECT_EQ(good, damaged ? 0 : 8);
+    EXPECT_EQ(read_bytes, (damaged ? 8 : 1) * noted.at(name).bytes);
+  }
 }
 
 TEST_F(RunFilesTest, TheWriterTakesTheChecksumOfWhatItWrites) {

@@ -15,8 +15,11 @@ struct sqlite3;
 
 namespace nl {
 
-// Expression of the table `run r` that a list is sorted by.
-const char* SortColumn(RunSort sort);
+// The functions that the SQL below calls; once for each connection.
+Status AddListFunctions(sqlite3* db, const std::string& path);
+
+// The ORDER BY of a list over `run r`.
+std::string OrderOf(const RunFilter& filter);
 
 // The WHERE of a filter over `run r`, and the values it binds, in order.
 std::string WhereOf(const RunFilter& filter, std::vector<std::string>& values);

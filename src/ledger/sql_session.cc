@@ -117,6 +117,11 @@ struct SqlSession::Execution {
 
 namespace {
 
+// `rm` takes the whole folder away: the run is not damaged, it is gone.
+Error RemovedRun(const std::string& label) {
+  return NotFound(fmt::format("no such run: {}: it was removed while it was read", label));
+}
+
 std::vector<std::string> TablesOf(const RunFiles& files) {
   std::vector<std::string> names;
   for (const auto& [name, file] : files) {
@@ -279,9 +284,7 @@ Status SqlSession::Verify(const std::string& table, const std::atomic<bool>* can
     Status status = VerifyRunFile(part.run_folder, part.name, part.noted, options);
     if (status.ok()) continue;
     if (status.error().code == ErrorCode::kCancelled) return status;
-    // `rm` takes the whole folder away: the run is not damaged, it is gone.
-    if (!PathExists(part.run_folder))
-      return NotFound(fmt::format("no such run: {}: it was removed while it was read", part.label));
+    if (!PathExists(part.run_folder)) return RemovedRun(part.label);
     return DamagedRun(part.label, status.error().message);
   }
   return {};
@@ -332,6 +335,15 @@ Status SqlSession::EnsureViews(const std::vector<std::string>& names, const std:
 }
 
 Error SqlSession::Explain(const std::string& message, const std::vector<std::string>& names) const {
+  const bool is_broken = std::any_of(names.begin(), names.end(),
+                                     [this](const std::string& name) { return broken_.count(name) > 0; });
+  if (is_broken || StartsWith(message, "Permission Error") || StartsWith(message, "IO Error")) {
+    for (const auto& [table, parts] : tables_) {
+      for (const Part& part : parts) {
+        if (!PathExists(part.run_folder)) return RemovedRun(part.label);
+      }
+    }
+  }
   for (const std::string& name : names) {
     if (const auto it = broken_.find(name); it != broken_.end()) {
       return IoError(fmt::format("the table {} cannot be read: {}", name, it->second), 0)

@@ -263,6 +263,16 @@ TEST_F(SqlSessionTest, BrokenParquetSpoilsOnlyItsTable) {
   EXPECT_NE(error.message.find("memset"), std::string::npos);
 }
 
+TEST_F(SqlSessionTest, ARunThatIsRemovedWhileItIsReadIsNotFound) {
+  EXPECT_EQ(Rows("SELECT count(*) FROM kernel").at(0).at(0), 5);  // the files are verified now
+  std::filesystem::remove_all(Folder("b"));
+  for (const char* sql : {"SELECT sum(start_ns) FROM kernel", "SELECT bytes FROM memcpy"}) {
+    const Error gone = Refused(sql);
+    EXPECT_EQ(gone.code, ErrorCode::kNotFound) << sql << ": " << gone.ToString();
+    EXPECT_EQ(gone.message, "no such run: run-b: it was removed while it was read");
+  }
+}
+
 TEST_F(SqlSessionTest, ResultGoesToParquetWithItsTypes) {
   const std::string parquet = dir_.path() + "/out's.parquet";
   const auto outcome =
