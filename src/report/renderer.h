@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyze/analysis.h"
 #include "base/byte_sink.h"
 #include "base/result.h"
 #include "model/string_pool.h"
@@ -43,6 +44,8 @@ class RunReader {
   };
   // The Parquet files of the run and of what was attached to it.
   virtual Result<std::vector<File>> TableFiles() = 0;
+  // The facts of the run, computed when asked for; stays owned by the reader.
+  virtual Result<Analysis*> Analyzed() = 0;
   // Everything stored, as one archive (docs/formats/bundle.md).
   virtual Status WriteArchive(const RenderOptions& options, const ByteSink& sink) = 0;
 };

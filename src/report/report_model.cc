@@ -10,6 +10,7 @@
 
 #include "analyze/steady_findings.h"
 #include "base/human.h"
+#include "base/plural.h"
 #include "base/units.h"
 #include "report/phase_label.h"
 #include "report/report_value.h"
@@ -129,10 +130,11 @@ std::string OrderVerdict(const Report& report) {
   int64_t calls = 0;
   for (const NameTotals& k : report.kernels) calls += k.calls;
   std::string out = fmt::format(
-      "{} kernel executions of {} in all, measured without when they ran: there is no timeline, so "
-      "what bounds the program is not said.",
-      calls, HumanMs(report.wall_ms));
-  if (!report.kernels.empty()) out += fmt::format(" The largest is {}.", report.kernels[0].name);
+      "{} of {} in total. The source recorded durations but no start times, so the bound of the program is "
+      "unknown.",
+      Counted(calls, "kernel execution"), HumanMs(report.wall_ms));
+  if (!report.kernels.empty())
+    out += fmt::format(" The kernel with the most time is {}.", report.kernels[0].name);
   return out;
 }
 

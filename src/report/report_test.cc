@@ -64,7 +64,7 @@ Report FullReport() {
   out.stages.stages.emplace_back().name = name;
   out.stages.ttft_ms = 3;
   out.memory.emplace().peaks = {{0, 1 << 20, 1 << 21}};
-  out.operators = out.kernels = {{name, name + "raw", name, 0, 3, 1, 1, 1, 1, 0.3, 0.3, 0.4, 0.5, name}};
+  out.operators = out.kernels = {{name, name + "raw", name, 0, 3, {}, 1, 1, 1, 1, 0.3, 0.3, 0.4, 0.5, name}};
   out.operators_total = out.kernels_total = 20;
   out.copies = {{name, name, name, 1, 2.5, 1000}};
   out.glossary = GlossaryOf(out);

@@ -40,6 +40,15 @@ Result<std::vector<RunReader::File>> StoredRun::TableFiles() {
   return out;
 }
 
+Result<Analysis*> StoredRun::Analyzed() {
+  if (!analyzed_.analysis) {
+    AnalysisParams params;
+    params.run = run_.run_id;
+    NL_ASSIGN(analyzed_, Analyze(context_, params));
+  }
+  return analyzed_.analysis.get();
+}
+
 Status StoredRun::WriteArchive(const RenderOptions& options, const ByteSink& sink) {
   NL_ASSIGN(std::vector<RunNote> notes, store_.catalog().ListNotes(run_.run_id));
   return WriteBundle(store_, run_, sink, {options.cancelled, options.progress, std::move(notes)});

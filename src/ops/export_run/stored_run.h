@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ops/open_analysis.h"
 #include "ops/open_snapshot.h"
 #include "report/renderer.h"
 
@@ -20,6 +21,7 @@ class StoredRun final : public RunReader {
   const StringPool& strings() const override { return open_.snapshot ? open_.snapshot->strings() : none_; }
   Result<std::string> Document() override;
   Result<std::vector<File>> TableFiles() override;
+  Result<Analysis*> Analyzed() override;
   Status WriteArchive(const RenderOptions& options, const ByteSink& sink) override;
 
  private:
@@ -27,6 +29,7 @@ class StoredRun final : public RunReader {
   Store& store_;
   CatalogRun run_;
   OpenRun open_;
+  OpenAnalysis analyzed_;
   StringPool none_;
 };
 

@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "ops/flame/reply.h"
 #include "ops/open_analysis.h"
+#include "report/flame_forms.h"
 #include "report/text_table.h"
 
 namespace nl::ops::flame {
@@ -107,11 +108,9 @@ class FlameOp final : public Op {
           .Hint("use a name that ends with .speedscope.json or .collapsed");
     }
     NL_ASSIGN(const OpenAnalysis open, Analyze(context, params_));
-    NL_TRY(open.analysis->Load(kFlameReads, {AttributionFacts::kName}));
-    NL_ASSIGN(const TimelineFacts* timeline, open.analysis->Need<TimelineFacts>());
-    NL_ASSIGN(const AttributionFacts* attribution, open.analysis->Need<AttributionFacts>());
+    NL_ASSIGN(const RunFlame flame, FlameOfRun(*open.analysis));
+    const auto& [tree, timeline] = flame;
     const RunData& data = open.analysis->data();
-    const FlameTree tree = BuildFlame(data, *timeline, *attribution);
     const bool device = time_ == "device" && tree.nodes[0].device_total_ns > 0;
     if (!out_.empty()) {
       NL_TRY(WriteFileAtomically(out_, collapsed

@@ -16,7 +16,11 @@
 namespace nl {
 namespace {
 
-using namespace testing_compare;
+using testing_compare::Empty;
+using testing_compare::Hostile;
+using testing_compare::Of;
+using testing_compare::OneSide;
+using testing_compare::Usual;
 
 CompareReply ReplyFor(const Comparison& comparison) {
   CompareReply out;

@@ -9,7 +9,10 @@
 namespace nl {
 namespace {
 
-using namespace testing_compare;
+using testing_compare::Empty;
+using testing_compare::Hostile;
+using testing_compare::OneSide;
+using testing_compare::Usual;
 
 template <class Row>
 double Sum(const std::vector<Row>& rows, double Row::*member) {

@@ -123,6 +123,7 @@ class FakeTables final : public RunReader {
   const StringPool& strings() const override { return pool; }
   Result<std::string> Document() override { return NotFound("only tables"); }
   Result<std::vector<File>> TableFiles() override { return NotFound("only tables"); }
+  Result<Analysis*> Analyzed() override { return NotFound("only tables"); }
   Status WriteArchive(const RenderOptions&, const ByteSink&) override { return NotFound("only tables"); }
 
   EventBatch batch;
