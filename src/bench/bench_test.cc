@@ -306,5 +306,41 @@ TEST(BenchEnvironment, WhatCannotBeReadIsAWarning) {
   EXPECT_EQ(m.All().Count(CheckState::kWarning), 7) << EnvironmentText(m.All());
 }
 
+TEST(BenchEnvironment, GpusThatDisturbAreFound) {
+  const auto state = [](const GpuSurroundings& around, std::string_view name) {
+    for (const EnvironmentCheck& c : CheckGpus(around)) {
+      if (c.name == name) return c.state;
+    }
+    ADD_FAILURE() << name;
+    return CheckState::kOk;
+  };
+  GpuSurroundings around;
+  EXPECT_EQ(CheckGpus(around).size(), 1u);
+  EXPECT_EQ(state(around, "gpu"), CheckState::kOk);
+  for (const char* nothing : {"", "-1"}) {
+    around.visible = nothing;
+    EXPECT_EQ(state(around, "gpu"), CheckState::kOk) << nothing;
+  }
+  around.visible = "0";
+  EXPECT_EQ(state(around, "gpu"), CheckState::kError);
+
+  around.gpus.resize(1);
+  around.gpus[0].persistence = true;
+  for (const EnvironmentCheck& c : CheckGpus(around)) EXPECT_EQ(c.state, CheckState::kOk) << c.text;
+  around.gpus[0].persistence = false;
+  EXPECT_EQ(state(around, "gpu_persistence"), CheckState::kWarning);
+  around.gpus[0].persistence.reset();
+  EXPECT_EQ(state(around, "gpu_persistence"), CheckState::kWarning);
+  around.others = {"process 4711 (python3)"};
+  EXPECT_EQ(state(around, "gpu_processes"), CheckState::kWarning);
+  around.others.clear();
+  around.others_problem = "libnvidia-ml.so.1 is missing";
+  EXPECT_EQ(state(around, "gpu_processes"), CheckState::kWarning);
+  around.gpus.resize(2);
+  EXPECT_EQ(state(around, "gpu"), CheckState::kOk);  // one was chosen
+  around.visible.reset();
+  EXPECT_EQ(state(around, "gpu"), CheckState::kWarning);
+}
+
 }  // namespace
 }  // namespace nl::bench

@@ -105,6 +105,43 @@ EnvironmentCheck CheckLoad(const RootFiles& files) {
   return value > 0.5 * cpus ? Warn("load", text + ": other programs are running") : Ok("load", text);
 }
 
+EnvironmentCheck CheckGpu(const GpuSurroundings& around) {
+  const bool asked = around.visible && !around.visible->empty() && *around.visible != "-1" &&
+                     *around.visible != "NoDevFiles";
+  if (around.gpus.empty() && asked)
+    return Bad("gpu", fmt::format("CUDA_VISIBLE_DEVICES is '{}', but no GPU was found{}{}", *around.visible,
+                                  around.none_reason.empty() ? "" : ": ", around.none_reason));
+  if (around.gpus.empty()) return Ok("gpu", "no GPU");
+  if (around.gpus.size() > 1 && !around.visible)
+    return Warn("gpu", fmt::format("{} GPUs: set CUDA_VISIBLE_DEVICES, so that both sides use the same one",
+                                   around.gpus.size()));
+  return Ok("gpu", around.gpus.size() > 1 ? fmt::format("{} GPUs, CUDA_VISIBLE_DEVICES is '{}'",
+                                                        around.gpus.size(), *around.visible)
+                                          : around.gpus[0].name.value_or("one GPU"));
+}
+
+EnvironmentCheck CheckGpuProcesses(const GpuSurroundings& around) {
+  if (!around.others.empty())
+    return Warn("gpu_processes",
+                fmt::format("other programs compute on the GPUs: {}", fmt::join(around.others, ", ")));
+  if (!around.others_problem.empty()) return Warn("gpu_processes", around.others_problem);
+  return Ok("gpu_processes", "no other program computes on the GPUs");
+}
+
+EnvironmentCheck CheckPersistence(const std::vector<machine::Gpu>& gpus) {
+  for (const machine::Gpu& gpu : gpus) {
+    if (!gpu.persistence)
+      return Warn("gpu_persistence", fmt::format("the persistence mode of GPU {} cannot be read", gpu.index));
+    if (!*gpu.persistence)
+      return Warn(
+          "gpu_persistence",
+          fmt::format("the persistence mode of GPU {} is off: the driver may unload between programs, and "
+                      "start-up varies; nvidia-smi -pm 1 turns it on",
+                      gpu.index));
+  }
+  return Ok("gpu_persistence", "persistence mode is on");
+}
+
 }  // namespace
 
 std::span<const std::string_view> NamesOf(CheckState) {
@@ -119,7 +156,8 @@ std::span<const std::string_view> NamesOf(Validity) {
 void Describe(Record<EnvironmentCheck>& r) {
   r.Name("EnvironmentCheck", "One check of the machine before a measurement");
   r.Field("name", &EnvironmentCheck::name,
-          "swap, governor, cgroup_cpu, cgroup_memory, affinity, virtualization or load");
+          "swap, governor, cgroup_cpu, cgroup_memory, affinity, virtualization, load, gpu, gpu_processes or "
+          "gpu_persistence");
   r.Field("state", &EnvironmentCheck::state, "ok, warning or error");
   r.Field("text", &EnvironmentCheck::text, "What was found");
 }
@@ -153,9 +191,19 @@ EnvironmentReply CheckEnvironment(Validity validity, bool allow_virtualization, 
   return out;
 }
 
-Result<EnvironmentReply> RequireEnvironment(std::string_view validity, bool allow_virtualization) {
+std::vector<EnvironmentCheck> CheckGpus(const GpuSurroundings& around) {
+  std::vector<EnvironmentCheck> out{CheckGpu(around)};
+  if (around.gpus.empty()) return out;
+  out.push_back(CheckGpuProcesses(around));
+  out.push_back(CheckPersistence(around.gpus));
+  return out;
+}
+
+Result<EnvironmentReply> RequireEnvironment(std::string_view validity, bool allow_virtualization,
+                                            const GpuSurroundings& around) {
   const Validity asked = validity == "strict" ? Validity::kStrict : Validity::kPortable;
   EnvironmentReply out = CheckEnvironment(asked, allow_virtualization);
+  for (EnvironmentCheck& check : CheckGpus(around)) out.checks.push_back(std::move(check));
   if (asked == Validity::kStrict && out.Count(CheckState::kError) > 0)
     return InvalidInput(fmt::format("this machine disturbs measurements: {}", EnvironmentText(out)))
         .Hint("--validity portable measures anyway and states it");

@@ -5,6 +5,7 @@
 // pure functions of the files.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 
 #include "base/record.h"
 #include "base/result.h"
+#include "machine/system.h"
 
 namespace nl::bench {
 
@@ -23,7 +25,7 @@ enum class Validity : uint8_t { kStrict, kPortable };
 std::span<const std::string_view> NamesOf(Validity);
 
 struct EnvironmentCheck {
-  std::string name;  // swap, governor, cgroup_cpu, cgroup_memory, affinity, virtualization, load
+  std::string name;  // swap, governor, cgroup_cpu, cgroup_memory, affinity, virtualization, load, gpu, ...
   CheckState state = CheckState::kOk;
   std::string text;
 };
@@ -40,9 +42,21 @@ void Describe(Record<EnvironmentReply>& r);
 
 // With `allow_virtualization` a virtual machine is a warning.
 EnvironmentReply CheckEnvironment(Validity validity, bool allow_virtualization, const std::string& root = "");
-// The same for a measurement about to begin: InvalidInput where `validity` ("strict" or "portable") asks for
-// a machine without errors.
-Result<EnvironmentReply> RequireEnvironment(std::string_view validity, bool allow_virtualization);
+
+// The GPUs before a measurement: gpu, and where there are any gpu_processes and gpu_persistence.
+struct GpuSurroundings {
+  std::vector<machine::Gpu> gpus;
+  std::string none_reason;             // why there are none; empty: not known
+  std::optional<std::string> visible;  // CUDA_VISIBLE_DEVICES, where it is set
+  std::vector<std::string> others;     // programs that compute on them: "process 4711 (python3)"
+  std::string others_problem;          // why there may be more; empty: these are all
+};
+std::vector<EnvironmentCheck> CheckGpus(const GpuSurroundings& around);
+
+// All checks for a measurement about to begin: InvalidInput where `validity` ("strict" or "portable") asks
+// for a machine without errors.
+Result<EnvironmentReply> RequireEnvironment(std::string_view validity, bool allow_virtualization,
+                                            const GpuSurroundings& around);
 // One line for people; empty when all is well.
 std::string EnvironmentText(const EnvironmentReply& environment);
 

@@ -190,6 +190,12 @@ std::span<const std::string_view> NamesOf(Verdict) {
   static constexpr std::string_view kNames[] = {"faster", "slower", "same", "undecided"};
   return kNames;
 }
+std::optional<bool> IsFaster(Verdict verdict) {
+  if (verdict == Verdict::kFaster) return true;
+  if (verdict == Verdict::kSlower) return false;
+  return std::nullopt;
+}
+
 std::string_view Name(Verdict verdict) { return NamesOf(verdict)[static_cast<size_t>(verdict)]; }
 
 Result<InterleaveResult> Interleave(const InterleaveOptions& options, const RunSide& run,

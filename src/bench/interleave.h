@@ -30,6 +30,8 @@ std::span<const std::string_view> NamesOf(StopReason);
 enum class Verdict : uint8_t { kFaster, kSlower, kSame, kUndecided };
 std::span<const std::string_view> NamesOf(Verdict);
 std::string_view Name(Verdict verdict);
+// Whether B is faster than A; none where that was not decided.
+std::optional<bool> IsFaster(Verdict verdict);
 
 struct InterleaveOptions {
   double precision = 0.005;   // half of the interval of the ratio, relative, at which to stop

@@ -144,6 +144,36 @@ class Finder {
     }
   }
 
+  // "memory", or {memory: 1.5}.
+  std::string ReadGoal(const YAML::Node& node, Target& target) {
+    if (!node) return "";
+    const bool has_ratio = node.IsMap() && node.size() == 1;
+    if (!has_ratio && !node.IsScalar())
+      return "goal is speed, memory or throughput, or one of them with a ratio";
+    const std::string name = has_ratio ? node.begin()->first.as<std::string>() : node.as<std::string>();
+    const std::span<const std::string_view> names = NamesOf(Goal());
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end())
+      return fmt::format("the goal {} is not known: speed, memory or throughput", name);
+    target.goal = static_cast<Goal>(found - names.begin());
+    if (!has_ratio) return "";
+    target.goal_ratio = node.begin()->second.as<double>();
+    return *target.goal_ratio > 0 && *target.goal_ratio < 1e6 ? "" : "the ratio of a goal is above 0";
+  }
+
+  // Work of one execution of each side, for the goal throughput.
+  std::string ReadItems(const YAML::Node& node, Target& target) {
+    if (!node)
+      return target.goal == Goal::kThroughput ? "the goal throughput needs items: {baseline: N, optimized: N}"
+                                              : "";
+    if (!node.IsMap() || !node["baseline"] || !node["optimized"]) return "items needs baseline and optimized";
+    const double baseline = node["baseline"].as<double>(), optimized = node["optimized"].as<double>();
+    if (!(baseline > 0) || !(optimized > 0) || baseline > 1e18 || optimized > 1e18)
+      return "items are above 0";
+    target.items_ratio = optimized / baseline;
+    return "";
+  }
+
   void AddPair(const YAML::Node& pair, const fs::path& path, const std::string& group) {
     Target target;
     target.group = group.empty() ? "." : group;
@@ -154,6 +184,12 @@ class Finder {
         target.allow[entry.first.as<std::string>()] = entry.second.as<std::string>();
     }
     target.tolerance = pair["tolerance"].as<double>(0);
+    for (const std::string& wrong : {ReadGoal(pair["goal"], target), ReadItems(pair["items"], target)}) {
+      if (!wrong.empty()) {
+        Problem(SuiteProblemKind::kBadFile, path.string(), fmt::format("{}: {}", target.name, wrong));
+        return;
+      }
+    }
     for (const YAML::Node& input : pair["inputs"]) {
       target.inputs.push_back((path.parent_path() / input.as<std::string>()).string());
       if (!fs::exists(target.inputs.back()))
@@ -208,6 +244,11 @@ bool IsChosen(const Target& target, const std::string& word) {
 
 std::string Target::Label() const {
   return variant ? fmt::format("{}:{}_{}", group, name, *variant) : fmt::format("{}:{}", group, name);
+}
+
+std::span<const std::string_view> NamesOf(Goal) {
+  static constexpr std::string_view kNames[] = {"speed", "memory", "throughput"};
+  return kNames;
 }
 
 std::span<const std::string_view> NamesOf(SuiteProblemKind) {

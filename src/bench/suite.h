@@ -19,6 +19,10 @@ struct Program {
   std::string command;  // of bench.yaml
 };
 
+// What the optimized program is for: less time, less memory, or more work per time.
+enum class Goal : uint8_t { kSpeed, kMemory, kThroughput };
+std::span<const std::string_view> NamesOf(Goal);
+
 struct Target {
   std::string group, name;             // name: of the baseline
   std::optional<std::string> variant;  // optimized_X_VARIANT
@@ -27,7 +31,10 @@ struct Target {
   std::vector<std::string> inputs;           // files that bench.yaml declares
   std::vector<std::string> environment;      // NAME=value, of bench.yaml
   double tolerance = 0;                      // between numbers of the outputs of commands
-  std::string Label() const;                 // group:name or group:name@variant
+  std::optional<Goal> goal;                  // of bench.yaml; none: speed, which need not be reached
+  std::optional<double> goal_ratio;          // to reach; none: --goal, or --memory-goal
+  double items_ratio = 1;     // items that the optimized program works on / those of the baseline
+  std::string Label() const;  // group:name or group:name@variant
 };
 
 enum class SuiteProblemKind : uint8_t {

@@ -18,10 +18,14 @@ constexpr std::string_view kCheckNames[] = {
     "input_signature",   "workload",       "outputs",         "constant_output",
     "aliasing",          "fresh_seed",     "jitter",          "cached_result",
     "precomputed",       "seed_unchanged", "flags_unchanged", "work_in_timed_region",
-    "undeclared_stream", "device_work"};
+    "undeclared_stream", "device_work",    "clocks_agree"};
 constexpr double kWorkloadShare = 0.01;
 constexpr double kLateShare =
     0.25;  // of the timed requests; measured on an H200: one in hundreds without such a stream
+
+// Events and the host's clock are read one after the other; a device cannot work for longer than the run that
+// waits for it.
+constexpr double kClockShare = 0.02, kClockS = 20e-6;
 
 struct DtypeTolerance {
   double rtol = 0, atol = 0;
@@ -258,26 +262,45 @@ void Verifier::Timed(bool is_b, const Json& reply) {
     Fail("flags_unchanged", fmt::format("the {} changes {} while it is timed", side,
                                         DumpJson(reply.value("flags_changed", Json("flags")))));
   const Json late = reply.value("busy_after_ns", Json(0));
-  LateRuns& runs = is_b ? late_b_ : late_a_;
-  ++runs.replies;
-  if (late.is_number() && late > 0) runs.late_ns.push_back(late.get<double>());
+  TimedReplies& replies = is_b ? timed_b_ : timed_a_;
+  ++replies.count;
+  if (late.is_number() && late > 0) replies.late_ns.push_back(late.get<double>());
+  const Result<double> wall_s = MedianSeconds(reply, "ns"), device_s = MedianSeconds(reply, "device_ns");
+  if (wall_s.ok() && device_s.ok() && *device_s > *wall_s * (1 + kClockShare) + kClockS)
+    replies.beyond_ns.push_back(1e9 * (*device_s - *wall_s));
+}
+
+Result<double> MedianSeconds(const Json& reply, const char* name) {
+  std::vector<double> times;
+  for (const Json& ns : reply.contains(name) && reply[name].is_array() ? reply[name] : Json::array()) {
+    if (ns.is_number()) times.push_back(ns.get<double>() / 1e9);
+  }
+  if (times.empty()) return InvalidInput("the answer to run has no times");
+  return Median(std::move(times));
 }
 
 // Work on a hidden stream is late in every run. A host that was interrupted between two calls sees the end of
 // an idle device late too, now and then.
-void Verifier::CheckLate(const LateRuns& runs, const char* side) {
-  if (runs.late_ns.empty() ||
-      static_cast<double>(runs.late_ns.size()) < kLateShare * static_cast<double>(runs.replies))
-    return;
-  Fail("undeclared_stream",
-       fmt::format(
-           "the device is busy for {:.0f} us after the declared streams of the {} have ended, in {} of {}",
-           Median(runs.late_ns) / 1e3, side, runs.late_ns.size(), HumanCount(runs.replies) + " requests"));
+void Verifier::CheckTimed(const TimedReplies& replies, const char* side) {
+  const auto often = [&replies](const std::vector<double>& found) {
+    return !found.empty() &&
+           static_cast<double>(found.size()) >= kLateShare * static_cast<double>(replies.count);
+  };
+  const std::string of = HumanCount(replies.count) + " requests";
+  if (often(replies.late_ns))
+    Fail("undeclared_stream",
+         fmt::format(
+             "the device is busy for {:.0f} us after the declared streams of the {} have ended, in {} of {}",
+             Median(replies.late_ns) / 1e3, side, replies.late_ns.size(), of));
+  if (often(replies.beyond_ns))
+    Fail("clocks_agree",
+         fmt::format("the device works {:.0f} us longer than the wall time that the {} reports, in {} of {}",
+                     Median(replies.beyond_ns) / 1e3, side, replies.beyond_ns.size(), of));
 }
 
 Status Verifier::After() {
-  CheckLate(late_a_, "baseline");
-  CheckLate(late_b_, "optimized program");
+  CheckTimed(timed_a_, "baseline");
+  CheckTimed(timed_b_, "optimized program");
   const auto attempt = [&]() -> Status {
     NL_ASSIGN(const Json a, OutputAfter(a_, std::nullopt, true, false));
     NL_ASSIGN(const Json b, OutputAfter(b_, std::nullopt, true, false));
@@ -288,8 +311,8 @@ Status Verifier::After() {
   const Status done = attempt();
   if (!done.ok() && done.error().code == ErrorCode::kCancelled) return done;
   if (!done.ok()) Fail("work_in_timed_region", "cannot run: " + done.error().message);
-  for (const char* name :
-       {"seed_unchanged", "flags_unchanged", "work_in_timed_region", "undeclared_stream", "device_work"})
+  for (const char* name : {"seed_unchanged", "flags_unchanged", "work_in_timed_region", "undeclared_stream",
+                           "device_work", "clocks_agree"})
     Pass(name);
   return {};
 }

@@ -31,6 +31,9 @@ std::span<const std::string_view> VerifyCheckNames();
 // object with rtol, atol and a reason); else the first difference.
 std::optional<std::string> OutputsDiffer(const Json& a, const Json& b, const Json& tolerance);
 
+// The middle of a list of nanoseconds in the answer to a request to run.
+Result<double> MedianSeconds(const Json& reply, const char* name);
+
 class Verifier {
  public:
   Verifier(Worker& a, Worker& b, std::map<std::string, std::string> allow, std::function<bool()> keep_going)
@@ -63,11 +66,12 @@ class Verifier {
   Status CompareSides(uint64_t seed);
   Status CheckInputsMatter(Worker& worker, const char* side, uint64_t seed);
   Status Audit(bool after);
-  struct LateRuns {
-    int64_t replies = 0;
-    std::vector<double> late_ns;  // of those in which the device worked on after the declared streams
+  struct TimedReplies {
+    int64_t count = 0;
+    std::vector<double> late_ns;    // of those in which the device worked on after the declared streams
+    std::vector<double> beyond_ns;  // of those in which the device worked for longer than the run took
   };
-  void CheckLate(const LateRuns& runs, const char* side);
+  void CheckTimed(const TimedReplies& replies, const char* side);
   void Fail(std::string_view name, const std::string& text);
   void Pass(std::string_view name);
 
@@ -78,7 +82,7 @@ class Verifier {
   std::map<std::string, std::optional<std::string>, std::less<>> done_;  // failure, or none
   Json tolerance_;
   Side side_a_, side_b_;
-  LateRuns late_a_, late_b_;
+  TimedReplies timed_a_, timed_b_;
 };
 
 }  // namespace nl::bench

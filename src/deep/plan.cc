@@ -15,6 +15,7 @@
 #include "analyze/facts/stages.h"
 #include "analyze/facts/timeline.h"
 #include "base/check.h"
+#include "base/median.h"
 #include "base/units.h"
 #include "deep/ncu_name.h"
 
@@ -195,8 +196,7 @@ class Planner {
     std::map<Key, std::map<uint32_t, double>> medians;
     for (auto& [key, by_shape] : durations) {
       for (auto& [shapes, ns] : by_shape) {
-        std::nth_element(ns.begin(), ns.begin() + static_cast<std::ptrdiff_t>(ns.size() / 2), ns.end());
-        medians[key][shapes] = static_cast<double>(std::max<int64_t>(ns[ns.size() / 2], 1));
+        medians[key][shapes] = static_cast<double>(std::max<int64_t>(UpperMedian(ns), 1));
       }
     }
     for (Execution& e : all_) {

@@ -94,7 +94,7 @@ def test_an_honest_pair_is_measured(suite):
     (target,) = run(suite)["targets"]
     assert target["outcome"] == "measured", target["reason"]
     assert target["iterations"] == 20 == target["baseline_time"]["runs"]
-    assert failed(target) == [] and len(target["checks"]) == 14, target["checks"]
+    assert failed(target) == [] and len(target["checks"]) == 15, target["checks"]
 
 
 @pytest.mark.parametrize("check", CHEATS)
@@ -321,6 +321,50 @@ def test_a_yaml_pair_has_inputs_an_environment_and_a_tolerance(suite):
     assert store.json("bench", "ls", "--suite", folder)["problems"][0]["kind"] == "bad_file"
 
 
+BIG, SMALL = "python3 -c 'x = bytearray(60 << 20)'", "python3 -c 'x = 1'"
+
+
+@pytest.mark.parametrize("goal, reached, optimized, baseline", [
+    ("memory", True, SMALL, BIG), ("{memory: 1000}", False, SMALL, BIG), ("memory", False, BIG, SMALL),
+    ("{speed: 0.001}", True, "true", "sleep 0.02"), ("{speed: 100000}", False, "true", "sleep 0.02"),
+    ("{throughput: 0.01}", True, "sleep 0.02", "sleep 0.02"), ("{throughput: 100000}", False, "sleep 0.02", "sleep 0.02"),
+])
+def test_a_declared_goal_decides_the_answer(suite, goal, reached, optimized, baseline):
+    (suite[1] / "baseline_x.py").unlink()
+    (suite[1] / "bench.yaml").write_text(f"pairs:\n- name: p\n  baseline: {baseline}\n  optimized: {optimized}\n  goal: {goal}\n"
+                                         "  items: {baseline: 1, optimized: 8}\n")
+    # What another goal may cost in speed is not judged here: times of processes vary too much.
+    reply = run(suite, "--regression", "99%", iterations=12, status=0 if reached else 1)
+    (target,) = reply["targets"]
+    assert target["goal"] == goal.strip("{}").split(":")[0] and target["goal_declared"] and target["meets_goal"] is reached, target
+    share = {"memory": target["memory_ratio"], "speed": target["speedup"], "throughput": 8 * target["speedup"]}[target["goal"]]
+    assert target["goal_reached"] == pytest.approx(share) and (share >= target["goal_ratio"]) >= reached, target
+    text = suite[0].run("bench", "run", "--suite", suite[1], "--regression", "99%", "--iterations", 12).stdout
+    assert f"goal {target['goal']}" in text and ("not reached" not in text) is reached, text
+
+
+def test_another_goal_may_cost_a_little_speed_and_not_more(suite):
+    (suite[1] / "baseline_x.py").unlink()
+    work = "dd if=/dev/zero of=/dev/null bs=30M count=1"  # a peak of 30 MB
+    pair = f"pairs:\n- name: p\n  baseline: {work}\n  optimized: sh -c '{work}; sleep 0.4'\n  goal: {{memory: 0.001}}\n"
+    (suite[1] / "bench.yaml").write_text(pair)
+    (slow,) = run(suite, iterations=12, status=1)["targets"]
+    assert slow["verdict"] == "slower" and slow["meets_goal"] is True, slow
+    assert run(suite, "--regression", "99.9%", iterations=12, status=0)["regression"] == pytest.approx(0.999)
+    (suite[1] / "bench.yaml").write_text(pair.replace("memory: 0.001", "speed: 0.001"))
+    assert run(suite, "--regression", "99.9%", iterations=12, status=1)["targets"][0]["meets_goal"] is True
+
+
+@pytest.mark.parametrize("goal, said", [("goal: size", "size is not known"), ("goal: {speed: 0}", "above 0"), ("goal: [speed]", "speed, memory or throughput"),
+                                        ("goal: throughput", "needs items"), ("items: {baseline: 1}", "baseline and optimized"),
+                                        ("items: {baseline: 1, optimized: 0}", "above 0")])
+def test_a_goal_that_cannot_be_is_a_problem_of_the_suite(suite, goal, said):
+    (suite[1] / "baseline_x.py").unlink()
+    (suite[1] / "bench.yaml").write_text(f"pairs:\n- name: p\n  baseline: 'true'\n  optimized: 'true'\n  {goal}\n")
+    (problem,) = suite[0].json("bench", "check", "--suite", suite[1], status=1)["problems"]
+    assert problem["kind"] == "bad_file" and said in problem["text"] and "p: " in problem["text"], problem
+
+
 def test_a_device_that_works_on_after_its_streams_is_an_undeclared_stream(suite):
     # A worker that speaks for a device: what the harness makes of its answers.
     answers = {"setup": {"signature": {"n": 1}, "workload": {}, "tolerance": None}, "jitter": {"changed": True}, "teardown": {}}
@@ -339,7 +383,7 @@ for line in sys.stdin:
     if r["do"] == "setup": state[:] = [r["seed"] % 1000, 0]
     if r["do"] == "jitter": state[0] += 1
     if r["do"] == "run": requests += 1; late = late or (words[0] == "once" and requests == 9)
-    if r["do"] == "run": reply = {{"ns": [1000000 + i for i in range(r["n"])], "device_ns": [900000] * r["n"], "busy_after_ns": 500000 if late else 0, "reseeded": 0, "flags_changed": []}}; state[1] += r["n"]; late = words[0] == "1"
+    if r["do"] == "run": reply = {{"ns": [1000000 + i for i in range(r["n"])], "device_ns": [1500000 if words[0] == "slow" else 900000] * r["n"], "busy_after_ns": 500000 if late else 0, "reseeded": 0, "flags_changed": []}}; state[1] += r["n"]; late = words[0] == "1"
     if r["do"] == "audit": reply = {{"device": True, "kernels": [1 if lazy and state[1] > 8 else 3] * r["n"], "undeclared": ["gemm"] if streams else [], "peak_bytes": 1000, "flags": {{}}}}
     if r["do"] == "verify": reply = {{"dtype": "int64", "data": [state[0], -1], "aliases": []}}
     print(json.dumps({{"ok": True, **reply}}), flush=True)
@@ -348,11 +392,11 @@ for line in sys.stdin:
     python.write_text(f"#!/bin/sh\nexec {sys.executable} {script} \"$@\"\n")
     python.chmod(0o755)
     (suite[1] / "baseline_x.py").write_text("#0 0 0\ndef get_benchmark(): pass\n")
-    for name, words in {"fine": "0 0 0", "late": "1 0 0", "once": "once 0 0", "stream": "0 1 0", "lazy": "0 0 1"}.items():
+    for name, words in {"fine": "0 0 0", "late": "1 0 0", "once": "once 0 0", "slower": "slow 0 0", "stream": "0 1 0", "lazy": "0 0 1"}.items():
         (suite[1] / f"optimized_x_{name}.py").write_text(f"#{words} \ndef get_benchmark(): pass\n")
     reply = suite[0].json("bench", "run", "--suite", suite[1], "--python", python, "--iterations", 20, status=1)
     got = {t["target"]: failed(t) for t in reply["targets"]}
     # One late answer is a host that was interrupted.
-    assert got == {".:x_fine": [], ".:x_late": ["undeclared_stream"], ".:x_once": [], ".:x_stream": ["undeclared_stream"], ".:x_lazy": ["device_work"]}, got
+    assert got == {".:x_fine": [], ".:x_late": ["undeclared_stream"], ".:x_once": [], ".:x_slower": ["clocks_agree"], ".:x_stream": ["undeclared_stream"], ".:x_lazy": ["device_work"]}, got
     fine = reply["targets"][0]
     assert fine["baseline_device_ms"] == 0.9 and fine["memory_ratio"] == 1 and fine["meets_memory_goal"] is False, fine

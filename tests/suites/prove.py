@@ -189,10 +189,16 @@ def test_a_command_is_ended_by_an_interrupt(place):
 
 def test_the_machine_is_stated(place):
     reply = prove(place, "true", "true", "--iterations", 1, status=2)
-    assert [c["name"] for c in reply["environment"]["checks"]] == ["swap", "governor", "cgroup_cpu", "cgroup_memory", "affinity", "virtualization", "load"]
+    assert [c["name"] for c in reply["environment"]["checks"]][:8] == ["swap", "governor", "cgroup_cpu", "cgroup_memory", "affinity", "virtualization", "load", "gpu"]
     strict = place.run("prove", "--a", "true", "--b", "true", "--iterations", "1", "--validity", "strict")
     errors = [c for c in reply["environment"]["checks"] if c["state"] == "error"]
     assert strict.returncode == (3 if errors else 2), strict.stderr
+
+
+def test_a_gpu_that_is_asked_for_and_absent_is_an_error(place):
+    words = ("prove", "--a", "true", "--b", "true", "--iterations", "1", "--validity", "strict")
+    asked = place.run(*words, env={"CUDA_VISIBLE_DEVICES": "0", "NEUROLENS_NVML": "/nonexistent/libnvidia-ml.so"})
+    assert asked.returncode == 3 and "CUDA_VISIBLE_DEVICES is '0', but no GPU was found" in asked.stderr, asked.stderr
 
 
 GPU_PROGRAM, CUPTI = BUILD / "capture_tests/gpu_program", BUILD / "capture_tests/libfake_cupti.so"

@@ -329,7 +329,7 @@ def test_damage_in_the_journal_is_reported_and_the_rest_is_used(queue):
     assert set(queue.entries()) == {kept} and harmed not in queue.entries()
 
 
-def test_it_is_not_offered_to_other_machines(queue):
+def test_it_is_not_offered_to_other_machines_nor_without_programs(queue):
     queue.text("import", H200 / "base.json.gz")
     with Server(queue) as server:
         assert server.post("/api/v1/queue", {"action": "add", "args": ["true"]}).status == 404
@@ -338,7 +338,7 @@ def test_it_is_not_offered_to_other_machines(queue):
     calls = [{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}},
              {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "queue", "arguments": {"action": "run"}}}]
     # Its input stays open until it has answered: at the end of the input it ends, whatever was asked.
-    with subprocess.Popen(queue.command("mcp", "--toolset", "all"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as agent:
+    with subprocess.Popen(queue.command("mcp", "--toolset", "all", "--no-programs"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as agent:
         agent.stdin.write("".join(json.dumps(call) + "\n" for call in calls))
         agent.stdin.flush()
         answer = next(message for message in map(json.loads, agent.stdout) if message.get("id") == 2)

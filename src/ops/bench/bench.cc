@@ -18,6 +18,7 @@
 #include "deep/ncu_command.h"
 #include "ops/bench/measure.h"
 #include "ops/bench/profile.h"
+#include "ops/measured_machine.h"
 #include "ops/op.h"
 #include "ops/settings.h"
 
@@ -39,6 +40,7 @@ class BenchOp final : public Op {
     OpInfo info;
     info.name = "bench";
     info.local = true;
+    info.runs_programs = true;
     info.summary =
         "List, check, run or profile a suite of benchmarks: baseline against optimized, verified and "
         "interleaved";
@@ -52,7 +54,7 @@ class BenchOp final : public Op {
     info.bad_input_status = 3;
     info.exit_status =
         "0 done, 1 a problem of the suite or its expectations (check), or a pair that is slower, rejected, "
-        "failed or worse than expected (run), 3 bad input, 4 internal error.";
+        "failed, worse than expected or without its declared goal (run), 3 bad input, 4 internal error.";
     info.reply = ReplyOf<BenchReply>();
     return info;
   }
@@ -73,6 +75,7 @@ class BenchOp final : public Op {
     b.Add("memory_goal", measure_.memory_goal,
           "Peak memory of the baseline over that of the optimized program, to reach")
         .Range(0.01, 1e6);
+    b.Add("regression", regression_, "Slowdown that a pair whose goal is memory or throughput may have");
     b.Add("phase", phase_,
           "A pair that fails a check: gate: is rejected, and the answer is no; quarantine: its times are "
           "withheld; detect: it is measured, with its failed checks listed")
@@ -102,7 +105,8 @@ class BenchOp final : public Op {
     b.Add("html", html_, "run: write the result as a page to this file").Path();
     b.Add("junit", junit_, "Write the result as JUnit XML to this file").Path();
     b.Add("python", measure_.python, "Python interpreter for .py files");
-    b.Add("validity", validity_, "strict: stop when the machine disturbs measurements; portable: state it")
+    b.Add("validity", validity_,
+          "strict: stop when a check of the machine fails; portable: report it and continue")
         .Choices({"strict", "portable"});
     b.Add("allow_virtualization", allow_virtualization_, "Accept a virtual machine with --validity strict");
   }
@@ -110,6 +114,7 @@ class BenchOp final : public Op {
   Result<Reply> Run(OpContext& context) override {
     NL_ASSIGN(measure_.interleave.precision, ParseShare("--precision", precision_, "0.5%"));
     NL_ASSIGN(measure_.interleave.budget_s, ParseSeconds("--budget", budget_));
+    NL_ASSIGN(measure_.regression, ParseShare("--regression", regression_, "5%"));
     if (action_ == "sweep") return Sweep(context);
     if (!config_.empty())
       return InvalidInput("--config describes a sweep").Hint("neurolens bench sweep --config FILE");
@@ -219,7 +224,8 @@ class BenchOp final : public Op {
     if (profile_.wanted() && artifacts_.empty()) artifacts_ = "artifacts";
     reply.goal = measure_.goal;
     reply.memory_goal = measure_.memory_goal;
-    NL_ASSIGN(reply.environment, nl::bench::RequireEnvironment(validity_, allow_virtualization_));
+    reply.regression = measure_.regression;
+    NL_ASSIGN(reply.environment, RequireMeasurable(validity_, allow_virtualization_));
     NL_ASSIGN(const TempDir scratch, TempDir::Make("neurolens-bench-"));
     NL_TRY(MakeDirectories(scratch.path() + "/include/neurolens"));
     NL_TRY(WriteFileAtomically(scratch.path() + "/include/neurolens/bench.h", embedded::kBenchHeader));
@@ -392,7 +398,7 @@ class BenchOp final : public Op {
   bool IsNo(const BenchReply& reply) const {
     const bool bad = std::any_of(reply.targets.begin(), reply.targets.end(), [&](const BenchTarget& t) {
       const bool rejected = t.outcome == BenchOutcome::kRejected && phase_ == "gate";
-      return rejected || t.outcome == BenchOutcome::kFailed || t.verdict == nl::bench::Verdict::kSlower;
+      return rejected || t.outcome == BenchOutcome::kFailed || IsWorse(t, measure_.regression);
     });
     return bad || std::any_of(reply.expectations.begin(), reply.expectations.end(),
                               [](const auto& e) { return e.status == ExpectationStatus::kRegressed; });
@@ -470,7 +476,8 @@ class BenchOp final : public Op {
                      reply.files);
   }
 
-  std::string action_ = "ls", suite_ = ".", precision_ = "0.5%", budget_ = "5s", phase_ = "gate";
+  std::string action_ = "ls", suite_ = ".", precision_ = "0.5%", regression_ = "5%", budget_ = "5s",
+              phase_ = "gate";
   std::string validity_ = "portable", artifacts_, run_id_, md_, html_, junit_, folder_, lock_clocks_, config_;
   ProfileOptions profile_;
   std::vector<std::string> words_;

@@ -30,15 +30,6 @@ constexpr double kBatchNs = 2e6;  // one request to a worker takes some 50 us: a
 constexpr int64_t kMostPerBatch = 1000;
 
 // Seconds of one iteration: the median of a list of nanoseconds of a reply.
-Result<double> SecondsOf(const Json& reply, const char* name) {
-  std::vector<double> times;
-  for (const Json& ns : reply.contains(name) && reply[name].is_array() ? reply[name] : Json::array()) {
-    if (ns.is_number()) times.push_back(ns.get<double>() / 1e9);
-  }
-  if (times.empty()) return InvalidInput("the answer to run has no times");
-  return Median(std::move(times));
-}
-
 // The first failed checks, by name; a time that cannot be trusted is not reported, unless asked for.
 std::string WhyRejected(const std::vector<nl::bench::VerifyCheck>& checks) {
   std::string why;
@@ -113,9 +104,9 @@ class Pair {
       NL_ASSIGN(const Json reply,
                 (is_b ? worker_b : worker_a).Ask(Json{{"do", "run"}, {"n", per_batch}}, keep_going_));
       verifier.Timed(is_b, reply);
-      const Result<double> on_device = SecondsOf(reply, "device_ns");
+      const Result<double> on_device = nl::bench::MedianSeconds(reply, "device_ns");
       if (timed && on_device.ok()) device_s[is_b].push_back(*on_device);
-      return SecondsOf(reply, "ns");
+      return nl::bench::MedianSeconds(reply, "ns");
     };
     if (options_.interleave.iterations == 0) {
       NL_ASSIGN(const double once_a, run(Side::kA, false));
@@ -148,6 +139,7 @@ class Pair {
     if (!device_s[0].empty()) out_.baseline_device_ms = 1e3 * Median(std::move(device_s[0]));
     if (!device_s[1].empty()) out_.optimized_device_ms = 1e3 * Median(std::move(device_s[1]));
     FillMemory(verifier.side(false).peak_bytes, verifier.side(true).peak_bytes);
+    JudgeGoal();
     const nl::bench::Verifier::Side& side = verifier.side(true);
     provenance_ = {"", side.device_name, side.toolchain};
     return {};
@@ -168,6 +160,7 @@ class Pair {
     if (!WhyRejected(out_.checks).empty() && options_.phase != Phase::kDetect) return Reject();
     Fill(measured);
     FillMemory(PeakOf(pair.peak_rss_bytes(Side::kA)), PeakOf(pair.peak_rss_bytes(Side::kB)));
+    JudgeGoal();
     provenance_ = {"", "", "commands"};
     return {};
   }
@@ -221,6 +214,20 @@ class Pair {
     out_.meets_memory_goal = *out_.memory_ratio >= options_.memory_goal;
   }
 
+  void JudgeGoal() {
+    out_.goal = target_.goal.value_or(nl::bench::Goal::kSpeed);
+    out_.goal_declared = target_.goal.has_value();
+    const bool is_memory = out_.goal == nl::bench::Goal::kMemory;
+    out_.goal_ratio = target_.goal_ratio.value_or(is_memory ? options_.memory_goal : options_.goal);
+    const double items = out_.goal == nl::bench::Goal::kThroughput ? target_.items_ratio : 1;
+    const auto times = [items](std::optional<double> ratio) {
+      return ratio ? std::optional(*ratio * items) : std::nullopt;
+    };
+    out_.goal_reached = is_memory ? out_.memory_ratio : times(out_.speedup);
+    const std::optional<double> sure = is_memory ? out_.memory_ratio : times(out_.speedup_low);
+    out_.meets_goal = sure && *sure >= *out_.goal_ratio;
+  }
+
   void Fill(const nl::bench::InterleaveResult& measured) {
     out_.outcome = BenchOutcome::kMeasured;
     out_.verdict = measured.verdict;
@@ -229,7 +236,6 @@ class Pair {
     if (std::isfinite(measured.estimate.low)) out_.speedup_low = std::exp(measured.estimate.low);
     if (std::isfinite(measured.estimate.high)) out_.speedup_high = std::exp(measured.estimate.high);
     out_.p_value = measured.estimate.p_value;
-    out_.meets_goal = out_.speedup_low && *out_.speedup_low >= options_.goal;
     out_.iterations = static_cast<int64_t>(measured.a_s.size());
     out_.baseline_time = nl::bench::SummaryOf(measured.a_s);
     out_.optimized_time = nl::bench::SummaryOf(measured.b_s);

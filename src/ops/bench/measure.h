@@ -21,6 +21,7 @@ struct MeasureOptions {
   std::string suite, scratch,
       python = "python3";  // scratch: an existing folder, with include/neurolens/bench.h in it
   double goal = 1.05, memory_goal = 1.05;
+  double regression = 0.05;  // slowdown that a pair with another goal than speed may have
   Phase phase = Phase::kGate;
   std::optional<int64_t> locked_clock_mhz;  // of the GPUs, for the reply
   std::optional<std::string> lock_reason;

@@ -28,8 +28,7 @@ constexpr int64_t kWarmupRuns = 5;
 constexpr int64_t kTopKernels = 10;                // that counters are collected for
 constexpr int64_t kSampleRate = 1000;              // per second: benchmarks are short
 constexpr double kDeviceMs = 300, kHostMs = 1500;  // recorded time of a side, about
-constexpr size_t kMostSentences = 5, kMostCauses = 5;
-constexpr double kLeastShare = 0.05;  // of the difference: smaller causes explain nothing
+constexpr size_t kMostSentences = 5;
 
 class Profiler {
  public:
@@ -208,9 +207,7 @@ class Profiler {
 
   // None: not decided, or the pair was rejected; it is still explained by what the recordings show.
   std::optional<bool> MeasuredFaster() const {
-    if (out_.verdict == nl::bench::Verdict::kFaster) return true;
-    if (out_.verdict == nl::bench::Verdict::kSlower) return false;
-    return std::nullopt;
+    return out_.verdict ? nl::bench::IsFaster(*out_.verdict) : std::nullopt;
   }
 
   // Of the labelled runs where both have device work: what is before them is not what was measured.
@@ -219,15 +216,7 @@ class Profiler {
     if (compared.busy_a_ms + compared.busy_b_ms <= 0)
       return ExplainRuns(context_, *profile_.baseline.run_id, *profile_.optimized.run_id, MeasuredFaster(),
                          why);
-    why.basis = "device work";
-    why.recorded_a_ms = compared.wall_a_ms;
-    why.recorded_b_ms = compared.wall_b_ms;
-    for (const CompareContribution& change : compared.contributions) {
-      const double share = compared.delta_ms == 0 ? 0 : change.delta_ms / compared.delta_ms;
-      if (share < kLeastShare || !change.significant || why.causes.size() == kMostCauses) continue;
-      why.causes.push_back({change.text, change.a_ms, change.b_ms, share});
-    }
-    if (why.causes.empty()) why.reason = "no single change of the program stands out";
+    ExplainDeviceWork(compared, MeasuredFaster().has_value(), why);
     return {};
   }
 

@@ -10,7 +10,7 @@
 
 namespace nl {
 
-std::span<const std::string_view> NamesOf(KernelMatch) {
+std::span<const std::string_view> NamesOf(KernelMatchKind) {
   static constexpr std::string_view kNames[] = {"exact", "normalised", "structural", "unmatched"};
   return kNames;
 }
@@ -88,7 +88,7 @@ class Pairing {
 
   // Pairs what is left and has the same key on both sides; an empty key matches nothing. The first of several
   // takes part.
-  void ByKey(KernelMatch match, const std::function<std::string(const NamedTime&)>& key_a,
+  void ByKey(KernelMatchKind match, const std::function<std::string(const NamedTime&)>& key_a,
              const std::function<std::string(const NamedTime&)>& key_b) {
     std::map<std::string, size_t> left;
     for (size_t j = b_.size(); j-- > 0;) {
@@ -113,16 +113,16 @@ class Pairing {
       if (!taken_b_[j]) left[ParseKernelName(b_[j].name).family].second.push_back(j);
     for (const auto& [family, sides] : left) {
       if (family == KernelFamily::kOther || sides.first.size() != 1 || sides.second.size() != 1) continue;
-      Add(KernelMatch::kStructural, &a_[sides.first[0]], &b_[sides.second[0]]);
+      Add(KernelMatchKind::kStructural, &a_[sides.first[0]], &b_[sides.second[0]]);
       taken_a_[sides.first[0]] = taken_b_[sides.second[0]] = true;
     }
   }
 
   std::vector<BenchKernel> Finish() {
     for (size_t i = 0; i < a_.size(); ++i)
-      if (!taken_a_[i]) Add(KernelMatch::kUnmatched, &a_[i], nullptr);
+      if (!taken_a_[i]) Add(KernelMatchKind::kUnmatched, &a_[i], nullptr);
     for (size_t j = 0; j < b_.size(); ++j)
-      if (!taken_b_[j]) Add(KernelMatch::kUnmatched, nullptr, &b_[j]);
+      if (!taken_b_[j]) Add(KernelMatchKind::kUnmatched, nullptr, &b_[j]);
     std::stable_sort(out_.begin(), out_.end(), [](const BenchKernel& x, const BenchKernel& y) {
       return std::fabs(x.delta_ms) > std::fabs(y.delta_ms);
     });
@@ -130,7 +130,7 @@ class Pairing {
   }
 
  private:
-  void Add(KernelMatch match, const NamedTime* in_a, const NamedTime* in_b) {
+  void Add(KernelMatchKind match, const NamedTime* in_a, const NamedTime* in_b) {
     BenchKernel row;
     row.match = match;
     if (in_a != nullptr) row.kernel_a = in_a->name, row.count_a = in_a->count, row.a_ms = in_a->ms;
@@ -152,12 +152,12 @@ std::vector<BenchKernel> PairKernels(const std::vector<NamedTime>& a, const std:
                                      const std::vector<std::pair<std::string, std::string>>& aligned) {
   Pairing pairing(a, b);
   const auto name = [](const NamedTime& kernel) { return kernel.name; };
-  pairing.ByKey(KernelMatch::kExact, name, name);
+  pairing.ByKey(KernelMatchKind::kExact, name, name);
   const auto normalised = [](const NamedTime& kernel) { return ParseKernelName(kernel.name).normalized; };
-  pairing.ByKey(KernelMatch::kNormalised, normalised, normalised);
+  pairing.ByKey(KernelMatchKind::kNormalised, normalised, normalised);
   for (const auto& [short_a, short_b] : aligned)
     pairing.ByKey(
-        KernelMatch::kStructural,
+        KernelMatchKind::kStructural,
         [&wanted = short_a](const NamedTime& kernel) { return ShortOf(kernel) == wanted ? "pair" : "no"; },
         [&wanted = short_b](const NamedTime& kernel) { return ShortOf(kernel) == wanted ? "pair" : ""; });
   pairing.ByFamily();
@@ -168,10 +168,10 @@ BenchPairing CountMatches(const std::vector<BenchKernel>& kernels) {
   BenchPairing out;
   for (const BenchKernel& kernel : kernels) {
     switch (kernel.match) {
-      case KernelMatch::kExact: ++out.exact; break;
-      case KernelMatch::kNormalised: ++out.normalised; break;
-      case KernelMatch::kStructural: ++out.structural; break;
-      case KernelMatch::kUnmatched: ++(kernel.kernel_a ? out.unmatched_a : out.unmatched_b); break;
+      case KernelMatchKind::kExact: ++out.exact; break;
+      case KernelMatchKind::kNormalised: ++out.normalised; break;
+      case KernelMatchKind::kStructural: ++out.structural; break;
+      case KernelMatchKind::kUnmatched: ++(kernel.kernel_a ? out.unmatched_a : out.unmatched_b); break;
     }
   }
   return out;

@@ -19,11 +19,11 @@
 namespace nl {
 
 // How a kernel of the baseline was found in the optimized program.
-enum class KernelMatch : uint8_t { kExact, kNormalised, kStructural, kUnmatched };
-std::span<const std::string_view> NamesOf(KernelMatch);
+enum class KernelMatchKind : uint8_t { kExact, kNormalised, kStructural, kUnmatched };
+std::span<const std::string_view> NamesOf(KernelMatchKind);
 
 struct BenchKernel {
-  KernelMatch match = KernelMatch::kUnmatched;
+  KernelMatchKind match = KernelMatchKind::kUnmatched;
   std::optional<std::string> kernel_a, kernel_b;  // as recorded; null: that side has none
   int64_t count_a = 0, count_b = 0;               // launches
   double a_ms = 0, b_ms = 0, delta_ms = 0;

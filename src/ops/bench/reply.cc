@@ -40,7 +40,16 @@ void Describe(Record<BenchTarget>& r) {
   r.Field("speedup_high", &BenchTarget::speedup_high, Unit::kRatio, "Upper end of its interval");
   r.Field("gain", &BenchTarget::gain, Unit::kShare, "speedup - 1; negative for a slowdown");
   r.Field("p_value", &BenchTarget::p_value, "Of no difference");
-  r.Field("meets_goal", &BenchTarget::meets_goal, "The lower end of the interval reaches the goal");
+  r.Field("goal", &BenchTarget::goal,
+          "speed: less time; memory: a lower peak; throughput: more items per second");
+  r.Field("goal_declared", &BenchTarget::goal_declared,
+          "bench.yaml declares it: missing it makes the answer no");
+  r.Field("goal_ratio", &BenchTarget::goal_ratio, Unit::kRatio, "To reach; null: it was not run");
+  r.Field(
+      "goal_reached", &BenchTarget::goal_reached, Unit::kRatio,
+      "What was reached: speedup, memory_ratio, or speedup times the ratio of the items; null: not known");
+  r.Field("meets_goal", &BenchTarget::meets_goal,
+          "goal_reached is at least goal_ratio; of speed and throughput, the lower end of the interval is");
   r.Field("meets_memory_goal", &BenchTarget::meets_memory_goal, "memory_ratio reaches the goal for memory");
   r.Field("iterations", &BenchTarget::iterations, "Timed samples of each side");
   r.Field("baseline_time", &BenchTarget::baseline_time, "Times of the baseline");
@@ -62,6 +71,13 @@ void Describe(Record<BenchTarget>& r) {
           "Why it was rejected or failed; with --phase detect, which checks failed");
 }
 
+bool IsWorse(const BenchTarget& t, double regression) {
+  if (t.goal_declared && t.meets_goal == false) return true;
+  if (t.verdict != bench::Verdict::kSlower) return false;
+  // Another goal may cost some speed.
+  return t.goal == bench::Goal::kSpeed || !t.gain || *t.gain < -regression;
+}
+
 void Describe(Record<BenchReply>& r) {
   r.Name("BenchReply", "Reply of `neurolens bench`");
   r.Field("action", &BenchReply::action, "ls, check, run, deep_dive, sweep or expectations");
@@ -78,8 +94,11 @@ void Describe(Record<BenchReply>& r) {
   r.Field("sweep", &BenchReply::sweep, "What a sweep recorded; null: it was not one");
   r.Field("files", &BenchReply::files, "Files that were written");
   r.Field("goal", &BenchReply::goal, Unit::kRatio, "Speedup to reach; null: nothing was run");
+  r.Field(
+      "regression", &BenchReply::regression, Unit::kShare,
+      "Slowdown (a negative gain) that pairs with another goal than speed may have; null: nothing was run");
   r.Field("environment", &BenchReply::environment,
-          "What of this machine disturbs measurements; null: nothing was run");
+          "Conditions of this machine that disturb measurements; null: nothing was run");
 }
 
 void Describe(Record<DeepDiveExample>& r) {
@@ -145,6 +164,13 @@ TextTable SweepTable(const BenchSweep& sweep) {
   return table;
 }
 
+std::string GoalText(const BenchTarget& t) {
+  if (!t.goal_declared || !t.goal_reached || !t.goal_ratio) return "";
+  return fmt::format("{}: goal {} {:.3g}×: {} ({:.3g}×)", t.target,
+                     NamesOf(t.goal)[static_cast<size_t>(t.goal)], *t.goal_ratio,
+                     t.meets_goal == true ? "reached" : "not reached", *t.goal_reached);
+}
+
 std::string IntervalOf(const BenchTarget& t) {
   if (!t.speedup_low || !t.speedup_high) return "-";
   return fmt::format("{:.3f}–{:.3f}", *t.speedup_low, *t.speedup_high);
@@ -183,6 +209,7 @@ std::vector<std::string> Remarks(const BenchReply& r) {
   std::vector<std::string> out;
   for (const BenchTarget& t : r.targets) {
     if (t.reason) out.push_back(fmt::format("{}: {}", t.target, *t.reason));
+    if (std::string goal = GoalText(t); !goal.empty()) out.push_back(std::move(goal));
     const std::string gpu = t.gpu ? ConditionsText(*t.gpu) : "";
     if (!gpu.empty()) out.push_back(fmt::format("{}: {}", t.target, gpu));
   }
@@ -243,7 +270,9 @@ std::string BenchHtml(const BenchReply& r) {
   std::string headline = Counted(static_cast<int64_t>(r.targets.size()), "pair") + ":";
   for (const auto& [outcome, count] : outcomes)
     headline += fmt::format("{} {} {}", headline.back() == ':' ? "" : ",", count, outcome);
-  const bool bad = outcomes.count("slower") + outcomes.count("rejected") + outcomes.count("failed") > 0;
+  const bool bad = outcomes.count("rejected") + outcomes.count("failed") > 0 ||
+                   std::any_of(r.targets.begin(), r.targets.end(),
+                               [&](const BenchTarget& t) { return IsWorse(t, r.regression.value_or(0)); });
   ResultPage page("NeuroLens: " + r.suite, headline,
                   bad                               ? PageTone::kBad
                   : outcomes.count("undecided") > 0 ? PageTone::kOpen
@@ -260,7 +289,7 @@ std::string BenchJUnit(const BenchReply& r) {
   JUnitSuite suite;
   suite.command = "bench";
   for (const BenchTarget& t : r.targets) {
-    const bool bad = t.outcome != BenchOutcome::kMeasured || t.verdict == nl::bench::Verdict::kSlower;
+    const bool bad = t.outcome != BenchOutcome::kMeasured || IsWorse(t, r.regression.value_or(0));
     suite.cases.push_back(
         {t.target, bad ? JUnitOutcome::kFailure : JUnitOutcome::kPassed,
          t.reason.value_or(fmt::format("{:.3f}× ({})", t.speedup.value_or(0), IntervalOf(t))), OutcomeOf(t),

@@ -30,6 +30,9 @@ struct BenchTarget {
   BenchOutcome outcome = BenchOutcome::kListed;
   std::optional<bench::Verdict> verdict;
   std::optional<double> speedup, speedup_low, speedup_high, gain, p_value;
+  bench::Goal goal = bench::Goal::kSpeed;
+  bool goal_declared = false;
+  std::optional<double> goal_ratio, goal_reached;
   std::optional<bool> meets_goal, meets_memory_goal;
   std::optional<int64_t> iterations;
   std::optional<bench::TimeSummary> baseline_time, optimized_time;
@@ -45,13 +48,16 @@ void Describe(Record<BenchTarget>& r);
 enum class BenchAction : uint8_t { kLs, kCheck, kRun, kDeepDive, kSweep, kExpectations };
 std::span<const std::string_view> NamesOf(BenchAction);
 
+// Slower than it may be, or without what its suite declares as its goal.
+bool IsWorse(const BenchTarget& target, double regression);
+
 struct BenchReply {
   BenchAction action = BenchAction::kLs;
   std::string suite;
   std::vector<BenchTarget> targets;
   std::vector<bench::SuiteProblem> problems;
   std::vector<bench::ExpectationResult> expectations;
-  std::optional<double> goal, memory_goal;
+  std::optional<double> goal, memory_goal, regression;
   std::optional<std::string> run_id, result_id;
   std::optional<BenchSweep> sweep;
   std::optional<bench::EnvironmentReply> environment;

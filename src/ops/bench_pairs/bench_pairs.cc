@@ -69,10 +69,10 @@ class BenchPairsOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "bench-pairs";
-    info.summary =
-        "Pairs of the benchmark suites below bench_root, with the last result and what is expected";
+    info.summary = "Pairs of the benchmark suites below bench_root, with the last result and the expectation";
     info.choose_when =
-        "Choose it to see where a suite stands, also over HTTP. `bench run` measures, at the machine itself.";
+        "Choose it to see the state of a suite; it works over HTTP too. `bench run` measures, on the machine "
+        "itself.";
     info.example = "neurolens bench-pairs --bench-root examples/bench";
     info.reply = ReplyOf<BenchPairsReply>();
     return info;

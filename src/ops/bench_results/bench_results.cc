@@ -62,7 +62,8 @@ class BenchResultsOp final : public Op {
     info.name = "bench-results";
     info.summary = "Results of earlier `bench run` and `prove`, as a list or in full";
     info.choose_when =
-        "Choose it for the history of a pair, also over HTTP. `bench` and `prove` measure; `bench-pairs` "
+        "Choose it for the history of a pair; it works over HTTP too. `bench` and `prove` measure; "
+        "`bench-pairs` "
         "lists what "
         "can be measured.";
     info.example = "neurolens bench-results --target cpp:branch";

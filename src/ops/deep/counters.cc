@@ -15,7 +15,7 @@
 #include "capture/launcher/abilities.h"
 #include "deep/ncu_name.h"
 #include "ops/deep/session.h"
-#include "ops/import/reply.h"
+#include "ops/import_recording.h"
 #include "ops/open_analysis.h"
 
 namespace nl::ops::deep {
@@ -162,10 +162,11 @@ Status DeepSession::ExportPages(const NcuOptions& options) {
 }
 
 Status DeepSession::AttachCounters(const std::string& report) {
-  const std::unique_ptr<Op> import = MakeOp("import");
-  const Json args{{"paths", Json::array({report})}, {"attach", *metrics_.run_id}, {"join", "same_kernel"}};
-  NL_ASSIGN(const Reply reply, RunOp(*import, args, context_));
-  const ImportAttachment& attached = *reply.As<ImportReply>().attached;
+  ImportArguments request;
+  request.paths = {report};
+  request.more = Json{{"attach", *metrics_.run_id}, {"join", "same_kernel"}};
+  NL_ASSIGN(const ImportOutcome imported, ImportPaths(context_, request));
+  const ImportAttachment& attached = *imported.reply.attached;
   if (attached.matched < attached.kernels)
     metrics_.notes.push_back(fmt::format("{} of {} of the report of ncu are not in the timeline: {}",
                                          HumanCount(attached.kernels - attached.matched),

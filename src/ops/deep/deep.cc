@@ -18,6 +18,7 @@ class DeepOp final : public Op {
     OpInfo info;
     info.name = "deep";
     info.local = true;
+    info.runs_programs = true;
     info.summary =
         "Profile a program in depth: its timeline, hardware counters of its top kernels, and reports";
     info.choose_when =

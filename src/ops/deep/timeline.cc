@@ -9,7 +9,7 @@
 #include "base/human.h"
 #include "base/record_json.h"
 #include "ops/deep/session.h"
-#include "ops/import/reply.h"
+#include "ops/import_recording.h"
 #include "ops/open_analysis.h"
 #include "ops/record_run.h"
 
@@ -126,13 +126,12 @@ Status DeepSession::RecordWithNsys() {
     return InvalidInput(fmt::format("nsys {} ended with status {}: {}", command[1], ran.status, said))
         .Hint("without --nsys, neurolens records the timeline itself");
   }
-  const std::unique_ptr<Op> import = MakeOp("import");
-  Json args{{"paths", Json::array({sqlite})}, {"only", true}};
-  if (!params_.tags.empty()) args["tag"] = params_.tags;
-  NL_ASSIGN(const Reply imported, RunOp(*import, args, context_));
-  const std::vector<ImportedRun>& runs = imported.As<ImportReply>().runs;
-  if (runs.empty()) return InvalidInput("the export of nsys contains no run").At(sqlite);
-  metrics_.run_id = runs[0].run_id;
+  ImportArguments request;
+  request.paths = {sqlite};
+  request.tags = params_.tags;
+  request.only = true;
+  NL_ASSIGN(ImportedRun run, ImportRecording(context_, request, "the export of nsys"));
+  metrics_.run_id = std::move(run.run_id);
   metrics_.overhead_reason = "nsys does not report its own overhead";
   return {};
 }

@@ -18,6 +18,7 @@
 #include "bench/command_pair.h"
 #include "bench/gpu_conditions.h"
 #include "bench/results.h"
+#include "ops/measured_machine.h"
 #include "ops/op.h"
 #include "ops/prove/reply.h"
 #include "ops/prove/revisions.h"
@@ -65,6 +66,7 @@ class ProveOp final : public Op {
     OpInfo info;
     info.name = "prove";
     info.local = true;
+    info.runs_programs = true;
     info.summary =
         "Prove that one command is faster than another: interleaved runs, a verdict, and the cause";
     info.choose_when =
@@ -80,6 +82,7 @@ class ProveOp final : public Op {
         "4 "
         "internal error.";
     info.reply = ReplyOf<ProveReply>();
+    info.tool.place = 11;
     return info;
   }
 
@@ -101,7 +104,7 @@ class ProveOp final : public Op {
           "Exactly this many timed runs of each; 0: by precision and budget")
         .Range(0, 1e7);
     b.Add("warmup", options_.warmup,
-          "Runs of each before the timed ones; less when they would take most of the budget")
+          "Runs of each before the timed ones; fewer when they would take most of the budget")
         .Range(1, 1e6);
     b.Add("margin", margin_, "Difference below which both count as the same");
     b.Add("alpha", options_.alpha, "Allowed rate of false verdicts; the interval has the level 1 - alpha")
@@ -114,7 +117,8 @@ class ProveOp final : public Op {
         .Range(0, 1);
     b.Add("check_output", pair_.check_output, "Compare the outputs");
     b.Add("why", why_, "Record both commands once more and explain the difference");
-    b.Add("validity", validity_, "strict: stop when the machine disturbs measurements; portable: state it")
+    b.Add("validity", validity_,
+          "strict: stop when a check of the machine fails; portable: report it and continue")
         .Choices({"strict", "portable"});
     b.Add("allow_virtualization", allow_virtualization_, "Accept a virtual machine with --validity strict");
     b.Add("seed", seed_, "Seed of the order of the runs; -1: a new one").Range(-1, 9e15);
@@ -131,7 +135,7 @@ class ProveOp final : public Op {
     NL_TRY(ReadOptions());
     const auto keep_going = [&context] { return !context.Cancelled(); };
     ProveReply reply;
-    NL_ASSIGN(reply.environment, nl::bench::RequireEnvironment(validity_, allow_virtualization_));
+    NL_ASSIGN(reply.environment, RequireMeasurable(validity_, allow_virtualization_));
     std::optional<Revisions> revisions;
     if (!range_.empty()) {
       if (context.progress) context.progress("checking out both revisions", 0, 0);

@@ -67,7 +67,7 @@ void Describe(Record<ProveReply>& r) {
   r.Field("b", &ProveReply::b, "The second command");
   r.Field("outputs", &ProveReply::outputs, "Whether both gave the same result");
   r.Field("why", &ProveReply::why, "Why one is faster; null: not asked for, or no difference");
-  r.Field("environment", &ProveReply::environment, "What of this machine disturbs measurements");
+  r.Field("environment", &ProveReply::environment, "Conditions of this machine that disturb measurements");
   r.Field("gpu", &ProveReply::gpu, "The GPUs of the machine while it was measured");
   r.Field("notes", &ProveReply::notes, "What else to know about these numbers, for people");
   r.Field("result_id", &ProveReply::result_id,

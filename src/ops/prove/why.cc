@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/run_program.h"
-#include "ops/import/reply.h"
+#include "ops/import_recording.h"
 #include "ops/run_difference.h"
 
 namespace nl::ops::prove {
@@ -25,11 +25,10 @@ Result<std::string> RecordOnce(OpContext& context, const nl::bench::Command& com
   NL_ASSIGN(const ProgramResult recorded, RunProgram(words, [&] { return !context.Cancelled(); }));
   if (recorded.status != 0)
     return InvalidInput(fmt::format("the recorded command ended with status {}", recorded.status));
-  const std::unique_ptr<Op> import = MakeOp("import");
-  NL_ASSIGN(const Reply imported, RunOp(*import, Json{{"paths", Json::array({folder})}}, context));
-  const std::vector<ImportedRun>& runs = imported.As<ImportReply>().runs;
-  if (runs.empty()) return InvalidInput("the recording contains no run");
-  return runs[0].run_id;
+  ImportArguments request;
+  request.paths = {folder};
+  NL_ASSIGN(ImportedRun run, ImportRecording(context, request, "the recording"));
+  return std::move(run.run_id);
 }
 
 }  // namespace
@@ -50,8 +49,8 @@ Status ExplainDifference(OpContext& context, const nl::bench::Command& a, const 
   Status done = record(a, "A", reply.a);
   if (done.ok()) done = record(b, "B", reply.b);
   if (done.ok())
-    done = ExplainRuns(context, *reply.a.run_id, *reply.b.run_id,
-                       reply.verdict == nl::bench::Verdict::kFaster, *reply.why);
+    done = ExplainRuns(context, *reply.a.run_id, *reply.b.run_id, nl::bench::IsFaster(reply.verdict),
+                       *reply.why);
   if (done.ok()) return {};
   if (done.error().code == ErrorCode::kCancelled) return done;
   reply.why->reason = done.error().message;

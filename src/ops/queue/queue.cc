@@ -17,7 +17,7 @@
 #include "base/secrets.h"
 #include "base/terminal.h"
 #include "bench/clock_lock.h"
-#include "ops/import/reply.h"
+#include "ops/import_recording.h"
 #include "ops/op.h"
 #include "ops/settings.h"
 #include "queue/local.h"
@@ -79,7 +79,7 @@ class QueueOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "queue";
-    info.summary = "Run commands one after the other, each when no other work is on the GPUs";
+    info.summary = "Run commands one at a time, each when the GPUs are free";
     info.choose_when =
         "Choose it for measurements that must not disturb each other, or that take all night: it survives "
         "crashes and reboots. `jobs` is about operations of a server.";
@@ -87,6 +87,7 @@ class QueueOp final : public Op {
     info.cost = Cost::kMinutes;
     info.writes = true;
     info.local = true;
+    info.runs_programs = true;
     info.exit_status = "run, wait: 1 when an entry failed";
     info.reply = ReplyOf<QueueReply>();
     return info;
@@ -163,11 +164,10 @@ class QueueOp final : public Op {
           "by its #! line, or by sh; the command, if any, is its arguments")
         .Path();
     b.Add("name", entry_.name.emplace(), "add: a name for the entry");
-    b.Add("gpu", entry_.gpu, "add: the entry waits until no other work is on the GPUs");
+    b.Add("gpu", entry_.gpu, "add: the entry waits until the GPUs are free");
     b.Add("max_attempts", max_attempts_,
-          "add, run: start an entry that fails at most this often; that of the entry counts before that of "
-          "run. "
-          "0: as run says, and there once")
+          "add, run: most attempts of an entry that fails; the value of add takes precedence. 0: with add, "
+          "the value of run; with run, one")
         .Range(0, 1000);
     b.Add("max_interruptions", entry_.max_interruptions,
           "add: queue the entry again at most this often after its runner died; 0: never")
@@ -255,14 +255,13 @@ class QueueOp final : public Op {
     return options;
   }
 
-  // Through the operation itself, so that the runs are the same as with `import`.
   static Result<std::vector<std::string>> Import(OpContext& context, const std::vector<std::string>& paths) {
-    const std::unique_ptr<Op> import = MakeOp("import");
-    NL_ASSIGN(const Reply imported, RunOp(*import, Json{{"paths", paths}}, context));
-    if (!imported.problems.empty()) return imported.problems[0];
+    ImportArguments request;
+    request.paths = paths;
+    NL_ASSIGN(const std::vector<ImportedRun> runs, ImportAll(context, request));
+    if (runs.empty()) return InvalidInput("the recordings contain no run");
     std::vector<std::string> ids;
-    for (const ImportedRun& run : imported.As<ImportReply>().runs) ids.push_back(run.run_id);
-    if (ids.empty()) return InvalidInput("the recordings contain no run");
+    for (const ImportedRun& run : runs) ids.push_back(run.run_id);
     return ids;
   }
 

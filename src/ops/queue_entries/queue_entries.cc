@@ -79,10 +79,10 @@ class QueueEntriesOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "queue-entries";
-    info.summary = "Entries of the queue, what its runner does, and the output of an entry";
+    info.summary = "Entries of the queue, the state of its runner, and the output of an entry";
     info.choose_when =
-        "Choose it to watch a queue, also over HTTP. `queue` adds, cancels and runs entries, at the machine "
-        "itself.";
+        "Choose it to watch a queue; it works over HTTP too. `queue` adds, cancels and runs entries on the "
+        "machine itself.";
     info.example = "neurolens queue-entries --state failed";
     info.reply = ReplyOf<QueueEntriesReply>();
     info.watched.event = "queue";
