@@ -25,6 +25,9 @@ ARGUMENTS = {
     "timeline-event": {"run": "@latest", "table": "kernel", "id": 12},
     "gate": {"baseline": ["@latest"], "candidate": ["@latest"], "allow_different": True},
 }
+# Operations that change the store: what they are asked here. Those that remove come last.
+CHANGES = {"tag": {"run": "@latest", "tags": ["a=b"]}, "note": {"run": "@latest", "text": "seen"}, "baseline": {"action": "set", "name": "main", "runs": ["@latest"]},
+           "rm": {"runs": ["@latest"], "force": True}}
 # The words of a command line where their order is not that of the parameters.
 WORDS = {"compare": ("@latest", "--", "@latest"), "nvtx": ("check", "@latest"), "timeline-find": ("@latest", "gemm"),
          "timeline-event": ("@latest", "kernel", "12")}

@@ -44,9 +44,7 @@ function named(answer) {
 }
 
 async function follow(client, { runs, cause }) {
-  const ids = [];
-  for (const file of runs) ids.push((await call(client, 'import', { paths: [file] })).structuredContent.runs[0].run_id);
-  const waiting = [ids.length === 2 ? ['compare', { a: [ids[0]], b: [ids[1]] }] : ['explain', { run: ids[0] }]];
+  const waiting = [runs.length === 2 ? ['compare', { a: [runs[0]], b: [runs[1]] }] : ['explain', { run: runs[0] }]];
   let calls = 0, tokens = 0, place = '';
   while (waiting.length > 0 && calls < MAX_CALLS && !place) {
     const [operation, args] = waiting.shift();

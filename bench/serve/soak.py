@@ -78,8 +78,10 @@ class Soak:
         if status != 201:
             return status, headers, body
         path, half = headers["Location"], len(data) // 2
-        self.ask("PATCH", path, data[:half], Upload_Offset="0", Content_Type=PIECE)
-        self.ask("PATCH", path, data[half:], Upload_Offset=str(half), Content_Type=PIECE)
+        for at, piece in ((0, data[:half]), (half, data[half:])):
+            answer = self.ask("PATCH", path, piece, Upload_Offset=str(at), Content_Type=PIECE)
+            if answer[0] != 204:
+                return answer
         return self.job("import", {"upload": [path.rsplit("/", 1)[1]]})
 
     def query(self):

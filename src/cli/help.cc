@@ -102,8 +102,10 @@ std::string CommandHelp(const CommandInfo& command, const TextStyle& style) {
   std::string out =
       Wrap(fmt::format("neurolens {}: {}", command.op.name, command.op.summary), width, 0) + "\n";
   if (!command.op.choose_when.empty()) out += Wrap(command.op.choose_when, width, 0) + "\n";
-  out += Wrap(fmt::format("{}{}", CostText(command.op.cost), command.op.writes ? " Changes the store." : ""),
-              width, 0);
+  out +=
+      Wrap(fmt::format("{}{}{}", CostText(command.op.cost), command.op.runs_programs ? " Runs programs." : "",
+                       command.op.writes ? " Changes the store." : ""),
+           width, 0);
   out += "\n\n" + Heading("Usage", style) + "  " + Usage(command) + "\n";
 
   std::vector<Definition> arguments, options;

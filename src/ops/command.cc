@@ -158,8 +158,8 @@ CommandGroup GroupOf(const CommandInfo& command) {
 std::string_view GroupTitle(CommandGroup group) {
   switch (group) {
     case CommandGroup::kRuns: return "Analyze runs";
-    case CommandGroup::kStore: return "Manage the store";
-    case CommandGroup::kProgram: return "Information and settings";
+    case CommandGroup::kStore: return "Record, measure and change the store";
+    case CommandGroup::kProgram: return "Other commands";
   }
   return "";
 }

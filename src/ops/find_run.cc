@@ -9,7 +9,7 @@
 #include "base/time_text.h"
 #include "base/uuid.h"
 #include "import/read/byte_source.h"
-#include "ops/import/reply.h"
+#include "ops/import_recording.h"
 #include "ops/settings.h"
 
 namespace nl {
@@ -32,7 +32,7 @@ bool IsFresh(const LiveSnapshot& snapshot, const LiveRecording& recording) {
   return StoredBytes(recording.directory) == snapshot.source_bytes;
 }
 
-// Imports what is complete so far. Through the operation itself, so that it is the run that the end gives.
+// Imports what is complete so far.
 Result<LiveSnapshot> MakeSnapshot(const OpContext& context, const LiveRecording& recording) {
   const std::string store_path = context.settings->Get("store");
   LiveSnapshot out;
@@ -43,17 +43,17 @@ Result<LiveSnapshot> MakeSnapshot(const OpContext& context, const LiveRecording&
   own.cancelled = context.cancelled;
   own.progress = context.progress;
   const auto began = std::chrono::steady_clock::now();
-  const std::unique_ptr<Op> import = MakeOp("import");
-  Result<Reply> reply = RunOp(*import, Json{{"paths", Json::array({recording.directory})}}, own);
-  if (!reply.ok()) {
+  ImportArguments request;
+  request.paths = {recording.directory};
+  Result<ImportedRun> run = ImportRecording(own, request, "the recording");
+  if (!run.ok()) {
     static_cast<void>(RemoveTree(out.path));
-    if (reply.error().code != ErrorCode::kInvalidInput) return std::move(reply).error();
-    return NotFound(fmt::format("nothing to show was recorded yet: {}", reply.error().message))
+    if (run.error().code != ErrorCode::kInvalidInput) return std::move(run).error();
+    return NotFound(fmt::format("nothing to show was recorded yet: {}", run.error().message))
         .Hint("ask again in a second; `neurolens live` shows how far the recording is");
   }
-  const ImportedRun& run = reply->As<ImportReply>().runs.at(0);
-  out.run_id = run.run_id;
-  out.source_bytes = run.source_bytes.value_or(0);
+  out.run_id = run->run_id;
+  out.source_bytes = run->source_bytes.value_or(0);
   out.made_at_ns = UnixNowNs();
   out.making_ns = std::chrono::nanoseconds(std::chrono::steady_clock::now() - began).count();
   NL_TRY(FinishSnapshot(store_path, recording.live_id, out));

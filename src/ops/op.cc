@@ -135,9 +135,14 @@ const OpEntry* FindRole(const std::vector<OpEntry>& ops, ServerRole role) {
   return nullptr;
 }
 
+bool IsNameOf(std::string_view asked, std::string_view name) {
+  return std::equal(asked.begin(), asked.end(), name.begin(), name.end(),
+                    [](char a, char b) { return a == b || (a == '_' && b == '-'); });
+}
+
 std::unique_ptr<Op> MakeOp(const std::vector<OpEntry>& ops, std::string_view name) {
   const auto it =
-      std::find_if(ops.begin(), ops.end(), [&](const OpEntry& entry) { return entry.name == name; });
+      std::find_if(ops.begin(), ops.end(), [&](const OpEntry& entry) { return IsNameOf(name, entry.name); });
   return it == ops.end() ? nullptr : it->make();
 }
 

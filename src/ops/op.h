@@ -141,7 +141,7 @@ enum class ServerRole : uint8_t {
 
 // How agents see an operation (docs/mcp.md).
 struct AgentTool {
-  int place = 0;     // in the list that agents get by default, from 1; 0: not in it
+  int place = 0;     // among those that agents get by default, from 1; 0: not one of them
   std::string name;  // empty: that of the operation
 };
 
@@ -180,6 +180,9 @@ struct OpInfo {
   // Only at the command line of the machine itself: it runs programs, writes files
   // where the user is, serves, or is about this machine, terminal or user.
   bool local = false;
+  // It runs programs that its caller names. Such an operation is `local`; agents of this machine's own user
+  // may use it.
+  bool runs_programs = false;
   // It runs a program of the user's whose output is stdout: its own text goes to stderr (--json to stdout).
   bool stdout_is_programs = false;
   // Exit status of bad usage and bad input: 2, unless the command's own answers use it (gate).
@@ -292,6 +295,8 @@ struct OpEntry {
 
 // Every operation, sorted by name (generated from the folders of ops/).
 const std::vector<OpEntry>& AllOps();
+// Names may be written with _ for -, as agents and programming languages write them.
+bool IsNameOf(std::string_view asked, std::string_view name);
 // A fresh Op of this list by name, or null.
 std::unique_ptr<Op> MakeOp(const std::vector<OpEntry>& ops, std::string_view name);
 inline std::unique_ptr<Op> MakeOp(std::string_view name) { return MakeOp(AllOps(), name); }

@@ -21,8 +21,8 @@ void AnalysisParams::BindRun(ParamBinder& b) { b.Add("run", run, "Run to look at
 void BindPhase(ParamBinder& b, std::string& phase) {
   phase = "auto";
   b.Add("phase", phase,
-        "Part of the run to look at alone (`neurolens phases` lists them); auto: steady where the recording "
-        "begins with the program and more than a quarter of it is something else, all otherwise")
+        "Part of the run to look at alone (`neurolens phases` lists them); auto: steady if the program was "
+        "recorded from its start and less than three quarters of the run are steady, else all")
       .Choices({"auto", "all", "startup", "warmup", "steady", "tail"});
 }
 
@@ -32,11 +32,9 @@ void AnalysisParams::BindPhaseOfReport(ParamBinder& b) {
   phase = "auto";
   auto_is_whole = true;
   b.Add("phase", phase,
-        "Part of the run to report on alone (`neurolens phases` lists them); auto: the whole run, its "
-        "verdict and "
-        "findings those of the steady phase where the recording begins with the program and more than a "
-        "quarter "
-        "of it is something else; all: verdict and findings of the whole run too")
+        "Part of the run to report on alone (`neurolens phases` lists them); auto: the whole run, with the "
+        "verdict and findings of the steady phase if the program was recorded from its start and less than "
+        "three quarters of the run are steady; all: the verdict and findings are of the whole run")
       .Choices({"auto", "all", "startup", "warmup", "steady", "tail"});
 }
 
@@ -139,8 +137,7 @@ Result<OpenAnalysis> Analyze(const OpContext& context, const AnalysisParams& par
 }
 
 Error WithoutTimeline() {
-  return Unsupported(
-             "the source of this run recorded how long kernels took but not when: there is no timeline")
+  return Unsupported("this run has no timeline: its source recorded durations but no start times")
       .Hint(
           "`kernels`, `roofline` and `findings` work; attach the report to a run with a timeline: "
           "neurolens import --attach RUN FILE");

@@ -4,17 +4,17 @@
 #include <fmt/format.h>
 
 #include "base/file_ops.h"
-#include "ops/import/reply.h"
+#include "ops/import_recording.h"
 
 namespace nl {
 
 namespace {
 
 Result<std::string> ImportedRunId(OpContext& context, const std::string& path) {
-  const std::unique_ptr<Op> import = MakeOp("import");
-  NL_ASSIGN(const Reply reply, RunOp(*import, Json{{"paths", Json::array({path})}}, context));
-  const std::vector<ImportedRun>& runs = reply.As<ImportReply>().runs;
-  if (runs.empty() && !reply.problems.empty()) return reply.problems.front();
+  ImportArguments request;
+  request.paths = {path};
+  NL_ASSIGN(const ImportOutcome imported, ImportPaths(context, request));
+  const std::vector<ImportedRun>& runs = imported.reply.runs;
   if (runs.size() != 1) {
     return InvalidInput(fmt::format("the folder contains {} runs; one is needed", runs.size()))
         .At(path)

@@ -22,7 +22,7 @@ namespace nl {
 void RecordParams::Bind(ParamBinder& b) {
   b.Add("detail", detail,
         "How much to record: light leaves out operators, module calls, stacks and hardware counters; full "
-        "also records every CUDA call, and shapes in every forward")
+        "also records every CUDA call, and operators in every step instead of some")
       .Choices({std::begin(capture::kDetails), std::end(capture::kDetails)});
   b.Add("gpu", gpu, "Record kernels, copies, launches and device memory");
   b.Add("counters", counters, "Record hardware counters by PM sampling");

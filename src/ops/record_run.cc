@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/record_run.h"
 
-#include "ops/import/reply.h"
+#include "ops/import_recording.h"
 #include "ops/open_snapshot.h"
 #include "report/report_value.h"
 
@@ -9,18 +9,15 @@ namespace nl {
 
 namespace {
 
-// Through the operation itself, so that the run is the same as with `import`.
 Status ImportCapture(OpContext& context, const std::string& directory, const std::vector<std::string>& tags,
                      ListedRecording& listed, RecordedRun& out) {
-  const std::unique_ptr<Op> import = MakeOp("import");
-  Json args{{"paths", Json::array({directory})}};
-  if (!tags.empty()) args["tag"] = tags;
-  const Result<Reply> imported = RunOp(*import, args, context);
+  ImportArguments request;
+  request.paths = {directory};
+  request.tags = tags;
+  Result<ImportedRun> imported = ImportRecording(context, request, "the capture");
   listed.Imported();
-  if (!imported.ok()) return imported.error();
-  const std::vector<ImportedRun>& runs = imported->As<ImportReply>().runs;
-  if (runs.empty()) return InvalidInput("the capture contains no run");
-  out.run_id = runs[0].run_id;
+  if (!imported.ok()) return std::move(imported).error();
+  out.run_id = imported->run_id;
   NL_ASSIGN(const OpenRun run, OpenSnapshot(context, *out.run_id));
   NL_ASSIGN(const Json document, ReadDocument(run));
   out.capture.duty_cycle = NumberAt(ChildAt(document, "capture"), "duty_cycle");

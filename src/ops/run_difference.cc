@@ -12,7 +12,6 @@
 #include "base/human.h"
 #include "base/plural.h"
 #include "ops/open_analysis.h"
-#include "report/compare/explain.h"
 
 namespace nl {
 
@@ -105,47 +104,6 @@ Status FromSamples(Analysis& a, Analysis& b, std::optional<bool> measured_faster
   return {};
 }
 
-// Programs that have too little in common to align call by call: what each kernel takes in each of them is
-// known nevertheless.
-void FromKernels(const Comparison& comparison, double delta_ms, ProveWhy& why) {
-  std::vector<CompareRow> rows = comparison.by_kernel;
-  std::stable_sort(rows.begin(), rows.end(), [&](const CompareRow& x, const CompareRow& y) {
-    return (x.b_ms - x.a_ms) / delta_ms > (y.b_ms - y.a_ms) / delta_ms;
-  });
-  for (const CompareRow& row : rows) {
-    const double share = (row.b_ms - row.a_ms) / delta_ms;
-    if (share < kLeastShare || why.causes.size() == kMostCauses) break;
-    const std::string text =
-        row.count_b == 0
-            ? fmt::format("{}, {} in {}, is gone", row.name, HumanMs(row.a_ms), Counted(row.count_a, "call"))
-        : row.count_a == 0
-            ? fmt::format("{} takes {} in {} in B only", row.name, HumanMs(row.b_ms),
-                          Counted(row.count_b, "call"))
-            : fmt::format("{} takes {} instead of {} ({} instead of {})", row.name, HumanMs(row.b_ms),
-                          HumanMs(row.a_ms), Counted(row.count_b, "call"), HumanCount(row.count_a));
-    why.causes.push_back({text, row.a_ms, row.b_ms, share});
-  }
-}
-
-void FromDeviceWork(const Comparison& comparison, ProveWhy& why) {
-  why.basis = "device work";
-  why.recorded_a_ms = comparison.wall_a_ms;
-  why.recorded_b_ms = comparison.wall_b_ms;
-  const double delta_ms = comparison.delta_ms();
-  // Both are known to do the same work here, so that programs which share few calls can be explained too.
-  if (delta_ms == 0 || (!comparison.no_verdict_reason.empty() && !comparison.other_program)) {
-    why.reason = delta_ms == 0 ? "the recordings take the same time" : comparison.no_verdict_reason;
-    return;
-  }
-  for (const Contribution& c : comparison.contributions) {
-    const double share = c.delta_ms() / delta_ms;
-    if (share < kLeastShare || !c.significant || why.causes.size() == kMostCauses) continue;
-    why.causes.push_back({ContributionText(c, comparison), c.a_ms, c.b_ms, share});
-  }
-  if (why.causes.empty() && comparison.other_program) FromKernels(comparison, delta_ms, why);
-  if (why.causes.empty()) why.reason = "no single change of the program stands out";
-}
-
 using PartPairs = std::vector<std::pair<SampledPart, SampledPart>>;
 
 // By name and place; what is left by its name alone, where that is clear: the changed program may be another
@@ -196,6 +154,49 @@ std::vector<ProveCause> SampledCauses(const std::vector<SampledPart>& a, const s
   return out;
 }
 
+namespace {
+
+// Programs that have too little in common to align call by call: what each kernel takes in each of them is
+// known nevertheless.
+void AddKernels(const CompareFacts& facts, ProveWhy& why) {
+  std::vector<CompareTableRow> rows = facts.by_kernel;
+  const auto share_of = [&](const CompareTableRow& row) { return (row.b_ms - row.a_ms) / facts.delta_ms; };
+  std::stable_sort(rows.begin(), rows.end(), [&](const CompareTableRow& x, const CompareTableRow& y) {
+    return share_of(x) > share_of(y);
+  });
+  for (const CompareTableRow& row : rows) {
+    if (share_of(row) < kLeastShare || why.causes.size() == kMostCauses) break;
+    const std::string text =
+        row.count_b == 0
+            ? fmt::format("{}, {} in {}, is gone", row.name, HumanMs(row.a_ms), Counted(row.count_a, "call"))
+        : row.count_a == 0
+            ? fmt::format("{} takes {} in {} in B only", row.name, HumanMs(row.b_ms),
+                          Counted(row.count_b, "call"))
+            : fmt::format("{} takes {} instead of {} ({} instead of {})", row.name, HumanMs(row.b_ms),
+                          HumanMs(row.a_ms), Counted(row.count_b, "call"), HumanCount(row.count_a));
+    why.causes.push_back({text, row.a_ms, row.b_ms, share_of(row)});
+  }
+}
+
+}  // namespace
+
+void ExplainDeviceWork(const CompareFacts& facts, bool by_kernel, ProveWhy& why) {
+  why.basis = "device work";
+  why.recorded_a_ms = facts.wall_a_ms;
+  why.recorded_b_ms = facts.wall_b_ms;
+  if (facts.delta_ms == 0) {
+    why.reason = "the recordings take the same time";
+    return;
+  }
+  for (const CompareContribution& change : facts.contributions) {
+    const double share = change.delta_ms / facts.delta_ms;
+    if (share < kLeastShare || !change.significant || why.causes.size() == kMostCauses) continue;
+    why.causes.push_back({change.text, change.a_ms, change.b_ms, share});
+  }
+  if (why.causes.empty() && by_kernel) AddKernels(facts, why);
+  if (why.causes.empty()) why.reason = "no single change of the program stands out";
+}
+
 Status ExplainRuns(OpContext& context, const std::string& run_a, const std::string& run_b,
                    std::optional<bool> faster, ProveWhy& why) {
   AnalysisParams params;
@@ -205,7 +206,12 @@ Status ExplainRuns(OpContext& context, const std::string& run_a, const std::stri
   NL_ASSIGN(const OpenAnalysis b, Analyze(context, params));
   NL_ASSIGN(const Comparison comparison, CompareRuns(*a.analysis, *b.analysis, {}));
   if (comparison.busy_a_ms + comparison.busy_b_ms > 0) {
-    FromDeviceWork(comparison, why);
+    ExplainDeviceWork(CompareFactsOf(comparison), comparison.other_program, why);
+    // Both are known to do the same work here, so that programs which share few calls can be explained too.
+    if (!comparison.no_verdict_reason.empty() && !comparison.other_program) {
+      why.causes.clear();
+      why.reason = comparison.no_verdict_reason;
+    }
     return {};
   }
   return FromSamples(*a.analysis, *b.analysis, faster, why);

@@ -9,12 +9,17 @@
 
 #include "ops/op.h"
 #include "ops/prove/reply.h"
+#include "report/compare/compare_reply.h"
 
 namespace nl {
 
 // Fills `why`. `faster`: B was measured to be the faster one; none: that was not decided.
 Status ExplainRuns(OpContext& context, const std::string& run_a, const std::string& run_b,
                    std::optional<bool> faster, ProveWhy& why);
+
+// By the work on the device, of the phase that was compared. `by_kernel`: where no change of the program
+// stands out, by what each kernel takes in each of them.
+void ExplainDeviceWork(const CompareFacts& facts, bool by_kernel, ProveWhy& why);
 
 // The part that knows no recording: the causes of the difference between the CPU samples of two runs.
 struct SampledPart {

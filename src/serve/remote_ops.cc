@@ -49,8 +49,8 @@ RemoteOps::RemoteOps(const std::vector<OpEntry>& ops, const AllowedRoots* roots)
 }
 
 const RemoteOp* RemoteOps::Find(std::string_view name) const {
-  const auto it =
-      std::find_if(ops_.begin(), ops_.end(), [&](const RemoteOp& op) { return op.info.name == name; });
+  const auto it = std::find_if(ops_.begin(), ops_.end(),
+                               [&](const RemoteOp& op) { return IsNameOf(name, op.info.name); });
   return it == ops_.end() ? nullptr : &*it;
 }
 

@@ -8,7 +8,9 @@ const text = await new Promise((resolve) => {
   process.stdin.on('data', (piece) => (all += piece));
   process.stdin.on('end', () => resolve(all));
 });
-const ajv = new Ajv.default({ strict: 'log', strictTypes: false, strictRequired: false, allowUnionTypes: true, logger: false });
+const ajv = new Ajv.default({ strict: true, allowUnionTypes: true });
+// Units of numbers, as replies have them.
+ajv.addKeyword('x-unit');
 for (const { name, schema, value } of JSON.parse(text)) {
   try {
     const validate = ajv.compile(schema);

@@ -2,6 +2,9 @@
 // Checks `neurolens mcp` with the official client. Usage: node check.mjs PROGRAM STORE [TRACE]; STORE has the bundled
 // runs, TRACE is a profile that is not in it. Prints PASS or FAIL and the reason for each check.
 import { execFileSync, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import assert from 'node:assert/strict';
 import Ajv2020 from 'ajv/dist/2020.js';
 import { allTools, became, call, connect, ended, tokensOf } from './session.mjs';
@@ -43,9 +46,81 @@ function tidy(value) {
 const checks = {
   async 'the default toolset is small and complete'(client) {
     const names = (await allTools(client)).map((tool) => tool.name);
-    assert.ok(names.length <= 12, `${names.length} tools`);
-    for (const name of ['explain', 'compare', 'find_runs', 'kernels', 'operators', 'idle', 'timeline_window', 'query', 'import', 'findings', 'what-if', 'job'])
-      assert.ok(names.includes(name), name);
+    assert.deepEqual(names, ['explain', 'compare', 'find_runs', 'findings', 'kernels', 'operators', 'idle', 'record', 'timeline_window', 'query', 'prove', 'job']);
+  },
+
+  async 'without programs there is no tool that runs one, and others take their place'() {
+    const safe = await connect(program, store, '--no-programs');
+    const names = (await allTools(safe)).map((tool) => tool.name);
+    assert.ok(names.length === 12 && names.includes('what-if') && names.includes('import') && !names.includes('record') && !names.includes('prove'), `${names}`);
+    for (const name of ['record', 'run', 'prove', 'bench']) await assert.rejects(call(safe, name, { command: ['true'] }), (error) => error.code === -32602, name);
+    await safe.close();
+  },
+
+  async 'a program is recorded, and its answer names the run'(client) {
+    const marker = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'neurolens-mcp-')), 'ran');
+    const script = `import sys, time\nopen(${JSON.stringify(marker)}, 'a').write('x')\nprint('to stdout'); print('to stderr', file=sys.stderr)\nend = time.monotonic() + 0.3\nwhile time.monotonic() < end: sum(range(1000))`;
+    const seen = [];
+    const answer = await call(client, 'record', { command: ['python3', '-c', script] }, { onprogress: (progress) => seen.push(progress) });
+    assert.ok(!answer.isError, answer.content[0].text);
+    assert.equal(fs.readFileSync(marker, 'utf8'), 'x', 'it ran once');
+    assert.ok(seen.length > 0 && tokensOf(answer) <= LIMIT_TOKENS, `${seen.length} ${tokensOf(answer)}`);
+    assert.match(answer.content.at(-1).text, /Last output of the program:\n(.*\n)*to std(out|err)/);
+    assert.equal(answer._meta?.['neurolens/next_cursor'], undefined, 'a next page would run it again');
+    const again = await call(client, 'record', { command: ['true'], cursor: 'analysis.findings=1' });
+    assert.ok(again.isError && /unknown parameter 'cursor'/.test(again.content[0].text), again.content[0].text);
+    const { run_id: id, capture } = answer.structuredContent;
+    assert.equal(capture.exit_status, 0);
+    assert.equal((await call(client, 'explain', { run: id })).structuredContent.run_id, id);
+    const failed = await call(client, 'record', { command: ['python3', '-c', 'import os; os.write(2, b"y" * 9000 + b"\\nValueError: wrong shape\\n"); os._exit(7)'] });
+    assert.equal(failed.structuredContent.capture.exit_status, 7);
+    assert.ok(/ValueError: wrong shape/.test(failed.content.at(-1).text) && tokensOf(failed) <= LIMIT_TOKENS, JSON.stringify(failed.content));
+    const missing = await call(client, 'record', { command: ['no-such-program'] });
+    assert.ok(missing.isError && missing._meta['neurolens/error'].code === 'not_found', missing.content[0].text);
+    const wrong = await call(client, 'record', { comand: ['true'] });
+    assert.ok(wrong.isError && /unknown parameter 'comand'/.test(wrong.content[0].text), wrong.content[0].text);
+    cli('rm', id, '--yes');
+  },
+
+  async 'two commands are proved, and a cancelled proof leaves no process'(client) {
+    const answer = await call(client, 'prove', { a: 'sleep 0.03', b: 'true', iterations: 10, warmup: 1, why: false, check_output: false });
+    assert.ok(!answer.isError, answer.content[0].text);
+    assert.ok(['faster', 'undecided'].includes(answer.structuredContent.verdict) && answer.structuredContent.iterations === 10, JSON.stringify(answer.structuredContent));
+    assert.ok(answer.structuredContent.result_id && tokensOf(answer) <= LIMIT_TOKENS);
+    const name = `9${process.pid}.25`; // seconds that no other process sleeps
+    const sleeping = () => execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' }).split('\n').filter((line) => line.startsWith(`sleep ${name}`)).length;
+    for (const [tool, args] of [['prove', { a: `sleep ${name}`, b: 'true' }], ['record', { command: ['sleep', name] }]]) {
+      const control = new AbortController();
+      const ended = assert.rejects(call(client, tool, args, { signal: control.signal }));
+      while (sleeping() === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+      await client.ping();
+      control.abort();
+      await ended;
+      while (sleeping() > 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    assert.ok(!(await call(client, 'find_runs')).isError);
+  },
+
+  async 'compare gives the counters of both sides where they were captured'(client) {
+    const run = runOf('llama');
+    const plain = await call(client, 'compare', { a: [run], b: [run] });
+    assert.deepEqual(plain.structuredContent.counters, [], 'none were captured');
+    cli('import', path.join(path.dirname(trace), 'llama_layer_details.csv.gz'), '--attach', run, '--join', 'same_kernel');
+    const answer = await call(client, 'compare', { a: [run], b: [run] });
+    assert.ok(tokensOf(answer) <= LIMIT_TOKENS);
+    const [first] = answer.structuredContent.counters;
+    for (const side of [first.a, first.b]) assert.ok(side.source === 'ncu' && side.kernels > 0 && side.achieved_occupancy > 0 && side.l2_hit_rate > 0, JSON.stringify(first));
+    assert.ok(answer._meta['neurolens/rows'].counters.total > 10 && answer._meta['neurolens/next_cursor'], 'the rest follows');
+  },
+
+  async 'explain and compare take profiles of this machine'(client) {
+    const explained = await call(client, 'explain', { run: trace });
+    assert.ok(!explained.isError, explained.content[0].text);
+    const id = explained.structuredContent.run_id;
+    const compared = await call(client, 'compare', { a: [trace], b: [runOf('item_sync')] });
+    assert.equal(compared.structuredContent.run_a, id);
+    const seen = await follow(client, 'explain', { run: path.relative(process.cwd(), trace) });
+    assert.equal(seen.result?.structuredContent?.run_id, id, 'as a task, by a relative path');
   },
 
   async 'every tool says when to choose it and what it does'(client, all) {
@@ -53,7 +128,9 @@ const checks = {
       assert.match(tool.name, /^[A-Za-z0-9_.-]{1,64}$/);
       assert.match(tool.description, /\nSelection: Choose/, tool.name);
       assert.ok(tool.title && tool.annotations && tool.outputSchema, tool.name);
-      assert.equal(tool.annotations.openWorldHint, false);
+      const programs = ['record', 'record_only', 'prove', 'bench', 'deep', 'queue'].includes(tool.name);
+      assert.equal(tool.annotations.openWorldHint, programs, tool.name);
+      if (programs) assert.deepEqual([tool.annotations.readOnlyHint, tool.annotations.destructiveHint], [false, true], tool.name);
     }
     const byName = Object.fromEntries((await allTools(all)).map((tool) => [tool.name, tool.annotations]));
     assert.equal(byName.kernels.readOnlyHint, true);
@@ -63,12 +140,13 @@ const checks = {
     assert.deepEqual([byName.job.readOnlyHint, byName.job.idempotentHint], [false, false]);
   },
 
-  async 'all tools: pages of the list, no operation that runs programs, files for this machine only'(client, all) {
+  async 'all tools: pages of the list, nothing that is about this terminal, files for this machine only'(client, all) {
     const tools = await allTools(all);
     const names = tools.map((tool) => tool.name);
     assert.equal(new Set(names).size, names.length);
     assert.ok(names.length > 20, `${names.length} tools`);
-    for (const name of ['run', 'record', 'ctl', 'config', 'mcp', 'docs', 'profile', 'report', 'export']) assert.ok(!names.includes(name), name);
+    for (const name of ['run', 'call-tool', 'ctl', 'config', 'mcp', 'docs', 'profile', 'report', 'export', 'serve', 'auth']) assert.ok(!names.includes(name), name);
+    for (const name of ['record', 'record_only', 'prove', 'bench', 'deep']) assert.ok(names.includes(name), name);
     const query = (list) => list.find((tool) => tool.name === 'query').inputSchema.properties;
     assert.ok(query(tools).out);
     assert.ok(!query(await allTools(client)).out);
@@ -86,9 +164,9 @@ const checks = {
     }
   },
 
-  async 'answers of all default tools over all runs: valid, and at most 2,000 tokens'(client) {
+  async 'answers of all default tools over all runs: valid, and at most 2,000 tokens'(client, all) {
     const ajv = new Ajv2020.default({ strict: true, allowUnionTypes: true });
-    const validate = Object.fromEntries((await allTools(client)).map((tool) => [tool.name, ajv.compile(tool.outputSchema)]));
+    const validate = Object.fromEntries((await allTools(all)).map((tool) => [tool.name, ajv.compile(tool.outputSchema)]));
     let answers = 0;
     for (const [name, args] of [...GENERAL, ...runs.flatMap((run) => requestsFor(run.run_id))]) {
       const result = await call(client, name, args);
@@ -187,8 +265,7 @@ const checks = {
     assert.ok(answers.every((answer) => !answer.isError));
   },
 
-  async 'progress is reported while a profile is imported'(client) {
-    if (!trace) return;
+  async 'progress is reported while a profile is imported'(_, client) {
     const seen = [];
     const result = await call(client, 'import', { paths: [trace], force: true }, { onprogress: (progress) => seen.push(progress) });
     assert.ok(!result.isError, result.content[0].text);
@@ -229,11 +306,14 @@ const checks = {
   },
 
   async 'what answers suggest can be called'(client) {
+    const listed = (await allTools(client)).map((tool) => tool.name);
     for (const run of runs) {
       const answer = await call(client, 'explain', { run: run.run_id });
       const { next } = answer.structuredContent;
       assert.ok(next.length >= 1 && next.length <= 3, `${run.model}: ${next.length}`);
       for (const step of next) {
+        // `what-if` is one for a job where programs take the places.
+        assert.ok(listed.includes(step.operation) || step.operation === 'what-if', step.operation);
         const followed = await call(client, step.operation, step.arguments);
         const code = followed._meta?.['neurolens/error']?.code;
         assert.ok(!followed.isError, `${run.model}: ${step.command}: ${code} ${followed.content[0].text}`);
@@ -323,7 +403,7 @@ const checks = {
     await tasksAreListedCancelledAndAnnounced(client, runOf('base'));
   },
 
-  async 'a profile of this machine is imported by a task, and by a job'(client) {
+  async 'a profile of this machine is imported by a task, and by a job'(_, client) {
     const seen = await follow(client, 'import', { paths: [trace], force: true });
     assert.equal(seen.states.at(-1), 'completed', String(seen.error));
     const made = seen.result.structuredContent.runs[0].run_id;

@@ -56,8 +56,16 @@ const checks = {
     const names = async (one) => (await allTools(one)).map((tool) => tool.name);
     const expected = await names(local);
     const editor = await over(server.url, 'editor');
-    assert.deepEqual(await names(editor), expected);
-    assert.deepEqual(await names(client), expected.filter((name) => name !== 'job' && name !== 'import'), 'a viewer starts no jobs and imports nothing');
+    const programs = ['record', 'prove'];
+    assert.deepEqual(await names(editor), [...expected.filter((name) => !programs.includes(name)), 'what-if', 'import'], 'no programs of the server');
+    assert.deepEqual(await names(client), [...expected.filter((name) => !programs.includes(name) && name !== 'job'), 'what-if'], 'a viewer starts no jobs and imports nothing');
+    const admin = await over(server.url, 'admin', '?toolset=all');
+    for (const name of ['record', 'record_only', 'run', 'prove', 'bench', 'deep', 'queue', 'call-tool']) {
+      await assert.rejects(call(admin, name, { command: ['true'] }), (error) => error.code === -32602, name);
+      const job = await call(admin, 'job', { action: 'start', job: name, params: '{"command": ["true"]}' });
+      assert.ok(job.isError && /unknown operation/.test(job.content[0].text), `${name}: ${job.content[0].text}`);
+    }
+    await admin.close();
     const { properties } = (await allTools(editor)).find((tool) => tool.name === 'import').inputSchema;
     assert.ok(properties.upload && !properties.paths, 'files of the server are named');
     const refused = await call(editor, 'import', { paths: ['/etc/passwd'], upload: ['x'] });
@@ -136,7 +144,7 @@ const checks = {
     assert.deepEqual(cli('show', run).run.tags, { from: 'editor' });
     const logged = readFileSync(`${store}/audit.log`, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line)).at(-1);
     assert.deepEqual([logged.actor, logged.action, logged.outcome], ['token:editor', 'tag', 'ok']);
-    for (const name of ['run', 'record', 'auth', 'serve', 'mcp', 'config']) assert.ok(!more.some((tool) => tool.name === name), name);
+    for (const name of ['run', 'record', 'record_only', 'prove', 'bench', 'deep', 'queue', 'call-tool', 'auth', 'serve', 'mcp', 'config']) assert.ok(!more.some((tool) => tool.name === name), name);
     await viewer.close();
     await editor.close();
   },

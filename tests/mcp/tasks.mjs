@@ -24,7 +24,7 @@ export async function longToolsAreTasks(client, run) {
   const offered = client.getServerCapabilities().tasks;
   assert.deepEqual(offered, { list: {}, cancel: {}, requests: { tools: { call: {} } } });
   const support = Object.fromEntries((await allTools(client)).map((tool) => [tool.name, tool.execution?.taskSupport]));
-  for (const name of ['explain', 'compare', 'query', 'kernels', 'import']) assert.equal(support[name], 'optional', name);
+  for (const name of ['explain', 'compare', 'query', 'kernels']) assert.equal(support[name], 'optional', name);
   for (const name of ['find_runs', 'job']) assert.equal(support[name], undefined, name);
   const refused = tasks(client).callToolStream({ name: 'find_runs', arguments: {} }, CallToolResultSchema, { task: {} });
   assert.match(String((await refused.next()).value.error), /cannot be called as a task/);

@@ -66,7 +66,9 @@ def test_the_list_of_tools_is_text_and_json(store):
     assert len(tools) <= 12 and all(tool["name"] in text for tool in tools)
     everything = {tool["operation"] for tool in store.json("mcp", "--list", "--toolset", "all")["tools"]}
     assert everything >= {tool["operation"] for tool in tools}
-    assert not everything & {"run", "record", "mcp", "config"}
+    assert not everything & {"mcp", "config", "serve", "call-tool"}
+    assert {tool["name"] for tool in store.json("mcp", "--list")["tools"] if tool["runs_programs"]} == {"record", "prove"}
+    assert not any(tool["runs_programs"] for tool in store.json("mcp", "--list", "--toolset", "all", "--no-programs")["tools"])
 
 
 def test_an_agent_that_only_follows_suggestions_finds_every_planted_cause(mcp_client, own_home):

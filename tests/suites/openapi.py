@@ -7,13 +7,11 @@ import subprocess
 import urllib.parse
 
 import pytest
-from http_server import ARGUMENTS, Server
+from http_server import ARGUMENTS, CHANGES, Server
 from neurolens_cli import H200, LIMIT_S, Store, wait_until
 
 SAMPLE = [H200 / name for name in ("base.json.gz", "llama.nlc.gz", "llama_layer_details.csv.gz")]
 OTHER = H200 / "compile.json.gz"
-# Operations that change the store: what they are asked here. Those that remove come last.
-CHANGES = {"tag": {"run": "@latest", "tags": ["a=b"]}, "note": {"run": "@latest", "text": "seen"}, "baseline": {"action": "set", "name": "main", "runs": ["@latest"]}, "rm": {"runs": ["@latest"], "force": True}}
 PIECE = "application/offset+octet-stream"
 # Not JSON by nature: their own suites read them.
 NOT_JSON = {("get", "/api/v1/events"), ("get", "/metrics"), ("get", "/docs"), ("get", "/")}

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cctype>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "analyze/features/features.h"
 #include "analyze/pass.h"
+#include "analyze/rules/rule.h"
 #include "base/record_json.h"
 #include "ops/docs/reference.h"
 #include "report/report_model.h"
@@ -14,7 +18,7 @@ namespace {
 
 struct DocsOperation {
   std::string name, summary, choose_when, example;
-  bool writes = false;
+  bool writes = false, runs_programs = false;
   Json parameters, reply;
 };
 void Describe(Record<DocsOperation>& r) {
@@ -24,13 +28,14 @@ void Describe(Record<DocsOperation>& r) {
   r.Field("choose_when", &DocsOperation::choose_when, "When to choose it rather than a similar one");
   r.Field("example", &DocsOperation::example, "A complete command line that works");
   r.Field("writes", &DocsOperation::writes, "It changes the store");
+  r.Field("runs_programs", &DocsOperation::runs_programs, "It runs programs that its caller names");
   r.Field("parameters", &DocsOperation::parameters, "JSON Schema (draft-07) of its parameters");
   r.Field("reply", &DocsOperation::reply, "JSON Schema (draft-07) of its reply");
 }
 
-enum class DocsPage : uint8_t { kCli, kOps, kReplies, kTypes };
+enum class DocsPage : uint8_t { kCli, kOps, kReplies, kRules, kTypes };
 std::span<const std::string_view> NamesOf(DocsPage) {
-  static constexpr std::string_view kNames[] = {"cli", "ops", "replies", "types"};
+  static constexpr std::string_view kNames[] = {"cli", "ops", "replies", "rules", "types"};
   return kNames;
 }
 
@@ -53,7 +58,7 @@ std::vector<DocsOperation> OperationList() {
     const OpInfo info = op->Info();
     ParamBinder binder;
     op->Bind(binder);
-    out.push_back({info.name, info.summary, info.choose_when, info.example, info.writes,
+    out.push_back({info.name, info.summary, info.choose_when, info.example, info.writes, info.runs_programs,
                    ParamSchema(binder.params()), JsonSchema(info.reply())});
   }
   return out;
@@ -102,6 +107,46 @@ std::string TypesPage() {
          TypeScript(AllRecords());
 }
 
+// The condition with the values of its parameters.
+std::string ConditionOf(const Rule& rule) {
+  std::string out = rule.where.text();
+  const auto in_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
+  };
+  for (const auto& [name, value] : rule.params) {
+    for (size_t at = 0; (at = out.find(name, at)) != std::string::npos;) {
+      const size_t end = at + name.size();
+      const bool whole = (at == 0 || !in_name(out[at - 1])) && (end == out.size() || !in_name(out[end]));
+      const std::string text = whole ? fmt::format("{}", value) : name;
+      out.replace(at, name.size(), text);
+      at += text.size();
+    }
+  }
+  return out;
+}
+
+// What the part of docs/rules.md after its marker lists.
+Result<std::string> RulesPage() {
+  NL_ASSIGN(const RuleSet set, RuleSet::Shipped());
+  std::string out =
+      "\n## Shipped rules\n| id | scope | severity | condition | needs |\n|---|---|---|---|---|\n";
+  for (const Rule& rule : set.rules())
+    out += fmt::format("| {} | {} | {} | `{}` | {} |\n", rule.id, RuleScopeName(rule.scope),
+                       RuleSeverityName(rule.severity), ConditionOf(rule), fmt::join(rule.needs, ", "));
+  out += "\n## Names\n| name | unit | meaning |\n|---|---|---|\n";
+  for (const FeatureInfo& f : FeatureNames()) out += fmt::format("| {} | {} | {} |\n", f.name, f.unit, f.doc);
+  return out;
+}
+
+Result<std::string> PageText(DocsPage page) {
+  switch (page) {
+    case DocsPage::kReplies: return RepliesPage();
+    case DocsPage::kRules: return RulesPage();
+    case DocsPage::kTypes: return TypesPage();
+    default: return CommandReference(DescribeCommands(AllOps()));
+  }
+}
+
 class DocsOp final : public Op {
  public:
   OpInfo Info() const override {
@@ -109,8 +154,9 @@ class DocsOp final : public Op {
     info.name = "docs";
     info.local = true;
     info.summary =
-        "Print a reference page: the commands or the replies as Markdown, every operation with its JSON "
-        "Schemas, or the replies as TypeScript types";
+        "Print a reference page: the commands, the replies or the rules as Markdown, every operation with "
+        "its "
+        "JSON Schemas, or the replies as TypeScript types";
     info.choose_when = "Choose it to update docs/; `neurolens --help` is for people.";
     info.example = "neurolens docs cli";
     info.hidden = true;
@@ -122,7 +168,7 @@ class DocsOp final : public Op {
     binder.Add("page", page_, "The page to print")
         .Positional()
         .Required()
-        .Choices({"cli", "ops", "replies", "types"});
+        .Choices({"cli", "ops", "replies", "rules", "types"});
   }
 
   Result<Reply> Run(OpContext&) override {
@@ -135,12 +181,9 @@ class DocsOp final : public Op {
       for (const DocsOperation& op : *out.ops) list.push_back(ToDocument(op));
       raw = DumpJson(list, 2) + "\n";
     } else {
-      out.page = page_ == "replies" ? DocsPage::kReplies
-                 : page_ == "types" ? DocsPage::kTypes
-                                    : DocsPage::kCli;
-      raw = page_ == "replies" ? RepliesPage()
-            : page_ == "types" ? TypesPage()
-                               : CommandReference(DescribeCommands(AllOps()));
+      const auto names = NamesOf(DocsPage());
+      out.page = static_cast<DocsPage>(std::find(names.begin(), names.end(), page_) - names.begin());
+      NL_ASSIGN(raw, PageText(out.page));
       out.markdown = raw;
     }
     Reply reply = Reply::Of(std::move(out));

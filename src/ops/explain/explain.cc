@@ -9,6 +9,7 @@
 #include "base/human.h"
 #include "base/terminal.h"
 #include "ops/explain/reply.h"
+#include "ops/open_run_or_file.h"
 #include "ops/write_report.h"
 #include "report/phase_label.h"
 #include "report/report_value.h"
@@ -77,9 +78,17 @@ NextStep LargestPart(const ExplainReply& r, const std::string& run) {
                fmt::format("the device was busy {:.0f} % of the time: with which kernels", 100 * (1 - idle)));
 }
 
-// What the first findings come to: the step with their fixes, or the evidence where that cannot be predicted.
+// The evidence of the findings, which the reply leaves out.
 std::optional<NextStep> AboutFindings(const ExplainReply& r, const std::string& run) {
   if (r.findings.empty()) return std::nullopt;
+  return NextStep{fmt::format("neurolens findings {}", Typed(run)),
+                  "the evidence and all suggestions of the findings",
+                  "findings",
+                  {{"run", run}}};
+}
+
+// The step with the first fix whose gain can be predicted.
+std::optional<NextStep> WithTheFix(const ExplainReply& r, const std::string& run) {
   for (const ExplainedFinding& f : r.findings) {
     if (!f.gain_ms || *f.gain_ms <= 0 || !r.step_ms) continue;
     return NextStep{
@@ -88,10 +97,7 @@ std::optional<NextStep> AboutFindings(const ExplainReply& r, const std::string& 
         "what-if",
         {{"run", run}, {"apply", Json::array({f.rule})}}};
   }
-  return NextStep{fmt::format("neurolens findings {}", Typed(run)),
-                  "the evidence and all suggestions of the findings",
-                  "findings",
-                  {{"run", run}}};
+  return std::nullopt;
 }
 
 // The longest gap of a device and what surrounds it.
@@ -104,7 +110,7 @@ std::optional<NextStep> LongestGap(const Report& report, const std::string& run)
   const double to = rounded(gap.start_ms + 1.1 * gap.dur_ms);
   return NextStep{fmt::format("neurolens timeline-window {} --from-ms {} --to-ms {}", Typed(run), from, to),
                   fmt::format("what ran around the longest gap of the device ({})", HumanMs(gap.dur_ms)),
-                  "timeline-window",
+                  "timeline_window",
                   {{"run", run}, {"from_ms", from}, {"to_ms", to}}};
 }
 
@@ -112,11 +118,8 @@ std::vector<NextStep> NextOf(const ExplainReply& r, const Report& report) {
   std::vector<NextStep> out{LargestPart(r, r.run_id)};
   if (auto step = AboutFindings(r, r.run_id)) out.push_back(std::move(*step));
   if (auto step = LongestGap(report, r.run_id)) out.push_back(std::move(*step));
-  if (out.size() < kMaxNext && !r.findings.empty() && out[1].operation != "findings") {
-    out.push_back({fmt::format("neurolens findings {}", Typed(r.run_id)),
-                   "the evidence and all suggestions of the findings",
-                   "findings",
-                   {{"run", r.run_id}}});
+  if (out.size() < kMaxNext) {
+    if (auto step = WithTheFix(r, r.run_id)) out.push_back(std::move(*step));
   }
   return out;
 }
@@ -127,27 +130,31 @@ class ExplainOp final : public Op {
     OpInfo info;
     info.name = "explain";
     info.summary =
-        "The short answer about a run: verdict, phases, where the time went, first findings, what to ask "
-        "next";
+        "Short summary of a run: verdict, phases, where the time went, first findings, next questions";
     info.choose_when =
-        "Choose it first for one run. `compare` explains the difference of two runs; `findings` has the "
-        "evidence, `report` the full analysis.";
+        "Choose it first for one run or one profile. `compare` explains the difference of two; `findings` "
+        "has "
+        "the evidence, `report` the full analysis.";
     info.example = "neurolens explain @latest";
     info.cost = Cost::kSeconds;
+    info.writes = true;
+    info.writes_by_import = true;
     info.reply = ReplyOf<ExplainReply>();
     info.tool.place = 1;
     return info;
   }
 
   void Bind(ParamBinder& b) override {
-    params_.BindRun(b);
+    b.Add("run", params_.run, "Run to look at, or profile to import: a file, a folder of ranks, or -")
+        .Positional()
+        .Run();
     b.Add("limit", limit_, "Findings to list").Range(1, 100);
     params_.BindPhaseOfReport(b);
     params_.BindRules(b);
   }
 
   Result<Reply> Run(OpContext& context) override {
-    NL_ASSIGN(OpenAnalysis open, Analyze(context, params_));
+    NL_ASSIGN(OpenAnalysis open, OpenRunOrFile(context, params_));
     NL_ASSIGN(const Report report, MakeReport(open));
     ExplainReply reply;
     reply.run_id = open.run.run.run_id;

@@ -113,7 +113,7 @@ class ImportOp final : public Op {
     info.repeatable = true;
     info.reply = ReplyOf<ImportReply>();
     info.role = ServerRole::kUpload;
-    info.tool.place = 11;
+    info.tool.place = 14;
     return info;
   }
 

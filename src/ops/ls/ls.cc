@@ -127,7 +127,7 @@ class LsOp final : public Op {
 
  private:
   static std::string DeviceText(const CatalogRun& run) {
-    if (run.device_count == 0) return "cpu";
+    if (run.device_count == 0) return run.kernel_count > 0 ? "-" : "cpu";
     const std::string name = run.device.empty() ? "(not named)" : run.device;
     return run.device_count > 1 ? fmt::format("{}x {}", run.device_count, name) : name;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `neurolens note`: writes a note about a run, a time of it or one of its events, or removes one.
+// `neurolens note`: writes a note about a run, a time range or an event, or removes one.
 
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ class NoteOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "note";
-    info.summary = "Write a note about a run, a time of it or one of its events, or remove one";
+    info.summary = "Write a note about a run, a time range or an event, or remove one";
     info.choose_when =
         "Choose it to keep what you found with the run, for others to see. `notes` lists them; `tag` names a "
         "run.";

@@ -35,7 +35,7 @@ class NotesOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "notes";
-    info.summary = "Notes that people wrote about a run, its times and its events";
+    info.summary = "Notes about a run, its time ranges and its events";
     info.choose_when = "Choose it to see what others found in a run. `note` adds and removes notes.";
     info.example = "neurolens notes @latest";
     info.reply = ReplyOf<NotesReply>();

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/human.h"
+#include "base/plural.h"
 #include "model/labels/nvtx_label.h"
 #include "ops/nvtx/reply.h"
 #include "ops/open_snapshot.h"
@@ -88,10 +89,9 @@ class NvtxOp final : public Op {
   std::string Text(const Reply& any, const TextStyle& style) const override {
     const auto& r = any.As<NvtxReply>();
     if (r.labels_total == 0) return "This run has no labels (NVTX ranges, user annotations).\n";
-    std::string out = r.standard
-                          ? fmt::format("All {} labels are standard.\n\n", HumanCount(r.labels_total))
-                          : fmt::format("{} of {} labels {} not standard.\n\n", HumanCount(r.not_standard),
-                                        HumanCount(r.labels_total), r.not_standard == 1 ? "is" : "are");
+    std::string out = r.standard ? fmt::format("All {} labels are standard.\n\n", HumanCount(r.labels_total))
+                                 : fmt::format("{} of {} not standard.\n\n", HumanCount(r.not_standard),
+                                               Counted(r.labels_total, "label"));
     TextTable table({{"LABEL", Align::kLeft, true, 16},
                      {"COUNT", Align::kRight, false, 0},
                      {"STANDARD", Align::kLeft, false, 0},

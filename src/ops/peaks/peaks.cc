@@ -35,11 +35,12 @@ class PeaksOp final : public Op {
     OpInfo info;
     info.name = "peaks";
     info.summary =
-        "Dense peaks of devices by datasheet and as measured, with sources: what MFU, MBU and roofline use";
+        "Peaks of devices, dense, from the datasheet and as measured, with sources: the reference of MFU, "
+        "MBU and roofline";
     info.choose_when =
         "Choose it to see which peaks a device name gets; `stages` and `roofline` use them. `peaks measure` "
-        "measures what the devices of this machine reach, within a minute, and keeps it in the store; `peaks "
-        "forget` removes that. Other callers than the command line can only list.";
+        "measures the devices of this machine within a minute and stores the result; `peaks forget` removes "
+        "it. Over HTTP and MCP it only lists.";
     info.example = "neurolens peaks \"NVIDIA H200\"";
     info.reply = ReplyOf<PeaksReply>();
     return info;

@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "analyze/cost_model/model_plan.h"
-#include "base/median.h"
+#include "analyze/statistics/stats.h"
 #include "model/labels/nvtx_label.h"
 #include "model/labels/step_label.h"
 
@@ -65,11 +65,7 @@ struct Execution {
   std::map<std::string, int64_t> module_ns;
 };
 
-double MedianMs(std::vector<double> ns) {
-  std::sort(ns.begin(), ns.end());
-  const size_t n = ns.size();
-  return n == 0 ? 0 : (ns[(n - 1) / 2] + ns[n / 2]) / 2 / 1e6;
-}
+double MedianMs(std::vector<double> ns) { return ns.empty() ? 0 : Median(std::move(ns)) / 1e6; }
 
 MeasuredStage Summarise(const std::map<uint32_t, Execution>& executions, const HostTree& host) {
   MeasuredStage out;

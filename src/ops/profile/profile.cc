@@ -10,7 +10,7 @@
 #include "base/file_ops.h"
 #include "base/human.h"
 #include "import/adapter.h"
-#include "ops/import/reply.h"
+#include "ops/import_recording.h"
 #include "ops/open_store.h"
 #include "ops/profile/backend.h"
 
@@ -135,10 +135,7 @@ class ProfileOp final : public Op {
     NL_ASSIGN(const TempDir scratch, TempDir::Make("neurolens-profile-"));
     NL_ASSIGN(ProfileOutcome outcome, backend.run(request_, scratch.path(), context));
     if (context.Cancelled()) return Cancelled();
-    const std::unique_ptr<Op> import = MakeOp("import");
-    NL_ASSIGN(const Reply imported, RunOp(*import, ImportArguments(outcome), context));
-    const std::vector<ImportedRun>& runs = imported.As<ImportReply>().runs;
-    if (!imported.problems.empty()) return imported.problems.front();
+    NL_ASSIGN(const std::vector<ImportedRun> runs, ImportAll(context, RequestOf(outcome)));
     if (runs.size() != 1)
       return InvalidInput(fmt::format("the profiler wrote {} runs; one is expected", runs.size()))
           .At(request_.model);
@@ -208,12 +205,12 @@ class ProfileOp final : public Op {
     return {};
   }
 
-  Json ImportArguments(const ProfileOutcome& outcome) const {
-    std::string name = name_;
-    if (name.empty()) name = std::filesystem::path(request_.model).stem().string();
-    Json tags = Json::array();
-    const auto tag = [&tags](const char* key, const std::string& value) {
-      tags.push_back(fmt::format("{}={}", key, value));
+  ImportArguments RequestOf(const ProfileOutcome& outcome) const {
+    ImportArguments out;
+    out.paths = {outcome.files[0]};
+    out.more["model"] = name_.empty() ? std::filesystem::path(request_.model).stem().string() : name_;
+    const auto tag = [&out](const char* key, const std::string& value) {
+      out.tags.push_back(fmt::format("{}={}", key, value));
     };
     tag("profiled_with", backend_);
     tag("batch_size", std::to_string(request_.dims.batch));
@@ -224,8 +221,8 @@ class ProfileOp final : public Op {
     tag("iterations", std::to_string(request_.iterations));
     tag("warmup", std::to_string(request_.warmup));
     if (!request_.precision.empty()) tag("precision", request_.precision);
-    for (const std::string& own : tags_) tags.push_back(own);
-    return {{"paths", Json::array({outcome.files[0]})}, {"model", name}, {"tag", tags}};
+    out.tags.insert(out.tags.end(), tags_.begin(), tags_.end());
+    return out;
   }
 
   std::string backend_, name_;

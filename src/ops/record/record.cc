@@ -17,6 +17,7 @@ class RecordOp final : public Op {
     OpInfo info;
     info.name = "record";
     info.local = true;
+    info.runs_programs = true;
     info.summary = "Record a program into a folder (.nlcap), without importing it";
     info.choose_when =
         "Choose it when the store is on another machine: `neurolens import DIR.nlcap` reads the folder "
@@ -27,6 +28,7 @@ class RecordOp final : public Op {
     info.exit_status = kProgramsExitStatus;
     info.stdout_is_programs = true;
     info.reply = ReplyOf<RecordReply>();
+    info.tool.name = "record_only";  // agents record with `run`, under the name `record`
     return info;
   }
 

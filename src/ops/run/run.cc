@@ -41,6 +41,7 @@ class RunProgramOp final : public Op {
     OpInfo info;
     info.name = "run";
     info.local = true;
+    info.runs_programs = true;
     info.summary = "Record a program, import the recording and show where the time went";
     info.choose_when =
         "Choose it to profile a program on this machine: GPU, CPU, Python and ranges on one clock, without "
@@ -52,6 +53,7 @@ class RunProgramOp final : public Op {
     info.exit_status = kProgramsExitStatus;
     info.stdout_is_programs = true;
     info.reply = ReplyOf<RunReply>();
+    info.tool = {8, "record"};
     return info;
   }
 

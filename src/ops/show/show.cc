@@ -219,8 +219,15 @@ class ShowOp final : public Op {
     std::string tags;
     for (const auto& [key, value] : run.tags)
       tags += fmt::format("{}{}={}", tags.empty() ? "" : "  ", key, value);
-    std::string device = run.device_count == 0 ? "none (CPU only)" : run.device;
-    if (run.device_count > 1) device = fmt::format("{} x {}", run.device_count, device);
+    std::string device = run.device;
+    if (device.empty()) {
+      const bool has_device = run.device_count > 0 || run.kernel_count > 0;
+      device = !has_device            ? "none (CPU only)"
+               : run.device_count > 1 ? fmt::format("{} devices, not named by the source", run.device_count)
+                                      : "not named by the source";
+    } else if (run.device_count > 1) {
+      device = fmt::format("{} x {}", run.device_count, device);
+    }
     const std::string backend =
         fmt::format("{} {}  {}", run.backend, TextOf(software, "version"), run.precision);
     const std::string origin =

@@ -96,7 +96,7 @@ void Describe(Record<SummaryReply>& r) {
 constexpr int64_t kMaxExplainedEvents = 500'000;
 constexpr size_t kMaxReasons = 10;
 
-constexpr char kNoTimeline[] = "the source recorded how long kernels took but not when: there is no timeline";
+constexpr char kNoTimeline[] = "no timeline: the source recorded durations but no start times";
 
 std::vector<SummaryDevice> DevicesOf(const RunTime& time, const DeviceColumns& devices,
                                      const StringPool& strings) {

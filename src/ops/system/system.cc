@@ -18,7 +18,8 @@ class SystemOp final : public Op {
     info.name = "system";
     info.summary = "Describe this machine: GPUs, CPU, limits, driver, CUDA, Python packages and their health";
     info.choose_when =
-        "Choose it to see versions, clocks, topology and what does not fit together; `doctor` checks the "
+        "Choose it to see versions, clocks and topology, and which versions are incompatible; `doctor` "
+        "checks the "
         "store. Over "
         "HTTP and MCP it describes the machine of the server.";
     info.example = "neurolens system --json";

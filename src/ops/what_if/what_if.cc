@@ -147,7 +147,7 @@ class WhatIfOp final : public Op {
     info.example = "neurolens what-if @latest --apply sync,graphs";
     info.cost = Cost::kSeconds;
     info.reply = ReplyOf<WhatIfReply>();
-    info.tool.place = 8;
+    info.tool.place = 13;
     return info;
   }
 

@@ -52,7 +52,8 @@ class Writer {
         {"security", Json::array({Json::object(), {{"token", Json::array()}}, {{"session", Json::array()}}})},
         {"tags",
          Json::array({Tag("runs", "Stored runs, as resources"), Tag("operations", "Every operation by name"),
-                      Tag("jobs", "Operations that run by themselves"), Tag("server", "The server itself")})},
+                      Tag("jobs", "Operations that run in the background"),
+                      Tag("server", "The server itself")})},
         {"paths", paths_},
         {"components", {{"schemas", schemas_}, {"securitySchemes", SecuritySchemes()}}}};
   }

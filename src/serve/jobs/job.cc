@@ -115,7 +115,7 @@ Error ToError(const JobError& error) {
 }
 
 void Describe(Record<Job>& r) {
-  r.Name("Job", "An operation that runs by itself, and its result");
+  r.Name("Job", "An operation that runs in the background, and its result");
   r.Field("job_id", &Job::job_id, "Id");
   r.Field("op", &Job::op, "Operation");
   r.Field("owner", &Job::owner,

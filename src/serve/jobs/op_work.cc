@@ -87,12 +87,11 @@ Result<JobOutput> OpWork::Run(const Job& job, OpContext& context) {
     NL_TRY(Check(job.op, params, job.owner));  // the journal may be of another version
     NL_ASSIGN(const RemoteOp* offered, Find(job.op));
     context.settings = &settings_;
+    context.remote = job.owner != kLocalOwner;
     Json args = params;
     std::optional<uploads::Spool> spool;
     context.roots = ops_.roots();
-    if (IsUpload(*offered) && NamesFiles(params)) {
-      context.remote = job.owner != kLocalOwner;
-    } else if (IsUpload(*offered)) {
+    if (IsUpload(*offered) && !NamesFiles(params)) {
       NL_ASSIGN(spool, uploads_->Gather(UploadsOf(params)));
       args.erase(kUploadParam);
       args["paths"] = spool->files();

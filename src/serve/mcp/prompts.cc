@@ -53,12 +53,12 @@ const std::vector<Prompt>& Prompts() {
        {{"run", "Run: id, start of an id, @latest, tag or model name", false}},
        "Plan how to make the run {run} faster.\n"
        "1. Call `findings` with run \"{run}\".\n"
-       "2. Call `what-if` without `apply` to see what each fix gains alone, then with the best ones "
-       "together: gains "
-       "do not add up.\n"
+       "2. Ask `what-if`, through `job` where it is not among your tools: without `apply` it says what each "
+       "fix "
+       "gains alone, then with the best ones together: gains do not add up.\n"
        "3. Report the fixes in the order to make them, each with the predicted time of a step after it, the "
        "change "
-       "in the code, and how to check it: record again and call `compare`."},
+       "in the code, and how to check it: record again and compare, or prove it with both commands."},
   };
   return prompts;
 }

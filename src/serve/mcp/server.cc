@@ -11,6 +11,7 @@
 #include "base/version.h"
 #include "ops/settings.h"
 #include "serve/jobs/op_work.h"
+#include "serve/mcp/program_call.h"
 #include "serve/mcp/prompts.h"
 
 namespace nl::mcp {
@@ -21,13 +22,11 @@ constexpr size_t kToolsPerPage = 20;
 constexpr std::chrono::milliseconds kProgressInterval{100};
 
 constexpr char kInstructions[] =
-    "NeuroLens explains profiles of models on GPUs. Find a run with find_runs or read a profile with import; "
-    "then call "
-    "explain for one run or compare for two, and follow `next` of the answer. A run is named by its id, the "
-    "start of "
-    "its id, @latest, a tag or a model name. Answers have the most important rows first and at most "
-    "max_tokens tokens; "
-    "call again with the cursor of an answer for more rows.";
+    "NeuroLens records, explains and compares how models run on GPUs. Find a run with find_runs{}; then call "
+    "explain for one run or compare for two, and follow `next` of the answer. An operation of `next` that is "
+    "not among your tools is started with job. A run is named by its id, the start of its id, @latest, a tag "
+    "or a model name{}. Answers have the most important rows first and at most max_tokens tokens; call again "
+    "with the cursor of an answer for more rows.";
 
 std::string TextOf(const Json& params, const char* name) {
   const auto it = params.find(name);
@@ -331,15 +330,21 @@ RpcAnswer Server::Initialize(const Json& params) {
   const Json none = Json::object();
   Json resources = Json::object();
   if (options_.resources_change) resources["listChanged"] = true;
-  Json out{{"protocolVersion", known ? wanted : std::string(kProtocolVersions[0])},
-           {"capabilities",
-            {{"tools", none},
-             {"resources", std::move(resources)},
-             {"prompts", none},
-             {"completions", none},
-             {"logging", none}}},
-           {"serverInfo", {{"name", "neurolens"}, {"title", "NeuroLens"}, {"version", kVersion}}},
-           {"instructions", kInstructions}};
+  Json out{
+      {"protocolVersion", known ? wanted : std::string(kProtocolVersions[0])},
+      {"capabilities",
+       {{"tools", none},
+        {"resources", std::move(resources)},
+        {"prompts", none},
+        {"completions", none},
+        {"logging", none}}},
+      {"serverInfo", {{"name", "neurolens"}, {"title", "NeuroLens"}, {"version", kVersion}}},
+      {"instructions",
+       fmt::format(kInstructions,
+                   FindTool(tools_, "record") != nullptr   ? ", or record a program with record"
+                   : FindTool(tools_, "import") != nullptr ? ", or import an uploaded profile with import"
+                                                           : "",
+                   options_.access.local_caller ? ", or by the path of a profile, which is imported" : "")}};
   if (tasks_)
     out["capabilities"]["tasks"] = {
         {"list", none}, {"cancel", none}, {"requests", {{"tools", {{"call", none}}}}}};
@@ -396,9 +401,10 @@ RpcAnswer Server::Call(const Json& params, OpContext& context) {
                     fmt::format("the tool '{}' cannot be called as a task", tool->name)};
   const bool on_uploads =
       tool->takes_uploads && !(options_.access.server_files && arguments.contains("paths"));
-  RpcAnswer answer = is_task      ? tasks_->Start(*tool, arguments)
-                     : on_uploads ? CallOnUploads(*tool, arguments, context)
-                                  : RpcAnswer(CallTool(*tool, arguments, context));
+  RpcAnswer answer = is_task                    ? tasks_->Start(*tool, arguments)
+                     : on_uploads               ? CallOnUploads(*tool, arguments, context)
+                     : tool->info.runs_programs ? RpcAnswer(CallProgramTool(*tool, arguments, context))
+                                                : RpcAnswer(CallTool(*tool, arguments, context));
   if (std::holds_alternative<RpcError>(answer)) return answer;
   Json& result = std::get<Json>(answer);
   if (options_.on_write && ChangesStore(tool->info)) {

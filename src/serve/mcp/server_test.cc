@@ -23,14 +23,15 @@ void Describe(Record<GivenReply>& r) {
 // Ends as `end` says: repeats its text, fails, throws, or waits until it is cancelled.
 class EndOp final : public Op {
  public:
-  explicit EndOp(const char* name, bool local = false, AgentTool tool = {})
-      : name_(name), local_(local), tool_(std::move(tool)) {}
+  explicit EndOp(const char* name, bool local = false, AgentTool tool = {}, bool runs_programs = false)
+      : name_(name), local_(local), runs_programs_(runs_programs), tool_(std::move(tool)) {}
   OpInfo Info() const override {
     OpInfo info;
     info.name = name_;
     info.summary = "End as asked";
     info.choose_when = "In tests; `ls` lists runs.";
     info.local = local_;
+    info.runs_programs = runs_programs_;
     info.tool = tool_;
     info.reply = ReplyOf<GivenReply>();
     return info;
@@ -40,6 +41,7 @@ class EndOp final : public Op {
     b.Add("end", end_, "How to end").Choices({"text", "fail", "throw", "wait", "progress"});
     b.Add("rows", rows_, "Rows to give").Range(0, 1e6);
     b.Add("file", file_, "A file").Path().LocalOnly();
+    if (runs_programs_) b.Add("words", words_, "A command").LocalOnly();
   }
   Result<Reply> Run(OpContext& context) override {
     if (end_ == "fail") return NotFound("no run 'x'").Hint("look again");
@@ -61,9 +63,9 @@ class EndOp final : public Op {
 
  private:
   const char* name_;
-  bool local_;
+  bool local_, runs_programs_;
   AgentTool tool_;
-  std::string text_, end_ = "text", file_;
+  std::string text_, end_ = "text", file_, words_;
   int64_t rows_ = 0;
 };
 
@@ -211,6 +213,62 @@ TEST_F(McpServerTest, AccessDecidesWhatIsOffered) {
   EXPECT_TRUE(Result(ToolCall("show", {{"file", "x"}}))["isError"].get<bool>());
   Make({true, true});
   EXPECT_FALSE(Result(ToolCall("show", {{"file", "x"}}))["isError"].get<bool>());
+}
+
+// An operation with this place, which runs programs when the place is even.
+template <int kPlace>
+const std::string& PlacedName() {
+  static const std::string name = fmt::format("op-{:02}", kPlace);
+  return name;
+}
+template <int kPlace>
+std::unique_ptr<Op> Placed() {
+  const bool runs_programs = kPlace % 2 == 0;
+  return std::make_unique<EndOp>(PlacedName<kPlace>().c_str(), runs_programs, AgentTool{kPlace, ""},
+                                 runs_programs);
+}
+template <int... kPlaces>
+std::vector<OpEntry> PlacedOps() {
+  return {{PlacedName<kPlaces>(), &Placed<kPlaces>}...};
+}
+
+std::vector<std::string> ListedNames(const Access& access) {
+  static const std::vector<OpEntry> ops = PlacedOps<1, 2, 3, 4, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25>();
+  std::vector<std::string> out;
+  for (const Tool& tool : ToolsOf(ops, access)) {
+    if (tool.listed) out.push_back(tool.name);
+  }
+  return out;
+}
+
+TEST(McpToolsTest, ProgramsAreForCallersOfThisMachineAndOthersTakeTheirPlaces) {
+  const std::vector<std::string> here = ListedNames({false, true});
+  ASSERT_EQ(here.size(), kDefaultTools);
+  EXPECT_EQ(here[1], "op-02");
+  EXPECT_EQ(here.back(), "op-19");
+  Access none{false, true};
+  none.programs = false;
+  for (const Access& access : {none, Access{}}) {
+    const std::vector<std::string> names = ListedNames(access);
+    ASSERT_EQ(names.size(), kDefaultTools);
+    EXPECT_EQ(names[1], "op-03");
+    EXPECT_EQ(names.back(), "op-23");
+  }
+  EXPECT_EQ(ListedNames({true, true}).size(), 15u);
+  EXPECT_EQ(ListedNames({true, false}).size(), 13u);
+}
+
+TEST(McpToolsTest, AToolThatRunsProgramsNamesACommandAndNoFile) {
+  const std::vector<OpEntry> ops = PlacedOps<2>();
+  const std::vector<Tool> tools = ToolsOf(ops, {false, true});
+  ASSERT_EQ(tools.size(), 1u);
+  const Json tool = ToolJson(tools[0]);
+  EXPECT_TRUE(tool["inputSchema"]["properties"].contains("words"));
+  EXPECT_FALSE(tool["inputSchema"]["properties"].contains("file"));
+  EXPECT_FALSE(tool["inputSchema"]["properties"].contains("cursor")) << "it would run the program again";
+  EXPECT_EQ(tool["annotations"]["readOnlyHint"], false);
+  EXPECT_EQ(tool["annotations"]["destructiveHint"], true);
+  EXPECT_EQ(tool["annotations"]["openWorldHint"], true);
 }
 
 TEST_F(McpServerTest, FailuresOfAToolAreResults) {

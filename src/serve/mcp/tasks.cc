@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/file_ops.h"
 #include "base/terminal.h"
 #include "ops/settings.h"
 #include "serve/jobs/job_files.h"
@@ -76,9 +77,10 @@ RpcError TaskError(const Error& error) {
 void MakeAbsolute(const Tool& tool, Json& args) {
   for (const ParamInfo& param : tool.params) {
     const auto given = args.find(param.name);
-    if (param.kind != ParamKind::kPath || given == args.end()) continue;
-    const auto absolute = [](Json& value) {
-      if (value.is_string() && value != "-")
+    const bool is_path = param.kind == ParamKind::kPath;
+    if ((!is_path && !param.names_run) || given == args.end()) continue;
+    const auto absolute = [is_path](Json& value) {
+      if (value.is_string() && value != "-" && (is_path || PathExists(value.get<std::string>())))
         value = std::filesystem::absolute(value.get<std::string>()).string();
     };
     if (given->is_array()) {

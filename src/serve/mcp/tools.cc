@@ -16,7 +16,6 @@ namespace nl::mcp {
 
 namespace {
 
-constexpr size_t kBytesPerToken = 4;
 // Of the answer, at most this part is text; the rest is for the structured content.
 constexpr double kTextShare = 0.45;
 constexpr int kMaxAttempts = 8;
@@ -24,14 +23,19 @@ constexpr int kMaxAttempts = 8;
 // Operations and the tools they are called as, where the two differ.
 using ToolNames = std::vector<std::pair<std::string, std::string>>;
 
-// The names of operations in a sentence, as clients call them.
-std::string WithToolNames(std::string text, const ToolNames& names) {
-  for (const auto& [operation, tool] : names) {
-    const std::string from = fmt::format("`{}`", operation), to = fmt::format("`{}`", tool);
-    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
-      text.replace(at, from.size(), to);
+// The names of operations in a sentence, in backquotes, as clients call them.
+std::string WithToolNames(std::string_view text, const ToolNames& names) {
+  std::string out;
+  for (bool quoted = false;; quoted = !quoted) {
+    const size_t end = text.find('`');
+    const std::string_view part = text.substr(0, end);
+    const auto name =
+        std::find_if(names.begin(), names.end(), [&](const auto& n) { return n.first == part; });
+    out += quoted && end != std::string_view::npos && name != names.end() ? name->second : part;
+    if (end == std::string_view::npos) return out;
+    out += '`';
+    text.remove_prefix(end + 1);
   }
-  return text;
 }
 
 std::string Title(std::string name) {
@@ -41,8 +45,17 @@ std::string Title(std::string name) {
   return name;
 }
 
-bool IsOffered(const ParamInfo& param, const Access& access) {
-  return !param.local_only || (access.local_caller && (access.all_tools || param.required));
+bool IsOffered(const ParamInfo& param, const OpInfo& op, const Access& access) {
+  if (!param.local_only) return true;
+  const bool names_command = op.runs_programs && param.kind != ParamKind::kPath;
+  return access.local_caller && (access.all_tools || param.required || names_command);
+}
+
+bool IsOffered(const OpInfo& op, const Access& access) {
+  if (op.hidden || (!access.writes && ChangesStore(op))) return false;
+  if (op.runs_programs)
+    return access.local_caller && access.programs && (access.all_tools || op.tool.place > 0);
+  return !op.local;
 }
 
 // What stands for the files of an operation that imports, for a caller that cannot name any.
@@ -94,6 +107,9 @@ Json OutputSchema(const RecordInfo& info) {
   return schema;
 }
 
+// A second call would run the programs again; what they left in the store has the other rows.
+bool HasPages(const Tool& tool) { return !tool.info.runs_programs; }
+
 Json InputSchema(const Tool& tool) {
   Json schema = ParamSchema(tool.params);
   schema["properties"]["max_tokens"] = {
@@ -104,9 +120,10 @@ Json InputSchema(const Tool& tool) {
       {"description",
        "Most tokens of the answer (4 bytes each). When it is given and the whole answer fits, "
        "numbers are exact"}};
-  schema["properties"]["cursor"] = {
-      {"type", "string"},
-      {"description", "Where the previous answer ended, to continue it; all other arguments unchanged"}};
+  if (HasPages(tool))
+    schema["properties"]["cursor"] = {
+        {"type", "string"},
+        {"description", "Where the previous answer ended, to continue it; all other arguments unchanged"}};
   return schema;
 }
 
@@ -114,11 +131,13 @@ struct Request {
   Json args = Json::object();  // of the operation
   int64_t max_tokens = kDefaultMaxTokens;
   bool exact = false;
+  bool has_pages = true;
   std::string cursor;
 };
 
 Result<Request> RequestOf(const Tool& tool, const Json& arguments) {
   Request out;
+  out.has_pages = HasPages(tool);
   for (const auto& [key, value] : arguments.items()) {
     const std::string& name = key;  // clang 14 does not capture structured bindings
     if (name == "max_tokens") {
@@ -128,7 +147,7 @@ Result<Request> RequestOf(const Tool& tool, const Json& arguments) {
                                         kLeastMaxTokens, kMostMaxTokens));
       out.max_tokens = value.get<int64_t>();
       out.exact = true;
-    } else if (name == "cursor") {
+    } else if (name == "cursor" && out.has_pages) {
       if (!value.is_string()) return InvalidInput("parameter 'cursor' must be a string");
       out.cursor = value.get<std::string>();
     } else if (std::none_of(tool.params.begin(), tool.params.end(),
@@ -157,14 +176,6 @@ Json ErrorMeta(const Error& error) {
   if (error.byte_offset >= 0) out["byte_offset"] = error.byte_offset;
   if (!error.hint.empty()) out["hint"] = error.hint;
   return out;
-}
-
-// Whole lines up to `bytes`.
-std::string FirstLines(std::string text, size_t bytes) {
-  if (text.size() <= bytes) return text;
-  const size_t end = text.rfind('\n', bytes);
-  text.resize(end == std::string::npos ? 0 : end + 1);
-  return text + "...\n";
 }
 
 // What the page leaves out, in words for clients that show texts only.
@@ -199,6 +210,7 @@ Json PageMeta(const Page& page) {
 Result<Json> PageResult(const Json& document, const std::string& text, const std::vector<Error>& problems,
                         const Request& request, size_t bytes) {
   NL_ASSIGN(Page page, PageOf(document, bytes, request.cursor));
+  if (!request.has_pages) page.next_cursor.clear();
   Json content = Json::array();
   content.push_back(TextBlock(request.cursor.empty() ? text : DumpJson(page.value)));
   if (std::string note = PageNote(page); !note.empty()) content.push_back(TextBlock(std::move(note)));
@@ -243,26 +255,33 @@ Json ErrorResult(const Error& error) {
 
 bool ChangesStore(const OpInfo& info) { return info.writes && !info.writes_by_import; }
 
+std::string FirstLines(std::string text, size_t bytes) {
+  if (text.size() <= bytes) return text;
+  const size_t end = text.rfind('\n', bytes);
+  text.resize(end == std::string::npos ? 0 : end + 1);
+  return text + "...\n";
+}
+
 std::vector<Tool> ToolsOf(const std::vector<OpEntry>& ops, const Access& access) {
   std::vector<Tool> out;
   ToolNames names;
   for (const OpEntry& entry : ops) {
     const std::unique_ptr<Op> op = entry.make();
-    Tool tool{std::string(entry.name), &entry, op->Info(), {}, false};
+    Tool tool{std::string(entry.name), &entry, op->Info(), {}};
     if (!tool.info.tool.name.empty()) {
       tool.name = tool.info.tool.name;
       names.emplace_back(entry.name, tool.name);
     }
-    tool.listed = access.all_tools || tool.info.tool.place > 0;
-    if (tool.info.local || tool.info.hidden || (!tool.listed && tool.info.writes)) continue;
-    if (!access.writes && ChangesStore(tool.info)) continue;
+    if (!IsOffered(tool.info, access)) continue;
+    tool.reads_only =
+        access.local_caller ? !tool.info.writes && !tool.info.runs_programs : !ChangesStore(tool.info);
     ParamBinder binder;
     op->Bind(binder);
     bool usable = true;
     tool.takes_uploads = tool.info.role == ServerRole::kUpload && !access.local_caller;
     if (tool.takes_uploads) tool.params.push_back(UploadParam(!access.server_files));
     for (const ParamInfo& param : binder.params()) {
-      if (IsOffered(param, access)) {
+      if (IsOffered(param, tool.info, access)) {
         tool.params.push_back(param);
       } else if (tool.takes_uploads && access.server_files && param.kind == ParamKind::kPath) {
         tool.params.push_back(ServerFilesParam(param));
@@ -280,13 +299,17 @@ std::vector<Tool> ToolsOf(const std::vector<OpEntry>& ops, const Access& access)
     return tool.info.tool.place > 0 ? tool.info.tool.place : std::numeric_limits<int>::max();
   };
   std::stable_sort(out.begin(), out.end(), [&](const Tool& a, const Tool& b) { return rank(a) < rank(b); });
+  if (access.all_tools) return out;
+  for (size_t i = 0; i < out.size(); ++i) out[i].listed = i < kDefaultTools && out[i].info.tool.place > 0;
+  std::erase_if(out, [](const Tool& tool) { return !tool.listed && ChangesStore(tool.info); });
   return out;
 }
 
 const Tool* FindTool(const std::vector<Tool>& tools, std::string_view name) {
-  const auto it = std::find_if(tools.begin(), tools.end(), [&](const Tool& tool) {
-    return tool.name == name || tool.entry->name == name;
-  });
+  auto it = std::find_if(tools.begin(), tools.end(), [&](const Tool& tool) { return tool.name == name; });
+  if (it == tools.end())
+    it = std::find_if(tools.begin(), tools.end(),
+                      [&](const Tool& tool) { return IsNameOf(name, tool.entry->name); });
   return it == tools.end() ? nullptr : &*it;
 }
 
@@ -296,11 +319,12 @@ Json ToolJson(const Tool& tool) {
            {"description", fmt::format("{}\nSelection: {}", tool.info.summary, tool.info.choose_when)},
            {"inputSchema", InputSchema(tool)}};
   if (tool.info.reply != nullptr) out["outputSchema"] = OutputSchema(tool.info.reply());
-  out["annotations"] = {{"title", Title(tool.name)},
-                        {"readOnlyHint", !tool.info.writes},
-                        {"destructiveHint", tool.info.destructive},
-                        {"idempotentHint", !tool.info.writes || tool.info.repeatable},
-                        {"openWorldHint", false}};
+  out["annotations"] = {
+      {"title", Title(tool.name)},
+      {"readOnlyHint", tool.reads_only},
+      {"destructiveHint", tool.info.destructive || tool.info.runs_programs},
+      {"idempotentHint", !tool.info.runs_programs && (!ChangesStore(tool.info) || tool.info.repeatable)},
+      {"openWorldHint", tool.info.runs_programs}};
   if (tool.as_task) out["execution"] = {{"taskSupport", "optional"}};
   return out;
 }

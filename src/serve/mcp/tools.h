@@ -13,8 +13,11 @@
 
 namespace nl::mcp {
 
-inline constexpr int64_t kDefaultMaxTokens = 2000;  // of 4 bytes each
+inline constexpr size_t kBytesPerToken = 4;
+inline constexpr int64_t kDefaultMaxTokens = 2000;
 inline constexpr int64_t kLeastMaxTokens = 200, kMostMaxTokens = 10'000'000;
+// Of the tools that a client may use and that have a place (AgentTool), so many are listed by default.
+inline constexpr size_t kDefaultTools = 12;
 
 // Which operations and parameters a client may use.
 struct Access {
@@ -22,6 +25,7 @@ struct Access {
   bool local_caller = false;  // the client runs on this machine as this user: it may name files
   bool writes = true;         // it may change the store
   bool server_files = false;  // not a local caller: it may name files below the allowed roots to import
+  bool programs = true;       // a local caller may run programs
 };
 
 struct Tool {
@@ -31,13 +35,17 @@ struct Tool {
   std::vector<ParamInfo> params;  // those that are offered
   // Shown to clients. Other reading operations can be called too, as answers may suggest them.
   bool listed = true;
-  bool as_task = false;  // a call of it can be a task (tasks.h)
+  bool as_task = false;    // a call of it can be a task (tasks.h)
+  bool reads_only = true;  // for this client
   bool takes_uploads =
       false;  // it reads finished uploads, which its parameter `upload` names, instead of files
 };
 
 // For a caller that cannot name files, as remote ones.
 bool ChangesStore(const OpInfo& info);
+
+// Whole lines of a text, the first `bytes` of it.
+std::string FirstLines(std::string text, size_t bytes);
 
 // Those of the default toolset first, the others by name.
 std::vector<Tool> ToolsOf(const std::vector<OpEntry>& ops, const Access& access);

@@ -168,6 +168,23 @@ Status UploadStore::TakeLength(UploadInfo& info, int64_t length) const {
   return WriteInfo(info);
 }
 
+namespace {
+
+// Ends a lock that a process which is being started at this moment would keep: it has every descriptor until
+// it runs its program.
+class Unlock {
+ public:
+  explicit Unlock(int fd) : fd_(fd) {}
+  ~Unlock() { flock(fd_, LOCK_UN); }
+  Unlock(const Unlock&) = delete;
+  Unlock& operator=(const Unlock&) = delete;
+
+ private:
+  const int fd_;
+};
+
+}  // namespace
+
 Result<UploadInfo> UploadStore::Append(std::string_view id, int64_t offset, int fd,
                                        const std::atomic<bool>& cancelled, std::optional<int64_t> length,
                                        int64_t most_bytes) {
@@ -176,6 +193,7 @@ Result<UploadInfo> UploadStore::Append(std::string_view id, int64_t offset, int 
   const UniqueFd part(open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
   if (!part.valid()) return NoSuchUpload(id);
   if (flock(part.get(), LOCK_EX | LOCK_NB) != 0) return Limit("another request adds to this upload");
+  const Unlock unlock(part.get());
   NL_ASSIGN(info, Find(id));  // as it is with the lock
   if (offset != info.offset)
     return InvalidInput(fmt::format("the upload is at byte {}, not {}", info.offset, offset))

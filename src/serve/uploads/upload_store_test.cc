@@ -3,10 +3,13 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <ctime>
 #include <filesystem>
+#include <thread>
 
 namespace nl::uploads {
 namespace {
@@ -53,6 +56,34 @@ TEST_F(UploadStoreTest, PiecesBecomeAFileOfTheClientsName) {
   EXPECT_TRUE(uploads_.Remove(id).ok());
   EXPECT_EQ(uploads_.Remove(id).error().code, ErrorCode::kNotFound);
   EXPECT_EQ(Files(), 0u);
+}
+
+TEST_F(UploadStoreTest, AProcessThatIsStartedMeanwhileDoesNotKeepTheLock) {
+  const std::string id = uploads_.Create("a.json", 6)->id;
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const UniqueFd out(ends[0]);
+  const UniqueFd in(ends[1]);
+  std::atomic<bool> cancelled{false};
+  Result<UploadInfo> first = IoError("not answered");
+  std::thread adds([&] { first = uploads_.Append(id, 0, out.get(), cancelled); });
+  EXPECT_EQ(write(in.get(), "a", 1), 1);
+  while (uploads_.Find(id)->offset != 1) std::this_thread::yield();  // it has the lock
+  // Between fork and exec a child has the descriptors of its parent.
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  EXPECT_EQ(write(in.get(), "bc", 2), 2);
+  cancelled =
+      true;  // the child has the other end of the pipe too, so it has no end: Append takes what is in it
+  adds.join();
+  EXPECT_EQ(uploads_.Find(id)->offset, 3);
+  const Result<UploadInfo> second = Send(id, 3, "def");
+  EXPECT_TRUE(second.ok()) << second.error().ToString();
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
 }
 
 TEST_F(UploadStoreTest, NamesAreNeverPaths) {

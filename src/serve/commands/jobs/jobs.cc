@@ -49,11 +49,12 @@ class JobsOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "jobs";
-    info.summary = "Start, list, show, cancel or wait for jobs: operations that a server runs by itself";
+    info.summary =
+        "Start, list, show, cancel or wait for jobs: operations that a server runs in the background";
     info.choose_when =
         "Choose it for work that takes minutes: start returns at once with the id of a job, which continues "
-        "when the one who asked leaves and when the server is started again; show gives its progress, result "
-        "the reply of the operation. For quick questions call the operation itself.";
+        "after the client disconnects and after a restart of the server; show gives its progress, result the "
+        "reply of the operation. For quick questions call the operation itself.";
     info.example = "neurolens jobs ls --state failed";
     info.writes = true;
     info.exit_status = "wait: 1 when the job ends without a result";

@@ -24,7 +24,7 @@ constexpr int kLookForSignals_ms = 100;
 
 struct McpTool {
   std::string name, operation, summary;
-  bool writes = false;
+  bool writes = false, runs_programs = false;
 };
 void Describe(Record<McpTool>& r) {
   r.Name("McpTool", "One tool of the MCP server");
@@ -32,6 +32,7 @@ void Describe(Record<McpTool>& r) {
   r.Field("operation", &McpTool::operation, "Operation that answers");
   r.Field("summary", &McpTool::summary, "What it answers");
   r.Field("writes", &McpTool::writes, "It changes the store");
+  r.Field("runs_programs", &McpTool::runs_programs, "It runs programs that the client names");
 }
 
 struct McpReply {
@@ -179,15 +180,18 @@ class McpOp final : public Op {
     b.Add("list", list_, "List the tools and end");
     b.Add("toolset", toolset_, "Tools to offer: the default ones, or every operation")
         .Choices({"default", "all"});
+    b.Add("programs", programs_, "Offer the tools that run programs: record, prove and others");
   }
 
   Result<Reply> Run(OpContext& context) override {
-    const nl::mcp::Access access{toolset_ == "all", true};
+    nl::mcp::Access access{toolset_ == "all", true};
+    access.programs = programs_;
     McpReply reply;
     if (list_) {
       for (const nl::mcp::Tool& tool : nl::mcp::ToolsOf(AllOps(), access)) {
         if (tool.listed)
-          reply.tools.push_back({tool.name, tool.info.name, tool.info.summary, tool.info.writes});
+          reply.tools.push_back(
+              {tool.name, tool.info.name, tool.info.summary, tool.info.writes, tool.info.runs_programs});
       }
       return Reply::Of(std::move(reply));
     }
@@ -236,6 +240,7 @@ class McpOp final : public Op {
 
   bool list_ = false;
   std::string toolset_ = "default";
+  bool programs_ = true;
 };
 
 }  // namespace

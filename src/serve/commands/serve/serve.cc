@@ -33,7 +33,7 @@ class ServeOp final : public Op {
   OpInfo Info() const override {
     OpInfo info;
     info.name = "serve";
-    info.summary = "Offer the operations and the upload of profiles to programs and browsers, over HTTP";
+    info.summary = "Serve the operations, uploads and the web application over HTTP";
     info.choose_when =
         "Choose it when other programs or people use the store, with a browser at / or over the API that "
         "/docs lists. It answers this machine only and needs no login, unless `auth` added users or tokens.";
