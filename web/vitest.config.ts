@@ -3,5 +3,12 @@
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
-  test: { include: ["src/**/*.test.ts"], environment: "node", pool: "threads", isolate: false, maxWorkers: 1 },
+  test: {
+    include: ["src/**/*.test.ts"],
+    css: true,
+    environment: "node",
+    pool: "threads",
+    isolate: false,
+    maxWorkers: 1,
+  },
 });

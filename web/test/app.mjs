@@ -72,6 +72,14 @@ await test("two selected runs are compared and the back button leads back", asyn
   expect((await path(page)).includes(`a=${given.base}&b=${given.eager}`), "the older run is not A");
   for (const id of ["waterfall", "timelines", "flame", "tables", "runs"])
     expect(await page.locator(`section#${id}`).count(), `no section ${id}`);
+  const cells = page.locator("#fall .fall-item .fall-row").first().locator(":scope > *");
+  const middles = await cells.evaluateAll((list) =>
+    list.map((cell) => cell.getBoundingClientRect()).map((box) => (box.top + box.bottom) / 2),
+  );
+  expect(
+    middles.length === 6 && Math.max(...middles) - Math.min(...middles) < 4,
+    `a change is not one line: ${middles}`,
+  );
   await page.goBack();
   await page.waitForSelector(".grid tr.selected");
   await done(page);
@@ -80,6 +88,16 @@ await test("two selected runs are compared and the back button leads back", asyn
 await test("every tab of a run shows its data or why there is none", async () => {
   const page = await visit(`/runs/${given.base}`);
   expect((await page.locator("#verdict").textContent()).length > 20, "no verdict");
+  await page.waitForSelector("table.parts");
+  const rows = await page
+    .locator("table.parts tr")
+    .evaluateAll((list) =>
+      list.map((row) => [...row.cells].map((cell) => Math.round(cell.getBoundingClientRect().left)).join()),
+    );
+  expect(
+    new Set(rows.slice(0, 3)).size === 1,
+    `the parts of the time are not in columns: ${rows.slice(0, 3).join("; ")}`,
+  );
   for (const tab of TABS) {
     await page.goto(`${base}/runs/${given.base}/${tab}`);
     await page.waitForSelector(`.tab.${tab}`);
@@ -89,6 +107,17 @@ await test("every tab of a run shows its data or why there is none", async () =>
     expect(!/NaN|undefined|Infinity/.test(text), `${tab}: a missing value shows`);
     expect(!(await page.locator(".problem").count()), `${tab}: ${text.slice(0, 200)}`);
   }
+  await done(page);
+});
+
+await test("a run of one rank says why its ranks cannot be compared", async () => {
+  const reply = JSON.parse(neurolens("ranks", given.base, "--json"));
+  reply.members = [{ name: "rank 0", held_up_ms: 0, last: 0, waited_ms: 0, transfer_ms: 0, mean_lateness_ms: null }];
+  reply.not_assessed = "needs collectives with at least two members; none could be matched";
+  const page = await visit(`/runs/${given.base}/ranks`, { mocks: { "/ranks?limit=500": reply } });
+  const text = await page.locator(".empty").innerText();
+  expect(text.includes("Needs collectives with at least two members") && text.includes("import FOLDER"), text);
+  expect((await page.locator(".tab table").count()) === 0, "tables without rows are shown");
   await done(page);
 });
 
@@ -170,6 +199,35 @@ await test("SQL is completed, run, sorted, shared by its address and saved", asy
   await page.getByRole("button", { name: "Run", exact: true }).click();
   await page.waitForSelector(".problem");
   expect((await page.locator(".problem").textContent()).includes("nowhere"), "the error does not say what is wrong");
+  await page.getByText("Tables and columns").click();
+  await page.waitForSelector(".schema li");
+  await done(page);
+});
+
+await test("Trends offers the models, a point leads to its run and two points to their comparison", async () => {
+  const page = await visit("/trends");
+  const models = await page.locator("#trend-models option").evaluateAll((list) => list.map((o) => o.value));
+  expect(models.includes("llama"), `models: ${models}`);
+  await page.keyboard.press("/");
+  await page.keyboard.type("llama");
+  await page.keyboard.press("Enter");
+  await untilPath(page, "model=llama");
+  await page.waitForFunction(() => document.querySelectorAll(".trendpoint").length === 2);
+  await page
+    .locator(".trendpoint")
+    .first()
+    .click({ modifiers: ["Shift"] });
+  await page.waitForSelector(".trendpoint.selected");
+  await page
+    .locator(".trendpoint")
+    .last()
+    .click({ modifiers: ["Shift"] });
+  await untilPath(page, `/compare?a=${given.base}&b=${given.eager}`);
+  await page.goBack();
+  await page.goBack();
+  await page.waitForFunction(() => !location.search.includes("sel"));
+  await page.locator(".trendpoint").last().click();
+  await untilPath(page, `/runs/${given.eager}`);
   await done(page);
 });
 

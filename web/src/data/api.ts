@@ -6,7 +6,7 @@ import type * as reply from "./generated";
 export interface AnalyzeParams {
   /** Run, or profile to import: a file, a folder of ranks, or - */
   target?: string;
-  /** Part of the run to report on alone (`neurolens phases` lists them); auto: the whole run, its verdict and findings those of the steady phase where the recording begins with the program and more than a quarter of it is something else; all: verdict and findings of the whole run too */
+  /** Part of the run to report on alone (`neurolens phases` lists them); auto: the whole run, with the verdict and findings of the steady phase if the program was recorded from its start and less than three quarters of the run are steady; all: the verdict and findings are of the whole run */
   phase?: "auto" | "all" | "startup" | "warmup" | "steady" | "tail";
   /** Device peaks to use: datasheet, measured (`neurolens peaks measure`), or peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
   peaks?: string;
@@ -60,7 +60,7 @@ export interface CompareParams {
   top?: number;
   /** Similarity: cosine over the aligned ops weighted by latency, or plain cosine */
   metric?: "weighted" | "plain";
-  /** Part of the run to look at alone (`neurolens phases` lists them); auto: steady where the recording begins with the program and more than a quarter of it is something else, all otherwise */
+  /** Part of the run to look at alone (`neurolens phases` lists them); auto: steady if the program was recorded from its start and less than three quarters of the run are steady, else all */
   phase?: "auto" | "all" | "startup" | "warmup" | "steady" | "tail";
   /** Device peaks to use: datasheet, measured (`neurolens peaks measure`), or peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
   peaks?: string;
@@ -71,7 +71,7 @@ export interface CompareParams {
 export interface CriticalPathParams {
   /** Run to look at */
   run?: string;
-  /** Part of the run to look at alone (`neurolens phases` lists them); auto: steady where the recording begins with the program and more than a quarter of it is something else, all otherwise */
+  /** Part of the run to look at alone (`neurolens phases` lists them); auto: steady if the program was recorded from its start and less than three quarters of the run are steady, else all */
   phase?: "auto" | "all" | "startup" | "warmup" | "steady" | "tail";
   /** SELECTOR=FACTOR: multiply durations by FACTOR and schedule again. Selectors: kernel:NAME, op:NAME, copy:KIND, api:NAME, host, launch; NAME may contain * */
   what_if?: string[];
@@ -80,18 +80,18 @@ export interface CriticalPathParams {
 }
 
 export interface ExplainParams {
-  /** Run to look at */
+  /** Run to look at, or profile to import: a file, a folder of ranks, or - */
   run?: string;
   /** Findings to list */
   limit?: number;
-  /** Part of the run to report on alone (`neurolens phases` lists them); auto: the whole run, its verdict and findings those of the steady phase where the recording begins with the program and more than a quarter of it is something else; all: verdict and findings of the whole run too */
+  /** Part of the run to report on alone (`neurolens phases` lists them); auto: the whole run, with the verdict and findings of the steady phase if the program was recorded from its start and less than three quarters of the run are steady; all: the verdict and findings are of the whole run */
   phase?: "auto" | "all" | "startup" | "warmup" | "steady" | "tail";
 }
 
 export interface FindingsParams {
   /** Run to look at */
   run?: string;
-  /** Part of the run to look at alone (`neurolens phases` lists them); auto: steady where the recording begins with the program and more than a quarter of it is something else, all otherwise */
+  /** Part of the run to look at alone (`neurolens phases` lists them); auto: steady if the program was recorded from its start and less than three quarters of the run are steady, else all */
   phase?: "auto" | "all" | "startup" | "warmup" | "steady" | "tail";
   /** Lowest severity to list */
   severity?: "low" | "medium" | "high";
@@ -138,7 +138,7 @@ export interface GateParams {
   paired?: boolean;
   /** Compare runs on different devices */
   allow_different?: boolean;
-  /** Part of the run to look at alone (`neurolens phases` lists them); auto: steady where the recording begins with the program and more than a quarter of it is something else, all otherwise */
+  /** Part of the run to look at alone (`neurolens phases` lists them); auto: steady if the program was recorded from its start and less than three quarters of the run are steady, else all */
   phase?: "auto" | "all" | "startup" | "warmup" | "steady" | "tail";
   /** Device peaks to use: datasheet, measured (`neurolens peaks measure`), or peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
   peaks?: string;
@@ -147,7 +147,7 @@ export interface GateParams {
 export interface IdleParams {
   /** Run to look at */
   run?: string;
-  /** Part of the run to look at alone (`neurolens phases` lists them); auto: steady where the recording begins with the program and more than a quarter of it is something else, all otherwise */
+  /** Part of the run to look at alone (`neurolens phases` lists them); auto: steady if the program was recorded from its start and less than three quarters of the run are steady, else all */
   phase?: "auto" | "all" | "startup" | "warmup" | "steady" | "tail";
   /** Causes to list; 0 lists all */
   limit?: number;
@@ -179,7 +179,7 @@ export interface KernelsParams {
 export interface LaunchParams {
   /** Run to look at */
   run?: string;
-  /** Part of the run to look at alone (`neurolens phases` lists them); auto: steady where the recording begins with the program and more than a quarter of it is something else, all otherwise */
+  /** Part of the run to look at alone (`neurolens phases` lists them); auto: steady if the program was recorded from its start and less than three quarters of the run are steady, else all */
   phase?: "auto" | "all" | "startup" | "warmup" | "steady" | "tail";
 }
 
@@ -275,7 +275,7 @@ export interface OperatorsParams {
 export interface OverlapParams {
   /** Run to look at */
   run?: string;
-  /** Part of the run to look at alone (`neurolens phases` lists them); auto: steady where the recording begins with the program and more than a quarter of it is something else, all otherwise */
+  /** Part of the run to look at alone (`neurolens phases` lists them); auto: steady if the program was recorded from its start and less than three quarters of the run are steady, else all */
   phase?: "auto" | "all" | "startup" | "warmup" | "steady" | "tail";
 }
 
@@ -355,7 +355,7 @@ export interface RmParams {
 export interface RooflineParams {
   /** Run to look at */
   run?: string;
-  /** Part of the run to look at alone (`neurolens phases` lists them); auto: steady where the recording begins with the program and more than a quarter of it is something else, all otherwise */
+  /** Part of the run to look at alone (`neurolens phases` lists them); auto: steady if the program was recorded from its start and less than three quarters of the run are steady, else all */
   phase?: "auto" | "all" | "startup" | "warmup" | "steady" | "tail";
   /** Device peaks to use: datasheet, measured (`neurolens peaks measure`), or peak_dram_gbps=4800,peak_tflops=989,sm_count=132 */
   peaks?: string;
@@ -434,7 +434,7 @@ export interface TimelineEventParams {
   table: "kernel" | "memcpy" | "memset" | "sync" | "api_call" | "op" | "python_call" | "range" | "cpu_sample";
   /** Its id in that table */
   id: number;
-  /** Also its findings and how near it is to the limits of the device; this analyses the run */
+  /** Also its findings and its distance from the limits of the device; this analyses the run */
   analysis?: boolean;
 }
 
@@ -540,7 +540,7 @@ export interface Operations {
   "analyze": { params: AnalyzeParams; reply: reply.ReportReply };
   /** Set, show, list or remove baselines: named lists of runs that `gate` compares candidates with */
   "baseline": { params: BaselineParams; reply: reply.BaselineReply };
-  /** Pairs of the benchmark suites below bench_root, with the last result and what is expected */
+  /** Pairs of the benchmark suites below bench_root, with the last result and the expectation */
   "bench-pairs": { params: BenchPairsParams; reply: reply.BenchPairsReply };
   /** Results of earlier `bench run` and `prove`, as a list or in full */
   "bench-results": { params: BenchResultsParams; reply: reply.BenchResultsReply };
@@ -548,7 +548,7 @@ export interface Operations {
   "compare": { params: CompareParams; reply: reply.CompareReply };
   /** What the run waited for from its first event to its last, and what would change if something were faster */
   "critical-path": { params: CriticalPathParams; reply: reply.CriticalPathReply };
-  /** The short answer about a run: verdict, phases, where the time went, first findings, what to ask next */
+  /** Short summary of a run: verdict, phases, where the time went, first findings, next questions */
   "explain": { params: ExplainParams; reply: reply.ExplainReply };
   /** What bounds a run, and what to change: ranked findings with evidence and suggestions */
   "findings": { params: FindingsParams; reply: reply.FindingsReply };
@@ -570,9 +570,9 @@ export interface Operations {
   "live": { params: LiveParams; reply: reply.LiveReply };
   /** List the runs of the store, newest first */
   "ls": { params: LsParams; reply: reply.LsReply };
-  /** Write a note about a run, a time of it or one of its events, or remove one */
+  /** Write a note about a run, a time range or an event, or remove one */
   "note": { params: NoteParams; reply: reply.NotesReply };
-  /** Notes that people wrote about a run, its times and its events */
+  /** Notes about a run, its time ranges and its events */
   "notes": { params: NotesParams; reply: reply.NotesReply };
   /** Check the labels of a run against the taxonomy: standard form and LLM stage of each; exit status 1 if any is not standard */
   "nvtx": { params: NvtxParams; reply: reply.NvtxReply };
@@ -580,7 +580,7 @@ export interface Operations {
   "operators": { params: OperatorsParams; reply: reply.OperatorsReply };
   /** What ran at the same time on each device: compute, communication and copies; the parts sum to the wall time */
   "overlap": { params: OverlapParams; reply: reply.OverlapReply };
-  /** Dense peaks of devices by datasheet and as measured, with sources: what MFU, MBU and roofline use */
+  /** Peaks of devices, dense, from the datasheet and as measured, with sources: the reference of MFU, MBU and roofline */
   "peaks": { params: PeaksParams; reply: reply.PeaksReply };
   /** Start-up, warm-up, steady steps and tail of a run, and where start-up and warm-up time went */
   "phases": { params: PhasesParams; reply: reply.PhasesReply };
@@ -588,7 +588,7 @@ export interface Operations {
   "predict": { params: PredictParams; reply: reply.PredictReply };
   /** Query the tables of one or several runs with SQL */
   "query": { params: QueryParams; reply: reply.QueryReply };
-  /** Entries of the queue, what its runner does, and the output of an entry */
+  /** Entries of the queue, the state of its runner, and the output of an entry */
   "queue-entries": { params: QueueEntriesParams; reply: reply.QueueEntriesReply };
   /** Which rank waited for which: arrival skew and transfer time of every collective, per rank and group */
   "ranks": { params: RanksParams; reply: reply.RanksReply };

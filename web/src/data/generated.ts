@@ -323,7 +323,9 @@ export interface BenchReply {
   files: WrittenFile[];
   /** Speedup to reach; null: nothing was run (ratio) */
   goal: number | null;
-  /** What of this machine disturbs measurements; null: nothing was run */
+  /** Slowdown (a negative gain) that pairs with another goal than speed may have; null: nothing was run (share) */
+  regression: number | null;
+  /** Conditions of this machine that disturb measurements; null: nothing was run */
   environment: EnvironmentReply | null;
 }
 
@@ -377,7 +379,15 @@ export interface BenchTarget {
   gain: number | null;
   /** Of no difference */
   p_value: number | null;
-  /** The lower end of the interval reaches the goal */
+  /** speed: less time; memory: a lower peak; throughput: more items per second */
+  goal: "speed" | "memory" | "throughput";
+  /** bench.yaml declares it: missing it makes the answer no */
+  goal_declared: boolean;
+  /** To reach; null: it was not run (ratio) */
+  goal_ratio: number | null;
+  /** What was reached: speedup, memory_ratio, or speedup times the ratio of the items; null: not known (ratio) */
+  goal_reached: number | null;
+  /** goal_reached is at least goal_ratio; of speed and throughput, the lower end of the interval is */
   meets_goal: boolean | null;
   /** memory_ratio reaches the goal for memory */
   meets_memory_goal: boolean | null;
@@ -405,6 +415,12 @@ export interface BenchTarget {
   profile: BenchProfile | null;
   /** Why it was rejected or failed; with --phase detect, which checks failed */
   reason: string | null;
+}
+
+/** Reply of `neurolens call-tool` */
+export interface CallToolReply {
+  /** A CallToolResult of the Model Context Protocol */
+  result: unknown;
 }
 
 /** Host and device time of one operator, module or range */
@@ -1275,6 +1291,8 @@ export interface DocsOperation {
   example: string;
   /** It changes the store */
   writes: boolean;
+  /** It runs programs that its caller names */
+  runs_programs: boolean;
   /** JSON Schema (draft-07) of its parameters */
   parameters: unknown;
   /** JSON Schema (draft-07) of its reply */
@@ -1284,7 +1302,7 @@ export interface DocsOperation {
 /** Reply of `neurolens docs` */
 export interface DocsReply {
   /** The page */
-  page: "cli" | "ops" | "replies" | "types";
+  page: "cli" | "ops" | "replies" | "rules" | "types";
   /** Text of the page, for all but ops */
   markdown: string | null;
   /** Every operation, for ops */
@@ -1317,7 +1335,7 @@ export interface DoctorReply {
 
 /** One check of the machine before a measurement */
 export interface EnvironmentCheck {
-  /** swap, governor, cgroup_cpu, cgroup_memory, affinity, virtualization or load */
+  /** swap, governor, cgroup_cpu, cgroup_memory, affinity, virtualization, load, gpu, gpu_processes or gpu_persistence */
   name: string;
   /** ok, warning or error */
   state: "ok" | "warning" | "error";
@@ -2229,7 +2247,7 @@ export interface ImportedRun {
   counters: ImportCounter[];
 }
 
-/** An operation that runs by itself, and its result */
+/** An operation that runs in the background, and its result */
 export interface Job {
   /** Id */
   job_id: string;
@@ -2627,6 +2645,8 @@ export interface McpTool {
   summary: string;
   /** It changes the store */
   writes: boolean;
+  /** It runs programs that the client names */
+  runs_programs: boolean;
 }
 
 /** Clocks, power and temperature of a device, by NVML */
@@ -2765,6 +2785,8 @@ export interface NameTotals {
   device: number | null;
   /** Calls of the operator, or executions of the kernel */
   calls: number;
+  /** Calls whose host time was recorded, where operators were observed in some steps only: the other calls are inferred from equal launches and count with the median host time of these; null: all */
+  timed_calls?: number;
   /** Time of all calls: host time of an operator, device time of a kernel (ms) */
   total_ms: number;
   /** Time outside the operators it calls (ms) */
@@ -2805,7 +2827,7 @@ export interface NextStep {
   command: string;
   /** What it shows */
   why: string;
-  /** The operation of the command; null: only for the command line */
+  /** The operation of the command, as tools name it; null: only for the command line */
   operation: string | null;
   /** Its arguments */
   arguments: unknown;
@@ -3327,7 +3349,7 @@ export interface ProveReply {
   outputs: OutputCheck;
   /** Why one is faster; null: not asked for, or no difference */
   why: ProveWhy | null;
-  /** What of this machine disturbs measurements */
+  /** Conditions of this machine that disturb measurements */
   environment: EnvironmentReply;
   /** The GPUs of the machine while it was measured */
   gpu: GpuConditions;
@@ -5241,11 +5263,11 @@ export interface TileRow {
   top: number[];
 }
 
-/** A line: single values, or the values of each bucket where there are many */
+/** A line: what each bucket has that is not empty */
 export interface TileSeries {
   /** Number of the lane */
   lane: number;
-  /** Times, from the zero of the timeline (ns) */
+  /** Times, from the zero of the timeline: of the value where a bucket has one, else its start (ns) */
   at_ns: number[];
   /** Least values */
   min: number[];

@@ -8,6 +8,7 @@ import { bindKeys } from "../keys";
 import { goTo } from "../navigation";
 import type { RunTab } from "../route";
 import { RUN_TABS, runAddress } from "../route";
+import { deviceText } from "../runs/run_list";
 import type { Loading, Reload } from "../session";
 import { useCall } from "../session";
 import { SqlPane } from "../sql/sql_pane";
@@ -65,9 +66,8 @@ function bodyOf(tab: string, run: string, shown: Shown): ComponentChildren {
 const nameOf = (run: CatalogRun): string => run.model || run.source_name || run.run_id;
 
 function Facts({ run }: { run: CatalogRun }) {
-  const device = run.device_count > 1 ? `${run.device_count} × ${run.device}` : run.device;
   const facts = [
-    device || (run.device_count > 0 ? "GPU" : "CPU only"),
+    deviceText(run),
     run.precision,
     run.backend,
     ms(run.wall_ns / 1e6),

@@ -7,7 +7,7 @@ import { IdleView, Launches } from "../../report/idle";
 import { Kernels, Operators } from "../../report/name_tables";
 import { Stages } from "../../report/stages";
 import { focusRow } from "../../widgets/focus";
-import { count, cut, ms, plain } from "../../widgets/format";
+import { capitalised, count, cut, ms, plain } from "../../widgets/format";
 import { RooflineView } from "../../widgets/roofline";
 import { SortTable } from "../../widgets/table";
 import { Toggle } from "../../widgets/toggle";
@@ -281,9 +281,12 @@ export function RanksTab({ run }: TabProps) {
       <h2>Ranks</h2>
       <Called name="ranks" params={{ run, limit: 500 }} what="the ranks">
         {(reply) =>
-          reply.members.length === 0 ? (
+          reply.members.length === 0 || reply.collectives_total === 0 ? (
             <EmptyNote title="No ranks to compare">
-              <p>{cut(reply.not_assessed ?? "The run has no collectives.", 400)}</p>
+              <p>{capitalised(cut(reply.not_assessed ?? "the run has no collectives", 400))}.</p>
+              <p>
+                Ranks that were recorded in files of their own are one run: <code>neurolens import FOLDER</code>.
+              </p>
             </EmptyNote>
           ) : (
             <RankTables reply={reply} />

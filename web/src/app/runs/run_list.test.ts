@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
 import type { ListedRun, LsReply } from "../../data/generated";
-import { listFields, PAGE_RUNS, pagesOf, RunPages, workloadOf } from "./run_list";
+import { deviceText, listFields, PAGE_RUNS, pagesOf, RunPages, sourceText, workloadOf } from "./run_list";
 
 const NONE = { text: "", tag: "", model: "", device: "", backend: "", format: "", days: 0 };
 const NEWEST = { key: "created", descending: true };
@@ -54,6 +54,20 @@ test("a list that is asked for anew keeps a page until it is there again; anothe
   expect(anew.isCurrent("a", 1)).toBe(true);
   const other = RunPages.with(anew, "b", 1, 0, reply(101, ["z"]));
   expect(other.at(PAGE_RUNS)).toBeUndefined();
+});
+
+test("devices without a name are GPUs where any were used", () => {
+  expect(deviceText({ device: "NVIDIA H200", device_count: 1 })).toBe("NVIDIA H200");
+  expect(deviceText({ device: "", device_count: 8 })).toBe("8 × GPU");
+  expect(deviceText({ device: "", device_count: 0, kernel_count: 12 })).toBe("GPU");
+  expect(deviceText({ device: "", device_count: 0, kernel_count: 0 })).toBe("CPU");
+});
+
+test("the source is shown where it says more than the model", () => {
+  expect(sourceText({ model: "base", source_name: "base.json.gz" })).toBe("");
+  expect(sourceText({ model: "llama", source_name: "trace_7.json" })).toBe("trace_7.json");
+  expect(sourceText({ model: "rocprofv3", source_name: "rocprofv3_hip_trace.csv" })).toBe("rocprofv3_hip_trace.csv");
+  expect(sourceText({ model: "", source_name: "trace_7.json" })).toBe("");
 });
 
 test("a run without a model has no workload", () => {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of runs as the server gives it: what it is asked for, the pages that are there, and the histories of workloads.
 import type { ListedRun, LsReply, WorkloadHistory } from "../../data/generated";
+import { cut } from "../../widgets/format";
 import type { SortOrder } from "../../widgets/sort_rows";
 
 export interface RunFilters {
@@ -102,6 +103,18 @@ export class RunPages {
   *runs(): Iterable<ListedRun> {
     for (const page of this.pages.values()) yield* page;
   }
+}
+
+/** "NVIDIA H200", "8 × GPU" where the source does not name them, "CPU" where there is none. */
+export function deviceText(run: { device: string; device_count: number; kernel_count?: number }): string {
+  const isGpu = run.device_count > 0 || (run.kernel_count ?? 0) > 0;
+  const name = cut(run.device || (isGpu ? "GPU" : "CPU"), 40);
+  return run.device_count > 1 ? `${run.device_count} × ${name}` : name;
+}
+
+/** The file a run was made from, unless its name says no more than that of the run. */
+export function sourceText(run: { model: string; source_name: string }): string {
+  return run.model && !run.source_name.startsWith(`${run.model}.`) ? cut(run.source_name, 60) : "";
 }
 
 // Runs that may be compared without a second thought: the same model on the same devices.

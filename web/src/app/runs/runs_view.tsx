@@ -13,7 +13,7 @@ import { connection, newRuns, useChannel } from "../session";
 import { EmptyNote, LoadingNote, ProblemNote } from "../states";
 import { ImportPanel } from "./import_panel";
 import type { RunPages } from "./run_list";
-import { listFields, workloadOf } from "./run_list";
+import { deviceText, listFields, sourceText, workloadOf } from "./run_list";
 import { Sparkline } from "./sparkline";
 import type { RunList } from "./use_runs";
 import { useRunChoices, useRunList, useRunsById } from "./use_runs";
@@ -66,7 +66,7 @@ function columnsOf(
           <a href={runAddress(r.run_id)} tabIndex={-1}>
             {cut(nameOf(r), 60)}
           </a>
-          {r.model && <span class="muted"> {cut(r.source_name, 60)}</span>}
+          {sourceText(r) && <span class="muted"> {sourceText(r)}</span>}
           {r.lost_records > 0 && (
             <span class="lost" title={`${count(r.lost_records)} records lost`}>
               !
@@ -98,8 +98,7 @@ function columnsOf(
       text: true,
       width: 150,
       value: (r) => r.device,
-      show: (r) =>
-        (r.device_count > 1 ? `${r.device_count} × ` : "") + cut(r.device || (r.device_count ? "GPU" : "CPU"), 40),
+      show: deviceText,
     },
     { key: "precision", label: "Type", text: true, width: 56, value: (r) => r.precision, show: (r) => r.precision },
     {

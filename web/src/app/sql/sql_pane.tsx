@@ -137,7 +137,7 @@ export function SqlPane({ run }: { run: string }) {
           <kbd>Space</kbd> completes
         </span>
       </div>
-      {asked ? (
+      {asked && (
         <Called name="query" params={{ args: [run, asked], max_rows: MOST_ROWS }} what="the result">
           {(reply) =>
             reply.rows.length === 0 ? (
@@ -147,18 +147,17 @@ export function SqlPane({ run }: { run: string }) {
             )
           }
         </Called>
-      ) : (
-        <details>
-          <summary>Tables and columns</summary>
-          <ul class="schema">
-            {tables.map((t) => (
-              <li key={t.name}>
-                <b>{t.name}</b> <span class="muted">{t.doc}</span>: {t.columns.map((c) => c.name).join(", ")}
-              </li>
-            ))}
-          </ul>
-        </details>
       )}
+      <details>
+        <summary>Tables and columns</summary>
+        <ul class="schema">
+          {tables.map((t) => (
+            <li key={t.name}>
+              <b>{t.name}</b> <span class="muted">{t.doc}</span>: {t.columns.map((c) => c.name).join(", ")}
+            </li>
+          ))}
+        </ul>
+      </details>
     </section>
   );
 }

@@ -30,7 +30,7 @@ function Meter({ label, now, most, text, unread }: MeterProps) {
           {most !== null && <span class="muted"> of {text(most)}</span>}
         </b>
       )}
-      <div class="track" aria-hidden="true">
+      <div class="meter-bar" aria-hidden="true">
         {share !== null && <div style={{ width: `${(100 * share).toFixed(1)}%` }} />}
       </div>
     </div>

@@ -78,7 +78,7 @@ function Stack({ system: s }: { system: SystemReply }) {
   const memory = s.host.memory_bytes === null ? "" : bytes(s.host.memory_bytes);
   const free = s.host.memory_available_bytes === null ? "" : `${bytes(s.host.memory_available_bytes)} available`;
   return (
-    <div class="parts">
+    <div class="cards">
       <article class="part">
         <h3>Host</h3>
         <table class="factlist">

@@ -134,12 +134,18 @@ function lineScales(lanes: PlacedLane[], tiles: DrawnTile[]): Map<number, LineSc
 // The ends of a scale, at the left edge over the line.
 function drawScales(context: CanvasRenderingContext2D, scene: Scene, scales: Map<number, LineScale>): void {
   context.fillStyle = color("--muted");
+  context.strokeStyle = color("--card"); // a rim, where the line passes below
+  context.lineWidth = 3;
+  const write = (text: string, y: number) => {
+    context.strokeText(text, 4, y);
+    context.fillText(text, 4, y);
+  };
   for (const lane of scene.placed) {
     const scale = scales.get(lane.lane.id);
     if (!scale) continue;
     const top = lane.top - scene.scroll;
-    context.fillText(lineText(lane.lane, scale.most), 4, top + 8);
-    if (scale.most > scale.least) context.fillText(lineText(lane.lane, scale.least), 4, top + lane.height - 10);
+    write(lineText(lane.lane, scale.most), top + 8);
+    if (scale.most > scale.least) write(lineText(lane.lane, scale.least), top + lane.height - 10);
   }
 }
 
@@ -156,8 +162,10 @@ function drawLine(pen: Pen, drawn: DrawnTile, lane: PlacedLane, { least, most }:
   for (let i = 0; i < series.at.length; ++i) {
     const at = x(series.at[i]);
     const next = i + 1 < series.at.length ? x(series.at[i + 1]) : at;
-    context.moveTo(at, y(series.min[i]));
-    context.lineTo(at, y(series.max[i]));
+    // From the value that held until now to those of this point.
+    const before = i > 0 ? series.last[i - 1] : series.min[i];
+    context.moveTo(at, y(Math.min(before, series.min[i])));
+    context.lineTo(at, y(Math.max(before, series.max[i])));
     context.moveTo(at, y(series.last[i]));
     context.lineTo(next, y(series.last[i]));
   }

@@ -3,6 +3,7 @@
 // or with the arrow keys while the grip has the focus.
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { TimelineLane } from "../../data/generated";
 import { count, cut } from "../../widgets/format";
 import type { Place } from "./lane_order";
 import type { Drop, PlacedLane } from "./lane_tree";
@@ -74,6 +75,10 @@ function Grip({ lane, placed, onDrag, onMove }: GripProps) {
   );
 }
 
+// The scale of memory has its unit already.
+const shortName = (lane: TimelineLane): string =>
+  lane.kind === "memory" ? lane.name.replace(" (bytes)", "") : lane.name;
+
 export function LaneLabels({ placed, closed, scroll, height, onClose, onPin, onMove }: Props) {
   const [drop, setDrop] = useState<Drop | null>(null);
   const box = useRef<HTMLDivElement>(null);
@@ -116,7 +121,7 @@ export function LaneLabels({ placed, closed, scroll, height, onClose, onPin, onM
                 {closed.has(lane.id) ? "▸" : "▾"}
               </button>
             )}
-            <span>{cut(lane.name, 80)}</span>
+            <span>{cut(shortName(lane), 80)}</span>
             <Grip lane={p} placed={placed} onDrag={setDrop} onMove={move} />
             {lane.kind !== "process" && lane.kind !== "device" && (
               <button

@@ -8,6 +8,8 @@ import { SortTable } from "../../widgets/table";
 import { Tip } from "../../widgets/tip";
 import { goTo, useField } from "../navigation";
 import { compareAddress, runAddress } from "../route";
+import { deviceText } from "../runs/run_list";
+import { useRunChoices } from "../runs/use_runs";
 import { useCall } from "../session";
 import { EmptyNote, Loaded } from "../states";
 import { levelsOf, scaleOf } from "./trend_scale";
@@ -167,7 +169,7 @@ function Trend({ trend }: { trend: TrendReply }) {
         {workload && (
           <span class="muted">
             {" "}
-            of {cut(workload.model || "runs without a model name", 60)} on {cut(workload.device || "CPU", 40)}
+            of {cut(workload.model || "runs without a model name", 60)} on {deviceText(workload)}
             {workload.precision && `, ${workload.precision}`}
           </span>
         )}
@@ -224,6 +226,7 @@ export function TrendsView() {
   const [metric, setMetric] = useField("metric", "wall");
   const [model, setModel] = useField("model", "");
   const [typed, setTyped] = useState(model);
+  const [choices] = useRunChoices();
   const asked = useCall("trend", { metric, ...(model ? { model } : {}) });
   useEffect(() => setTyped(model), [model]);
   useEffect(() => {
@@ -256,10 +259,17 @@ export function TrendsView() {
           type="search"
           data-search
           aria-label="Model name contains"
-          placeholder="Model name contains ( / )"
+          placeholder="Model name ( / )"
+          list="trend-models"
           value={typed}
           onInput={(e) => setTyped(e.currentTarget.value)}
         />
+        <datalist id="trend-models">
+          {choices.state === "loaded" &&
+            choices.reply.choices?.models.map((m) => (
+              <option key={m.value} value={m.value} label={plural(m.runs, "run")} />
+            ))}
+        </datalist>
         <button type="submit">Show</button>
       </form>
       <Loaded what="the trend" from={asked}>
