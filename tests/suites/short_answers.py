@@ -32,7 +32,25 @@ def test_what_explain_suggests_works(trace, imported):
     assert 1 <= len(steps) <= 3
     for step in steps:
         run.store.text(*shlex.split(step["command"])[1:])
-        assert step["operation"] == shlex.split(step["command"])[1] and step["arguments"]["run"] == run.id
+        assert step["operation"].replace("_", "-") == shlex.split(step["command"])[1] and step["arguments"]["run"] == run.id
+
+
+def test_explain_takes_a_profile(store):
+    """A file is imported once, and the answer is that about its run."""
+    trace = H200 / "base.json.gz"
+    first, again = store.json("explain", trace), store.json("explain", trace)
+    assert first == again == store.json("explain", first["run_id"])
+    assert [one["run_id"] for one in store.json("ls")["runs"]] == [first["run_id"]]
+    missing = error_of(store.run("explain", "no/such/file.json", "--json"))
+    assert missing["code"] == "not_found" and "no such file" in missing["message"], missing
+    assert "no run is named" in error_of(store.run("explain", "nothing", "--json"))["message"]
+
+
+def test_names_of_operations_may_have_underscores(imported):
+    run = imported(H200 / "base.json.gz")
+    words = (run.id, "--from-ms", "1", "--to-ms", "2", "--json")
+    assert run.store.text("timeline_window", *words) == run.store.text("timeline-window", *words)
+    assert "unknown command 'timeline_windo'" in run.store.run("timeline_windo").stderr
 
 
 @pytest.mark.parametrize("name, rule", [("item_sync", "sync_in_loop"), ("h2d_pageable", "pageable_transfer"), ("eager_attn", "attention_unfused"),

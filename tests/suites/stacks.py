@@ -87,3 +87,19 @@ def test_a_run_with_counted_stacks_only_has_a_flame_graph(imported):
     narrow(text)
     for command in ("summary", "kernels", "operators", "show"):
         run.store.text(command, run.id)
+
+
+@pytest.mark.parametrize("form, extension", [("speedscope", ".speedscope.json"), ("collapsed", ".collapsed")])
+def test_export_writes_the_call_tree_that_flame_writes(imported, tmp_path, form, extension):
+    run = imported(H200 / "base.json.gz")
+    by_flame, by_export = tmp_path / f"flame{extension}", tmp_path / f"export{extension}"
+    run.store.text("flame", run.id, "--out", by_flame)
+    run.store.text("export", run.id, "--format", form, "--out", by_export)
+    assert by_export.read_bytes() == by_flame.read_bytes()
+    reply = run.ask("flame")
+    if form == "speedscope":
+        document = json.loads(by_export.read_text())
+        sums = [sum(profile["weights"]) for profile in document["profiles"]]
+        assert sums == [pytest.approx(1e6 * reply["host_ms"]), pytest.approx(1e6 * reply["gpu_ms"])]
+    else:
+        assert sum(folded(by_export.read_text()).values()) == pytest.approx(1e6 * reply["gpu_ms"])
