@@ -10,21 +10,19 @@ trap 'rm -rf "$store"' EXIT
 lens() { "$NL_ROOT/build/release/neurolens" --store "$store" "$@"; }
 step() { printf '\n$ neurolens %s\n' "$*"; }
 
-# base goes last, so that @latest names it.
-others=()
-base=$NL_ROOT/data/h200/base.json.gz
-for file in "$NL_ROOT"/data/h200/*.json.gz; do
-  [[ $file == "$base" ]] || others+=("$file")
-done
 cd "$NL_ROOT"
 step 'import data/h200/*.json.gz'
-lens import "${others[@]#"$NL_ROOT/"}" "${base#"$NL_ROOT/"}"
-step 'summary @latest'
-lens summary @latest
-step 'import data/h200/llama_python_step.nlc.gz   # recorded by neurolens run'
+lens import data/h200/*.json.gz
+step 'findings h2d_pageable --limit 1        # where the time goes, and what to do about it'
+lens findings h2d_pageable --limit 1
+step 'compare base h2d_pageable              # what changed between two runs'
+lens compare base h2d_pageable
+step 'import data/h200/llama_python_step.nlc.gz    # recorded by: neurolens run -- python3 llama.py'
 lens import data/h200/llama_python_step.nlc.gz
-step 'idle @latest --limit 5'
-lens idle @latest --limit 5
-step 'ls'
-lens ls
-printf '\nThat was a throw-away store. Yours: ./neurolens import TRACE.json.gz (./neurolens --help for the rest)\n'
+step 'idle @latest --limit 3 --gaps 0        # what the device waits for, named by CPU samples'
+lens idle @latest --limit 3 --gaps 0
+printf '\n%s\n' 'These runs were in a temporary store. Next, with a profile or a program of your own:
+  ./neurolens analyze TRACE.json.gz --html report.html
+  ./neurolens run -- python3 infer.py
+  ./neurolens serve --open                     # all runs in the browser
+  ./neurolens --help'

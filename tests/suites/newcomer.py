@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import nlcap_writer
-from neurolens_cli import H200, LIMIT_S, equal, narrow
+from neurolens_cli import H200, LIMIT_S, ROOT, equal, narrow
 
 
 @pytest.fixture
@@ -95,6 +95,25 @@ def test_a_folder_gives_its_profiles_and_a_tally(base, store, tmp_path):
     assert re.search(r"imported 0 runs, 2 runs already in the store, skipped \d+ items:", " ".join(said.split())), said
     narrow(said.splitlines()[-1])
     assert store.run("import", folder / "old_store").returncode == 2
+
+
+def test_several_files_are_a_row_each(store, tmp_path):
+    cut = tmp_path / "cut.json.gz"
+    data = (H200 / "base.json.gz").read_bytes()
+    cut.write_bytes(data[:len(data) // 2])
+    said = store.text("import", H200 / "h2d_pageable.json.gz", cut, H200 / "jax_gelu_norm.trace.json.gz", "--allow-truncated")
+    narrow(said)
+    rows = {words[1][:5]: words[2:] for line in said.splitlines() if len(words := line.split()) > 3 and len(words[0]) == 36}
+    assert rows["h2d_p"] == ["362.4", "ms", "31.5", "%"] and rows["jax_g"][-1] == "-", said
+    assert re.search(r"\ncut.json.gz\n  data_loss: 1 truncated", said), said
+    again = store.text("import", H200 / "h2d_pageable.json.gz", H200 / "jax_gelu_norm.trace.json.gz")
+    assert again.count("in store") == 2 and "362.4" not in again, again
+
+
+def test_the_demo_explains_and_compares():
+    said = subprocess.run(["bash", ROOT / "scripts/demo.sh"], capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "80"}).stdout
+    for words in ("imported 10 runs", "pin_memory", "copy added (HtoD pageable)", "busy (llama.py)"):
+        assert words in said, said
 
 
 def test_a_cut_gzip_file_is_kept_on_request(store, tmp_path):

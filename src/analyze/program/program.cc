@@ -284,7 +284,7 @@ std::string Program::PythonAround(uint32_t node) const {
 std::string Program::Place(std::string_view op, uint32_t module, uint32_t stage) const {
   std::string out(op.substr(0, 200));
   if (module != kNone) out += fmt::format(" in {}", modules.Text(module));
-  if (stage != kNone) out += fmt::format(", stage {}", stages.Text(stage));
+  if (stage != kNone) out += fmt::format(" (stage {})", stages.Text(stage));
   return out;
 }
 

@@ -27,6 +27,7 @@
 #include "ops/import/reply.h"
 #include "ops/open_store.h"
 #include "ops/settings.h"
+#include "report/text_table.h"
 
 namespace nl::ops::import {
 
@@ -184,7 +185,7 @@ class ImportOp final : public Op {
     const auto& reply = any.As<ImportReply>();
     std::string out;
     if (reply.attached) out += AttachedText(*reply.attached, style.width);
-    for (const ImportedRun& run : reply.runs) out += RunText(run);
+    out += reply.runs.size() == 1 ? RunText(reply.runs[0]) : RunsText(reply.runs, style);
     return out + TallyText(reply, style.width);
   }
 
@@ -415,9 +416,43 @@ class ImportOp final : public Op {
     return row;
   }
 
-  static std::string RunText(const ImportedRun& run) {
+  static std::string FilesText(const ImportedRun& run) {
     std::string file = PrintableText(std::filesystem::path(run.files[0]).filename().string());
     if (run.files.size() > 1) file += fmt::format(" and {} more", run.files.size() - 1);
+    return file;
+  }
+
+  static bool IsWithoutTimeline(const ImportedRun& run) { return run.clock == kClockOfOrder; }
+
+  // Several runs: a line each, then what is to be said of single ones.
+  static std::string RunsText(const std::vector<ImportedRun>& runs, const TextStyle& style) {
+    if (runs.empty()) return "";
+    TextTable table({{"RUN", Align::kLeft, false},
+                     {"FILE", Align::kLeft, true, 12},
+                     {"WALL", Align::kRight, false},
+                     {"GPU BUSY", Align::kRight, false}});
+    std::string remarks;
+    for (const ImportedRun& run : runs) {
+      std::string wall = run.duplicate ? "in store" : run.wall_ms ? HumanMs(*run.wall_ms) : "-";
+      if (IsWithoutTimeline(run)) wall = "no timeline";
+      table.AddRow({run.run_id, FilesText(run), std::move(wall),
+                    run.gpu_utilization ? HumanPercent(*run.gpu_utilization, 1) : "-"});
+      if (const std::string text = SiblingsText(run) + RanksText(run) + CountersText(run); !text.empty())
+        remarks += fmt::format("{}\n{}", FilesText(run), text);
+    }
+    return table.Render(style.width, style.color) + remarks;
+  }
+
+  static std::string RanksText(const ImportedRun& run) {
+    if (run.ranks.size() < 2) return "";
+    return fmt::format("  {} ranks, from the {}\n", run.ranks.size(),
+                       run.ranks_from == ImportRanksFrom::kContent
+                           ? "content of the files"
+                           : "file names (--apart makes one run per file)");
+  }
+
+  static std::string RunText(const ImportedRun& run) {
+    const std::string file = FilesText(run);
     if (run.duplicate)
       return fmt::format("{}  {} (the same bytes are already in the store)\n{}", run.run_id, file,
                          SiblingsText(run));
@@ -428,17 +463,11 @@ class ImportOp final : public Op {
     out += fmt::format("  {}, {} in {:.2f} s ({:.0f} MB/s), stored as {}\n",
                        Counted(run.events.value_or(0), "event"), HumanBytes(bytes), seconds,
                        static_cast<double>(bytes) / 1e6 / seconds, HumanBytes(run.stored_bytes.value_or(0)));
-    if (run.ranks.size() > 1) {
-      out += fmt::format("  {} ranks, from the {}\n", run.ranks.size(),
-                         run.ranks_from == ImportRanksFrom::kContent
-                             ? "content of the files"
-                             : "file names (--apart makes one run per file)");
-    }
-    return out + WorkText(run) + CountersText(run);
+    return out + RanksText(run) + WorkText(run) + CountersText(run);
   }
 
   static std::string WorkText(const ImportedRun& run) {
-    const bool no_timeline = run.clock == kClockOfOrder;
+    const bool no_timeline = IsWithoutTimeline(run);
     const std::string busy = no_timeline ? "durations only, no timeline"
                              : !run.gpu_utilization
                                  ? "no device work"
