@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every sentence that rules make of every profile there is: no doubled word, no empty place, no plural of one."""
 import re
+import subprocess
 
 import pytest
 
-from neurolens_cli import H200, SAMPLES, SHARED, named
+from neurolens_cli import BIN, H200, LIMIT_S, ROOT, SAMPLES, SHARED, named
 
 PROFILES = [p for p in sorted(H200.iterdir()) if p.is_file()]
 PROFILES += [p for p in sorted(SAMPLES.glob("*/*")) if p.is_file()]
@@ -39,3 +40,38 @@ def test_every_sentence_reads_well(path, store):
     wrong = [c for text in texts for c in complaints(text)]
     assert not wrong, "\n".join(wrong[:10])
     assert all(f["suggestions"] for f in reply["findings"]), [f["rule"] for f in reply["findings"] if not f["suggestions"]]
+
+
+COMMAND = re.compile(r"`neurolens ([a-z][a-z-]*)([^`\n]*)`")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+
+
+def named_commands():
+    """{operation: {option: a file that names it}} of the commands in backquotes, in rules, documents, pages and strings of the program."""
+    listing = subprocess.run(["git", "ls-files", "-coz", "--exclude-standard", "--", "rules", "docs", "src", "web/src", "python", "README.md"],
+                             cwd=ROOT, capture_output=True, text=True, check=True, timeout=LIMIT_S)
+    out = {}
+    for path in filter(None, listing.stdout.split("\0")):
+        if not path.endswith((".yaml", ".md", ".cc", ".h", ".ts", ".tsx", ".py")):
+            continue
+        for operation, words in COMMAND.findall((ROOT / path).read_text(errors="replace")):
+            options = OPTION.findall(words.split(" -- ")[0])
+            out.setdefault(operation, {}).update({option: path for option in ["--help", *options]})
+    return out
+
+
+def test_every_command_that_a_text_names_exists():
+    commands = named_commands()
+    assert len(commands) > 40 and "--out" in commands["flame"], sorted(commands)
+
+    def known(*words):
+        said = subprocess.run([BIN, *words, "--help"], capture_output=True, text=True, check=False, timeout=LIMIT_S)
+        both = re.sub(r"--\[no-\]([a-z-]+)", r"--\1 --no-\1", said.stdout)
+        return set(OPTION.findall(both)) if said.returncode == 0 else set()
+
+    of_all = known() | {"--help"}
+    wrong = []
+    for operation, options in commands.items():
+        own = known(operation)
+        wrong += [f"{path}: neurolens {operation} {option}" for option, path in options.items() if not own or option not in own | of_all]
+    assert not wrong, wrong
