@@ -162,6 +162,7 @@ await test("keys lead to the views, and the keys are listed", async () => {
     await settled(page);
   }
   await page.keyboard.press("?");
+  await page.waitForSelector("dialog[open]");
   expect((await page.locator("dialog").textContent()).includes("Go to Compare"), "the keys are not listed");
   await page.keyboard.press("Escape");
   await page.waitForFunction(() => !document.querySelector("dialog"));
@@ -309,7 +310,7 @@ await test("every view comes back after the server was restarted underneath", as
   for (const [i, page] of pages.entries()) {
     const place = places[i];
     await page
-      .waitForFunction(() => document.querySelector(".notices")?.textContent.includes("reconnected"))
+      .waitForFunction(() => !document.querySelector(".notices .bad")) // the notice of the reconnection goes after seconds
       .catch(() => expect(false, `${place} does not reconnect`));
     await page
       .waitForFunction(() => !document.querySelector(".problem") && !document.querySelector("[aria-busy=true]"))

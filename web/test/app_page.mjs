@@ -46,6 +46,7 @@ export const settled = (page) => page.waitForFunction(() => !document.querySelec
 export async function visit(path, options = {}) {
   const { mocks = {}, ...view } = options;
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, ...view });
+  page.setDefaultTimeout(120_000); // for a hang; a busy machine is slow, not wrong
   page.problems = [];
   page.allowed = /willReadFrequently/;
   page.on("console", (m) => {

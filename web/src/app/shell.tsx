@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The frame of the application: header with the views, the keys, messages, and the view that the address names.
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { isDark, toggleTheme } from "../widgets/theme";
 import { BenchView } from "./bench/bench_view";
 import { CompareView } from "./compare/compare_view";
@@ -68,7 +68,8 @@ function focusSearch(): void {
 
 function KeysDialog({ onClose }: { onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  // Before it is painted: from then on Escape closes it.
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   return (
     <dialog ref={dialog} class="keys" aria-label="Keys" onClose={onClose}>
       <h2>Keys</h2>
