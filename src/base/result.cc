@@ -62,6 +62,17 @@ Error&& Error::Hint(std::string_view text) && {
   return std::move(*this);
 }
 
+Error ErrorBox::moved_;
+
+ErrorBox::ErrorBox(Error&& error) : error_(new Error(std::move(error))) {}
+
+ErrorBox::ErrorBox(const ErrorBox& other)
+    : error_(other.error_ == nullptr ? nullptr : new Error(*other.error_)) {}
+
+void ErrorBox::Free() noexcept {
+  if (error_ != &moved_) delete error_;
+}
+
 namespace {
 Error Make(ErrorCode code, std::string message) {
   Error e;

@@ -11,7 +11,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 namespace nl {
 
@@ -57,41 +56,75 @@ Error Internal(std::string message);
 // Appends the text of `errno_value` (default: the current errno).
 Error IoError(std::string message, int errno_value = -1);
 
+// An error on its way up: a pointer, so that a function that can fail carries little code for it. Moved
+// from, it is still an error.
+class ErrorBox {
+ public:
+  ErrorBox() = default;  // none
+  explicit ErrorBox(Error&& error);
+  ErrorBox(const ErrorBox& other);
+  ErrorBox(ErrorBox&& other) noexcept
+      : error_(std::exchange(other.error_, other.error_ == nullptr ? nullptr : &moved_)) {}
+  ErrorBox& operator=(ErrorBox other) noexcept {
+    std::swap(error_, other.error_);
+    return *this;
+  }
+  ~ErrorBox() {
+    if (error_ != nullptr) Free();
+  }
+  bool empty() const { return error_ == nullptr; }
+  Error& operator*() const { return *error_; }
+  operator Error() && { return std::move(*error_); }  // NOLINT: implicit, for functions that return an Error
+
+ private:
+  void Free() noexcept;
+
+  static Error moved_;
+  Error* error_ = nullptr;
+};
+
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::move(value)) {}      // NOLINT: implicit on purpose
-  Result(Error error) : state_(std::move(error)) {}  // NOLINT: implicit on purpose
+  Result(T value) : value_(std::in_place, std::move(value)) {}  // NOLINT: implicit on purpose
+  Result(Error&& error) : error_(std::move(error)) {}           // NOLINT: implicit on purpose
+  Result(const Error& error) : error_(Error(error)) {}          // NOLINT: implicit on purpose
+  Result(ErrorBox&& error) : error_(std::move(error)) {}        // NOLINT: implicit on purpose
 
-  bool ok() const { return state_.index() == 0; }
+  bool ok() const { return value_.has_value(); }
   explicit operator bool() const { return ok(); }
-  T& operator*() & { return std::get<0>(state_); }
-  const T& operator*() const& { return std::get<0>(state_); }
-  T&& operator*() && { return std::get<0>(std::move(state_)); }
-  T* operator->() { return &std::get<0>(state_); }
-  const T* operator->() const { return &std::get<0>(state_); }
-  Error& error() & { return std::get<1>(state_); }
-  const Error& error() const& { return std::get<1>(state_); }
-  Error&& error() && { return std::get<1>(std::move(state_)); }
+  T& operator*() & { return *value_; }
+  const T& operator*() const& { return *value_; }
+  T&& operator*() && { return *std::move(value_); }
+  T* operator->() { return &*value_; }
+  const T* operator->() const { return &*value_; }
+  Error& error() & { return *error_; }
+  const Error& error() const& { return *error_; }
+  Error&& error() && { return std::move(*error_); }
+  ErrorBox&& failure() && { return std::move(error_); }
 
  private:
-  std::variant<T, Error> state_;
+  std::optional<T> value_;
+  ErrorBox error_;  // empty where there is a value
 };
 
 template <>
 class [[nodiscard]] Result<void> {
  public:
   Result() = default;
-  Result(Error error) : error_(std::move(error)) {}  // NOLINT: implicit on purpose
+  Result(Error&& error) : error_(std::move(error)) {}     // NOLINT: implicit on purpose
+  Result(const Error& error) : error_(Error(error)) {}    // NOLINT: implicit on purpose
+  Result(ErrorBox&& error) : error_(std::move(error)) {}  // NOLINT: implicit on purpose
 
-  bool ok() const { return !error_.has_value(); }
+  bool ok() const { return error_.empty(); }
   explicit operator bool() const { return ok(); }
   Error& error() & { return *error_; }
   const Error& error() const& { return *error_; }
-  Error&& error() && { return *std::move(error_); }
+  Error&& error() && { return std::move(*error_); }
+  ErrorBox&& failure() && { return std::move(error_); }
 
  private:
-  std::optional<Error> error_;
+  ErrorBox error_;
 };
 
 using Status = Result<void>;
@@ -99,17 +132,17 @@ using Status = Result<void>;
 }  // namespace nl
 
 // Leaves the current function with the error of `expr` (a Result or Status).
-#define NL_TRY(expr)                                                  \
-  do {                                                                \
-    auto nl_try_result = (expr);                                      \
-    if (!nl_try_result.ok()) return std::move(nl_try_result).error(); \
+#define NL_TRY(expr)                                                    \
+  do {                                                                  \
+    auto nl_try_result = (expr);                                        \
+    if (!nl_try_result.ok()) return std::move(nl_try_result).failure(); \
   } while (0)
 
 #define NL_CONCAT_INNER(a, b) a##b
 #define NL_CONCAT(a, b) NL_CONCAT_INNER(a, b)
 // NL_ASSIGN(auto x, F()): x = value of F(), or leaves with its error.
 #define NL_ASSIGN(decl, expr) NL_ASSIGN_IMPL(NL_CONCAT(nl_result_, __LINE__), decl, expr)
-#define NL_ASSIGN_IMPL(tmp, decl, expr)         \
-  auto tmp = (expr);                            \
-  if (!tmp.ok()) return std::move(tmp).error(); \
+#define NL_ASSIGN_IMPL(tmp, decl, expr)           \
+  auto tmp = (expr);                              \
+  if (!tmp.ok()) return std::move(tmp).failure(); \
   decl = *std::move(tmp)
