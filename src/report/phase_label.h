@@ -21,6 +21,12 @@ inline std::string_view PhaseLabel(PhaseKind phase) {
   return "Whole run";
 }
 
+// "Start-up", or "Start-up (LLM@prefill)" where a label takes most of it
+inline std::string PhaseLabel(const PhaseTime& time) {
+  std::string out(PhaseLabel(time.phase));
+  return time.label ? out + " (" + *time.label + ")" : out;
+}
+
 // "Steady phase", "Start-up"
 inline std::string PhaseTitle(PhaseKind phase) {
   return std::string(PhaseLabel(phase)) + (phase == PhaseKind::kSteady ? " phase" : "");

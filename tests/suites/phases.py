@@ -55,6 +55,15 @@ def test_parts_sum_to_their_phase(path, imported):
     assert abs(sum(p["ms"] for p in reply["phases"]["spans"]) - reply["wall_ms"]) < WITHIN_MS, "phases sum to the wall time"
 
 
+def test_a_phase_that_one_range_fills_has_its_name(imported):
+    """The part before the decode steps of a request is its prefill. LLM@request lies around everything and names nothing."""
+    for path, wanted in ((H200 / "base.json.gz", "LLM@prefill"), (H200 / "resnet50_train_stack.json.gz", None)):
+        run = imported(path)
+        labels = {p["phase"]: p["label"] for p in run.ask("phases")["phases"]["spans"]}
+        assert labels["startup"] == wanted and labels["steady"] is None, labels
+        assert ("(LLM@prefill)" in run.store.text("explain", run.id)) == (wanted is not None)
+
+
 @pytest.mark.parametrize("path", named(TRACES))
 def test_answers_of_the_phases_sum_to_those_of_the_run(path, imported):
     """--phase: work that reaches over the edge of a phase is cut there, so nothing is lost or counted twice."""

@@ -50,6 +50,8 @@ struct PhasesFacts {
     PhaseKind what = PhaseKind::kWhole;
     int64_t start_ns = 0, end_ns = 0;
     int64_t steps = 0;  // that begin in it, of any group
+    // Labelled range that takes most of a start-up, warm-up or tail, such as LLM@prefill; empty: none.
+    std::string label;
   };
   StepSource source = StepSource::kNone;
   std::string label;        // of labelled steps, such as "ProfilerStep"; else empty
@@ -71,6 +73,7 @@ struct PhaseTime {
   double start_ms = 0, ms = 0;
   std::optional<double> share;
   int64_t steps = 0;
+  std::optional<std::string> label;
 };
 struct PhasesSection {
   StepSource source = StepSource::kNone;

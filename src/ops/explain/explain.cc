@@ -205,7 +205,7 @@ class ExplainOp final : public Op {
     if (!r.phases || r.phases->steady_steps == 0) return "";
     std::vector<std::string> parts;
     for (const PhaseTime& p : r.phases->spans) {
-      std::string part = fmt::format("{} {}", PhaseLabel(p.phase), HumanMs(p.ms));
+      std::string part = fmt::format("{} {}", PhaseLabel(p), HumanMs(p.ms));
       if (p.phase == PhaseKind::kSteady)
         part += fmt::format(" ({} steps)", HumanCount(r.phases->steady_steps));
       parts.push_back(std::move(part));

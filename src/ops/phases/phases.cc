@@ -126,8 +126,7 @@ class PhasesOp final : public Op {
                     HumanCount(steps)});
     };
     if (before_ms > 0) add("Before the first event", 0, before_ms, 0);
-    for (const PhaseTime& p : reply.phases.spans)
-      add(PhaseLabel(p.phase), before_ms + p.start_ms, p.ms, p.steps);
+    for (const PhaseTime& p : reply.phases.spans) add(PhaseLabel(p), before_ms + p.start_ms, p.ms, p.steps);
     return table.Render(style.width, style.color);
   }
 

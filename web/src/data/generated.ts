@@ -3035,6 +3035,8 @@ export interface PhaseTime {
   share: number | null;
   /** Steps that begin in it */
   steps: number;
+  /** Labelled range that takes most of a start-up, warm-up or tail, such as LLM@prefill; null: none */
+  label: string | null;
 }
 
 /** Reply of `neurolens phases` */

@@ -46,6 +46,9 @@ class PhaseFinder {
       SetSteadyEnd();
       SetStepTime();
       AddPhases();
+      for (PhasesFacts::Span& span : out_.spans) {
+        if (span.what != PhaseKind::kSteady) span.label = LabelOf(span);
+      }
     } else {
       AddSpan(PhaseKind::kWhole, out_.start_ns, t_.last_end_ns);
     }
@@ -226,7 +229,26 @@ class PhaseFinder {
       return std::lower_bound(out_.steps.begin(), out_.steps.end(), ns,
                               [](const auto& step, int64_t at_ns) { return step.start_ns < at_ns; });
     };
-    out_.spans.push_back({what, start_ns, end_ns, before(end_ns) - before(start_ns)});
+    out_.spans.push_back({what, start_ns, end_ns, before(end_ns) - before(start_ns), {}});
+  }
+
+  // The longest range of the launching thread that takes more than half of the span and lies in it but for a
+  // tenth of its own time: not one around the whole request.
+  std::string LabelOf(const PhasesFacts::Span& span) const {
+    if (lane_.thread == kNone) return "";
+    const HostTree& h = t_.host;
+    int64_t most_ns = (span.end_ns - span.start_ns) / 2;
+    StringId label = StringId::kNull;
+    for (uint32_t node = t_.threads[lane_.thread].first; node < t_.threads[lane_.thread].last; ++node) {
+      if (h.start_ns[node] >= span.end_ns) break;
+      if (h.kind[node] != HostKind::kRange || IsNull(h.name[node])) continue;
+      const int64_t inside_ns =
+          std::min(h.end_ns[node], span.end_ns) - std::max(h.start_ns[node], span.start_ns);
+      if (inside_ns <= most_ns || inside_ns < (h.end_ns[node] - h.start_ns[node]) / 10 * 9) continue;
+      most_ns = inside_ns;
+      label = h.name[node];
+    }
+    return IsNull(label) ? "" : std::string(data_.Text(label));
   }
 
   const RunData& data_;

@@ -29,6 +29,8 @@ void Describe(Record<PhaseTime>& r) {
   r.Field("ms", &T::ms, Unit::kMs, "Duration");
   r.Field("share", &T::share, Unit::kShare, "Part of the wall time");
   r.Field("steps", &T::steps, "Steps that begin in it");
+  r.Field("label", &T::label,
+          "Labelled range that takes most of a start-up, warm-up or tail, such as LLM@prefill; null: none");
 }
 
 void Describe(Record<PhasesSection>& r) {
@@ -51,6 +53,7 @@ PhaseTime TimeOf(const PhasesFacts::Span& span, const PhasesFacts& facts) {
   out.ms = Ms(span.end_ns - span.start_ns);
   if (facts.end_ns > facts.start_ns) out.share = out.ms / Ms(facts.end_ns - facts.start_ns);
   out.steps = span.steps;
+  out.label = KnownText(span.label);
   return out;
 }
 

@@ -6,13 +6,20 @@ import type { FindingLinks } from "../../report/findings";
 import { Findings } from "../../report/findings";
 import { recordedShares } from "../../report/recorded";
 import { StartupView } from "../../report/startup";
-import { capitalised, count, cut, ms, pct, plain, plural } from "../../widgets/format";
+import { count, cut, ms, pct, plain, plural } from "../../widgets/format";
 import { StackedBar } from "../../widgets/stacked_bar";
 import { NotesPanel, useNotes } from "../notes/notes_panel";
 import { runAddress } from "../route";
 import { Called } from "../states";
 
 const SEVERITY_NAME: Record<string, string> = { data_loss: "Data loss", error: "Error" };
+const PHASE_NAME: Record<string, string> = {
+  startup: "Start-up",
+  warmup: "Warm-up",
+  steady: "Steady",
+  tail: "Tail",
+  whole: "Whole run",
+};
 const PHASE_COLOR: Record<string, string> = {
   startup: "var(--hue-5)",
   warmup: "var(--hue-1)",
@@ -80,7 +87,7 @@ function Verdict({ reply: r }: { reply: ReportReply }) {
 function Phases({ reply: { phases } }: { reply: PhasesReply }) {
   const slices = phases.spans.map((s, i) => ({
     key: `${s.phase} ${i}`,
-    label: `${capitalised(plain(s.phase))}${s.steps > 0 ? `, ${plural(s.steps, "step")}` : ""}`,
+    label: `${PHASE_NAME[s.phase]}${s.label ? ` (${cut(s.label, 60)})` : ""}${s.steps > 0 ? `, ${plural(s.steps, "step")}` : ""}`,
     ms: s.ms,
     share: s.share ?? 0,
     color: PHASE_COLOR[s.phase],
