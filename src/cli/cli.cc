@@ -18,6 +18,7 @@
 #include "cli/help.h"
 #include "cli/parse.h"
 #include "cli/progress.h"
+#include "cli/run_files.h"
 #include "ops/ls/reply.h"
 
 namespace nl {
@@ -105,7 +106,7 @@ class Session {
     if (op == nullptr) return Fail(UnknownCommand(name));
     const CommandInfo command = DescribeCommand(*op);
     bad_input_status_ = command.op.bad_input_status;
-    const Result<Json> args = ParseParams(command, rest, options_);
+    Result<Json> args = ParseParams(command, rest, options_);
     if (!args.ok()) return Fail(args.error());
     parsed_ = true;
     if (options_.help) return Print(CommandHelp(command, Style(host_.out_fd)), kOk);
@@ -114,6 +115,9 @@ class Session {
     NoteRedirectedStore();
 
     OpContext context = MakeContext();
+    const Result<std::vector<NamedProfile>> profiles = ImportNamedProfiles(command, *args, context);
+    if (!profiles.ok()) return Fail(profiles.error());
+    NoteProfiles(*profiles);
     Result<Reply> reply = RunOp(*op, *args, context);
     if (progress_) progress_->Clear();
     if (!reply.ok()) return Fail(reply.error());
@@ -146,6 +150,17 @@ class Session {
                                                            file.path, entry.value)) +
                                      "\n");
       }
+    }
+  }
+
+  // The store has changed, which the operation itself does not do.
+  void NoteProfiles(const std::vector<NamedProfile>& profiles) {
+    if (progress_) progress_->Clear();
+    if (options_.quiet) return;
+    for (const NamedProfile& profile : profiles) {
+      WriteAll(
+          host_.err_fd,
+          PrintableText(fmt::format("neurolens: note: {} is run {}", profile.path, profile.run_id)) + "\n");
     }
   }
 

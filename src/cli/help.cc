@@ -56,8 +56,9 @@ std::vector<Definition> GlobalDefinitions() {
   return list;
 }
 
-Definition ParamDefinition(const ParamInfo& param) {
+Definition ParamDefinition(const OpInfo& op, const ParamInfo& param) {
   std::string help = ParamHelp(param);
+  if (param.kind == ParamKind::kRun && TakesProfiles(op, param)) help += " A profile is imported first.";
   if (param.positional && param.kind == ParamKind::kChoice) help += " One of " + ValueName(param) + ".";
   const std::string notes = ParamNotes(param);
   if (!notes.empty()) help += " " + notes;
@@ -92,7 +93,8 @@ std::string OverviewHelp(const std::vector<CommandInfo>& commands, const TextSty
                         style);
   out +=
       "\nA run is named by its id, a unique prefix of it, @latest, @latest~2, or a tag.\n@live is a "
-      "recording under way.\n";
+      "recording under way. Commands that only read also take a profile: a file or a\nfolder of ranks, "
+      "which they import first.\n";
   out += "Exit status: 0 ok, 1 the answer is \"no\", 2 bad usage or input, 3 I/O, 4 internal error.\n";
   return out;
 }
@@ -110,7 +112,7 @@ std::string CommandHelp(const CommandInfo& command, const TextStyle& style) {
 
   std::vector<Definition> arguments, options;
   for (const ParamInfo& param : command.params) {
-    (param.positional ? arguments : options).push_back(ParamDefinition(param));
+    (param.positional ? arguments : options).push_back(ParamDefinition(command.op, param));
   }
   if (!arguments.empty()) out += "\n" + Heading("Arguments", style) + DefinitionList(arguments, style);
   if (!options.empty()) out += "\n" + Heading("Options", style) + DefinitionList(options, style);

@@ -125,6 +125,10 @@ std::string ParamNotes(const ParamInfo& param) {
   return notes.empty() ? "" : fmt::format("({})", fmt::join(notes, "; "));
 }
 
+bool TakesProfiles(const OpInfo& op, const ParamInfo& param) {
+  return param.names_run && (param.kind != ParamKind::kRun || !op.writes);
+}
+
 bool TakesTwoLists(const CommandInfo& command) {
   return std::count_if(command.params.begin(), command.params.end(),
                        [](const ParamInfo& p) { return p.positional && p.repeated; }) > 1;

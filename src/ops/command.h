@@ -45,6 +45,9 @@ std::string FlagUsage(const ParamInfo& param);
 std::string ParamHelp(const ParamInfo& param);
 // "(default 20, 1 to 1000)" or "".
 std::string ParamNotes(const ParamInfo& param);
+// Whether the command line takes a profile where this parameter takes a run: it is imported first. Operations
+// that change the store take runs alone, but for those that import themselves (ParamBinder::RunOrFile).
+bool TakesProfiles(const OpInfo& op, const ParamInfo& param);
 // Two repeated positional parameters, "A... -- B...".
 bool TakesTwoLists(const CommandInfo& command);
 // "neurolens query [options] RUN... SQL".

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a newcomer types: runs by model name, reports to one file, folders with everything in them, cut files, output on a terminal."""
+import json
 import os
 import pty
 import re
@@ -25,6 +26,29 @@ def test_a_run_is_named_by_its_model_when_that_is_unique(base, store):
     other = store.add(H200 / "item_sync.json.gz", "--model", model)
     said = store.run("summary", model)
     assert said.returncode == 2 and base.id in said.stderr and other.id in said.stderr, said.stderr
+
+
+def test_a_profile_stands_where_a_run_is_read(store, tmp_path):
+    profile = tmp_path / "my trace.json.gz"
+    shutil.copy(H200 / "base.json.gz", profile)
+    said = store.run("idle", profile, "--json")
+    assert said.returncode == 0, said.stderr
+    run_id = json.loads(said.stdout)["run_id"]
+    equal("note", f"neurolens: note: {profile} is run {run_id}\n", said.stderr)
+    equal("the same bytes are the same run", run_id, store.json("summary", profile)["run_id"])
+    equal("several", 1, store.json("query", profile, "SELECT count(DISTINCT run) AS runs FROM kernel")["rows"][0][0])
+    equal("runs", 1, len(store.json("ls")["runs"]))
+    assert store.run("idle", profile, "--quiet").stderr == ""
+    for changes in (["tag", profile, "kind=x"], ["rm", profile, "--yes"]):
+        assert store.run(*changes).returncode == 2, changes
+    said = store.run("idle", __file__)
+    assert said.returncode == 2 and "newcomer.py" in said.stderr, said.stderr
+
+
+def test_a_run_wins_over_a_file_of_its_name(base, store, tmp_path):
+    (tmp_path / "base").write_text("not a profile")
+    said = store.run("summary", "base", "--json", cwd=tmp_path)
+    assert said.returncode == 0 and json.loads(said.stdout)["run_id"] == base.id, said.stderr
 
 
 def test_report_writes_the_one_file_it_is_asked_for(base, store, tmp_path):

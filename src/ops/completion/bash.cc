@@ -23,7 +23,7 @@ _neurolens_runs() {
   "$program" "${store[@]}" __complete runs 2>/dev/null
 }
 
-# What completes position $2 (from 0) of command $1: "run", "path", "words ..." or nothing.
+# What completes position $2 (from 0) of command $1: "run", "path", "run or path", "words ..." or nothing.
 _neurolens_positional() {
   case "$1" in
 )sh";
@@ -90,6 +90,10 @@ _neurolens() {
   case "$source" in
     "words "*) mapfile -t COMPREPLY < <(compgen -W "${source#words }" -- "$value") ;;
     run) mapfile -t COMPREPLY < <(compgen -W "$(_neurolens_runs)" -- "$value") ;;
+    "run or path")
+      mapfile -t COMPREPLY < <(compgen -W "$(_neurolens_runs)" -- "$value"; compgen -f -- "$value")
+      compopt -o filenames 2>/dev/null
+      ;;
     path)
       mapfile -t COMPREPLY < <(compgen -f -- "$value")
       compopt -o filenames 2>/dev/null
@@ -98,7 +102,7 @@ _neurolens() {
   # Readline replaces only what follows its last "=" or ":" (a leading "@" it does replace).
   local rest=${value##*[=:]}
   local before=${value%"$rest"}
-  if [[ -n $before && $source != path ]]; then
+  if [[ -n $before && $source != *path ]]; then
     for i in "${!COMPREPLY[@]}"; do COMPREPLY[i]=${COMPREPLY[i]#"$before"}; done
   fi
 }
@@ -111,6 +115,7 @@ std::string SourceWord(const ValueSource& value) {
     case Source::kWords: return fmt::format("words {}", fmt::join(value.words, " "));
     case Source::kRun: return "run";
     case Source::kPath: return "path";
+    case Source::kRunOrPath: return "run or path";
     case Source::kNone: return "";
   }
   return "";
@@ -122,7 +127,7 @@ std::string PositionalCases(const CommandInfo& command) {
   for (const ParamInfo& param : command.params) {
     if (!param.positional) continue;
     const std::string pattern = param.repeated ? "*" : fmt::format("{}", index++);
-    cases += fmt::format(" {}) echo {} ;;", pattern, Quoted(SourceWord(SourceOf(param))));
+    cases += fmt::format(" {}) echo {} ;;", pattern, Quoted(SourceWord(SourceOf(command.op, param))));
     if (param.repeated) break;
   }
   if (cases.empty()) return "";
@@ -149,7 +154,7 @@ std::string BashScript(const std::vector<CommandInfo>& commands) {
         continue;
       }
       values += fmt::format("    {} echo {} ;;\n", Quoted(command.op.name + " " + flag) + ")",
-                            Quoted(SourceWord(SourceOf(param))));
+                            Quoted(SourceWord(SourceOf(command.op, param))));
     }
     flags += fmt::format("    {}) echo {} ;;\n", command.op.name, Quoted(own_flags + global_flags));
   }

@@ -68,7 +68,8 @@ class CompletionOp final : public Op {
 
 }  // namespace
 
-ValueSource SourceOf(const ParamInfo& param) {
+ValueSource SourceOf(const OpInfo& op, const ParamInfo& param) {
+  if (TakesProfiles(op, param)) return {Source::kRunOrPath, {}};
   switch (param.kind) {
     case ParamKind::kChoice: return {Source::kWords, param.choices};
     case ParamKind::kRun: return {Source::kRun, {}};

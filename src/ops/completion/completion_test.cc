@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Two commands whose help texts try to break out of every quoting.
+// Commands whose help texts try to break out of every quoting.
 std::vector<CommandInfo> HostileCommands() {
   CommandInfo list;
   list.op.name = "ls";
@@ -33,15 +33,20 @@ std::vector<CommandInfo> HostileCommands() {
   header.default_value = true;
   list.params = {sort, header};
 
-  CommandInfo query;
-  query.op.name = "query";
-  query.op.summary = "Ask.";
+  CommandInfo tag;
+  tag.op.name = "tag";
+  tag.op.summary = "Name it.";
+  tag.op.writes = true;
   ParamInfo run;
   run.name = "run";
   run.kind = ParamKind::kRun;
+  run.names_run = true;
   run.positional = run.repeated = run.required = true;
-  query.params = {run};
-  return {list, query};
+  tag.params = {run};
+  CommandInfo idle = tag;  // it only reads: a profile may be given instead
+  idle.op.name = "idle";
+  idle.op.writes = false;
+  return {list, tag, idle};
 }
 
 class CompletionTest : public testing::Test {
@@ -95,22 +100,28 @@ TEST_F(CompletionTest, ZshScriptParses) { ExpectParses("zsh", ZshScript(HostileC
 TEST_F(CompletionTest, FishScriptParses) { ExpectParses("fish", FishScript(HostileCommands())); }
 
 TEST_F(CompletionTest, BashCompletesCommandsFlagsAndChoices) {
-  EXPECT_EQ(Complete("neurolens "), "ls\nquery\n");
-  EXPECT_EQ(Complete("neurolens q"), "query\n");
+  EXPECT_EQ(Complete("neurolens "), "ls\ntag\nidle\n");
+  EXPECT_EQ(Complete("neurolens t"), "tag\n");
   EXPECT_EQ(Complete("neurolens ls --so"), "--sort-by\n");
   EXPECT_EQ(Complete("neurolens ls --no"), "--no-header\n");
   EXPECT_EQ(Complete("neurolens ls --sort-by "), "created\nwall\n");
   EXPECT_EQ(Complete("neurolens ls --sort-by=w"), "wall\n");
   EXPECT_EQ(Complete("neurolens --color a"), "auto\nalways\n");
-  EXPECT_EQ(Complete("neurolens --store query l"), "ls\n") << "the value of --store is not the command";
+  EXPECT_EQ(Complete("neurolens --store tag l"), "ls\n") << "the value of --store is not the command";
 }
 
 TEST_F(CompletionTest, BashCompletesRunsOfTheStoreNamedOnTheLine) {
-  EXPECT_EQ(Complete("neurolens query "), "@latest\n0198aa\n0199bb\n");
-  EXPECT_EQ(Complete("neurolens query @l"), "@latest\n");
-  EXPECT_EQ(Complete("neurolens --store /data query 0198aa 0199"), "0199bb\n");
+  EXPECT_EQ(Complete("neurolens tag "), "@latest\n0198aa\n0199bb\n");
+  EXPECT_EQ(Complete("neurolens tag @l"), "@latest\n");
+  EXPECT_EQ(Complete("neurolens --store /data tag 0198aa 0199"), "0199bb\n");
   int status = -1;
   EXPECT_EQ(Shell("tail -n 1 calls", &status), "--store /data __complete runs\n");
+}
+
+TEST_F(CompletionTest, BashCompletesProfilesWhereACommandOnlyReads) {
+  std::ofstream(folder_ + "/0198 trace.json");
+  EXPECT_EQ(Complete("neurolens idle 0198"), "0198aa\n0198 trace.json\n");
+  EXPECT_EQ(Complete("neurolens tag 0198"), "0198aa\n");
 }
 
 TEST_F(CompletionTest, HelpTextsAreNeverExecuted) {

@@ -22,6 +22,7 @@ std::string ValueArguments(const ValueSource& value) {
     case Source::kWords: return " -x -a " + FishQuoted(fmt::format("{}", fmt::join(value.words, " ")));
     case Source::kRun: return " -x -a '(__neurolens_runs)'";
     case Source::kPath: return " -r -F";
+    case Source::kRunOrPath: return " -r -F -a '(__neurolens_runs)'";
     case Source::kNone: return " -x";
   }
   return " -x";
@@ -78,7 +79,7 @@ std::string CommandLines(const CommandInfo& command) {
   std::string out =
       Line("not __neurolens_command >/dev/null", " -f -a " + FishQuoted(command.op.name), command.op.summary);
   for (const ParamInfo& param : command.params) {
-    const ValueSource value = SourceOf(param);
+    const ValueSource value = SourceOf(command.op, param);
     if (!param.positional) {
       const std::string flag = FlagName(param.name).substr(2);
       const bool is_bool = param.kind == ParamKind::kBool;
@@ -88,6 +89,8 @@ std::string CommandLines(const CommandInfo& command) {
       }
     } else if (value.source == Source::kPath) {
       out += Line(condition, " -F", "");
+    } else if (value.source == Source::kRunOrPath) {
+      out += Line(condition, " -F -a '(__neurolens_runs)'", PositionalName(param));
     } else if (value.source != Source::kNone) {
       out += Line(condition, " -f" + ValueArguments(value).substr(3), PositionalName(param));
     }

@@ -15,13 +15,13 @@ std::string BashScript(const std::vector<CommandInfo>& commands);
 std::string ZshScript(const std::vector<CommandInfo>& commands);
 std::string FishScript(const std::vector<CommandInfo>& commands);
 
-// What completes a value: words to choose from, a run, a path, or nothing known.
-enum class Source { kNone, kWords, kRun, kPath };
+// What completes a value: words to choose from, a run, a path, either, or nothing known.
+enum class Source { kNone, kWords, kRun, kPath, kRunOrPath };
 struct ValueSource {
   Source source = Source::kNone;
   std::vector<std::string> words;
 };
-ValueSource SourceOf(const ParamInfo& param);
+ValueSource SourceOf(const OpInfo& op, const ParamInfo& param);
 ValueSource SourceOf(const GlobalFlag& flag);
 
 // 'text' as one single-quoted word of a POSIX shell (bash, zsh).

@@ -18,6 +18,11 @@ _neurolens_runs() {
   compadd -- $runs
 }
 
+_neurolens_runs_and_files() {
+  _neurolens_runs
+  _files
+}
+
 _neurolens() {
   local curcontext="$curcontext" state line at
   local -a state_descr globals commands _neurolens_store
@@ -55,6 +60,7 @@ std::string Action(const ValueSource& value) {
     case Source::kWords: return fmt::format("({})", fmt::join(value.words, " "));
     case Source::kRun: return "_neurolens_runs";
     case Source::kPath: return "_files";
+    case Source::kRunOrPath: return "_neurolens_runs_and_files";
     case Source::kNone: return " ";
   }
   return " ";
@@ -76,7 +82,8 @@ std::string ArgumentsOf(const CommandInfo& command) {
   for (const ParamInfo& param : command.params) {
     if (!param.positional) {
       const std::string flag = FlagName(param.name);
-      specs += " " + FlagSpec(flag, param.help, ValueName(param), SourceOf(param), param.repeated);
+      specs +=
+          " " + FlagSpec(flag, param.help, ValueName(param), SourceOf(command.op, param), param.repeated);
       if (param.kind == ParamKind::kBool && param.default_value == Json(true)) {
         specs += " " + FlagSpec("--no-" + flag.substr(2), "Off: " + param.help, "", {}, false);
       }
@@ -87,7 +94,7 @@ std::string ArgumentsOf(const CommandInfo& command) {
                                         rest             ? "*"
                                         : param.required ? ""
                                                          : ":",
-                                        tag, Action(SourceOf(param))));
+                                        tag, Action(SourceOf(command.op, param))));
     }
   }
   return specs;

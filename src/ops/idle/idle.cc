@@ -8,6 +8,7 @@
 #include "analyze/facts/accounting.h"
 #include "analyze/facts/idle.h"
 #include "base/human.h"
+#include "base/terminal.h"
 #include "ops/open_analysis.h"
 #include "report/text_table.h"
 
@@ -72,14 +73,14 @@ class IdleOp final : public Op {
     const auto& reply = any.As<IdleReply>();
     if (reply.devices.empty()) return "no device work recorded, so there is no idle time to explain\n";
     std::string out = PhaseLine(reply.phase);
-    for (const IdleDevice& d : reply.devices) out += DeviceText(d, reply.wall_ms);
+    for (const IdleDevice& d : reply.devices) out += DeviceText(d, reply.wall_ms, style.width);
     if (!reply.causes.empty()) out += "\n" + CausesText(reply, style);
     if (!reply.largest.empty()) out += "\n" + GapsText(reply, style);
     return out;
   }
 
  private:
-  static std::string DeviceText(const IdleDevice& d, double wall_ms) {
+  static std::string DeviceText(const IdleDevice& d, double wall_ms, int width) {
     const double recorded_ms = wall_ms - d.paused_ms;
     const auto part = [&d](const char* name, double ms) {
       return fmt::format("{} {} ({:.0f} %)", name, HumanMs(ms), d.idle_ms > 0 ? 100 * ms / d.idle_ms : 0.0);
@@ -89,11 +90,12 @@ class IdleOp final : public Op {
     if (d.startup_ms > 0) parts += ", " + part("start-up", d.startup_ms);
     if (d.edge_ms > 0) parts += ", " + part("edges", d.edge_ms);
     parts += ", " + part("other", d.other_ms);
-    return fmt::format("device {}{}: idle {} of {} ({:.1f} %){}\n  {}\n",
+    return fmt::format("device {}{}: idle {} of {} ({:.1f} %){}\n{}\n",
                        d.index ? std::to_string(*d.index) : "?",
                        d.rank ? fmt::format(" of rank {}", *d.rank) : "", HumanMs(d.idle_ms),
                        HumanMs(recorded_ms), recorded_ms > 0 ? 100 * d.idle_ms / recorded_ms : 0.0,
-                       d.paused_ms > 0 ? fmt::format(", not recorded {}", HumanMs(d.paused_ms)) : "", parts);
+                       d.paused_ms > 0 ? fmt::format(", not recorded {}", HumanMs(d.paused_ms)) : "",
+                       "  " + Wrap(parts, width - 2, 2));
   }
 
   static std::string CausesText(const IdleReply& reply, const TextStyle& style) {
