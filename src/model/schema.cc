@@ -2,25 +2,20 @@
 #include "model/schema.h"
 
 #include <algorithm>
-#include <charconv>
+#include <array>
+#include <cmath>
 #include <cstddef>
-#include <exception>
+#include <cstdint>
+#include <limits>
+#include <map>
 #include <memory>
 #include <optional>
-#include <set>
-#include <stdexcept>
+#include <regex>
 #include <utility>
 
-// Without this valijson prints to stderr and aborts.
-#define VALIJSON_USE_EXCEPTIONS 1
 #include <fmt/format.h>
 
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validator.hpp>
-
 #include "model/json_fields.h"
-#include "model/valijson_adapter.h"
 
 namespace nl::embedded {
 extern const std::string_view kRunSchema;  // generated from schemas/run.schema.json by nl_embed
@@ -29,115 +24,100 @@ extern const std::string_view kRunSchema;  // generated from schemas/run.schema.
 namespace nl {
 namespace {
 
-constexpr size_t kMaxCollected = 2000;  // valijson's own list, which also holds the follow-up errors
+constexpr size_t kMaxCollected = 2000;  // a hostile document of a few MB has millions
 constexpr size_t kMaxViolations = 200;
 constexpr size_t kMaxValueChars = 80;
+constexpr size_t kMaxPatternChars = 1000;  // std::regex uses stack per character; no pattern accepts as many
+
+// One subschema, read once. The run schema has no $ref and no combinators, so each value has exactly one.
+struct Rules {
+  const Json* text = nullptr;
+  std::vector<std::string> types;  // empty: any
+  std::vector<Json> allowed;       // from enum or const; empty: any
+  std::optional<std::regex> pattern;
+  double minimum = -std::numeric_limits<double>::infinity();
+  double maximum = std::numeric_limits<double>::infinity();
+  size_t min_items = 0;
+  size_t max_items = std::numeric_limits<size_t>::max();
+  std::vector<std::string> required;
+  std::map<std::string, Rules, std::less<>> properties;
+  std::unique_ptr<const Rules> items;
+  std::unique_ptr<const Rules> other_properties;
+  bool closed = false;  // "additionalProperties": false
+};
+
+Result<Rules> ReadRules(const Json& text);
+
+Status ReadObjectKeyword(const std::string& keyword, const Json& value, Rules& out) {
+  if (keyword == "required") {
+    out.required = value.get<std::vector<std::string>>();
+  } else if (keyword == "properties") {
+    for (auto it = value.begin(); it != value.end(); ++it) {
+      NL_ASSIGN(Rules member, ReadRules(it.value()));
+      out.properties.emplace(it.key(), std::move(member));
+    }
+  } else if (value.is_boolean()) {
+    out.closed = !value.get<bool>();
+  } else {
+    NL_ASSIGN(Rules member, ReadRules(value));
+    out.other_properties = std::make_unique<const Rules>(std::move(member));
+  }
+  return {};
+}
+
+Status ReadKeyword(const std::string& keyword, const Json& value, Rules& out) {
+  constexpr std::array kAnnotations{"$schema", "$id", "title", "description"};
+  if (keyword == "type") {
+    out.types = value.is_array() ? value.get<std::vector<std::string>>()
+                                 : std::vector<std::string>{value.get<std::string>()};
+  } else if (keyword == "enum") {
+    out.allowed.assign(value.begin(), value.end());
+  } else if (keyword == "const") {
+    out.allowed = {value};
+  } else if (keyword == "pattern") {
+    out.pattern.emplace(value.get<std::string>());  // of the whole text: each begins with ^ and ends with $
+  } else if (keyword == "minimum") {
+    out.minimum = value.get<double>();
+  } else if (keyword == "maximum") {
+    out.maximum = value.get<double>();
+  } else if (keyword == "minItems") {
+    out.min_items = value.get<size_t>();
+  } else if (keyword == "maxItems") {
+    out.max_items = value.get<size_t>();
+  } else if (keyword == "items") {
+    NL_ASSIGN(Rules items, ReadRules(value));
+    out.items = std::make_unique<const Rules>(std::move(items));
+  } else if (keyword == "required" || keyword == "properties" || keyword == "additionalProperties") {
+    return ReadObjectKeyword(keyword, value, out);
+  } else if (std::find(kAnnotations.begin(), kAnnotations.end(), keyword) == kAnnotations.end()) {
+    return Internal(fmt::format("the run schema uses '{}', which the validator does not know", keyword));
+  }
+  return {};
+}
+
+Result<Rules> ReadRules(const Json& text) {
+  Rules out;
+  out.text = &text;
+  for (auto it = text.begin(); it != text.end(); ++it) NL_TRY(ReadKeyword(it.key(), it.value(), out));
+  return out;
+}
 
 struct CompiledSchema {
   Json text;
-  valijson::Schema rules;
+  Rules rules;
 };
 
 Result<std::unique_ptr<const CompiledSchema>> Compile() {
-  NL_ASSIGN(Json text, ParseJson(embedded::kRunSchema));
   auto compiled = std::make_unique<CompiledSchema>();
-  compiled->text = std::move(text);
-  try {
-    valijson::SchemaParser parser(valijson::SchemaParser::kDraft7);
-    parser.populateSchema(schema_internal::JsonAdapter(compiled->text), compiled->rules);
-  } catch (const std::exception& e) {
-    return Internal(fmt::format("the built-in run schema does not compile: {}", e.what()));
-  }
+  NL_ASSIGN(compiled->text, ParseJson(embedded::kRunSchema));
+  NL_ASSIGN(compiled->rules, ReadRules(compiled->text));
   return std::unique_ptr<const CompiledSchema>(std::move(compiled));
 }
-
-// Runs valijson; its exceptions end here.
-Status Collect(const CompiledSchema& schema, const Json& document, valijson::ValidationResults& results) {
-  schema_internal::error_budget = {&results, kMaxCollected};
-  std::optional<Error> failure;
-  try {
-    valijson::Validator validator(valijson::Validator::kStrongTypes);
-    const bool valid = validator.validate(schema.rules, schema_internal::JsonAdapter(document), &results);
-    if (!valid && results.numErrors() == 0) failure = Internal("schema validation failed without a reason");
-  } catch (const std::exception& e) {
-    failure = Internal(fmt::format("schema validation failed: {}", e.what()));
-  }
-  schema_internal::error_budget = {};
-  if (failure) return *std::move(failure);
-  return {};
-}
-
-// What valijson 1.0 says, and the keyword it means. Texts not listed follow from a more specific error on a
-// value further down and say nothing of their own.
-struct Wording {
-  std::string_view prefix;
-  std::string_view keyword;
-};
-constexpr Wording kWordings[] = {
-    {"Value type not permitted by 'type'", "type"},
-    {"Missing required property '", "required"},
-    {"Object contains a property that could not be validated", "additionalProperties"},
-    {"Failed to match against any enum values", "enum"},
-    {"Failed to match expected value set by 'const'", "const"},
-    {"Failed to match regex", "pattern"},
-    {"Expected number greater than or equal to", "minimum"},
-    {"Expected number less than or equal to", "maximum"},
-    {"Array should contain no fewer than", "minItems"},
-    {"Array should contain no more than", "maxItems"},
-};
-
-std::string_view KeywordOf(std::string_view description) {
-  for (const Wording& wording : kWordings) {
-    if (description.substr(0, wording.prefix.size()) == wording.prefix) return wording.keyword;
-  }
-  return {};
-}
-
-// A place in the document together with the part of the schema that rules it. The schema has no $ref and no
-// combinators, so each value has exactly one such part.
-struct Place {
-  std::string pointer;
-  size_t depth = 0;
-  const Json* value = nullptr;
-  const Json* rules = nullptr;
-};
 
 const Json* Member(const Json& object, std::string_view key) {
   if (!object.is_object()) return nullptr;
   const auto found = object.find(key);
   return found == object.end() ? nullptr : &*found;
-}
-
-std::optional<Place> Step(const Place& from, std::string_view key) {
-  Place to{from.pointer + json_fields::PointerStep(key), from.depth + 1, nullptr, nullptr};
-  if (from.value->is_array()) {
-    size_t index = 0;
-    std::from_chars(key.data(), key.data() + key.size(), index);
-    if (index >= from.value->size()) return std::nullopt;
-    to.value = &(*from.value)[index];
-    to.rules = Member(*from.rules, "items");
-  } else {
-    to.value = Member(*from.value, key);
-    const Json* properties = Member(*from.rules, "properties");
-    if (properties != nullptr) to.rules = Member(*properties, key);
-    if (to.rules == nullptr) to.rules = Member(*from.rules, "additionalProperties");
-  }
-  if (to.value == nullptr || to.rules == nullptr) return std::nullopt;
-  return to;
-}
-
-// `context` is valijson's: "<root>", then "[key]" or "[index]" for each step.
-std::optional<Place> Locate(const std::vector<std::string>& context, const Json& schema,
-                            const Json& document) {
-  Place place{"", 0, &document, &schema};
-  for (size_t i = 1; i < context.size(); ++i) {
-    const std::string_view step(context[i]);
-    if (step.size() < 2) return std::nullopt;
-    auto next = Step(place, step.substr(1, step.size() - 2));
-    if (!next) return std::nullopt;
-    place = *std::move(next);
-  }
-  return place;
 }
 
 // Appends `json` as text until `out` has at least `limit` bytes: a 100 MB value costs no more than a small
@@ -183,100 +163,138 @@ std::string TypeText(const Json& type, std::string_view separator) {
   return out;
 }
 
+// What JSON cannot write (NaN, infinities) becomes null in the file.
+bool IsNull(const Json& value) {
+  return value.is_null() || (value.is_number_float() && !std::isfinite(value.get<double>()));
+}
+
+// 3.0 is an integer, as the draft has it; beyond int64 nothing is.
+bool IsInteger(const Json& value) {
+  if (value.is_number_float()) {
+    const double number = value.get<double>();
+    return std::trunc(number) == number && std::fabs(number) <= 0x1p62;
+  }
+  return value.is_number_integer() &&
+         !(value.is_number_unsigned() &&
+           value.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()));
+}
+
+bool HasType(const Json& value, std::string_view type) {
+  if (type == "null") return IsNull(value);
+  if (type == "integer") return IsInteger(value);
+  if (type == "number") return value.is_number() && !IsNull(value);
+  return type == value.type_name();
+}
+
 struct Ranked {
   SchemaViolation violation;
-  std::string_view keyword;
-  size_t depth = 0;
+  bool of_version;
+  size_t depth;
 };
 
-Ranked Describe(const Place& place, std::string_view keyword) {
-  const Json* limit = Member(*place.rules, keyword);
-  const std::string limit_text = limit == nullptr     ? ""
-                                 : keyword == "type"  ? TypeText(*limit, "|")
-                                 : limit->is_string() ? limit->get<std::string>()
-                                                      : DumpJson(*limit);
-  std::string message;
-  if (keyword == "type") {
-    message = fmt::format("expected {}, found {}", TypeText(*limit, " or "), place.value->type_name());
-  } else if (keyword == "enum") {
-    message = fmt::format("expected one of {}", limit_text);
-  } else if (keyword == "const") {
-    message = fmt::format("expected {}", limit_text);
-  } else if (keyword == "pattern") {
-    const Json* what = Member(*place.rules, "description");
-    message =
-        fmt::format("wrong form; expected: {}", what != nullptr ? what->get<std::string>() : limit_text);
-  } else if (keyword == "minimum") {
-    message = fmt::format("must not be below {}", limit_text);
-  } else if (keyword == "maximum") {
-    message = fmt::format("must not be above {}", limit_text);
-  } else {
-    message = fmt::format("has {} items; {} is {}", place.value->size(), keyword, limit_text);
+// Walks a document and its schema together and keeps what does not fit.
+class Checker {
+ public:
+  void Check(const Json& value, const Rules& rules) {
+    if (found_.size() >= kMaxCollected) return;
+    const auto fits = [&](const std::string& type) { return HasType(value, type); };
+    if (!rules.types.empty() && std::none_of(rules.types.begin(), rules.types.end(), fits)) {
+      const Json& types = *Member(*rules.text, "type");
+      Add(value, "type: " + TypeText(types, "|"),
+          fmt::format("expected {}, found {}", TypeText(types, " or "), value.type_name()));
+      return;  // its other rules would only repeat this
+    }
+    CheckScalar(value, rules);
+    if (value.is_array()) CheckArray(value, rules);
+    if (value.is_object()) CheckObject(value, rules);
   }
-  return {{place.pointer, fmt::format("{}: {}", keyword, limit_text), ValueText(*place.value),
-           std::move(message)},
-          keyword,
-          place.depth};
-}
 
-Ranked Missing(const Place& place, std::string_view description) {
-  const size_t open = description.find('\'');
-  const size_t close = description.rfind('\'');
-  const std::string name(description.substr(open + 1, close - open - 1));
-  return {{place.pointer, "required: " + name, ValueText(*place.value),
-           fmt::format("member '{}' is missing", name)},
-          "required",
-          place.depth};
-}
-
-// valijson names one unknown member per object; we name them all.
-void AddUnknown(const Place& place, std::vector<Ranked>& out) {
-  const Json* properties = Member(*place.rules, "properties");
-  for (auto it = place.value->begin(); it != place.value->end() && out.size() < kMaxCollected; ++it) {
-    if (properties != nullptr && Member(*properties, it.key()) != nullptr) continue;
-    out.push_back(
-        {{place.pointer + json_fields::PointerStep(it.key()), "additionalProperties", ValueText(*it),
-          fmt::format("'{}' is not a member the schema knows here", it.key().substr(0, 80))},
-         "additionalProperties",
-         place.depth + 1});
+  std::vector<SchemaViolation> Take() {
+    std::stable_sort(found_.begin(), found_.end(), [](const Ranked& a, const Ranked& b) {
+      return a.of_version != b.of_version ? a.of_version : a.depth > b.depth;
+    });
+    std::vector<SchemaViolation> out;
+    for (Ranked& one : found_) {
+      if (out.size() == kMaxViolations) break;
+      out.push_back(std::move(one.violation));
+    }
+    return out;
   }
-}
 
-std::vector<SchemaViolation> Distil(const CompiledSchema& schema, const Json& document,
-                                    const valijson::ValidationResults& results) {
-  std::vector<Ranked> found;
-  for (const auto& error : results) {
-    const std::string_view keyword = KeywordOf(error.description);
-    if (keyword.empty()) continue;
-    const auto place = Locate(error.context, schema.text, document);
-    if (!place) continue;
-    if (keyword == "required") {
-      found.push_back(Missing(*place, error.description));
-    } else if (keyword == "additionalProperties") {
-      AddUnknown(*place, found);
-    } else {
-      found.push_back(Describe(*place, keyword));
+ private:
+  void CheckScalar(const Json& value, const Rules& rules) {
+    if (!rules.allowed.empty() &&
+        std::find(rules.allowed.begin(), rules.allowed.end(), value) == rules.allowed.end()) {
+      const bool one = Member(*rules.text, "const") != nullptr;
+      AddLimit(value, rules, one ? "const" : "enum", one ? "expected {}" : "expected one of {}");
+    }
+    if (rules.pattern && value.is_string() && !Matches(value.get_ref<const std::string&>(), *rules.pattern)) {
+      const Json* what = Member(*rules.text, "description");
+      Add(value, fmt::format("pattern: {}", Member(*rules.text, "pattern")->get<std::string>()),
+          fmt::format("wrong form; expected: {}", what == nullptr ? "" : what->get<std::string>()));
+    }
+    if (!value.is_number()) return;
+    const double number = value.get<double>();
+    if (number < rules.minimum) AddLimit(value, rules, "minimum", "must not be below {}");
+    if (number > rules.maximum) AddLimit(value, rules, "maximum", "must not be above {}");
+  }
+
+  void CheckArray(const Json& value, const Rules& rules) {
+    if (value.size() < rules.min_items) AddLimit(value, rules, "minItems", "has {1} items; minItems is {0}");
+    if (value.size() > rules.max_items) AddLimit(value, rules, "maxItems", "has {1} items; maxItems is {0}");
+    if (rules.items == nullptr) return;
+    for (size_t i = 0; i < value.size() && found_.size() < kMaxCollected; ++i) {
+      Below(fmt::format("/{}", i), [&] { Check(value[i], *rules.items); });
     }
   }
-  std::stable_sort(found.begin(), found.end(), [](const Ranked& a, const Ranked& b) {
-    const bool a_version = a.keyword == "const";
-    const bool b_version = b.keyword == "const";
-    return a_version != b_version ? a_version : a.depth > b.depth;
-  });
-  std::set<std::string> wrong_type;
-  for (const Ranked& r : found) {
-    if (r.keyword == "type") wrong_type.insert(r.violation.pointer);
+
+  void CheckObject(const Json& value, const Rules& rules) {
+    for (const std::string& name : rules.required) {
+      if (Member(value, name) == nullptr)
+        Add(value, "required: " + name, fmt::format("member '{}' is missing", name));
+    }
+    for (auto it = value.begin(); it != value.end() && found_.size() < kMaxCollected; ++it) {
+      const auto known = rules.properties.find(it.key());
+      Below(json_fields::PointerStep(it.key()), [&] {
+        if (known != rules.properties.end()) return Check(it.value(), known->second);
+        if (rules.other_properties != nullptr) return Check(it.value(), *rules.other_properties);
+        if (!rules.closed) return;
+        Add(it.value(), "additionalProperties",
+            fmt::format("'{}' is not a member the schema knows here", it.key().substr(0, kMaxValueChars)));
+      });
+    }
   }
-  std::set<std::pair<std::string, std::string>> seen;
-  std::vector<SchemaViolation> out;
-  for (Ranked& r : found) {
-    if (out.size() == kMaxViolations) break;
-    if (r.keyword != "type" && wrong_type.contains(r.violation.pointer)) continue;
-    if (!seen.emplace(r.violation.pointer, r.violation.rule).second) continue;
-    out.push_back(std::move(r.violation));
+
+  template <class Then>
+  void Below(const std::string& step, const Then& then) {
+    const size_t length = pointer_.size();
+    pointer_ += step;
+    ++depth_;
+    then();
+    --depth_;
+    pointer_.resize(length);
   }
-  return out;
-}
+
+  void Add(const Json& value, std::string rule, std::string message) {
+    const bool of_version = pointer_ == "/schema_version" && rule.rfind("const", 0) == 0;
+    found_.push_back({{pointer_, std::move(rule), ValueText(value), std::move(message)}, of_version, depth_});
+  }
+
+  // `message` names the limit as {0} and the number of items as {1}.
+  void AddLimit(const Json& value, const Rules& rules, std::string_view keyword, std::string_view message) {
+    const std::string limit = DumpJson(*Member(*rules.text, keyword));
+    Add(value, fmt::format("{}: {}", keyword, limit),
+        fmt::format(fmt::runtime(message), limit, value.size()));
+  }
+
+  static bool Matches(const std::string& text, const std::regex& pattern) {
+    return text.size() <= kMaxPatternChars && std::regex_match(text, pattern);
+  }
+
+  std::string pointer_;
+  size_t depth_ = 0;
+  std::vector<Ranked> found_;
+};
 
 }  // namespace
 
@@ -288,13 +306,9 @@ Result<std::vector<SchemaViolation>> ValidateRunDocument(const Json& document) {
   NL_TRY(CheckDepth(document));
   static const auto schema = Compile();
   if (!schema.ok()) return schema.error();
-  valijson::ValidationResults results;
-  NL_TRY(Collect(**schema, document, results));
-  auto violations = Distil(**schema, document, results);
-  if (violations.empty() && results.numErrors() != 0) {
-    violations.push_back({"", "schema", ValueText(document), results.begin()->description});
-  }
-  return violations;
+  Checker checker;
+  checker.Check(document, (*schema)->rules);
+  return checker.Take();
 }
 
 Result<std::string> SerializeValid(const RunDocument& document) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Validation of run documents against schemas/run.schema.json, which is compiled
-// into the program. our interface to valijson: no other file knows it.
+// into the program: the keywords of JSON Schema that it uses, and no others.
 // Used before a document is written and on every document given to us.
 // Thread rule: any thread; the compiled schema is shared and never changes.
 

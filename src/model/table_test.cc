@@ -40,10 +40,18 @@ TEST(Tables, NamesCarryTheirUnits) {
   for (const TableInfo* table : kAllTables) {
     for (const ColumnInfo& column : table->columns) {
       const std::string name = column.name, unit = column.unit, place = std::string(table->name) + "." + name;
-      if (unit == "ns") EXPECT_TRUE(name.ends_with("_ns")) << place;
-      if (name.ends_with("_ns")) EXPECT_EQ(unit, "ns") << place;
-      if (unit == "bytes") EXPECT_NE(name.find("bytes"), std::string::npos) << place;
-      if (unit == "percent") EXPECT_TRUE(name.ends_with("_pct")) << place;
+      if (unit == "ns") {
+        EXPECT_TRUE(name.ends_with("_ns")) << place;
+      }
+      if (name.ends_with("_ns")) {
+        EXPECT_EQ(unit, "ns") << place;
+      }
+      if (unit == "bytes") {
+        EXPECT_NE(name.find("bytes"), std::string::npos) << place;
+      }
+      if (unit == "percent") {
+        EXPECT_TRUE(name.ends_with("_pct")) << place;
+      }
     }
   }
 }

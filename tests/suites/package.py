@@ -216,7 +216,7 @@ def test_notice_names_everything_inside(folder):
     named = set(re.findall(r"^(.+)\n    licence: ", notice, re.M))
     names = {
         "libarchive-dev": "libarchive", "libboost1.81-dev": "Boost (Asio, Beast)", "libbz2-dev": "bzip2", "libfmt-dev": "fmt", "libisal-dev": "ISA-L", "source libisal": "ISA-L",
-        "liblzma-dev": "liblzma", "libsodium-dev": "libsodium", "libsqlite3-dev": "SQLite", "libssl-dev": "OpenSSL libcrypto and libssl", "libvalijson-dev": "valijson",
+        "liblzma-dev": "liblzma", "libsodium-dev": "libsodium", "libsqlite3-dev": "SQLite", "libssl-dev": "OpenSSL libcrypto and libssl",
         "libxxhash-dev": "xxHash", "libyaml-cpp-dev": "yaml-cpp", "libzstd-dev": "Zstandard", "nlohmann-json3-dev": "JSON for Modern C++",
         "zlib1g-dev": "zlib", "libgcc-s1": "libstdc++, libgcc", "libstdc++6": "libstdc++, libgcc", "preact": "Preact",
     }
