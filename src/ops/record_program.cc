@@ -177,7 +177,7 @@ RecordReply RecordReplyOf(const capture::LaunchResult& r) {
   out.cpu_samples = r.samples;
   out.kernels = r.kernels;
   out.ranges = r.ranges;
-  out.lost_records = r.records_lost + r.samples_lost;
+  out.lost_records = r.records_lost;
   out.left_running = r.left_running;
   out.bytes = r.bytes;
   out.messages = r.messages;

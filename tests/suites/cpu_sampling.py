@@ -16,7 +16,7 @@ from nlcap_reader import Recording
 
 PYTHONS = os.environ.get("NEUROLENS_TEST_PYTHONS", "").split(":") + [f"/usr/bin/python3.{m}" for m in range(9, 15)]
 PYTHONS = [p for p in PYTHONS if p and os.path.exists(p)]
-RUNNING, SLEEPING = 1, 2
+RUNNING, SLEEPING, QUEUED = 1, 2, 5
 GIL_HOLDS, GIL_WAITS = 2, 3
 
 # Both run until a file named stop is there.
@@ -324,6 +324,22 @@ def test_native_functions_have_lines_where_the_program_has_debug_information(sto
     line_of_the_loop = next(n for n, text in enumerate(C_PROGRAM.splitlines(), 1) if "void hot_inner_loop" in text)
     assert (hot["name"], hot["file"], hot["line"]) == ("hot_inner_loop", "hot.c", line_of_the_loop), hot
     assert f"hot_inner_loop (hot.c:{line_of_the_loop})" in store.text("analyze", run.id)
+
+
+def test_two_that_share_one_core_wait_for_it(store, tmp_path):
+    if not PYTHONS:
+        pytest.skip("no CPython 3.9 to 3.14 here")
+    core = min(os.sched_getaffinity(0))
+    (tmp_path / "two.py").write_text(
+        f"import os\nos.sched_setaffinity(0, {{{core}}})\nchild = os.fork()\ndef spin():\n    while not os.path.exists('stop'):\n        sum(range(1000))\nspin()\n")
+    capture, _ = record(tmp_path, [PYTHONS[-1], "two.py"], until=lambda c: c.samples and (not has_native(c) or weight_ms(c, "spin", state=QUEUED) > 1000))
+    if not has_native(capture):
+        pytest.skip("perf events are not allowed here: " + " ".join(capture.messages))
+    run, summary = explained(store, tmp_path / "x.nlcap")
+    wait = next(w for w in summary["samples"]["waits"] if w["what"] == "a free core")
+    assert wait["where"].startswith("spin (two.py:") and wait["threads"] == 2, wait
+    (finding,) = [f for f in run.ask("findings")["findings"] if f["rule"] == "core_contention"]
+    assert "spin (two.py:" in finding["message"], finding["message"]
 
 
 def test_a_program_that_waits_says_where(store, tmp_path):

@@ -181,9 +181,16 @@ void AddDocumentFacts(const Program& p, Features& out) {
   out.run.texts["run.device"] =
       p.data.device.name.empty() ? "" : std::string(p.data.Text(p.data.device.name[0]));
   double lost = 0, suspect = 0;
+  bool counted = true;
+  std::vector<std::string> losses;
   for (size_t i = 0; i < p.data.import_log.reason.size(); ++i) {
     if (p.data.Text(p.data.import_log.severity[i]) != "data_loss") continue;
     lost += static_cast<double>(p.data.import_log.count[i]);
+    std::string reason(p.data.Text(p.data.import_log.reason[i]));
+    // The recorder counts what it drops; what a truncated file lacks is not known.
+    counted = counted && reason == "records_lost";
+    std::replace(reason.begin(), reason.end(), '_', ' ');
+    losses.push_back(fmt::format("{} {}", p.data.import_log.count[i], reason));
     if (out.run.rows.size() < 3)
       out.run.rows.push_back({"import_log", static_cast<int64_t>(i),
                               std::string(p.data.Text(p.data.import_log.reason[i])),
@@ -219,6 +226,11 @@ void AddDocumentFacts(const Program& p, Features& out) {
   }
   n["run.lost_records"] = lost;
   n["run.suspect_records"] = suspect;
+  n["run.records"] = static_cast<double>(p.timeline.work.size() + p.timeline.host.size());
+  if (suspect > 0) losses.push_back(fmt::format("{:.0f} records with impossible values", suspect));
+  if (losses.empty()) losses.push_back(fmt::format("{:.0f} records lost", lost));
+  out.run.texts["run.loss"] = fmt::format("{}", fmt::join(losses, ", "));
+  n["run.loss_counted"] = counted;
   if (!told) return;
   n["run.profiler_overhead_share"] = share;
   n["run.profiler_overhead_ms"] = share * Ms(p.timeline.wall_ns());

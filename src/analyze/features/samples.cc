@@ -31,8 +31,10 @@ void AddHotFunction(const SamplesFacts& facts, Features& out) {
 
 void AddWaits(const SampledTime& time, double wall_ms, Features& out) {
   auto& n = out.run.numbers;
-  n["run.waiting_ms"] = time.waiting_ms();
-  n["run.waiting_share"] = time.waiting_ms() / wall_ms;
+  double for_core_ms = 0;
+  for (const SampledWait& wait : time.waits) for_core_ms += wait.what == kFreeCore ? wait.ms : 0;
+  n["run.waiting_ms"] = time.waiting_ms() - for_core_ms;
+  n["run.waiting_share"] = (time.waiting_ms() - for_core_ms) / wall_ms;
   if (time.waits.empty()) return;
   const SampledWait& longest = time.waits[0];
   const auto is = [&](std::initializer_list<std::string_view> of) {
@@ -40,6 +42,7 @@ void AddWaits(const SampledTime& time, double wall_ms, Features& out) {
   };
   n["run.longest_wait_ms"] = longest.ms;
   n["run.wait_is_sleep"] = is({"sleep"});
+  n["run.wait_is_core"] = is({kFreeCore});
   n["run.wait_is_process"] = is({"wait for a process"});
   n["run.wait_is_lock"] = is({"futex", "the GIL"});
   n["run.wait_is_io"] =
@@ -50,10 +53,30 @@ void AddWaits(const SampledTime& time, double wall_ms, Features& out) {
       longest.where ? fmt::format("{} ({})", *longest.where, longest.what) : longest.what;
 }
 
+// Threads of several waits are counted once per place, so the most of one place is a lower bound.
+void AddCoreWaits(const SamplesFacts& facts, Features& out) {
+  if (facts.samples == 0 || !facts.running_ms) return;
+  out.available.push_back("cpu_samples");
+  double ms = 0;
+  int64_t threads = 0;
+  for (const SampledWait& wait : facts.waits) {
+    if (wait.what != kFreeCore) continue;
+    if (ms == 0) out.run.texts["run.core_wait_place"] = wait.where.value_or("");
+    ms += wait.ms;
+    threads = std::max(threads, wait.threads);
+  }
+  auto& n = out.run.numbers;
+  n["run.core_wait_ms"] = ms;
+  n["run.core_wait_threads"] = static_cast<double>(threads);
+  n["run.core_wait_share"] = ms > 0 ? ms / (ms + *facts.running_ms) : 0;
+}
+
 }  // namespace
 
 void AddSampleFeatures(const SamplesFacts& facts, double wall_ms, Features& out) {
   out.run.numbers["run.has_samples"] = facts.samples > 0;
+  out.run.numbers["run.records"] += static_cast<double>(facts.samples);
+  AddCoreWaits(facts, out);
   if (!facts.time || wall_ms <= 0) return;
   out.available.push_back("host_samples");
   auto& n = out.run.numbers;

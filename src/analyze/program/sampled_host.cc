@@ -11,9 +11,8 @@
 namespace nl::program {
 
 std::string SampledFunction(std::string_view stack) {
-  constexpr std::string_view kWaits = "[waits]";
-  const bool waits = stack.ends_with(kWaits);
-  if (waits) stack.remove_suffix(std::min(stack.size(), kWaits.size() + 1));
+  const std::optional<std::string_view> wait = MarkedWait(stack.substr(stack.rfind(';') + 1));
+  if (wait) stack = stack.substr(0, stack.find(';') == std::string_view::npos ? 0 : stack.rfind(';'));
   std::string found(stack.substr(stack.rfind(';') + 1));
   for (std::string_view rest = stack; !rest.empty();) {
     const size_t at = rest.rfind(';') + 1;  // 0 for the outermost
@@ -24,7 +23,9 @@ std::string SampledFunction(std::string_view stack) {
     }
     rest = rest.substr(0, at == 0 ? 0 : at - 1);
   }
-  return found + (waits ? ", waiting" : "");
+  if (found.empty()) return wait && !wait->empty() ? fmt::format("waiting for {}", *wait) : "waiting";
+  if (!wait) return found;
+  return wait->empty() ? found + ", waiting" : fmt::format("{}, waiting for {}", found, *wait);
 }
 
 SampledHost::SampledHost(const RunData& data) {

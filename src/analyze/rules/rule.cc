@@ -192,6 +192,7 @@ const std::vector<DataKind>& DataKinds() {
       {"profiler_cost", "the overhead of the profiler", "record with a profiler that reports its overhead"},
       {"host_samples", "CPU samples of a program without device work",
        "record a CPU program with `neurolens run`"},
+      {"cpu_samples", "CPU samples", "record with `neurolens run`"},
       {"ranks", "collectives of two or more ranks", "import the folder with the files of all ranks"},
       {"nodes", "a model that ONNX Runtime runs on the CPU", "record with SessionOptions.enable_profiling"},
       {"baseline", "a baseline run", "compare two runs"},

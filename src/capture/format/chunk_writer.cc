@@ -158,7 +158,7 @@ uint32_t ChunkWriter::String(std::string_view text) {
 
 void ChunkWriter::CountLoss(LossWhat what, ChunkKind kind, uint64_t count) {
   if (count == 0) return;
-  records_lost_.fetch_add(count, std::memory_order_relaxed);
+  if (IsLoss(what)) records_lost_.fetch_add(count, std::memory_order_relaxed);
   for (size_t i = 0; i < loss_count_; ++i) {
     if (losses_[i].what == what && losses_[i].kind == kind) {
       losses_[i].count += count;
@@ -244,7 +244,7 @@ void ChunkWriter::WriteChunk(ChunkKind kind, Buffer& buffer) {
     for (uint32_t i = 0; i < records; ++i) {
       LossRecord lost;
       std::memcpy(&lost, buffer.data + i * sizeof lost, sizeof lost);
-      records_lost_.fetch_sub(lost.count, std::memory_order_relaxed);
+      if (IsLoss(lost.what)) records_lost_.fetch_sub(lost.count, std::memory_order_relaxed);
       CountLoss(lost.what, lost.kind, lost.count);
     }
     return;

@@ -63,10 +63,11 @@ inline constexpr uint32_t kMaxStackFrames = 512;
 
 enum class ThreadState : uint8_t {
   kUnknown = 0,
-  kRunning = 1,   // on a core, or ready to be
+  kRunning = 1,   // on a core; also ready to be where the two are not told apart
   kSleeping = 2,  // waits; interruptible
   kDiskWait = 3,  // waits; not interruptible
   kStopped = 4,
+  kQueued = 5,  // ready to run; waits for a free core
 };
 enum class GilState : uint8_t { kUnknown = 0, kNotPython = 1, kHolds = 2, kWaits = 3, kReleased = 4 };
 struct CpuSampleRecord {

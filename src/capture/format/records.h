@@ -150,6 +150,10 @@ enum class LossWhat : uint32_t {
   kCountersMissed = 12,   // PM samples the hardware overwrote
   kLate = 13,             // events that arrived after the recording was closed
 };
+// The others are kept in part, or left out on purpose.
+constexpr bool IsLoss(LossWhat what) {
+  return what != LossWhat::kStringCut && what != LossWhat::kStackUnreadable && what != LossWhat::kThinned;
+}
 struct LossRecord {
   LossWhat what;
   ChunkKind kind;  // of the records lost; 0 when not one kind

@@ -18,6 +18,7 @@ constexpr int64_t kPythonSlowlyNs = 1000 * kNsPerMs;  // when it does not look l
 constexpr int64_t kMapsEveryNs = 500 * kNsPerMs;
 constexpr int64_t kLongestWaitNs = 1000 * kNsPerMs;  // then it is written, and goes on as a new one
 constexpr int kPythonLooks = 3;                      // at a wait that seems to be none of Python's
+constexpr int64_t kShortestQueueNs = kNsPerMs / 2;   // shorter waits for a core are written together
 constexpr int64_t kStaleNs = 50 * kNsPerMs;          // a Python stack read later is another one
 constexpr size_t kMaxOpenProbes = 400;
 
@@ -266,7 +267,7 @@ void CpuSampler::OnEvent(const PerfEvent& event, int64_t now_ns) {
 }
 
 void CpuSampler::Add(const CpuSampleRecord& sample) {
-  if (sample.stack == 0) ++stacks_unreadable_;
+  if (sample.stack == 0 && sample.state != ThreadState::kQueued) ++stacks_unreadable_;
   ++totals_.samples;
   const bool ran = sample.state == ThreadState::kRunning;  // then its time is the end of what it stands for
   int64_t& last_ns = traces_[static_cast<pid_t>(sample.pid)].last_sample_ns;
@@ -465,10 +466,35 @@ void CpuSampler::TickThread(Process& process, pid_t tid, Thread& thread, int64_t
   }
   EndWait(process, tid, thread);
   thread.python_looks = 0;
-  if (reading.ran) thread.ran_at_ns = now_ns;
   // Time on a core since then is the perf samples'.
   const int64_t ran_ns = perf_.is_open() ? static_cast<int64_t>(reading.ran_ns) : 0;
-  BeginWait(process, tid, thread, std::min(now_ns, before_ns + ran_ns), now_ns);
+  const int64_t queued_ns = perf_.is_open() ? static_cast<int64_t>(reading.queued_ns) : 0;
+  TakeQueued(process, tid, thread, reading, now_ns);
+  if (reading.ran) thread.ran_at_ns = now_ns;
+  BeginWait(process, tid, thread, std::min(now_ns, before_ns + ran_ns + queued_ns), now_ns);
+}
+
+// The kernel counts a wait for a core when it ends: it lies between the last time the thread was seen to have
+// run and now. Without perf a thread that is ready counts as running.
+void CpuSampler::TakeQueued(Process& process, pid_t tid, Thread& thread, const ThreadProbe::Reading& reading,
+                            int64_t now_ns) {
+  if (!perf_.is_open()) return;
+  thread.queued_ns += static_cast<int64_t>(reading.queued_ns);
+  if (thread.queued_ns < kShortestQueueNs) return;
+  std::vector<uint32_t> frames;
+  const GilState gil = PythonFrames(process, tid, now_ns, frames);
+  CpuSampleRecord sample{};
+  sample.time_ns =
+      std::max(thread.ran_at_ns, now_ns - static_cast<int64_t>(reading.ran_ns) - thread.queued_ns);
+  sample.weight_ns = std::min(thread.queued_ns, now_ns - sample.time_ns);
+  sample.pid = static_cast<uint32_t>(process.pid);
+  sample.tid = static_cast<uint32_t>(tid);
+  sample.stack = stacks_.Stack(frames);
+  sample.state = ThreadState::kQueued;
+  sample.gil = gil == GilState::kWaits ? GilState::kUnknown : gil;
+  sample.cpu = 0xffff;
+  thread.queued_ns = 0;
+  if (sample.weight_ns > 0) Add(sample);
 }
 
 void CpuSampler::BeginWait(Process& process, pid_t tid, Thread& thread, int64_t from_ns, int64_t now_ns) {

@@ -83,6 +83,7 @@ class CpuSampler {
     int64_t name_checked_ns = 0;
     int64_t asked_ns = 0;   // last probe
     int64_t ran_at_ns = 0;  // when it was last seen to have run
+    int64_t queued_ns = 0;  // waited for a free core, not yet written
     // The wait it is in: one sample that grows until it runs again.
     bool waits = false;
     int64_t wait_from_ns = 0, wait_to_ns = 0;
@@ -136,6 +137,8 @@ class CpuSampler {
   void TickProcess(Process& process, int64_t now_ns);
   static bool WantsPython(const Process& process, const Thread& thread);
   void TickThread(Process& process, pid_t tid, Thread& thread, int64_t now_ns);
+  void TakeQueued(Process& process, pid_t tid, Thread& thread, const ThreadProbe::Reading& reading,
+                  int64_t now_ns);
   void BeginWait(Process& process, pid_t tid, Thread& thread, int64_t from_ns, int64_t now_ns);
   void EndWait(const Process& process, pid_t tid, Thread& thread);
   void Add(const CpuSampleRecord& sample);

@@ -256,6 +256,7 @@ ThreadProbe::ThreadProbe(ThreadProbe&& other) noexcept
       fd_(std::exchange(other.fd_, -1)),
       keep_open_(other.keep_open_),
       run_ns_(other.run_ns_),
+      queued_ns_(other.queued_ns_),
       slices_(other.slices_) {}
 
 ThreadProbe::~ThreadProbe() {
@@ -281,14 +282,16 @@ ThreadProbe::Reading ThreadProbe::Take() {
   }
   if (got <= 0) return out;
   std::string_view text(buffer, static_cast<size_t>(got));
-  uint64_t run_ns = 0, wait_ns = 0, slices = 0;
-  if (!ToNumber(TakeWord(text), run_ns) || !ToNumber(TakeWord(text), wait_ns) ||
+  uint64_t run_ns = 0, queued_ns = 0, slices = 0;
+  if (!ToNumber(TakeWord(text), run_ns) || !ToNumber(TakeWord(text), queued_ns) ||
       !ToNumber(TakeWord(text), slices))
     return out;
   out.alive = true;
   out.ran = run_ns != run_ns_ || slices != slices_;
   out.ran_ns = run_ns - run_ns_;
+  out.queued_ns = queued_ns - queued_ns_;
   run_ns_ = run_ns;
+  queued_ns_ = queued_ns;
   slices_ = slices;
   return out;
 }

@@ -69,6 +69,7 @@ class ThreadProbe {
     bool alive = false;
     bool ran = false;           // since the last reading
     uint64_t ran_ns = 0;        // time on a CPU since the last reading
+    uint64_t queued_ns = 0;     // time ready to run without a CPU since then; counted once it runs
     bool has_schedstat = true;  // false: the kernel does not keep it, `ran` is always true
   };
   Reading Take();
@@ -77,7 +78,7 @@ class ThreadProbe {
   std::string path_;
   int fd_ = -1;
   bool keep_open_;
-  uint64_t run_ns_ = 0, slices_ = 0;
+  uint64_t run_ns_ = 0, queued_ns_ = 0, slices_ = 0;
 };
 
 }  // namespace nl::capture

@@ -2,6 +2,7 @@
 #include "capture/sample/proc_files.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -99,6 +100,35 @@ TEST(ProcFiles, ProbeTellsARunningThreadFromABlockedOne) {
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   EXPECT_FALSE(blocked.Take().alive);
+}
+
+// Two that never sleep share one core: each waits for it.
+TEST(ProcFiles, ProbeCountsTheTimeWithoutACore) {
+  if (ReadSmallFile("/proc/self/schedstat").empty()) GTEST_SKIP() << "the kernel keeps no schedstat";
+  const pid_t child = fork();
+  if (child == 0) {
+    for (volatile uint64_t n = 0;; n = n + 1) {
+    }
+  }
+  cpu_set_t before, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  CPU_ZERO(&one);
+  for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++cpu) {
+    if (CPU_ISSET(cpu, &before)) CPU_SET(cpu, &one);
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  ASSERT_EQ(sched_setaffinity(child, sizeof one, &one), 0);
+  ThreadProbe probe(child, child, true);
+  probe.Take();
+  uint64_t queued_ns = 0, ran_ns = 0;
+  while (queued_ns == 0 || ran_ns == 0) {
+    const ThreadProbe::Reading reading = probe.Take();
+    queued_ns += reading.queued_ns;
+    ran_ns += reading.ran_ns;
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
 }
 
 }  // namespace

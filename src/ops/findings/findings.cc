@@ -266,10 +266,12 @@ class FindingsOp final : public Op {
                                      : text.substr(0, stop + 1);
   }
 
+  // The most frequent reasons: a screen full of what a run lacks helps nobody.
   static std::string NotAssessedText(const FindingsReply& r, int width) {
+    constexpr size_t kShown = 3;
     std::vector<std::pair<std::string, int>> reasons;
     for (const NotAssessed& n : r.not_assessed) {
-      const std::string reason = fmt::format("{}", fmt::join(n.needs, " and "));
+      const std::string& reason = n.needs.front();
       const auto same =
           std::find_if(reasons.begin(), reasons.end(), [&](const auto& x) { return x.first == reason; });
       if (same == reasons.end()) {
@@ -278,12 +280,17 @@ class FindingsOp final : public Op {
         ++same->second;
       }
     }
-    std::vector<std::string> parts;
-    for (const auto& [reason, count] : reasons)
-      parts.push_back(fmt::format("{} {} {}", count, count == 1 ? "needs" : "need", reason));
-    return Para(fmt::format("{} of {} rules not assessed: {}.", r.not_assessed.size(), r.rules,
-                            fmt::join(parts, ", ")),
-                width, 0);
+    std::stable_sort(reasons.begin(), reasons.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::string out = fmt::format("{} of {} rules not assessed", r.not_assessed.size(), r.rules);
+    int others = static_cast<int>(r.not_assessed.size());
+    for (size_t i = 0; i < std::min(kShown, reasons.size()); ++i) {
+      const auto& [reason, count] = reasons[i];
+      out += fmt::format("{} {} {} {}", i == 0 ? ":" : ";", count, count == 1 ? "needs" : "need", reason);
+      others -= count;
+    }
+    if (others > 0) out += fmt::format("; {} other{} (--json)", others, others == 1 ? "" : "s");
+    return Para(out + ".", width, 0);
   }
 
   AnalysisParams params_;

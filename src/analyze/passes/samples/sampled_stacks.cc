@@ -66,6 +66,15 @@ std::span<const std::string_view> NamesOf(FrameLanguage) {
   return kNames;
 }
 
+std::optional<std::string_view> MarkedWait(std::string_view mark) {
+  if (mark == "[waits]") return "";
+  if (mark == "[waits for the GIL]") return "the GIL";
+  if (mark == "[waits for the disk]") return "the disk";
+  if (mark == "[waits for a core]") return kFreeCore;
+  if (mark == "[stopped]") return "SIGCONT";
+  return std::nullopt;
+}
+
 SampledFrame ParseFrame(std::string_view text) {
   SampledFrame out;
   out.name = text;
@@ -112,12 +121,9 @@ SampledStack SampledStacks::Parse(std::string_view text) {
     const size_t at = text.rfind(';') + 1;  // 0 for the outermost
     const std::string_view frame_text = text.substr(at);
     text = text.substr(0, at == 0 ? 0 : at - 1);
-    if (innermost && !out.waits && (frame_text.starts_with("[waits") || frame_text == "[stopped]")) {
+    if (const auto wait = innermost && !out.waits ? MarkedWait(frame_text) : std::nullopt) {
       out.waits = true;
-      out.what = frame_text == "[waits for the GIL]"    ? "the GIL"
-                 : frame_text == "[waits for the disk]" ? "the disk"
-                 : frame_text == "[stopped]"            ? "stopped by a signal"
-                                                        : "";
+      out.what = *wait;
       continue;
     }
     const SampledFrame frame = ParseFrame(frame_text);

@@ -266,7 +266,8 @@ class Summary {
     bin_ns_ = std::max(kLeastBinNs, wall_ns / kMostBins + 1);
     const auto bins = static_cast<size_t>((wall_ns + bin_ns_ - 1) / bin_ns_);
     std::vector<std::array<double, 3>> running(bins, std::array<double, 3>{});
-    std::vector<double> free(bins, 1.0);  // share of the bin in which no thread runs
+    std::vector<double> main_running(bins, 0.0);
+    std::vector<double> free(bins, 1.0);  // share of the main thread's waits in which no other thread runs
     std::vector<std::pair<size_t, int64_t>> main_waits;
     const CpuSampleView& samples = data_.cpu_sample;
     for (size_t i = 0; i < samples.stack.size(); ++i) {
@@ -277,8 +278,11 @@ class Summary {
       if (stack.waits && samples.thread_id[i] == main_) main_waits.emplace_back(i, start_ns);
       if (stack.waits) continue;
       const auto kind = static_cast<size_t>(stack.runs_in);
-      EachBin(start_ns, start_ns + weight,
-              [&](size_t bin, int64_t ns) { running[bin][kind] += static_cast<double>(ns); });
+      const bool main = samples.thread_id[i] == main_;
+      EachBin(start_ns, start_ns + weight, [&](size_t bin, int64_t ns) {
+        running[bin][kind] += static_cast<double>(ns);
+        if (main) main_running[bin] += static_cast<double>(ns);
+      });
     }
     SampledTime out;
     double waited_ns = 0;
@@ -290,7 +294,8 @@ class Summary {
       out.python_ms += running[bin][0] * scale / 1e6;
       out.native_ms += running[bin][1] * scale / 1e6;
       out.system_ms += running[bin][2] * scale / 1e6;
-      free[bin] = std::max(0.0, 1 - sum / length);
+      const double others = sum - main_running[bin], left = length - main_running[bin];
+      free[bin] = others <= 0 ? 1 : left <= 0 ? 0 : std::max(0.0, 1 - others / left);
       waited_ns += length - sum * scale;
     }
     DivideWaits(main_waits, free, waited_ns, out);

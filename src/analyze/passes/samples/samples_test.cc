@@ -114,6 +114,30 @@ TEST(SamplesPass, TheWallIsTheProgramsAndItsPartsSumToIt) {
   EXPECT_TRUE(f.threads[1].main);
 }
 
+// A thread that has a core half of the time: its waits are not hidden by its own work in the same bin.
+TEST(SamplesPass, WaitsForACoreFillTheWallBesideTheThreadsOwnWork) {
+  RunBuilder run;
+  const ThreadId main = HostThread(run, "python3", 10, 10);
+  ThreadLifeRow life;
+  life.thread_id = main;
+  life.start_ns = 0;
+  life.dur_ns = 1000 * kSampleMs;
+  run.data().thread_life.Add(life);
+  for (int64_t t = 0; t < 1000; t += 10) {
+    Sample(run, main, t, 5, "work (a.py:7)");
+    Sample(run, main, t + 5, 5, "work (a.py:7);[waits for a core]");
+  }
+  Analysis analysis = run.Finish();
+  const SamplesFacts& f = **analysis.Need<SamplesFacts>();
+  ASSERT_TRUE(f.time);
+  EXPECT_NEAR(f.time->running_ms(), 500, 1e-6);
+  EXPECT_NEAR(f.time->unsampled_ms, 0, 1e-6);
+  ASSERT_EQ(f.time->waits.size(), 1u);
+  EXPECT_EQ(f.time->waits[0].what, kFreeCore);
+  EXPECT_EQ(f.time->waits[0].where, "work (a.py:7)");
+  EXPECT_NEAR(f.time->waits[0].ms, 500, 1e-6);
+}
+
 // Two threads that share one lock take turns: their samples may overlap by a few ms, the time does not.
 TEST(SamplesPass, ThreadsThatTakeTurnsFillTheWall) {
   RunBuilder run;

@@ -14,7 +14,7 @@ namespace nl::passes::startup {
 
 namespace {
 
-constexpr std::string_view kModuleCode = "<module>", kWaits = "[waits";
+constexpr std::string_view kModuleCode = "<module>";
 
 bool IsImport(const SampledFrame& f) {
   return f.name == "_find_and_load" && f.place.starts_with("<frozen importlib");
@@ -55,9 +55,8 @@ std::string FirstParts(std::string_view module, int parts) {
   return std::string(module.substr(0, at));
 }
 
-std::string WaitedFor(std::string_view mark, std::string_view system_call) {
-  if (mark == "[waits for the GIL]") return "the GIL";
-  if (mark == "[waits for the disk]") return "the disk";
+std::string WaitedFor(std::string_view wait, std::string_view system_call) {
+  if (!wait.empty()) return std::string(wait);
   return system_call.empty() ? "an unknown call" : std::string(system_call);
 }
 
@@ -65,8 +64,8 @@ std::string WaitedFor(std::string_view mark, std::string_view system_call) {
 class StackReader {
  public:
   void Take(std::string_view text) {
-    if (text.starts_with(kWaits)) {
-      mark_ = text;
+    if (const auto wait = MarkedWait(text)) {
+      wait_ = wait;
       return;
     }
     const SampledFrame f = ParseFrame(text);
@@ -95,10 +94,10 @@ class StackReader {
  private:
   Activity Named() {
     const bool function = kind_ == StartupKind::kPython || kind_ == StartupKind::kNative;
-    if (function && mark_.empty() && CompilesForDevice(library_))
+    if (function && !wait_ && CompilesForDevice(library_))
       return {StartupKind::kCompile, {std::string(library_), ""}, {}};
     if (function && InitializesDevice(python_)) return {StartupKind::kContext, {python_, ""}, {}};
-    if (!mark_.empty() && kind_ != StartupKind::kCompile) return Waiting();
+    if (wait_ && kind_ != StartupKind::kCompile) return Waiting();
     if (function && collects_) return {StartupKind::kPython, {"garbage collection", ""}, {}};
     switch (kind_) {
       case StartupKind::kImport: return {kind_, ImportNames(), {}};
@@ -127,7 +126,7 @@ class StackReader {
   }
 
   Activity Waiting() const {
-    const std::string what = WaitedFor(mark_, system_call_), where = Where();
+    const std::string what = WaitedFor(*wait_, system_call_), where = Where();
     return {StartupKind::kWait, {what, where == what ? "" : where}, {}};
   }
 
@@ -150,7 +149,8 @@ class StackReader {
   StartupKind kind_ = StartupKind::kNative;
   std::vector<std::string> modules_;  // being imported, outermost first
   std::string python_;                // innermost function
-  std::string_view native_, library_, system_call_, mark_;
+  std::string_view native_, library_, system_call_;
+  std::optional<std::string_view> wait_;
   bool collects_ = false;
 };
 

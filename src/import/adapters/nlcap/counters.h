@@ -56,6 +56,9 @@ inline constexpr CounterInfo kRecorderSamples{"recorder_samples", Severity::kInf
 inline constexpr CounterInfo kLost{"records_lost", Severity::kDataLoss,
                                    "Records that the recorder or CUPTI had to drop",
                                    "import_log has the reason; a larger --buffer-mb or fewer kinds may help"};
+inline constexpr CounterInfo kNoStack{"cpu_samples_without_stack", Severity::kNotice,
+                                      "CPU samples whose stack could not be read",
+                                      "Their time is kept, without a function"};
 inline constexpr CounterInfo kThinned{"records_thinned", Severity::kNotice,
                                       "Records left out on purpose to hold the cost to the budget",
                                       "Raise --budget to record them"};

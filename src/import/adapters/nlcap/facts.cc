@@ -191,9 +191,10 @@ const char* ReasonOf(LossWhat what) {
 void TakeLoss(CaptureFile& c, const capture::LossRecord& loss, int64_t place) {
   if (loss.count > (uint64_t{1} << 48)) return c.file.counters.Add(kBadRecord, place);
   const auto count = static_cast<int64_t>(loss.count);
-  const CounterInfo& info = loss.what == LossWhat::kStringCut ? kTextCut
-                            : loss.what == LossWhat::kThinned ? kThinned
-                                                              : kLost;
+  const CounterInfo& info = loss.what == LossWhat::kStringCut         ? kTextCut
+                            : loss.what == LossWhat::kThinned         ? kThinned
+                            : loss.what == LossWhat::kStackUnreadable ? kNoStack
+                                                                      : kLost;
   if (count == 0) return;
   c.file.counters.Add(info, place, fmt::format("{} {}", count, ReasonOf(loss.what)));
   if (count > 1) c.file.counters.Add(info, -1, {}, count - 1);

@@ -50,6 +50,7 @@ class Stacks {
     const char* waits = s.gil == capture::GilState::kWaits           ? "[waits for the GIL]"
                         : s.state == capture::ThreadState::kSleeping ? "[waits]"
                         : s.state == capture::ThreadState::kDiskWait ? "[waits for the disk]"
+                        : s.state == capture::ThreadState::kQueued   ? "[waits for a core]"
                         : s.state == capture::ThreadState::kStopped  ? "[stopped]"
                                                                      : "";
     const auto found = stacks_.find({KeyOf(stream), s.stack});
