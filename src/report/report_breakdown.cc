@@ -56,9 +56,9 @@ std::string WaitLabel(std::string_view what) {
 int64_t NsOf(double ms) { return static_cast<int64_t>(std::llround(ms * 1e6)); }
 
 void AddIdle(PartList& parts, int64_t idle_ns, const IdlePartsMs& split) {
-  const int64_t host = NsOf(split.host_ms), launch = NsOf(split.launch_ms);
-  const int64_t sync = NsOf(split.sync_ms), other = NsOf(split.other_ms);
-  const int64_t startup = NsOf(split.startup_ms), edge = NsOf(split.edge_ms);
+  const int64_t host = NsOf(split.host_ms.value_or(0)), launch = NsOf(split.launch_ms.value_or(0));
+  const int64_t sync = NsOf(split.sync_ms.value_or(0)), other = NsOf(split.other_ms);
+  const int64_t startup = NsOf(split.startup_ms.value_or(0)), edge = NsOf(split.edge_ms);
   const int64_t explained = host + launch + sync + startup + edge + other;
   // A rounding of 1 ns a part is not a contradiction.
   if (explained <= 0 || explained > idle_ns + 6) {

@@ -40,10 +40,10 @@ def test_parts_sum_to_their_whole_in_every_explaining_command(trace, imported, t
         close("busy and idle", device["busy_ms"] + device["idle_ms"], overlap["wall_ms"])
     idle = run.ask("idle", "--limit", "0")
     close("idle of all devices", idle["idle_ms"], sum(d["idle_ms"] for d in overlap["devices"] if d["busy_ms"] > 0))
-    close("parts of the idle time", sum(idle[p] for p in IDLE_PARTS), idle["idle_ms"])
+    close("parts of the idle time", sum(idle[p] or 0 for p in IDLE_PARTS), idle["idle_ms"])
     close("causes of the idle time", sum(c["ms"] for c in idle["causes"]), idle["idle_ms"])
     for gap in idle["largest"]:
-        close("parts of a gap", sum(gap[p] for p in IDLE_PARTS), gap["dur_ms"])
+        close("parts of a gap", sum(gap[p] or 0 for p in IDLE_PARTS), gap["dur_ms"])
     path = run.ask("critical-path", "--what-if", "kernel:*=1")
     close("shares of the critical path", sum(s["ms"] for s in path["shares"]), path["wall_ms"])
     close("what-if of nothing", path["what_if"][0]["new_wall_ms"], path["wall_ms"])

@@ -177,7 +177,7 @@ def test_another_batch_size_is_predicted_with_bounds(name, flawed):
 
 
 def test_measured_batch_sizes_lie_between_the_bounds():
-    """Four models recorded at batch 8 and measured at 4, 16 and 32 on an H200. The one outside: prefill at 32, whose clocks fall."""
+    """Four models recorded at batch 8 and measured at 4, 16 and 32 on an H200. The one outside: prefill at 32; why it is slower than predicted is not known."""
     rows = batches.score(ROOT / "bench/advice/h200_batches")
     assert len(rows) == 12 and all(r["from_batch"] == r["recorded_batch"] == 8 for r in rows), rows
     assert sum(r["holds"] for r in rows) >= 11 and sum(r["near"] for r in rows) >= 11, rows

@@ -92,7 +92,8 @@ struct IdleFacts {
 
 // The facts as reports and `neurolens idle` give them.
 struct IdlePartsMs {
-  double host_ms = 0, launch_ms = 0, sync_ms = 0, startup_ms = 0, edge_ms = 0, other_ms = 0, paused_ms = 0;
+  std::optional<double> host_ms, launch_ms, sync_ms, startup_ms;  // null where no launch was recorded
+  double edge_ms = 0, other_ms = 0, paused_ms = 0;
 };
 struct IdleDevice : IdlePartsMs {
   std::optional<int32_t> index, rank;
@@ -114,7 +115,8 @@ struct IdleGap : IdlePartsMs {
 struct IdleTotals : IdlePartsMs {
   double idle_ms = 0, blocked_ms = 0;
   int64_t gap_count = 0;
-  double floor_us = 0;
+  std::optional<double> floor_us;
+  std::optional<std::string> parts_reason;
   std::vector<IdleDevice> devices;
   std::vector<IdleReason> causes;
 };

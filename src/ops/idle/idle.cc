@@ -85,11 +85,14 @@ class IdleOp final : public Op {
     const auto part = [&d](const char* name, double ms) {
       return fmt::format("{} {} ({:.0f} %)", name, HumanMs(ms), d.idle_ms > 0 ? 100 * ms / d.idle_ms : 0.0);
     };
-    std::string parts =
-        part("host", d.host_ms) + ", " + part("launch", d.launch_ms) + ", " + part("sync", d.sync_ms);
-    if (d.startup_ms > 0) parts += ", " + part("start-up", d.startup_ms);
-    if (d.edge_ms > 0) parts += ", " + part("edges", d.edge_ms);
-    parts += ", " + part("other", d.other_ms);
+    std::vector<std::string> known;
+    if (d.host_ms) known.push_back(part("host", *d.host_ms));
+    if (d.launch_ms) known.push_back(part("launch", *d.launch_ms));
+    if (d.sync_ms) known.push_back(part("sync", *d.sync_ms));
+    if (d.startup_ms.value_or(0) > 0) known.push_back(part("start-up", *d.startup_ms));
+    if (d.edge_ms > 0) known.push_back(part("edges", d.edge_ms));
+    known.push_back(part(d.host_ms ? "other" : "unknown (no launch calls recorded)", d.other_ms));
+    const std::string parts = fmt::format("{}", fmt::join(known, ", "));
     return fmt::format("device {}{}: idle {} of {} ({:.1f} %){}\n{}\n",
                        d.index ? std::to_string(*d.index) : "?",
                        d.rank ? fmt::format(" of rank {}", *d.rank) : "", HumanMs(d.idle_ms),

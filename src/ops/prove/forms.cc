@@ -173,7 +173,9 @@ std::string ProveHtml(const ProveReply& r) {
   page.Table(Sides(r));
   page.Section("Why");
   const bool decided = r.verdict == Verdict::kFaster || r.verdict == Verdict::kSlower;
-  page.Paragraph(r.why ? WhyText(r) : decided ? "not recorded (--no-why)" : "no difference to explain");
+  page.Paragraph(r.why     ? WhyText(r)
+                 : decided ? "not recorded (--no-why)"
+                           : "no difference was proven, so there is none to explain");
   if (r.why && !r.why->causes.empty()) page.Table(CauseTable(*r.why));
   page.Section("Measurement");
   page.List(Remarks(r, false));

@@ -304,13 +304,17 @@ class SummaryOp final : public Op {
     // The mean device, so that the parts can be compared with the wall.
     const auto devices = static_cast<double>(std::max<size_t>(1, idle.devices.size()));
     const auto part = [devices](double ms) { return HumanMs(ms / devices); };
-    std::string out =
-        fmt::format("  idle{} waiting for host {}, launch {}, sync {}",
-                    devices > 1 ? fmt::format(", mean of {} devices:", idle.devices.size()) : "",
-                    part(idle.host_ms), part(idle.launch_ms), part(idle.sync_ms));
-    if (idle.startup_ms > 0) out += ", start-up " + part(idle.startup_ms);
-    if (idle.edge_ms > 0) out += ", edges of the recording " + part(idle.edge_ms);
-    return out + fmt::format(", other {}\n", part(idle.other_ms));
+    std::vector<std::string> parts;
+    if (idle.host_ms) parts.push_back("waiting for host " + part(*idle.host_ms));
+    if (idle.launch_ms) parts.push_back("launch " + part(*idle.launch_ms));
+    if (idle.sync_ms) parts.push_back("sync " + part(*idle.sync_ms));
+    if (idle.startup_ms.value_or(0) > 0) parts.push_back("start-up " + part(*idle.startup_ms));
+    if (idle.edge_ms > 0) parts.push_back("edges of the recording " + part(idle.edge_ms));
+    parts.push_back((idle.host_ms ? "other " : "not explained, as no launch calls were recorded: ") +
+                    part(idle.other_ms));
+    return fmt::format("  idle{} {}\n",
+                       devices > 1 ? fmt::format(", mean of {} devices:", idle.devices.size()) : "",
+                       fmt::join(parts, ", "));
   }
 
   static std::string CopiesText(const std::vector<CopyTotalsRow>& copies, const TextStyle& style) {

@@ -1914,13 +1914,13 @@ export interface GpuState {
 /** Idle time of one device */
 export interface IdleDevice {
   /** Waiting for the host to issue the next launch (ms) */
-  host_ms: number;
+  host_ms: number | null;
   /** Inside the launch call and its latency (ms) */
-  launch_ms: number;
+  launch_ms: number | null;
   /** Waiting for earlier work that the host blocked on (ms) */
-  sync_ms: number;
+  sync_ms: number | null;
   /** Creating the context, loading modules, first launches of kernels, making graphs (ms) */
-  startup_ms: number;
+  startup_ms: number | null;
   /** Before the first and after the last work, where nothing was recorded (ms) */
   edge_ms: number;
   /** None of these, or not recorded (ms) */
@@ -1938,13 +1938,13 @@ export interface IdleDevice {
 /** One gap between two pieces of device work */
 export interface IdleGap {
   /** Waiting for the host to issue the next launch (ms) */
-  host_ms: number;
+  host_ms: number | null;
   /** Inside the launch call and its latency (ms) */
-  launch_ms: number;
+  launch_ms: number | null;
   /** Waiting for earlier work that the host blocked on (ms) */
-  sync_ms: number;
+  sync_ms: number | null;
   /** Creating the context, loading modules, first launches of kernels, making graphs (ms) */
-  startup_ms: number;
+  startup_ms: number | null;
   /** Before the first and after the last work, where nothing was recorded (ms) */
   edge_ms: number;
   /** None of these, or not recorded (ms) */
@@ -1990,13 +1990,13 @@ export interface IdleReply {
   /** Time from the first to the last event of the run (ms) */
   wall_ms: number;
   /** Waiting for the host to issue the next launch (ms) */
-  host_ms: number;
+  host_ms: number | null;
   /** Inside the launch call and its latency (ms) */
-  launch_ms: number;
+  launch_ms: number | null;
   /** Waiting for earlier work that the host blocked on (ms) */
-  sync_ms: number;
+  sync_ms: number | null;
   /** Creating the context, loading modules, first launches of kernels, making graphs (ms) */
-  startup_ms: number;
+  startup_ms: number | null;
   /** Before the first and after the last work, where nothing was recorded (ms) */
   edge_ms: number;
   /** None of these, or not recorded (ms) */
@@ -2009,8 +2009,10 @@ export interface IdleReply {
   blocked_ms: number;
   /** Gaps of all devices */
   gap_count: number;
-  /** Launch latency floor of this trace (us) */
-  floor_us: number;
+  /** Launch latency floor of this trace; null where no launch was recorded (us) */
+  floor_us: number | null;
+  /** Why the parts for host, launch, sync and start-up are null */
+  parts_reason: string | null;
   /** Each device */
   devices: IdleDevice[];
   /** Reasons, longest first; they sum to the idle time */
@@ -2024,13 +2026,13 @@ export interface IdleReply {
 /** Why the devices of a run were idle */
 export interface IdleSection {
   /** Waiting for the host to issue the next launch (ms) */
-  host_ms: number;
+  host_ms: number | null;
   /** Inside the launch call and its latency (ms) */
-  launch_ms: number;
+  launch_ms: number | null;
   /** Waiting for earlier work that the host blocked on (ms) */
-  sync_ms: number;
+  sync_ms: number | null;
   /** Creating the context, loading modules, first launches of kernels, making graphs (ms) */
-  startup_ms: number;
+  startup_ms: number | null;
   /** Before the first and after the last work, where nothing was recorded (ms) */
   edge_ms: number;
   /** None of these, or not recorded (ms) */
@@ -2043,8 +2045,10 @@ export interface IdleSection {
   blocked_ms: number;
   /** Gaps of all devices */
   gap_count: number;
-  /** Launch latency floor of this trace (us) */
-  floor_us: number;
+  /** Launch latency floor of this trace; null where no launch was recorded (us) */
+  floor_us: number | null;
+  /** Why the parts for host, launch, sync and start-up are null */
+  parts_reason: string | null;
   /** Each device */
   devices: IdleDevice[];
   /** Reasons, longest first; they sum to the idle time */
@@ -2056,13 +2060,13 @@ export interface IdleSection {
 /** Idle time of all devices by reason */
 export interface IdleTotals {
   /** Waiting for the host to issue the next launch (ms) */
-  host_ms: number;
+  host_ms: number | null;
   /** Inside the launch call and its latency (ms) */
-  launch_ms: number;
+  launch_ms: number | null;
   /** Waiting for earlier work that the host blocked on (ms) */
-  sync_ms: number;
+  sync_ms: number | null;
   /** Creating the context, loading modules, first launches of kernels, making graphs (ms) */
-  startup_ms: number;
+  startup_ms: number | null;
   /** Before the first and after the last work, where nothing was recorded (ms) */
   edge_ms: number;
   /** None of these, or not recorded (ms) */
@@ -2075,8 +2079,10 @@ export interface IdleTotals {
   blocked_ms: number;
   /** Gaps of all devices */
   gap_count: number;
-  /** Launch latency floor of this trace (us) */
-  floor_us: number;
+  /** Launch latency floor of this trace; null where no launch was recorded (us) */
+  floor_us: number | null;
+  /** Why the parts for host, launch, sync and start-up are null */
+  parts_reason: string | null;
   /** Each device */
   devices: IdleDevice[];
   /** Reasons, longest first; they sum to the idle time */

@@ -5,24 +5,28 @@ import { count, ms, pct, plain, plural, us } from "../widgets/format";
 import { SortTable } from "../widgets/table";
 
 export function IdleView({ idle }: { idle: IdleSection }) {
-  const parts: [string, number][] = [
+  const parts: [string, number | null][] = [
     ["waiting for the host", idle.host_ms],
     ["launch latency", idle.launch_ms],
     ["synchronisation", idle.sync_ms],
     ["start-up", idle.startup_ms],
     ["edges of the recording", idle.edge_ms],
-    ["other", idle.other_ms],
+    [idle.host_ms === null ? "unknown" : "other", idle.other_ms],
   ];
   return (
     <div>
       <p class="facts">
-        {parts.map(([name, value]) => (
-          <span key={name}>
-            {name} <b>{ms(value)}</b>
-          </span>
-        ))}
+        {parts.map(
+          ([name, value]) =>
+            value !== null && (
+              <span key={name}>
+                {name} <b>{ms(value)}</b>
+              </span>
+            ),
+        )}
         <span>{plural(idle.gap_count, "gap")}</span>
-        <span>shortest launch latency {us(idle.floor_us)}</span>
+        {idle.floor_us !== null && <span>shortest launch latency {us(idle.floor_us)}</span>}
+        {idle.parts_reason && <span>{idle.parts_reason}</span>}
       </p>
       {idle.causes.length > 0 && (
         <SortTable

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The idle facts as reports and `neurolens idle` give them.
 #include "analyze/facts/idle.h"
+
+#include <algorithm>
+
 #include "analyze/program/sampled_host.h"
 #include "analyze/run_data.h"
 #include "base/units.h"
@@ -56,7 +59,10 @@ void Describe(Record<IdleTotals>& r) {
   r.Field("blocked_ms", &IdleTotals::blocked_ms, Unit::kMs,
           "Part of host_ms inside calls that wait for the device");
   r.Field("gap_count", &IdleTotals::gap_count, "Gaps of all devices");
-  r.Field("floor_us", &IdleTotals::floor_us, Unit::kUs, "Launch latency floor of this trace");
+  r.Field("floor_us", &IdleTotals::floor_us, Unit::kUs,
+          "Launch latency floor of this trace; null where no launch was recorded");
+  r.Field("parts_reason", &IdleTotals::parts_reason,
+          "Why the parts for host, launch, sync and start-up are null");
   r.Field("devices", &IdleTotals::devices, "Each device");
   r.Field("causes", &IdleTotals::causes, "Reasons, longest first; they sum to the idle time");
 }
@@ -69,11 +75,23 @@ void Describe(Record<IdleSection>& r) {
 
 namespace {
 
-void SetParts(const IdleParts& p, IdlePartsMs& out) {
-  out.host_ms = Ms(p.host_ns);
-  out.launch_ms = Ms(p.launch_ns);
-  out.sync_ms = Ms(p.sync_ns);
-  out.startup_ms = Ms(p.startup_ns);
+// Devices of which at least one launch was recorded.
+std::vector<bool> WithLaunches(const TimelineFacts& timeline) {
+  std::vector<bool> out(timeline.devices.size(), false);
+  for (size_t i = 0; i < timeline.work.size(); ++i) {
+    if (timeline.work.launch[i] != kNone) out[timeline.work.device[i]] = true;
+  }
+  return out;
+}
+
+void SetParts(const IdleParts& p, bool launches, IdlePartsMs& out) {
+  const auto known = [launches](int64_t ns) {
+    return launches || ns > 0 ? std::optional(Ms(ns)) : std::nullopt;
+  };
+  out.host_ms = known(p.host_ns);
+  out.launch_ms = known(p.launch_ns);
+  out.sync_ms = known(p.sync_ns);
+  out.startup_ms = known(p.startup_ns);
   out.edge_ms = Ms(p.edge_ns);
   out.other_ms = Ms(p.other_ns);
   out.paused_ms = Ms(p.paused_ns);
@@ -85,9 +103,9 @@ std::optional<std::string> ReasonName(IdleCause cause, StringId id, const RunDat
   return std::string(data.Text(id));
 }
 
-IdleGap GapOf(const IdleFacts::Gap& g, const TimelineFacts& timeline, const RunData& data) {
+IdleGap GapOf(const IdleFacts::Gap& g, bool launches, const TimelineFacts& timeline, const RunData& data) {
   IdleGap out;
-  SetParts(g.parts, out);
+  SetParts(g.parts, launches, out);
   out.device = Known(timeline.devices[g.device].device);
   out.start_ms = Ms(g.start_ns - timeline.first_start_ns);
   out.dur_ms = Ms(g.end_ns - g.start_ns);
@@ -105,14 +123,18 @@ IdleGap GapOf(const IdleFacts::Gap& g, const TimelineFacts& timeline, const RunD
 
 IdleSection SectionOf(const IdleFacts& facts, const TimelineFacts& timeline, const RunData& data) {
   IdleSection out;
-  SetParts(facts.total, out);
+  const std::vector<bool> launches = WithLaunches(timeline);
+  const bool any = std::find(launches.begin(), launches.end(), true) != launches.end();
+  SetParts(facts.total, any, out);
+  if (!any && facts.total.idle_ns() > 0)
+    out.parts_reason = "no launch calls of the device work were recorded";
   out.idle_ms = Ms(facts.total.idle_ns());
   out.blocked_ms = Ms(facts.blocked_ns);
   out.gap_count = static_cast<int64_t>(facts.gaps.size());
-  out.floor_us = static_cast<double>(facts.floor_ns) / 1e3;
+  if (any) out.floor_us = static_cast<double>(facts.floor_ns) / 1e3;
   for (size_t i = 0; i < facts.devices.size(); ++i) {
     IdleDevice device;
-    SetParts(facts.devices[i], device);
+    SetParts(facts.devices[i], launches[i], device);
     device.index = Known(timeline.devices[i].device);
     device.rank = Known(timeline.devices[i].rank);
     device.idle_ms = Ms(facts.devices[i].idle_ns());
@@ -125,7 +147,10 @@ IdleSection SectionOf(const IdleFacts& facts, const TimelineFacts& timeline, con
     if (total_ns > 0) reason.share = static_cast<double>(c.ns) / total_ns;
     out.causes.push_back(std::move(reason));
   }
-  for (const uint32_t place : facts.largest) out.largest.push_back(GapOf(facts.gaps[place], timeline, data));
+  for (const uint32_t place : facts.largest) {
+    const IdleFacts::Gap& gap = facts.gaps[place];
+    out.largest.push_back(GapOf(gap, launches[gap.device], timeline, data));
+  }
   return out;
 }
 

@@ -253,6 +253,29 @@ TEST(IdlePass, ALaunchThatWasNotRecordedIsSaidSo) {
 }
 
 // Whatever the trace looks like, parts and causes sum to the idle time (the pass itself refuses otherwise).
+TEST(IdlePass, PartsOfADeviceWithoutLaunchesAreNotKnown) {
+  const auto section = [](bool launched) {
+    RunBuilder run;
+    const RowId launch =
+        launched ? run.Api(run.Thread("main"), "cudaLaunchKernel", 40'000, 1'000) : RowId::kNull;
+    run.Kernel("a", 7, 0, 10'000);
+    run.Kernel("b", 7, 50'000, 10'000, launch);
+    Analysis analysis = run.Finish();
+    const auto facts = analysis.Need<IdleFacts>();
+    const auto timeline = analysis.Need<TimelineFacts>();
+    return SectionOf(**facts, **timeline, analysis.data());
+  };
+  const IdleSection known = section(true), unknown = section(false);
+  EXPECT_GT(known.host_ms.value_or(0), 0);
+  EXPECT_EQ(known.sync_ms, 0);
+  EXPECT_FALSE(known.parts_reason);
+  EXPECT_FALSE(unknown.host_ms || unknown.launch_ms || unknown.sync_ms || unknown.startup_ms ||
+               unknown.floor_us);
+  EXPECT_FALSE(unknown.largest.at(0).host_ms || unknown.devices.at(0).host_ms);
+  EXPECT_DOUBLE_EQ(unknown.other_ms, unknown.idle_ms);
+  EXPECT_TRUE(unknown.parts_reason);
+}
+
 TEST(IdlePass, PartsAndCausesAlwaysSumToTheIdleTime) {
   std::mt19937 random(5);
   for (int round = 0; round < 60; ++round) {
