@@ -63,7 +63,7 @@ inline constexpr uint32_t kMaxStackFrames = 512;
 
 enum class ThreadState : uint8_t {
   kUnknown = 0,
-  kRunning = 1,   // on a core; also ready to be where the two are not told apart
+  kRunning = 1,   // on a core; without perf events also ready to be
   kSleeping = 2,  // waits; interruptible
   kDiskWait = 3,  // waits; not interruptible
   kStopped = 4,

