@@ -10,12 +10,13 @@
 
 #include "timeline/lines.h"
 #include "timeline/run_table.h"
+#include "timeline/strips.h"
 
 namespace nl {
 
 std::span<const std::string_view> NamesOf(TimelineLaneKind) {
-  static constexpr std::array<std::string_view, 8> kNames = {"process", "device",  "stream",  "thread",
-                                                             "async",   "samples", "counter", "memory"};
+  static constexpr std::array<std::string_view, 9> kNames = {
+      "process", "device", "stream", "thread", "async", "samples", "stacks", "counter", "memory"};
   return kNames;
 }
 
@@ -41,7 +42,8 @@ struct Draft {
 
 class LaneTree {
  public:
-  LaneTree(const RunSpans& spans, const Overview& overview) : spans_(spans), overview_(overview) {}
+  LaneTree(const RunSpans& spans, const Overview& overview, const FlameStrips& strips)
+      : spans_(spans), overview_(overview), strips_(strips) {}
 
   Result<std::vector<LaneNode>> Build(const std::vector<Line>& lines) {
     NL_TRY(LoadNames());
@@ -231,12 +233,31 @@ class LaneTree {
     for (Draft& draft : drafts) {
       draft.node.parent = parent;
       out_.push_back(std::move(draft.node));
+      if (out_.back().kind == TimelineLaneKind::kSamples) AddStacks(ThreadOf(*out_.back().slot));
     }
+  }
+
+  // Below the lane of the samples, which is the last one.
+  void AddStacks(int64_t thread) {
+    const std::optional<size_t> strip = strips_.StripOf(thread);
+    if (!strip) return;
+    const FlameStrip& of = strips_.strips()[*strip];
+    LaneNode node;
+    node.kind = TimelineLaneKind::kStacks;
+    node.name = "stacks";
+    node.parent = static_cast<int64_t>(out_.size()) - 1;
+    node.strip = strip;
+    node.depths = of.depths;
+    node.count = static_cast<int64_t>(of.samples.size());
+    node.first_ns = of.samples.front().start_ns;
+    node.last_ns = of.samples.back().end_ns();
+    out_.push_back(std::move(node));
   }
 
   // Sums and times of what is below a process and its devices, which come after it.
   void Widen(size_t process) {
     for (size_t i = out_.size(); i-- > process + 1;) {
+      if (out_[i].strip) continue;  // the samples above it count
       LaneNode& parent = out_[static_cast<size_t>(*out_[i].parent)];
       parent.count += out_[i].slot || out_[i].kind == TimelineLaneKind::kDevice ? out_[i].count : 0;
       if (out_[i].first_ns)
@@ -263,6 +284,7 @@ class LaneTree {
 
   const RunSpans& spans_;
   const Overview& overview_;
+  const FlameStrips& strips_;
   ProcessNames processes_;
   ThreadNames threads_;
   std::map<int64_t, StreamPlace> streams_;  // by thread
@@ -276,8 +298,8 @@ class LaneTree {
 }  // namespace
 
 Result<std::vector<LaneNode>> BuildLanes(const RunSpans& spans, const Overview& overview,
-                                         const std::vector<Line>& lines) {
-  return LaneTree(spans, overview).Build(lines);
+                                         const std::vector<Line>& lines, const FlameStrips& strips) {
+  return LaneTree(spans, overview, strips).Build(lines);
 }
 
 }  // namespace nl

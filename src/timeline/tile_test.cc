@@ -133,7 +133,9 @@ TileText Fast(const Tile& tile) {
 
 std::vector<int64_t> AllLanes(const Timeline& timeline) {
   std::vector<int64_t> out;
-  for (size_t i = 0; i < timeline.lanes().size(); ++i) out.push_back(static_cast<int64_t>(i));
+  for (size_t i = 0; i < timeline.lanes().size(); ++i) {
+    if (timeline.lanes()[i].kind != TimelineLaneKind::kStacks) out.push_back(static_cast<int64_t>(i));
+  }
   return out;
 }
 

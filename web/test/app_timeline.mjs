@@ -249,6 +249,60 @@ await test("the matches of a search are listed, by name and in order of time", a
   await done(page);
 });
 
+await test("the stacks of CPU samples open as boxes, and a click on one shows its stack", async () => {
+  const run = JSON.parse(neurolens("import", given.sampled, "--json")).runs[0].run_id;
+  const lanes = JSON.parse(neurolens("timeline-lanes", run, "--json")).lanes;
+  const stacks = lanes.find((l) => l.kind === "stacks");
+  const samples = lanes.find((l) => l.id === stacks.parent);
+  const tile = JSON.parse(neurolens("timeline", run, "--lanes", String(stacks.id), "--width", "1000", "--json"));
+  const row = tile.rows.find((r) => r.depth === 1);
+  const i = row.dur_ns.indexOf(Math.max(...row.dur_ns));
+  const box = { from: row.start_ns[i], to: row.start_ns[i] + row.dur_ns[i] };
+  const page = await open(run, `?from=${box.from / 1e6}&to=${box.to / 1e6}`);
+  const asked = [];
+  page.on("request", (r) => {
+    if (/timeline\?.*lanes=/.test(r.url())) asked.push(r.url());
+  });
+  const label = page.locator(".tl-lane", { hasText: "stacks" });
+  expect((await label.count()) === 0, "stacks are open from the start");
+  const before = await picture(canvas(page));
+  await page.locator(`.tl-lane:has([data-grip="${samples.id}"]) button[aria-expanded]`).click();
+  await untilPath(page, `open=${samples.id}`);
+  await label.waitFor();
+  await whole(page);
+  await untilPicture(canvas(page), unlike(before), "the stacks are not drawn");
+  expect(asked.length > 0 && asked.every((url) => url.includes(`lanes=${stacks.id}`)), asked.join(" "));
+  const [place, area] = [await label.boundingBox(), await canvas(page).boundingBox()];
+  const at = { x: area.width / 2, y: place.y - area.y + 18 * row.depth + 9 };
+  await canvas(page).hover({ position: at });
+  await page.waitForSelector(".tip");
+  const name = tile.names[row.name[i]];
+  expect((await page.locator(".tip").innerText()).includes(name), await page.locator(".tip").innerText());
+  await canvas(page).click({ position: at });
+  await untilPath(page, `event=cpu_sample%3A${row.id[i]}%3A1`);
+  const frames = page.getByRole("table", { name: "Stack, outermost frame first" });
+  await frames.waitFor();
+  const known = JSON.parse(neurolens("timeline-event", run, "cpu_sample", String(row.id[i]), "--depth", "1", "--json"));
+  expect((await frames.locator("tbody tr").count()) === known.stack.frames.length, "not every frame is listed");
+  const marked = await frames.locator("tr.marked").innerText();
+  const { name: wanted, place: file, line } = known.stack.frames[1];
+  expect(marked.includes(wanted) && marked.includes(`${file}:${line}`), marked);
+  expect(
+    (await page.locator("#event").innerText()).includes(`${known.stack.box.samples.toLocaleString("en-US")} samples`),
+  );
+  // Another frame is another box; the address leads to it, and closing hides the stacks.
+  await frames.locator("tbody button").first().click();
+  await untilPath(page, `event=cpu_sample%3A${row.id[i]}%3A0`);
+  await page.goto(base + (await path(page)));
+  await whole(page);
+  await label.waitFor();
+  await page.waitForFunction(() => document.querySelector("#event tr.marked td")?.textContent === "0");
+  await page.locator(`.tl-lane:has([data-grip="${samples.id}"]) button[aria-expanded]`).click();
+  await page.waitForFunction(() => !location.search.includes("open="));
+  expect((await label.count()) === 0, "the stacks are still there");
+  await done(page);
+});
+
 await test("a counter has its scale and its values", async () => {
   const run = JSON.parse(neurolens("import", given.counters, "--json")).runs[0].run_id;
   const page = await open(run);
