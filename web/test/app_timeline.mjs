@@ -132,6 +132,30 @@ await test("Shift and drag adds up a window, and two cursors measure", async () 
   await done(page);
 });
 
+await test("the sums of a window fit a phone", async () => {
+  for (const colorScheme of ["light", "dark"]) {
+    const fields = "?from=100&to=104&area=101000000,102500000";
+    const page = await open(given.base, fields, { colorScheme, viewport: { width: 390, height: 844 } });
+    await page.waitForSelector("#window .grid td.card");
+    const wide = await page
+      .locator("#window")
+      .evaluate((panel) =>
+        [panel, ...panel.querySelectorAll(".sumrow, .sums td, section.grid, td.card > div > b")]
+          .filter((e) => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display !== "inline")
+          .map(
+            (e) => `${e.className || e.tagName} ${e.scrollWidth} in ${e.clientWidth}: ${e.textContent.slice(0, 40)}`,
+          ),
+      );
+    expect(wide.length === 0, wide.join("; "));
+    const row = page.getByRole("table", { name: "Sums by kind" }).locator("tbody tr").first();
+    const heads = await row
+      .locator("td")
+      .evaluateAll((cells) => cells.map((c) => getComputedStyle(c, "::before").content));
+    expect(heads.join().includes("Covered"), `values without a heading: ${heads}`);
+    await done(page);
+  }
+});
+
 await test("lanes are closed, pinned and filtered, all in the address", async () => {
   const page = await open(given.base);
   const names = async () => (await page.locator(".tl-lane span").allTextContents()).join("|");

@@ -5483,7 +5483,7 @@ export interface TimelineLaneTotals {
   name: string;
   /** Spans that reach into the window */
   count: number;
-  /** Time of the window in which any span of the lane ran (ns) */
+  /** Time of the window in which any span of the lane ran; ranges, which label time, count in a lane of nothing else only (ns) */
   covered_ns: number;
   /** covered_ns / length of the window (share) */
   covered_share: number;
