@@ -48,7 +48,7 @@ class LaneTree {
   Result<std::vector<LaneNode>> Build(const std::vector<Line>& lines) {
     NL_TRY(LoadNames());
     for (size_t i = 0; i < lines.size(); ++i)
-      line_lanes_[lines[i].key.process].push_back({NodeOf(lines[i], i), 0});
+      line_lanes_[ProgramOf(lines[i].key.process)].push_back({NodeOf(lines[i], i), 0});
     for (const OverviewLane& lane : overview_.lanes) PlaceLane(lane);
     PlaceLines();
     for (const int64_t process : Processes()) AddProcess(process);
@@ -85,7 +85,29 @@ class LaneTree {
     NL_ASSIGN(const std::vector<int64_t> number, devices.Ints("device"));
     NL_ASSIGN(const std::vector<std::string> name, devices.Texts("name"));
     for (size_t i = 0; i < number.size(); ++i) device_name_.insert({number[i], name[i]});
+    FindPrograms();
     return {};
+  }
+
+  // Sources may list the devices of a program as a process of its own with the same pid and name.
+  void FindPrograms() {
+    const size_t processes = processes_.pid.size();
+    std::vector<char> has_stream(processes, 0);
+    for (const auto& [thread, place] : streams_) {
+      if (const int64_t process = ListedProcess(thread); !IsNull(process))
+        has_stream[static_cast<size_t>(process)] = 1;
+    }
+    program_of_.resize(processes);
+    for (size_t i = 0; i < processes; ++i) {
+      program_of_[i] = static_cast<int64_t>(i);
+      for (size_t j = 0; j < processes && has_stream[i] != 0; ++j) {
+        if (has_stream[j] != 0 || IsNull(processes_.pid[i]) || processes_.pid[i] != processes_.pid[j] ||
+            processes_.rank[i] != processes_.rank[j] || processes_.name[i] != processes_.name[j])
+          continue;
+        program_of_[i] = static_cast<int64_t>(j);
+        break;
+      }
+    }
   }
 
   static LaneNode NodeOf(const Line& line, size_t place) {
@@ -100,7 +122,13 @@ class LaneTree {
     return node;
   }
 
-  int64_t ProcessOf(int64_t thread) const {
+  int64_t ProcessOf(int64_t thread) const { return ProgramOf(ListedProcess(thread)); }
+  int64_t ProgramOf(int64_t process) const {
+    return process < 0 || process >= static_cast<int64_t>(program_of_.size())
+               ? process
+               : program_of_[static_cast<size_t>(process)];
+  }
+  int64_t ListedProcess(int64_t thread) const {
     return IsNull(thread) || thread >= static_cast<int64_t>(threads_.process.size())
                ? NullOf<int64_t>::value
                : threads_.process[static_cast<size_t>(thread)];
@@ -287,6 +315,7 @@ class LaneTree {
   const FlameStrips& strips_;
   ProcessNames processes_;
   ThreadNames threads_;
+  std::vector<int64_t> program_of_;         // by process: itself, or the process it is drawn as
   std::map<int64_t, StreamPlace> streams_;  // by thread
   std::map<int64_t, std::string> device_name_;
   std::map<DeviceOfProcess, std::vector<Draft>> device_lanes_;

@@ -2,6 +2,7 @@
 #include "timeline/strips.h"
 
 #include <algorithm>
+#include <string>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -43,6 +44,44 @@ void SetTimes(std::vector<StripSample>& samples) {
   }
   std::erase_if(samples, [](const StripSample& s) { return s.dur_ns <= 0; });
 }
+
+// The functions of stacks, text by text. A stack begins as the one before it for the most part, and frames
+// repeat.
+class StackReader {
+ public:
+  explicit StackReader(const RunSpans& spans) : spans_(spans) {}
+
+  const std::vector<StringId>& Read(std::string_view text) {
+    const auto same = static_cast<size_t>(
+        std::mismatch(text_.begin(), text_.end(), text.begin(), text.end()).second - text.begin());
+    size_t kept = 0;
+    while (kept < ends_.size() && ends_[kept] < same) ++kept;
+    functions_.resize(kept);
+    ends_.resize(kept);
+    for (size_t at = kept == 0 ? 0 : ends_.back() + 1;
+         at < text.size() && ends_.size() < FlameStrips::kMostDepths;) {
+      const size_t end = std::min(text.find(';', at), text.size());
+      functions_.push_back(FunctionOf(std::string(text.substr(at, end - at))));
+      ends_.push_back(end);
+      at = end + 1;
+    }
+    text_ = text;
+    return functions_;
+  }
+
+ private:
+  StringId FunctionOf(std::string frame) {
+    const auto [it, fresh] = known_.try_emplace(std::move(frame));
+    if (fresh) it->second = spans_.Intern(SpanTable::kCpuSample, FunctionText(it->first));
+    return it->second;
+  }
+
+  const RunSpans& spans_;
+  std::string text_;
+  std::vector<StringId> functions_;
+  std::vector<size_t> ends_;  // of the frames in text_
+  std::unordered_map<std::string, StringId> known_;
+};
 
 size_t EntriesIn(const std::vector<BucketRow>& rows) {
   size_t out = 0;
@@ -88,8 +127,10 @@ Status FlameStrips::ReadGroup(const ParquetReader& file, size_t group,
     NL_TRY(file.ReadInts(group, column, weight));
   else
     weight.assign(start.size(), 0);
+  // Equal texts of two row groups get two places: boxes compare functions.
+  StackReader reader(spans_);
   std::vector<uint32_t> stack_of;
-  for (const std::string_view text : stacks.distinct) stack_of.push_back(StackOf(text));
+  for (const std::string_view text : stacks.distinct) stack_of.push_back(AddStack(reader.Read(text)));
   for (size_t i = 0; i < start.size(); ++i) {
     if (IsNull(start[i]) || stacks.codes[i] == CodedTexts::kNull) continue;
     const int64_t place = IsNull(thread[i]) ? 0 : thread[i] + 1;
@@ -104,13 +145,8 @@ Status FlameStrips::ReadGroup(const ParquetReader& file, size_t group,
   return {};
 }
 
-// Equal texts of two row groups get two places: boxes compare frames.
-uint32_t FlameStrips::StackOf(std::string_view text) {
-  for (uint32_t depth = 0; depth < kMostDepths && !text.empty(); ++depth) {
-    const size_t end = std::min(text.find(';'), text.size());
-    frames_.push_back(spans_.Intern(SpanTable::kCpuSample, FunctionText(text.substr(0, end))));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+uint32_t FlameStrips::AddStack(const std::vector<StringId>& frames) {
+  frames_.insert(frames_.end(), frames.begin(), frames.end());
   ends_.push_back(frames_.size());
   return static_cast<uint32_t>(ends_.size() - 1);
 }

@@ -70,7 +70,7 @@ class FlameStrips {
     size_t first, last;  // samples
   };
   Status ReadGroup(const ParquetReader& file, size_t group, std::vector<std::vector<StripSample>>& by_thread);
-  uint32_t StackOf(std::string_view text);
+  uint32_t AddStack(const std::vector<StringId>& frames);
   bool Continues(const FlameStrip& strip, size_t sample, size_t depth) const;
   template <class Take>
   void EachBox(const FlameStrip& strip, size_t first, size_t last, const Take& take) const;

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "ledger/run_tables.h"
+#include "testing/run_fixture.h"
 #include "testing/test_run.h"
 #include "timeline/tile.h"
 

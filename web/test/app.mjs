@@ -160,6 +160,26 @@ await test("a run of one rank says why its ranks cannot be compared", async () =
   await done(page);
 });
 
+await test("a profile of durations without times is explained without errors", async () => {
+  const run = JSON.parse(neurolens("import", given.totals, "--json")).runs[0].run_id;
+  const page = await visit(`/runs/${run}`);
+  page.allowed = /status of 422/;
+  page.problems = page.problems.filter((text) => !page.allowed.test(text));
+  await page.waitForFunction(() => document.querySelector(".tiles")?.textContent.includes("kernel time"));
+  const text = await page.locator("main").innerText();
+  expect(!/GPU busy|Phases|Try again/.test(text), text.slice(0, 300));
+  expect((await page.getByText("show in the timeline").count()) === 0, "a finding has a place in a timeline");
+  expect((await page.locator(".problem").count()) === 0, "an error is shown");
+  for (const tab of ["idle", "timeline"]) {
+    await page.goto(`${base}/runs/${run}/${tab}`);
+    await page.waitForSelector(`.tab.${tab} .empty`);
+    await settled(page);
+    expect((await page.locator(".problem").count()) === 0, `${tab} shows an error`);
+  }
+  await done(page);
+  neurolens("rm", run, "--force");
+});
+
 await test("a finding leads to its kernel and to the timeline", async () => {
   const page = await visit(`/runs/${given.base}`);
   const links = page.locator(".finding a", { hasText: "show in the timeline" });

@@ -135,8 +135,8 @@ function PointMark({ drawn, frame, radius, onHover }: MarkProps) {
   return <path {...mark} class={`${mark.class} below`} d={`M${x - 5} ${y - 9}h10l-5 9z`} />;
 }
 
-function belowNote(below: number): string {
-  return below > 0 ? ` ${plural(below, "operator")} below the plot: triangles on the axis.` : "";
+function belowNote(below: number, what: string): string {
+  return below > 0 ? ` ${plural(below, what)} below the plot: triangles on the axis.` : "";
 }
 
 function peaksNote({ source, gbps, roofs }: Peaks): string {
@@ -168,6 +168,7 @@ export function RooflineView({ points, peaks: devices, reason }: Props) {
   );
   if (drawn.length === 0)
     return <p class="note">Nothing to plot: no operator has both a FLOP count and a byte count.</p>;
+  const what = drawn.every((d) => d.point.op === null) ? "kernel" : "operator";
   const frame = frameFor(axesFor(drawn, peaks), width);
   const longest = Math.max(...drawn.map((d) => d.point.t_measured_ms), 1e-9);
   const radius = ({ point }: PlottedPoint) => 3 + 9 * Math.sqrt(point.t_measured_ms / longest);
@@ -176,7 +177,6 @@ export function RooflineView({ points, peaks: devices, reason }: Props) {
       {width > 0 && (
         <svg width={width} height={HEIGHT} role="img" aria-label="Roofline plot">
           <Grid {...frame} />
-          <Roofs peaks={peaks} frame={frame} />
           {drawn.map((d) => (
             <PointMark
               key={`${d.point.op} ${d.point.shapes} ${d.point.types} ${d.point.kernel}`}
@@ -186,12 +186,14 @@ export function RooflineView({ points, peaks: devices, reason }: Props) {
               onHover={setHover}
             />
           ))}
+          <Roofs peaks={peaks} frame={frame} />
         </svg>
       )}
       {hover && <PointTip point={hover.point} x={hover.x} y={hover.y} room={width} />}
       <p class="note">
-        Each circle is an operator; a larger circle took more time. Blue is compute-bound, orange memory-bound.
-        {belowNote(drawn.filter((d) => isBelow(frame.axes, d)).length)}
+        Each circle is {what === "kernel" ? "a kernel" : "an operator"}; a larger circle took more time. Blue is
+        compute-bound, orange memory-bound.
+        {belowNote(drawn.filter((d) => isBelow(frame.axes, d)).length, what)}
         {peaksNote(peaks)}
         {reason ? ` ${cut(reason, 200)}` : ""}
       </p>

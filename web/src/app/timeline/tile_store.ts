@@ -7,7 +7,7 @@ import { readTile, TILE_TYPE } from "../../data/tile";
 import { hueOf } from "../../widgets/canvas";
 import { client, problemFrom } from "../session";
 import type { TileKey } from "./tile_grid";
-import { keyText, neighboursOf, TILE_PX, tileEnd, tileStart } from "./tile_grid";
+import { keyText, neighboursOf, STACKS_TILE_PX, TILE_PX, tileEnd, tileStart } from "./tile_grid";
 
 export interface DrawnTile {
   tile: Tile;
@@ -82,7 +82,12 @@ export class TileStore {
     const text = keyText(key);
     const stop = new AbortController();
     this.pending.set(text, stop);
-    const fields = { from_ns: tileStart(key), to_ns: tileEnd(key), width: TILE_PX, lanes: this.lanes };
+    const fields = {
+      from_ns: tileStart(key),
+      to_ns: tileEnd(key),
+      width: this.lanes.length > 0 ? STACKS_TILE_PX : TILE_PX,
+      lanes: this.lanes,
+    };
     client
       .fetch(`/api/v1/runs/${encodeURIComponent(this.run)}/timeline${queryString(fields)}`, {
         headers: { Accept: TILE_TYPE },
