@@ -86,33 +86,33 @@ std::vector<std::vector<std::string>> Boxes(const SampledRun& run, size_t strip 
   return out;
 }
 
-using Texts = std::vector<std::vector<std::string>>;
+using BoxTexts = std::vector<std::vector<std::string>>;
 
 TEST(FlameStrips, NeighbouringSamplesOfTheSameFunctionAreOneBox) {
   const SampledRun run({{0, "main (a.py:1);f (a.py:4)", 10},
                         {10, "main (a.py:2);f (a.py:5);g [m.so]", 10},
                         {20, "main (a.py:2);h (a.py:9);g [m.so]", 10},
                         {30, "main (a.py:2);f (a.py:4)", 10}});
-  EXPECT_EQ(Boxes(run), (Texts{{"0+40 main (a.py) #0"},
-                               {"0+20 f (a.py) #0", "20+10 h (a.py) #2", "30+10 f (a.py) #3"},
-                               {"10+10 g [m.so] #1", "20+10 g [m.so] #2"}}));
+  EXPECT_EQ(Boxes(run), (BoxTexts{{"0+40 main (a.py) #0"},
+                                  {"0+20 f (a.py) #0", "20+10 h (a.py) #2", "30+10 f (a.py) #3"},
+                                  {"10+10 g [m.so] #1", "20+10 g [m.so] #2"}}));
 }
 
 TEST(FlameStrips, ASampleLastsUntilTheNextOneOrItsWeight) {
   // The second comes late, the third after a pause, the fourth before the third has ended.
   const SampledRun run({{0, "a", 10}, {14, "a", 10}, {100, "a", 30}, {110, "b", 5}});
-  EXPECT_EQ(Boxes(run), (Texts{{"0+24 a #0", "100+10 a #2", "110+5 b #3"}}));
+  EXPECT_EQ(Boxes(run), (BoxTexts{{"0+24 a #0", "100+10 a #2", "110+5 b #3"}}));
 }
 
 TEST(FlameStrips, SamplesWithoutWeightHaveTheMedianGap) {
   const SampledRun run({{0, "a"}, {10, "a"}, {20, "b"}, {31, "b"}, {100, "b"}});
-  EXPECT_EQ(Boxes(run), (Texts{{"0+20 a #0", "20+22 b #2", "100+11 b #4"}}));
+  EXPECT_EQ(Boxes(run), (BoxTexts{{"0+20 a #0", "20+22 b #2", "100+11 b #4"}}));
 }
 
 TEST(FlameStrips, SamplesThatStandForNoTimeAreLeftOut) {
   const SampledRun run({{0, "a", 10}, {10, "b", 10}, {10, "c", 10}, {30, "d", 0}, {0, "alone", 0, 1}});
   ASSERT_EQ(run.strips().strips().size(), 1u);
-  EXPECT_EQ(Boxes(run), (Texts{{"0+10 a #0", "10+20 c #2", "30+20 d #3"}}));
+  EXPECT_EQ(Boxes(run), (BoxTexts{{"0+10 a #0", "10+20 c #2", "30+20 d #3"}}));
 }
 
 TEST(FlameStrips, TheBoxOfASampleHasItsSamplesAndThoseOfItsOwnFunction) {
@@ -150,7 +150,7 @@ std::vector<Sample> RandomSamples(uint32_t seed, size_t count) {
 }
 
 // By definition: at each depth, samples are joined while they follow each other with equal first frames.
-Texts SlowBoxes(const std::vector<Sample>& samples, int thread) {
+BoxTexts SlowBoxes(const std::vector<Sample>& samples, int thread) {
   struct Timed {
     int64_t start_ns, end_ns;
     std::vector<std::string> frames;
@@ -176,7 +176,7 @@ Texts SlowBoxes(const std::vector<Sample>& samples, int thread) {
     timed[i].end_ns = timed[i].start_ns + (gap_ns / 2 <= weight_ns ? gap_ns : weight_ns);
     depths = std::max(depths, timed[i].frames.size());
   }
-  Texts out(depths);
+  BoxTexts out(depths);
   for (size_t depth = 0; depth < depths; ++depth) {
     for (size_t i = 0; i < timed.size();) {
       if (timed[i].frames.size() <= depth) {
