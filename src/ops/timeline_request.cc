@@ -38,7 +38,10 @@ bool Names(const std::vector<LaneNode>& lanes, const std::string& wanted, size_t
   const char* end = wanted.data() + wanted.size();
   if (const auto [at, bad] = std::from_chars(wanted.data(), end, number); bad != std::errc() || at != end)
     number = -1;
-  for (std::optional<int64_t> at = static_cast<int64_t>(i); at; at = lanes[static_cast<size_t>(*at)].parent) {
+  // Boxes of stacks repeat the samples above them: they are drawn when they are asked for themselves.
+  const bool is_alone = lanes[i].kind == TimelineLaneKind::kStacks;
+  for (std::optional<int64_t> at = static_cast<int64_t>(i); at;
+       at = is_alone ? std::nullopt : lanes[static_cast<size_t>(*at)].parent) {
     const LaneNode& lane = lanes[static_cast<size_t>(*at)];
     if (number >= 0 ? *at == number
                     : wanted == NamesOf(lane.kind)[static_cast<size_t>(lane.kind)] ||
@@ -52,7 +55,9 @@ bool Names(const std::vector<LaneNode>& lanes, const std::string& wanted, size_t
 
 Result<std::vector<int64_t>> ChooseLanes(const Timeline& timeline, const std::vector<std::string>& wanted) {
   const std::vector<LaneNode>& lanes = timeline.lanes();
-  std::vector<char> chosen(lanes.size(), wanted.empty() ? 1 : 0);
+  std::vector<char> chosen(lanes.size(), 0);
+  for (size_t i = 0; wanted.empty() && i < lanes.size(); ++i)
+    chosen[i] = lanes[i].kind == TimelineLaneKind::kStacks ? 0 : 1;
   for (const std::string& name : wanted) {
     bool found = false;
     for (size_t i = 0; i < lanes.size(); ++i) {

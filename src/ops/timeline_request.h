@@ -24,9 +24,9 @@ Result<TimelineRun> OpenTimelineRun(const OpContext& context, const std::string&
 
 inline constexpr char kLanesHelp[] =
     "Only these lanes: number of a lane or of one it is below (`timeline-lanes` lists them), its kind "
-    "(stream, thread, ...) or text in its name";
-// Numbers of the lanes that `wanted` names, in order; all when it is empty. One that names nothing is
-// InvalidInput.
+    "(stream, thread, ...) or text in its name; stacks of CPU samples by their own number, or all as stacks";
+// Numbers of the lanes that `wanted` names, in order; all but stacks when it is empty. One that names nothing
+// is InvalidInput.
 Result<std::vector<int64_t>> ChooseLanes(const Timeline& timeline, const std::vector<std::string>& wanted);
 
 // A window in ns from the zero of the timeline; `to_ns` 0 is the end of the run.

@@ -5,6 +5,7 @@
 // Both take spans in the order of DrawnBefore. docs/timeline.md defines depth and buckets.
 // Thread rule: one thread per object.
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -105,5 +106,19 @@ class BucketRow {
   std::vector<std::vector<Span>> spans_ = std::vector<std::vector<Span>>(levels_.size());
   std::vector<int64_t> longest_ = std::vector<int64_t>(levels_.size(), 0);
 };
+
+// Calls `take` for every listed span of `level` and above that reaches into [from, to).
+template <class Take>
+void EachListed(const BucketRow& row, unsigned level, int64_t from_ns, int64_t to_ns, const Take& take) {
+  for (unsigned k = std::max(level, row.base()); k <= row.top(); ++k) {
+    const std::vector<Span>& spans = row.Spans(k);
+    const int64_t earliest_ns = from_ns - row.longest_ns(k);
+    auto it = std::lower_bound(spans.begin(), spans.end(), earliest_ns,
+                               [](const Span& span, int64_t at_ns) { return span.start_ns < at_ns; });
+    for (; it != spans.end() && it->start_ns < to_ns; ++it) {
+      if (Reaches(*it, from_ns, to_ns)) take(*it);
+    }
+  }
+}
 
 }  // namespace nl

@@ -10,12 +10,13 @@
 
 #include "timeline/lines.h"
 #include "timeline/run_table.h"
+#include "timeline/strips.h"
 
 namespace nl {
 
 std::span<const std::string_view> NamesOf(TimelineLaneKind) {
-  static constexpr std::array<std::string_view, 8> kNames = {"process", "device",  "stream",  "thread",
-                                                             "async",   "samples", "counter", "memory"};
+  static constexpr std::array<std::string_view, 9> kNames = {
+      "process", "device", "stream", "thread", "async", "samples", "stacks", "counter", "memory"};
   return kNames;
 }
 
@@ -41,12 +42,13 @@ struct Draft {
 
 class LaneTree {
  public:
-  LaneTree(const RunSpans& spans, const Overview& overview) : spans_(spans), overview_(overview) {}
+  LaneTree(const RunSpans& spans, const Overview& overview, const FlameStrips& strips)
+      : spans_(spans), overview_(overview), strips_(strips) {}
 
   Result<std::vector<LaneNode>> Build(const std::vector<Line>& lines) {
     NL_TRY(LoadNames());
     for (size_t i = 0; i < lines.size(); ++i)
-      line_lanes_[lines[i].key.process].push_back({NodeOf(lines[i], i), 0});
+      line_lanes_[ProgramOf(lines[i].key.process)].push_back({NodeOf(lines[i], i), 0});
     for (const OverviewLane& lane : overview_.lanes) PlaceLane(lane);
     PlaceLines();
     for (const int64_t process : Processes()) AddProcess(process);
@@ -83,7 +85,29 @@ class LaneTree {
     NL_ASSIGN(const std::vector<int64_t> number, devices.Ints("device"));
     NL_ASSIGN(const std::vector<std::string> name, devices.Texts("name"));
     for (size_t i = 0; i < number.size(); ++i) device_name_.insert({number[i], name[i]});
+    FindPrograms();
     return {};
+  }
+
+  // Sources may list the devices of a program as a process of its own with the same pid and name.
+  void FindPrograms() {
+    const size_t processes = processes_.pid.size();
+    std::vector<char> has_stream(processes, 0);
+    for (const auto& [thread, place] : streams_) {
+      if (const int64_t process = ListedProcess(thread); !IsNull(process))
+        has_stream[static_cast<size_t>(process)] = 1;
+    }
+    program_of_.resize(processes);
+    for (size_t i = 0; i < processes; ++i) {
+      program_of_[i] = static_cast<int64_t>(i);
+      for (size_t j = 0; j < processes && has_stream[i] != 0; ++j) {
+        if (has_stream[j] != 0 || IsNull(processes_.pid[i]) || processes_.pid[i] != processes_.pid[j] ||
+            processes_.rank[i] != processes_.rank[j] || processes_.name[i] != processes_.name[j])
+          continue;
+        program_of_[i] = static_cast<int64_t>(j);
+        break;
+      }
+    }
   }
 
   static LaneNode NodeOf(const Line& line, size_t place) {
@@ -98,7 +122,13 @@ class LaneTree {
     return node;
   }
 
-  int64_t ProcessOf(int64_t thread) const {
+  int64_t ProcessOf(int64_t thread) const { return ProgramOf(ListedProcess(thread)); }
+  int64_t ProgramOf(int64_t process) const {
+    return process < 0 || process >= static_cast<int64_t>(program_of_.size())
+               ? process
+               : program_of_[static_cast<size_t>(process)];
+  }
+  int64_t ListedProcess(int64_t thread) const {
     return IsNull(thread) || thread >= static_cast<int64_t>(threads_.process.size())
                ? NullOf<int64_t>::value
                : threads_.process[static_cast<size_t>(thread)];
@@ -231,12 +261,31 @@ class LaneTree {
     for (Draft& draft : drafts) {
       draft.node.parent = parent;
       out_.push_back(std::move(draft.node));
+      if (out_.back().kind == TimelineLaneKind::kSamples) AddStacks(ThreadOf(*out_.back().slot));
     }
+  }
+
+  // Below the lane of the samples, which is the last one.
+  void AddStacks(int64_t thread) {
+    const std::optional<size_t> strip = strips_.StripOf(thread);
+    if (!strip) return;
+    const FlameStrip& of = strips_.strips()[*strip];
+    LaneNode node;
+    node.kind = TimelineLaneKind::kStacks;
+    node.name = "stacks";
+    node.parent = static_cast<int64_t>(out_.size()) - 1;
+    node.strip = strip;
+    node.depths = of.depths;
+    node.count = static_cast<int64_t>(of.samples.size());
+    node.first_ns = of.samples.front().start_ns;
+    node.last_ns = of.samples.back().end_ns();
+    out_.push_back(std::move(node));
   }
 
   // Sums and times of what is below a process and its devices, which come after it.
   void Widen(size_t process) {
     for (size_t i = out_.size(); i-- > process + 1;) {
+      if (out_[i].strip) continue;  // the samples above it count
       LaneNode& parent = out_[static_cast<size_t>(*out_[i].parent)];
       parent.count += out_[i].slot || out_[i].kind == TimelineLaneKind::kDevice ? out_[i].count : 0;
       if (out_[i].first_ns)
@@ -263,8 +312,10 @@ class LaneTree {
 
   const RunSpans& spans_;
   const Overview& overview_;
+  const FlameStrips& strips_;
   ProcessNames processes_;
   ThreadNames threads_;
+  std::vector<int64_t> program_of_;         // by process: itself, or the process it is drawn as
   std::map<int64_t, StreamPlace> streams_;  // by thread
   std::map<int64_t, std::string> device_name_;
   std::map<DeviceOfProcess, std::vector<Draft>> device_lanes_;
@@ -276,8 +327,8 @@ class LaneTree {
 }  // namespace
 
 Result<std::vector<LaneNode>> BuildLanes(const RunSpans& spans, const Overview& overview,
-                                         const std::vector<Line>& lines) {
-  return LaneTree(spans, overview).Build(lines);
+                                         const std::vector<Line>& lines, const FlameStrips& strips) {
+  return LaneTree(spans, overview, strips).Build(lines);
 }
 
 }  // namespace nl

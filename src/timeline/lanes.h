@@ -24,6 +24,7 @@ enum class TimelineLaneKind : uint8_t {
   kThread,
   kAsync,
   kSamples,
+  kStacks,
   kCounter,
   kMemory
 };
@@ -35,12 +36,14 @@ struct LaneNode {
   std::string name;
   std::optional<LaneSlot> slot;  // lanes with spans
   std::optional<size_t> line;    // lines: place among them
+  std::optional<size_t> strip;   // stacks of CPU samples: place among the strips
   int64_t depths = 0, count = 0;
   std::optional<int64_t> first_ns, last_ns;
 };
 
-struct Line;  // timeline/lines.h
+struct Line;        // timeline/lines.h
+class FlameStrips;  // timeline/strips.h
 Result<std::vector<LaneNode>> BuildLanes(const RunSpans& spans, const Overview& overview,
-                                         const std::vector<Line>& lines);
+                                         const std::vector<Line>& lines, const FlameStrips& strips);
 
 }  // namespace nl

@@ -114,9 +114,9 @@ class Builder {
  public:
   Builder(const RunSpans& spans, const OverviewOptions& options) : spans_(spans), options_(options) {
     int64_t first_ns = 0, last_ns = 0;
-    for (const RunSpans::Group& group : spans.groups()) {
-      first_ns = std::min(first_ns, group.first_start_ns);
-      last_ns = std::max(last_ns, group.first_start_ns);
+    for (size_t g = 0; g < spans.groups().size(); ++g) {
+      first_ns = std::min(first_ns, spans.groups()[g].first_start_ns);
+      last_ns = std::max(last_ns, spans.LastStart(g));
     }
     const int64_t most_bytes =
         options.most_bytes > 0 ? options.most_bytes : MostOverviewBytes(spans.stored_bytes());

@@ -91,6 +91,7 @@ class TileMaker {
     for (size_t i = 0; i < request_.lanes.size(); ++i) {
       const LaneNode& node = timeline_.lanes()[static_cast<size_t>(request_.lanes[i])];
       if (node.line) AddSeries(request_.lanes[i], timeline_.lines()[*node.line]);
+      if (node.strip) NL_TRY(AddStrip(request_.lanes[i], *node.strip));
       if (!node.slot) continue;
       if (close.empty()) {
         AddFromOverview(request_.lanes[i], *node.slot);
@@ -112,36 +113,37 @@ class TileMaker {
   static LaneSlot SlotIn(LaneSlot slot) { return slot; }
   static LaneSlot SlotIn(const OverviewRow& row) { return row.slot; }
 
-  // Calls `take` for every listed span of `level` and above that reaches into [from, to).
-  template <class Take>
-  static void EachSpan(const BucketRow& row, unsigned level, int64_t from_ns, int64_t to_ns,
-                       const Take& take) {
-    for (unsigned k = std::max(level, row.base()); k <= row.top(); ++k) {
-      const std::vector<Span>& spans = row.Spans(k);
-      const int64_t earliest_ns = from_ns - row.longest_ns(k);
-      auto it = std::lower_bound(spans.begin(), spans.end(), earliest_ns,
-                                 [](const Span& span, int64_t at_ns) { return span.start_ns < at_ns; });
-      for (; it != spans.end() && it->start_ns < to_ns; ++it) {
-        if (Reaches(*it, from_ns, to_ns)) take(*it);
-      }
-    }
+  void AddFromOverview(int64_t lane, LaneSlot slot) {
+    for (const OverviewRow& row : RowsOf(slot)) AddListed(lane, row.depth, row.buckets);
   }
 
-  void AddFromOverview(int64_t lane, LaneSlot slot) {
-    for (const OverviewRow& row : RowsOf(slot)) {
-      std::vector<Span> spans;
-      EachSpan(row.buckets, level_, request_.from_ns, request_.to_ns,
-               [&](const Span& s) { spans.push_back(s); });
-      std::sort(spans.begin(), spans.end(), DrawnBefore);
-      AddRow(lane, row.depth, spans, row.buckets.Buckets(level_));
+  void AddListed(int64_t lane, uint32_t depth, const BucketRow& row) {
+    std::vector<Span> spans;
+    EachListed(row, level_, request_.from_ns, request_.to_ns, [&](const Span& s) { spans.push_back(s); });
+    std::sort(spans.begin(), spans.end(), DrawnBefore);
+    AddRow(lane, depth, spans, row.Buckets(level_));
+  }
+
+  // The boxes of CPU samples of one thread.
+  Status AddStrip(int64_t lane, size_t strip) {
+    NL_ASSIGN(const auto rows, timeline_.StripRows(strip, cancelled_));
+    if (level_ >= rows->front().base()) {
+      for (size_t depth = 0; depth < rows->size(); ++depth)
+        AddListed(lane, static_cast<uint32_t>(depth), (*rows)[depth]);
+    } else {
+      AddFromSpans(lane, timeline_.strips().CloseRows(strip, *rows, level_, FirstBucket(), LastBucket()));
     }
+    return {};
   }
 
   // A window is read with what its depths and covered times depend on: a short span that reaches into it
   // depends on spans that meet it, and those on spans that meet them.
   int64_t Margin() const { return ExactFromNs(overview_.base_level); }
-  int64_t ReadFrom() const { return (BucketOf(request_.from_ns, level_) << (2 * level_)) - 2 * Margin(); }
-  int64_t ReadTo() const { return ((BucketOf(request_.to_ns - 1, level_) + 1) << (2 * level_)) + Margin(); }
+  int64_t ReadFrom() const { return FirstBucket() - 2 * Margin(); }
+  int64_t ReadTo() const { return LastBucket() + Margin(); }
+  // The window, from the begin of its first bucket to the end of its last one.
+  int64_t FirstBucket() const { return BucketOf(request_.from_ns, level_) << (2 * level_); }
+  int64_t LastBucket() const { return (BucketOf(request_.to_ns - 1, level_) + 1) << (2 * level_); }
 
   Status ReadGroups() {
     std::vector<size_t> wanted;
@@ -203,7 +205,7 @@ class TileMaker {
       }
     }
     for (const OverviewRow& row : RowsOf(slot)) {
-      EachSpan(row.buckets, overview_.base_level, from_ns, to_ns, [&](const Span& s) {
+      EachListed(row.buckets, overview_.base_level, from_ns, to_ns, [&](const Span& s) {
         out.push_back({s, int64_t{row.depth}});
       });
     }
@@ -230,8 +232,8 @@ class TileMaker {
   void AddFromSpans(int64_t lane, const std::vector<BucketRow>& rows) {
     for (size_t depth = 0; depth < rows.size(); ++depth) {
       std::vector<Span> spans;
-      EachSpan(rows[depth], level_, request_.from_ns, request_.to_ns,
-               [&](const Span& s) { spans.push_back(s); });
+      EachListed(rows[depth], level_, request_.from_ns, request_.to_ns,
+                 [&](const Span& s) { spans.push_back(s); });
       AddRow(lane, static_cast<uint32_t>(depth), spans, rows[depth].Buckets(level_));
     }
   }

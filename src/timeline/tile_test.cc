@@ -133,22 +133,33 @@ TileText Fast(const Tile& tile) {
 
 std::vector<int64_t> AllLanes(const Timeline& timeline) {
   std::vector<int64_t> out;
-  for (size_t i = 0; i < timeline.lanes().size(); ++i) out.push_back(static_cast<int64_t>(i));
+  for (size_t i = 0; i < timeline.lanes().size(); ++i) {
+    if (timeline.lanes()[i].kind != TimelineLaneKind::kStacks) out.push_back(static_cast<int64_t>(i));
+  }
   return out;
 }
 
-// Totals of some spans: count, time and covered time in the window, whole durations, longest.
-std::string SlowTotals(std::vector<Span> spans, int64_t from_ns, int64_t to_ns) {
+// Time of the window in which any of the spans ran.
+int64_t CoveredNs(std::vector<Span> spans, int64_t from_ns, int64_t to_ns) {
   std::sort(spans.begin(), spans.end(), DrawnBefore);
-  int64_t total_ns = 0, covered_ns = 0, all_ns = 0, longest_ns = 0, until_ns = from_ns;
+  int64_t covered_ns = 0, until_ns = from_ns;
+  for (const Span& span : spans) {
+    covered_ns += std::max<int64_t>(0, std::min(span.end_ns(), to_ns) - std::max(span.start_ns, until_ns));
+    until_ns = std::max(until_ns, span.end_ns());
+  }
+  return covered_ns;
+}
+
+// Totals of some spans: count, time and covered time in the window, whole durations, longest.
+std::string SlowTotals(const std::vector<Span>& spans, int64_t from_ns, int64_t to_ns) {
+  int64_t total_ns = 0, all_ns = 0, longest_ns = 0;
   for (const Span& span : spans) {
     all_ns += span.dur_ns;
     longest_ns = std::max(longest_ns, span.dur_ns);
     total_ns += std::max<int64_t>(0, std::min(span.end_ns(), to_ns) - std::max(span.start_ns, from_ns));
-    covered_ns += std::max<int64_t>(0, std::min(span.end_ns(), to_ns) - std::max(span.start_ns, until_ns));
-    until_ns = std::max(until_ns, span.end_ns());
   }
-  return fmt::format("{} {} {} {} {}", spans.size(), total_ns, covered_ns, all_ns, longest_ns);
+  return fmt::format("{} {} {} {} {}", spans.size(), total_ns, CoveredNs(spans, from_ns, to_ns), all_ns,
+                     longest_ns);
 }
 std::string TotalsText(const SpanTotals& t) {
   return fmt::format("{} {} {} {} {}", t.count, t.total_ns, t.covered_ns, t.all_ns, t.longest_ns);
@@ -188,8 +199,16 @@ void ExpectExactTotals(const Timeline& timeline, const SpansBySlot& all, int64_t
       ASSERT_EQ(TotalsText(totals.tables[t]),
                 SlowTotals(by_table[static_cast<SpanTable>(t)], from_ns, to_ns));
     ASSERT_EQ(totals.lanes.size(), by_lane.size());
-    for (const SpanLaneTotals& lane : totals.lanes)
-      ASSERT_EQ(TotalsText(lane.totals), SlowTotals(by_lane[lane.slot], from_ns, to_ns));
+    for (const SpanLaneTotals& lane : totals.lanes) {
+      const std::vector<Span>& spans = by_lane[lane.slot];
+      std::vector<Span> work;
+      std::copy_if(spans.begin(), spans.end(), std::back_inserter(work),
+                   [](const Span& s) { return s.table() != SpanTable::kRange; });
+      SpanTotals plain = lane.totals;
+      plain.covered_ns = CoveredNs(spans, from_ns, to_ns);
+      ASSERT_EQ(TotalsText(plain), SlowTotals(spans, from_ns, to_ns));
+      ASSERT_EQ(lane.totals.covered_ns, CoveredNs(work.empty() ? spans : work, from_ns, to_ns));
+    }
   }
 }
 

@@ -101,7 +101,8 @@ Result<std::shared_ptr<const Timeline>> Timeline::Open(const Store& store, const
   out->line_rows_ = std::make_unique<LineRows>(*out->spans_);
   NL_TRY(out->Load(
       [&] { return MakeOverview(store, run.run_id, *out->spans_, options); },
-      [&] { return MakeLines(store, run.run_id, *out->spans_, *out->line_rows_, options.cancelled); }));
+      [&] { return MakeLines(store, run.run_id, *out->spans_, *out->line_rows_, options.cancelled); },
+      options.cancelled));
   NL_ASSIGN(out->order_only_, IsOrderOnly(store.RunPath(run.run_id)));
   return std::shared_ptr<const Timeline>(std::move(out));
 }
@@ -113,21 +114,29 @@ Result<std::shared_ptr<const Timeline>> Timeline::OpenFolder(const std::string& 
   NL_ASSIGN(out->spans_, RunSpans::Open(run_folder, run_folder, options.cancelled));
   out->line_rows_ = std::make_unique<LineRows>(*out->spans_);
   NL_TRY(out->Load([&] { return BuildOverview(*out->spans_, options); },
-                   [&] { return BuildLines(*out->line_rows_, *out->spans_, line_options); }));
+                   [&] { return BuildLines(*out->line_rows_, *out->spans_, line_options); },
+                   options.cancelled));
   return std::shared_ptr<const Timeline>(std::move(out));
 }
 
 Status Timeline::Load(const std::function<Result<std::unique_ptr<Overview>>()>& overview,
-                      const std::function<Result<std::vector<Line>>()>& lines) {
+                      const std::function<Result<std::vector<Line>>()>& lines,
+                      const std::atomic<bool>* cancelled) {
   std::optional<Result<std::vector<Line>>> made;
+  std::optional<Result<std::unique_ptr<FlameStrips>>> strips;
   {
-    const std::jthread making([&] { made = lines(); });
+    const std::jthread making([&] {
+      made = lines();
+      strips = FlameStrips::Read(*spans_, cancelled);
+    });
     NL_ASSIGN(overview_, overview());
   }
   if (!made->ok()) return made->error();
+  if (!strips->ok()) return strips->error();
   lines_ = std::move(**made);
+  strips_ = std::move(**strips);
   overview_->times.clear();
-  NL_ASSIGN(lanes_, BuildLanes(*spans_, *overview_, lines_));
+  NL_ASSIGN(lanes_, BuildLanes(*spans_, *overview_, lines_, *strips_));
   for (size_t i = 0; i < lanes_.size(); ++i) {
     if (lanes_[i].slot) lane_of_slot_[*lanes_[i].slot] = static_cast<int64_t>(i);
   }
@@ -143,6 +152,12 @@ namespace {
 
 size_t BytesOf(const LaneSpans& lane) { return lane.spans.capacity() * sizeof(Span); }
 size_t BytesOf(const LinePart& part) { return (part.at_ns.capacity() + part.value.capacity()) * 8; }
+size_t BytesOf(const BucketRow& row) {
+  size_t out = 0;
+  for (unsigned level = row.base(); level <= row.top(); ++level)
+    out += row.Buckets(level).capacity() * sizeof(Bucket) + row.Spans(level).capacity() * sizeof(Span);
+  return out;
+}
 
 }  // namespace
 
@@ -184,6 +199,13 @@ Result<std::shared_ptr<const std::vector<LinePart>>> Timeline::LineGroup(size_t 
   return kept_values_.Keep(group, std::move(read));
 }
 
+Result<std::shared_ptr<const std::vector<BucketRow>>> Timeline::StripRows(
+    size_t strip, const std::atomic<bool>* cancelled) const {
+  if (auto kept = kept_strips_.Find(strip)) return kept;
+  NL_ASSIGN(std::vector<BucketRow> rows, strips_->Rows(strip, overview_->top_level, cancelled));
+  return kept_strips_.Keep(strip, std::move(rows));
+}
+
 std::string Timeline::DisplayName(StringId name) const {
   std::string_view text = spans_->NameOf(name);
   switch (spans_->TableOf(name)) {
@@ -205,7 +227,7 @@ size_t Timeline::Bytes() const {
   size_t out = overview_->Bytes() + spans_->strings().bytes();
   for (const Line& line : lines_) out += line.buckets.size() * sizeof(LineBucket);
   out += lanes_.size() * sizeof(LaneNode);
-  return out;
+  return out + strips_->Bytes();
 }
 
 namespace {

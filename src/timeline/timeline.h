@@ -21,6 +21,7 @@
 #include "timeline/lines.h"
 #include "timeline/overview.h"
 #include "timeline/run_spans.h"
+#include "timeline/strips.h"
 
 namespace nl {
 
@@ -48,6 +49,10 @@ class Timeline {
   const Overview& overview() const { return *overview_; }
   const std::vector<Line>& lines() const { return lines_; }
   const std::vector<LaneNode>& lanes() const { return lanes_; }
+  const FlameStrips& strips() const { return *strips_; }
+  // The boxes of a strip by depth, from memory where it was drawn lately.
+  Result<std::shared_ptr<const std::vector<BucketRow>>> StripRows(size_t strip,
+                                                                  const std::atomic<bool>* cancelled) const;
   // The source recorded durations one by one: starts give only the order, and nothing can be drawn.
   bool order_only() const { return order_only_; }
   // Number of the lane of a slot; -1: it has no spans.
@@ -67,11 +72,11 @@ class Timeline {
 
  private:
   Timeline() = default;
-  // Gives it what the functions make, and its lanes. They run beside each other.
+  // Gives it what the functions make, its strips and its lanes. They run beside each other.
   Status Load(const std::function<Result<std::unique_ptr<Overview>>()>& overview,
-              const std::function<Result<std::vector<Line>>()>& lines);
+              const std::function<Result<std::vector<Line>>()>& lines, const std::atomic<bool>* cancelled);
 
-  // The row groups that were read last.
+  // The row groups that were read last, or the strips that were drawn last.
   template <class Part>
   class KeptGroups {
    public:
@@ -95,11 +100,13 @@ class Timeline {
   std::unique_ptr<Overview> overview_;
   std::unique_ptr<LineRows> line_rows_;
   std::vector<Line> lines_;
+  std::unique_ptr<FlameStrips> strips_;
   std::vector<LaneNode> lanes_;
   bool order_only_ = false;
   std::unordered_map<LaneSlot, int64_t> lane_of_slot_;
   mutable KeptGroups<LaneSpans> kept_spans_{size_t{192} << 20};
   mutable KeptGroups<LinePart> kept_values_{size_t{64} << 20};
+  mutable KeptGroups<BucketRow> kept_strips_{size_t{128} << 20};
   mutable std::mutex mutex_;  // of display_names_
   mutable std::unordered_map<uint32_t, std::string> display_names_;
 };

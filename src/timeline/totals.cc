@@ -141,7 +141,8 @@ class Adder {
       NameOf(span.name).Add(span, request_.from_ns, request_.to_ns);
       tables_[static_cast<size_t>(span.table())].Add(span, request_.from_ns, request_.to_ns);
       if (slot >= lanes_.size()) lanes_.resize(slot + 1);
-      lanes_[slot].Add(span, request_.from_ns, request_.to_ns);
+      lanes_[slot].all.Add(span, request_.from_ns, request_.to_ns);
+      if (span.table() != SpanTable::kRange) lanes_[slot].work.Add(span, request_.from_ns, request_.to_ns);
     }
     waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(i));
   }
@@ -168,8 +169,10 @@ class Adder {
     });
     for (size_t t = 0; t < kSpanTables; ++t) out.tables[t] = tables_[t].totals;
     for (size_t slot = 0; slot < lanes_.size(); ++slot) {
-      if (lanes_[slot].totals.count > 0)
-        out.lanes.push_back({static_cast<LaneSlot>(slot), lanes_[slot].totals});
+      const auto& [all, work] = lanes_[slot];
+      if (all.totals.count == 0) continue;
+      out.lanes.push_back({static_cast<LaneSlot>(slot), all.totals});
+      if (work.totals.count > 0) out.lanes.back().totals.covered_ns = work.totals.covered_ns;
     }
     return out;
   }
@@ -185,7 +188,10 @@ class Adder {
   std::vector<std::pair<StringId, Running>> by_name_;
   std::unordered_map<std::string, size_t> by_frame_;  // of CPU samples, in by_name_
   std::array<Running, kSpanTables> tables_;
-  std::vector<Running> lanes_;  // by slot
+  struct LaneSums {
+    Running all, work;  // work: without ranges
+  };
+  std::vector<LaneSums> lanes_;  // by slot
 };
 
 }  // namespace

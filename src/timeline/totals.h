@@ -23,7 +23,7 @@ struct SpanNameTotals {
 };
 struct SpanLaneTotals {
   LaneSlot slot = 0;
-  SpanTotals totals;
+  SpanTotals totals;  // covered_ns is without ranges, which label time: they count in a lane of nothing else
 };
 struct WindowTotals {
   std::vector<SpanNameTotals> names;             // most time first, then most spans, then by table and text

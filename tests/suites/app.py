@@ -59,7 +59,7 @@ def served(module_folder):
     (module_folder / "app.json").write_text(json.dumps({
         "command": [*store.command("serve", "--listen")], "store": store.command(), "base": base.id, "eager": eager.id, "hostile": hostile.id, "doomed": doomed.id, "second": second.id,
         "endless": [str(BUILD / "capture_tests/gpu_program"), "launch=1", "racing_threads=1", "launched=1000000000"], "cupti": str(BUILD / "capture_tests/libfake_cupti.so"),
-        "ranks": ranks_folder(module_folder / "ranks"), "counters": counters_trace(module_folder / "counters.json"),
+        "ranks": ranks_folder(module_folder / "ranks"), "counters": counters_trace(module_folder / "counters.json"), "sampled": str(H200 / "compiled_training.nlc.gz"), "totals": str(H200 / "llama_layer_raw.csv.gz"),
         "upload": str(H200 / "fp32_mlp.json.gz"), "beside": str(H200 / "compile.json.gz"), "axe": str(ROOT / "web/node_modules/axe-core/axe.min.js")}))
     return store
 

@@ -62,6 +62,45 @@ await test("the list of runs is filtered, sorted, and kept in the address", asyn
   await done(page);
 });
 
+await test("on a phone each run is a card that fits, sorted from a list and opened by key", async () => {
+  const page = await visit("/", { viewport: { width: 390, height: 844 } });
+  const grid = page.locator("section.grid");
+  const fits = await grid.evaluate((e) => [
+    e.scrollWidth <= e.clientWidth,
+    [...e.querySelectorAll("td.card")].every((card) =>
+      [...card.querySelectorAll("div > b, input")].every(
+        (part) => part.getBoundingClientRect().right <= card.getBoundingClientRect().right,
+      ),
+    ),
+    [...e.querySelectorAll("td.card")].every((card) => card.scrollHeight <= card.clientHeight),
+  ]);
+  expect(fits.every(Boolean), `cards are cut: ${fits}`);
+  const walls = () => grid.locator("td.card b").allTextContents();
+  await page.getByLabel("Sort by").selectOption("wall");
+  await untilPath(page, "sort=-wall");
+  const known = JSON.parse(neurolens("ls", "--json")).runs.map((r) => r.wall_ns);
+  const inMs = (text) => Number.parseFloat(text) * (text.endsWith(" s") ? 1e3 : text.endsWith("µs") ? 1e-3 : 1);
+  await page.waitForFunction(() => !document.querySelector("section.grid[aria-busy=true]"));
+  await page.waitForFunction(
+    (most) => {
+      const text = document.querySelector("td.card b")?.textContent ?? "";
+      const unit = text.endsWith(" s") ? 1e3 : text.endsWith("µs") ? 1e-3 : 1;
+      return Math.abs(Number.parseFloat(text) * unit - most) <= 0.01 * most;
+    },
+    Math.max(...known) / 1e6,
+  );
+  const shown = (await walls()).map(inMs);
+  expect(
+    shown.every((v, i) => i === 0 || v <= shown[i - 1]),
+    `not sorted: ${shown}`,
+  );
+  await grid.focus();
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => location.pathname.startsWith("/runs/"));
+  await done(page);
+});
+
 await test("two selected runs are compared and the back button leads back", async () => {
   const page = await visit("/?q=llama");
   for (const box of await page.locator(".grid input[type=checkbox]").all()) await box.click();
@@ -119,6 +158,26 @@ await test("a run of one rank says why its ranks cannot be compared", async () =
   expect(text.includes("Needs collectives with at least two members") && text.includes("import FOLDER"), text);
   expect((await page.locator(".tab table").count()) === 0, "tables without rows are shown");
   await done(page);
+});
+
+await test("a profile of durations without times is explained without errors", async () => {
+  const run = JSON.parse(neurolens("import", given.totals, "--json")).runs[0].run_id;
+  const page = await visit(`/runs/${run}`);
+  page.allowed = /status of 422/;
+  page.problems = page.problems.filter((text) => !page.allowed.test(text));
+  await page.waitForFunction(() => document.querySelector(".tiles")?.textContent.includes("kernel time"));
+  const text = await page.locator("main").innerText();
+  expect(!/GPU busy|Phases|Try again/.test(text), text.slice(0, 300));
+  expect((await page.getByText("show in the timeline").count()) === 0, "a finding has a place in a timeline");
+  expect((await page.locator(".problem").count()) === 0, "an error is shown");
+  for (const tab of ["idle", "timeline"]) {
+    await page.goto(`${base}/runs/${run}/${tab}`);
+    await page.waitForSelector(`.tab.${tab} .empty`);
+    await settled(page);
+    expect((await page.locator(".problem").count()) === 0, `${tab} shows an error`);
+  }
+  await done(page);
+  neurolens("rm", run, "--force");
 });
 
 await test("a finding leads to its kernel and to the timeline", async () => {

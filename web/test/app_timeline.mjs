@@ -132,6 +132,30 @@ await test("Shift and drag adds up a window, and two cursors measure", async () 
   await done(page);
 });
 
+await test("the sums of a window fit a phone", async () => {
+  for (const colorScheme of ["light", "dark"]) {
+    const fields = "?from=100&to=104&area=101000000,102500000";
+    const page = await open(given.base, fields, { colorScheme, viewport: { width: 390, height: 844 } });
+    await page.waitForSelector("#window .grid td.card");
+    const wide = await page
+      .locator("#window")
+      .evaluate((panel) =>
+        [panel, ...panel.querySelectorAll(".sumrow, .sums td, section.grid, td.card > div > b")]
+          .filter((e) => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display !== "inline")
+          .map(
+            (e) => `${e.className || e.tagName} ${e.scrollWidth} in ${e.clientWidth}: ${e.textContent.slice(0, 40)}`,
+          ),
+      );
+    expect(wide.length === 0, wide.join("; "));
+    const row = page.getByRole("table", { name: "Sums by kind" }).locator("tbody tr").first();
+    const heads = await row
+      .locator("td")
+      .evaluateAll((cells) => cells.map((c) => getComputedStyle(c, "::before").content));
+    expect(heads.join().includes("Covered"), `values without a heading: ${heads}`);
+    await done(page);
+  }
+});
+
 await test("lanes are closed, pinned and filtered, all in the address", async () => {
   const page = await open(given.base);
   const names = async () => (await page.locator(".tl-lane span").allTextContents()).join("|");
@@ -246,6 +270,60 @@ await test("the matches of a search are listed, by name and in order of time", a
   await untilPath(page, `event=${known.next[2].table}%3A${known.next[2].id}`);
   await page.locator("#matches").getByRole("button", { name: "Close" }).click();
   await page.waitForFunction(() => !document.querySelector("#matches"));
+  await done(page);
+});
+
+await test("the stacks of CPU samples open as boxes, and a click on one shows its stack", async () => {
+  const run = JSON.parse(neurolens("import", given.sampled, "--json")).runs[0].run_id;
+  const lanes = JSON.parse(neurolens("timeline-lanes", run, "--json")).lanes;
+  const stacks = lanes.find((l) => l.kind === "stacks");
+  const samples = lanes.find((l) => l.id === stacks.parent);
+  const tile = JSON.parse(neurolens("timeline", run, "--lanes", String(stacks.id), "--width", "1000", "--json"));
+  const row = tile.rows.find((r) => r.depth === 1);
+  const i = row.dur_ns.indexOf(Math.max(...row.dur_ns));
+  const box = { from: row.start_ns[i], to: row.start_ns[i] + row.dur_ns[i] };
+  const page = await open(run, `?from=${box.from / 1e6}&to=${box.to / 1e6}`);
+  const asked = [];
+  page.on("request", (r) => {
+    if (/timeline\?.*lanes=/.test(r.url())) asked.push(r.url());
+  });
+  const label = page.locator(".tl-lane", { hasText: "stacks" });
+  expect((await label.count()) === 0, "stacks are open from the start");
+  const before = await picture(canvas(page));
+  await page.locator(`.tl-lane:has([data-grip="${samples.id}"]) button[aria-expanded]`).click();
+  await untilPath(page, `open=${samples.id}`);
+  await label.waitFor();
+  await whole(page);
+  await untilPicture(canvas(page), unlike(before), "the stacks are not drawn");
+  expect(asked.length > 0 && asked.every((url) => url.includes(`lanes=${stacks.id}`)), asked.join(" "));
+  const [place, area] = [await label.boundingBox(), await canvas(page).boundingBox()];
+  const at = { x: area.width / 2, y: place.y - area.y + 18 * row.depth + 9 };
+  await canvas(page).hover({ position: at });
+  await page.waitForSelector(".tip");
+  const name = tile.names[row.name[i]];
+  expect((await page.locator(".tip").innerText()).includes(name), await page.locator(".tip").innerText());
+  await canvas(page).click({ position: at });
+  await untilPath(page, `event=cpu_sample%3A${row.id[i]}%3A1`);
+  const frames = page.getByRole("table", { name: "Stack, outermost frame first" });
+  await frames.waitFor();
+  const known = JSON.parse(neurolens("timeline-event", run, "cpu_sample", String(row.id[i]), "--depth", "1", "--json"));
+  expect((await frames.locator("tbody tr").count()) === known.stack.frames.length, "not every frame is listed");
+  const marked = await frames.locator("tr.marked").innerText();
+  const { name: wanted, place: file, line } = known.stack.frames[1];
+  expect(marked.includes(wanted) && marked.includes(`${file}:${line}`), marked);
+  expect(
+    (await page.locator("#event").innerText()).includes(`${known.stack.box.samples.toLocaleString("en-US")} samples`),
+  );
+  // Another frame is another box; the address leads to it, and closing hides the stacks.
+  await frames.locator("tbody button").first().click();
+  await untilPath(page, `event=cpu_sample%3A${row.id[i]}%3A0`);
+  await page.goto(base + (await path(page)));
+  await whole(page);
+  await label.waitFor();
+  await page.waitForFunction(() => document.querySelector("#event tr.marked td")?.textContent === "0");
+  await page.locator(`.tl-lane:has([data-grip="${samples.id}"]) button[aria-expanded]`).click();
+  await page.waitForFunction(() => !location.search.includes("open="));
+  expect((await label.count()) === 0, "the stacks are still there");
   await done(page);
 });
 

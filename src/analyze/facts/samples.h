@@ -22,21 +22,9 @@
 
 #include "base/record.h"
 #include "model/ids.h"
+#include "model/sampled_frame.h"
 
 namespace nl {
-
-enum class FrameLanguage : uint8_t { kPython, kNative, kSystem };
-std::span<const std::string_view> NamesOf(FrameLanguage);
-
-// A frame of a sampled stack: "name (file:line)", "name [module]", "[module]", "[kernel] call".
-struct SampledFrame {
-  std::string_view name;
-  std::string_view place;  // file or module; empty: not known
-  std::optional<int64_t> line;
-  FrameLanguage language = FrameLanguage::kNative;
-  bool interpreter = false;  // native code of the Python interpreter
-};
-SampledFrame ParseFrame(std::string_view text);
 
 // What a thread waited for, from the mark that is the innermost frame of its stack: "the GIL", "the disk",
 // kFreeCore, "SIGCONT"; empty where the system call names it. No value: not a mark.

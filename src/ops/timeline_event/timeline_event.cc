@@ -12,6 +12,7 @@
 #include "model/kernel_name.h"
 #include "ops/open_snapshot.h"
 #include "ops/timeline_event/event_analysis.h"
+#include "ops/timeline_event/event_stack.h"
 #include "ops/timeline_request.h"
 #include "report/text_table.h"
 #include "timeline/tile.h"
@@ -49,6 +50,7 @@ struct EventReply {
   std::vector<ChainLink> chain;
   std::map<std::string, Scalar> columns;
   std::map<std::string, Scalar> counters;
+  std::optional<EventStack> stack;
   std::optional<EventAnalysis> analysis;
 };
 void Describe(Record<EventReply>& r) {
@@ -59,6 +61,7 @@ void Describe(Record<EventReply>& r) {
   r.Field("columns", &T::columns, "What the table has of the span, without empty columns");
   r.Field("counters", &T::counters,
           "Hardware counters of a kernel (table kernel_counter); empty: none were recorded");
+  r.Field("stack", &T::stack, "Of a CPU sample its frames; null: another table");
   r.Field("analysis", &T::analysis, "Its findings and its place in the roofline; null without --analysis");
 }
 
@@ -80,7 +83,7 @@ class ChainFinder {
     limits_.cancelled = context.cancelled;
   }
 
-  Result<EventReply> Find(const std::string& table, int64_t id) {
+  Result<EventReply> Find(const std::string& table, int64_t id, int64_t depth) {
     NL_ASSIGN(const Json event, RowOf(table, id));
     if (event.is_null()) return NotFound(fmt::format("the table {} of this run has no row {}", table, id));
     if (!event.contains("start_ns") || event["start_ns"].is_null())
@@ -93,6 +96,11 @@ class ChainFinder {
       if (!cell.is_null() && name != "run") out_.columns[name] = ScalarOf(cell);
     }
     if (table == "kernel") NL_TRY(AddCounters(id));
+    if (table == kSpanTableNames[static_cast<size_t>(SpanTable::kCpuSample)]) {
+      const Json thread = event.value("thread_id", Json());
+      out_.stack = StackOf(timeline_, out_.chain.front().name,
+                           thread.is_null() ? NullOf<int64_t>::value : thread.get<int64_t>(), id, depth);
+    }
     return std::move(out_);
   }
 
@@ -256,13 +264,15 @@ class TimelineEventOp final : public Op {
     b.Add("id", id_, "Its id in that table").Positional().Required().Range(0, 9e15);
     b.Add("analysis", analysis_,
           "Also its findings and its distance from the limits of the device; this analyses the run");
+    b.Add("depth", depth_, "Of a CPU sample: also the box of the stacks at this depth that has it; -1: none")
+        .Range(-1, FlameStrips::kMostDepths - 1);
   }
 
   Result<Reply> Run(OpContext& context) override {
     NL_ASSIGN(const TimelineRun open, OpenTimelineRun(context, run_));
     NL_ASSIGN(const OpenRun run, OpenSnapshot(context, open.run.run_id));
     ChainFinder finder(context, *open.timeline, run.snapshot->sql());
-    NL_ASSIGN(EventReply reply, finder.Find(table_, id_));
+    NL_ASSIGN(EventReply reply, finder.Find(table_, id_, depth_));
     reply.run_id = open.run.run_id;
     if (analysis_) {
       NL_ASSIGN(const EventIdentity event, IdentityOf(reply, run.snapshot->sql(), context));
@@ -294,6 +304,7 @@ class TimelineEventOp final : public Op {
       for (const auto& [name, value] : *cells) list.AddRow({name, ScalarText(value)});
       out += fmt::format("\n{}\n{}", title, list.Render(style.width, style.color));
     }
+    if (r.stack) out += StackText(*r.stack);
     return r.analysis ? out + AnalysisText(*r.analysis, style) : out;
   }
 
@@ -348,7 +359,7 @@ class TimelineEventOp final : public Op {
   }
 
   std::string run_, table_;
-  int64_t id_ = 0;
+  int64_t id_ = 0, depth_ = -1;
   bool analysis_ = false;
 };
 

@@ -62,7 +62,10 @@ void Describe(Record<TotalsOfLane>& r) {
   r.Field("lane", &T::lane, "Number of the lane, as in `timeline-lanes`");
   r.Field("name", &T::name, "Its name");
   r.Field("count", &T::count, "Spans that reach into the window");
-  r.Field("covered_ns", &T::covered_ns, Unit::kNs, "Time of the window in which any span of the lane ran");
+  r.Field(
+      "covered_ns", &T::covered_ns, Unit::kNs,
+      "Time of the window in which any span of the lane ran; ranges, which label time, count in a lane of "
+      "nothing else only");
   r.Field("covered_share", &T::covered_share, Unit::kShare, "covered_ns / length of the window");
 }
 

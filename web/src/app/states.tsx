@@ -3,7 +3,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Name, Params, ProblemDocument, ReplyTo } from "../data/client";
-import { cut } from "../widgets/format";
+import { CodeText } from "../widgets/code_text";
+import { capitalised, cut } from "../widgets/format";
 import type { Loading, Reload } from "./session";
 import { useCall } from "./session";
 
@@ -35,8 +36,14 @@ export function ProblemNote({ problem: p, onRetry }: { problem: ProblemDocument;
         {p.title || "Error"}
         {p.status > 0 && <span class="muted"> {p.status}</span>}
       </h3>
-      <p>{cut(p.detail, 1000)}</p>
-      {p.hint && <p class="muted">{cut(p.hint, 500)}</p>}
+      <p>
+        <CodeText text={cut(p.detail, 1000)} />
+      </p>
+      {p.hint && (
+        <p class="muted">
+          <CodeText text={cut(p.hint, 500)} />
+        </p>
+      )}
       <div class="bar">
         {onRetry && (
           <button type="button" onClick={onRetry}>
@@ -66,6 +73,17 @@ interface LoadedProps<Reply> {
 
 export function Loaded<Reply>({ what, from: [now, again], children }: LoadedProps<Reply>) {
   if (now.state === "loading") return <LoadingNote what={what} />;
+  // What a run does not have is no error, and trying again would not help.
+  if (now.state === "failed" && now.problem.code === "unsupported")
+    return (
+      <EmptyNote title={capitalised(cut(now.problem.detail, 400))}>
+        {now.problem.hint && (
+          <p>
+            <CodeText text={cut(now.problem.hint, 500)} />
+          </p>
+        )}
+      </EmptyNote>
+    );
   if (now.state === "failed") return <ProblemNote problem={now.problem} onRetry={() => again()} />;
   return <>{children(now.reply)}</>;
 }

@@ -423,7 +423,7 @@ export interface TimelineParams {
   to_ns?: number;
   /** Width in pixels */
   width?: number;
-  /** Only these lanes: number of a lane or of one it is below (`timeline-lanes` lists them), its kind (stream, thread, ...) or text in its name */
+  /** Only these lanes: number of a lane or of one it is below (`timeline-lanes` lists them), its kind (stream, thread, ...) or text in its name; stacks of CPU samples by their own number, or all as stacks */
   lanes?: string[];
 }
 
@@ -436,6 +436,8 @@ export interface TimelineEventParams {
   id: number;
   /** Also its findings and its distance from the limits of the device; this analyses the run */
   analysis?: boolean;
+  /** Of a CPU sample: also the box of the stacks at this depth that has it; -1: none */
+  depth?: number;
 }
 
 export interface TimelineFindParams {
@@ -447,7 +449,7 @@ export interface TimelineFindParams {
   regex?: boolean;
   /** Time from which to look, in ns from the first event of the run */
   from_ns?: number;
-  /** Only these lanes: number of a lane or of one it is below (`timeline-lanes` lists them), its kind (stream, thread, ...) or text in its name */
+  /** Only these lanes: number of a lane or of one it is below (`timeline-lanes` lists them), its kind (stream, thread, ...) or text in its name; stacks of CPU samples by their own number, or all as stacks */
   lanes?: string[];
   /** Names, next spans and previous spans to list */
   limit?: number;
@@ -465,7 +467,7 @@ export interface TimelineTotalsParams {
   from_ns?: number;
   /** End of the window in ns; 0: the end of the run */
   to_ns?: number;
-  /** Only these lanes: number of a lane or of one it is below (`timeline-lanes` lists them), its kind (stream, thread, ...) or text in its name */
+  /** Only these lanes: number of a lane or of one it is below (`timeline-lanes` lists them), its kind (stream, thread, ...) or text in its name; stacks of CPU samples by their own number, or all as stacks */
   lanes?: string[];
   /** Names to list; 0 lists all */
   limit?: number;

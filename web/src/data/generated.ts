@@ -5397,8 +5397,18 @@ export interface TimelineEventReply {
   columns: Record<string, null | boolean | number | string>;
   /** Hardware counters of a kernel (table kernel_counter); empty: none were recorded */
   counters: Record<string, null | boolean | number | string>;
+  /** Of a CPU sample its frames; null: another table */
+  stack: TimelineEventStack | null;
   /** Its findings and its place in the roofline; null without --analysis */
   analysis: TimelineEventAnalysis | null;
+}
+
+/** The stack of a CPU sample */
+export interface TimelineEventStack {
+  /** Frames, outermost first */
+  frames: TimelineStackFrame[];
+  /** The box at the depth asked for; null without --depth, and where the stack has no such depth */
+  box: TimelineStackBox | null;
 }
 
 /** A name that matches */
@@ -5452,7 +5462,7 @@ export interface TimelineLane {
   /** Lane it is drawn below; null: none */
   parent: number | null;
   /** What it is; counter and memory are lines, the others have spans */
-  kind: "process" | "device" | "stream" | "thread" | "async" | "samples" | "counter" | "memory";
+  kind: "process" | "device" | "stream" | "thread" | "async" | "samples" | "stacks" | "counter" | "memory";
   /** Name within its parent */
   name: string;
   /** Rows that its nested spans need */
@@ -5473,7 +5483,7 @@ export interface TimelineLaneTotals {
   name: string;
   /** Spans that reach into the window */
   count: number;
-  /** Time of the window in which any span of the lane ran (ns) */
+  /** Time of the window in which any span of the lane ran; ranges, which label time, count in a lane of nothing else only (ns) */
   covered_ns: number;
   /** covered_ns / length of the window (share) */
   covered_share: number;
@@ -5537,6 +5547,34 @@ export interface TimelineReply {
   rows: TileRow[];
   /** Lines: counters and memory */
   series: TileSeries[];
+}
+
+/** Neighbouring samples that have the same functions down to a depth */
+export interface TimelineStackBox {
+  /** Depth, from 0: place of its function in frames */
+  depth: number;
+  /** Lane it is drawn in */
+  lane: number | null;
+  /** Start of its first sample, from the zero of the timeline (ns) */
+  start_ns: number;
+  /** Time of its samples (ns) */
+  dur_ns: number;
+  /** Samples in it */
+  samples: number;
+  /** Samples in which its function is the innermost */
+  self_samples: number;
+}
+
+/** A frame of a sampled stack */
+export interface TimelineStackFrame {
+  /** Function */
+  name: string;
+  /** Its file, or the module of native code; null: not known */
+  place: string | null;
+  /** Line that ran; null: not known */
+  line: number | null;
+  /** python, native code, or system for the kernel of the system */
+  language: "python" | "native" | "system";
 }
 
 /** All spans of one kind in the window */

@@ -30,7 +30,14 @@ const PART_COLOR: Record<string, string> = {
   unsampled: "--idle-5",
 };
 
-export function Breakdown({ parts }: { parts: ReportPart[] }) {
+// Of how many devices the times are the sum: they may be longer than the run.
+export function devicesIn(parts: ReportPart[], wall_ms: number): number {
+  const all_ms = parts.reduce((sum, part) => sum + part.ms, 0);
+  return wall_ms > 0 ? Math.max(1, Math.round(all_ms / wall_ms)) : 1;
+}
+
+export function Breakdown({ parts, wall_ms }: { parts: ReportPart[]; wall_ms: number }) {
+  const devices = devicesIn(parts, wall_ms);
   const slices = parts.map((p) => ({
     key: p.what,
     label: p.label,
@@ -38,7 +45,16 @@ export function Breakdown({ parts }: { parts: ReportPart[] }) {
     share: p.share,
     color: `var(${PART_COLOR[p.what] ?? "--idle-4"})`,
   }));
-  return <StackedBar name="Where the time went" slices={slices} />;
+  return (
+    <>
+      <StackedBar name="Where the time went" slices={slices} />
+      {devices > 1 && (
+        <p class="note">
+          Times of {devices} devices together, {ms(wall_ms)} each.
+        </p>
+      )}
+    </>
+  );
 }
 
 function deviceName(d: DeviceTime): string {

@@ -2,6 +2,7 @@
 // What bounds the run, what the rules found, what the profiler itself suggests, and what could not be assessed.
 import type { ComponentChildren } from "preact";
 import type { Diagnosis, Finding, FindingsSection, ToolFinding } from "../data/replies";
+import { CodeText } from "../widgets/code_text";
 import { EvidenceList } from "../widgets/evidence";
 import { focusRow } from "../widgets/focus";
 import { capitalised, cut, ms, pct, plain, plural } from "../widgets/format";
@@ -73,7 +74,11 @@ function FindingCard({ finding: f, number, links }: { finding: Finding; number: 
         <span class="badge">{f.severity}</span>
         {cut(capitalised(f.title || f.message), 600)}
       </h3>
-      {f.title && <p class="message">{cut(f.message, 800)}</p>}
+      {f.title && (
+        <p class="message">
+          <CodeText text={cut(f.message, 800)} />
+        </p>
+      )}
       <p class="facts">
         <Gain finding={f} />
         <span>confidence {pct(f.confidence, 0)}</span>
@@ -95,7 +100,9 @@ function FindingCard({ finding: f, number, links }: { finding: Finding; number: 
       {f.suggestions.length > 0 && (
         <ol>
           {f.suggestions.map((s) => (
-            <li key={s}>{cut(s, 800)}</li>
+            <li key={s}>
+              <CodeText text={cut(s, 800)} />
+            </li>
           ))}
         </ol>
       )}
@@ -120,7 +127,11 @@ function DiagnosisView({ diagnosis: d }: { diagnosis: Diagnosis }) {
         {d.confidence > 0 && `, confidence ${pct(d.confidence, 0)}`}
         {d.nearest && `; closest match: ${plain(cut(d.nearest, 60))}`}
       </p>
-      {d.settle.length > 0 && <p class="note">Needed for a diagnosis: {cut(d.settle.join("; "), 500)}</p>}
+      {d.settle.length > 0 && (
+        <p class="note">
+          Needed for a diagnosis: <CodeText text={cut(d.settle.join("; "), 500)} />
+        </p>
+      )}
       {d.evidence.length > 0 && <EvidenceList evidence={d.evidence} />}
     </div>
   );
@@ -158,7 +169,11 @@ function NotAssessed({ rules }: { rules: FindingsSection["not_assessed"] }) {
         {rules.map((r) => (
           <li key={r.rule}>
             {cut(r.rule, 80)}: needs {cut(r.needs.join(", "), 200)}
-            {r.advice && <span class="muted">. {cut(r.advice, 300)}</span>}
+            {r.advice && (
+              <span class="muted">
+                . <CodeText text={cut(r.advice, 300)} />
+              </span>
+            )}
           </li>
         ))}
       </ul>

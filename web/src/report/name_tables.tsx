@@ -2,22 +2,25 @@
 // Time by name: operators, kernels, copies, modules and labelled ranges.
 import type { CallTotals, CopyTotals, NameTotals } from "../data/replies";
 import { bytes, count, ms, pct, short3 } from "../widgets/format";
+import type { Column } from "../widgets/table";
 import { SortTable } from "../widgets/table";
 
 const namesOf = (r: NameTotals): string[] => [r.name, r.raw_name];
 
 export function Operators({ rows, total }: { rows: NameTotals[]; total: number }) {
+  const hasGpu = rows.some((r) => r.gpu_ms > 0);
+  const gpu: Column<NameTotals> = { key: "gpu", label: "GPU", value: (r) => r.gpu_ms, show: (r) => ms(r.gpu_ms) };
   return (
     <SortTable
       id="operators"
       rows={rows}
       total={total}
-      sort="gpu"
+      sort={hasGpu ? "gpu" : "self"}
       filter
       names={namesOf}
       columns={[
         { key: "name", label: "Operator", text: true, value: (r) => r.name },
-        { key: "gpu", label: "GPU", value: (r) => r.gpu_ms, show: (r) => ms(r.gpu_ms) },
+        ...(hasGpu ? [gpu] : []),
         { key: "share", label: "Share", value: (r) => r.share, show: (r) => pct(r.share) },
         { key: "total", label: "Total", value: (r) => r.total_ms, show: (r) => ms(r.total_ms) },
         { key: "self", label: "Self", value: (r) => r.self_ms, show: (r) => ms(r.self_ms) },

@@ -39,7 +39,7 @@ function Glossary({ terms }: { terms: GlossaryTerm[] }) {
 function Time({ report: r }: { report: ReportDocument }) {
   return (
     <>
-      <Breakdown parts={r.breakdown} />
+      <Breakdown parts={r.breakdown} wall_ms={r.wall_ms} />
       {r.devices.length > 0 && <Devices devices={r.devices} />}
     </>
   );

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What start-up consists of, and why warm-up steps took longer than steady ones, as trees.
 import type { StartupPart, StartupSection } from "../data/replies";
+import { CodeText } from "../widgets/code_text";
 import { cut, ms, pct, plural } from "../widgets/format";
 import "./startup.css";
 
@@ -48,10 +49,14 @@ export function StartupView({ startup }: { startup: StartupSection }) {
           start-up <b>{ms(startup.ms)}</b>
         </span>
         <span>
-          of {ms(startup.run_ms)} <b>{pct(startup.share)}</b>
+          <b>{pct(startup.share)}</b> of {ms(startup.run_ms)}
         </span>
         <span>before the first recorded event {ms(startup.before_ms)}</span>
-        {startup.imports_reason && <span>imports are not known: {startup.imports_reason}</span>}
+        {startup.imports_reason && (
+          <span>
+            imports are not known: <CodeText text={startup.imports_reason} />
+          </span>
+        )}
       </p>
       <Parts title="Start-up" parts={startup.parts} />
       {warmup.parts.length > 0 && (

@@ -70,6 +70,7 @@ describe("cut", () => {
 
 test("words", () => {
   expect(plain("host_range_x")).toBe("host range x");
+  expect(["api_call", "cpu_bound", "gpu", "capital"].map(plain)).toEqual(["API call", "CPU bound", "GPU", "capital"]);
   expect(capitalised("")).toBe("");
   expect(capitalised("two kernels")).toBe("Two kernels");
 });

@@ -43,5 +43,7 @@ export const short3 = (v: Maybe): string => (has(v) ? Number(v.toPrecision(3)).t
 // A text of any length, cut in its middle.
 export const cut = (text: string, length: number): string =>
   text.length <= length ? text : `${text.slice(0, Math.ceil(length / 2))}…${text.slice(-Math.floor(length / 2 - 1))}`;
-export const plain = (word: string): string => word.replaceAll("_", " ");
+const ABBREVIATIONS = /\b(api|cpu|cuda|cupti|gil|gpu|nvtx)\b/g;
+export const plain = (word: string): string =>
+  word.replaceAll("_", " ").replace(ABBREVIATIONS, (short) => short.toUpperCase());
 export const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -5,7 +5,7 @@ import type { DevicePeaks, RooflinePoint } from "../data/replies";
 import { useWidth } from "./canvas";
 import { cut, ms, pct, plural, short3 } from "./format";
 import type { Axes, Peaks, PlottedPoint } from "./roofline_scale";
-import { axesFor, bandwidthRoof, decades, plottedPoints, powerText, readPeaks } from "./roofline_scale";
+import { axesFor, bandwidthRoof, decades, isBelow, plottedPoints, powerText, readPeaks } from "./roofline_scale";
 import { Tip } from "./tip";
 import "./roofline.css";
 
@@ -114,6 +114,31 @@ function PointTip({ point: p, x, y, room }: { point: RooflinePoint; x: number; y
   );
 }
 
+interface MarkProps {
+  drawn: PlottedPoint;
+  frame: Frame;
+  radius: number;
+  onHover: (hover: Hover | null) => void;
+}
+
+// A circle; a triangle on the axis for a point below the plot.
+function PointMark({ drawn, frame, radius, onHover }: MarkProps) {
+  const { point } = drawn;
+  const mark = {
+    class: `point ${point.bound === "compute" ? "compute" : "memory"}`,
+    onMouseEnter: (e: MouseEvent) => onHover({ x: e.offsetX, y: e.offsetY, point }),
+    onMouseLeave: () => onHover(null),
+  };
+  const x = frame.px(drawn.x);
+  if (!isBelow(frame.axes, drawn)) return <circle {...mark} cx={x} cy={frame.py(drawn.y)} r={radius} />;
+  const y = HEIGHT - BOTTOM;
+  return <path {...mark} class={`${mark.class} below`} d={`M${x - 5} ${y - 9}h10l-5 9z`} />;
+}
+
+function belowNote(below: number, what: string): string {
+  return below > 0 ? ` ${plural(below, what)} below the plot: triangles on the axis.` : "";
+}
+
 function peaksNote({ source, gbps, roofs }: Peaks): string {
   if (source) return ` Peaks: ${cut(source, 160)}.`;
   return gbps === null && roofs.length === 0
@@ -143,6 +168,7 @@ export function RooflineView({ points, peaks: devices, reason }: Props) {
   );
   if (drawn.length === 0)
     return <p class="note">Nothing to plot: no operator has both a FLOP count and a byte count.</p>;
+  const what = drawn.every((d) => d.point.op === null) ? "kernel" : "operator";
   const frame = frameFor(axesFor(drawn, peaks), width);
   const longest = Math.max(...drawn.map((d) => d.point.t_measured_ms), 1e-9);
   const radius = ({ point }: PlottedPoint) => 3 + 9 * Math.sqrt(point.t_measured_ms / longest);
@@ -151,24 +177,23 @@ export function RooflineView({ points, peaks: devices, reason }: Props) {
       {width > 0 && (
         <svg width={width} height={HEIGHT} role="img" aria-label="Roofline plot">
           <Grid {...frame} />
-          <Roofs peaks={peaks} frame={frame} />
           {drawn.map((d) => (
-            // biome-ignore lint/a11y/noStaticElementInteractions: the tables list the same operators for the keyboard
-            <circle
+            <PointMark
               key={`${d.point.op} ${d.point.shapes} ${d.point.types} ${d.point.kernel}`}
-              class={`point ${d.point.bound === "compute" ? "compute" : "memory"}`}
-              cx={frame.px(d.x)}
-              cy={frame.py(Math.max(frame.axes.y0, d.y))}
-              r={radius(d)}
-              onMouseEnter={(e) => setHover({ x: e.offsetX, y: e.offsetY, point: d.point })}
-              onMouseLeave={() => setHover(null)}
+              drawn={d}
+              frame={frame}
+              radius={radius(d)}
+              onHover={setHover}
             />
           ))}
+          <Roofs peaks={peaks} frame={frame} />
         </svg>
       )}
       {hover && <PointTip point={hover.point} x={hover.x} y={hover.y} room={width} />}
       <p class="note">
-        Each circle is an operator; a larger circle took more time. Blue is compute-bound, orange memory-bound.
+        Each circle is {what === "kernel" ? "a kernel" : "an operator"}; a larger circle took more time. Blue is
+        compute-bound, orange memory-bound.
+        {belowNote(drawn.filter((d) => isBelow(frame.axes, d)).length, what)}
         {peaksNote(peaks)}
         {reason ? ` ${cut(reason, 200)}` : ""}
       </p>

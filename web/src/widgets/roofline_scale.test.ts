@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, test } from "vitest";
 import type { DevicePeaks, RooflinePoint } from "../data/replies";
-import { axesFor, bandwidthRoof, decades, plottedPoints, powerText, readPeaks } from "./roofline_scale";
+import { axesFor, bandwidthRoof, decades, isBelow, plottedPoints, powerText, readPeaks } from "./roofline_scale";
 
 const H200: DevicePeaks = {
   device: "NVIDIA H200",
@@ -51,6 +51,17 @@ describe("axes", () => {
     const axes = axesFor(points, readPeaks([H200], new Set(["bf16"])));
     for (const p of points) expect(p.x >= axes.x0 && p.x <= axes.x1 && p.y <= axes.y1 && p.y >= axes.y0).toBe(true);
     expect(10 ** (axes.ridge ?? 0)).toBeCloseTo(989000 / 4800, 6);
+  });
+  test("leave room around points on a whole power", () => {
+    const axes = axesFor(plottedPoints([point(0.01, 1e-3), point(1e4, 1)]), readPeaks([H200], new Set(["bf16"])));
+    expect(axes.y0).toBe(-4);
+    expect([axes.x0, axes.x1]).toEqual([-3, 5]);
+  });
+  test("points far below the rest are below the plot, the others inside", () => {
+    const far = plottedPoints([point(0.1, 1e-9), point(0.1, 1e-4), point(300, 500)]);
+    const axes = axesFor(far, readPeaks([H200], new Set(["bf16"])));
+    expect(far.map((p) => isBelow(axes, p))).toEqual([true, false, false]);
+    expect(axes.y1 - axes.y0).toBeCloseTo(8, 6);
   });
   test("the bandwidth roof ends in the corner of the highest compute roof", () => {
     const axes = axesFor(points, readPeaks([H200], new Set(["bf16"])));

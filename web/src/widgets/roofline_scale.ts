@@ -58,7 +58,10 @@ export interface Axes {
   best: number | null; // the highest compute roof
 }
 
-// Room for every point and for the corner of the roofs.
+const MARGIN = 0.15; // decades, so that no circle is cut by an axis
+const MOST_DECADES = 8; // of rates
+
+// Room for every point and for the corner of the roofs. Points more than MOST_DECADES below the top are below the plot.
 export function axesFor(points: PlottedPoint[], { gbps, roofs }: Peaks): Axes {
   const best = roofs.length > 0 ? Math.log10(Math.max(...roofs.map((r) => r.tflops))) : null;
   const ridge = gbps !== null && best !== null ? best + 3 - Math.log10(gbps) : null;
@@ -66,14 +69,16 @@ export function axesFor(points: PlottedPoint[], { gbps, roofs }: Peaks): Axes {
   const ys = points.map((p) => p.y);
   const y1 = Math.max(best !== null ? best + 0.35 : 0.5, Math.max(...ys) + 0.2);
   return {
-    x0: Math.floor(Math.min(-1, ...xs)),
-    x1: Math.ceil(Math.max((ridge ?? 1) + 0.7, ...xs)),
-    y0: Math.max(y1 - 6.5, Math.floor(Math.min(0, ...ys))),
+    x0: Math.floor(Math.min(-1, ...xs.map((x) => x - MARGIN))),
+    x1: Math.ceil(Math.max((ridge ?? 1) + 0.7, ...xs.map((x) => x + MARGIN))),
+    y0: Math.max(y1 - MOST_DECADES, Math.floor(Math.min(0, ...ys.map((y) => y - MARGIN)))),
     y1,
     ridge,
     best,
   };
 }
+
+export const isBelow = (axes: Axes, { y }: PlottedPoint): boolean => y < axes.y0 + MARGIN - 1e-9;
 
 // Both ends of the bandwidth roof: y = x + log10(gbps) - 3.
 export function bandwidthRoof(axes: Axes, gbps: number): { from: [number, number]; to: [number, number] } {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, test } from "vitest";
 import type { SortKey } from "./sort_rows";
-import { compareCells, filterRows, nextOrder, sortRows } from "./sort_rows";
+import { compareCells, filterRows, nextOrder, sortedSecond, sortRows } from "./sort_rows";
 
 interface Row {
   name: string | null;
@@ -81,4 +81,16 @@ test("a click turns the order, another column starts with its natural one", () =
     key: "ms",
     descending: true,
   });
+});
+
+test("the sorted column comes after the first one, the others keep their order", () => {
+  const keys = (key: string) =>
+    sortedSecond(
+      ["name", "family", "device", "total"].map((k) => ({ key: k })),
+      { key, descending: true },
+    )
+      .map((c) => c.key)
+      .join(" ");
+  expect(keys("total")).toBe("name total family device");
+  for (const key of ["name", "family", ""]) expect(keys(key)).toBe("name family device total");
 });

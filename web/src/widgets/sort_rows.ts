@@ -46,3 +46,10 @@ export function sortRows<Row>(rows: Row[], columns: SortKey<Row>[], order: SortO
 export function nextOrder<Row>(order: SortOrder, column: SortKey<Row>): SortOrder {
   return { key: column.key, descending: order.key === column.key ? !order.descending : !column.text };
 }
+
+// The column that is sorted by comes after the first one: on a phone the others are out of sight.
+export function sortedSecond<Column extends { key: string }>(columns: Column[], order: SortOrder): Column[] {
+  const [first, ...rest] = columns;
+  const at = rest.findIndex((c) => c.key === order.key);
+  return at < 1 ? columns : [first, rest[at], ...rest.filter((_, i) => i !== at)];
+}

@@ -4,8 +4,9 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { onFocusRow } from "./focus";
 import { count, cut } from "./format";
+import { useNarrow } from "./narrow";
 import type { SortKey, SortOrder } from "./sort_rows";
-import { filterRows, nextOrder, sortRows } from "./sort_rows";
+import { filterRows, nextOrder, sortedSecond, sortRows } from "./sort_rows";
 import "./table.css";
 
 export interface Column<Row> extends SortKey<Row> {
@@ -100,6 +101,8 @@ function longName<Row>(column: Column<Row> | undefined, row: Row): string | null
 
 export function SortTable<Row>({ id, rows, columns, sort, total, names, detail, filter }: Props<Row>) {
   const [order, setOrder] = useState<SortOrder>({ key: sort, descending: true });
+  const isNarrow = useNarrow();
+  const shownColumns = isNarrow ? sortedSecond(columns, order) : columns;
   const [all, setAll] = useState(false);
   const [words, setWords] = useState("");
   const [open, setOpen] = useState<Row | null>(null);
@@ -145,7 +148,7 @@ export function SortTable<Row>({ id, rows, columns, sort, total, names, detail, 
         <table>
           <thead>
             <tr>
-              {columns.map((c) => (
+              {shownColumns.map((c) => (
                 <Heading key={c.key} column={c} order={order} onOrder={setOrder} />
               ))}
             </tr>
@@ -155,7 +158,7 @@ export function SortTable<Row>({ id, rows, columns, sort, total, names, detail, 
               <TableRow
                 key={keys.get(row)}
                 row={row}
-                columns={columns}
+                columns={shownColumns}
                 detail={detail?.(row) ?? longName(columns[0], row)}
                 isMarked={row === marked?.row}
                 isOpen={row === open}

@@ -244,7 +244,7 @@ function Pairs() {
                   value: (p) => p.last?.found.baseline_ms ?? null,
                   show: (p) => (p.last ? timesText(p.last.found) : "–"),
                 },
-                { key: "hardware", label: "Hardware", text: true, value: (p) => p.last?.hardware ?? "" },
+                { key: "hardware", label: "Hardware", text: true, value: (p) => p.last?.hardware ?? "–" },
                 {
                   key: "when",
                   label: "Measured (UTC)",

@@ -129,8 +129,8 @@ export function LiveView() {
           rows.length === 0 ? (
             <EmptyNote title="Nothing is being recorded">
               <p>
-                <code>neurolens run -- python3 train.py</code> with the store of this server shows up here while it
-                runs.
+                Start <code>neurolens run -- python3 train.py</code> with the store of this server: the recording is
+                shown here while it runs.
               </p>
             </EmptyNote>
           ) : (

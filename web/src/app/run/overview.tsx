@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first tab of a run: verdict, phases, where the time went, and the findings with their predicted gain.
-import type { Finding, PhasesReply, ReportReply, RunCounter } from "../../data/generated";
+import type { Finding, PhasesReply, ReportReply, RunCounter, SteadyStep } from "../../data/generated";
 import { Breakdown } from "../../report/breakdown";
 import type { FindingLinks } from "../../report/findings";
 import { Findings } from "../../report/findings";
 import { recordedShares } from "../../report/recorded";
 import { StartupView } from "../../report/startup";
-import { count, cut, ms, pct, plain, plural } from "../../widgets/format";
+import { CodeText } from "../../widgets/code_text";
+import { capitalised, count, cut, ms, pct, plain, plural } from "../../widgets/format";
 import { StackedBar } from "../../widgets/stacked_bar";
 import { NotesPanel, useNotes } from "../notes/notes_panel";
 import { runAddress } from "../route";
-import { Called } from "../states";
+import { useCall } from "../session";
+import { Called, Loaded } from "../states";
 
 const SEVERITY_NAME: Record<string, string> = { data_loss: "Data loss", error: "Error" };
 const PHASE_NAME: Record<string, string> = {
@@ -32,17 +34,18 @@ function Loss({ reason }: { reason: RunCounter }) {
   return (
     <p class={`loss ${reason.severity in SEVERITY_NAME ? "bad" : ""}`}>
       <b>{SEVERITY_NAME[reason.severity] ?? "Notice"}</b> {count(reason.count)} × {cut(reason.name, 80)}.{" "}
-      {cut(reason.advice ?? "", 300)}
+      <CodeText text={cut(reason.advice ?? "", 300)} />
     </p>
   );
 }
 
-function Tiles({ reply: r }: { reply: ReportReply }) {
+// A profile of durations without times has no idle time and no wall time.
+function Tiles({ reply: r, hasTimes }: { reply: ReportReply; hasTimes: boolean }) {
   const { recorded, busy } = recordedShares(r.breakdown);
   const hasDevice = r.breakdown.some((p) => p.what === "compute" || p.what === "memory" || p.what === "communication");
-  const tiles: [name: string, value: string][] = [["wall time", ms(r.wall_ms)]];
+  const tiles: [name: string, value: string][] = [[hasTimes ? "wall time" : "kernel time", ms(r.wall_ms)]];
   if (recorded < 0.9995) tiles.push(["recorded", pct(recorded)]);
-  if (hasDevice) tiles.push(["GPU busy", pct(busy)]);
+  if (hasDevice && hasTimes) tiles.push(["GPU busy", pct(busy)]);
   tiles.push(["bound", plain(r.diagnosis.class)], ["findings", count(r.findings.length)]);
   return (
     <dl class="tiles">
@@ -56,13 +59,13 @@ function Tiles({ reply: r }: { reply: ReportReply }) {
   );
 }
 
-function Verdict({ reply: r }: { reply: ReportReply }) {
+function Verdict({ reply: r, hasTimes }: { reply: ReportReply; hasTimes: boolean }) {
   return (
     <>
       <h2 class="verdicttext" id="verdict">
         {cut(r.verdict, 800)}
       </h2>
-      <Tiles reply={r} />
+      <Tiles reply={r} hasTimes={hasTimes} />
       {r.counters.reasons
         .filter((c) => c.severity !== "info")
         .map((c) => (
@@ -71,7 +74,7 @@ function Verdict({ reply: r }: { reply: ReportReply }) {
       {r.breakdown.length > 0 && (
         <section>
           <h2>Where the time went</h2>
-          <Breakdown parts={r.breakdown} />
+          <Breakdown parts={r.breakdown} wall_ms={r.wall_ms} />
         </section>
       )}
       {r.startup && (
@@ -97,7 +100,7 @@ function Phases({ reply: { phases } }: { reply: PhasesReply }) {
       <h2>Phases</h2>
       {slices.length > 0 && <StackedBar name="Phases of the run" slices={slices} />}
       {phases.reason ? (
-        <p class="note">{cut(phases.reason, 300)}</p>
+        <p class="note">{cut(capitalised(phases.reason), 300)}.</p>
       ) : (
         <p class="facts">
           <span>
@@ -118,38 +121,48 @@ function placeOf(run: string, f: Finding): string | null {
   return name ? runAddress(run, "timeline", { find: name }) : null;
 }
 
-function linksOf(run: string): FindingLinks {
+function linksOf(run: string, hasTimes: boolean): FindingLinks {
   return {
     rowAddress: (table, name) => runAddress(run, table, { row: name }),
     places: (finding) => {
-      const to = placeOf(run, finding);
+      const to = hasTimes ? placeOf(run, finding) : null;
       return to && <a href={to}>show in the timeline</a>;
     },
   };
 }
 
+function GainsNote({ step }: { step: SteadyStep }) {
+  return (
+    <p class="note">
+      Gains are of {step.steady_steps > 0 ? "one steady step" : "the whole run"} without the cost of recording:{" "}
+      {ms(step.ms)}
+      {step.busy_share !== null && `, GPU busy ${pct(step.busy_share, 0)}`}.
+    </p>
+  );
+}
+
 // Verdict, phases and findings.
 export function Explained({ run }: { run: string }) {
+  const phases = useCall("phases", { run });
+  const [now] = phases;
+  const hasTimes = now.state !== "failed" || now.problem.status !== 422;
   return (
     <>
       <Called name="analyze" params={{ target: run }} what="the analysis">
-        {(reply) => <Verdict reply={reply} />}
+        {(reply) => <Verdict reply={reply} hasTimes={hasTimes} />}
       </Called>
-      <Called name="phases" params={{ run }} what="the phases">
-        {(reply) => <Phases reply={reply} />}
-      </Called>
+      {hasTimes && (
+        <Loaded what="the phases" from={phases}>
+          {(reply) => <Phases reply={reply} />}
+        </Loaded>
+      )}
       <section>
         <h2>Findings</h2>
         <Called name="findings" params={{ run, limit: 200 }} what="the findings">
           {(reply) => (
             <>
-              {reply.step && (
-                <p class="note">
-                  Gains are of one steady step without the cost of recording: {ms(reply.step.ms)}, GPU busy{" "}
-                  {pct(reply.step.busy_share, 0)}.
-                </p>
-              )}
-              <Findings section={reply} links={linksOf(run)} />
+              {hasTimes && reply.step && <GainsNote step={reply.step} />}
+              <Findings section={reply} links={linksOf(run, hasTimes)} />
             </>
           )}
         </Called>

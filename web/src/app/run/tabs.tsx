@@ -127,7 +127,9 @@ export function RooflineTab({ run }: TabProps) {
       <Called name="roofline" params={{ run, limit: ROWS }} what="the roofline">
         {(reply) => (
           <>
-            <RooflineView points={reply.points} peaks={reply.peaks} reason={reply.peaks_reason} />
+            {(reply.points.length > 0 || reply.counted.length === 0) && (
+              <RooflineView points={reply.points} peaks={reply.peaks} reason={reply.peaks_reason} />
+            )}
             {reply.counted.length > 0 && (
               <>
                 <h3>By hardware counters</h3>

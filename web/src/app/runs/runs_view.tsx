@@ -44,15 +44,7 @@ function columnsOf(
       text: true,
       width: 30,
       value: () => null,
-      show: (r) => (
-        <input
-          type="checkbox"
-          tabIndex={-1}
-          aria-label={`Select ${cut(nameOf(r), 60)} ${r.short_id}`}
-          checked={selected.has(r.run_id)}
-          onChange={() => toggle(r.run_id)}
-        />
-      ),
+      show: (r) => select(r, selected.has(r.run_id), toggle),
     },
     {
       key: "model",
@@ -61,19 +53,7 @@ function columnsOf(
       width: 210,
       value: nameOf,
       title: (r) => cut(`${nameOf(r)} ${r.source_name}`, 300),
-      show: (r) => (
-        <>
-          <a href={runAddress(r.run_id)} tabIndex={-1}>
-            {cut(nameOf(r), 60)}
-          </a>
-          {sourceText(r) && <span class="muted"> {sourceText(r)}</span>}
-          {r.lost_records > 0 && (
-            <span class="lost" title={`${count(r.lost_records)} records lost`}>
-              !
-            </span>
-          )}
-        </>
-      ),
+      show: nameCell,
     },
     { key: "wall", label: "Wall", width: 84, value: (r) => r.wall_ns, show: (r) => ms(r.wall_ns / 1e6) },
     {
@@ -131,17 +111,63 @@ function columnsOf(
             .join(", "),
           300,
         ),
-      show: (r) =>
-        Object.entries(r.tags).map(([key, value]) => (
-          <span class="tag" key={key}>
-            {cut(`${key}=${value}`, 40)}
-          </span>
-        )),
+      show: tagCells,
     },
     { key: "size", label: "Stored", width: 80, value: (r) => r.stored_bytes, show: (r) => bytes(r.stored_bytes) },
     { key: "id", label: "Id", text: true, width: 130, value: (r) => r.run_id, show: (r) => <code>{r.short_id}</code> },
   ];
 }
+
+const select = (r: ListedRun, isSelected: boolean, toggle: (id: string) => void) => (
+  <input
+    type="checkbox"
+    class="pick"
+    tabIndex={-1}
+    aria-label={`Select ${cut(nameOf(r), 60)} ${r.short_id}`}
+    checked={isSelected}
+    onChange={() => toggle(r.run_id)}
+  />
+);
+
+const nameCell = (r: ListedRun) => (
+  <>
+    <a href={runAddress(r.run_id)} tabIndex={-1}>
+      {cut(nameOf(r), 60)}
+    </a>
+    {sourceText(r) && <span class="muted"> {sourceText(r)}</span>}
+    {r.lost_records > 0 && (
+      <span class="lost" title={`${count(r.lost_records)} records lost`}>
+        !
+      </span>
+    )}
+  </>
+);
+
+const tagCells = (r: ListedRun) =>
+  Object.entries(r.tags).map(([key, value]) => (
+    <span class="tag" key={key}>
+      {cut(`${key}=${value}`, 40)}
+    </span>
+  ));
+
+// A run on a phone.
+const runCard = (r: ListedRun, isSelected: boolean, toggle: (id: string) => void) => (
+  <>
+    <div>
+      {select(r, isSelected, toggle)}
+      <span>{nameCell(r)}</span>
+      <b>{ms(r.wall_ns / 1e6)}</b>
+    </div>
+    <div class="sub">
+      <span>{[deviceText(r), r.precision, plural(r.kernel_count, "kernel")].filter(Boolean).join(", ")}</span>
+    </div>
+    <div class="sub">
+      <span>
+        {timeText(r.created_at_ns)} UTC, {cut(r.adapter, 24)} {tagCells(r)}
+      </span>
+    </div>
+  </>
+);
 
 interface ChoiceProps {
   name: string;
@@ -302,6 +328,7 @@ function RunTable({ list, rows, order, onOrder }: RunTableProps) {
           onWindow={list.onWindow}
           isBusy={list.isAsking}
           heightPx={Math.max(320, window.innerHeight - 250)}
+          card={(r) => runCard(r, selected.has(r.run_id), toggle)}
         />
       )}
     </>

@@ -2,7 +2,7 @@
 // The machine of the server, its GPUs as they are now, what fits and what does not, and what the server can read: version, formats, known device peaks, rules, baselines.
 import { useEffect, useState } from "preact/hooks";
 import type { SystemHealth, SystemPython, SystemReply } from "../../data/generated";
-import { bytes, cut, pct, plural, short3 } from "../../widgets/format";
+import { bytes, cut, pct, plain, plural, short3 } from "../../widgets/format";
 import { SortTable } from "../../widgets/table";
 import { runAddress } from "../route";
 import { client, useLoad } from "../session";
@@ -147,7 +147,7 @@ function Recording({ system: s }: { system: SystemReply }) {
         <li key={a.name} class={a.works ? "ok" : "warning"}>
           <b class="pill">{a.works ? "works" : "not here"}</b>
           <div>
-            {cut(a.name, 80)}
+            {plain(cut(a.name, 80))}
             <p class="muted">{cut(a.detail, 400)}</p>
           </div>
         </li>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The picture of a window: every lane in sight, from the tiles that are there.
+import type { TimelineStackBox } from "../../data/generated";
 import type { TileRow } from "../../data/tile";
 import { BUSY_STEPS } from "../../data/tile";
 import { drawLabel } from "../../widgets/canvas";
@@ -24,6 +25,7 @@ export interface Scene {
   keys: TileKey[];
   find: string; // names without it are faded
   chosen: { table: string; id: number } | null;
+  box: TimelineStackBox | null; // of stacks, that is chosen
 }
 
 export interface Colors {
@@ -64,13 +66,25 @@ function outline({ context, colors }: Pen, left: number, top: number, width: num
 }
 
 function drawSpans(pen: Pen, drawn: DrawnTile, lane: PlacedLane, from_ns: number, to_ns: number): void {
-  for (const row of drawn.rowsOf.get(lane.lane.id) ?? []) drawRow(pen, drawn, row, lane.top, from_ns, to_ns);
+  for (const row of drawn.rowsOf.get(lane.lane.id) ?? []) {
+    const top = lane.top + row.depth * DEPTH_PX - pen.scene.scroll;
+    if (top + DEPTH_PX > 0 && top < pen.scene.height) drawRow(pen, drawn, row, top, lane, from_ns, to_ns);
+  }
 }
 
-function drawRow(pen: Pen, drawn: DrawnTile, row: TileRow, above: number, from_ns: number, to_ns: number): void {
+function drawRow(
+  pen: Pen,
+  drawn: DrawnTile,
+  row: TileRow,
+  top: number,
+  lane: PlacedLane,
+  from_ns: number,
+  to_ns: number,
+): void {
   const { context, scene, colors, x, fills } = pen;
   const { names, tables } = drawn.tile;
-  const top = above + row.depth * DEPTH_PX - scene.scroll;
+  // Boxes of stacks are outlined by their times: their ids are those of their first samples.
+  const chosen = lane.lane.kind === "stacks" ? null : scene.chosen;
   const last = lastUpTo(row.start, to_ns);
   const first = Math.max(0, lastUpTo(row.start, from_ns));
   let painted = -10; // the last column of pixels that has something
@@ -80,7 +94,7 @@ function drawRow(pen: Pen, drawn: DrawnTile, row: TileRow, above: number, from_n
     const right = Math.round(Math.min(scene.width + 2, x(row.start[i] + row.dur[i])));
     if (right < 0) continue;
     const width = Math.max(1, right - left);
-    const isChosen = scene.chosen?.id === row.id[i];
+    const isChosen = chosen?.id === row.id[i];
     if (width === 1 && left <= painted && !isChosen) continue;
     painted = left + width - 1;
     const name = row.name[i];
@@ -90,7 +104,7 @@ function drawRow(pen: Pen, drawn: DrawnTile, row: TileRow, above: number, from_n
       context.fillStyle = colors.ink;
       drawLabel(context, names[name], left, top + DEPTH_PX / 2, width);
     }
-    if (isChosen && tables[name] === scene.chosen?.table) outline(pen, left, top, width);
+    if (isChosen && tables[name] === chosen?.table) outline(pen, left, top, width);
   }
 }
 
@@ -99,6 +113,7 @@ function drawBuckets(pen: Pen, drawn: DrawnTile, lane: PlacedLane, from_ns: numb
   const { bucket_ns } = drawn.tile;
   for (const row of drawn.rowsOf.get(lane.lane.id) ?? []) {
     const bottom = lane.top + (row.depth + 1) * DEPTH_PX - 1 - scene.scroll;
+    if (bottom < 0 || bottom > scene.height + DEPTH_PX) continue;
     const last = lastUpTo(row.bucket, to_ns / bucket_ns);
     const paint = (i: number, left: number, width: number) => {
       const height = Math.round((DEPTH_PX - 1) * (LEAST_BUSY + (1 - LEAST_BUSY) * (row.busy[i] / BUSY_STEPS)));
@@ -172,8 +187,23 @@ function drawLine(pen: Pen, drawn: DrawnTile, lane: PlacedLane, { least, most }:
   context.stroke();
 }
 
-// Draws the lanes and returns whether every tile was there.
-export function drawScene(context: CanvasRenderingContext2D, scene: Scene, tiles: TileStore, colors: Colors): boolean {
+function outlineBox(pen: Pen): void {
+  const { box, placed, scroll, width } = pen.scene;
+  const lane = box && placed.find((p) => p.lane.id === box.lane);
+  if (!box || !lane) return;
+  const left = Math.max(-2, pen.x(box.start_ns));
+  const right = Math.min(width + 2, pen.x(box.start_ns + box.dur_ns));
+  if (right >= 0 && left <= width)
+    outline(pen, left, lane.top + box.depth * DEPTH_PX - scroll, Math.max(1, right - left));
+}
+
+// Draws the lanes and returns whether every tile was there. Each store has the tiles of other lanes.
+export function drawScene(
+  context: CanvasRenderingContext2D,
+  scene: Scene,
+  stores: TileStore[],
+  colors: Colors,
+): boolean {
   const scale = scene.width / (scene.to_ns - scene.from_ns);
   const x = (ns: number) => (ns - scene.from_ns) * scale;
   const inSight = scene.placed.filter((p) => p.top + p.height > scene.scroll && p.top < scene.scroll + scene.height);
@@ -182,12 +212,14 @@ export function drawScene(context: CanvasRenderingContext2D, scene: Scene, tiles
   for (const p of inSight) context.fillRect(0, p.top + p.height - scene.scroll - 1, scene.width, 1);
   const wanted = scene.find.toLowerCase();
   let isWhole = true;
-  const there = scene.keys.flatMap((key) => {
-    const found = standIn(key, tiles.has);
-    if (!found || found.level !== key.level) isWhole = false;
-    const drawn = found && tiles.get(found);
-    return drawn ? [{ key, drawn }] : [];
-  });
+  const there = stores.flatMap((tiles) =>
+    scene.keys.flatMap((key) => {
+      const found = standIn(key, tiles.has);
+      if (!found || found.level !== key.level) isWhole = false;
+      const drawn = found && tiles.get(found);
+      return drawn ? [{ key, drawn }] : [];
+    }),
+  );
   const scales = lineScales(
     inSight,
     there.map((t) => t.drawn),
@@ -213,6 +245,7 @@ export function drawScene(context: CanvasRenderingContext2D, scene: Scene, tiles
     }
     context.restore();
   }
+  outlineBox({ context, scene, colors, x, fills: [] });
   drawScales(context, scene, scales);
   return isWhole;
 }

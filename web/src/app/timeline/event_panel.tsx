@@ -7,11 +7,12 @@ import type { Loading, Reload } from "../session";
 import { Loaded } from "../states";
 import { SinceEarlier } from "./earlier_run";
 import { EventLimits } from "./event_limits";
+import type { ChosenEvent } from "./events";
+import { SampledStack } from "./stack_panel";
 
 interface EventProps {
   run: string;
-  table: string;
-  id: number;
+  chosen: ChosenEvent;
   from: [Loading<TimelineEventReply | null>, Reload];
   analysis: [Loading<TimelineEventReply | null>, Reload];
   lanes: TimelineLane[];
@@ -117,7 +118,7 @@ function Peers({ run, from, lanes }: Pick<EventProps, "run" | "lanes"> & { from:
 const afterText = (ns: number): string =>
   ns === 0 ? "at the same time" : `${ms(Math.abs(ns) / 1e6)} ${ns > 0 ? "later" : "earlier"}`;
 
-export function EventPanel({ run, table, id, from, analysis, lanes, onClose }: EventProps) {
+export function EventPanel({ run, chosen, from, analysis, lanes, onClose }: EventProps) {
   return (
     <section id="event">
       <div class="title">
@@ -130,6 +131,14 @@ export function EventPanel({ run, table, id, from, analysis, lanes, onClose }: E
         {(reply) => {
           const event = reply?.chain.find((c) => c.role === "event");
           if (!reply || !event) return null;
+          const sql = runAddress(run, "sql", { q: `SELECT * FROM "${chosen.table}" WHERE id = ${chosen.id}` });
+          if (reply.stack)
+            return (
+              <>
+                <SampledStack chosen={chosen} reply={reply} stack={reply.stack} sql={sql} />
+                <Columns label="All columns" of={reply.columns} />
+              </>
+            );
           return (
             <>
               <h3>{cut(event.name, 300)}</h3>
@@ -139,7 +148,7 @@ export function EventPanel({ run, table, id, from, analysis, lanes, onClose }: E
                   <b>{ms((event.dur_ns ?? 0) / 1e6)}</b>
                 </span>
                 <span>starts at {ms(event.start_ns / 1e6)}</span>
-                <a href={runAddress(run, "sql", { q: `SELECT * FROM "${table}" WHERE id = ${id}` })}>SQL</a>
+                <a href={sql}>SQL</a>
                 <SinceEarlier run={run} />
               </p>
               <Chain run={run} chain={reply.chain} />

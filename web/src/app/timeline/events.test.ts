@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
 import type { TimelineChainLink } from "../../data/generated";
-import { flowsOf, parseEvent } from "./events";
+import { eventField, flowsOf, parseEvent } from "./events";
 
 test("an event of an address is a table and a row", () => {
-  expect(parseEvent("api_call:12")).toEqual({ table: "api_call", id: 12 });
-  for (const text of ["", "kernel", "kernel:", 'k"el:1', "kernel:-1"]) expect(parseEvent(text)).toBeNull();
+  expect(parseEvent("api_call:12")).toEqual({ table: "api_call", id: 12, depth: null });
+  expect(parseEvent("cpu_sample:12:3")).toEqual({ table: "cpu_sample", id: 12, depth: 3 });
+  for (const text of ["api_call:12", "cpu_sample:12:0"]) {
+    const event = parseEvent(text);
+    expect(event && eventField(event)).toBe(text);
+  }
+  for (const text of ["", "kernel", "kernel:", 'k"el:1', "kernel:-1", "kernel:1:", "kernel:1:x"])
+    expect(parseEvent(text)).toBeNull();
 });
 
 test("flows lead from the launch to the event and on to what it caused", () => {

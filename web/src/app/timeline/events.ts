@@ -15,11 +15,20 @@ export interface EventPlace {
 
 export type SpanTable = TimelineEventParams["table"];
 
-// "kernel:12" of an address; null when it is not such a text.
-export function parseEvent(text: string): { table: string; id: number } | null {
-  const found = /^([a-z_]+):(\d+)$/.exec(text);
-  return found ? { table: found[1], id: Number(found[2]) } : null;
+export interface ChosenEvent {
+  table: string;
+  id: number;
+  depth: number | null; // of a box of stacks
 }
+
+// "kernel:12" or "cpu_sample:12:3" of an address; null when it is not such a text.
+export function parseEvent(text: string): ChosenEvent | null {
+  const found = /^([a-z_]+):(\d+)(?::(\d+))?$/.exec(text);
+  return found ? { table: found[1], id: Number(found[2]), depth: found[3] ? Number(found[3]) : null } : null;
+}
+
+export const eventField = ({ table, id, depth }: ChosenEvent): string =>
+  depth === null ? `${table}:${id}` : `${table}:${id}:${depth}`;
 
 // Events whose name contains the text: how many, and those beside a time.
 export const findEvents = (
@@ -31,17 +40,20 @@ export const findEvents = (
   client.call("timeline-find", { run, text, from_ns: Math.floor(at_ns), limit: 20 }, signal);
 
 // An event with its chain: its launch, its operator, what encloses them, and what it caused.
-export const readEvent = (run: string, table: string, id: number, signal?: AbortSignal): Promise<TimelineEventReply> =>
-  client.call("timeline-event", { run, table: table as SpanTable, id }, signal);
+export const readEvent = (run: string, event: ChosenEvent, signal?: AbortSignal): Promise<TimelineEventReply> =>
+  client.call(
+    "timeline-event",
+    { run, table: event.table as SpanTable, id: event.id, ...(event.depth === null ? {} : { depth: event.depth }) },
+    signal,
+  );
+
+// The analysis of the run says nothing about single CPU samples.
+export const isAnalysed = (event: ChosenEvent | null): event is ChosenEvent =>
+  event !== null && event.table !== "cpu_sample";
 
 // The same with what the analysis of the run knows, and the other members of a collective.
-export const readAnalysis = (
-  run: string,
-  table: string,
-  id: number,
-  signal?: AbortSignal,
-): Promise<TimelineEventReply> =>
-  client.call("timeline-event", { run, table: table as SpanTable, id, analysis: true }, signal);
+export const readAnalysis = (run: string, event: ChosenEvent, signal?: AbortSignal): Promise<TimelineEventReply> =>
+  client.call("timeline-event", { run, table: event.table as SpanTable, id: event.id, analysis: true }, signal);
 
 export interface Flow {
   from: { lane: number; at_ns: number };

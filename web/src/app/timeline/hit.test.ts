@@ -11,6 +11,7 @@ const lane = {
   height: 42,
   isPinned: false,
   hasChildren: false,
+  isClosed: false,
 } satisfies PlacedLane;
 const row = {
   lane: 3,

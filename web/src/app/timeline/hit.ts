@@ -13,6 +13,7 @@ export interface Hit {
   start_ns: number;
   dur_ns: number;
   id: number | null; // null: a bucket of several short spans
+  depth: number | null; // of a box of stacks
   count: number;
 }
 
@@ -53,6 +54,7 @@ export function hitAt(drawn: DrawnTile, lane: PlacedLane, y: number, at_ns: numb
       start_ns: row.start[span],
       dur_ns: row.dur[span],
       id: row.id[span],
+      depth: lane.lane.kind === "stacks" ? row.depth : null,
       count: 1,
     };
   }
@@ -66,6 +68,7 @@ export function hitAt(drawn: DrawnTile, lane: PlacedLane, y: number, at_ns: numb
     start_ns: row.bucket[bucket] * bucket_ns,
     dur_ns: longestNs(row.longest[bucket]),
     id: null,
+    depth: null,
     count: row.count[bucket],
   };
 }

@@ -11,10 +11,9 @@ import { dropAt, peersOf } from "./lane_tree";
 
 interface Props {
   placed: PlacedLane[];
-  closed: ReadonlySet<number>;
   scroll: number;
   height: number;
-  onClose: (lane: number) => void;
+  onClose: (lane: TimelineLane) => void;
   onPin: (lane: number) => void;
   onMove: (lane: PlacedLane, beside: PlacedLane, place: Place) => void;
 }
@@ -79,7 +78,7 @@ function Grip({ lane, placed, onDrag, onMove }: GripProps) {
 const shortName = (lane: TimelineLane): string =>
   lane.kind === "memory" ? lane.name.replace(" (bytes)", "") : lane.name;
 
-export function LaneLabels({ placed, closed, scroll, height, onClose, onPin, onMove }: Props) {
+export function LaneLabels({ placed, scroll, height, onClose, onPin, onMove }: Props) {
   const [drop, setDrop] = useState<Drop | null>(null);
   const box = useRef<HTMLDivElement>(null);
   // A lane that was moved is scrolled into sight, and its grip keeps the focus.
@@ -103,7 +102,7 @@ export function LaneLabels({ placed, closed, scroll, height, onClose, onPin, onM
   return (
     <div class="tl-labels" ref={box}>
       {inSight.map((p) => {
-        const { lane, level, top, height: tall, isPinned, hasChildren } = p;
+        const { lane, level, top, height: tall, isPinned, hasChildren, isClosed } = p;
         return (
           <div
             key={lane.id}
@@ -114,11 +113,11 @@ export function LaneLabels({ placed, closed, scroll, height, onClose, onPin, onM
             {hasChildren && (
               <button
                 type="button"
-                aria-expanded={!closed.has(lane.id)}
-                aria-label={`${closed.has(lane.id) ? "Open" : "Close"} ${cut(lane.name, 60)}`}
-                onClick={() => onClose(lane.id)}
+                aria-expanded={!isClosed}
+                aria-label={`${isClosed ? "Open" : "Close"} ${cut(lane.name, 60)}`}
+                onClick={() => onClose(lane)}
               >
-                {closed.has(lane.id) ? "▸" : "▾"}
+                {isClosed ? "▸" : "▾"}
               </button>
             )}
             <span>{cut(shortName(lane), 80)}</span>

@@ -30,6 +30,21 @@ test("closed lanes hide what is below them", () => {
   expect(ids({ closed: new Set([0]) })).toEqual([0, 4, 5]);
 });
 
+test("the stacks of CPU samples are shown when they are opened or pinned", () => {
+  const lanes: TimelineLane[] = [
+    lane(0, null, "python 1"),
+    { ...lane(1, 0, "thread 1 (CPU samples)", 1), kind: "samples" },
+    { ...lane(2, 1, "stacks", 12), kind: "stacks" },
+  ];
+  const shown = (choice: object) => placeLanes(lanes, { ...NONE, ...choice }).map((p) => p.lane.id);
+  expect(shown({})).toEqual([0, 1]);
+  expect(shown({ opened: new Set([1]) })).toEqual([0, 1, 2]);
+  expect(shown({ opened: new Set([1]), closed: new Set([0]) })).toEqual([0]);
+  expect(shown({ closed: new Set([1]) })).toEqual([0, 1]);
+  expect(shown({ pinned: new Set([2]) })).toEqual([2, 0, 1]);
+  expect(placeLanes(lanes, NONE).map((p) => p.isClosed)).toEqual([false, true]);
+});
+
 test("a filter keeps matches, what they are below, and what is below them", () => {
   expect(ids({ filter: laneFilter("stream") })).toEqual([0, 1, 2]);
   expect(ids({ filter: laneFilter("python 2") })).toEqual([4, 5]);

@@ -5,6 +5,7 @@ import { orderLanes } from "./lane_order";
 
 export interface LaneChoice {
   closed: ReadonlySet<number>;
+  opened?: ReadonlySet<number>; // of the lanes that are closed at first
   pinned: ReadonlySet<number>; // in the order in which they are shown
   order?: string; // as in lane_order.ts
   filter: RegExp | null; // of the name of a lane or of one it is below
@@ -17,6 +18,7 @@ export interface PlacedLane {
   height: number;
   isPinned: boolean;
   hasChildren: boolean;
+  isClosed: boolean;
 }
 
 export const DEPTH_PX = 18;
@@ -26,6 +28,12 @@ const GAP_PX = 6;
 
 // Counters and memory are drawn as lines, the others have spans.
 export const isLine = (lane: TimelineLane): boolean => lane.kind === "counter" || lane.kind === "memory";
+
+// The stacks of CPU samples take many rows: what they are below is closed at first.
+export const isClosedAtFirst = (lane: TimelineLane): boolean => lane.kind === "samples";
+
+const isClosed = (lane: TimelineLane, { closed, opened }: LaneChoice): boolean =>
+  isClosedAtFirst(lane) ? !opened?.has(lane.id) : closed.has(lane.id);
 
 export function laneHeight(lane: TimelineLane): number {
   if (isLine(lane)) return LINE_PX + GAP_PX;
@@ -50,7 +58,7 @@ interface Place {
   isHidden: boolean; // below a closed one
 }
 
-function placesOf(lanes: TimelineLane[], closed: ReadonlySet<number>): Place[] {
+function placesOf(lanes: TimelineLane[], choice: LaneChoice): Place[] {
   const byId = new Map<number, Place>();
   return lanes.map((lane) => {
     const above = lane.parent === null ? undefined : byId.get(lane.parent);
@@ -58,7 +66,7 @@ function placesOf(lanes: TimelineLane[], closed: ReadonlySet<number>): Place[] {
       lane,
       level: above ? above.level + 1 : 0,
       path: above ? `${above.path} ${lane.name}` : lane.name,
-      isHidden: above !== undefined && (above.isHidden || closed.has(above.lane.id)),
+      isHidden: above !== undefined && (above.isHidden || isClosed(above.lane, choice)),
     };
     byId.set(lane.id, place);
     return place;
@@ -66,8 +74,8 @@ function placesOf(lanes: TimelineLane[], closed: ReadonlySet<number>): Place[] {
 }
 
 export function placeLanes(lanes: TimelineLane[], choice: LaneChoice): PlacedLane[] {
-  const { closed, pinned, filter } = choice;
-  const places = placesOf(orderLanes(lanes, choice.order ?? ""), closed);
+  const { pinned, filter } = choice;
+  const places = placesOf(orderLanes(lanes, choice.order ?? ""), choice);
   const parents = new Set(lanes.map((l) => l.parent));
   const matches = new Set(places.filter((p) => !filter || filter.test(p.path)).map((p) => p.lane.id));
   // What is above a match is shown, so that its place is known.
@@ -78,7 +86,15 @@ export function placeLanes(lanes: TimelineLane[], choice: LaneChoice): PlacedLan
     const height = laneHeight(p.lane);
     top += height;
     const level = isPinned ? 0 : p.level;
-    return { lane: p.lane, level, top: top - height, height, isPinned, hasChildren: parents.has(p.lane.id) };
+    return {
+      lane: p.lane,
+      level,
+      top: top - height,
+      height,
+      isPinned,
+      hasChildren: parents.has(p.lane.id),
+      isClosed: isClosed(p.lane, choice),
+    };
   };
   const first = [...pinned].flatMap((id) => places.filter((p) => p.lane.id === id)).map((p) => put(p, true));
   const rest = places.filter((p) => !p.isHidden && matches.has(p.lane.id) && !pinned.has(p.lane.id));

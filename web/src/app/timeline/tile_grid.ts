@@ -8,6 +8,7 @@ export interface TileKey {
 }
 
 export const TILE_PX = 2048; // requested width
+export const STACKS_TILE_PX = 1024; // of stacks, which have a hundred rows: about a pixel of the screen each
 const MOST_LEVEL = 52;
 
 // The shortest tile that is at least as long as the window: it covers one or two of them.

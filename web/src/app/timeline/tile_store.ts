@@ -7,7 +7,7 @@ import { readTile, TILE_TYPE } from "../../data/tile";
 import { hueOf } from "../../widgets/canvas";
 import { client, problemFrom } from "../session";
 import type { TileKey } from "./tile_grid";
-import { keyText, neighboursOf, TILE_PX, tileEnd, tileStart } from "./tile_grid";
+import { keyText, neighboursOf, STACKS_TILE_PX, TILE_PX, tileEnd, tileStart } from "./tile_grid";
 
 export interface DrawnTile {
   tile: Tile;
@@ -35,12 +35,14 @@ export class TileStore {
   private readonly first_ns: number;
   private readonly last_ns: number;
   private readonly onChange: () => void;
+  private readonly lanes: number[]; // empty: all but stacks
 
-  constructor(run: string, first_ns: number, last_ns: number, onChange: () => void) {
+  constructor(run: string, first_ns: number, last_ns: number, onChange: () => void, lanes: number[] = []) {
     this.run = run;
     this.first_ns = first_ns;
     this.last_ns = last_ns;
     this.onChange = onChange;
+    this.lanes = lanes;
   }
 
   get(key: TileKey): DrawnTile | undefined {
@@ -80,7 +82,12 @@ export class TileStore {
     const text = keyText(key);
     const stop = new AbortController();
     this.pending.set(text, stop);
-    const fields = { from_ns: tileStart(key), to_ns: tileEnd(key), width: TILE_PX };
+    const fields = {
+      from_ns: tileStart(key),
+      to_ns: tileEnd(key),
+      width: this.lanes.length > 0 ? STACKS_TILE_PX : TILE_PX,
+      lanes: this.lanes,
+    };
     client
       .fetch(`/api/v1/runs/${encodeURIComponent(this.run)}/timeline${queryString(fields)}`, {
         headers: { Accept: TILE_TYPE },

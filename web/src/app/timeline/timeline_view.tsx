@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The timeline: lanes to the left, a canvas for the window to the right. What is shown is in the address.
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { TimelineLanesReply } from "../../data/generated";
+import type { TimelineLane, TimelineLanesReply } from "../../data/generated";
 import { drawAxis } from "../../timeline/axis";
 import { timeAt } from "../../timeline/view";
 import type { ViewControl } from "../../timeline/view_control";
@@ -17,7 +17,7 @@ import { useLoad } from "../session";
 import { drawFlows, drawScene, readColors } from "./draw";
 import { EventPanel } from "./event_panel";
 import type { EventPlace } from "./events";
-import { flowsOf, parseEvent, readAnalysis, readEvent } from "./events";
+import { eventField, flowsOf, isAnalysed, parseEvent, readAnalysis, readEvent } from "./events";
 import { FindBar } from "./find_bar";
 import { FindPanel } from "./find_panel";
 import type { Hit } from "./hit";
@@ -26,7 +26,7 @@ import { LaneLabels } from "./lane_labels";
 import type { Place } from "./lane_order";
 import { movedOrder } from "./lane_order";
 import type { PlacedLane } from "./lane_tree";
-import { laneFilter, placeLanes, totalHeight } from "./lane_tree";
+import { isClosedAtFirst, laneFilter, placeLanes, totalHeight } from "./lane_tree";
 import { valueAt, valueText } from "./lines";
 import { standIn, tilesFor } from "./tile_grid";
 import { TileStore } from "./tile_store";
@@ -73,6 +73,7 @@ function useAddress({ view, whole, setView }: ViewControl, first_ns: number): vo
 function hitText(hit: Hit): string {
   if (hit.id === null)
     return `${count(hit.count)} short events, the longest ${ms(hit.dur_ns / 1e6)}; most time in this name`;
+  if (hit.table === "cpu_sample" && hit.depth === null) return `CPU sample at ${ms(hit.start_ns / 1e6)}`;
   return `${ms(hit.dur_ns / 1e6)}, starts at ${ms(hit.start_ns / 1e6)}`;
 }
 
@@ -95,6 +96,7 @@ export function TimelineView({
 }) {
   const { first_ns, last_ns } = lanes;
   const [closedText, setClosed] = useField("closed");
+  const [openedText, setOpened] = useField("open");
   const [pinnedText, setPinned] = useField("pin");
   const [order, setOrder] = useField("order");
   const [filter, setFilter] = useField("lanes", "", true);
@@ -116,14 +118,15 @@ export function TimelineView({
   const [loads, setLoads] = useState(0);
   const theme = useTheme();
   const closed = useMemo(() => numbers(closedText), [closedText]);
+  const opened = useMemo(() => numbers(openedText), [openedText]);
   const pinned = useMemo(() => numbers(pinnedText), [pinnedText]);
   const chosen = useMemo(() => parseEvent(eventText), [eventText]);
   const event = useLoad(`event ${run} ${eventText}`, async (signal) =>
-    chosen ? readEvent(run, chosen.table, chosen.id, signal) : null,
+    chosen ? readEvent(run, chosen, signal) : null,
   );
   // Analysing a large run takes a while: the rest of the event is shown before.
   const analysis = useLoad(`event analysis ${run} ${eventText}`, async (signal) =>
-    chosen ? readAnalysis(run, chosen.table, chosen.id, signal) : null,
+    isAnalysed(chosen) ? readAnalysis(run, chosen, signal) : null,
   );
   const [eventNow] = event;
   const [analysisNow] = analysis;
@@ -131,6 +134,7 @@ export function TimelineView({
     const whole = analysisNow.state === "loaded" ? analysisNow.reply : null; // also the peers of a collective
     return (whole ?? (eventNow.state === "loaded" ? eventNow.reply : null))?.chain ?? [];
   }, [eventNow, analysisNow]);
+  const stackBox = (eventNow.state === "loaded" && eventNow.reply?.stack?.box) || null;
   const area = pairOf(areaText);
   const notes = useNotes(run, !isPartial);
   const [notesNow] = notes;
@@ -143,8 +147,8 @@ export function TimelineView({
   );
   const cursors = cursorText.split(",").filter(Boolean).map(Number);
   const placed = useMemo(
-    () => placeLanes(lanes.lanes, { closed, pinned, order, filter: laneFilter(filter) }),
-    [lanes, closed, pinned, order, filter],
+    () => placeLanes(lanes.lanes, { closed, opened, pinned, order, filter: laneFilter(filter) }),
+    [lanes, closed, opened, pinned, order, filter],
   );
   const height = totalHeight(placed);
   const tiles = useMemo(
@@ -152,6 +156,14 @@ export function TimelineView({
     [run, first_ns, last_ns],
   );
   useEffect(() => () => tiles.close(), [tiles]);
+  // Stacks are asked for when they are shown.
+  const stackLanes = placed.flatMap(({ lane }) => (lane.kind === "stacks" ? [lane.id] : [])).join(",");
+  const stacks = useMemo(
+    () =>
+      stackLanes ? new TileStore(run, first_ns, last_ns, () => setLoads((n) => n + 1), [...numbers(stackLanes)]) : null,
+    [run, first_ns, last_ns, stackLanes],
+  );
+  useEffect(() => () => stacks?.close(), [stacks]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the theme decides what readColors() returns
   const colors = useMemo(readColors, [theme]);
   const from_ns = view.from + first_ns;
@@ -177,20 +189,21 @@ export function TimelineView({
   useEffect(() => {
     if (eventText === clicked.current || new URLSearchParams(location.search).has("to")) return;
     const event = chain.find((c) => c.role === "event");
-    if (event) goToEvent({ start_ns: event.start_ns, dur_ns: event.dur_ns ?? 0 });
-  }, [chain, eventText, goToEvent]);
+    if (event) goToEvent(stackBox ?? { start_ns: event.start_ns, dur_ns: event.dur_ns ?? 0 });
+  }, [chain, stackBox, eventText, goToEvent]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `loads` counts the tiles that arrived
   useEffect(() => {
     const keys = tilesFor(from_ns, to_ns);
     tiles.want(keys);
+    stacks?.want(keys);
     const frame = requestAnimationFrame(() => {
       const began = performance.now();
       const shown = Math.max(1, Math.min(height, shownHeight));
       const context = canvas.current && width > 0 ? prepareCanvas(canvas.current, width, shown) : null;
       if (!context || !canvas.current) return;
-      const scene = { from_ns, to_ns, width, height: shown, scroll, placed, keys, find, chosen };
-      const isWhole = drawScene(context, scene, tiles, colors);
+      const scene = { from_ns, to_ns, width, height: shown, scroll, placed, keys, find, chosen, box: stackBox };
+      const isWhole = drawScene(context, scene, stacks ? [tiles, stacks] : [tiles], colors);
       drawHead(axis.current, { from_ns, to_ns, width, height: AXIS_PX }, noted);
       drawFlows(context, scene, flowsOf(chain), colors);
       drawMarks(context, { from_ns, to_ns, width, height: shown }, area, cursors);
@@ -209,7 +222,9 @@ export function TimelineView({
     placed,
     find,
     chosen,
+    stackBox,
     tiles,
+    stacks,
     colors,
     loads,
     areaText,
@@ -222,9 +237,10 @@ export function TimelineView({
     const y = event.offsetY + scroll;
     const at_ns = timeAt({ from: from_ns, to: to_ns }, event.offsetX, width);
     const key = tilesFor(from_ns, to_ns).find((k) => at_ns < (k.index + 1) * 2 ** k.level);
-    const found = key && standIn(key, tiles.has);
-    const drawn = found ? tiles.get(found) : undefined;
     const lane = laneAt(placed, y);
+    const store = lane?.lane.kind === "stacks" ? stacks : tiles;
+    const found = key && store && standIn(key, store.has);
+    const drawn = found ? store.get(found) : undefined;
     const slack = (2 * (to_ns - from_ns)) / Math.max(1, width);
     const hit = drawn && lane ? hitAt(drawn, lane, y, at_ns, slack) : null;
     const series = drawn && lane && drawn.tile.series.find((s) => s.lane === lane.lane.id);
@@ -238,7 +254,7 @@ export function TimelineView({
       const { hit, at_ns } = placeAt(event);
       if (!hit) setEvent("");
       else if (hit.id !== null) {
-        clicked.current = `${hit.table}:${hit.id}`;
+        clicked.current = eventField({ table: hit.table, id: hit.id, depth: hit.depth });
         setEvent(clicked.current);
       } else {
         const near = (to_ns - from_ns) / 16;
@@ -255,6 +271,14 @@ export function TimelineView({
     const ids = [...pinned].filter((id) => id !== lane.lane.id);
     ids.splice(ids.indexOf(beside.lane.id) + (place === "after" ? 1 : 0), 0, lane.lane.id);
     return setPinned(ids.join(","));
+  };
+  const toggle = (lane: TimelineLane) => {
+    const [among, set] = isClosedAtFirst(lane) ? [opened, setOpened] : [closed, setClosed];
+    set(
+      toggled(among, lane.id)
+        .sort((a, b) => a - b)
+        .join(","),
+    );
   };
   const goToMatch = (place: EventPlace) => {
     goToEvent(place);
@@ -289,6 +313,7 @@ export function TimelineView({
     ]);
   }, []);
 
+  const problem = tiles.problem ?? stacks?.problem;
   return (
     <>
       <div class="tl" id="timeline-view" data-from={from_ns} data-to={to_ns}>
@@ -315,16 +340,9 @@ export function TimelineView({
           <div class="tl-body" style={{ height: `${height}px` }}>
             <LaneLabels
               placed={placed}
-              closed={closed}
               scroll={scroll}
               height={shownHeight}
-              onClose={(id) =>
-                setClosed(
-                  toggled(closed, id)
-                    .sort((a, b) => a - b)
-                    .join(","),
-                )
-              }
+              onClose={toggle}
               onPin={(id) => setPinned(toggled(pinned, id).join(","))}
               onMove={move}
             />
@@ -354,15 +372,14 @@ export function TimelineView({
           </div>
         </div>
         <div class="tl-status" role="status">
-          {tiles.problem ? <span class="lost">{cut(tiles.problem.detail, 200)}</span> : statusText(hover, cursors)}
+          {problem ? <span class="lost">{cut(problem.detail, 200)}</span> : statusText(hover, cursors)}
         </div>
       </div>
       <div class="tl-side">
         {chosen && (
           <EventPanel
             run={run}
-            table={chosen.table}
-            id={chosen.id}
+            chosen={chosen}
             from={event}
             analysis={analysis}
             lanes={lanes.lanes}

@@ -42,7 +42,7 @@ function Sums({ about, heads, rows }: SumsProps) {
           <tr key={i}>
             <th scope="row">{name}</th>
             {values.map((value, column) => (
-              <td key={heads[column]} class="num">
+              <td key={heads[column]} class="num" data-head={heads[column]}>
                 {value}
               </td>
             ))}
@@ -101,6 +101,26 @@ function columnsOf(run: string): GridColumn<TimelineNameTotals>[] {
   ];
 }
 
+// A name on a phone.
+const nameCard = (run: string) => (row: TimelineNameTotals) => (
+  <>
+    <div>
+      <a href={runAddress(run, "timeline", { find: cut(row.name, 200) })}>{cut(row.short_name || row.name, 100)}</a>
+      <b>{time(row.total_ns)}</b>
+    </div>
+    <div class="sub">
+      <span>
+        {plain(row.table)}, {plural(row.count, "event")}, covered {time(row.covered_ns)}
+      </span>
+    </div>
+    <div class="sub">
+      <span>
+        mean {time(row.mean_ns)}, longest {time(row.longest_ns)}
+      </span>
+    </div>
+  </>
+);
+
 function Names({ run, reply }: { run: string; reply: TimelineTotalsReply }) {
   const [order, setOrder] = useState<SortOrder>({ key: "total_ns", descending: true });
   const columns = useMemo(() => columnsOf(run), [run]);
@@ -119,6 +139,7 @@ function Names({ run, reply }: { run: string; reply: TimelineTotalsReply }) {
         order={order}
         onOrder={setOrder}
         heightPx={420}
+        card={nameCard(run)}
       />
     </>
   );

@@ -44,3 +44,11 @@ export function levelsOf(runs: Pick<TrendRun, "level">[]): LevelLine[] {
   });
   return out;
 }
+
+// The first and the last time below the plot: the days, or the times of one day.
+export function endLabels(times: string[]): [first: string, last: string] {
+  const [first = "", last = ""] = [times[0], times.at(-1)];
+  const isOneDay = first.slice(0, 10) === last.slice(0, 10);
+  const text = (time: string) => (isOneDay ? time.slice(0, 16).replace("T", " ") : time.slice(0, 10));
+  return [text(first), text(last)];
+}

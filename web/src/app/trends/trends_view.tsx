@@ -12,7 +12,7 @@ import { deviceText } from "../runs/run_list";
 import { useRunChoices } from "../runs/use_runs";
 import { useCall } from "../session";
 import { EmptyNote, Loaded } from "../states";
-import { levelsOf, scaleOf } from "./trend_scale";
+import { endLabels, levelsOf, scaleOf } from "./trend_scale";
 
 const HEIGHT = 320;
 const LEFT = 70;
@@ -52,6 +52,7 @@ function Chart({ trend, selected, onSelect }: ChartProps) {
   const [box, width] = useWidth();
   const [hover, setHover] = useState<{ run: TrendRun; x: number; y: number } | null>(null);
   const { runs, unit } = trend;
+  const [first, last] = endLabels(runs.map((r) => r.created_at));
   const baselines = trend.baselines.flatMap((b) => (b.value === null ? [] : [{ name: b.name, value: b.value }]));
   const scale = useMemo(
     () => scaleOf([...runs, ...trend.baselines].flatMap((r) => (r.value === null ? [] : [r.value]))),
@@ -124,10 +125,10 @@ function Chart({ trend, selected, onSelect }: ChartProps) {
               ),
           )}
           <text x={LEFT} y={HEIGHT - 8}>
-            {runs[0]?.created_at.slice(0, 10)}
+            {first}
           </text>
           <text x={width - RIGHT} y={HEIGHT - 8} text-anchor="end">
-            {runs.at(-1)?.created_at.slice(0, 10)}
+            {last}
           </text>
         </svg>
       )}
