@@ -53,6 +53,12 @@ std::string WaitLabel(std::string_view what) {
   return fmt::format("Waiting: {}", what);
 }
 
+// "sleeping", "waiting for input (read)".
+std::string WaitingPhrase(std::string_view what) {
+  constexpr std::string_view kStart = "Waiting: ";
+  return what == "sleep" ? "sleeping" : "waiting for " + WaitLabel(what).substr(kStart.size());
+}
+
 int64_t NsOf(double ms) { return static_cast<int64_t>(std::llround(ms * 1e6)); }
 
 void AddIdle(PartList& parts, int64_t idle_ns, const IdlePartsMs& split) {
@@ -220,11 +226,9 @@ std::string SampledVerdict(const Report& report, const SampledTime& time) {
     out += fmt::format("; the hottest function is {} with {} of the CPU time", FunctionPhrase(*top),
                        Percent(top->self_share));
   if (waiting >= 0.05 && !time.waits.empty()) {
-    std::string label = WaitLabel(time.waits[0].what);
-    label[0] = 'w';
-    out += fmt::format("; every thread waits {} of the time", Percent(waiting));
-    const std::string where = time.waits[0].where ? " in " + *time.waits[0].where : "";
-    out += fmt::format(", mostly {}{}", label, where);
+    out += fmt::format("; no thread runs for {} of the time, mainly {}", Percent(waiting),
+                       WaitingPhrase(time.waits[0].what));
+    if (time.waits[0].where) out += " in " + *time.waits[0].where;
   }
   return out + ".";
 }
@@ -290,7 +294,7 @@ std::string SteadySentence(const Report& report) {
   if (share >= kMostOfTheRun) return "";
   const char* known = report.diagnosis.phase ? LeadOf(report.diagnosis.bound) : nullptr;
   return fmt::format(
-      "{} the steady state ({} of {}, {} of the run) the GPU works {} of the time. The whole run: ",
+      "{} the steady state ({} of {}, {} of the run) the GPU works {} of the time. Over the whole run ",
       known != nullptr ? std::string(known) + ": in" : "In", Counted(step.steady_steps, "step"),
       HumanMs(step.recorded_ms), Percent(share), Percent(*step.busy_share));
 }
@@ -321,10 +325,10 @@ std::string VerdictText(const Report& report) {
     known = "Mostly not recorded";
   const char* lead = known != nullptr ? known : LeadOfBusy(busy);
   std::string out = SteadySentence(report);
-  out += devices == 1
-             ? fmt::format("{}: the GPU works {} of {} ({})", lead, HumanMs(busy * recorded * wall_ms), whole,
-                           Percent(busy))
-             : fmt::format("{}: the {} GPUs work {} of {} of wall time", lead, devices, Percent(busy), whole);
+  if (out.empty()) out = fmt::format("{}: ", lead);
+  out += devices == 1 ? fmt::format("the GPU works {} of {} ({})", HumanMs(busy * recorded * wall_ms), whole,
+                                    Percent(busy))
+                      : fmt::format("the {} GPUs work {} of {} of wall time", devices, Percent(busy), whole);
   if (wait != nullptr && recorded > 0 && wait->share / recorded >= 0.05) {
     out += fmt::format("; for {} ({}) {}", HumanMs(wait->ms / static_cast<double>(devices)),
                        Percent(wait->share / recorded), WaitPhrase(wait->what, devices > 1));

@@ -94,19 +94,21 @@ class LaneTree {
     const size_t processes = processes_.pid.size();
     std::vector<char> has_stream(processes, 0);
     for (const auto& [thread, place] : streams_) {
-      if (const int64_t process = ListedProcess(thread); !IsNull(process))
+      const int64_t process = ListedProcess(thread);
+      if (process >= 0 && process < static_cast<int64_t>(processes))
         has_stream[static_cast<size_t>(process)] = 1;
+    }
+    const auto key = [this](size_t i) {
+      return std::tuple(processes_.pid[i], processes_.rank[i], processes_.name[i]);
+    };
+    std::map<decltype(key(0)), int64_t> programs;  // the first without streams
+    for (size_t i = 0; i < processes; ++i) {
+      if (has_stream[i] == 0 && !IsNull(processes_.pid[i])) programs.emplace(key(i), static_cast<int64_t>(i));
     }
     program_of_.resize(processes);
     for (size_t i = 0; i < processes; ++i) {
-      program_of_[i] = static_cast<int64_t>(i);
-      for (size_t j = 0; j < processes && has_stream[i] != 0; ++j) {
-        if (has_stream[j] != 0 || IsNull(processes_.pid[i]) || processes_.pid[i] != processes_.pid[j] ||
-            processes_.rank[i] != processes_.rank[j] || processes_.name[i] != processes_.name[j])
-          continue;
-        program_of_[i] = static_cast<int64_t>(j);
-        break;
-      }
+      const auto program = has_stream[i] != 0 ? programs.find(key(i)) : programs.end();
+      program_of_[i] = program == programs.end() ? static_cast<int64_t>(i) : program->second;
     }
   }
 

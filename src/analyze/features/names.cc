@@ -31,6 +31,8 @@ std::vector<FeatureInfo> MakeNames() {
       {"run.idle_sync_ms", "ms", "Device idle while the launching thread was blocked in a sync or copy call"},
       {"run.idle_sync_share", "ratio", "idle_sync_ms / wall"},
       {"run.idle_other_ms", "ms", "Device idle without a recorded cause"},
+      {"run.idle_parts", "text", "These parts of the idle time in words, without those of 0"},
+      {"run.exposed_parts", "text", "copies_exposed_ms and communication_exposed_ms in words, without 0"},
       {"run.idle_startup_ms", "ms",
        "Device idle while the host created a context, loaded modules, launched a kernel for the first time "
        "or "

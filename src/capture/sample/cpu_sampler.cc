@@ -482,7 +482,8 @@ void CpuSampler::TakeQueued(Process& process, pid_t tid, Thread& thread, const T
   thread.queued_ns += static_cast<int64_t>(reading.queued_ns);
   if (thread.queued_ns < kShortestQueueNs) return;
   std::vector<uint32_t> frames;
-  const GilState gil = PythonFrames(process, tid, now_ns, frames);
+  // Whether it held the GIL then is not known: a thread that is woken with it takes it when it runs.
+  const GilState now = PythonFrames(process, tid, now_ns, frames);
   CpuSampleRecord sample{};
   sample.time_ns =
       std::max(thread.ran_at_ns, now_ns - static_cast<int64_t>(reading.ran_ns) - thread.queued_ns);
@@ -491,7 +492,7 @@ void CpuSampler::TakeQueued(Process& process, pid_t tid, Thread& thread, const T
   sample.tid = static_cast<uint32_t>(tid);
   sample.stack = stacks_.Stack(frames);
   sample.state = ThreadState::kQueued;
-  sample.gil = gil == GilState::kWaits ? GilState::kUnknown : gil;
+  sample.gil = now == GilState::kNotPython ? now : GilState::kUnknown;
   sample.cpu = 0xffff;
   thread.queued_ns = 0;
   if (sample.weight_ns > 0) Add(sample);
