@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "timeline/lanes.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "ledger/run_tables.h"

@@ -3,6 +3,7 @@
 // window.
 #include "timeline/strips.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <random>

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <thread>
 
+#include <fmt/format.h>
+
 #include "ledger/derived.h"
 #include "ledger/run_files.h"
 #include "model/kernel_name.h"
