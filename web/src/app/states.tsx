@@ -73,7 +73,7 @@ interface LoadedProps<Reply> {
 
 export function Loaded<Reply>({ what, from: [now, again], children }: LoadedProps<Reply>) {
   if (now.state === "loading") return <LoadingNote what={what} />;
-  // What a run does not have is no error, and trying again would not help.
+  // A part that the run does not have is not an error, and a retry would not help.
   if (now.state === "failed" && now.problem.code === "unsupported")
     return (
       <EmptyNote title={capitalised(cut(now.problem.detail, 400))}>
