@@ -149,8 +149,6 @@ constexpr int kAvx2Lanes = 8;
 #define NL_AVX2 __attribute__((target("avx2"), always_inline)) inline
 using Column = uint32_t __attribute__((vector_size(32)));
 
-NL_AVX2 Column Turn(Column x, int by) { return (x >> by) | (x << (32 - by)); }
-
 // Words 8 * half to 8 * half + 7 of a block of each text, as columns.
 NL_AVX2 void LoadColumns(const uint8_t* const* texts, size_t at, Column* to) {
   const __m256i swap =
@@ -174,16 +172,22 @@ NL_AVX2 void LoadColumns(const uint8_t* const* texts, size_t at, Column* to) {
   }
 }
 
-__attribute__((target("avx2"))) void CompressAvx2(uint32_t (*states)[8], const uint8_t* const* texts,
-                                                  size_t blocks) {
+// Rotation; a macro, since clang warns of a function that takes such vectors in a program for any processor.
+#define NL_TURN(x, by) (((x) >> (by)) | ((x) << (32 - (by))))
+
+// For two instruction sets, of which each caller has one.
+__attribute__((always_inline)) inline void CompressColumns(uint32_t (*states)[8], const uint8_t* const* texts,
+                                                           size_t blocks,
+                                                           void (*load)(const uint8_t* const* texts,
+                                                                        size_t at, Column* to)) {
   Column state[8];
   for (int k = 0; k < 8; ++k) {
     for (int i = 0; i < kAvx2Lanes; ++i) state[k][i] = states[i][k];
   }
   for (size_t b = 0; b < blocks; ++b) {
     Column w[16];
-    LoadColumns(texts, b * kBlockBytes, w);
-    LoadColumns(texts, b * kBlockBytes + 32, w + 8);
+    load(texts, b * kBlockBytes, w);
+    load(texts, b * kBlockBytes + 32, w + 8);
     Column s[8];
     for (int k = 0; k < 8; ++k) s[k] = state[k];
 #pragma GCC unroll 64
@@ -191,16 +195,16 @@ __attribute__((target("avx2"))) void CompressAvx2(uint32_t (*states)[8], const u
       Column& word = w[r & 15];
       if (r >= 16) {
         const Column early = w[(r + 1) & 15], late = w[(r + 14) & 15];
-        word += (Turn(early, 7) ^ Turn(early, 18) ^ (early >> 3)) + w[(r + 9) & 15] +
-                (Turn(late, 17) ^ Turn(late, 19) ^ (late >> 10));
+        word += (NL_TURN(early, 7) ^ NL_TURN(early, 18) ^ (early >> 3)) + w[(r + 9) & 15] +
+                (NL_TURN(late, 17) ^ NL_TURN(late, 19) ^ (late >> 10));
       }
       // The letters move by one place a round: their names do instead.
       const auto at = [r](int k) { return static_cast<size_t>((k - r) & 7); };
       const Column a = s[at(0)], e = s[at(4)], f = s[at(5)], g = s[at(6)], bb = s[at(1)], c = s[at(2)];
-      const Column first =
-          s[at(7)] + (Turn(e, 6) ^ Turn(e, 11) ^ Turn(e, 25)) + (g ^ (e & (f ^ g))) + kRound[r] + word;
+      const Column first = s[at(7)] + (NL_TURN(e, 6) ^ NL_TURN(e, 11) ^ NL_TURN(e, 25)) +
+                           (g ^ (e & (f ^ g))) + kRound[r] + word;
       s[at(3)] += first;
-      s[at(7)] = first + (Turn(a, 2) ^ Turn(a, 13) ^ Turn(a, 22)) + ((a & bb) | (c & (a | bb)));
+      s[at(7)] = first + (NL_TURN(a, 2) ^ NL_TURN(a, 13) ^ NL_TURN(a, 22)) + ((a & bb) | (c & (a | bb)));
     }
     for (int k = 0; k < 8; ++k) state[k] += s[k];
   }
@@ -208,55 +212,19 @@ __attribute__((target("avx2"))) void CompressAvx2(uint32_t (*states)[8], const u
     for (int i = 0; i < kAvx2Lanes; ++i) states[i][k] = state[k][i];
   }
 }
+#undef NL_TURN
 
-// The same with rotations and logic of three operands, which halve the instructions, and 32 registers, which
-// hold all columns of a block. 512 bits at once would slow down the clock of many processors.
-#define NL_AVX512 __attribute__((target("avx512f,avx512vl,avx2"), always_inline)) inline
-template <int kTable>
-NL_AVX512 Column Logic(Column a, Column b, Column c) {
-  return reinterpret_cast<Column>(_mm256_ternarylogic_epi32(
-      reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b), reinterpret_cast<__m256i>(c), kTable));
+__attribute__((target("avx2"))) void CompressAvx2(uint32_t (*states)[8], const uint8_t* const* texts,
+                                                  size_t blocks) {
+  CompressColumns(states, texts, blocks, LoadColumns);
 }
-template <int kBy>
-NL_AVX512 Column Turned(Column x) {
-  return reinterpret_cast<Column>(_mm256_ror_epi32(reinterpret_cast<__m256i>(x), kBy));
-}
-constexpr int kXor = 0x96, kChoice = 0xca, kMajority = 0xe8;
 
+// Here compilers use rotations and logic of three operands, which halve the instructions, and 32 registers,
+// which hold all columns of a block. 512 bits at once would slow down the clock of many processors.
 __attribute__((target("avx512f,avx512vl,avx2"))) void CompressAvx512(uint32_t (*states)[8],
                                                                      const uint8_t* const* texts,
                                                                      size_t blocks) {
-  Column state[8];
-  for (int k = 0; k < 8; ++k) {
-    for (int i = 0; i < kAvx2Lanes; ++i) state[k][i] = states[i][k];
-  }
-  for (size_t b = 0; b < blocks; ++b) {
-    Column w[16];
-    LoadColumns(texts, b * kBlockBytes, w);
-    LoadColumns(texts, b * kBlockBytes + 32, w + 8);
-    Column s[8];
-    for (int k = 0; k < 8; ++k) s[k] = state[k];
-#pragma GCC unroll 64
-    for (int r = 0; r < 64; ++r) {
-      Column& word = w[r & 15];
-      if (r >= 16) {
-        const Column early = w[(r + 1) & 15], late = w[(r + 14) & 15];
-        word += Logic<kXor>(Turned<7>(early), Turned<18>(early), early >> 3) + w[(r + 9) & 15] +
-                Logic<kXor>(Turned<17>(late), Turned<19>(late), late >> 10);
-      }
-      const auto at = [r](int k) { return static_cast<size_t>((k - r) & 7); };
-      const Column a = s[at(0)], e = s[at(4)];
-      const Column first = s[at(7)] + Logic<kXor>(Turned<6>(e), Turned<11>(e), Turned<25>(e)) +
-                           Logic<kChoice>(e, s[at(5)], s[at(6)]) + kRound[r] + word;
-      s[at(3)] += first;
-      s[at(7)] = first + Logic<kXor>(Turned<2>(a), Turned<13>(a), Turned<22>(a)) +
-                 Logic<kMajority>(a, s[at(1)], s[at(2)]);
-    }
-    for (int k = 0; k < 8; ++k) state[k] += s[k];
-  }
-  for (int k = 0; k < 8; ++k) {
-    for (int i = 0; i < kAvx2Lanes; ++i) states[i][k] = state[k][i];
-  }
+  CompressColumns(states, texts, blocks, LoadColumns);
 }
 
 bool HasShaNi() {
