@@ -56,6 +56,13 @@ std::span<const std::string_view> NamesOf(FrameLanguage) {
   return kNames;
 }
 
+std::optional<std::string_view> MarkedWait(std::string_view frame) {
+  for (const WaitMark& known : {kWaits, kWaitsForGil, kWaitsForDisk, kWaitsForCore, kStopped}) {
+    if (frame == known.mark) return known.wait;
+  }
+  return std::nullopt;
+}
+
 SampledFrame ParseFrame(std::string_view text) {
   SampledFrame out;
   out.name = text;

@@ -24,6 +24,19 @@ struct SampledFrame {
 };
 SampledFrame ParseFrame(std::string_view text);
 
+// Innermost frame of a thread that did not run: the mark, and what it waited for; empty where the system call
+// before the mark names it.
+struct WaitMark {
+  std::string_view mark, wait;
+};
+inline constexpr WaitMark kWaits{"[waits]", ""};
+inline constexpr WaitMark kWaitsForGil{"[waits for the GIL]", "the GIL"};
+inline constexpr WaitMark kWaitsForDisk{"[waits for the disk]", "the disk"};
+inline constexpr WaitMark kWaitsForCore{"[waits for a core]", "a free core"};
+inline constexpr WaitMark kStopped{"[stopped]", "SIGCONT"};
+// What a mark says; no value: not a mark.
+std::optional<std::string_view> MarkedWait(std::string_view frame);
+
 // The frame without its line, which changes while a function runs: "name (file)".
 std::string FunctionText(std::string_view frame);
 

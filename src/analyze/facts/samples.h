@@ -26,11 +26,6 @@
 
 namespace nl {
 
-// What a thread waited for, from the mark that is the innermost frame of its stack: "the GIL", "the disk",
-// kFreeCore, "SIGCONT"; empty where the system call names it. No value: not a mark.
-inline constexpr std::string_view kFreeCore = "a free core";
-std::optional<std::string_view> MarkedWait(std::string_view mark);
-
 struct SampledFunction {
   std::string name;
   std::optional<std::string> file;  // or the module of native code

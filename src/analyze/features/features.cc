@@ -11,6 +11,7 @@
 #include "analyze/program/per_name.h"
 #include "analyze/program/sampled_host.h"
 #include "base/has_any.h"
+#include "model/loss_reason.h"
 
 namespace nl {
 
@@ -188,7 +189,7 @@ void AddDocumentFacts(const Program& p, Features& out) {
     lost += static_cast<double>(p.data.import_log.count[i]);
     std::string reason(p.data.Text(p.data.import_log.reason[i]));
     // The recorder counts what it drops; what a truncated file lacks is not known.
-    counted = counted && reason == "records_lost";
+    counted = counted && reason == kRecordsLost;
     std::replace(reason.begin(), reason.end(), '_', ' ');
     losses.push_back(fmt::format("{} {}", p.data.import_log.count[i], reason));
     if (out.run.rows.size() < 3)

@@ -111,7 +111,6 @@ std::vector<FeatureInfo> MakeNames() {
       {"run.wait_is_core", "flag", "The main thread is ready to run then and has no core"},
       {"run.core_wait_ms", "ms", "Time threads are ready to run and have no core, summed"},
       {"run.core_wait_share", "ratio", "core_wait_ms / time in which threads run or wait for a core"},
-      {"run.core_wait_threads", "count", "Threads that wait for a core"},
       {"run.core_wait_place", "text", "Function in which they wait longest"},
       {"run.wait_is_lock", "flag", "That wait is for a lock or another thread"},
       {"run.gil_wait_ms", "ms", "Time threads wait for Python's global interpreter lock, summed"},

@@ -32,7 +32,7 @@ void AddHotFunction(const SamplesFacts& facts, Features& out) {
 void AddWaits(const SampledTime& time, double wall_ms, Features& out) {
   auto& n = out.run.numbers;
   double for_core_ms = 0;
-  for (const SampledWait& wait : time.waits) for_core_ms += wait.what == kFreeCore ? wait.ms : 0;
+  for (const SampledWait& wait : time.waits) for_core_ms += wait.what == kWaitsForCore.wait ? wait.ms : 0;
   n["run.waiting_ms"] = time.waiting_ms() - for_core_ms;
   n["run.waiting_share"] = (time.waiting_ms() - for_core_ms) / wall_ms;
   if (time.waits.empty()) return;
@@ -42,32 +42,28 @@ void AddWaits(const SampledTime& time, double wall_ms, Features& out) {
   };
   n["run.longest_wait_ms"] = longest.ms;
   n["run.wait_is_sleep"] = is({"sleep"});
-  n["run.wait_is_core"] = is({kFreeCore});
+  n["run.wait_is_core"] = is({kWaitsForCore.wait});
   n["run.wait_is_process"] = is({"wait for a process"});
-  n["run.wait_is_lock"] = is({"futex", "the GIL"});
+  n["run.wait_is_lock"] = is({"futex", kWaitsForGil.wait});
   n["run.wait_is_io"] =
       is({"poll", "select", "epoll_wait", "read", "readv", "pread", "recv", "recvmsg", "accept", "connect",
-          "write", "writev", "pwrite", "send", "sendmsg", "fsync", "fdatasync", "the disk"});
+          "write", "writev", "pwrite", "send", "sendmsg", "fsync", "fdatasync", kWaitsForDisk.wait});
   out.run.texts["run.wait_call"] = longest.what;
   out.run.texts["run.wait_place"] =
       longest.where ? fmt::format("{} ({})", *longest.where, longest.what) : longest.what;
 }
 
-// Threads of several waits are counted once per place, so the most of one place is a lower bound.
 void AddCoreWaits(const SamplesFacts& facts, Features& out) {
   if (facts.samples == 0 || !facts.running_ms) return;
   out.available.push_back("cpu_samples");
   double ms = 0;
-  int64_t threads = 0;
   for (const SampledWait& wait : facts.waits) {
-    if (wait.what != kFreeCore) continue;
+    if (wait.what != kWaitsForCore.wait) continue;
     if (ms == 0) out.run.texts["run.core_wait_place"] = wait.where.value_or("");
     ms += wait.ms;
-    threads = std::max(threads, wait.threads);
   }
   auto& n = out.run.numbers;
   n["run.core_wait_ms"] = ms;
-  n["run.core_wait_threads"] = static_cast<double>(threads);
   n["run.core_wait_share"] = ms > 0 ? ms / (ms + *facts.running_ms) : 0;
 }
 

@@ -154,7 +154,9 @@ TEST(WhatIf, ADetourByTheHostIsOneWithItsCopies) {
   EXPECT_TRUE(Contains(first.message, "2.0 MB per step")) << first.message;
   EXPECT_TRUE(Contains(first.suggestions.at(0), "on the device")) << first.suggestions.at(0);
   for (const Finding& finding : run.findings().findings) {
-    if (finding.rule == "pageable_transfer") EXPECT_FALSE(finding.gain_ms) << "it is the detour's";
+    if (finding.rule == "pageable_transfer") {
+      EXPECT_FALSE(finding.gain_ms) << "it is the detour's";
+    }
   }
 }
 

@@ -65,6 +65,9 @@ export function EmptyNote({ title, children }: { title: string; children?: Compo
   );
 }
 
+// The run has no data for this question.
+export const isUnsupported = (problem: ProblemDocument): boolean => problem.code === "unsupported";
+
 interface LoadedProps<Reply> {
   what: string;
   from: [Loading<Reply>, Reload];
@@ -74,7 +77,7 @@ interface LoadedProps<Reply> {
 export function Loaded<Reply>({ what, from: [now, again], children }: LoadedProps<Reply>) {
   if (now.state === "loading") return <LoadingNote what={what} />;
   // A part that the run does not have is not an error, and a retry would not help.
-  if (now.state === "failed" && now.problem.code === "unsupported")
+  if (now.state === "failed" && isUnsupported(now.problem))
     return (
       <EmptyNote title={capitalised(cut(now.problem.detail, 400))}>
         {now.problem.hint && (

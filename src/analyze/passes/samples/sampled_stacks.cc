@@ -19,15 +19,6 @@ bool WaitsForOthers(std::string_view file) {
 
 }  // namespace
 
-std::optional<std::string_view> MarkedWait(std::string_view mark) {
-  if (mark == "[waits]") return "";
-  if (mark == "[waits for the GIL]") return "the GIL";
-  if (mark == "[waits for the disk]") return "the disk";
-  if (mark == "[waits for a core]") return kFreeCore;
-  if (mark == "[stopped]") return "SIGCONT";
-  return std::nullopt;
-}
-
 namespace passes::samples {
 
 const SampledStack& SampledStacks::Of(StringId stack) {

@@ -107,7 +107,7 @@ TEST(SamplesPass, WaitsForACoreFillTheWallBesideTheThreadsOwnWork) {
   EXPECT_NEAR(f.time->running_ms(), 500, 1e-6);
   EXPECT_NEAR(f.time->unsampled_ms, 0, 1e-6);
   ASSERT_EQ(f.time->waits.size(), 1u);
-  EXPECT_EQ(f.time->waits[0].what, kFreeCore);
+  EXPECT_EQ(f.time->waits[0].what, kWaitsForCore.wait);
   EXPECT_EQ(f.time->waits[0].where, "work (a.py:7)");
   EXPECT_NEAR(f.time->waits[0].ms, 500, 1e-6);
 }

@@ -3,6 +3,7 @@
 // What can be wrong with a capture or single records of it, and what it means.
 
 #include "base/counter.h"
+#include "model/loss_reason.h"
 
 namespace nl::adapters::nlcap {
 
@@ -53,7 +54,7 @@ inline constexpr CounterInfo kRecorderMessage{"recorder_message", Severity::kNot
 inline constexpr CounterInfo kRecorderSamples{"recorder_samples", Severity::kInfo,
                                               "CPU sample of the recorder's own thread in the program",
                                               "Left out: it is not the program's time"};
-inline constexpr CounterInfo kLost{"records_lost", Severity::kDataLoss,
+inline constexpr CounterInfo kLost{kRecordsLost, Severity::kDataLoss,
                                    "Records that the recorder or CUPTI had to drop",
                                    "import_log has the reason; a larger --buffer-mb or fewer kinds may help"};
 inline constexpr CounterInfo kNoStack{"cpu_samples_without_stack", Severity::kNotice,

@@ -9,6 +9,7 @@
 #include "base/intervals.h"
 #include "import/adapters/nlcap/capture_file.h"
 #include "model/python_path.h"
+#include "model/sampled_frame.h"
 
 namespace nl::adapters::nlcap {
 
@@ -47,16 +48,16 @@ class Stacks {
 
   // The stack of a sample, with what its thread waited for as innermost frame.
   StringId TextOf(const Stream& stream, const CpuSampleRecord& s) {
-    const char* waits = s.gil == capture::GilState::kWaits           ? "[waits for the GIL]"
-                        : s.state == capture::ThreadState::kSleeping ? "[waits]"
-                        : s.state == capture::ThreadState::kDiskWait ? "[waits for the disk]"
-                        : s.state == capture::ThreadState::kQueued   ? "[waits for a core]"
-                        : s.state == capture::ThreadState::kStopped  ? "[stopped]"
-                                                                     : "";
+    const std::string_view mark = s.gil == capture::GilState::kWaits           ? kWaitsForGil.mark
+                                  : s.state == capture::ThreadState::kSleeping ? kWaits.mark
+                                  : s.state == capture::ThreadState::kDiskWait ? kWaitsForDisk.mark
+                                  : s.state == capture::ThreadState::kQueued   ? kWaitsForCore.mark
+                                  : s.state == capture::ThreadState::kStopped  ? kStopped.mark
+                                                                               : "";
     const auto found = stacks_.find({KeyOf(stream), s.stack});
-    if (found == stacks_.end() && *waits == '\0') return StringId::kNull;
+    if (found == stacks_.end() && mark.empty()) return StringId::kNull;
     std::string text = found == stacks_.end() ? std::string() : found->second;
-    if (*waits != '\0') text += (text.empty() ? "" : ";") + std::string(waits);
+    if (!mark.empty()) text.append(text.empty() ? "" : ";").append(mark);
     return c_.writer.strings().Add(text);
   }
 

@@ -12,7 +12,7 @@ import { StackedBar } from "../../widgets/stacked_bar";
 import { NotesPanel, useNotes } from "../notes/notes_panel";
 import { runAddress } from "../route";
 import { useCall } from "../session";
-import { Called, Loaded } from "../states";
+import { Called, isUnsupported, Loaded } from "../states";
 
 const SEVERITY_NAME: Record<string, string> = { data_loss: "Data loss", error: "Error" };
 const PHASE_NAME: Record<string, string> = {
@@ -145,7 +145,7 @@ function GainsNote({ step }: { step: SteadyStep }) {
 export function Explained({ run }: { run: string }) {
   const phases = useCall("phases", { run });
   const [now] = phases;
-  const hasTimes = now.state !== "failed" || now.problem.status !== 422;
+  const hasTimes = now.state !== "failed" || !isUnsupported(now.problem);
   return (
     <>
       <Called name="analyze" params={{ target: run }} what="the analysis">
