@@ -538,6 +538,10 @@ Status ParquetReader::ReadPages(size_t group, int column, Pages& out) const {
       first > size_bytes_ - of.stored_bytes || of.values != rows(group))
     return Damaged("a column does not lie in the file");
   NL_TRY(ReadAt(file_.get(), path_, first, static_cast<size_t>(of.stored_bytes), out.stored));
+  if (of.dictionary_offset < 0) {  // as if it were empty
+    out.dictionary_header.values = 0;
+    out.dictionary.resize(kSlack);
+  }
   Cursor in{out.stored.data(), out.stored.data() + out.stored.size()};
   const auto take = [&](PageHeader& header, std::string& to) {
     header = ReadPageHeader(in);
@@ -620,9 +624,9 @@ Status ParquetReader::ReadTexts(size_t group, int column, CodedTexts& out) const
   if (chunk(group, column).type != static_cast<int>(Type::kByteArray) ||
       pages.header.encoding != static_cast<int>(ValueEncoding::kRleDictionary))
     return Damaged("a column of texts is of another type");
-  out.bytes.assign(pages.dictionary.data(), pages.dictionary.size() - kSlack);
+  out.bytes.swap(pages.dictionary);
   out.distinct.clear();
-  Cursor in{out.bytes.data(), out.bytes.data() + out.bytes.size()};
+  Cursor in{out.bytes.data(), out.bytes.data() + out.bytes.size() - kSlack};
   for (int64_t i = 0; i < pages.dictionary_header.values; ++i) {
     uint32_t length = 0;
     const char* p = in.Take(4);

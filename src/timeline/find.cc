@@ -36,33 +36,54 @@ class Finder {
  private:
   bool Matches(StringId name) {
     const auto i = static_cast<size_t>(name);
-    if (i >= verdict_.size()) {
-      verdict_.resize(std::max(i + 1, verdict_.size() * 2), kUnknown);
-      count_.resize(verdict_.size(), 0);
-    }
+    if (i >= verdict_.size()) verdict_.resize(std::max(i + 1, verdict_.size() * 2), kUnknown);
     if (verdict_[i] == kUnknown) verdict_[i] = request_.matches(spans_.NameOf(name)) ? kYes : kNo;
     return verdict_[i] == kYes;
   }
+  static size_t RowIn(const RunSpans::Group& group, const Span& span) {
+    return static_cast<size_t>(span.row() - group.first_row);
+  }
   bool Wanted(LaneSlot slot) const { return request_.slots.empty() || request_.slots[slot] != 0; }
+
+  bool Matches(StringId name, size_t row) { return by_row_.empty() ? Matches(name) : by_row_[row] != 0; }
+
+  // CPU samples match by any frame of their stacks.
+  Status MatchStacks(const RunSpans::Group& group) {
+    by_row_.clear();
+    if (group.table != SpanTable::kCpuSample) return {};
+    CodedTexts stacks;
+    NL_TRY(spans_.ReadTexts(group.table, group.group, stacks));
+    std::vector<char> matches(stacks.distinct.size());
+    for (size_t i = 0; i < matches.size(); ++i) matches[i] = request_.matches(stacks.distinct[i]) ? 1 : 0;
+    for (const uint32_t code : stacks.codes) by_row_.push_back(code == CodedTexts::kNull ? 0 : matches[code]);
+    return {};
+  }
+
+  void CountName(StringId name) {
+    const auto i = static_cast<size_t>(name);
+    if (i >= count_.size()) count_.resize(std::max(i + 1, count_.size() * 2), 0);
+    ++count_[i];
+  }
 
   // Without lanes the names are enough, unless rows without a time would be counted too.
   Result<int64_t> Count(size_t g) {
     const RunSpans::Group& group = spans_.groups()[g];
+    NL_TRY(MatchStacks(group));
     int64_t found = 0;
-    const auto count = [&](StringId name) {
-      if (!Matches(name)) return;
-      ++count_[static_cast<size_t>(name)];
+    const auto count = [&](StringId name, size_t row) {
+      if (!Matches(name, row)) return;
+      CountName(name);
       ++found;
     };
     if (request_.slots.empty() && spans_.AllTimed(g)) {
       NL_ASSIGN(const std::vector<StringId> names, spans_.ReadNames(group.table, group.group));
-      for (const StringId name : names) count(name);
+      for (size_t row = 0; row < names.size(); ++row) count(names[row], row);
       return found;
     }
     NL_ASSIGN(const std::vector<LaneSpans> lanes, spans_.Read(g));
     for (const LaneSpans& lane : lanes) {
       if (!Wanted(lane.slot)) continue;
-      for (const Span& span : lane.spans) count(span.name);
+      for (const Span& span : lane.spans) count(span.name, RowIn(group, span));
     }
     return found;
   }
@@ -70,11 +91,13 @@ class Finder {
   template <class Take>
   Status EachMatch(size_t g, const Take& take) {
     if (cancelled_ != nullptr && cancelled_->load()) return Cancelled();
+    const RunSpans::Group& group = spans_.groups()[g];
+    NL_TRY(MatchStacks(group));
     NL_ASSIGN(const auto lanes, timeline_.Group(g));
     for (const LaneSpans& lane : *lanes) {
       if (!Wanted(lane.slot)) continue;
       for (const Span& span : lane.spans) {
-        if (Matches(span.name)) take(FoundSpan{span, lane.slot});
+        if (Matches(span.name, RowIn(group, span))) take(FoundSpan{span, lane.slot});
       }
     }
     return {};
@@ -127,8 +150,9 @@ class Finder {
   const RunSpans& spans_;
   const FindRequest& request_;
   const std::atomic<bool>* cancelled_;
-  std::vector<char> verdict_;  // by name
-  std::vector<int64_t> count_;
+  std::vector<char> verdict_;   // by name
+  std::vector<int64_t> count_;  // by name
+  std::vector<char> by_row_;    // of the row group at hand, when that is of CPU samples
   Found out_;
 };
 

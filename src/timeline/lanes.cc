@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -74,6 +76,8 @@ class LaneTree {
       if (!IsNull(process) && (process < 0 || process >= static_cast<int64_t>(processes_.pid.size())))
         return InvalidInput("the table thread of this run is damaged: it names a process that is not there");
     }
+    for (size_t i = 0; i < threads_.name.size(); ++i)
+      ++threads_called_[{threads_.process[i], threads_.name[i]}];
     NL_ASSIGN(const RunTable streams, RunTable::Open(spans_, "stream"));
     NL_ASSIGN(const std::vector<int64_t> device, streams.Ints("device"));
     NL_ASSIGN(const std::vector<int64_t> context, streams.Ints("context"));
@@ -171,7 +175,10 @@ class LaneTree {
   std::string ThreadName(int64_t thread) const {
     if (IsNull(thread)) return "no thread";
     const auto i = static_cast<size_t>(thread);
-    if (!threads_.name[i].empty()) return threads_.name[i];
+    const std::string& name = threads_.name[i];
+    if (!name.empty() && (IsNull(threads_.tid[i]) || threads_called_.at({threads_.process[i], name}) == 1))
+      return name;
+    if (!name.empty()) return fmt::format("{} {}", name, threads_.tid[i]);
     if (!threads_.tid_text[i].empty()) return threads_.tid_text[i];
     return IsNull(threads_.tid[i]) ? "thread" : fmt::format("thread {}", threads_.tid[i]);
   }
@@ -250,9 +257,28 @@ class LaneTree {
       out_.push_back(std::move(of_device));
       AddLanes(device_lanes_[{owner, device}], at, false);
     }
+    std::vector<Draft>& threads = thread_lanes_[process];
+    std::vector<Draft> only_sampled = TakeOnlySampled(threads);
+    AddLanes(threads, place, true);
     AddLanes(line_lanes_[process], place, false);
-    AddLanes(thread_lanes_[process], place, true);
+    AddLanes(only_sampled, place, true);
     Widen(static_cast<size_t>(place));
+  }
+
+  // The lanes of threads that were sampled and have no spans, where others have some: most are pools that
+  // wait, and come last.
+  static std::vector<Draft> TakeOnlySampled(std::vector<Draft>& threads) {
+    std::set<int64_t> with_spans;
+    for (const Draft& lane : threads) {
+      if (lane.node.kind != TimelineLaneKind::kSamples) with_spans.insert(ThreadOf(*lane.node.slot));
+    }
+    if (with_spans.empty()) return {};
+    const auto sampled = std::stable_partition(threads.begin(), threads.end(), [&](const Draft& lane) {
+      return with_spans.count(ThreadOf(*lane.node.slot)) > 0;
+    });
+    std::vector<Draft> out(std::make_move_iterator(sampled), std::make_move_iterator(threads.end()));
+    threads.erase(sampled, threads.end());
+    return out;
   }
 
   void AddLanes(std::vector<Draft>& drafts, int64_t parent, bool busiest_first) {
@@ -317,6 +343,7 @@ class LaneTree {
   const FlameStrips& strips_;
   ProcessNames processes_;
   ThreadNames threads_;
+  std::map<std::pair<int64_t, std::string>, int64_t> threads_called_;  // by process and name: how many
   std::vector<int64_t> program_of_;         // by process: itself, or the process it is drawn as
   std::map<int64_t, StreamPlace> streams_;  // by thread
   std::map<int64_t, std::string> device_name_;

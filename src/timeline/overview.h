@@ -38,7 +38,7 @@ struct OverviewGroup {
 using GroupTimes = std::array<OverviewGroup, kMostLevels + 1>;
 
 struct Overview {
-  static constexpr int kVersion = 1;  // of the stored form and of what it means
+  static constexpr int kVersion = 2;  // of the stored form and of what it means
   static constexpr double kMostShare = 0.03;
 
   unsigned base_level = 0, top_level = 0;

@@ -18,6 +18,11 @@ bool IsDeviceWork(SpanTable table) {
   return table == SpanTable::kKernel || table == SpanTable::kMemcpy || table == SpanTable::kMemset;
 }
 
+std::string_view NameIn(SpanTable table, std::string_view text) {
+  if (table == SpanTable::kCpuSample) text.remove_prefix(text.rfind(';') + 1);
+  return text;
+}
+
 std::string_view Tagged(SpanTable table, std::string_view name, std::string& out) {
   out.assign(1, static_cast<char>('a' + static_cast<char>(table)));
   return out.append(name);
@@ -152,17 +157,21 @@ int64_t RunSpans::LastStart(size_t group) const {
   return table.file->chunk(of.group, table.start).max - zero_ns_;
 }
 
-Result<std::vector<StringId>> RunSpans::ReadNames(SpanTable table, size_t group) const {
+Status RunSpans::ReadTexts(SpanTable table, size_t group, CodedTexts& out) const {
   const TableFile& of = tables_[static_cast<size_t>(table)];
-  thread_local CodedTexts texts;
-  NL_TRY(of.file->ReadTexts(group, of.name, texts));
+  return of.file->ReadTexts(group, of.name, out);
+}
+
+Result<std::vector<StringId>> RunSpans::ReadNames(SpanTable table, size_t group) const {
+  CodedTexts texts;
+  NL_TRY(ReadTexts(table, group, texts));
   std::vector<StringId> id_of(texts.distinct.size());
   StringId unnamed{};
   {
     const std::lock_guard lock(mutex_);
     std::string tagged;
     for (size_t i = 0; i < id_of.size(); ++i)
-      id_of[i] = strings_.Add(Tagged(table, texts.distinct[i], tagged));
+      id_of[i] = strings_.Add(Tagged(table, NameIn(table, texts.distinct[i]), tagged));
     unnamed = strings_.Add(Tagged(table, "", tagged));
   }
   std::vector<StringId> out(texts.codes.size());

@@ -63,8 +63,11 @@ class RunSpans {
   // No span of the row group starts later; from the file's statistics.
   int64_t LastStart(size_t group) const;
 
-  // The name column of one row group as ids of the pool; an empty name where there is none.
+  // The names of one row group as ids of the pool; an empty name where there is none. A CPU sample has the
+  // name of its innermost frame: whole stacks would fill the memory.
   Result<std::vector<StringId>> ReadNames(SpanTable table, size_t group) const;
+  // The column that names come from: of CPU samples their stacks.
+  Status ReadTexts(SpanTable table, size_t group, CodedTexts& out) const;
 
  private:
   struct TableFile {

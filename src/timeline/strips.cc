@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <string>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "model/sampled_frame.h"
+#include "model/string_pool.h"
 
 namespace nl {
 
@@ -45,9 +45,20 @@ void SetTimes(std::vector<StripSample>& samples) {
   std::erase_if(samples, [](const StripSample& s) { return s.dur_ns <= 0; });
 }
 
+size_t EntriesIn(const std::vector<BucketRow>& rows) {
+  size_t out = 0;
+  for (const BucketRow& row : rows) {
+    for (unsigned level = row.base(); level <= row.top(); ++level)
+      out += row.Buckets(level).size() + row.Spans(level).size();
+  }
+  return out;
+}
+
+}  // namespace
+
 // The functions of stacks, text by text. A stack begins as the one before it for the most part, and frames
 // repeat.
-class StackReader {
+class FlameStrips::StackReader {
  public:
   explicit StackReader(const RunSpans& spans) : spans_(spans) {}
 
@@ -61,7 +72,7 @@ class StackReader {
     for (size_t at = kept == 0 ? 0 : ends_.back() + 1;
          at < text.size() && ends_.size() < FlameStrips::kMostDepths;) {
       const size_t end = std::min(text.find(';', at), text.size());
-      functions_.push_back(FunctionOf(std::string(text.substr(at, end - at))));
+      functions_.push_back(FunctionOf(text.substr(at, end - at)));
       ends_.push_back(end);
       at = end + 1;
     }
@@ -70,29 +81,20 @@ class StackReader {
   }
 
  private:
-  StringId FunctionOf(std::string frame) {
-    const auto [it, fresh] = known_.try_emplace(std::move(frame));
-    if (fresh) it->second = spans_.Intern(SpanTable::kCpuSample, FunctionText(it->first));
-    return it->second;
+  StringId FunctionOf(std::string_view frame) {
+    const auto place = static_cast<size_t>(frames_.Add(frame));
+    if (place == function_of_.size())
+      function_of_.push_back(spans_.Intern(SpanTable::kCpuSample, FunctionText(frame)));
+    return function_of_[place];
   }
 
   const RunSpans& spans_;
   std::string text_;
   std::vector<StringId> functions_;
   std::vector<size_t> ends_;  // of the frames in text_
-  std::unordered_map<std::string, StringId> known_;
+  StringPool frames_;
+  std::vector<StringId> function_of_;  // by id in frames_
 };
-
-size_t EntriesIn(const std::vector<BucketRow>& rows) {
-  size_t out = 0;
-  for (const BucketRow& row : rows) {
-    for (unsigned level = row.base(); level <= row.top(); ++level)
-      out += row.Buckets(level).size() + row.Spans(level).size();
-  }
-  return out;
-}
-
-}  // namespace
 
 Result<std::unique_ptr<FlameStrips>> FlameStrips::Read(const RunSpans& spans,
                                                        const std::atomic<bool>* cancelled) {
@@ -100,9 +102,10 @@ Result<std::unique_ptr<FlameStrips>> FlameStrips::Read(const RunSpans& spans,
   const ParquetReader* file = spans.file(SpanTable::kCpuSample);
   if (file == nullptr || file->rows() > UINT32_MAX) return out;
   std::vector<std::vector<StripSample>> by_thread(static_cast<size_t>(spans.threads()) + 1);
+  StackReader reader(spans);
   for (size_t g = 0; g < file->groups(); ++g) {
     if (cancelled != nullptr && cancelled->load()) return Cancelled();
-    NL_TRY(out->ReadGroup(*file, g, by_thread));
+    NL_TRY(out->ReadGroup(*file, g, reader, by_thread));
   }
   for (size_t t = 0; t < by_thread.size(); ++t) {
     SetTimes(by_thread[t]);
@@ -116,7 +119,7 @@ Result<std::unique_ptr<FlameStrips>> FlameStrips::Read(const RunSpans& spans,
   return out;
 }
 
-Status FlameStrips::ReadGroup(const ParquetReader& file, size_t group,
+Status FlameStrips::ReadGroup(const ParquetReader& file, size_t group, StackReader& reader,
                               std::vector<std::vector<StripSample>>& by_thread) {
   std::vector<int64_t> start, thread, weight;
   CodedTexts stacks;
@@ -128,7 +131,6 @@ Status FlameStrips::ReadGroup(const ParquetReader& file, size_t group,
   else
     weight.assign(start.size(), 0);
   // Equal texts of two row groups get two places: boxes compare functions.
-  StackReader reader(spans_);
   std::vector<uint32_t> stack_of;
   for (const std::string_view text : stacks.distinct) stack_of.push_back(AddStack(reader.Read(text)));
   for (size_t i = 0; i < start.size(); ++i) {

@@ -69,7 +69,9 @@ class FlameStrips {
     int64_t start_ns, dur_ns;
     size_t first, last;  // samples
   };
-  Status ReadGroup(const ParquetReader& file, size_t group, std::vector<std::vector<StripSample>>& by_thread);
+  class StackReader;
+  Status ReadGroup(const ParquetReader& file, size_t group, StackReader& reader,
+                   std::vector<std::vector<StripSample>>& by_thread);
   uint32_t AddStack(const std::vector<StringId>& frames);
   bool Continues(const FlameStrip& strip, size_t sample, size_t depth) const;
   template <class Take>

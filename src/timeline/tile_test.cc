@@ -180,9 +180,7 @@ void ExpectExactTotals(const Timeline& timeline, const SpansBySlot& all, int64_t
       if (half && slot % 2 != 0) continue;
       for (const auto& [span, depth] : spans) {
         if (!Reaches(span, from_ns, to_ns)) continue;
-        const std::string name = span.table() == SpanTable::kCpuSample ? timeline.DisplayName(span.name)
-                                                                       : TaggedName(timeline, span.name);
-        by_name[name].push_back(span);
+        by_name[TaggedName(timeline, span.name)].push_back(span);
         by_table[span.table()].push_back(span);
         by_lane[slot].push_back(span);
       }
@@ -190,8 +188,7 @@ void ExpectExactTotals(const Timeline& timeline, const SpansBySlot& all, int64_t
     const WindowTotals totals = Must(AddUpWindow(timeline, request, nullptr));
     ASSERT_EQ(totals.names.size(), by_name.size()) << from_ns << " " << to_ns;
     for (const SpanNameTotals& name : totals.names) {
-      const bool sample = timeline.spans().TableOf(name.name) == SpanTable::kCpuSample;
-      const std::string text = sample ? timeline.DisplayName(name.name) : TaggedName(timeline, name.name);
+      const std::string text = TaggedName(timeline, name.name);
       ASSERT_EQ(TotalsText(name.totals), SlowTotals(by_name[text], from_ns, to_ns))
           << text << " " << from_ns << " " << to_ns;
     }

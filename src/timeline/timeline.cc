@@ -210,15 +210,11 @@ Result<std::shared_ptr<const std::vector<BucketRow>>> Timeline::StripRows(
 
 std::string Timeline::DisplayName(StringId name) const {
   std::string_view text = spans_->NameOf(name);
-  switch (spans_->TableOf(name)) {
-    case SpanTable::kKernel: {
-      const std::lock_guard lock(mutex_);
-      const auto [it, fresh] = display_names_.try_emplace(static_cast<uint32_t>(name));
-      if (fresh) it->second = ParseKernelName(text).short_name;
-      return it->second;
-    }
-    case SpanTable::kCpuSample: text.remove_prefix(text.rfind(';') + 1); break;
-    default: break;
+  if (spans_->TableOf(name) == SpanTable::kKernel) {
+    const std::lock_guard lock(mutex_);
+    const auto [it, fresh] = display_names_.try_emplace(static_cast<uint32_t>(name));
+    if (fresh) it->second = ParseKernelName(text).short_name;
+    return it->second;
   }
   size_t bytes = std::min(text.size(), kMostNameBytes);
   while (bytes > 0 && bytes < text.size() && (static_cast<uint8_t>(text[bytes]) & 0xc0) == 0x80) --bytes;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <mutex>
 #include <thread>
-#include <unordered_map>
 
 namespace nl {
 
@@ -151,12 +150,8 @@ class Adder {
     const auto at = static_cast<size_t>(name);
     if (at >= place_.size()) place_.resize(std::max(at + 1, 2 * place_.size()), kNoPlace);
     if (place_[at] != kNoPlace) return by_name_[place_[at]].second;
-    size_t place = by_name_.size();
-    if (spans_.TableOf(name) == SpanTable::kCpuSample)
-      place = by_frame_.try_emplace(timeline_.DisplayName(name), place).first->second;
-    if (place == by_name_.size()) by_name_.emplace_back(name, Running());
-    place_[at] = place;
-    return by_name_[place].second;
+    place_[at] = by_name_.size();
+    return by_name_.emplace_back(name, Running()).second;
   }
 
   WindowTotals Finish() {
@@ -186,7 +181,6 @@ class Adder {
   std::vector<SlotSpan> waiting_;  // by start, not added yet
   std::vector<size_t> place_;      // by name, in by_name_
   std::vector<std::pair<StringId, Running>> by_name_;
-  std::unordered_map<std::string, size_t> by_frame_;  // of CPU samples, in by_name_
   std::array<Running, kSpanTables> tables_;
   struct LaneSums {
     Running all, work;  // work: without ranges

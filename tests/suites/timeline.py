@@ -214,7 +214,7 @@ def test_the_overview_is_a_cache(large):
     tile = ("timeline", large.id, "--width", 300)
     first = large.store.text(*tile, "--json")
     files = sorted(derived.iterdir())
-    assert [f.name.split(".")[0] for f in files] == ["lines-1", "overview-1"] and sum(sum(r["count"]) + len(r["start_ns"]) for r in json.loads(first)["rows"]) == STORED_FROM + 1
+    assert [f.name.split(".")[0] for f in files] == ["lines-1", "overview-2"] and sum(sum(r["count"]) + len(r["start_ns"]) for r in json.loads(first)["rows"]) == STORED_FROM + 1
     tables = sum(f.stat().st_size for f in (large.store.folder / "runs" / large.id).glob("*.parquet"))
     assert sum(f.stat().st_size for f in files) <= max(0.03 * tables, 2 * 256 * 1024)
     assert large.store.text(*tile, "--json") == first  # from the files

@@ -585,8 +585,10 @@ await test("a recording under way is listed, explained and drawn while it grows"
     await partial.locator("canvas").first().waitFor();
     await page.getByLabel("Follow").uncheck();
     await untilPath(page, "follow=no");
-    if (process.env.NEUROLENS_PICTURES)
-      await page.screenshot({ path: `${process.env.NEUROLENS_PICTURES}/live.png`, fullPage: true });
+    if (process.env.NEUROLENS_PICTURES) {
+      await settled(page);
+      await page.screenshot({ path: `${process.env.NEUROLENS_PICTURES}/app_live.png`, fullPage: true });
+    }
   } finally {
     recorder.kill("SIGTERM");
   }

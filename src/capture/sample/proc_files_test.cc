@@ -107,8 +107,8 @@ TEST(ProcFiles, ProbeCountsTheTimeWithoutACore) {
   if (ReadSmallFile("/proc/self/schedstat").empty()) GTEST_SKIP() << "the kernel keeps no schedstat";
   const pid_t child = fork();
   if (child == 0) {
-    for (volatile uint64_t n = 0;; n = n + 1) {
-    }
+    volatile uint64_t rounds = 0;
+    for (;;) rounds = rounds + 1;
   }
   cpu_set_t before, one;
   ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);

@@ -60,7 +60,10 @@ void Describe(Record<FindReply>& r) {
   r.Field("run_id", &T::run_id, "The run");
   r.Field("total", &T::total, "Spans that match, in all of the run");
   r.Field("names_total", &T::names_total, "Names that match, before --limit");
-  r.Field("names", &T::names, "Names that match, those with most spans first");
+  r.Field(
+      "names", &T::names,
+      "Names that match, those with most spans first; of CPU samples the innermost frames of the stacks that "
+      "match");
   r.Field("from_ns", &T::from_ns, Unit::kNs, "The time from which next and previous are counted");
   r.Field("next", &T::next, "Spans that start at this time or after it, the nearest first");
   r.Field("previous", &T::previous, "Spans that start before it, the nearest first");
@@ -84,7 +87,9 @@ class TimelineFindOp final : public Op {
 
   void Bind(ParamBinder& b) override {
     b.Add("run", run_, "Run to look at").Positional().Run().Required();
-    b.Add("text", text_, "Text in the name, in upper or lower case").Positional().Required();
+    b.Add("text", text_, "Text in the name, in upper or lower case; of CPU samples in any frame of the stack")
+        .Positional()
+        .Required();
     b.Add("regex", regex_, "The text is a regular expression (RE2)");
     b.Add("from_ns", from_ns_, "Time from which to look, in ns from the first event of the run")
         .Range(-4.6e18, 4.6e18);

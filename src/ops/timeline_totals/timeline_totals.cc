@@ -221,7 +221,7 @@ class TimelineTotalsOp final : public Op {
       TotalsOfName name;
       name.table = kSpanTableNames[static_cast<size_t>(table)];
       name.short_name = timeline.DisplayName(id);
-      name.name = table == SpanTable::kCpuSample ? name.short_name : std::string(timeline.spans().NameOf(id));
+      name.name = timeline.spans().NameOf(id);
       Fill(name, totals.names[i].totals);
       out.names.push_back(std::move(name));
     }

@@ -443,7 +443,7 @@ export interface TimelineEventParams {
 export interface TimelineFindParams {
   /** Run to look at */
   run: string;
-  /** Text in the name, in upper or lower case */
+  /** Text in the name, in upper or lower case; of CPU samples in any frame of the stack */
   text: string;
   /** The text is a regular expression (RE2) */
   regex?: boolean;

@@ -5429,7 +5429,7 @@ export interface TimelineFindReply {
   total: number;
   /** Names that match, before --limit */
   names_total: number;
-  /** Names that match, those with most spans first */
+  /** Names that match, those with most spans first; of CPU samples the innermost frames of the stacks that match */
   names: TimelineFindName[];
   /** The time from which next and previous are counted (ns) */
   from_ns: number;

@@ -5,7 +5,16 @@ import type { DevicePeaks, RooflinePoint } from "../data/replies";
 import { useWidth } from "./canvas";
 import { cut, ms, pct, plural, short3 } from "./format";
 import type { Axes, Peaks, PlottedPoint } from "./roofline_scale";
-import { axesFor, bandwidthRoof, decades, isBelow, plottedPoints, powerText, readPeaks } from "./roofline_scale";
+import {
+  axesFor,
+  bandwidthRoof,
+  decades,
+  isBelow,
+  labelPlaces,
+  plottedPoints,
+  powerText,
+  readPeaks,
+} from "./roofline_scale";
 import { Tip } from "./tip";
 import "./roofline.css";
 
@@ -74,18 +83,20 @@ function BandwidthRoof({ gbps, frame: { axes, px, py } }: { gbps: number; frame:
 
 function Roofs({ peaks: { gbps, roofs }, frame }: { peaks: Peaks; frame: Frame }) {
   const { axes, width, px, py } = frame;
+  const drawn = roofs
+    .map((roof) => ({ ...roof, y: Math.log10(roof.tflops) }))
+    .filter(({ y }) => y >= axes.y0 && y <= axes.y1);
+  const labels = labelPlaces(drawn.map(({ y }) => py(y)));
   return (
     <>
       {gbps !== null && <BandwidthRoof gbps={gbps} frame={frame} />}
-      {roofs.map((r) => {
-        const y = Math.log10(r.tflops);
-        if (y < axes.y0 || y > axes.y1) return null;
+      {drawn.map(({ label, tflops, y }, i) => {
         const start = gbps === null ? axes.x0 : Math.max(axes.x0, Math.min(axes.x1, y + 3 - Math.log10(gbps)));
         return (
-          <g key={r.label}>
+          <g key={label}>
             <line class="roof" x1={px(start)} x2={width - RIGHT} y1={py(y)} y2={py(y)} />
-            <text class="rooflabel" x={width - RIGHT} y={py(y) - 4} text-anchor="end">
-              {r.label} {short3(r.tflops)} TFLOP/s
+            <text class="rooflabel" x={width - RIGHT} y={labels[i]} text-anchor="end">
+              {label} {short3(tflops)} TFLOP/s
             </text>
           </g>
         );

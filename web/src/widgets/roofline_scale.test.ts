@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, test } from "vitest";
 import type { DevicePeaks, RooflinePoint } from "../data/replies";
-import { axesFor, bandwidthRoof, decades, isBelow, plottedPoints, powerText, readPeaks } from "./roofline_scale";
+import {
+  axesFor,
+  bandwidthRoof,
+  decades,
+  isBelow,
+  labelPlaces,
+  plottedPoints,
+  powerText,
+  readPeaks,
+} from "./roofline_scale";
 
 const H200: DevicePeaks = {
   device: "NVIDIA H200",
@@ -43,6 +52,13 @@ describe("readPeaks", () => {
 test("points without intensity or rate, or with 0, have no place", () => {
   const all = [point(null, 1), point(1, null), point(0, 1), point(1, 0), point(100, 0.1)];
   expect(plottedPoints(all).map((p) => [p.x, p.y])).toEqual([[2, -1]]);
+});
+
+test("labels of roofs close to each other do not cover each other", () => {
+  expect(labelPlaces([20, 100])).toEqual([16, 96]);
+  expect(labelPlaces([112, 100])).toEqual([124, 96]);
+  const close = labelPlaces([100, 101, 102]).sort((a, b) => a - b);
+  expect(Math.min(close[1] - close[0], close[2] - close[1])).toBeGreaterThanOrEqual(14);
 });
 
 describe("axes", () => {

@@ -88,6 +88,21 @@ export function bandwidthRoof(axes: Axes, gbps: number): { from: [number, number
   return { from: [left, left + rise], to: [right, right + rise] };
 }
 
+const LABEL_HEIGHT = 14; // pixels
+
+// Where the label of each roof is written, given the roofs' places in pixels: above its line, or below it where the
+// label of a roof just above would cover it.
+export function labelPlaces(lines: number[]): number[] {
+  const out = new Array<number>(lines.length);
+  let last = Number.NEGATIVE_INFINITY;
+  for (const i of lines.map((_, i) => i).sort((a, b) => lines[a] - lines[b])) {
+    const above = lines[i] - 4;
+    last = above - last >= LABEL_HEIGHT ? above : Math.max(lines[i] + 12, last + LABEL_HEIGHT);
+    out[i] = last;
+  }
+  return out;
+}
+
 export function decades(from: number, to: number): number[] {
   const out: number[] = [];
   for (let e = Math.ceil(from); e <= Math.floor(to); ++e) out.push(e);
