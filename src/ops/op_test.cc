@@ -112,7 +112,7 @@ TEST(AllOps, AreDescribedFully) {
       EXPECT_TRUE(params.insert(p.name).second) << info.name << "." << p.name;
       EXPECT_FALSE(p.help.empty()) << info.name << "." << p.name;
       EXPECT_EQ(p.name.find('-'), std::string::npos) << info.name << "." << p.name;
-      if (p.kind == ParamKind::kChoice) EXPECT_FALSE(p.choices.empty()) << info.name << "." << p.name;
+      EXPECT_FALSE(p.kind == ParamKind::kChoice && p.choices.empty()) << info.name << "." << p.name;
     }
     EXPECT_NE(MakeOp(info.name), nullptr);
   }

@@ -2,33 +2,35 @@
 #include "timeline/bucket_row.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 
 namespace nl {
 
 void Nesting::Drop(int64_t start_ns) {
-  while (!running_.empty() && running_.back().end_ns <= start_ns) running_.pop_back();
-  if (running_.empty() || running_.back().first_end_ns > start_ns) return;
+  while (size_ > 0 && running_[size_ - 1].end_ns <= start_ns) --size_;
+  if (size_ == 0 || running_[size_ - 1].first_end_ns > start_ns) return;
   // Spans that do not nest: one below the last has ended.
-  std::vector<Running> kept;
-  kept.swap(running_);
-  for (const Running& r : kept) {
-    if (r.end_ns > start_ns) Push(r.end_ns);
+  const size_t before = std::exchange(size_, 0);
+  for (size_t i = 0; i < before; ++i) {
+    if (const int64_t end_ns = running_[i].end_ns; end_ns > start_ns) Push(end_ns);
   }
 }
 
 uint32_t Nesting::Depth(int64_t start_ns, int64_t dur_ns) {
   Drop(start_ns);
-  if (running_.empty()) return 0;
+  if (size_ == 0) return 0;
   const int64_t middle_ns = start_ns + dur_ns / 2;
-  if (running_.back().first_end_ns > middle_ns) return static_cast<uint32_t>(running_.size());
-  return static_cast<uint32_t>(std::count_if(running_.begin(), running_.end(),
+  if (running_[size_ - 1].first_end_ns > middle_ns) return static_cast<uint32_t>(size_);
+  return static_cast<uint32_t>(std::count_if(running_.data(), running_.data() + size_,
                                              [middle_ns](const Running& r) { return r.end_ns > middle_ns; }));
 }
 
 void Nesting::Push(int64_t end_ns) {
-  running_.push_back({end_ns, running_.empty() ? end_ns : std::min(end_ns, running_.back().first_end_ns)});
+  if (size_ == running_.size()) running_.resize(std::max<size_t>(2 * size_, 16));
+  const int64_t first_end_ns = size_ == 0 ? end_ns : std::min(end_ns, running_[size_ - 1].first_end_ns);
+  running_[size_++] = {end_ns, first_end_ns};
 }
 
 void NameSums::Add(StringId name, int64_t time_ns, uint32_t count) {

@@ -28,7 +28,8 @@ class Nesting {
     int64_t end_ns, first_end_ns;  // the first end of this one and those below
   };
   void Drop(int64_t start_ns);
-  std::vector<Running> running_;
+  std::vector<Running> running_;  // a stack of size_; what lies above is free
+  size_t size_ = 0;
 };
 
 struct Bucket {

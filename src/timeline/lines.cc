@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "timeline/sorted_runs.h"
 
 namespace nl {
 
@@ -21,19 +21,20 @@ constexpr size_t kLeastLineBuckets = 64, kMostLineBuckets = 65'536;  // of one l
 // Several threads write their events in turns, so the rows of a line are nearly in order of time.
 void SortByTime(LinePart& part) {
   if (std::is_sorted(part.at_ns.begin(), part.at_ns.end())) return;
-  std::vector<uint32_t> order(part.at_ns.size());
-  std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(),
-                   [&part](uint32_t a, uint32_t b) { return part.at_ns[a] < part.at_ns[b]; });
-  LinePart sorted;
-  sorted.at_ns.reserve(order.size());
-  sorted.value.reserve(order.size());
-  for (const uint32_t i : order) {
-    sorted.at_ns.push_back(part.at_ns[i]);
-    sorted.value.push_back(part.value[i]);
+  struct Value {
+    int64_t at_ns;
+    size_t row;
+    double value;
+  };
+  std::vector<Value> sorted(part.at_ns.size());
+  for (size_t i = 0; i < sorted.size(); ++i) sorted[i] = {part.at_ns[i], i, part.value[i]};
+  SortRuns(sorted, [](const Value& a, const Value& b) {
+    return a.at_ns != b.at_ns ? a.at_ns < b.at_ns : a.row < b.row;
+  });
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    part.at_ns[i] = sorted[i].at_ns;
+    part.value[i] = sorted[i].value;
   }
-  part.at_ns.swap(sorted.at_ns);
-  part.value.swap(sorted.value);
 }
 
 // `later` is of later rows.
@@ -167,7 +168,7 @@ Result<std::vector<LinePart>> LineRows::Read(size_t group) const {
 
 namespace {
 
-// A value of a row group, for the part of its key. Rows of one line follow each other in most runs.
+// A value of a row group, for the part of its key. Most runs have few lines, whose rows take turns.
 template <class Short>
 class PartFinder {
  public:
@@ -175,18 +176,22 @@ class PartFinder {
   // `make` gives the key of a part that is not there yet.
   template <class Make>
   LinePart& Find(const Short& key, const Make& make) {
-    if (last_ < parts_.size() && key == last_key_) return parts_[last_];
+    for (size_t i = 0; i < first_.size(); ++i) {
+      if (first_[i] == key) return parts_[i];
+    }
+    if (first_.size() < kScanned) {
+      first_.push_back(key);
+      return parts_.emplace_back(LinePart{make(), {}, {}});
+    }
     const auto [it, fresh] = place_.try_emplace(key, parts_.size());
-    if (fresh) parts_.push_back({make(), {}, {}});
-    last_key_ = key;
-    return parts_[last_ = it->second];
+    return fresh ? parts_.emplace_back(LinePart{make(), {}, {}}) : parts_[it->second];
   }
 
  private:
+  static constexpr size_t kScanned = 8;
   std::vector<LinePart>& parts_;
+  std::vector<Short> first_;  // keys of the first parts
   std::map<Short, size_t> place_;
-  Short last_key_{};
-  size_t last_ = SIZE_MAX;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "timeline/overview.h"
+#include "timeline/sorted_runs.h"
 
 namespace nl {
 
@@ -37,21 +38,26 @@ class LaneBuilder {
  public:
   LaneBuilder(LaneSlot slot, unsigned base, unsigned top) : base_(base), top_(top) { lane_.slot = slot; }
 
-  void Take(std::vector<Span>&& spans) { parts_.push_back(std::move(spans)); }
+  void Take(std::vector<Span>&& spans) { parts_.push_back({std::move(spans)}); }
   LaneSlot slot() const { return lane_.slot; }
   size_t waiting() const {
-    size_t total = waiting_.size();
-    for (const auto& part : parts_) total += part.size();
+    size_t total = 0;
+    for (const Part& part : parts_) total += part.spans.size() - part.done;
     return total;
   }
 
   // Nests and sums the spans that start before `until_ns`.
   void Process(int64_t until_ns, const StringPool& strings) {
-    Gather();
-    size_t done = 0;
-    for (; done < waiting_.size() && waiting_[done].start_ns < until_ns; ++done)
-      AddSpan(waiting_[done], strings);
-    waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(done));
+    std::vector<SortedRun<Span>> runs;
+    for (Part& part : parts_) {
+      const auto from = part.spans.begin() + static_cast<std::ptrdiff_t>(part.done);
+      const auto to = std::lower_bound(from, part.spans.end(), until_ns,
+                                       [](const Span& span, int64_t at_ns) { return span.start_ns < at_ns; });
+      if (from != to) runs.push_back({&*from, &*from + (to - from)});
+      part.done = static_cast<size_t>(to - part.spans.begin());
+    }
+    EachInOrder(runs, kDrawnBefore, [&](const Span& span) { AddSpan(span, strings); });
+    std::erase_if(parts_, [](const Part& part) { return part.done == part.spans.size(); });
   }
 
   void RaiseBase(const StringPool& strings) {
@@ -77,18 +83,10 @@ class LaneBuilder {
   }
 
  private:
-  // What waits and the new parts become one list in order.
-  void Gather() {
-    for (std::vector<Span>& part : parts_) {
-      if (waiting_.empty()) {
-        waiting_ = std::move(part);
-        continue;
-      }
-      waiting_.insert(waiting_.end(), part.begin(), part.end());
-    }
-    parts_.clear();
-    SortSpans(waiting_);
-  }
+  struct Part {  // spans in order
+    std::vector<Span> spans;
+    size_t done = 0;
+  };
 
   void AddSpan(const Span& span, const StringPool& strings) {
     const uint32_t depth = nesting_.Depth(span.start_ns, span.dur_ns);
@@ -105,8 +103,7 @@ class LaneBuilder {
   unsigned base_, top_;
   OverviewLane lane_;
   Nesting nesting_;
-  std::vector<Span> waiting_;
-  std::vector<std::vector<Span>> parts_;
+  std::vector<Part> parts_;
   std::vector<BucketRow> rows_;
 };
 

@@ -9,6 +9,7 @@
 #include "ledger/parquet_format.h"
 #include "ledger/run_files.h"
 #include "ledger/store.h"
+#include "timeline/sorted_runs.h"
 
 namespace nl {
 
@@ -202,69 +203,66 @@ Result<std::vector<LaneSlot>> RunSpans::SlotsOf(SpanTable table, size_t group) c
   return out;
 }
 
+// Two passes, so that each lane is allocated once.
 Result<std::vector<LaneSpans>> RunSpans::Read(size_t group) const {
   const Group& from = groups_[group];
   const TableFile& table = tables_[static_cast<size_t>(from.table)];
-  thread_local std::vector<int64_t> start, dur;
+  thread_local std::vector<int64_t> of_start, of_dur;
+  std::vector<int64_t>&start = of_start, &dur = of_dur;  // a thread-local name costs a call in a loop
   NL_TRY(table.file->ReadInts(from.group, table.start, start));
-  dur.assign(start.size(), 0);
-  if (table.dur >= 0) NL_TRY(table.file->ReadInts(from.group, table.dur, dur));
+  if (table.dur >= 0) {
+    NL_TRY(table.file->ReadInts(from.group, table.dur, dur));
+  } else {
+    dur.assign(start.size(), 0);
+  }
   NL_ASSIGN(const std::vector<StringId> names, ReadNames(from.table, from.group));
   NL_ASSIGN(const std::vector<LaneSlot> slots, SlotsOf(from.table, from.group));
   const bool instants = from.table == SpanTable::kRange;
-  std::vector<LaneSpans> out;
-  thread_local std::vector<int32_t> place;  // by slot: position in `out`, -1: not there yet
-  place.assign(static_cast<size_t>(threads_ + 1) * 3, -1);
-  LaneSlot last_slot = UINT32_MAX;
-  std::vector<Span>* lane = nullptr;
+  std::vector<size_t> count(static_cast<size_t>(threads_ + 1) * 3, 0);  // by slot
   for (size_t i = 0; i < start.size(); ++i) {
-    if (IsNull(start[i]) || (IsNull(dur[i]) && !instants)) continue;
-    const int64_t dur_ns = IsNull(dur[i]) ? 0 : dur[i];
-    if (start[i] < -kMostTime_ns || start[i] > kMostTime_ns || dur_ns < 0 || dur_ns > kMostTime_ns)
-      return DamagedRun(label_, fmt::format("{} has a time that is not possible", table.file->path()));
-    if (slots[i] != last_slot) {
-      last_slot = slots[i];
-      int32_t& at = place[last_slot];
-      if (at < 0) {
-        at = static_cast<int32_t>(out.size());
-        out.push_back({last_slot, {}});
+    if (IsNull(start[i])) continue;
+    if (IsNull(dur[i])) {
+      if (!instants) {
+        start[i] = NullOf<int64_t>::value;
+        continue;
       }
-      lane = &out[static_cast<size_t>(at)].spans;
+      dur[i] = 0;
     }
-    lane->push_back({start[i] - zero_ns_, dur_ns,
-                     OwnerOf(from.table, from.first_row + static_cast<int64_t>(i)), names[i]});
+    if (start[i] < -kMostTime_ns || start[i] > kMostTime_ns || dur[i] < 0 || dur[i] > kMostTime_ns)
+      return DamagedRun(label_, fmt::format("{} has a time that is not possible", table.file->path()));
+    ++count[slots[i]];
   }
-  for (LaneSpans& spans : out) SortSpans(spans.spans);
+  std::vector<LaneSpans> out;
+  std::vector<Span*> next(count.size(), nullptr);
+  for (size_t slot = 0; slot < count.size(); ++slot) {
+    if (count[slot] == 0) continue;
+    LaneSpans& lane = out.emplace_back();
+    lane.slot = static_cast<LaneSlot>(slot);
+    lane.spans.resize(count[slot]);
+    next[slot] = lane.spans.data();
+  }
+  LaneSlot of = 0;
+  Span* at = next[of];
+  for (size_t i = 0; i < start.size(); ++i) {
+    if (IsNull(start[i])) continue;
+    if (slots[i] != of) {
+      next[of] = at;
+      of = slots[i];
+      at = next[of];
+    }
+    *at++ = {start[i] - zero_ns_, dur[i], OwnerOf(from.table, from.first_row + static_cast<int64_t>(i)),
+             names[i]};
+  }
+  for (LaneSpans& lane : out) SortRuns(lane.spans, kDrawnBefore);
   return out;
 }
 
-// Merges the runs that are in order already, two neighbours at a time; many short ones are sorted instead.
-void SortSpans(std::vector<Span>& spans) {
-  std::vector<size_t> ends;
-  const size_t size = spans.size();
-  for (size_t i = 1; i <= size; ++i) {
-    if (i == size || DrawnBefore(spans[i], spans[i - 1])) ends.push_back(i);
-  }
-  if (ends.size() <= 1) return;
-  if (ends.size() > size / 8) {
-    std::sort(spans.begin(), spans.end(), DrawnBefore);
-    return;
-  }
-  std::vector<Span> merged(size);
-  while (ends.size() > 1) {
-    std::vector<size_t> next;
-    size_t from = 0;
-    for (size_t i = 0; i < ends.size(); i += 2) {
-      const auto at = [&spans](size_t place) { return spans.begin() + static_cast<std::ptrdiff_t>(place); };
-      const size_t middle = ends[i], to = i + 1 < ends.size() ? ends[i + 1] : middle;
-      std::merge(at(from), at(middle), at(middle), at(to), merged.begin() + static_cast<std::ptrdiff_t>(from),
-                 DrawnBefore);
-      next.push_back(to);
-      from = to;
-    }
-    spans.swap(merged);
-    ends.swap(next);
-  }
+bool DrawnBeforeOfOneStart(const Span& a, const Span& b) {
+  constexpr std::array<uint8_t, kSpanTables> kOutermost = {4, 5, 6, 7, 3, 2, 1, 0, 8};
+  if (a.dur_ns != b.dur_ns) return a.dur_ns > b.dur_ns;
+  const uint8_t x = kOutermost[static_cast<size_t>(a.table())],
+                y = kOutermost[static_cast<size_t>(b.table())];
+  return x != y ? x < y : a.owner < b.owner;
 }
 
 }  // namespace nl

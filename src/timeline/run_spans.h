@@ -88,7 +88,4 @@ class RunSpans {
   mutable StringPool strings_;
 };
 
-// Sorts spans into the order of DrawnBefore; fast when they are nearly in it.
-void SortSpans(std::vector<Span>& spans);
-
 }  // namespace nl

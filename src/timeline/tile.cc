@@ -7,6 +7,8 @@
 #include <thread>
 #include <unordered_map>
 
+#include "timeline/sorted_runs.h"
+
 namespace nl {
 
 void Describe(Record<TileRow>& r) {
@@ -80,8 +82,7 @@ class TileMaker {
     out_.width = request_.width;
     out_.bucket_ns = BucketNs(level_);
     out_.exact_from_ns = ExactFromNs(level_);
-    if (level_ < overview_.base_level) NL_TRY(ReadGroups());
-    NL_TRY(ReadLineGroups());
+    NL_TRY(ReadGroups());
     std::vector<std::vector<BucketRow>> close(level_ < overview_.base_level ? request_.lanes.size() : 0);
     NL_TRY(InParallel(close.size(), [&](size_t i) -> Status {
       const LaneNode& node = timeline_.lanes()[static_cast<size_t>(request_.lanes[i])];
@@ -120,7 +121,7 @@ class TileMaker {
   void AddListed(int64_t lane, uint32_t depth, const BucketRow& row) {
     std::vector<Span> spans;
     EachListed(row, level_, request_.from_ns, request_.to_ns, [&](const Span& s) { spans.push_back(s); });
-    std::sort(spans.begin(), spans.end(), DrawnBefore);
+    SortRuns(spans, kDrawnBefore);  // each level is in order
     AddRow(lane, depth, spans, row.Buckets(level_));
   }
 
@@ -146,21 +147,34 @@ class TileMaker {
   int64_t LastBucket() const { return (BucketOf(request_.to_ns - 1, level_) + 1) << (2 * level_); }
 
   Status ReadGroups() {
-    std::vector<size_t> wanted;
-    for (size_t g = 0; g < overview_.groups.size(); ++g) {
-      const OverviewGroup& group = overview_.groups[g];
-      if (group.from_ns <= group.to_ns && group.from_ns < ReadTo() && group.to_ns >= ReadFrom())
-        wanted.push_back(g);
-    }
+    const std::vector<size_t> wanted = SpanGroups();
+    NL_ASSIGN(const std::vector<size_t> of_lines, LineGroups());
     groups_.resize(wanted.size());
-    NL_TRY(InParallel(wanted.size(), [&](size_t i) -> Status {
-      NL_ASSIGN(groups_[i], timeline_.Group(wanted[i]));
+    line_groups_.resize(of_lines.size());
+    NL_TRY(InParallel(of_lines.size() + wanted.size(), [&](size_t i) -> Status {
+      if (i < of_lines.size()) {
+        NL_ASSIGN(line_groups_[i], timeline_.LineGroup(of_lines[i]));
+      } else {
+        NL_ASSIGN(groups_[i - of_lines.size()], timeline_.Group(wanted[i - of_lines.size()]));
+      }
       return {};
     }));
     for (const auto& group : groups_) {
       for (const LaneSpans& lane : *group) parts_[lane.slot].push_back(&lane.spans);
     }
     return {};
+  }
+
+  // The row groups that have short spans of the window.
+  std::vector<size_t> SpanGroups() const {
+    std::vector<size_t> out;
+    if (level_ >= overview_.base_level) return out;
+    for (size_t g = 0; g < overview_.groups.size(); ++g) {
+      const OverviewGroup& group = overview_.groups[g];
+      if (group.from_ns <= group.to_ns && group.from_ns < ReadTo() && group.to_ns >= ReadFrom())
+        out.push_back(g);
+    }
+    return out;
   }
 
   // Runs work(0) ... work(count - 1) on a few threads.
@@ -209,8 +223,7 @@ class TileMaker {
         out.push_back({s, int64_t{row.depth}});
       });
     }
-    std::sort(out.begin(), out.end(),
-              [](const Placed& a, const Placed& b) { return DrawnBefore(a.span, b.span); });
+    SortRuns(out, [](const Placed& a, const Placed& b) { return DrawnBefore(a.span, b.span); });
     return out;
   }
 
@@ -337,7 +350,7 @@ class TileMaker {
   }
 
   // The row groups that have values of lines whose buckets are too long for the tile.
-  Status ReadLineGroups() {
+  Result<std::vector<size_t>> LineGroups() const {
     std::vector<std::pair<int64_t, int64_t>> times;  // from, to
     for (const int64_t lane : request_.lanes) {
       const LaneNode& node = timeline_.lanes()[static_cast<size_t>(lane)];
@@ -349,21 +362,17 @@ class TileMaker {
         times.emplace_back(index << (2 * line.level), (index + 1) << (2 * line.level));
       }
     }
-    if (times.empty()) return {};
+    std::vector<size_t> out;
+    if (times.empty()) return out;
     NL_ASSIGN(const std::vector<LineRows::Group>* groups, timeline_.LineGroups(cancelled_));
-    std::vector<size_t> wanted;
     for (size_t g = 0; g < groups->size(); ++g) {
       const LineRows::Group& group = (*groups)[g];
       if (std::any_of(times.begin(), times.end(), [&group](const auto& time) {
             return group.from_ns < time.second && group.to_ns >= time.first;
           }))
-        wanted.push_back(g);
+        out.push_back(g);
     }
-    line_groups_.resize(wanted.size());
-    return InParallel(wanted.size(), [&](size_t i) -> Status {
-      NL_ASSIGN(line_groups_[i], timeline_.LineGroup(wanted[i]));
-      return {};
-    });
+    return out;
   }
 
   const Timeline& timeline_;

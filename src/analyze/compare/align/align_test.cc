@@ -47,8 +47,12 @@ void ExpectWhole(const std::vector<Match>& matches, size_t in_a, size_t in_b) {
   uint32_t a = 0, b = 0;
   for (const Match& m : matches) {
     ASSERT_FALSE(m.a == kNone && m.b == kNone);
-    if (m.a != kNone) ASSERT_EQ(m.a, a++);
-    if (m.b != kNone) ASSERT_EQ(m.b, b++);
+    if (m.a != kNone) {
+      ASSERT_EQ(m.a, a++);
+    }
+    if (m.b != kNone) {
+      ASSERT_EQ(m.b, b++);
+    }
   }
   EXPECT_EQ(a, in_a);
   EXPECT_EQ(b, in_b);
