@@ -257,12 +257,4 @@ Result<std::vector<LaneSpans>> RunSpans::Read(size_t group) const {
   return out;
 }
 
-bool DrawnBeforeOfOneStart(const Span& a, const Span& b) {
-  constexpr std::array<uint8_t, kSpanTables> kOutermost = {4, 5, 6, 7, 3, 2, 1, 0, 8};
-  if (a.dur_ns != b.dur_ns) return a.dur_ns > b.dur_ns;
-  const uint8_t x = kOutermost[static_cast<size_t>(a.table())],
-                y = kOutermost[static_cast<size_t>(b.table())];
-  return x != y ? x < y : a.owner < b.owner;
-}
-
 }  // namespace nl

@@ -43,11 +43,14 @@ inline uint64_t OwnerOf(SpanTable table, int64_t row) {
 }
 
 // What encloses comes first: by start, the longest first, then ranges, Python, operators, API calls.
-bool DrawnBeforeOfOneStart(const Span& a, const Span& b);
 inline bool DrawnBefore(const Span& a, const Span& b) {
-  return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : DrawnBeforeOfOneStart(a, b);
+  constexpr std::array<uint8_t, kSpanTables> kOutermost = {4, 5, 6, 7, 3, 2, 1, 0, 8};
+  if (a.start_ns != b.start_ns) return a.start_ns < b.start_ns;
+  if (a.dur_ns != b.dur_ns) return a.dur_ns > b.dur_ns;
+  const uint8_t x = kOutermost[static_cast<size_t>(a.table())],
+                y = kOutermost[static_cast<size_t>(b.table())];
+  return x != y ? x < y : a.owner < b.owner;
 }
-
 inline constexpr auto kDrawnBefore = [](const Span& a, const Span& b) { return DrawnBefore(a, b); };
 
 // Whether a span has a part in [from, to). One without a duration is where it starts.
