@@ -5,12 +5,12 @@
 //
 // Those of the Bench, System and Live views need simulated devices: NEUROLENS_PICTURES=FOLDER and the suite tests/suites/app.py.
 // Needs the program (./neurolens) and the tools of the pages (web/check.sh installs them).
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
+import { listening } from "./serve.mjs";
 
 const root = fileURLToPath(new URL("../", import.meta.url));
 const program = process.env.NEUROLENS_BIN ?? `${root}build/release/neurolens`;
@@ -23,18 +23,7 @@ function add(file, model) {
   return reply.runs[0].run_id;
 }
 
-function serve() {
-  return new Promise((resolve, reject) => {
-    const server = spawn(program, ["--store", `${folder}/store`, "serve", "--listen", "127.0.0.1:0"], {
-      stdio: ["ignore", "ignore", "pipe"],
-    });
-    createInterface({ input: server.stderr }).on("line", (line) => {
-      const found = / at (http:\S+)$/.exec(line);
-      if (found) resolve({ server, base: found[1] });
-    });
-    server.on("exit", (code) => reject(new Error(`the server ended with ${code}`)));
-  });
-}
+const serve = () => listening([program, "--store", `${folder}/store`, "serve", "--listen", "127.0.0.1:0"]);
 
 async function take(browser, url, name) {
   for (const [colorScheme, width] of [

@@ -7,10 +7,9 @@
 //
 // Prints one table; exit status 1 when a mark is missed. Server, browser and this script share the machine. Needs the tools of the pages:
 // web/check.sh installs them.
-import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
-import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { listening } from "../../web/serve.mjs";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const { chromium } = createRequire(`${root}web/package.json`)("playwright-core");
@@ -28,16 +27,7 @@ const marks = [];
 const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
 const mark = (name, times, most) => marks.push({ name, times, most, met: median(times) <= most });
 
-function serve() {
-  return new Promise((resolve, reject) => {
-    const server = spawn(program, ["--store", store, "serve", "--listen", "127.0.0.1:0"], { stdio: ["ignore", "ignore", "pipe"] });
-    createInterface({ input: server.stderr }).on("line", (line) => {
-      const found = / at (http:\S+)$/.exec(line);
-      if (found) resolve({ server, base: found[1] });
-    });
-    server.on("exit", (code) => reject(new Error(`the server ended with ${code}`)));
-  });
-}
+const serve = () => listening([program, "--store", store, "serve", "--listen", "127.0.0.1:0"]);
 
 // Time in the page from an act to the frame in which `isThere` holds and nothing is asked for any more.
 function timed([act, isThere]) {

@@ -7,11 +7,11 @@
 //
 // Prints one table; exit status 1 when a mark is missed. Deletes the cached overview of the run (STORE/derived) to measure what making it
 // costs. Server, browser and this script share the machine. Needs the tools of the pages: web/check.sh installs them.
-import { spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
-import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { listening } from "../../web/serve.mjs";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const { chromium } = createRequire(`${root}web/package.json`)("playwright-core");
@@ -35,16 +35,7 @@ function neurolens(...words) {
   return JSON.parse(done.stdout);
 }
 
-function serve() {
-  return new Promise((resolve, reject) => {
-    const server = spawn(program, ["--store", store, "serve", "--listen", "127.0.0.1:0"], { stdio: ["ignore", "ignore", "pipe"] });
-    createInterface({ input: server.stderr }).on("line", (line) => {
-      const found = / at (http:\S+)$/.exec(line);
-      if (found) resolve({ server, base: found[1] });
-    });
-    server.on("exit", (code) => reject(new Error(`the server ended with ${code}`)));
-  });
-}
+const serve = () => listening([program, "--store", store, "serve", "--listen", "127.0.0.1:0"]);
 const ended = (process) =>
   new Promise((resolve) => {
     process.removeAllListeners("exit");

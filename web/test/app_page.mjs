@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the tests of the application share: the server that FOLDER/app.json names, and a page of it in Chromium.
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { createInterface } from "node:readline";
+import { listening } from "../serve.mjs";
 import { browser, expect, folder } from "./page.mjs";
 
 export const given = JSON.parse(readFileSync(`${folder}/app.json`, "utf8"));
@@ -10,21 +10,8 @@ let server;
 export let base = "";
 
 // Starts the server and resolves when it listens.
-export function start(listen) {
-  return new Promise((resolve, reject) => {
-    server = spawn(given.command[0], [...given.command.slice(1), listen], {
-      stdio: ["ignore", "ignore", "pipe"],
-      env: { ...process.env, ...given.environment },
-    });
-    createInterface({ input: server.stderr }).on("line", (line) => {
-      const found = / at (http:\S+)$/.exec(line);
-      if (found) {
-        base = found[1];
-        resolve();
-      }
-    });
-    server.on("exit", (code) => reject(new Error(`the server ended with ${code}`)));
-  });
+export async function start(listen) {
+  ({ server, base } = await listening([...given.command, listen], given.environment));
 }
 export function stop() {
   return new Promise((resolve) => {
