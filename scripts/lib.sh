@@ -80,7 +80,9 @@ nl_build() {
     flock 9
     nl_configure "$preset" || exit 1
     touch "$dir/.building"
-    if ! NINJA_STATUS='[%f/%t] ' ninja -j "$(nproc)" -C "$dir" "$@" 2>&1 </dev/null 9>&- | tee "$log" | nl_progress "$preset"; then
+    local tool=ninja
+    [[ -f $dir/build.ninja ]] || tool='make'  # preset capture-only, for machines without ninja
+    if ! NINJA_STATUS='[%f/%t] ' "$tool" -j "$(nproc)" -C "$dir" "$@" 2>&1 </dev/null 9>&- | tee "$log" | nl_progress "$preset"; then
       nl_build_errors "$log" | head -n 60 >&2
       nl_say "building $preset failed; everything it said: build/$preset/build.log"
       exit 1
