@@ -21,6 +21,23 @@ void Describe(Record<RunCounters>& r) {
   r.Field("reasons", &RunCounters::reasons, "Each kind of defect");
 }
 
+namespace {
+
+// What a recorder said is better read than announced.
+bool IsMessage(std::string_view reason) {
+  return reason == "recorder_message" || reason == "profiler_warning";
+}
+
+void AddMessage(std::string_view text, RunCounter& counter) {
+  constexpr size_t kMost = 600;
+  if (!counter.advice) counter.advice.emplace();
+  std::string& all = *counter.advice;
+  if (all.size() + text.size() > kMost || all.find(text) != std::string::npos) return;
+  all += (all.empty() ? "" : "; ") + std::string(text);
+}
+
+}  // namespace
+
 RunCounters CountersOf(const ImportLogView& log, const StringPool& strings) {
   RunCounters out;
   for (size_t i = 0; i < log.reason.size(); ++i) {
@@ -28,12 +45,19 @@ RunCounters CountersOf(const ImportLogView& log, const StringPool& strings) {
     if (severity == "data_loss") out.lost += log.count[i];
     const auto same = std::find_if(out.reasons.begin(), out.reasons.end(),
                                    [&](const RunCounter& r) { return r.name == reason; });
+    const std::string_view message =
+        IsMessage(reason) && !IsNull(log.text[i]) ? strings.Text(log.text[i]) : std::string_view();
     if (same != out.reasons.end()) {
       same->count += log.count[i];
+      if (!message.empty()) AddMessage(message, *same);
       continue;
     }
     RunCounter counter{std::string(reason), std::string(severity), log.count[i], {}};
     if (!IsNull(log.advice[i])) counter.advice = std::string(strings.Text(log.advice[i]));
+    if (!message.empty()) {
+      counter.advice.reset();
+      AddMessage(message, counter);
+    }
     out.reasons.push_back(std::move(counter));
   }
   return out;
