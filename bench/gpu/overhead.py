@@ -46,7 +46,7 @@ PLAN = {
     "neurolens_ops": (["--no-modules", "--no-cpu", "--no-python", "--no-counters"], {"neurolens_ops": (PEER, 20, 6)}),
     "neurolens_modules": (["--no-ops", "--no-cpu", "--no-python", "--no-counters"], {"neurolens_modules": (("eager", "resnet"), 20, 6)}),
     "neurolens_full": (["--no-cpu", "--no-python", "--no-counters"], {"neurolens_full": (PEER, 20, 6)}),
-    "neurolens_default": ([], {"neurolens_default": (MAIN, 20, 6)}),
+    "neurolens_default": ([], {"neurolens_default": (MAIN, 60, 6)}),
     "neurolens_default_graph": ([], {"neurolens_default_graph": (("graph",), 20, 6)}),
     "neurolens_cpu": (ONLY_CPU, {"neurolens_cpu": (PEER, 20, 8)}),
     "neurolens_cpu_native": (ONLY_CPU + ["--no-python"], {"neurolens_cpu_native": (("eager",), 12, 4)}),
@@ -174,12 +174,12 @@ def build_empty_client(folder):
     return out
 
 
-def measure(processes, quick, limit_s):
+def measure(processes, chosen, quick, limit_s):
     """{(client, load): {"ratios", "off", "on", "runs_on", "kernels"}}, in turns until all have their pairs or time is up."""
     jobs, found, until = [], {}, time.monotonic() + limit_s
     for process in processes:
         for client, (loads, pairs, few) in process.clients.items():
-            for load in loads:
+            for load in (load for load in loads if chosen is None or load in chosen):
                 # The first turn of all comes before the second of any: time may run out.
                 jobs += [(turn / ((few if quick else pairs) / 2), process, client, load) for turn in range((few if quick else pairs) // 2)]
     random.Random(1).shuffle(jobs)
@@ -267,6 +267,7 @@ def main():
     parser.add_argument("--json", default=os.path.join(os.environ.get("OUT", "."), "overhead.json"))
     parser.add_argument("--capture", default=str(ROOT / "build/capture-only/neurolens-capture"))
     parser.add_argument("--only", help="processes, by name: " + ", ".join(PLAN), type=lambda text: text.split(","))
+    parser.add_argument("--loads", help="of " + ", ".join((*MAIN, "graph")), type=lambda text: text.split(","))
     parser.add_argument("--limit", type=float, help="seconds in all")
     parser.add_argument("--worker", nargs=2, metavar=("CLIENTS", "LOADS"), help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -280,7 +281,7 @@ def main():
     for process in processes:
         process.wait(began + limit / 2)
     print(f"ready after {time.monotonic() - began:.0f} s", file=sys.stderr)
-    found = measure(processes, args.quick, limit - (time.monotonic() - began) - 12)
+    found = measure(processes, args.loads, args.quick, limit - (time.monotonic() - began) - 12)
     full = [p for p in processes if p.name == "neurolens_full" and p.ready]
     own = (full[0].ask(client="neurolens_full") or {}).get("own_profiler") if full else None
     said = {process.name: process.end() for process in processes}
@@ -290,7 +291,7 @@ def main():
     result = {"torch": facts[0], "gpu": facts[1] if len(facts) > 1 else "", "quick": args.quick, "seconds": time.monotonic() - began, "rows": rows,
               "records": records_check(rows, [said.get(name, "") for name in ("neurolens", "neurolens_graph")]), "own_profiler": own,
               "problems": [f"{p.name}: {text}" for p in processes for text in p.problems]
-              + [f"{name} says at its end: {line}" for name, text in said.items() for line in text.splitlines() if "Leaked" in line or "Traceback" in line],
+              + [f"{name} says at its end: {line}" for name, text in said.items() for line in text.splitlines() if "Leaked" in line or "Traceback" in line or "not recorded" in line],
               "said": {name: text[-2000:] for name, text in said.items()},
               "samples": {f"{client}/{load}": entry for (client, load), entry in found.items()}}
     show(result)

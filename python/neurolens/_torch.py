@@ -194,7 +194,7 @@ class ForwardTurns:
     What follows a forward until the next one belongs to it: the backward pass, the optimizer. A number that is prime, so that a step of several forwards
     (micro-batches) is not met at the same place each time."""
 
-    FIRST, BLOCK, EVERY = 12, 6, 53
+    FIRST, BLOCK, EVERY = 12, 4, 61
     MOST_KINDS = 256  # more than that are of one kind: a program may make models without end
 
     def __init__(self):

@@ -441,7 +441,7 @@ def test_operators_are_observed_in_some_forwards_and_what_follows_them(tmp_path)
     from_first = [p for p in paths(capture) if p.startswith("my step")]
     assert from_first.count("my step") == 120, "labels of the program are in every step"
     assert from_first.count("my step/nn.Module: Sequential") == 120, "and the model that is called"
-    observed = 12 + 2 * 6  # the first ones, then blocks
+    observed = 12 + 4  # the first ones, then a block
     assert from_first.count("my step/nn.Module: Sequential/nn.Module: 0") == observed
     ops = ops_of(capture)
     assert len(ops["aten::addmm"]) == observed and all(sizes for sizes, _, _ in ops["aten::addmm"]), len(ops["aten::addmm"])
@@ -449,7 +449,7 @@ def test_operators_are_observed_in_some_forwards_and_what_follows_them(tmp_path)
     starts = [r["time_ns"] for r in sorted(capture.ranges, key=lambda r: r["time_ns"]) if r["what"] == PUSH and r["name"] == "nn.Module: Sequential"]
     switches = [(r["time_ns"], r["operators"]) for r in capture.observed]
     shown = [[on for when, on in switches if when < start][-1] for start in starts]
-    assert shown == [1] * 12 + [0] * 47 + [1] * 6 + [0] * 47 + [1] * 6 + [0] * 2, shown
+    assert shown == [1] * 12 + [0] * 57 + [1] * 4 + [0] * 47, shown
 
 
 def test_full_detail_observes_every_forward(tmp_path):

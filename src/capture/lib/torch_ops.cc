@@ -236,7 +236,7 @@ void OnProbeEnd(const RecordFunction&, void*) {}
 // operator, and at the beginning of the next by the writer thread.
 struct Observed {
   static constexpr int64_t kFirst = 8'000, kTurn = 4'000;  // operators
-  static constexpr int64_t kRestTurns = 8;                 // a rest lasts so many turns
+  static constexpr int64_t kRestTurns = 14;                // a rest lasts so many turns
   static constexpr int64_t kForgottenNs = 30'000'000'000;
   std::atomic_flag switching = ATOMIC_FLAG_INIT;
   TorchDetail detail = TorchDetail::kOff;

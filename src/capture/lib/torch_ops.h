@@ -11,7 +11,7 @@
 namespace nl::capture {
 
 // kShapes: names and shapes. kTurns: the first thousands with shapes, and then in turns some thousands with
-// shapes and, eight times as long, nothing at all. kFull: names, shapes, and the functions of the backward
+// shapes and, fourteen times as long, nothing at all. kFull: names, shapes, and the functions of the backward
 // pass with the number of their forward operator: PyTorch makes the name of each anew, which takes longer
 // than all the rest. kPaused: nothing; after half a minute without another call, as after kShapes, turns
 // begin, since the program may do something else by then.
