@@ -20,11 +20,13 @@ import queue
 import time
 
 PAIRS = {}  # name: (make, what fixes it)
+RECORDED = {}  # name: what its trace is recorded with, where that is not what most have
 
 
-def pair(fix):
+def pair(fix, **recorded):
     def add(make):
         PAIRS[make.__name__] = (make, fix)
+        RECORDED[make.__name__] = {"shapes": True, "labelled": True, "stack": False, **recorded}
         return make
     return add
 
@@ -1027,6 +1029,234 @@ def waits_for_a_lock(torch, fixed):
     return run
 
 
+@pair("graphs", shapes=False, labelled=False)
+def language_model_one_token(torch, fixed):
+    from transformers import LlamaConfig, LlamaForCausalLM
+    config = LlamaConfig(hidden_size=1024, intermediate_size=2816, num_hidden_layers=10, num_attention_heads=16, num_key_value_heads=4, vocab_size=32000)
+    model = LlamaForCausalLM(config).to("cuda", torch.bfloat16).eval()
+    ids = torch.randint(0, 32000, (1, 8), device="cuda")
+    positions = torch.arange(8, device="cuda")[None]
+    mask = torch.zeros(1, 1, 8, 8, device="cuda", dtype=torch.bfloat16)
+
+    def run():
+        with torch.no_grad():
+            return model(input_ids=ids, position_ids=positions, attention_mask=mask, use_cache=False).logits
+    return graphed(torch, run) if fixed else run
+
+
+@pair("sync")
+def loss_read_each_step(torch, fixed):
+    model = torch.nn.Sequential(*[torch.nn.Sequential(torch.nn.Conv2d(64, 64, 3, padding=1), torch.nn.BatchNorm2d(64), torch.nn.ReLU()) for _ in range(8)],
+                                torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(64, 10)).cuda()
+    x, labels = torch.randn(32, 64, 32, 32, device="cuda"), torch.randint(0, 10, (32,), device="cuda")
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    seen = {"loss": 0.0, "right": 0}
+
+    def run():
+        optimizer.zero_grad(set_to_none=True)
+        out = model(x)
+        loss = torch.nn.functional.cross_entropy(out, labels)
+        right = (out.argmax(1) == labels).sum()
+        if not fixed:
+            seen["loss"] += loss.item()
+            seen["right"] += right.item()
+        loss.backward()
+        optimizer.step()
+    return run
+
+
+@pair("sync", shapes=False)
+def leaves_early_when_sure(torch, fixed):
+    model = list(blocks(torch, 10, 1024, torch.bfloat16, 16).layers)
+    x = torch.randn(16, 256, 1024, device="cuda", dtype=torch.bfloat16)
+
+    def run():
+        with torch.no_grad():
+            y = x
+            for layer in model:
+                y = layer(y)
+                sure = y[:, -1].float().abs().mean() > 1e6
+                if not fixed and sure:
+                    break
+            return y
+    return run
+
+
+@pair("sdpa", labelled=False)
+def attention_with_bias_written_out(torch, fixed):
+    q, k, v = (torch.randn(4, 16, 1024, 64, device="cuda", dtype=torch.float16) for _ in range(3))
+    bias = torch.randn(1, 16, 1024, 1024, device="cuda", dtype=torch.float16)
+    out = torch.nn.Linear(1024, 1024, device="cuda", dtype=torch.float16)
+
+    def attend():
+        if fixed:
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+        scores = torch.matmul(q, k.transpose(-1, -2)) / 8.0 + bias
+        return torch.matmul(torch.nn.functional.softmax(scores.float(), dim=-1).to(q.dtype), v)
+
+    def run():
+        with torch.no_grad():
+            for _ in range(6):
+                y = out(attend().transpose(1, 2).reshape(4, 1024, 1024))
+            return y
+    return run
+
+
+@pair("bf16", stack=True)
+def inference_in_fp32(torch, fixed):
+    dtype = torch.bfloat16 if fixed else torch.float32
+    model = blocks(torch, 6, 1024, dtype, 16)
+    x = torch.randn(16, 512, 1024, device="cuda", dtype=dtype)
+
+    def run():
+        with torch.no_grad():
+            return model(x)
+    return run
+
+
+class Lines:
+    """Lines of text that are made into tokens one after the other."""
+
+    def __iter__(self):
+        import torch
+        number = 0
+        while True:
+            words = [f"word{(number * 31 + n) % 997}" for n in range(600)]
+            yield torch.tensor([sum(ord(c) * (place + 1) for place, c in enumerate(word)) % 32000 for word in words])
+            number += 1
+
+
+@pair("workers", labelled=False)
+def text_loaded_in_the_loop(torch, fixed):
+    from torch.utils.data import DataLoader, IterableDataset
+
+    class Data(Lines, IterableDataset):
+        pass
+    torch.set_num_threads(1)
+    loader = DataLoader(Data(), batch_size=16, num_workers=8 if fixed else 0, pin_memory=True, prefetch_factor=4 if fixed else None)
+    table, model = torch.nn.Embedding(32000, 512, device="cuda"), blocks(torch, 4, 512, torch.float32)
+    items = iter(loader)
+
+    def run():
+        with torch.no_grad():
+            return model(table(next(items).to("cuda", non_blocking=True))).mean().item()
+    return run
+
+
+@pair("batch", shapes=False)
+def bags_in_a_loop(torch, fixed):
+    table = torch.randn(100_000, 256, device="cuda")
+    ids = torch.randint(0, 100_000, (128, 40), device="cuda")
+    head = mlp(torch, 256, 4)
+
+    def run():
+        with torch.no_grad():
+            if fixed:
+                bags = torch.nn.functional.embedding_bag(ids, table, mode="mean")
+            else:
+                bags = torch.stack([table[row].mean(0) for row in ids])
+            return head(bags)
+    return run
+
+
+@pair("fuse", labelled=False)
+def gate_and_residual_written_out(torch, fixed):
+    shape = (16, 2048, 4096)
+    gate, up, skip = (torch.randn(shape, device="cuda", dtype=torch.bfloat16) for _ in range(3))
+    scale = torch.randn(4096, device="cuda", dtype=torch.bfloat16)
+
+    def mixed(gate, up, skip):
+        return torch.nn.functional.silu(gate) * up * scale + skip * 0.5
+    fused = torch.compile(mixed) if fixed else mixed
+
+    def run():
+        with torch.no_grad():
+            return fused(gate, up, skip)
+    return run
+
+
+@pair("optimizer", shapes=False, labelled=False)
+def adam_by_hand(torch, fixed):
+    model = torch.nn.Sequential(*[torch.nn.Sequential(torch.nn.Linear(768, 768), torch.nn.LayerNorm(768), torch.nn.GELU()) for _ in range(24)]).cuda()
+    x = torch.randn(128, 768, device="cuda")
+    parameters = [*model.parameters()]
+    moments = [(torch.zeros_like(p), torch.zeros_like(p)) for p in parameters]
+    optimizer = torch.optim.Adam(parameters, lr=1e-4, fused=True) if fixed else None
+
+    def update():
+        with torch.no_grad():
+            for p, (mean, square) in zip(parameters, moments):
+                mean.mul_(0.9).add_(p.grad, alpha=0.1)
+                square.mul_(0.999).addcmul_(p.grad, p.grad, value=0.001)
+                p.sub_(1e-4 * mean / (square.sqrt() + 1e-8))
+
+    def run():
+        model.zero_grad(set_to_none=True)
+        model(x).square().mean().backward()
+        if fixed:
+            optimizer.step()
+        else:
+            update()
+    return run
+
+
+@pair("sample", stack=True)
+def matches_counted_in_python(torch, fixed):
+    torch.backends.cuda.matmul.allow_tf32 = True
+    model, x = mlp(torch, 1024, 6), torch.randn(4096, 1024, device="cuda")
+    labels = torch.randint(0, 1024, (4096,))
+    wanted, on_device = labels.tolist(), labels.cuda()
+
+    def run():
+        with torch.no_grad():
+            found = model(x).argmax(1)
+            if fixed:
+                return (found == on_device).sum()
+            return sum(int(a == b) for a, b in zip(found.tolist(), wanted))
+    return run
+
+
+@pair("cast")
+def weights_cast_each_step(torch, fixed):
+    torch.backends.mha.set_fastpath_enabled(False)  # which autocast switches off: both sides run the same operators
+    model = blocks(torch, 8, 1024, torch.float32, 16)
+    x = torch.randn(2, 128, 1024, device="cuda")
+    if fixed:
+        model, x = model.to(torch.bfloat16), x.to(torch.bfloat16)
+
+    def run():
+        with torch.no_grad(), torch.autocast("cuda", torch.bfloat16, enabled=not fixed, cache_enabled=True):
+            return model(x)
+    return run
+
+
+@pair("pinned", shapes=False, labelled=False)
+def pictures_from_pageable_memory(torch, fixed):
+    pictures = [torch.randint(0, 256, (256, 3, 224, 224), dtype=torch.uint8) for _ in range(2)]
+    if fixed:
+        pictures = [p.pin_memory() for p in pictures]
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 32, 3, 2, 1), torch.nn.ReLU(), torch.nn.Conv2d(32, 64, 3, 2, 1), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(1)).cuda()
+    turn = [0]
+
+    def run():
+        with torch.no_grad():
+            turn[0] += 1
+            x = pictures[turn[0] % 2].to("cuda", non_blocking=fixed)
+            return model(x.float().div_(255))
+    return run
+
+
+@pair("none", shapes=False, labelled=False)
+def prefill_well_tuned(torch, fixed):
+    model = blocks(torch, 6, 4096, torch.bfloat16, 32)
+    x = torch.randn(4, 2048, 4096, device="cuda", dtype=torch.bfloat16)
+
+    def run():
+        with torch.no_grad():
+            return model(x)
+    return run
+
+
 def timed(torch, run, steps):
     torch.cuda.synchronize()
     start = time.perf_counter()
@@ -1049,7 +1279,7 @@ def measure(torch, name, rounds, out, steps_traced):
     sides = {"flawed": [], "fixed": []}
     for number in range(rounds):
         if number == rounds // 2 and out:
-            trace(torch, flawed, out, steps_traced)
+            trace(torch, flawed, out, steps_traced, **RECORDED[name])
         order = [("flawed", flawed), ("fixed", fixed)]
         for side, run in order if number % 2 == 0 else order[::-1]:
             run()  # what the other side left behind (caches) is not this side's
@@ -1059,13 +1289,17 @@ def measure(torch, name, rounds, out, steps_traced):
                       "gain_ms": round(statistics.median(sides["flawed"]) - statistics.median(sides["fixed"]), 5)}), flush=True)
 
 
-def trace(torch, run, out, steps):
+def trace(torch, run, out, steps, shapes, stack, labelled):
+    """Without labelled steps: what a program has that only puts its loop inside of a profile() block."""
     from torch.profiler import ProfilerActivity, profile, schedule
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True,
-                 schedule=schedule(wait=1, warmup=2, active=steps)) as profiler:
-        for _ in range(steps + 3):
+    options = {"activities": [ProfilerActivity.CPU, ProfilerActivity.CUDA], "record_shapes": shapes, "with_stack": stack}
+    with profile(**options, schedule=schedule(wait=1, warmup=2, active=steps) if labelled else None) as profiler:
+        for _ in range(steps + 3 if labelled else steps):
             run()
-            profiler.step()
+            if labelled:
+                profiler.step()
+        if not labelled:
+            torch.cuda.synchronize()
     profiler.export_chrome_trace(out)
 
 

@@ -5,7 +5,7 @@
 # is begun after SECONDS (default 540).
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
-capture=$PWD/build/capture-only/neurolens-capture
+capture=${CAPTURE:-$PWD/build/capture-only/neurolens-capture}
 export PYTHONPATH=$PWD/python
 work=$(mktemp -d)
 mkdir "$work/done"
@@ -14,7 +14,7 @@ names=("${@:2}")
 ((${#names[@]} > 0)) || mapfile -t names < <(python3 bench/advice/pairs.py list)
 for name in "${names[@]}"; do
   ((SECONDS < limit)) || { echo "stopped before $name"; break; }
-  python3 bench/advice/pairs.py measure "$name" --rounds 6 --out "$work/done/$name.json" >>"$OUT/measured.jsonl" 2>"$work/err" || { tail -1 "$work/err"; continue; }
+  python3 bench/advice/pairs.py measure "$name" --rounds 6 --out "$work/done/$name.json" >>"$OUT/measured.jsonl" 2>"$work/err" || { grep -v "^ *$" "$work/err" | tail -4; continue; }
   "$capture" --no-counters --out "$work/$name.nlcap" -- python3 bench/advice/pairs.py loop "$name" --steps 12 2>"$work/err" || tail -3 "$work/err"
   gzip -9 "$work/done/$name.json"
   tar -C "$work" -czf "$work/done/$name.nlcap.tar.gz" "$name.nlcap"

@@ -22,10 +22,10 @@ struct ToolPrice {
   RecorderPrice price;
   bool scales;  // with the speed of the host, which shows in its own operators
 };
-const ToolPrice kPrices[] = {{kTorchProfiler, "", {2200, 7000, 4000, 650, "torch.profiler"}, true},
-                             {"NeuroLens", "observer", {600, 2500, 2000, 500, "neurolens run"}, false},
-                             {"NeuroLens", "", {900, 2500, 2000, 500, "neurolens run"}, false},
-                             {"Nsight Systems", "", {0, 2500, 2000, 500, "Nsight Systems"}, false}};
+const ToolPrice kPrices[] = {{kTorchProfiler, "", {2200, 7000, 4000, 650, 420, "torch.profiler"}, true},
+                             {"NeuroLens", "observer", {600, 2500, 2000, 500, 0, "neurolens run"}, false},
+                             {"NeuroLens", "", {900, 2500, 2000, 500, 0, "neurolens run"}, false},
+                             {"Nsight Systems", "", {0, 2500, 2000, 500, 0, "Nsight Systems"}, false}};
 constexpr double kLeastSpeed = 0.5, kMostSpeed = 4;
 
 // How much slower this host is than the one measured; 1 where the run does not show it.
@@ -57,7 +57,8 @@ RecorderPrice PriceOf(const RunData& data, const TimelineFacts& timeline) {
     if (known.tool != tool || (!known.operators_by.empty() && known.operators_by != operators_by)) continue;
     const double slow = known.scales ? Slowness(data, timeline) : 1;
     RecorderPrice price = known.price;
-    for (double* ns : {&price.op_ns, &price.launch_ns, &price.copy_ns, &price.api_ns}) *ns *= slow;
+    for (double* ns : {&price.op_ns, &price.launch_ns, &price.copy_ns, &price.api_ns, &price.python_ns})
+      *ns *= slow;
     return price;
   }
   return {};

@@ -21,6 +21,7 @@ struct RecorderPrice {
   double launch_ns = 0;  // per call that launches a kernel
   double copy_ns = 0;    // per call that copies or sets memory
   double api_ns = 0;     // per other API call
+  double python_ns = 0;  // per call of Python that is recorded as such
   std::string recorder;  // whose; "" where no price is known
 };
 

@@ -66,6 +66,20 @@ std::string FunctionIn(const replay::StepReplay& steps, const program::SampledHo
   return program::SampledFunction(steps.data().Text(most->first));
 }
 
+// Without the recorder's price, as gains are.
+double HostMs(const replay::StepReplay& steps, const std::vector<uint32_t>& gaps) {
+  const replay::Plan& all = steps.unchanged();
+  replay::Plan without = all;
+  for (const uint32_t g : gaps) {
+    const replay::HostGap& gap = steps.gaps()[g];
+    steps.ScaleHost(without, gap.thread, gap.start_ns, gap.end_ns, 0);
+  }
+  double ns = 0;
+  for (size_t i = 0; i < all.host_ns.size(); ++i) ns += all.host_ns[i] - without.host_ns[i];
+  for (size_t t = 0; t < all.tail_ns.size(); ++t) ns += all.tail_ns[t] - without.tail_ns[t];
+  return ns / 1e6;
+}
+
 }  // namespace
 
 void AddGaps(const replay::StepReplay& steps, Features& out) {
@@ -81,7 +95,7 @@ void AddGaps(const replay::StepReplay& steps, Features& out) {
     n["gap.is_guards"] = HasAny(group.place, {"TorchDynamo Cache Lookup"});
     s.texts["gap.op"] = std::move(group.op);
     s.texts["gap.place"] = std::move(group.place);
-    n["gap.ms"] = Ms(group.ns) / per_step;
+    n["gap.ms"] = HostMs(steps, group.gaps) / per_step;
     n["gap.total_ms"] = Ms(group.ns + group.copies_ns);
     n["gap.from_device"] = group.to_host > 0;
     n["gap.to_device"] = group.to_device > 0;
@@ -141,17 +155,6 @@ void AddRoofline(const RooflineFacts& roofline, const RunData& data, Features& o
     kernel.numbers["kernel.left"] = left;
     kernel.numbers["kernel.slack"] = 1 - kernel.numbers["kernel.left"];
   }
-  // A product without tensor cores, done with them: by the peaks of the device.
-  double left = 0.25;
-  bool bf16 = true;
-  if (!roofline.peaks.empty()) {
-    const Peaks& peaks = roofline.peaks.begin()->second;
-    bf16 = peaks.bf16_tflops.has_value();
-    if (peaks.fp32_tflops && peaks.tf32_tflops && *peaks.tf32_tflops > 0)
-      left = std::min(1.0, *peaks.fp32_tflops / (0.6 * *peaks.tf32_tflops));
-  }
-  out.run.numbers["run.tensor_core_left"] = left;
-  out.run.numbers["run.has_bf16"] = bf16;
 }
 
 }  // namespace nl::features

@@ -33,5 +33,6 @@ void ToMeanDevice(const Program& program, Features& out);  // comes last
 // From other facts, after ComputeFeatures.
 void AddGaps(const replay::StepReplay& steps, Features& out);  // host code of the steady steps
 void AddRoofline(const RooflineFacts& roofline, const RunData& data, Features& out);
+void AddTensorCores(const RooflineFacts& roofline, const TimelineFacts& timeline, Features& out);
 
 }  // namespace nl::features

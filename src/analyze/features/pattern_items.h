@@ -92,5 +92,7 @@ class PatternItems {
 
 // Chains of pointwise kernels that one kernel could replace.
 void AddChains(const Program& program, const PatternItems& items, Features& out);
+// Loops over rows or tensors that one call, or a function for lists of tensors, could replace.
+void AddLoops(const Program& program, const PatternItems& items, Features& out);
 
 }  // namespace nl::features

@@ -44,6 +44,8 @@ class Patterns {
     FindOptimizer();
     FindConvolutionLayouts();
     if (p_.has_shapes) FindRows();
+    AddLoops(p_, items_, out_);
+    FindProductCasts();
     return zeroed_;
   }
 
@@ -217,11 +219,8 @@ class Patterns {
     std::map<std::string, int64_t> by_op;
     for (const Item& item : list_) {
       if (p_.leaves[item.leaf].family != F::kCopy && !Reorders(item)) continue;
-      const std::vector<ElementType>& types = items_.Inputs(item).types;
-      const bool cast = item.role == Role::kCopy &&
-                        (types.size() > 1 ? types[0] != types[1] : NameSaysCast(p_.leaves[item.leaf].work));
       const WorkKind kind = p_.timeline.work.kind[p_.leaves[item.leaf].work];
-      if (cast || items_.IsHostCopy(item) || kind == WorkKind::kMemset) continue;
+      if (IsCast(item) || items_.IsHostCopy(item) || kind == WorkKind::kMemset) continue;
       ns += items_.Ns(item);
       by_op[std::string(items_.Name(item))] += items_.Ns(item);
       out_.run.targets["layout_copies"].nodes.push_back(p_.leaves[item.leaf].node);
@@ -233,6 +232,38 @@ class Patterns {
     out_.run.numbers["run.layout_is_index"] = most != by_op.end() && HasAny(most->first, {"index_select"});
     out_.run.numbers["run.layout_copy_ms"] = Ms(ns);
     if (p_.device_ns > 0) out_.run.numbers["run.layout_copy_share"] = Ratio(ns, p_.device_ns);
+  }
+
+  bool IsCast(const Item& item) const {
+    if (item.role != Role::kCopy) return false;
+    const std::vector<ElementType>& types = items_.Inputs(item).types;
+    return types.size() > 1 ? types[0] != types[1] : NameSaysCast(p_.leaves[item.leaf].work);
+  }
+
+  // Operands that autocast converts inside of a product, in every step anew.
+  void FindProductCasts() {
+    const HostTree& h = p_.timeline.host;
+    PerName product(p_.data, [](std::string_view name) {
+      return name.starts_with("aten::") && HasAny(name, {"linear", "matmul", "addmm", "bmm", "conv"});
+    });
+    int64_t ns = 0;
+    std::vector<uint32_t>& nodes = out_.run.targets["product_casts"].nodes;
+    for (const Item& item : list_) {
+      if (!IsCast(item)) continue;
+      uint32_t node = p_.leaves[item.leaf].node;
+      while (h.parent[node] != kNone && h.kind[h.parent[node]] == HostKind::kOp &&
+             !product.Of(h.name[h.parent[node]]))
+        node = h.parent[node];
+      if (h.parent[node] == kNone || h.kind[h.parent[node]] != HostKind::kOp) continue;
+      nodes.push_back(node);
+      ns += items_.Ns(item);
+    }
+    const auto steps = static_cast<double>(p_.steps.size());
+    out_.run.numbers["run.product_casts"] = steps > 0 ? static_cast<double>(nodes.size()) / steps : 0;
+    int64_t host_ns = 0;
+    for (const uint32_t node : nodes) host_ns += h.end_ns[node] - h.start_ns[node];
+    out_.run.numbers["run.product_cast_ms"] = Ms(ns);
+    out_.run.numbers["run.product_cast_host_ms"] = Ms(host_ns);
   }
 
   // Optimizers that run operators one tensor at a time.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -23,18 +22,20 @@ StringId At(const ColumnView<StringId>& column, size_t row) {
 
 bool IsFp32(std::string_view dtype) { return dtype == "fp32" || dtype == "tf32"; }
 
-// Share of its time that a product takes in bf16; none where the device's peaks are not known.
+}  // namespace
+
 std::optional<double> Bf16Left(const RooflinePoint& point, const RooflineFacts& roofline,
-                               std::string& reason) {
+                               std::string* reason) {
   const auto at = roofline.peaks.find(point.device);
   if (at == roofline.peaks.end()) {
-    reason = roofline.peaks_reason;
+    if (reason != nullptr) *reason = roofline.peaks_reason;
     return std::nullopt;
   }
   const Peaks& peaks = at->second;
   if (!peaks.bf16_tflops || !peaks.dram_gbps || *peaks.bf16_tflops <= 0 || *peaks.dram_gbps <= 0) {
-    reason = fmt::format("no {} of {} is known; use --peaks",
-                         peaks.dram_gbps ? "bf16 peak" : "memory bandwidth", peaks.device);
+    if (reason != nullptr)
+      *reason = fmt::format("no {} of {} is known; use --peaks",
+                            peaks.dram_gbps ? "bf16 peak" : "memory bandwidth", peaks.device);
     return std::nullopt;
   }
   const double compute_ns = *point.flops / *peaks.bf16_tflops / 1e3;
@@ -45,8 +46,6 @@ std::optional<double> Bf16Left(const RooflinePoint& point, const RooflineFacts& 
   if (reached <= 0 || point.measured_ns <= 0) return 1;
   return std::min(1.0, roof_ns / reached / static_cast<double>(point.measured_ns));
 }
-
-}  // namespace
 
 Bf16Products FindBf16Products(const StepReplay& steps, const RooflineFacts& roofline,
                               const std::string& name) {
@@ -71,7 +70,7 @@ Bf16Products FindBf16Products(const StepReplay& steps, const RooflineFacts& roof
     if (point != nullptr && point->matrix && point->flops && point->bytes && !point->dtype.empty()) {
       if (!IsFp32(point->dtype)) continue;
       ++out.fp32;
-      const std::optional<double> left = Bf16Left(*point, roofline, out.reason);
+      const std::optional<double> left = Bf16Left(*point, roofline, &out.reason);
       const auto now_ns = static_cast<double>(t.work.end_ns[work] - t.work.start_ns[work]);
       if (left && *left < 1) out.limits.push_back({work, *left * now_ns});
       continue;

@@ -7,6 +7,7 @@
 // Thread rule: pure functions. Ownership: plain values.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,11 @@ struct Bf16Products {
   int64_t unknown = 0;            // kernels of products whose type or work is not known
   std::string reason;             // why a known product has no limit; empty when all have
 };
+
+// Share of its time that a product takes in bf16; none where the device's peaks are not known (`reason`:
+// why).
+std::optional<double> Bf16Left(const RooflinePoint& point, const RooflineFacts& roofline,
+                               std::string* reason = nullptr);
 
 // Of products inside operators that `name` matches (* and ? are wildcards); empty: of all.
 Bf16Products FindBf16Products(const StepReplay& steps, const RooflineFacts& roofline,

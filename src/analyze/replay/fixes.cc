@@ -5,6 +5,7 @@
 #include <array>
 
 #include "analyze/copies.h"
+#include "base/has_any.h"
 #include "model/api_kind.h"
 
 namespace nl::replay {
@@ -17,6 +18,8 @@ constexpr double kGraphLaunchNs = 12'000, kGraphNodeNs = 700;
 constexpr double kPinnedBytesPerNs = 50;
 constexpr double kEnqueueNs = 5'000;
 constexpr int64_t kCallerNs = 8'000;
+// More than Python takes from one call to the next.
+constexpr int64_t kBetweenNs = 20'000;
 
 bool IsBlockingCall(const RunData& data, const HostTree& h, uint32_t node) {
   if (h.kind[node] != HostKind::kApi || IsNull(h.name[node])) return false;
@@ -123,6 +126,73 @@ void Remove(const StepReplay& s, uint32_t node, Plan& plan) {
   s.ForEachWorkOf(node, [&](uint32_t w) { s.DropWork(plan, w); });
 }
 
+bool IsOp(const StepReplay& s, uint32_t node, std::string_view name) {
+  const HostTree& h = s.timeline().host;
+  return h.kind[node] == HostKind::kOp && !IsNull(h.name[node]) && s.data().Text(h.name[node]) == name;
+}
+
+// What an operator does only to learn how many elements its result has: nonzero, and the tests whose outcome
+// it fetches. With a size that the host knows, none of that happens.
+void DropSizing(const StepReplay& s, uint32_t node, Plan& plan) {
+  static constexpr std::array<std::string_view, 12> kTests = {
+      "aten::all", "aten::any", "aten::select", "aten::max", "aten::min", "aten::sum",
+      "aten::ge",  "aten::gt",  "aten::le",     "aten::lt",  "aten::eq",  "aten::ne"};
+  const HostTree& h = s.timeline().host;
+  for (uint32_t inner = node; inner < h.last[node]; ++inner) {
+    if (IsOp(s, inner, "aten::nonzero")) Remove(s, inner, plan);
+    const uint32_t parent = h.parent[inner];
+    if (inner == node || parent == kNone || !IsOp(s, inner, "aten::item")) continue;
+    std::vector<uint32_t> before;
+    for (uint32_t child = parent + 1; child < inner; child = h.last[child]) before.push_back(child);
+    const auto is_test = [&](uint32_t child) {
+      return std::any_of(kTests.begin(), kTests.end(),
+                         [&](std::string_view name) { return IsOp(s, child, name); });
+    };
+    while (!before.empty() && is_test(before.back())) {
+      Remove(s, before.back(), plan);
+      before.pop_back();
+    }
+    Remove(s, inner, plan);
+  }
+}
+
+bool IsEventCall(const StepReplay& s, uint32_t node) {
+  const HostTree& h = s.timeline().host;
+  if (h.kind[node] != HostKind::kApi || IsNull(h.name[node])) return false;
+  return HasAny(s.data().Text(h.name[node]), {"EventRecord", "EventQuery", "EventCreate", "EventDestroy",
+                                              "EventElapsedTime", "EventSynchronize", "StreamIsCapturing",
+                                              "INVALID"});  // the last: Kineto's word for some of them
+}
+
+bool IsEventWait(const StepReplay& s, uint32_t node) {
+  return IsEventCall(s, node) && HasAny(s.data().Text(s.timeline().host.name[node]), {"EventSynchronize"});
+}
+
+// A wait for an event, closely between calls that record it and ask it for its time: all of that serves the
+// wait.
+void DropEventsAround(const StepReplay& s, uint32_t node, Plan& plan) {
+  const HostTree& h = s.timeline().host;
+  if (h.parent[node] != kNone && h.kind[h.parent[node]] == HostKind::kOp) return;
+  const TimelineFacts::HostThread& t = s.timeline().threads[s.ThreadOf(node)];
+  uint32_t first = node, last = node;
+  const auto passes = [&](uint32_t other) {
+    const bool calls = h.kind[other] == HostKind::kOp || h.kind[other] == HostKind::kApi;
+    return !calls || IsEventCall(s, other);
+  };
+  while (first > t.first && passes(first - 1) && h.start_ns[first] - h.start_ns[first - 1] < kBetweenNs)
+    --first;
+  while (last + 1 < t.last && passes(last + 1) && h.start_ns[last + 1] - h.start_ns[last] < kBetweenNs)
+    ++last;
+  int64_t from_ns = h.start_ns[first] - kBetweenNs, to_ns = h.end_ns[last] + kBetweenNs;
+  if (first > t.first) {
+    uint32_t up = first - 1;
+    while (h.parent[up] != kNone && h.end_ns[h.parent[up]] <= h.start_ns[first]) up = h.parent[up];
+    from_ns = std::max(from_ns, std::min(h.start_ns[first], h.end_ns[up]));
+  }
+  if (last + 1 < t.last) to_ns = std::min(to_ns, h.start_ns[last + 1]);
+  s.ScaleHost(plan, s.ThreadOf(node), from_ns, std::max(from_ns, to_ns), 0);
+}
+
 void Pinned(const StepReplay& s, const FixTargets& targets, Plan& plan) {
   const MemcpyView& m = s.data().memcpy;
   double copies_ns = 0;
@@ -144,6 +214,22 @@ void Pinned(const StepReplay& s, const FixTargets& targets, Plan& plan) {
   plan.floor_ns += copies_ns;
 }
 
+// One call in place of many: from the first of those that follow each other to the last.
+void Loop(const StepReplay& s, const FixTargets& targets, double left, Plan& plan) {
+  const HostTree& h = s.timeline().host;
+  const std::vector<uint32_t> nodes = Claim(s, FixKind::kLoop, targets, plan);
+  for (size_t first = 0; first < nodes.size();) {
+    size_t last = first;
+    while (last + 1 < nodes.size() && h.thread[nodes[last + 1]] == h.thread[nodes[first]] &&
+           h.start_ns[nodes[last + 1]] - h.end_ns[nodes[last]] < kBetweenNs)
+      ++last;
+    if (!plan.graphs)
+      s.ScaleHost(plan, s.ThreadOf(nodes[first]), h.start_ns[nodes[first]], h.end_ns[nodes[last]], left);
+    first = last + 1;
+  }
+  for (const uint32_t node : nodes) s.ForEachWorkOf(node, [&](uint32_t w) { s.ScaleWork(plan, w, left); });
+}
+
 void Streams(double fill, Plan& plan) {
   plan.streams_free = true;
   double kernels_ns = 0;
@@ -154,8 +240,8 @@ void Streams(double fill, Plan& plan) {
 }  // namespace
 
 std::span<const std::string_view> FixNames() {
-  static constexpr std::array<std::string_view, 9> kNames = {"graphs",  "sync", "remove", "pinned", "host",
-                                                             "kernels", "fuse", "batch",  "streams"};
+  static constexpr std::array<std::string_view, 10> kNames = {
+      "graphs", "sync", "remove", "pinned", "host", "kernels", "fuse", "batch", "loop", "streams"};
   return kNames;
 }
 
@@ -181,6 +267,7 @@ void ApplyFix(const StepReplay& s, FixKind kind, const FixTargets& targets, doub
     case FixKind::kPinned: Pinned(s, targets, plan); return;
     case FixKind::kBatch: plan.scale *= left; return;
     case FixKind::kStreams: Streams(left, plan); return;
+    case FixKind::kLoop: Loop(s, targets, left, plan); return;
     case FixKind::kHost:
       for (const uint32_t g : targets.gaps) {
         if (!plan.gaps_gone.insert(g).second) continue;
@@ -198,6 +285,8 @@ void ApplyFix(const StepReplay& s, FixKind kind, const FixTargets& targets, doub
     if (gone) Remove(s, node, plan);
     if (kind == FixKind::kSync) DropWaitsIn(s, node, plan);
     if (kind == FixKind::kSync && !gone) DropFetchesIn(s, node, plan);
+    if (kind == FixKind::kSync) DropSizing(s, node, plan);
+    if (kind == FixKind::kSync && IsEventWait(s, node)) DropEventsAround(s, node, plan);
     if (kind == FixKind::kFuse) ScaleCall(s, plan, node, left);
     if (kind != FixKind::kFuse && kind != FixKind::kKernels) continue;
     // Of an operator, what it launched itself: operators inside it have their own place.

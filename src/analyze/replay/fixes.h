@@ -11,6 +11,7 @@
 // kernels  device work takes the share `left` of its time
 // fuse     device work and the host time of its operators take the share `left`
 // batch    everything takes the share `left`
+// loop     calls, their device work and the host code from one to the next take the share `left`
 // streams  kernels of different streams do not wait for each other; together they fill the device to `left`
 // Thread rule: pure functions.
 
@@ -24,7 +25,18 @@
 
 namespace nl::replay {
 
-enum class FixKind : uint8_t { kGraphs, kSync, kRemove, kPinned, kHost, kKernels, kFuse, kBatch, kStreams };
+enum class FixKind : uint8_t {
+  kGraphs,
+  kSync,
+  kRemove,
+  kPinned,
+  kHost,
+  kKernels,
+  kFuse,
+  kBatch,
+  kLoop,
+  kStreams
+};
 std::span<const std::string_view> FixNames();
 std::optional<FixKind> ParseFix(std::string_view name);
 

@@ -15,7 +15,9 @@ constexpr int64_t kShortestGapNs = 150'000;  // Python needs less to get to the 
 constexpr int64_t kHeavyOpNs = 100'000;      // an operator without device work computes on the host
 constexpr int64_t kBridgeNs = 30'000;
 constexpr double kLaunchDelayNs = 10'000;
-constexpr double kLeastLeft = 0.2;  // of a stretch, whatever the price of its events
+// Of a stretch, whatever the price of its events. Calls of Python are many and alike, and their price is
+// better known.
+constexpr double kLeastLeft = 0.2, kLeastLeftOfPython = 0.1;
 
 bool IsCallNode(HostKind kind) { return kind == HostKind::kOp || kind == HostKind::kApi; }
 
@@ -228,6 +230,7 @@ void StepReplay::FindGapsOf(uint32_t thread) {
 double StepReplay::PriceOfNode(uint32_t node) const {
   if (timeline_.host.kind[node] == HostKind::kOp)
     return program::IsInferred(timeline_, node) ? 0 : price_.op_ns;
+  if (timeline_.host.kind[node] == HostKind::kPython) return price_.python_ns;
   const auto at = std::lower_bound(by_node_.begin(), by_node_.end(), std::pair(node, 0u));
   if (at == by_node_.end() || at->first != node) return price_.api_ns;
   return timeline_.work.kind[at->second] == WorkKind::kKernel ? price_.launch_ns : price_.copy_ns;
@@ -237,18 +240,22 @@ void StepReplay::RemovePrice() {
   unchanged_ = recorded_;
   if (price_.recorder.empty()) return;
   const HostTree& h = timeline_.host;
-  std::vector<double> price(hosts_.size(), 0);
+  std::vector<double> price(hosts_.size(), 0), python(hosts_.size(), 0);
   for (uint32_t t = 0; t < timeline_.threads.size(); ++t) {
     size_t at = thread_first_[t];
     const size_t last = thread_first_[t + 1];
     for (uint32_t node = timeline_.threads[t].first; node < timeline_.threads[t].last && at < last; ++node) {
-      if (!IsCallNode(h.kind[node]) || h.start_ns[node] < start_ns_) continue;
+      const bool priced = IsCallNode(h.kind[node]) || h.kind[node] == HostKind::kPython;
+      if (!priced || h.start_ns[node] < start_ns_) continue;
       while (at < last && graph_.host_time_ns[hosts_[at]] <= h.start_ns[node]) ++at;
-      if (at < last) price[at] += PriceOfNode(node);
+      if (at < last) (h.kind[node] == HostKind::kPython ? python : price)[at] += PriceOfNode(node);
     }
   }
-  for (size_t i = 0; i < hosts_.size(); ++i)
-    unchanged_.host_ns[i] = std::max(kLeastLeft * recorded_.host_ns[i], recorded_.host_ns[i] - price[i]);
+  for (size_t i = 0; i < hosts_.size(); ++i) {
+    const double called_ns = recorded_.host_ns[i];
+    const double ns = std::max(kLeastLeftOfPython * called_ns, called_ns - python[i]);
+    unchanged_.host_ns[i] = std::max(kLeastLeft * ns, ns - price[i]);
+  }
 }
 
 double StepReplay::StepNs(const Plan& plan) const {

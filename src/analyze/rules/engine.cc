@@ -384,7 +384,7 @@ class GainPrediction {
     }
   }
 
-  // Findings that must be fixed before this one can be.
+  // Findings that must or should be fixed before this one, those that gain most first.
   std::vector<Candidate*> Before(const Candidate& candidate) const {
     std::vector<Candidate*> out;
     const auto& after = candidate.rule->fix->after;
@@ -397,10 +397,15 @@ class GainPrediction {
       // One wait at the end of a step is in nobody's way.
       const auto number = [&](const char* name) { return other.subject->Number(name).value_or(0); };
       const bool waits = number("op.sync_per_step") >= 2;
-      if (waits || number("op.alloc_calls") >= static_cast<double>(steps_.steps()) ||
+      // Nor is it sensible to replay what one change of the program makes needless.
+      const bool needless = other.rule->scope == RuleScope::kRun;
+      if (needless || waits || number("op.alloc_calls") >= static_cast<double>(steps_.steps()) ||
           number("op.pageable_copies") > 0)
         out.push_back(&other);
     }
+    std::stable_sort(out.begin(), out.end(), [](const Candidate* a, const Candidate* b) {
+      return a->finding.gain_ms->expected > b->finding.gain_ms->expected;
+    });
     return out;
   }
 

@@ -68,6 +68,7 @@ class FindingsPass final : public Pass {
     AddRankFeatures(facts.Get<RanksFacts>(), timeline.wall_ns(), features);
     AddSampleFeatures(facts.Get<SamplesFacts>(), Ms(timeline.wall_ns()), features);
     features::AddRoofline(facts.Get<RooflineFacts>(), data, features);
+    features::AddTensorCores(facts.Get<RooflineFacts>(), timeline, features);
     const auto& path = facts.Get<CriticalPathFacts>();
     const auto& phases = facts.Get<PhasesFacts>();
     const replay::StepReplay steps(*path.graph, timeline, data, phases);
