@@ -63,14 +63,17 @@ void AddTensorCores(const RooflineFacts& roofline, const TimelineFacts& timeline
   const auto is = [&](const char* flag) { return out.run.Number(flag).value_or(0) != 0; };
   if (works.empty() || is("run.is_training") || !is("run.is_torch")) return;
   const DeviceWork& w = timeline.work;
-  double now_ns = 0, then_ns = 0;
-  for (const uint32_t work : works) {
-    now_ns += static_cast<double>(w.end_ns[work] - w.start_ns[work]);
-    then_ns = left * now_ns;
-  }
+  double now_ns = 0;
+  for (const uint32_t work : works) now_ns += static_cast<double>(w.end_ns[work] - w.start_ns[work]);
+  double then_ns = left * now_ns;
+  constexpr double kUnknown = -1;
+  std::vector<double> left_of;  // by name: names are read once
   for (uint32_t work = 0; work < w.size(); ++work) {
-    if (w.kind[work] != WorkKind::kKernel) continue;
-    const double of = LeftOf(timeline.KernelNameOf(w.name[work]));
+    if (w.kind[work] != WorkKind::kKernel || IsNull(w.name[work])) continue;
+    const auto name = static_cast<size_t>(w.name[work]);
+    if (name >= left_of.size()) left_of.resize(name + 1, kUnknown);
+    if (left_of[name] == kUnknown) left_of[name] = LeftOf(timeline.KernelNameOf(w.name[work]));
+    const double of = left_of[name];
     if (of == 1) continue;
     works.push_back(work);
     const auto ns = static_cast<double>(w.end_ns[work] - w.start_ns[work]);
