@@ -1029,21 +1029,6 @@ def waits_for_a_lock(torch, fixed):
     return run
 
 
-@pair("graphs", shapes=False, labelled=False)
-def language_model_one_token(torch, fixed):
-    from transformers import LlamaConfig, LlamaForCausalLM
-    config = LlamaConfig(hidden_size=1024, intermediate_size=2816, num_hidden_layers=10, num_attention_heads=16, num_key_value_heads=4, vocab_size=32000)
-    model = LlamaForCausalLM(config).to("cuda", torch.bfloat16).eval()
-    ids = torch.randint(0, 32000, (1, 8), device="cuda")
-    positions = torch.arange(8, device="cuda")[None]
-    mask = torch.zeros(1, 1, 8, 8, device="cuda", dtype=torch.bfloat16)
-
-    def run():
-        with torch.no_grad():
-            return model(input_ids=ids, position_ids=positions, attention_mask=mask, use_cache=False).logits
-    return graphed(torch, run) if fixed else run
-
-
 @pair("sync")
 def loss_read_each_step(torch, fixed):
     model = torch.nn.Sequential(*[torch.nn.Sequential(torch.nn.Conv2d(64, 64, 3, padding=1), torch.nn.BatchNorm2d(64), torch.nn.ReLU()) for _ in range(8)],

@@ -5,6 +5,7 @@ h200_run: by neurolens-capture, made by record.sh) and compares the first findin
 
   bench/advice/score.py [--recordings h200_run]    the table and the score
   bench/advice/score.py --recordings h200_run --thin 2,2,7,1500,800    with operators in some steps only (thin.py: first, block, every, ops-first, ops-turn)
+  bench/advice/score.py --without shapes,steps     recordings of torch.profiler without what not everybody records (strip.py)
   bench/advice/score.py --json                     the same as JSON
 
 A gain is right within 25 % of the measured one or 2 % of the step. A fix is right when the first finding is one of the rules that
@@ -21,6 +22,7 @@ import tarfile
 import tempfile
 
 import pairs
+import strip
 import thin
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -60,14 +62,14 @@ def call(store, *words):
     return json.loads(done.stdout)
 
 
-def judged(store, measured, trace):
+def judged(store, measured, trace, labelled):
     """What the program says of one pair, and whether it is right."""
     run = call(store, "import", trace)["runs"][0]["run_id"]
     reply = call(store, "findings", run)
     first = reply["findings"][0] if reply["findings"] else None
     step_ms, gain_ms = statistics.median(measured["flawed_ms"]), measured["gain_ms"]
     predicted = first["gain_ms"]["expected"] if first and first["gain_ms"] else None
-    if predicted is not None and not pairs.RECORDED[measured["name"]]["labelled"] and reply["step"]:
+    if predicted is not None and not labelled and reply["step"]:
         # Where no step is labelled, the program finds the shortest part that repeats: one layer of several equal ones.
         predicted *= max(1, round(step_ms / reply["step"]["ms"]))
     out = {"name": measured["name"], "fix": measured["fix"], "step_ms": step_ms, "gain_ms": gain_ms,
@@ -87,8 +89,8 @@ def judged(store, measured, trace):
     return out
 
 
-def score(recordings="h200", thinned=None, names=None):
-    """`thinned`: the options of thin.py; None: recordings as they are. `names`: of the pairs; None: all."""
+def score(recordings="h200", thinned=None, names=None, without=()):
+    """`thinned`: the options of thin.py; None: recordings as they are. `names`: of the pairs; None: all. `without`: parts of strip.py."""
     rows, folder = [], HERE / recordings
     with tempfile.TemporaryDirectory(prefix="neurolens-advice-") as store:
         for line in (folder / "measured.jsonl").read_text().splitlines():
@@ -103,8 +105,11 @@ def score(recordings="h200", thinned=None, names=None):
                 if thinned is not None:
                     thin.thin(trace, pathlib.Path(store) / f"{measured['name']}.thin.nlcap", thinned)
                     trace = trace.with_name(f"{measured['name']}.thin.nlcap")
+            if trace.exists() and without:
+                strip.strip(trace, pathlib.Path(store) / trace.name, without)
+                trace = pathlib.Path(store) / trace.name
             if trace.exists():
-                rows.append(judged(store, measured, trace))
+                rows.append(judged(store, measured, trace, pairs.RECORDED[measured["name"]]["labelled"] and "steps" not in without))
     return rows
 
 
@@ -113,9 +118,10 @@ def main():
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--recordings", default="h200", choices=["h200", "h200_run", "h200_observed", "h200_later", "h200_later_run", "h200_unseen", "h200_unseen_run", "h200_varied", "h200_varied_run"])
     parser.add_argument("--thin", type=lambda text: thin.Options(*map(int, text.split(","))))
+    parser.add_argument("--without", default=[], type=lambda text: text.split(","), help=" and ".join(strip.PARTS))
     parser.add_argument("--names", help="of the pairs, with commas between them", type=lambda text: text.split(","))
     arguments = parser.parse_args()
-    rows = score(arguments.recordings, arguments.thin, arguments.names)
+    rows = score(arguments.recordings, arguments.thin, arguments.names, arguments.without)
     if arguments.json:
         print(json.dumps(rows, indent=1))
         return

@@ -29,6 +29,16 @@ def test_operators_in_some_steps_are_enough(recordings):
     assert len(fixes) >= LEAST_FIXES * len(rows), [(r["name"], r["fix"], r["first"]) for r in rows if not r["fix_right"]]
 
 
+@pytest.mark.parametrize("recordings", ["h200", "h200_later"])
+@pytest.mark.parametrize("without", [("shapes",), ("steps",), ("shapes", "steps")], ids="+".join)
+def test_recordings_without_shapes_and_labels_are_enough(recordings, without):
+    rows = score.score(recordings, without=without)
+    gains, fixes = ([r for r in rows if r[key]] for key in ("gain_right", "fix_right"))
+    assert len(rows) >= RECORDED[recordings][0]
+    assert len(gains) >= 0.65 * len(rows), [(r["name"], r["gain_ms"], r["predicted_ms"]) for r in rows if not r["gain_right"]]
+    assert len(fixes) >= LEAST_FIXES * len(rows), [(r["name"], r["fix"], r["first"]) for r in rows if not r["fix_right"]]
+
+
 @pytest.fixture(scope="module", params=[*RECORDED], ids=["torch_profiler", "neurolens_run", "neurolens_run_observer", "later_torch_profiler", "later_neurolens_run", "unseen_torch_profiler",
                                                                "unseen_neurolens_run", "varied_torch_profiler", "varied_neurolens_run"])
 def rows(request):

@@ -18,7 +18,9 @@ class ChainFinder {
 
   // Three or more pointwise kernels in a row on one size: each reads and writes what one could keep.
   // Reductions over that size belong to them (a norm written out), as do kernels on what they reduced it to,
-  // random numbers of that size, and parts that are put together to it again.
+  // random numbers of that size, and parts that are put together to it again. Where no shapes were recorded,
+  // the size is that of the grid, and what uses a reduction's result is not known: whatever follows it on
+  // that size does.
   void Find() {
     std::map<uint32_t, Group> groups;
     size_t from = 0;
@@ -39,10 +41,12 @@ class ChainFinder {
       constexpr int64_t kReducedTo = 64;
       const bool small = reduced && elements > 1 && elements <= size / kReducedTo;
       const Role before = i > 0 ? list_[i - 1].role : Role::kNone;
-      const bool whole =
-          elements == size && (before != Role::kReduction || HasOperandUpTo(item, size / kReducedTo));
-      // Random numbers twice in a row are tensors that are filled.
-      const bool filled = item.role == Role::kRandom && before == Role::kRandom;
+      const bool whole = IsSize(elements, size) && (before != Role::kReduction || !p_.has_shapes ||
+                                                    HasOperandUpTo(item, size / kReducedTo));
+      // Random numbers twice in a row are tensors that are filled, and where sizes are not exact copies are
+      // of several tensors.
+      const bool filled =
+          (item.role == Role::kRandom || (item.role == Role::kCopy && !p_.has_shapes)) && before == item.role;
       const bool continues = fits && size > 1 && i > from && items_.SameStep(list_[from], item) && !filled &&
                              (small || whole || IsPartOf(i, elements, size));
       reduced = (continues && reduced) || (fits && item.role == Role::kReduction);
@@ -79,13 +83,39 @@ class ChainFinder {
     return list_.begin() + static_cast<std::ptrdiff_t>(i);
   }
   bool CanBeFused(const Item& item) const {
+    if (!p_.has_shapes && HasAny(items_.Name(item), {"::fill_", "::zero_"})) return false;
     return item.role == Role::kPointwise || item.role == Role::kActivation || item.role == Role::kReduction ||
            item.role == Role::kRandom || item.role == Role::kConcat ||
            (item.role == Role::kCopy && !items_.IsHostCopy(item));
   }
+  // By grids, sizes are known to a factor of two: types of different width have blocks of different sizes.
+  bool IsSize(int64_t elements, int64_t size) const {
+    if (p_.has_shapes) return elements == size;
+    return elements > 0 && elements <= 2 * size && size <= 2 * elements;
+  }
+  // By the grid of its kernel; a reduction has that of its result, and reads what came before.
+  int64_t LaunchedElements(size_t i) const {
+    constexpr int64_t kOfBlock = 512, kBytes = 4;
+    const uint32_t work = p_.leaves[list_[i].leaf].work;
+    const uint32_t row = p_.timeline.work.row[work];
+    if (p_.timeline.work.kind[work] == WorkKind::kMemcpy) {
+      const int64_t bytes = p_.data.memcpy.bytes[row];
+      return IsNull(bytes) ? 0 : bytes / kBytes;
+    }
+    if (list_[i].role == Role::kReduction && i > 0 && items_.SameThread(list_[i], list_[i - 1]) &&
+        list_[i - 1].role != Role::kReduction && CanBeFused(list_[i - 1]) &&
+        list_[i - 1].role != Role::kConcat)
+      return LaunchedElements(i - 1);
+    const KernelView& k = p_.data.kernel;
+    if (p_.timeline.work.kind[work] != WorkKind::kKernel || row >= k.grid_x.size() || IsNull(k.grid_x[row]) ||
+        IsNull(k.grid_y[row]) || IsNull(k.grid_z[row]))
+      return 0;
+    return int64_t{kOfBlock} * k.grid_x[row] * k.grid_y[row] * k.grid_z[row];
+  }
   // Our own recordings have no shapes of lists: what is joined is as large as what uses it next.
   int64_t ElementsOf(size_t i) const {
     const Item& item = list_[i];
+    if (!p_.has_shapes && item.role != Role::kConcat) return LaunchedElements(i);
     const OpInputs& inputs = items_.Inputs(item);
     if (item.role == Role::kConcat) {
       const bool asks_next = inputs.list_elements == 0 && i + 1 < list_.size() &&
@@ -102,13 +132,13 @@ class ChainFinder {
     constexpr int64_t kMostParts = 8;
     if (list_[i].role != Role::kPointwise || elements * kMostParts < size || elements >= size) return false;
     for (size_t next = i + 1; next < std::min(i + 3, list_.size()); ++next) {
-      if (list_[next].role == Role::kConcat) return ElementsOf(next) == size;
+      if (list_[next].role == Role::kConcat) return IsSize(ElementsOf(next), size);
     }
     return false;
   }
   // Takes a few values out of what a chain made, which then need not be written.
   bool PicksFrom(const Item& item, int64_t size) const {
-    return items_.Name(item) == "aten::gather" && items_.Inputs(item).Elements(0) == size;
+    return p_.has_shapes && items_.Name(item) == "aten::gather" && items_.Inputs(item).Elements(0) == size;
   }
 
   struct Moved {
@@ -154,7 +184,7 @@ class ChainFinder {
       if (items_.Ns(list_[i]) >= kTimedNs)
         best = std::max(best, (moved.read + moved.written) / static_cast<double>(items_.Ns(list_[i])));
     }
-    if (best <= 0) return std::numeric_limits<double>::infinity();
+    if (best <= 0 || !p_.has_shapes) return std::numeric_limits<double>::infinity();
     const double outside = std::max(first, read - (written - result));
     return std::max(kShortestNs, (outside + (picked ? 0 : result)) / best);
   }

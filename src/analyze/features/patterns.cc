@@ -35,10 +35,8 @@ class Patterns {
     InferMlp();
     if (p_.has_types) FindFp32();
     FindAttention();
-    if (p_.has_shapes) {
-      AddChains(p_, items_, out_);
-      SetZero("op.chain_share");
-    }
+    AddChains(p_, items_, out_);
+    SetZero("op.chain_share");
     FindLayoutCopies();
     SumGemms();
     FindOptimizer();
