@@ -144,6 +144,8 @@ FeatureSubject KernelSubject(const Program& p, const KernelTotal& total) {
   } else {
     n["kernel.tensor_core"] = 1;  // the question is not asked of other families
   }
+  const auto tensor_core = n.find("kernel.tensor_core");
+  n["kernel.without_tensor_cores"] = tensor_core != n.end() && tensor_core->second == 0;
   // Some names have the type in letters of their own (nvjet), which the short name spells out.
   const std::string_view dtype = KernelDtype(name.short_name);
   n["kernel.is_small_type"] = dtype == "bf16" || dtype == "fp16" || dtype == "fp8" || dtype == "int8" ||

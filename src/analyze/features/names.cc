@@ -349,6 +349,7 @@ std::vector<FeatureInfo> MakeNames() {
       {"kernel.is_fp32", "flag", "Its name shows fp32 inputs"},
       {"kernel.tensor_core", "flag",
        "Its name shows that it uses tensor cores; null when the name does not show it"},
+      {"kernel.without_tensor_cores", "flag", "Its name shows that it could use tensor cores and does not"},
       {"kernel.has_counters", "flag", "Hardware counters were recorded or attached"},
       {"kernel.sm_pct", "ratio", "SM throughput / peak, measured"},
       {"kernel.dram_pct", "ratio", "DRAM throughput / peak, measured"},

@@ -283,7 +283,11 @@ std::string Program::PythonAround(uint32_t node) const {
 
 std::string Program::Place(std::string_view op, uint32_t module, uint32_t stage) const {
   std::string out(op.substr(0, 200));
-  if (module != kNone) out += fmt::format(" in {}", modules.Text(module));
+  if (module != kNone) {
+    const std::string& name = modules.Text(module);
+    const bool is_number = !name.empty() && name.find_first_not_of("0123456789.") == std::string::npos;
+    out += fmt::format(" in {}{}", is_number ? "module " : "", name);
+  }
   if (stage != kNone) out += fmt::format(" (stage {})", stages.Text(stage));
   return out;
 }
