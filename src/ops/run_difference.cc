@@ -11,6 +11,7 @@
 #include "analyze/facts/samples.h"
 #include "base/human.h"
 #include "base/plural.h"
+#include "model/sampled_frame.h"
 #include "ops/open_analysis.h"
 
 namespace nl {
@@ -51,7 +52,11 @@ std::vector<SampledPart> PartsOf(const SamplesFacts& facts, bool python) {
     for (const SampledWait& wait : facts.time->waits) {
       const std::string name = fmt::format("waiting for {}", wait.what);
       SampledPart& part = parts[{name, ""}];
-      part = {name, "", true, part.ms + wait.ms, part.samples + static_cast<double>(wait.samples)};
+      part.name = name;
+      part.waits = true;
+      part.for_core = wait.what == kWaitsForCore.wait;
+      part.ms += wait.ms;
+      part.samples += static_cast<double>(wait.samples);
     }
   }
   std::vector<SampledPart> out;
@@ -89,8 +94,9 @@ Status FromSamples(Analysis& a, Analysis& b, std::optional<bool> measured_faster
     return {};
   }
   const bool python = HasPython(*facts_a) || HasPython(*facts_b);
-  const std::vector<SampledPart> parts_a = PartsOf(*facts_a, python);
-  const std::vector<SampledPart> parts_b = PartsOf(*facts_b, python);
+  std::vector<SampledPart> parts_a = PartsOf(*facts_a, python);
+  std::vector<SampledPart> parts_b = PartsOf(*facts_b, python);
+  LeaveOutEqualWaits(parts_a, parts_b);
   why.basis = "cpu samples";
   why.recorded_a_ms = TotalMs(parts_a);
   why.recorded_b_ms = TotalMs(parts_b);
@@ -102,6 +108,20 @@ Status FromSamples(Analysis& a, Analysis& b, std::optional<bool> measured_faster
   why.causes = SampledCauses(parts_a, parts_b, kMostCauses);
   if (why.causes.empty()) why.reason = "no function or wait differs by more than the error of sampling";
   return {};
+}
+
+struct CoreTime {
+  double runs_ms = 0, waits_ms = 0;
+  double Rate() const { return runs_ms > 0 ? waits_ms / runs_ms : 0; }
+};
+
+CoreTime CoreTimeOf(const std::vector<SampledPart>& parts) {
+  CoreTime out;
+  for (const SampledPart& part : parts) {
+    if (part.for_core) out.waits_ms += part.ms;
+    if (!part.waits) out.runs_ms += part.ms;
+  }
+  return out;
 }
 
 using PartPairs = std::vector<std::pair<SampledPart, SampledPart>>;
@@ -132,6 +152,22 @@ PartPairs MatchParts(const std::vector<SampledPart>& a, std::vector<SampledPart>
 }
 
 }  // namespace
+
+void LeaveOutEqualWaits(std::vector<SampledPart>& a, std::vector<SampledPart>& b) {
+  const CoreTime time_a = CoreTimeOf(a), time_b = CoreTimeOf(b);
+  const double rate = std::min(time_a.Rate(), time_b.Rate());
+  const auto leave_out = [rate](const CoreTime& time, std::vector<SampledPart>& parts) {
+    if (time.waits_ms <= 0) return;
+    const double left = std::max(0.0, 1 - rate * time.runs_ms / time.waits_ms);
+    for (SampledPart& part : parts) {
+      if (!part.for_core) continue;
+      part.ms *= left;
+      part.samples *= left;
+    }
+  };
+  leave_out(time_a, a);
+  leave_out(time_b, b);
+}
 
 std::vector<ProveCause> SampledCauses(const std::vector<SampledPart>& a, const std::vector<SampledPart>& b,
                                       size_t most) {

@@ -28,7 +28,11 @@ struct SampledPart {
   bool waits = false;  // time in which every thread waits
   double ms = 0;
   double samples = 0;
+  bool for_core = false;  // it waits for a free core
 };
+// On a busy machine work waits for a free core as long as it runs, or some times that. What both sides wait
+// per time that they run is left out: it grows with the work, and says nothing about the programs.
+void LeaveOutEqualWaits(std::vector<SampledPart>& a, std::vector<SampledPart>& b);
 // At most `most` causes in the direction of the difference, largest first. Differences within the error of
 // sampling are left out.
 std::vector<ProveCause> SampledCauses(const std::vector<SampledPart>& a, const std::vector<SampledPart>& b,
