@@ -96,7 +96,7 @@ Status FromSamples(Analysis& a, Analysis& b, std::optional<bool> measured_faster
   const bool python = HasPython(*facts_a) || HasPython(*facts_b);
   std::vector<SampledPart> parts_a = PartsOf(*facts_a, python);
   std::vector<SampledPart> parts_b = PartsOf(*facts_b, python);
-  LeaveOutEqualWaits(parts_a, parts_b);
+  LeaveOutWaitsOfWork(parts_a, parts_b);
   why.basis = "cpu samples";
   why.recorded_a_ms = TotalMs(parts_a);
   why.recorded_b_ms = TotalMs(parts_b);
@@ -110,18 +110,10 @@ Status FromSamples(Analysis& a, Analysis& b, std::optional<bool> measured_faster
   return {};
 }
 
-struct CoreTime {
-  double runs_ms = 0, waits_ms = 0;
-  double Rate() const { return runs_ms > 0 ? waits_ms / runs_ms : 0; }
-};
-
-CoreTime CoreTimeOf(const std::vector<SampledPart>& parts) {
-  CoreTime out;
-  for (const SampledPart& part : parts) {
-    if (part.for_core) out.waits_ms += part.ms;
-    if (!part.waits) out.runs_ms += part.ms;
-  }
-  return out;
+double RunningMs(const std::vector<SampledPart>& parts) {
+  double ms = 0;
+  for (const SampledPart& part : parts) ms += part.waits ? 0 : part.ms;
+  return ms;
 }
 
 using PartPairs = std::vector<std::pair<SampledPart, SampledPart>>;
@@ -153,26 +145,24 @@ PartPairs MatchParts(const std::vector<SampledPart>& a, std::vector<SampledPart>
 
 }  // namespace
 
-void LeaveOutEqualWaits(std::vector<SampledPart>& a, std::vector<SampledPart>& b) {
-  const CoreTime time_a = CoreTimeOf(a), time_b = CoreTimeOf(b);
-  const double rate = std::min(time_a.Rate(), time_b.Rate());
-  const auto leave_out = [rate](const CoreTime& time, std::vector<SampledPart>& parts) {
-    if (time.waits_ms <= 0) return;
-    const double left = std::max(0.0, 1 - rate * time.runs_ms / time.waits_ms);
+void LeaveOutWaitsOfWork(std::vector<SampledPart>& a, std::vector<SampledPart>& b) {
+  const double runs_a = RunningMs(a), runs_b = RunningMs(b), common = std::min(runs_a, runs_b);
+  if (common <= 0) return;
+  const auto keep = [](double share, std::vector<SampledPart>& parts) {
     for (SampledPart& part : parts) {
       if (!part.for_core) continue;
-      part.ms *= left;
-      part.samples *= left;
+      part.ms *= share;
+      part.samples *= share;
     }
   };
-  leave_out(time_a, a);
-  leave_out(time_b, b);
+  keep(common / runs_a, a);
+  keep(common / runs_b, b);
 }
 
 std::vector<ProveCause> SampledCauses(const std::vector<SampledPart>& a, const std::vector<SampledPart>& b,
                                       size_t most) {
   const double delta_ms = TotalMs(b) - TotalMs(a);
-  std::vector<ProveCause> out;
+  std::vector<ProveCause> out, for_core;
   if (delta_ms == 0) return out;
   for (const auto& [in_a, in_b] : MatchParts(a, b)) {
     const double difference = in_b.ms - in_a.ms;
@@ -182,10 +172,13 @@ std::vector<ProveCause> SampledCauses(const std::vector<SampledPart>& a, const s
     const double per_sample_ms = samples > 0 ? (in_a.ms + in_b.ms) / samples : 0;
     if (share < kLeastShare || std::fabs(difference) < kSamplingErrors * std::sqrt(samples) * per_sample_ms)
       continue;
-    out.push_back({CauseText(in_a.name.empty() ? in_b : in_a, in_a.ms, in_b.ms), in_a.ms, in_b.ms, share});
+    auto& list = in_a.for_core || in_b.for_core ? for_core : out;
+    list.push_back({CauseText(in_a.name.empty() ? in_b : in_a, in_a.ms, in_b.ms), in_a.ms, in_b.ms, share});
   }
   std::sort(out.begin(), out.end(),
             [](const ProveCause& x, const ProveCause& y) { return x.share > y.share; });
+  // Who waits for a core waits for other programs, or for its own threads: last, unless no work differs.
+  out.insert(out.end(), for_core.begin(), for_core.end());
   if (out.size() > most) out.resize(most);
   return out;
 }

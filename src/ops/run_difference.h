@@ -30,11 +30,11 @@ struct SampledPart {
   double samples = 0;
   bool for_core = false;  // it waits for a free core
 };
-// On a busy machine work waits for a free core as long as it runs, or some times that. What both sides wait
-// per time that they run is left out: it grows with the work, and says nothing about the programs.
-void LeaveOutEqualWaits(std::vector<SampledPart>& a, std::vector<SampledPart>& b);
-// At most `most` causes in the direction of the difference, largest first. Differences within the error of
-// sampling are left out.
+// On a busy machine work waits for a free core about as long as it runs, or several times as long: less work
+// waits less. What stays is what as much work as both sides have waited.
+void LeaveOutWaitsOfWork(std::vector<SampledPart>& a, std::vector<SampledPart>& b);
+// At most `most` causes in the direction of the difference, largest first, waits for a free core last.
+// Differences within the error of sampling are left out.
 std::vector<ProveCause> SampledCauses(const std::vector<SampledPart>& a, const std::vector<SampledPart>& b,
                                       size_t most);
 
