@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
@@ -197,6 +198,7 @@ class RunnerTest : public JobsTest {
     options.most_active = 20;
     options.result_prefix = "/jobs/";
     Result<std::unique_ptr<Runner>> made = Runner::Open(options, work, [this](const Job& job, bool state) {
+      if (before_told_) before_told_(job);
       const std::lock_guard lock(mutex_);
       if (state) seen_[job.job_id].push_back(job.state);
       changed_.notify_all();
@@ -206,7 +208,7 @@ class RunnerTest : public JobsTest {
   }
   Job AwaitEnd(Runner& runner, const std::string& id) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !seen_[id].empty() && IsOver(seen_[id].back()); });
+    changed_.wait(lock, [&] { return std::any_of(seen_[id].begin(), seen_[id].end(), IsOver); });
     lock.unlock();
     return *runner.Get(id);
   }
@@ -232,6 +234,7 @@ class RunnerTest : public JobsTest {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::string, std::vector<JobState>> seen_;
+  std::function<void(const Job&)> before_told_;
   std::string left_;
 };
 
@@ -254,6 +257,18 @@ TEST_F(RunnerTest, AJobRunsAndItsResultIsKept) {
   const auto again = Open(work);
   EXPECT_EQ(*ReadResult(folder(), *again->Get(id)), R"({"x":1})");
   EXPECT_EQ(again->All().size(), 2u);
+}
+
+TEST_F(RunnerTest, ChangesAreToldInTheirOrder) {
+  FakeWork work;
+  const auto runner = Open(work);
+  before_told_ = [&](const Job& job) {
+    while (job.state == JobState::kQueued && !IsOver(runner->Get(job.job_id)->state))
+      std::this_thread::yield();  // who submits is slow to tell, and the job is over before
+  };
+  const std::string id = runner->Submit("echo", {}, "local")->job_id;
+  AwaitEnd(*runner, id);
+  EXPECT_EQ(States(id), "queued running done ");
 }
 
 TEST_F(RunnerTest, CancelBeforeAndWhileItRuns) {

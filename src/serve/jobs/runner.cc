@@ -149,9 +149,10 @@ Result<Job> Runner::Submit(const std::string& op, const Json& params, const std:
       return std::move(written).error();
     }
     queue_.push_back(job.job_id);
+    changes_.push_back({job});
   }
   wake_.notify_all();
-  changed_(job, true);
+  Tell();
   return job;
 }
 
@@ -171,9 +172,10 @@ void Runner::TakeJob(const Job& wanted) {
       queue_.push_back(job.job_id);
     }
     Record(job);
+    changes_.push_back({job});
   }
   wake_.notify_all();
-  changed_(job, true);
+  Tell();
 }
 
 Result<Job> Runner::Cancel(std::string_view job_id) {
@@ -188,8 +190,9 @@ Result<Job> Runner::Cancel(std::string_view job_id) {
     queue_.erase(std::remove(queue_.begin(), queue_.end(), job.job_id), queue_.end());
     if (const auto it = active_.find(job.job_id); it != active_.end()) it->second->cancelled = true;
     if (IsOver(job.state)) Trim();
+    changes_.push_back({job});
   }
-  changed_(job, true);
+  Tell();
   return job;
 }
 
@@ -248,8 +251,9 @@ void Runner::Work() {
     const auto active = std::make_shared<Active>();
     active_[id] = active;
     Record(*started);
+    changes_.push_back({*started});
     lock.unlock();
-    changed_(*started, true);
+    Tell();
     RunJob(*started, active);
     lock.lock();
   }
@@ -277,9 +281,10 @@ void Runner::RunJob(Job job, const std::shared_ptr<Active>& active) {
     active_.erase(job.job_id);
     unlink(ProgressPath(options_.folder, job.job_id).c_str());
     Trim();
+    changes_.push_back({job});
   }
   wake_.notify_all();
-  changed_(job, true);
+  Tell();
 }
 
 // The result before its record: a record that the journal has is never without its result.
@@ -309,7 +314,6 @@ Result<Job> Runner::EndOf(const Job& job, const Active& active, Result<JobOutput
 
 void Runner::Report(const std::string& id, Active& active, JobProgress progress) {
   const auto now = Steady::now();
-  Job job;
   {
     const std::lock_guard lock(mutex_);
     table_.SetProgress(id, progress);
@@ -319,9 +323,25 @@ void Runner::Report(const std::string& id, Active& active, JobProgress progress)
     }
     if (now - active.published < kTellProgress) return;
     active.published = now;
-    job = *table_.Find(id);
+    changes_.push_back({*table_.Find(id), false});
   }
-  changed_(job, false);
+  Tell();
+}
+
+// Who finds another thread telling leaves its changes to that one: told by each thread for itself, a job could
+// be queued after it was done.
+void Runner::Tell() {
+  std::unique_lock lock(mutex_);
+  if (telling_) return;
+  telling_ = true;
+  while (!changes_.empty()) {
+    const Change change = std::move(changes_.front());
+    changes_.pop_front();
+    lock.unlock();
+    changed_(change.job, change.state);
+    lock.lock();
+  }
+  telling_ = false;
 }
 
 // With the lock held: forgets the oldest jobs that are over, with their results.

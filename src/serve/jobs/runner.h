@@ -5,7 +5,8 @@
 //
 // When a runner opens a journal in which jobs were running, the process ended before they did. A job that is
 // safe to run twice is queued again, at most kMostAttempts times; any other is `interrupted`.
-// Thread rule: any thread; the callbacks come from the runner's threads, without its lock held.
+// Thread rule: any thread; callbacks come from the runner's threads and those that call it, without its lock
+// held, one at a time and in the order of the changes.
 // Ownership: the destructor stops it; work and callbacks must outlive it.
 
 #include <atomic>
@@ -78,6 +79,10 @@ class Runner {
     std::atomic<bool> cancelled{false};
     std::chrono::steady_clock::time_point published{}, written{};  // of the last progress
   };
+  struct Change {
+    Job job;
+    bool state = true;
+  };
   Runner(RunnerOptions options, JobWork& work, ChangeFn changed);
   Status Recover();
   void Begin();
@@ -92,6 +97,7 @@ class Runner {
   Result<Job> Cut(const std::string& job_id, const std::string& op);
   void Record(const Job& job);
   void Trim();
+  void Tell();
   std::vector<Json> Records() const;
 
   const RunnerOptions options_;
@@ -104,6 +110,8 @@ class Runner {
   JobTable table_;
   std::deque<std::string> queue_;
   std::unordered_map<std::string, std::shared_ptr<Active>> active_;
+  std::deque<Change> changes_;  // not told yet
+  bool telling_ = false;        // a thread is at it
   int64_t result_bytes_ = 0;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
