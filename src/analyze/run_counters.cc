@@ -23,17 +23,18 @@ void Describe(Record<RunCounters>& r) {
 
 namespace {
 
-// What a recorder said is better read than announced.
-bool IsMessage(std::string_view reason) {
-  return reason == "recorder_message" || reason == "profiler_warning";
-}
-
-void AddMessage(std::string_view text, RunCounter& counter) {
+// Messages of a recorder are advice of their own, each another one.
+void AddAdvice(std::string_view text, std::optional<std::string>& advice) {
   constexpr size_t kMost = 600;
-  if (!counter.advice) counter.advice.emplace();
-  std::string& all = *counter.advice;
-  if (all.size() + text.size() > kMost || all.find(text) != std::string::npos) return;
-  all += (all.empty() ? "" : "; ") + std::string(text);
+  size_t end = std::min(kMost, text.size());
+  while (end < text.size() && end > 0 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80)
+    --end;  // inside a character
+  text = text.substr(0, end);
+  if (!advice) {
+    advice = text;
+  } else if (advice->find(text) == std::string::npos && advice->size() + text.size() <= kMost) {
+    *advice += "; " + std::string(text);
+  }
 }
 
 }  // namespace
@@ -45,20 +46,11 @@ RunCounters CountersOf(const ImportLogView& log, const StringPool& strings) {
     if (severity == "data_loss") out.lost += log.count[i];
     const auto same = std::find_if(out.reasons.begin(), out.reasons.end(),
                                    [&](const RunCounter& r) { return r.name == reason; });
-    const std::string_view message =
-        IsMessage(reason) && !IsNull(log.text[i]) ? strings.Text(log.text[i]) : std::string_view();
-    if (same != out.reasons.end()) {
-      same->count += log.count[i];
-      if (!message.empty()) AddMessage(message, *same);
-      continue;
-    }
-    RunCounter counter{std::string(reason), std::string(severity), log.count[i], {}};
-    if (!IsNull(log.advice[i])) counter.advice = std::string(strings.Text(log.advice[i]));
-    if (!message.empty()) {
-      counter.advice.reset();
-      AddMessage(message, counter);
-    }
-    out.reasons.push_back(std::move(counter));
+    const size_t at = static_cast<size_t>(same - out.reasons.begin());
+    if (same == out.reasons.end()) out.reasons.push_back({std::string(reason), std::string(severity), 0, {}});
+    RunCounter& counter = out.reasons[at];
+    counter.count += log.count[i];
+    if (!IsNull(log.advice[i])) AddAdvice(strings.Text(log.advice[i]), counter.advice);
   }
   return out;
 }

@@ -27,8 +27,7 @@ struct RunCounters {
 void Describe(Record<RunCounter>& r);
 void Describe(Record<RunCounters>& r);
 
-// Needs reason, severity, count, text and advice of the log. Of messages of a recorder, their text is the
-// advice.
+// Needs reason, severity, count and advice of the log.
 RunCounters CountersOf(const ImportLogView& log, const StringPool& strings);
 
 }  // namespace nl

@@ -19,7 +19,7 @@ struct CounterInfo {
   const char* name;  // stable, snake_case
   Severity severity;
   const char* meaning;
-  const char* advice;
+  const char* advice;  // "": what was met speaks for itself, such as a message of the recorder
 };
 
 // One occurrence worth showing: the first few of each reason keep their place and text.

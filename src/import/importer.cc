@@ -150,7 +150,9 @@ void PutLog(const CounterSet& counters, const std::string& file, EventSink& sink
       row.file = strings.Add(file);
       if (offset >= 0) row.byte_offset = offset;
       if (!text.empty()) row.text = strings.Add(ValidUtf8(text));
-      row.advice = strings.Add(fmt::format("{}. {}.", meaning, total.info->advice));
+      const bool speaks = *total.info->advice == '\0';
+      if (speaks && !text.empty()) row.advice = row.text;
+      if (!speaks) row.advice = strings.Add(fmt::format("{}. {}.", meaning, total.info->advice));
       batch.import_log.Add(row);
     };
     for (const CounterSample& sample : samples) {

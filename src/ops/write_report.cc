@@ -31,7 +31,7 @@ constexpr size_t kStartupRows = 6;
 // What BuildReport reads in addition to the facts and sections of passes.
 constexpr Reads kReportReads = kFlameReads | NL_READS(Thread, process_id, tid, name) |
                                NL_READS(Process, rank) | NL_READS(CpuSample, start_ns) |
-                               NL_READS(ImportLog, reason, severity, count, text, advice);
+                               NL_READS(ImportLog, reason, severity, count, advice);
 
 Status WriteOne(const std::string& path, ReportForm form, std::string_view bytes,
                 std::vector<WrittenReport>& written) {

@@ -219,7 +219,7 @@ class SummaryOp final : public Op {
     DeviceColumns devices;
     NL_TRY(snapshot.Load(devices, {"device", "name"}));
     ImportLogColumns log;
-    NL_TRY(snapshot.Load(log, {"reason", "severity", "count", "text", "advice"}));
+    NL_TRY(snapshot.Load(log, {"reason", "severity", "count", "advice"}));
     NL_ASSIGN(const int64_t samples, CpuSamples(snapshot, open.analysis->options().part));
     SummaryReply out;
     out.run_id = run.run.run_id;

@@ -16,8 +16,7 @@ inline constexpr CounterInfo kOtherLine{
     "Line between the records: output of the profiled program or of the profiler",
     "Nothing of the report is lost; --log-file keeps them apart"};
 inline constexpr CounterInfo kToolWarning{"profiler_warning", Severity::kNotice,
-                                          "Warning or error the profiler wrote between the records",
-                                          "Its text is in import_log; kernels or metrics may be missing"};
+                                          "Warning or error the profiler wrote between the records", ""};
 inline constexpr CounterInfo kNoDuration{
     "duration_not_measured", Severity::kNotice, "Kernel of which no duration was measured",
     "Its duration is null; profile with --section SpeedOfLight or --metrics gpu__time_duration.sum"};

@@ -49,8 +49,7 @@ inline constexpr CounterInfo kSeveralMachines{
     "several_machines", Severity::kNotice, "Files of more than one machine or boot in one capture",
     "Put on one time line by their wall clocks: good to the synchronisation of those"};
 inline constexpr CounterInfo kRecorderMessage{"recorder_message", Severity::kNotice,
-                                              "Warning or error of the recorder itself",
-                                              "Its text is in import_log; events may be missing"};
+                                              "Warning or error of the recorder itself", ""};
 inline constexpr CounterInfo kRecorderSamples{"recorder_samples", Severity::kInfo,
                                               "CPU sample of the recorder's own thread in the program",
                                               "Left out: it is not the program's time"};

@@ -39,7 +39,7 @@ inline constexpr CounterInfo kOverheadOutside{
     "Not stored: it would count as time of the run"};
 inline constexpr CounterInfo kProfilerWarning{"profiler_warning", Severity::kNotice,
                                               "Warning or error the profiler itself wrote into the recording",
-                                              "Its text is in import_log; events may be missing"};
+                                              ""};
 inline constexpr CounterInfo kTableNotImported{"table_not_imported", Severity::kInfo,
                                                "Table with rows that this version does not read",
                                                "Its name is in import_log; query the export itself for it"};

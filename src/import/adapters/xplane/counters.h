@@ -37,8 +37,7 @@ inline constexpr CounterInfo kBytesNotStored{
     "bytes_not_stored", Severity::kInfo, "Binary value (compiled programs, options of the profiler)",
     "Not stored: keep the file itself if you need the HLO of a program"};
 inline constexpr CounterInfo kProfilerWarning{"profiler_warning", Severity::kNotice,
-                                              "Warning or error the profiler itself wrote into the file",
-                                              "Its text is in import_log; events may be missing"};
+                                              "Warning or error the profiler itself wrote into the file", ""};
 inline constexpr CounterInfo kBadUtf8{"bad_utf8", Severity::kNotice, "Text that is not UTF-8",
                                       "Each bad byte was replaced by U+FFFD"};
 inline constexpr CounterInfo kTruncated{"truncated", Severity::kDataLoss, "The file is truncated",
