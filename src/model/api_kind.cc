@@ -42,6 +42,12 @@ ApiKind ClassifyApi(std::string_view name) {
   return ApiKind::kAlloc;
 }
 
+bool IsEventCall(std::string_view name) {
+  const auto has = [name](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  return has("EventRecord") || has("EventQuery") || has("EventCreate") || has("EventDestroy") ||
+         has("EventElapsedTime") || has("EventSynchronize") || has("StreamIsCapturing") || name == "INVALID";
+}
+
 std::string_view ApiGroup(ApiKind kind) {
   switch (kind) {
     case ApiKind::kLaunch: return "launch";

@@ -33,6 +33,10 @@ ApiKind ClassifyApi(std::string_view name);
 // The group people know: "launch", "graph launch", "sync", "copy", "alloc", "other".
 std::string_view ApiGroup(ApiKind kind);
 
+// Makes, records, asks or ends an event, or waits for one; also what Kineto calls INVALID, which some of
+// these are.
+bool IsEventCall(std::string_view name);
+
 // What a call waits for; frozen; 0 means no wait.
 enum class WaitKind : uint8_t { kNone, kEvent, kStreamWait, kStream, kContext };
 WaitKind WaitOf(std::string_view name);

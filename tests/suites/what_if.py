@@ -22,14 +22,15 @@ BY_NAME = {"eager_decode": "graphs", "synchronize_after_each": "sync", "pageable
 
 @pytest.fixture(scope="module")
 def flawed(imported):
-    return lambda name: imported(RECORDINGS / f"{name}.json.gz")
+    return lambda name: imported(next(RECORDINGS.parent.glob(f"h200*/{name}.json.gz")))
 
 
 def applied(run, *lists):
     return run.ask("what-if", *(word for one in lists for word in ("--apply", one)))
 
 
-@pytest.mark.parametrize("name", ["eager_decode", "item_per_layer", "pageable_copies", "python_between_steps", "fp32_training", "attention_written_out"])
+@pytest.mark.parametrize("name", ["eager_decode", "item_per_layer", "pageable_copies", "python_between_steps", "fp32_training", "attention_written_out", "adam_by_hand",
+                                  "bags_in_a_loop", "weights_cast_each_step"])
 def test_a_rule_gains_what_its_finding_says(name, flawed):
     run = flawed(name)
     findings = run.ask("findings")["findings"]
@@ -37,6 +38,7 @@ def test_a_rule_gains_what_its_finding_says(name, flawed):
     assert [f["rule"] for f in findings].count(first["rule"]) == 1, "the gain is of several findings"
     reply = applied(run, first["rule"])
     (fix,) = reply["fixes"]
+    assert fix["what"], "what changes, in words"
     for bound in ("low", "expected", "high"):
         near(f"gain {bound}", fix["gain_ms"][bound], first["gain_ms"][bound], 1e-6)
         near(f"gain {bound} of all", reply["gain_ms"][bound], first["gain_ms"][bound], 1e-6)

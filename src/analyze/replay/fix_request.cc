@@ -51,6 +51,7 @@ Words WordsOf(FixKind kind) {
       return {"host code is removed from the step, with the copies of its data", "stretch"};
     case FixKind::kKernels: return {"kernels take {:.0f} % of their time", "kernel"};
     case FixKind::kFuse: return {"operators and their device work take {:.0f} % of their time", "call"};
+    case FixKind::kLoop: return {"one call does what a loop does, in {:.0f} % of its time", "call"};
     case FixKind::kBatch: return {"the step takes {:.0f} % of its time", "step"};
     case FixKind::kStreams: return {"kernels of different streams run at the same time", "step"};
   }

@@ -5,7 +5,6 @@
 #include <array>
 
 #include "analyze/copies.h"
-#include "base/has_any.h"
 #include "model/api_kind.h"
 
 namespace nl::replay {
@@ -156,16 +155,9 @@ void DropSizing(const StepReplay& s, uint32_t node, Plan& plan) {
   }
 }
 
-bool IsEventCall(const StepReplay& s, uint32_t node) {
+std::string_view ApiName(const StepReplay& s, uint32_t node) {
   const HostTree& h = s.timeline().host;
-  if (h.kind[node] != HostKind::kApi || IsNull(h.name[node])) return false;
-  return HasAny(s.data().Text(h.name[node]), {"EventRecord", "EventQuery", "EventCreate", "EventDestroy",
-                                              "EventElapsedTime", "EventSynchronize", "StreamIsCapturing",
-                                              "INVALID"});  // the last: Kineto's word for some of them
-}
-
-bool IsEventWait(const StepReplay& s, uint32_t node) {
-  return IsEventCall(s, node) && HasAny(s.data().Text(s.timeline().host.name[node]), {"EventSynchronize"});
+  return h.kind[node] == HostKind::kApi && !IsNull(h.name[node]) ? s.data().Text(h.name[node]) : "";
 }
 
 // A wait for an event, closely between calls that record it and ask it for its time: all of that serves the
@@ -176,8 +168,7 @@ void DropEventsAround(const StepReplay& s, uint32_t node, Plan& plan) {
   const TimelineFacts::HostThread& t = s.timeline().threads[s.ThreadOf(node)];
   uint32_t first = node, last = node;
   const auto passes = [&](uint32_t other) {
-    const bool calls = h.kind[other] == HostKind::kOp || h.kind[other] == HostKind::kApi;
-    return !calls || IsEventCall(s, other);
+    return !IsCallNode(h.kind[other]) || IsEventCall(ApiName(s, other));
   };
   while (first > t.first && passes(first - 1) && h.start_ns[first] - h.start_ns[first - 1] < kBetweenNs)
     --first;
@@ -286,7 +277,8 @@ void ApplyFix(const StepReplay& s, FixKind kind, const FixTargets& targets, doub
     if (kind == FixKind::kSync) DropWaitsIn(s, node, plan);
     if (kind == FixKind::kSync && !gone) DropFetchesIn(s, node, plan);
     if (kind == FixKind::kSync) DropSizing(s, node, plan);
-    if (kind == FixKind::kSync && IsEventWait(s, node)) DropEventsAround(s, node, plan);
+    if (kind == FixKind::kSync && WaitOf(ApiName(s, node)) == WaitKind::kEvent)
+      DropEventsAround(s, node, plan);
     if (kind == FixKind::kFuse) ScaleCall(s, plan, node, left);
     if (kind != FixKind::kFuse && kind != FixKind::kKernels) continue;
     // Of an operator, what it launched itself: operators inside it have their own place.

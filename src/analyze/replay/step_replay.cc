@@ -19,8 +19,6 @@ constexpr double kLaunchDelayNs = 10'000;
 // better known.
 constexpr double kLeastLeft = 0.2, kLeastLeftOfPython = 0.1;
 
-bool IsCallNode(HostKind kind) { return kind == HostKind::kOp || kind == HostKind::kApi; }
-
 }  // namespace
 
 StepReplay::StepReplay(const PathGraph& graph, const TimelineFacts& timeline, const RunData& data,
@@ -245,10 +243,10 @@ void StepReplay::RemovePrice() {
     size_t at = thread_first_[t];
     const size_t last = thread_first_[t + 1];
     for (uint32_t node = timeline_.threads[t].first; node < timeline_.threads[t].last && at < last; ++node) {
-      const bool priced = IsCallNode(h.kind[node]) || h.kind[node] == HostKind::kPython;
-      if (!priced || h.start_ns[node] < start_ns_) continue;
+      const bool is_python = h.kind[node] == HostKind::kPython;
+      if ((!is_python && !IsCallNode(h.kind[node])) || h.start_ns[node] < start_ns_) continue;
       while (at < last && graph_.host_time_ns[hosts_[at]] <= h.start_ns[node]) ++at;
-      if (at < last) (h.kind[node] == HostKind::kPython ? python : price)[at] += PriceOfNode(node);
+      if (at < last) (is_python ? python : price)[at] += PriceOfNode(node);
     }
   }
   for (size_t i = 0; i < hosts_.size(); ++i) {
@@ -326,7 +324,14 @@ double StepReplay::StepNs(const Plan& plan) const {
   return plan.scale * time_ns / static_cast<double>(steps_);
 }
 
-void StepReplay::ScaleHost(Plan& plan, uint32_t thread, int64_t from_ns, int64_t to_ns, double factor) const {
+double StepReplay::ScaleHost(Plan& plan, uint32_t thread, int64_t from_ns, int64_t to_ns,
+                             double factor) const {
+  double taken_ns = 0;
+  const auto take = [&taken_ns](double& of_ns, double ns) {
+    const double left_ns = std::max(0.0, of_ns - ns);
+    taken_ns += of_ns - left_ns;
+    of_ns = left_ns;
+  };
   for (size_t i = PointAfter(thread, from_ns); i < thread_first_[thread + 1]; ++i) {
     const int64_t end_ns = graph_.host_time_ns[hosts_[i]];
     const int64_t begin_ns = hosts_[i] == 0 || graph_.host_kind[hosts_[i]] == PointKind::kThreadStart
@@ -336,15 +341,13 @@ void StepReplay::ScaleHost(Plan& plan, uint32_t thread, int64_t from_ns, int64_t
     const int64_t inside_ns = std::min(end_ns, to_ns) - std::max(begin_ns, from_ns);
     if (inside_ns <= 0 || end_ns <= begin_ns) continue;
     const double share = static_cast<double>(inside_ns) / static_cast<double>(end_ns - begin_ns);
-    const double saved = unchanged_.host_ns[i] * share * (1 - factor);
-    plan.host_ns[i] = std::max(0.0, plan.host_ns[i] - saved);
+    take(plan.host_ns[i], unchanged_.host_ns[i] * share * (1 - factor));
   }
-  if (launches_[thread] == 0) return;
+  if (launches_[thread] == 0) return taken_ns;
   const int64_t tail_from_ns = LastPointNs(thread);
   const int64_t inside_ns = std::min(host_end_ns_, to_ns) - std::max(tail_from_ns, from_ns);
-  if (inside_ns > 0)
-    plan.tail_ns[thread] =
-        std::max(0.0, plan.tail_ns[thread] - static_cast<double>(inside_ns) * (1 - factor));
+  if (inside_ns > 0) take(plan.tail_ns[thread], static_cast<double>(inside_ns) * (1 - factor));
+  return taken_ns;
 }
 
 void StepReplay::ScaleNode(Plan& plan, uint32_t node, double factor) const {

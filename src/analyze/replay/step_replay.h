@@ -20,6 +20,9 @@
 
 namespace nl::replay {
 
+// Made by the program: an operator or a call, no range around them.
+inline bool IsCallNode(HostKind kind) { return kind == HostKind::kOp || kind == HostKind::kApi; }
+
 // A stretch of a launching thread's time in which no operator and no call ran, or an operator that did
 // nothing but compute on the host.
 struct HostGap {
@@ -64,8 +67,8 @@ class StepReplay {
   double recorded_step_ns() const { return recorded_step_ns_; }
   double step_ns() const { return step_ns_; }
 
-  // Time of [from, to) on a thread, scaled.
-  void ScaleHost(Plan& plan, uint32_t thread, int64_t from_ns, int64_t to_ns, double factor) const;
+  // Time of [from, to) on a thread, scaled; returns what that takes from the plan, in ns.
+  double ScaleHost(Plan& plan, uint32_t thread, int64_t from_ns, int64_t to_ns, double factor) const;
   void ScaleNode(Plan& plan, uint32_t node, double factor) const;
   // The call returns at once.
   void DropWait(Plan& plan, uint32_t node) const;
