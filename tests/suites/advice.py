@@ -5,7 +5,7 @@ import tarfile
 
 import pytest
 
-from neurolens_cli import ROOT
+from neurolens_cli import ROOT, real
 
 sys.path.insert(0, str(ROOT / "bench/advice"))
 import score  # noqa: E402
@@ -132,6 +132,14 @@ def test_loops_over_rows_and_tensors_are_named(imported, name, rule, said):
 def test_layers_and_chains_are_no_loops_over_tensors(imported, name):
     """Layers need each other's results, and so do the members of a chain; an optimizer of torch.optim has a finding of its own."""
     assert not fired(imported, ROOT / f"bench/advice/h200/{name}.json.gz", LOOP_RULES)
+
+
+def test_gradients_filled_with_zeros_are_to_be_dropped(imported):
+    """By torch 1.x: one kernel for each gradient."""
+    run = imported(real("public", "kineto", "tb_resnet50_workers4.json.gz"))
+    (loop,) = [f for f in run.ask("findings", "--limit", 100)["findings"] if f["rule"] in LOOP_RULES]
+    assert "(aten::fill_) run 162 times" in loop["message"] and "set_to_none=True" in loop["first_fix"], loop
+    assert "starts with aten::fill_" not in run.said("findings", "--limit", 100), "what is filled is no chain"
 
 
 def test_weights_that_autocast_converts_in_each_step_are_named(imported):

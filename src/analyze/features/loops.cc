@@ -57,7 +57,7 @@ class LoopFinder {
   void Find() {
     out_.run.numbers["run.loop_repeats"] = 0;
     out_.run.numbers["run.loop_is_rows"] = 0;
-    if (p_.steps.empty() || out_.run.Number("run.optimizer_kernels").value_or(0) > 0) return;
+    if (p_.steps.empty()) return;
     const size_t middle = p_.steps.size() / 2;
     Loop most;
     for (size_t s = middle; s < std::min(middle + kStepsLookedAt, p_.steps.size()); ++s) {
@@ -105,11 +105,16 @@ class LoopFinder {
     return out;
   }
 
+  std::vector<StringId> NamesOf(const std::vector<size_t>& places) const {
+    std::vector<StringId> out;
+    out.reserve(places.size());
+    for (const size_t place : places) out.push_back(p_.timeline.host.name[NodeAt(place)]);
+    return out;
+  }
+
   Loop LongestIn(const Step& step) const {
     const std::vector<size_t> places = PlacesIn(step);
-    std::vector<StringId> names;
-    names.reserve(places.size());
-    for (const size_t place : places) names.push_back(p_.timeline.host.name[NodeAt(place)]);
+    const std::vector<StringId> names = NamesOf(places);
     Loop best;
     for (const Run& run : FindRuns(names)) {
       Loop loop;
@@ -117,7 +122,8 @@ class LoopFinder {
       loop.from_ns = StartOf(places[run.first]);
       loop.to_ns = EndOf(places[run.End() - 1]);
       loop.share = Ratio(loop.to_ns - loop.from_ns, std::max<int64_t>(1, step.end_ns - step.start_ns));
-      if (loop.share <= best.share || !CanBeOne(places, run)) continue;
+      if (loop.share <= best.share || !CanBeOne(places, run) || InOptimizer(NodeAt(places[run.first])))
+        continue;
       loop.rows = TakesRowsApart(step, loop, places);
       if (!loop.rows && !SizesDiffer(places, run)) continue;
       loop.names.assign(names.begin() + static_cast<std::ptrdiff_t>(run.first),
@@ -141,6 +147,15 @@ class LoopFinder {
         return false;
     }
     return true;
+  }
+
+  // An optimizer of torch.optim has a finding of its own.
+  bool InOptimizer(uint32_t node) const {
+    const auto calls = out_.run.targets.find("optimizer");
+    if (calls == out_.run.targets.end()) return false;
+    const std::vector<uint32_t>& nodes = calls->second.nodes;
+    const auto after = std::upper_bound(nodes.begin(), nodes.end(), node);
+    return after != nodes.begin() && node < p_.timeline.host.last[*(after - 1)];
   }
 
   // As many views of single rows as there are repetitions: each takes its own, or all were taken before the
@@ -195,6 +210,9 @@ class LoopFinder {
     // Work on lists of tensors still takes some launches and its time on the device.
     constexpr double kOfLists = 0.1;
     n["run.loop_left"] = std::max({1 / repeats, DeviceLeft(loop), loop.rows ? 0.0 : kOfLists});
+    n["run.loop_is_reset"] = std::all_of(loop.names.begin(), loop.names.end(), [&](StringId name) {
+      return HasAny(p_.data.Text(name), {"::fill_", "::zero_"});
+    });
     n["run.loop_is_update"] = Has(loop, "sqrt") && (Has(loop, "::mul_") || Has(loop, "::lerp_"));
     out_.run.texts["run.loop_ops"] = OpsText(loop);
     out_.run.texts["run.loop_caller"] = p_.PythonAround(NodeAt(loop.places.front()));
@@ -229,20 +247,18 @@ class LoopFinder {
   // The operators of this loop in every step.
   std::vector<uint32_t> NodesEverywhere(const Loop& loop) const {
     std::vector<uint32_t> out;
-    const size_t body = loop.run.body;
+    // A step found by what repeats may begin in the middle of a body.
+    std::vector<StringId> twice(loop.names);
+    twice.insert(twice.end(), loop.names.begin(), loop.names.end());
     for (const Step& step : p_.steps) {
       const std::vector<size_t> places = PlacesIn(step);
-      std::vector<StringId> names;
-      for (const size_t place : places) names.push_back(p_.timeline.host.name[NodeAt(place)]);
+      const std::vector<StringId> names = NamesOf(places);
       for (const Run& run : FindRuns(names)) {
         const auto first = names.begin() + static_cast<std::ptrdiff_t>(run.first);
-        std::vector<StringId> twice(loop.names);
-        twice.insert(twice.end(), loop.names.begin(), loop.names.end());
-        // A step found by what repeats may begin in the middle of a body.
-        const bool is_it =
-            run.body == body && std::search(twice.begin(), twice.end(), first,
-                                            first + static_cast<std::ptrdiff_t>(body)) != twice.end();
-        for (size_t i = run.first; is_it && i < run.End(); ++i) out.push_back(p_.CallerOf(NodeAt(places[i])));
+        const auto last = first + static_cast<std::ptrdiff_t>(run.body);
+        if (run.body != loop.run.body || std::search(twice.begin(), twice.end(), first, last) == twice.end())
+          continue;
+        for (size_t i = run.first; i < run.End(); ++i) out.push_back(p_.CallerOf(NodeAt(places[i])));
       }
     }
     std::sort(out.begin(), out.end());

@@ -196,6 +196,7 @@ std::vector<FeatureInfo> MakeNames() {
        "How often a step runs the same few operators in a row, for one tensor after the other; 0 without "
        "such a loop"},
       {"run.loop_is_rows", "flag", "The tensors are rows that were taken out of one"},
+      {"run.loop_is_reset", "flag", "They fill tensors, such as gradients with zeros"},
       {"run.loop_is_update", "flag", "The operators are those of an optimizer"},
       {"run.loop_kernels", "count", "Operators that the loop runs in one step"},
       {"run.loop_ms", "ms", "Host time of the loop in one step"},
@@ -219,7 +220,9 @@ std::vector<FeatureInfo> MakeNames() {
       {"run.one_row_ms", "ms", "Device time of matrix products with one row"},
       {"run.one_row_share", "ratio", "one_row_ms / device time of all matrix products"},
       {"run.tensor_core_left", "ratio",
-       "Share of its time that an fp32 product takes on tensor cores (tf32)"},
+       "Share of its time that an fp32 product takes on tensor cores in 16 bits"},
+      {"run.no_tensor_left", "ratio",
+       "The same of all that gets faster with them: in inference also attention and pointwise kernels"},
       {"run.sms", "count", "Multiprocessors of the device"},
       {"run.serial_streams", "count",
        "Streams that each have a tenth or more of the kernel time and never run at the same time"},

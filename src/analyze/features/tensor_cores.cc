@@ -35,8 +35,8 @@ std::optional<double> LeftByShapes(const RooflineFacts& roofline) {
   return then_ns / now_ns;
 }
 
-// What a kernel of fp32 that is no product keeps of its time when the whole model is in 16 bits: attention
-// gets tensor cores, what moves data moves half as much.
+// The part of its time that a kernel in fp32, other than a product, still takes once the whole model runs in
+// 16 bits: attention gets tensor cores, and what moves data moves half as much.
 double LeftOf(const KernelName& kernel) {
   constexpr double kAttention = 0.15, kMoving = 0.5;
   if (KernelDtype(kernel.short_name) != "fp32") return 1;
@@ -57,7 +57,7 @@ void AddTensorCores(const RooflineFacts& roofline, const TimelineFacts& timeline
   n["run.has_bf16"] = roofline.peaks.empty() || roofline.peaks.begin()->second.bf16_tflops.has_value();
   double left = roofline.peaks.empty() ? 0.25 : LeftByPeaks(roofline.peaks.begin()->second);
   left = LeftByShapes(roofline).value_or(left);
-  n["run.tensor_core_left"] = left;
+  n["run.tensor_core_left"] = n["run.no_tensor_left"] = left;
   std::vector<uint32_t>& works = out.run.targets["no_tensor"].works;
   // Under autocast, which training needs, all else stays in fp32.
   const auto is = [&](const char* flag) { return out.run.Number(flag).value_or(0) != 0; };
@@ -80,7 +80,7 @@ void AddTensorCores(const RooflineFacts& roofline, const TimelineFacts& timeline
     now_ns += ns;
     then_ns += of * ns;
   }
-  if (now_ns > 0) n["run.tensor_core_left"] = then_ns / now_ns;
+  if (now_ns > 0) n["run.no_tensor_left"] = then_ns / now_ns;
 }
 
 }  // namespace nl::features
