@@ -58,7 +58,9 @@ struct FeatureSubject {
   }
 };
 
+// Made by passes/features.
 struct Features {
+  static constexpr const char* kName = "features";
   FeatureSubject run;
   std::vector<FeatureSubject> stages, ops, kernels, gaps;
   std::vector<std::string> available;  // kinds of data this run has (DataKinds())

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
 
+#include "analyze/program/per_name.h"
 #include "base/has_any.h"
 #include "base/median.h"
 #include "model/api_kind.h"
@@ -33,12 +33,14 @@ bool MayTakeLong(ApiKind kind, std::string_view name) {
 
 std::map<ThreadId, std::vector<Interval>> GraphCaptures(const StringPool& strings, const HostTree& host) {
   std::map<ThreadId, std::vector<Interval>> out;
+  program::PerName begins(strings,
+                          [](std::string_view name) { return HasAny(name, {"StreamBeginCapture"}); });
+  program::PerName ends(strings, [](std::string_view name) { return HasAny(name, {"StreamEndCapture"}); });
   for (uint32_t i = 0; i < host.size(); ++i) {
-    if (host.kind[i] != HostKind::kApi || IsNull(host.name[i])) continue;
-    const std::string_view name = strings.Text(host.name[i]);
-    if (name.find("StreamBeginCapture") != std::string_view::npos) {
+    if (host.kind[i] != HostKind::kApi) continue;
+    if (begins.Of(host.name[i])) {
       out[host.thread[i]].push_back({host.start_ns[i], INT64_MAX});
-    } else if (name.find("StreamEndCapture") != std::string_view::npos) {
+    } else if (ends.Of(host.name[i])) {
       const auto it = out.find(host.thread[i]);
       if (it != out.end()) it->second.back().end_ns = std::min(it->second.back().end_ns, host.end_ns[i]);
     }
@@ -48,7 +50,7 @@ std::map<ThreadId, std::vector<Interval>> GraphCaptures(const StringPool& string
 
 ColdCalls::ColdCalls(const StringPool& strings, const TimelineFacts& timeline) : cold_(timeline.host.size()) {
   MarkLongCalls(strings, timeline.host);
-  MarkFirstLaunches(timeline);
+  MarkFirstLaunches(strings.size(), timeline);
   MarkCaptures(strings, timeline.host);
   MarkInside(timeline.host);
 }
@@ -60,37 +62,46 @@ void ColdCalls::MarkLongCalls(const StringPool& strings, const HostTree& host) {
         host.end_ns[i] - host.start_ns[i] >= kModuleNs)
       by_name[static_cast<uint32_t>(host.name[i])].push_back(i);
   }
-  if (by_name.empty()) return;
-  std::unordered_map<uint32_t, std::vector<int64_t>> times_ns;  // of every call with such a name
-  for (uint32_t i = 0; i < host.size(); ++i) {
-    if (host.kind[i] == HostKind::kApi && by_name.contains(static_cast<uint32_t>(host.name[i])))
-      times_ns[static_cast<uint32_t>(host.name[i])].push_back(host.end_ns[i] - host.start_ns[i]);
-  }
+  std::unordered_map<uint32_t, std::vector<int64_t>> times_ns;  // of every call with a name that may be cold
   for (const auto& [id, nodes] : by_name) {
     const std::string_view name = strings.Text(static_cast<StringId>(id));
-    std::vector<int64_t>& all_ns = times_ns[id];
+    if (LoadsOrCaptures(name)) {
+      for (const uint32_t i : nodes) cold_[i] = true;
+    } else if (!MayTakeLong(ClassifyApi(name), name)) {
+      times_ns[id];
+    }
+  }
+  if (times_ns.empty()) return;
+  for (uint32_t i = 0; i < host.size(); ++i) {
+    if (host.kind[i] != HostKind::kApi) continue;
+    const auto of_name = times_ns.find(static_cast<uint32_t>(host.name[i]));
+    if (of_name != times_ns.end()) of_name->second.push_back(host.end_ns[i] - host.start_ns[i]);
+  }
+  for (auto& [id, all_ns] : times_ns) {
     const int64_t median_ns = all_ns.size() < 3 ? 0 : LowerMedian(all_ns);
-    const bool load = LoadsOrCaptures(name), may = MayTakeLong(ClassifyApi(name), name);
-    for (const uint32_t i : nodes) {
+    for (const uint32_t i : by_name[id]) {
       const int64_t ns = host.end_ns[i] - host.start_ns[i];
-      cold_[i] = load || (!may && ns >= kContextNs && ns >= kTimesMedian * median_ns);
+      cold_[i] = ns >= kContextNs && ns >= kTimesMedian * median_ns;
     }
   }
 }
 
 // The launch that brings a kernel to a device the first time loads its code.
-void ColdCalls::MarkFirstLaunches(const TimelineFacts& timeline) {
+void ColdCalls::MarkFirstLaunches(size_t names, const TimelineFacts& timeline) {
   const HostTree& host = timeline.host;
   const DeviceWork& work = timeline.work;
   std::vector<int64_t> times_ns;
-  std::unordered_set<uint64_t> seen;
+  times_ns.reserve(work.size());
+  std::vector<bool> seen(timeline.devices.size() * (names + 1));  // by device and name
   std::vector<uint32_t> slow;
   for (uint32_t i = 0; i < work.size(); ++i) {
     if (work.launch[i] == kNone || work.kind[i] != WorkKind::kKernel) continue;
     const int64_t ns = host.end_ns[work.launch[i]] - host.start_ns[work.launch[i]];
     times_ns.push_back(ns);
-    const uint64_t key = uint64_t{work.device[i]} << 32 | static_cast<uint32_t>(work.name[i]);
-    if (seen.insert(key).second && ns >= kFirstLaunchNs) slow.push_back(work.launch[i]);
+    const size_t name = IsNull(work.name[i]) ? names : static_cast<size_t>(work.name[i]);
+    const size_t key = work.device[i] * (names + 1) + name;
+    if (!seen[key] && ns >= kFirstLaunchNs) slow.push_back(work.launch[i]);
+    seen[key] = true;
   }
   if (slow.empty()) return;
   const int64_t least_ns = times_ns.size() < 3 ? 0 : kTimesMedian * LowerMedian(times_ns);

@@ -27,7 +27,7 @@ class ColdCalls {
 
  private:
   void MarkLongCalls(const StringPool& strings, const HostTree& host);
-  void MarkFirstLaunches(const TimelineFacts& timeline);
+  void MarkFirstLaunches(size_t names, const TimelineFacts& timeline);
   void MarkCaptures(const StringPool& strings, const HostTree& host);
   void MarkInside(const HostTree& host);
 

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Features, then rules, then the diagnosis.
+// Rules over the features, then the diagnosis.
 #include "analyze/facts/findings.h"
 
 #include "analyze/facts/critical_path.h"
 #include "analyze/facts/phases.h"
-#include "analyze/facts/ranks.h"
-#include "analyze/facts/roofline.h"
-#include "analyze/facts/samples.h"
 #include "analyze/features/parts.h"
 #include "analyze/pass.h"
 #include "analyze/passes/findings/diagnosis.h"
@@ -54,25 +51,21 @@ std::vector<NearLimit> NearLimits(const Features& features) {
 class FindingsPass final : public Pass {
  public:
   PassInfo Info() const override {
-    return {FindingsFacts::kName,
-            "What bounds the run, and what the rules found",
-            {TimelineFacts::kName, IdleFacts::kName, RanksFacts::kName, SamplesFacts::kName,
-             PhasesFacts::kName, CriticalPathFacts::kName, RooflineFacts::kName},
-            FeatureReads() | kToolFindingReads | program::kObservedReads,
-            &RecordOf<FindingsFacts>};
+    return {
+        FindingsFacts::kName,
+        "What bounds the run, and what the rules found",
+        {TimelineFacts::kName, PhasesFacts::kName, CriticalPathFacts::kName, Features::kName},
+        FeatureReads() | kToolFindingReads | program::kObservedReads,  // gaps and gains: what features read
+        &RecordOf<FindingsFacts>};
   }
   Status Run(const RunData& data, const AnalysisOptions& options, FactBoard& facts) const override {
     NL_ASSIGN(const RuleSet rules, RuleSet::Load(options.rules_files));
     const auto& timeline = facts.Get<TimelineFacts>();
-    Features features = ComputeFeatures(data, timeline, facts.Get<IdleFacts>(), &facts.Get<PhasesFacts>());
-    AddRankFeatures(facts.Get<RanksFacts>(), timeline.wall_ns(), features);
-    AddSampleFeatures(facts.Get<SamplesFacts>(), Ms(timeline.wall_ns()), features);
-    features::AddRoofline(facts.Get<RooflineFacts>(), data, features);
-    features::AddTensorCores(facts.Get<RooflineFacts>(), timeline, features);
+    Features features = facts.Get<Features>();
     const auto& path = facts.Get<CriticalPathFacts>();
     const auto& phases = facts.Get<PhasesFacts>();
     const replay::StepReplay steps(*path.graph, timeline, data, phases);
-    if (steps.usable() && !steps.whole()) features::AddGaps(steps, features);
+    if (steps.usable() && !steps.whole()) nl::features::AddGaps(steps, features);
     RuleResults results = ApplyRules(rules, features, steps.usable() ? &steps : nullptr);
     FindingsFacts out;
     if (steps.usable()) {

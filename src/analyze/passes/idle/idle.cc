@@ -77,13 +77,21 @@ class Splitter {
 
   void Run() {
     steps_.insert(data_.step.name.begin(), data_.step.name.end());
-    for (size_t i = 0; i < t_.threads.size(); ++i) thread_at_[static_cast<int32_t>(t_.threads[i].thread)] = i;
+    for (size_t i = 0; i < t_.threads.size(); ++i) {
+      const size_t lane = LaneOf(t_.threads[i].thread);
+      if (lane >= thread_at_.size()) thread_at_.resize(lane + 1);
+      thread_at_[lane] = i;
+    }
     segments_.resize(t_.threads.size());
     items_.resize(t_.devices.size());
     for (uint32_t i = 0; i < w_.size(); ++i) {
       if (w_.end_ns[i] > w_.start_ns[i]) items_[w_.device[i]].push_back(i);
     }
     Calibrate();
+    size_t pieces = 0;
+    for (const DeviceSweep& sweep : accounting_.sweeps)
+      pieces += static_cast<size_t>(std::count(sweep.mask.begin(), sweep.mask.end(), 0));
+    out_.gaps.reserve(pieces);
     out_.devices.resize(t_.devices.size());
     for (uint32_t device = 0; device < t_.devices.size(); ++device) WalkDevice(device);
     for (const IdleParts& parts : out_.devices) out_.total.Add(parts);
@@ -279,8 +287,13 @@ class Splitter {
     return kind == ApiKind::kSync || IsCopy(kind);
   }
 
+  // The null thread is the first.
+  static size_t LaneOf(ThreadId thread) {
+    return static_cast<size_t>(IsNull(thread) ? 0 : static_cast<int32_t>(thread) + 1);
+  }
+
   const HostSegments& SegmentsOf(uint32_t node) {
-    const size_t thread = thread_at_.at(static_cast<int32_t>(h_.thread[node]));
+    const size_t thread = thread_at_[LaneOf(h_.thread[node])];
     HostSegments& segments = segments_[thread];
     if (segments.start_ns.empty())
       segments = CutThread(h_, t_.threads[thread].first, t_.threads[thread].last);
@@ -346,8 +359,8 @@ class Splitter {
   const bool part_;
   IdleFacts& out_;
   std::vector<std::vector<uint32_t>> items_;  // per device, by start
-  std::unordered_map<int32_t, size_t> thread_at_;
-  std::vector<HostSegments> segments_;  // made when first asked for
+  std::vector<size_t> thread_at_;             // by lane
+  std::vector<HostSegments> segments_;        // made when first asked for
   ApiKinds kinds_;
   const ColdCalls cold_;
   std::unordered_set<StringId> steps_;  // their labels

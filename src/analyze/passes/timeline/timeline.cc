@@ -2,7 +2,9 @@
 // Puts the events of a run in order: device work by time, host spans nested by time.
 
 #include <algorithm>
+#include <future>
 
+#include "analyze/async_policy.h"
 #include "analyze/device_work.h"
 #include "analyze/facts/timeline.h"
 #include "analyze/pass.h"
@@ -22,8 +24,10 @@ class Builder {
     for (const auto* lanes : {&data_.kernel.thread_id, &data_.memcpy.thread_id, &data_.memset.thread_id}) {
       for (const ThreadId lane : *lanes) MarkDeviceLane(lane);
     }
+    std::future<void> device = std::async(kAsyncOrDeferred, [this] { BuildDeviceWork(data_, out_); });
     BuildHost();
-    BuildDeviceWork(data_, out_);
+    device.get();
+    out_.untimed += untimed_;
     LinkWork();
     FindBounds(data_, out_);
   }
@@ -39,22 +43,37 @@ class Builder {
   }
 
   // ---- host ----
+  static size_t LaneOf(ThreadId thread) {
+    return static_cast<size_t>(IsNull(thread) ? 0 : static_cast<int32_t>(thread) + 1);
+  }
+
+  // Lanes that grow to millions of spans would be copied again and again.
+  void MakeRoom() {
+    std::vector<size_t> counts;
+    for (const auto* threads : {&data_.range.thread_id, &data_.python_call.thread_id, &data_.op.thread_id,
+                                &data_.api_call.thread_id}) {
+      for (const ThreadId thread : *threads) {
+        const size_t lane = LaneOf(thread);
+        if (lane >= counts.size()) counts.resize(lane + 1);
+        ++counts[lane];
+      }
+    }
+    spans_.resize(counts.size());
+    for (size_t lane = 0; lane < counts.size(); ++lane) spans_[lane].reserve(counts[lane]);
+  }
+
   template <class Columns, class Keep>
   void Collect(const Columns& t, HostKind kind, const Keep& keep) {
     for (size_t i = 0; i < t.start_ns.size(); ++i) {
       if (IsNull(t.start_ns[i]) || IsNull(t.dur_ns[i])) {
-        ++out_.untimed;
+        ++untimed_;
         continue;
       }
       if (!keep(i)) continue;
-      const auto lane =
-          static_cast<size_t>(IsNull(t.thread_id[i]) ? 0 : static_cast<int32_t>(t.thread_id[i]) + 1);
-      if (lane >= spans_.size()) spans_.resize(lane + 1);
-      spans_[lane].push_back(
+      spans_[LaneOf(t.thread_id[i])].push_back(
           {t.start_ns[i], t.start_ns[i] + std::max<int64_t>(t.dur_ns[i], 0), static_cast<uint32_t>(i), kind});
     }
     // Each table is nearly in order within a lane: sort what is not, then merge it with the tables before.
-    merged_.resize(spans_.size());
     for (size_t lane = 0; lane < spans_.size(); ++lane) {
       auto& v = spans_[lane];
       const auto middle = v.begin() + static_cast<ptrdiff_t>(merged_[lane]);
@@ -67,6 +86,8 @@ class Builder {
   void BuildHost() {
     const auto all = [](size_t) { return true; };
     const std::string_view span = "span";
+    MakeRoom();
+    merged_.assign(spans_.size(), 0);
     Collect(data_.range, HostKind::kRange, [&](size_t i) {
       if (OnDevice(data_.range.thread_id[i]) ||
           data_.Text(data_.range.category[i]) == "gpu_user_annotation") {
@@ -191,6 +212,7 @@ class Builder {
   TimelineFacts& out_;
   std::vector<bool> on_device_;
   HostLanes spans_;
+  int64_t untimed_ = 0;  // of the host; device work is counted beside it
   std::vector<size_t> merged_;
 };
 
