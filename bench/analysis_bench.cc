@@ -3,6 +3,7 @@
 // and each by itself (after those it needs), and how much memory they add to the columns.
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <chrono>
@@ -78,6 +79,7 @@ int main(int argc, char** argv) {
     total_s += seconds;
     passes += fmt::format("{}\"{}\": {:.3f}", passes.empty() ? "" : ", ", name, seconds);
   }
+  malloc_trim(0);  // what passes have freed is not added
   const double added_mb = MemoryMb("VmRSS:") - loaded_mb, peak_mb = MemoryMb("VmHWM:");
   auto again = nl::Analyze(context, params);
   if (!again.ok() || !again->analysis->Load(reads).ok()) return 3;
