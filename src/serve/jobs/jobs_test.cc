@@ -262,9 +262,10 @@ TEST_F(RunnerTest, AJobRunsAndItsResultIsKept) {
 TEST_F(RunnerTest, ChangesAreToldInTheirOrder) {
   FakeWork work;
   const auto runner = Open(work);
-  before_told_ = [&](const Job& job) {
-    while (job.state == JobState::kQueued && !IsOver(runner->Get(job.job_id)->state))
-      std::this_thread::yield();  // who submits is slow to tell, and the job is over before
+  // Who submits is slow to tell, and the job is over before.
+  before_told_ = [&, here = std::this_thread::get_id()](const Job& job) {
+    if (std::this_thread::get_id() != here || job.state != JobState::kQueued) return;
+    while (!IsOver(runner->Get(job.job_id)->state)) std::this_thread::yield();
   };
   const std::string id = runner->Submit("echo", {}, "local")->job_id;
   AwaitEnd(*runner, id);
