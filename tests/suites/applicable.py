@@ -56,6 +56,19 @@ def test_tools_are_those_of_the_vendor(reply, about):
         none_says(reply, r"rocprof|hipBLAS|MIOpen|rocm-smi", "NVIDIA")
 
 
+def test_words_of_language_models_are_for_them(reply, about):
+    """Serving and KV caches are of inference; norms of tokens and rotary embeddings of models with attention."""
+    if any("backward" in op.lower() for op in about["ops"]):
+        none_says(reply, r"\btokens\b|requests|KV cache|Quantize the weights", "training")
+    if any(re.search("aten::conv|_convolution", op) for op in about["ops"]):
+        none_says(reply, r"rotary|rms_norm|\btokens\b|KV cache", "convolutions")
+
+
+def test_more_work_is_for_operators_that_compute(reply):
+    for f, text in texts(reply):
+        assert not re.search(r"(one call of|the kernels of|one computes \() ?(record_param_comms|c10d::|nccl)", text), (f["rule"], text)
+
+
 def test_operators_that_are_named_were_recorded(reply, about):
     unknown = [(f["rule"], name) for f, text in texts(reply) for name in re.findall(r"aten::\w+", text) if name not in about["ops"]]
     assert not unknown, unknown[:5]

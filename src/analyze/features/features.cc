@@ -325,14 +325,47 @@ void AddDoubles(Features& out) {
   out.run.numbers["run.double_moved_ms"] = moving.ms;
 }
 
-// Backward passes are recorded as calls of the autograd engine.
+// Backward passes are recorded as calls of the autograd engine, or as operators that say so.
 void AddTraining(const Program& p, Features& out) {
   const HostTree& h = p.timeline.host;
   bool training = out.run.Number("run.optimizer_calls").value_or(0) > 0;
-  PerName engine(p.data, [](std::string_view name) { return name.starts_with("autograd::engine"); });
+  PerName goes_back(p.data, [](std::string_view name) {
+    return name.starts_with("autograd::engine") || HasAny(name, {"backward", "Backward"});
+  });
   for (uint32_t i = 0; i < h.size() && !training; ++i)
-    training = h.kind[i] == HostKind::kOp && engine.Of(h.name[i]);
+    training = h.kind[i] == HostKind::kOp && goes_back.Of(h.name[i]);
   out.run.numbers["run.is_training"] = training;
+}
+
+// Whose words suggestions use: those of convolutional networks, of language models, or neither.
+void AddKindOfModel(const Program& p, Features& out) {
+  const DeviceWork& w = p.timeline.work;
+  int64_t convolution_ns = 0, product_ns = 0, attention_ns = 0;
+  for (size_t i = 0; i < w.size(); ++i) {
+    if (w.kind[i] != WorkKind::kKernel) continue;
+    const int64_t ns = w.end_ns[i] - w.start_ns[i];
+    switch (p.timeline.KernelNameOf(w.name[i]).family) {
+      case KernelFamily::kConv: convolution_ns += ns; break;
+      case KernelFamily::kGemm: product_ns += ns; break;
+      case KernelFamily::kAttention: attention_ns += ns; break;
+      default: break;
+    }
+  }
+  // A library may compute a convolution as a product.
+  PerName convolves(p.data, [](std::string_view name) {
+    return HasAny(name, {"aten::conv", "_convolution"});
+  });
+  const HostTree& h = p.timeline.host;
+  bool convolution = convolution_ns > 0;
+  for (uint32_t i = 0; i < h.size() && !convolution; ++i)
+    convolution = h.kind[i] == HostKind::kOp && convolves.Of(h.name[i]);
+  const bool written_out = std::any_of(out.ops.begin(), out.ops.end(), [](const FeatureSubject& op) {
+    return op.Number("op.attention_calls").value_or(0) > 0;
+  });
+  const auto is = [&](const char* flag) { return out.run.Number(flag).value_or(0) != 0; };
+  out.run.numbers["run.is_convnet"] = convolution_ns > product_ns + attention_ns;
+  out.run.numbers["run.is_language_model"] =
+      is("run.is_vllm") || is("run.is_sglang") || (!convolution && (attention_ns > 0 || written_out));
 }
 
 // Servers of language models name their operators and Python files.
@@ -531,6 +564,7 @@ Features ComputeFeatures(const RunData& data, const TimelineFacts& timeline, con
   features::AddLaunchOp(program, out);
   features::AddTraining(program, out);
   features::AddSurroundings(program, out);
+  features::AddKindOfModel(program, out);
   features::AddKernels(program, out);
   features::AddStages(program, out);
   features::AddNodes(program, out);

@@ -179,6 +179,8 @@ std::vector<FeatureInfo> MakeNames() {
       {"run.layout_op", "text", "Operator that takes most of layout_copy_ms"},
       {"run.layout_is_cat", "flag", "It is a concatenation"},
       {"run.layout_is_index", "flag", "It takes rows in another order"},
+      {"run.is_convnet", "flag", "Convolutions take longer than matrix products and attention"},
+      {"run.is_language_model", "flag", "A server of language models, or attention without convolutions"},
       {"run.is_training", "flag", "Backward passes or optimizer steps were recorded"},
       {"run.no_tensor_kernel", "text", "Longest matrix product that does not use tensor cores, by its name"},
       {"run.no_tensor_place", "text", "Where it is launched"},

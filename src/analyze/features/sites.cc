@@ -340,7 +340,14 @@ void AddCallSites(const Program& p, Features& out) {
   if (device.empty()) return;
   out.run.numbers["run.ops"] = static_cast<double>(device.size());
   out.run.numbers["run.op_median_ms"] = Ms(UpperMedian(device));
-  out.run.texts["run.top_op"] = std::string(p.OpName(p.leaves[order[0]->leaf]));
+  // Of what computes: nothing is gained by more work for one collective.
+  const auto computes = std::find_if(order.begin(), order.end(), [&](const CallSite* site) {
+    const uint32_t work = p.leaves[site->leaf].work;
+    return w.kind[work] != WorkKind::kKernel ||
+           p.timeline.KernelNameOf(w.name[work]).family != KernelFamily::kCommunication;
+  });
+  const CallSite* top = computes == order.end() ? order[0] : *computes;
+  out.run.texts["run.top_op"] = std::string(p.OpName(p.leaves[top->leaf]));
 }
 
 }  // namespace
