@@ -328,8 +328,8 @@ void Runner::Report(const std::string& id, Active& active, JobProgress progress)
   Tell();
 }
 
-// Who finds another thread telling leaves its changes to that one: told by each thread for itself, a job
-// could be queued after it was done.
+// One thread at a time reports changes; another one that finds it at work leaves its own to it. If each
+// reported for itself, a job could be queued after it was done.
 void Runner::Tell() {
   std::unique_lock lock(mutex_);
   if (telling_) return;

@@ -110,7 +110,7 @@ class Runner {
   JobTable table_;
   std::deque<std::string> queue_;
   std::unordered_map<std::string, std::shared_ptr<Active>> active_;
-  std::deque<Change> changes_;  // not told yet
+  std::deque<Change> changes_;  // that listeners have not seen
   bool telling_ = false;        // a thread is at it
   int64_t result_bytes_ = 0;
   bool stopping_ = false;
