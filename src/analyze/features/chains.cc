@@ -83,7 +83,7 @@ class ChainFinder {
     return list_.begin() + static_cast<std::ptrdiff_t>(i);
   }
   bool CanBeFused(const Item& item) const {
-    if (HasAny(items_.Name(item), {"::fill_", "::zero_"})) return false;  // a constant: nothing is kept
+    if (IsFill(items_.Name(item))) return false;  // a compiler keeps nothing of it
     return item.role == Role::kPointwise || item.role == Role::kActivation || item.role == Role::kReduction ||
            item.role == Role::kRandom || item.role == Role::kConcat ||
            (item.role == Role::kCopy && !items_.IsHostCopy(item));

@@ -10,6 +10,7 @@
 #include "analyze/features/parts.h"
 #include "analyze/program/per_name.h"
 #include "analyze/program/sampled_host.h"
+#include "analyze/program/training.h"
 #include "base/has_any.h"
 #include "model/loss_reason.h"
 
@@ -325,47 +326,37 @@ void AddDoubles(Features& out) {
   out.run.numbers["run.double_moved_ms"] = moving.ms;
 }
 
-// Backward passes are recorded as calls of the autograd engine, or as operators that say so.
 void AddTraining(const Program& p, Features& out) {
-  const HostTree& h = p.timeline.host;
-  bool training = out.run.Number("run.optimizer_calls").value_or(0) > 0;
-  PerName goes_back(p.data, [](std::string_view name) {
-    return name.starts_with("autograd::engine") || HasAny(name, {"backward", "Backward"});
-  });
-  for (uint32_t i = 0; i < h.size() && !training; ++i)
-    training = h.kind[i] == HostKind::kOp && goes_back.Of(h.name[i]);
-  out.run.numbers["run.is_training"] = training;
+  out.run.numbers["run.is_training"] =
+      out.run.Number("run.optimizer_calls").value_or(0) > 0 || HasBackward(p.data);
 }
 
 // Whose words suggestions use: those of convolutional networks, of language models, or neither.
 void AddKindOfModel(const Program& p, Features& out) {
-  const DeviceWork& w = p.timeline.work;
-  int64_t convolution_ns = 0, product_ns = 0, attention_ns = 0;
-  for (size_t i = 0; i < w.size(); ++i) {
-    if (w.kind[i] != WorkKind::kKernel) continue;
-    const int64_t ns = w.end_ns[i] - w.start_ns[i];
-    switch (p.timeline.KernelNameOf(w.name[i]).family) {
-      case KernelFamily::kConv: convolution_ns += ns; break;
-      case KernelFamily::kGemm: product_ns += ns; break;
-      case KernelFamily::kAttention: attention_ns += ns; break;
-      default: break;
+  const auto ms_of = [&](KernelFamily family) {
+    double ms = 0;
+    for (const FeatureSubject& kernel : out.kernels) {
+      if (kernel.Text("kernel.family") == KernelFamilyName(family))
+        ms += kernel.Number("kernel.total_ms").value_or(0);
     }
-  }
+    return ms;
+  };
+  const double convolution_ms = ms_of(KernelFamily::kConv), attention_ms = ms_of(KernelFamily::kAttention);
   // A library may compute a convolution as a product.
   PerName convolves(p.data, [](std::string_view name) {
     return HasAny(name, {"aten::conv", "_convolution"});
   });
   const HostTree& h = p.timeline.host;
-  bool convolution = convolution_ns > 0;
+  bool convolution = convolution_ms > 0;
   for (uint32_t i = 0; i < h.size() && !convolution; ++i)
     convolution = h.kind[i] == HostKind::kOp && convolves.Of(h.name[i]);
   const bool written_out = std::any_of(out.ops.begin(), out.ops.end(), [](const FeatureSubject& op) {
     return op.Number("op.attention_calls").value_or(0) > 0;
   });
   const auto is = [&](const char* flag) { return out.run.Number(flag).value_or(0) != 0; };
-  out.run.numbers["run.is_convnet"] = convolution_ns > product_ns + attention_ns;
+  out.run.numbers["run.is_convnet"] = convolution_ms > ms_of(KernelFamily::kGemm) + attention_ms;
   out.run.numbers["run.is_language_model"] =
-      is("run.is_vllm") || is("run.is_sglang") || (!convolution && (attention_ns > 0 || written_out));
+      is("run.is_vllm") || is("run.is_sglang") || (!convolution && (attention_ms > 0 || written_out));
 }
 
 // Servers of language models name their operators and Python files.
@@ -537,7 +528,8 @@ bool Features::Has(std::string_view kind) const {
 }
 
 Reads FeatureReads() {
-  return program::kProgramReads | program::kSampledHostReads | NL_READS(ApiCall, start_ns) |
+  return program::kProgramReads | program::kSampledHostReads | program::kHasBackwardReads |
+         NL_READS(ApiCall, start_ns) |
          NL_READS(Kernel, registers_per_thread, grid_x, grid_y, grid_z, estimated_occupancy_pct) |
          NL_READS(Memcpy, start_ns, dur_ns, kind, src_memory, dst_memory, bytes) |
          NL_READS(Range, start_ns, dur_ns, category) | NL_READS(KernelMetric, kernel_id) |
@@ -564,8 +556,8 @@ Features ComputeFeatures(const RunData& data, const TimelineFacts& timeline, con
   features::AddLaunchOp(program, out);
   features::AddTraining(program, out);
   features::AddSurroundings(program, out);
-  features::AddKindOfModel(program, out);
   features::AddKernels(program, out);
+  features::AddKindOfModel(program, out);
   features::AddStages(program, out);
   features::AddNodes(program, out);
   // Looked for by caller and by module, and not found at the others.

@@ -210,9 +210,8 @@ class LoopFinder {
     // Work on lists of tensors still takes some launches and its time on the device.
     constexpr double kOfLists = 0.1;
     n["run.loop_left"] = std::max({1 / repeats, DeviceLeft(loop), loop.rows ? 0.0 : kOfLists});
-    n["run.loop_is_reset"] = std::all_of(loop.names.begin(), loop.names.end(), [&](StringId name) {
-      return HasAny(p_.data.Text(name), {"::fill_", "::zero_"});
-    });
+    n["run.loop_is_reset"] = std::all_of(loop.names.begin(), loop.names.end(),
+                                         [&](StringId name) { return IsFill(p_.data.Text(name)); });
     n["run.loop_is_update"] = Has(loop, "sqrt") && (Has(loop, "::mul_") || Has(loop, "::lerp_"));
     out_.run.texts["run.loop_ops"] = OpsText(loop);
     out_.run.texts["run.loop_caller"] = p_.PythonAround(NodeAt(loop.places.front()));

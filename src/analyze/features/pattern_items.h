@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyze/features/parts.h"
+#include "base/has_any.h"
 
 namespace nl::features {
 
@@ -22,6 +23,9 @@ enum class Role : uint8_t {
   kRandom,
   kConcat
 };
+
+// Writes a constant, such as zeros into a gradient.
+inline bool IsFill(std::string_view op) { return HasAny(op, {"::fill_", "::zero_"}); }
 
 struct Item {  // a leaf, with what patterns ask of it
   uint32_t leaf;

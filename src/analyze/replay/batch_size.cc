@@ -14,6 +14,7 @@
 #include "analyze/cost_model/attainable.h"
 #include "analyze/cost_model/flops.h"
 #include "analyze/cost_model/op_shapes.h"
+#include "analyze/program/training.h"
 #include "base/has_any.h"
 
 namespace nl::replay {
@@ -112,9 +113,7 @@ class BatchFinder {
   }
   bool InBackward(uint32_t node) const {
     for (uint32_t at = node; at != kNone; at = t_.host.parent[at]) {
-      const std::string_view name = steps_.data().Text(t_.host.name[at]);
-      if (name.starts_with("autograd::engine") || name.find("Backward") != std::string_view::npos)
-        return true;
+      if (program::IsBackward(steps_.data().Text(t_.host.name[at]))) return true;
     }
     return false;
   }

@@ -10,6 +10,7 @@
 #include "analyze/facts/accounting.h"
 #include "analyze/facts/idle.h"
 #include "analyze/pass.h"
+#include "analyze/program/lanes.h"
 #include "analyze/program/sampled_host.h"
 #include "analyze/waits/cold_calls.h"
 #include "analyze/waits/host_segments.h"
@@ -78,7 +79,7 @@ class Splitter {
   void Run() {
     steps_.insert(data_.step.name.begin(), data_.step.name.end());
     for (size_t i = 0; i < t_.threads.size(); ++i) {
-      const size_t lane = LaneOf(t_.threads[i].thread);
+      const size_t lane = program::LaneOf(t_.threads[i].thread);
       if (lane >= thread_at_.size()) thread_at_.resize(lane + 1);
       thread_at_[lane] = i;
     }
@@ -287,13 +288,8 @@ class Splitter {
     return kind == ApiKind::kSync || IsCopy(kind);
   }
 
-  // The null thread is the first.
-  static size_t LaneOf(ThreadId thread) {
-    return static_cast<size_t>(IsNull(thread) ? 0 : static_cast<int32_t>(thread) + 1);
-  }
-
   const HostSegments& SegmentsOf(uint32_t node) {
-    const size_t thread = thread_at_[LaneOf(h_.thread[node])];
+    const size_t thread = thread_at_[program::LaneOf(h_.thread[node])];
     HostSegments& segments = segments_[thread];
     if (segments.start_ns.empty())
       segments = CutThread(h_, t_.threads[thread].first, t_.threads[thread].last);

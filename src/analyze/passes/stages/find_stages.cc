@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "analyze/facts/attribution.h"
+#include "analyze/program/training.h"
 #include "analyze/waits/cold_calls.h"
 #include "base/has_any.h"
 #include "model/labels/nvtx_label.h"
@@ -123,18 +124,6 @@ Collected FromLabels(const RunData& data, const TimelineFacts& t, std::vector<Fo
     return std::tie(a.thread, a.start_ns) < std::tie(b.thread, b.start_ns);
   });
   return out;
-}
-
-bool IsTraining(const RunData& data) {
-  std::unordered_map<uint32_t, bool> seen;
-  for (const StringId name : data.op.name) {
-    if (IsNull(name)) continue;
-    const auto [it, added] = seen.try_emplace(static_cast<uint32_t>(name));
-    if (!added) continue;
-    const std::string_view text = data.Text(name);
-    if (text.starts_with("autograd::engine::") || text.ends_with("Backward0")) return true;
-  }
-  return false;
 }
 
 // The outermost op or module call around the first op of a forward that begins after `after_ns`; the calls of
@@ -341,7 +330,7 @@ FoundStages FindStages(const RunData& data, const TimelineFacts& timeline,
     return out;
   }
   out.inferred = true;
-  if (IsTraining(data)) {
+  if (program::HasBackward(data)) {
     out.reason = "backward operators show a training run, which has no inference stages";
     return out;
   }

@@ -10,6 +10,7 @@
 #include "analyze/pass.h"
 #include "analyze/passes/timeline/complete_ops.h"
 #include "analyze/passes/timeline/crop.h"
+#include "analyze/program/lanes.h"
 
 namespace nl::passes::timeline {
 
@@ -43,17 +44,13 @@ class Builder {
   }
 
   // ---- host ----
-  static size_t LaneOf(ThreadId thread) {
-    return static_cast<size_t>(IsNull(thread) ? 0 : static_cast<int32_t>(thread) + 1);
-  }
-
   // Lanes that grow to millions of spans would be copied again and again.
   void MakeRoom() {
     std::vector<size_t> counts;
     for (const auto* threads : {&data_.range.thread_id, &data_.python_call.thread_id, &data_.op.thread_id,
                                 &data_.api_call.thread_id}) {
       for (const ThreadId thread : *threads) {
-        const size_t lane = LaneOf(thread);
+        const size_t lane = program::LaneOf(thread);
         if (lane >= counts.size()) counts.resize(lane + 1);
         ++counts[lane];
       }
@@ -70,7 +67,7 @@ class Builder {
         continue;
       }
       if (!keep(i)) continue;
-      spans_[LaneOf(t.thread_id[i])].push_back(
+      spans_[program::LaneOf(t.thread_id[i])].push_back(
           {t.start_ns[i], t.start_ns[i] + std::max<int64_t>(t.dur_ns[i], 0), static_cast<uint32_t>(i), kind});
     }
     // Each table is nearly in order within a lane: sort what is not, then merge it with the tables before.
