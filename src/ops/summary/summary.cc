@@ -249,7 +249,7 @@ class SummaryOp final : public Op {
       if (reply.operators.empty()) return out + CountersText(reply.counters);
     }
     for (const SummaryDevice& d : reply.devices) out += DeviceText(d);
-    if (reply.idle && reply.idle->idle_ms > 0) out += IdleText(*reply.idle);
+    if (reply.idle && reply.idle->idle_ms > 0) out += IdleText(*reply.idle, style.width);
     // The lists are cut by --top on purpose: no note of more rows.
     const auto shown = [](const std::vector<NameTotals>& rows) { return static_cast<int64_t>(rows.size()); };
     out += "\n" + TotalsText(reply.operators, shown(reply.operators), TotalsKind::kOperators, style);
@@ -300,7 +300,7 @@ class SummaryOp final : public Op {
     return out;
   }
 
-  static std::string IdleText(const IdleTotals& idle) {
+  static std::string IdleText(const IdleTotals& idle, int width) {
     // The mean device, so that the parts can be compared with the wall.
     const auto devices = static_cast<double>(std::max<size_t>(1, idle.devices.size()));
     const auto part = [devices](double ms) { return HumanMs(ms / devices); };
@@ -312,9 +312,12 @@ class SummaryOp final : public Op {
     if (idle.edge_ms > 0) parts.push_back("edges of the recording " + part(idle.edge_ms));
     parts.push_back((idle.host_ms ? "other " : "not explained, as no launch calls were recorded: ") +
                     part(idle.other_ms));
-    return fmt::format("  idle{} {}\n",
-                       devices > 1 ? fmt::format(", mean of {} devices:", idle.devices.size()) : "",
-                       fmt::join(parts, ", "));
+    return "  " +
+           Wrap(fmt::format("idle{} {}",
+                            devices > 1 ? fmt::format(", mean of {} devices:", idle.devices.size()) : "",
+                            fmt::join(parts, ", ")),
+                width - 2, 4) +
+           "\n";
   }
 
   static std::string CopiesText(const std::vector<CopyTotalsRow>& copies, const TextStyle& style) {
