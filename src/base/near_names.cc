@@ -7,18 +7,14 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
+
 namespace nl {
 
 namespace {
 
 constexpr size_t kShown = 5;
 constexpr double kAlike = 0.3;  // share of common pairs of letters from which a name is worth showing
-
-std::string Lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
-}
 
 std::set<std::string> LetterPairs(const std::string& text) {
   std::set<std::string> out;
@@ -82,13 +78,13 @@ bool NameMatcher::Matches(std::string_view name) const {
 }
 
 std::string NearNamesHint(std::string_view wanted, const std::vector<std::string>& names) {
-  std::string plain = Lower(wanted);
+  std::string plain = ToLower(wanted);
   plain.erase(std::remove_if(plain.begin(), plain.end(), [](char c) { return c == '*' || c == '?'; }),
               plain.end());
   std::vector<std::pair<double, std::string>> order;
   std::set<std::string> seen;
   for (const std::string& name : names) {
-    if (seen.insert(name).second) order.emplace_back(Similarity(plain, Lower(name)), name);
+    if (seen.insert(name).second) order.emplace_back(Similarity(plain, ToLower(name)), name);
   }
   if (order.empty()) return "";
   std::stable_sort(order.begin(), order.end(),

@@ -23,7 +23,7 @@ namespace nl {
 
 namespace {
 
-constexpr int kPollMs = 100;
+constexpr int kOutputPollMs = 100;
 constexpr auto kGrace = std::chrono::seconds(3);  // between asking to end and ending
 
 bool IsExecutable(const std::string& path) {
@@ -124,7 +124,7 @@ Result<ProgramResult> RunProgram(const std::vector<std::string>& arguments,
   for (bool ended = false; !ended;) {
     pollfd waiting[] = {{out_open ? out.read.get() : -1, POLLIN, 0},
                         {err_open ? err.read.get() : -1, POLLIN, 0}};
-    poll(waiting, 2, kPollMs);
+    poll(waiting, 2, kOutputPollMs);
     ended = waitpid(child, &raw, WNOHANG) == child;
     if (out_open) out_open = Take(out.read.get(), result.out, max_kept_bytes);
     if (err_open) err_open = Take(err.read.get(), result.err, max_kept_bytes);

@@ -81,7 +81,7 @@ __attribute__((target("+crypto"))) void CompressArmv8(uint32_t (*states)[8], con
   }
 }
 
-std::span<const Sha256Kernel> Found() {
+std::span<const Sha256Kernel> KernelsOfThisProcessor() {
   static constexpr Sha256Kernel kKernels[] = {{"armv8 x4", kArmLanes, CompressArmv8}};
   static const bool has = (getauxval(AT_HWCAP) & (1ul << 6)) != 0;  // HWCAP_SHA2
   return std::span<const Sha256Kernel>(kKernels, has ? 1 : 0);
@@ -233,7 +233,7 @@ bool HasShaNi() {
          __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & (1u << 29)) != 0;
 }
 
-std::span<const Sha256Kernel> Found() {
+std::span<const Sha256Kernel> KernelsOfThisProcessor() {
   static const std::vector<Sha256Kernel> found = [] {
     std::vector<Sha256Kernel> kernels;
     if (HasShaNi()) kernels.push_back({"sha-ni x2", kShaNiLanes, CompressShaNi});
@@ -247,13 +247,13 @@ std::span<const Sha256Kernel> Found() {
 
 #else
 
-std::span<const Sha256Kernel> Found() { return {}; }
+std::span<const Sha256Kernel> KernelsOfThisProcessor() { return {}; }
 
 #endif
 
 }  // namespace
 
-std::span<const Sha256Kernel> Sha256Kernels() { return Found(); }
+std::span<const Sha256Kernel> Sha256Kernels() { return KernelsOfThisProcessor(); }
 
 void Sha256Each(const Sha256Kernel& kernel, const uint8_t* texts, size_t bytes, size_t count,
                 uint8_t* digests) {

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/file_ops.h"
 #include "base/json.h"
 #include "base/record_json.h"
@@ -63,7 +64,7 @@ std::string Slug(std::string_view name) {
   std::string out;
   for (const char c : name) {
     if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
-      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      out += ToLower(c);
     } else if (!out.empty() && out.back() != '_') {
       out += '_';
     }

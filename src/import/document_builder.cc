@@ -138,9 +138,10 @@ bool HoldsEvents(std::string_view table) {
   return info != kAllTables.end() && has("thread_id") && has("start_ns");
 }
 
-class Builder {
+class RunDocumentBuilder {
  public:
-  Builder(const RunFacts& facts, const std::vector<SourceFacts>& about, EventSink& sink, ImportResult& result)
+  RunDocumentBuilder(const RunFacts& facts, const std::vector<SourceFacts>& about, EventSink& sink,
+                     ImportResult& result)
       : facts_(facts),
         about_(about),
         strings_(sink.strings()),
@@ -442,7 +443,7 @@ class Builder {
 
 void DescribeRun(const RunFacts& facts, const std::vector<SourceFacts>& about, const std::string& model_name,
                  EventSink& sink, ImportResult& result) {
-  Builder(facts, about, sink, result).Build(model_name);
+  RunDocumentBuilder(facts, about, sink, result).Build(model_name);
 }
 
 }  // namespace nl

@@ -16,12 +16,6 @@ constexpr size_t kMaxDigits = 6;  // more is a time stamp or a process id
 
 bool IsLetter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 
-std::string Lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
-}
-
 // The digits at `at`, when they are few enough for a rank.
 std::optional<std::pair<int64_t, size_t>> NumberAt(std::string_view text, size_t at) {
   size_t end = at;
@@ -32,7 +26,7 @@ std::optional<std::pair<int64_t, size_t>> NumberAt(std::string_view text, size_t
   return std::pair(value, end);
 }
 
-NameRank Found(std::string_view path, int64_t rank, size_t from, size_t to) {
+NameRank FoundRank(std::string_view path, int64_t rank, size_t from, size_t to) {
   NameRank out;
   out.rank = rank;
   out.others = std::string(path.substr(0, from)) + "#" + std::string(path.substr(to));
@@ -41,7 +35,7 @@ NameRank Found(std::string_view path, int64_t rank, size_t from, size_t to) {
 
 // "rank" and a number, the last such place in the path.
 std::optional<NameRank> AfterTheWord(std::string_view path) {
-  const std::string lower = Lower(path);
+  const std::string lower = ToLower(path);
   for (size_t at = lower.rfind("rank"); at != std::string::npos;
        at = at == 0 ? std::string::npos : lower.rfind("rank", at - 1)) {
     if (at > 0 && IsLetter(lower[at - 1])) continue;  // "frank0"
@@ -49,7 +43,7 @@ std::optional<NameRank> AfterTheWord(std::string_view path) {
     if (digits < lower.size() && std::string_view("_-.= ").find(lower[digits]) != std::string_view::npos)
       ++digits;
     if (const auto number = NumberAt(lower, digits)) {
-      NameRank out = Found(path, number->first, digits, number->second);
+      NameRank out = FoundRank(path, number->first, digits, number->second);
       out.says_rank = true;
       return out;
     }
@@ -83,12 +77,12 @@ std::optional<NameRank> AtTheEnd(std::string_view path) {
   while (from > name && IsDigit(path[from - 1])) --from;
   const auto number = NumberAt(path, from);
   if (!number || number->second != end) return std::nullopt;
-  if (from == name) return Found(path, number->first, from, end);
+  if (from == name) return FoundRank(path, number->first, from, end);
   if (std::string_view("_-.").find(path[from - 1]) == std::string_view::npos) return std::nullopt;
-  NameRank out = Found(path, number->first, from, end);
+  NameRank out = FoundRank(path, number->first, from, end);
   size_t word = from - 1;
   while (word > name && IsLetter(path[word - 1])) --word;
-  out.says_other = SaysOther(Lower(path.substr(word, from - 1 - word)));
+  out.says_other = SaysOther(ToLower(path.substr(word, from - 1 - word)));
   return out;
 }
 

@@ -56,10 +56,6 @@ struct Manifest {
   }
 };
 
-bool EndsWith(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 bool IsHash(std::string_view text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
@@ -83,7 +79,7 @@ bool IsSafeBelowFiles(std::string_view rest) {
 // The names a run folder may have; everything else is refused, so no name can lead out of it.
 Status CheckName(const std::string& name) {
   if (name == kRunDocumentFile || name == kCatalogEntryFile || name == kNotesFile) return {};
-  if (EndsWith(name, kParquetSuffix) && name.find('/') == std::string::npos) {
+  if (name.ends_with(kParquetSuffix) && name.find('/') == std::string::npos) {
     const std::string table = name.substr(0, name.size() - kParquetSuffix.size());
     const bool known = std::any_of(kAllTables.begin(), kAllTables.end(),
                                    [&](const TableInfo* info) { return table == info->name; });
@@ -353,7 +349,7 @@ class Restore {
     NL_TRY(out.Close());
     if (bytes < file.bytes) return Differs(file, "is shorter than");
     if (hash.FinishHex() != file.sha256) return Differs(file, "has not the hash");
-    if (EndsWith(file.name, kParquetSuffix) && file.name.find('/') == std::string::npos)
+    if (file.name.ends_with(kParquetSuffix) && file.name.find('/') == std::string::npos)
       return CheckParquet(path, bytes, file.name);
     return {};
   }

@@ -22,7 +22,7 @@ bool IsPlain(std::string_view name) {
 }
 
 // The descriptor of a folder; another one when a new folder has taken its place.
-Result<int> Opened(const std::string& folder) {
+Result<int> OpenedFolder(const std::string& folder) {
   static std::mutex mutex;
   static std::map<std::string, UniqueFd> open_folders;
   const std::lock_guard<std::mutex> lock(mutex);
@@ -47,7 +47,7 @@ Result<std::string> EnginePath(const std::string& absolute_path) {
     if (slash == std::string::npos || slash == 0) return absolute_path;
     plain_from = slash;
   }
-  NL_ASSIGN(const int fd, Opened(absolute_path.substr(0, plain_from)));
+  NL_ASSIGN(const int fd, OpenedFolder(absolute_path.substr(0, plain_from)));
   return fmt::format("/proc/self/fd/{}{}", fd, absolute_path.substr(plain_from));
 }
 

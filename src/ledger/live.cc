@@ -34,7 +34,7 @@ std::string PathOf(const std::string& store_path, std::string_view live_id, std:
   return fmt::format("{}/{}{}", LivePath(store_path), live_id, suffix);
 }
 
-std::vector<std::string> Names(const std::string& folder) {
+std::vector<std::string> EntriesOf(const std::string& folder) {
   std::vector<std::string> out;
   std::error_code code;
   for (std::filesystem::directory_iterator it(folder, code), end; !code && it != end; it.increment(code))
@@ -46,7 +46,7 @@ std::vector<std::string> Names(const std::string& folder) {
 // The recordings that live/ has anything of.
 std::vector<std::string> LiveIds(const std::string& store_path) {
   std::vector<std::string> out;
-  for (const std::string& name : Names(LivePath(store_path))) {
+  for (const std::string& name : EntriesOf(LivePath(store_path))) {
     std::string id = name.substr(0, name.find('.'));
     if (IsUuidV7(id) && (out.empty() || out.back() != id)) out.push_back(std::move(id));
   }
@@ -117,7 +117,7 @@ std::optional<LiveRecording> ReadAnnouncement(const std::string& store_path, con
 // Numbers of the snapshots of a recording, whole or not, newest last.
 std::vector<int64_t> SnapshotNumbers(const std::string& folder) {
   std::vector<int64_t> out;
-  for (const std::string& name : Names(folder)) {
+  for (const std::string& name : EntriesOf(folder)) {
     int64_t number = 0;
     const char* end = name.data() + name.size();
     if (const auto [at, bad] = std::from_chars(name.data(), end, number); bad == std::errc() && at == end)

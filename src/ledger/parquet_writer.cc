@@ -23,7 +23,7 @@ using parquet::Type;
 using parquet::ValueEncoding;
 using Chunk = ParquetWriter::Chunk;
 
-constexpr char kMagic[] = "PAR1";
+constexpr char kFooterMagic[] = "PAR1";
 constexpr int kZstdLevel = 1;
 // More distinct values than this and a dictionary costs more than it saves.
 constexpr size_t kMaxIntDictionary = 1 << 13;
@@ -308,7 +308,7 @@ Result<std::unique_ptr<ParquetWriter>> ParquetWriter::Create(const std::string& 
                                                              const StringPool& strings) {
   std::unique_ptr<ParquetWriter> writer(new ParquetWriter(table, strings));
   NL_ASSIGN(writer->file_, OutputFile::Create(path));
-  NL_TRY(writer->Write({kMagic, 4}));
+  NL_TRY(writer->Write({kFooterMagic, 4}));
   return writer;
 }
 
@@ -421,7 +421,7 @@ Status ParquetWriter::Finish() {
   std::string footer = Footer();
   const auto length = static_cast<uint32_t>(footer.size());
   footer.append(reinterpret_cast<const char*>(&length), 4);
-  footer.append(kMagic, 4);
+  footer.append(kFooterMagic, 4);
   NL_TRY(Write(footer));
   return file_.Close();
 }

@@ -35,7 +35,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kPollMs = 20;
+constexpr int kReplyPollMs = 20;
 constexpr double kGraceSeconds = 1;         // for the process to keep the time limit by itself
 constexpr int kOutOfMemoryStatus = 77;      // exit status of a process that reached its memory limit
 constexpr int64_t kOwnMemoryMb = 384;       // the engine's and ours beside what a query may use
@@ -318,7 +318,7 @@ class Conversation {
     struct pollfd ready {
       fd, POLLIN, 0
     };
-    const int count = ::poll(&ready, 1, kPollMs);
+    const int count = ::poll(&ready, 1, kReplyPollMs);
     if (count == 0 || (count < 0 && errno == EINTR)) return true;
     const size_t at = bytes_.size();
     bytes_.resize(at + (size_t{256} << 10));

@@ -27,7 +27,7 @@ namespace nl {
 
 namespace {
 
-constexpr size_t kBlockBytes = 256 << 10;  // stays in the second-level cache between read and checksum
+constexpr size_t kReadBytesAtOnce = 256 << 10;  // stays in the second-level cache between read and checksum
 constexpr std::string_view kSealBegin = "\n  \"checksum\": \"";
 constexpr std::string_view kNoSeal = "0000000000000000";
 
@@ -90,7 +90,7 @@ Error Defect(const std::string& name, std::string_view what) {
 }
 
 Result<uint64_t> ChecksumOf(int fd, const std::string& name, const VerifyOptions& options) {
-  std::vector<char> block(kBlockBytes);
+  std::vector<char> block(kReadBytesAtOnce);
   uint64_t checksum = 0;
   for (;;) {
     if (options.cancelled != nullptr && options.cancelled->load(std::memory_order_relaxed))

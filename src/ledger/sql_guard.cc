@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
+
 namespace nl {
 
 namespace {
@@ -108,7 +110,7 @@ class Tokenizer {
     if (c == '$') return Dollar(begin);
     if (IsWordStart(c)) {
       while (IsWordPart(Peek())) ++at_;
-      Add(SqlToken::Kind::kWord, begin, Lower(sql_.substr(begin, at_ - begin)));
+      Add(SqlToken::Kind::kWord, begin, ToLower(sql_.substr(begin, at_ - begin)));
       return {};
     }
     if (std::isdigit(static_cast<unsigned char>(c))) {
@@ -139,7 +141,7 @@ class Tokenizer {
         text += c;
         ++at_;
       } else {
-        Add(kind, begin, kind == SqlToken::Kind::kQuotedName ? Lower(text) : std::move(text));
+        Add(kind, begin, kind == SqlToken::Kind::kQuotedName ? ToLower(text) : std::move(text));
         return {};
       }
     }
@@ -166,11 +168,6 @@ class Tokenizer {
 
   void Add(SqlToken::Kind kind, size_t begin, std::string text) {
     tokens_.push_back({kind, std::move(text), begin, at_});
-  }
-  static std::string Lower(std::string_view text) {
-    std::string out(text);
-    for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return out;
   }
   static Error Unfinished(std::string_view what, size_t offset) {
     return InvalidInput(

@@ -70,13 +70,9 @@ class Watchdog {
   std::atomic<bool> cancelled_{false};
 };
 
-bool StartsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
 bool AsksForTheCatalog(const std::string& name) {
-  return name == "show" || name == "information_schema" || StartsWith(name, "duckdb_") ||
-         StartsWith(name, "pg_") || StartsWith(name, "sqlite_") || StartsWith(name, "pragma_");
+  return name == "show" || name == "information_schema" || name.starts_with("duckdb_") ||
+         name.starts_with("pg_") || name.starts_with("sqlite_") || name.starts_with("pragma_");
 }
 
 bool NamesAFile(std::string_view text) {
@@ -337,7 +333,7 @@ Status SqlSession::EnsureViews(const std::vector<std::string>& names, const std:
 Error SqlSession::Explain(const std::string& message, const std::vector<std::string>& names) const {
   const bool is_broken = std::any_of(names.begin(), names.end(),
                                      [this](const std::string& name) { return broken_.count(name) > 0; });
-  if (is_broken || StartsWith(message, "Permission Error") || StartsWith(message, "IO Error")) {
+  if (is_broken || message.starts_with("Permission Error") || message.starts_with("IO Error")) {
     for (const auto& [table, parts] : tables_) {
       for (const Part& part : parts) {
         if (!PathExists(part.run_folder)) return RemovedRun(part.label);
@@ -350,20 +346,20 @@ Error SqlSession::Explain(const std::string& message, const std::vector<std::str
           .Hint("neurolens doctor checks the files of the store");
     }
   }
-  if (StartsWith(message, "Permission Error")) {
+  if (message.starts_with("Permission Error")) {
     return InvalidInput(message).Hint(
         "a query sees the tables of its runs and no other file; SHOW TABLES lists them");
   }
-  if (StartsWith(message, "Out of Memory Error")) {
+  if (message.starts_with("Out of Memory Error")) {
     return Limit("the query needs more memory than it may use").Hint("raise query_memory_mb, or select less");
   }
-  if (StartsWith(message, "IO Error")) return IoError(message, 0).Hint("neurolens doctor checks the store");
+  if (message.starts_with("IO Error")) return IoError(message, 0).Hint("neurolens doctor checks the store");
   // What DuckDB did not expect is a damaged file as a rule: its tables are Parquet files that anybody may
   // have written.
-  if (StartsWith(message, "INTERNAL Error") || StartsWith(message, "FATAL Error"))
+  if (message.starts_with("INTERNAL Error") || message.starts_with("FATAL Error"))
     return IoError(message.substr(0, message.find('\n')), 0)
         .Hint("neurolens doctor checks the files of the store");
-  if (StartsWith(message, "Catalog Error: Table")) {
+  if (message.starts_with("Catalog Error: Table")) {
     return InvalidInput(message).Hint("neurolens query RUN \"SHOW TABLES\" lists the tables");
   }
   return InvalidInput(message);

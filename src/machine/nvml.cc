@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/ascii.h"
 #include "machine/cuda.h"
 #include "machine/nvml_library.h"
 
@@ -79,8 +80,7 @@ class GpuReader {
       gpu_.unread["numa_node"] = "needs the PCI address";
       return;
     }
-    std::string id(pci.bus_id, strnlen(pci.bus_id, sizeof pci.bus_id));
-    std::transform(id.begin(), id.end(), id.begin(), [](unsigned char c) { return std::tolower(c); });
+    const std::string id = ToLower(std::string_view(pci.bus_id, strnlen(pci.bus_id, sizeof pci.bus_id)));
     gpu_.pci_address = id;
     // NVML writes eight digits of the domain, sysfs four.
     const std::string short_id = id.size() > 12 ? id.substr(id.size() - 12) : id;
@@ -226,8 +226,8 @@ int64_t DirectNvlinks(const Nvml& nvml, Handle a, const Gpu& b) {
     NvmlPciInfo remote{};
     if (nvml.Call("nvmlDeviceGetNvLinkState", a, link, &active) != 0 || active == 0) continue;
     if (nvml.Call("nvmlDeviceGetNvLinkRemotePciInfo_v2", a, link, &remote) != 0) continue;
-    std::string id(remote.bus_id, strnlen(remote.bus_id, sizeof remote.bus_id));
-    std::transform(id.begin(), id.end(), id.begin(), [](unsigned char c) { return std::tolower(c); });
+    const std::string id =
+        ToLower(std::string_view(remote.bus_id, strnlen(remote.bus_id, sizeof remote.bus_id)));
     if (id == *b.pci_address) ++count;
   }
   return count;

@@ -7,6 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "base/ascii.h"
+
 namespace nl::machine {
 
 namespace {
@@ -26,7 +28,7 @@ std::string Normalised(std::string_view name) {
   for (const char c : name) {
     const bool is_separator = c == '-' || c == '_' || c == '.';
     if (is_separator && !out.empty() && out.back() == '-') continue;
-    out += is_separator ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    out += is_separator ? '-' : ToLower(c);
   }
   return out;
 }

@@ -311,7 +311,7 @@ std::string Words(std::string_view name) {
     const bool next_lower = i + 1 < name.size() && IsLower(name[i + 1]);
     const bool starts = IsUpper(c) && i > 0 && (IsLower(name[i - 1]) || (IsUpper(name[i - 1]) && next_lower));
     if (starts && words.back() != '_') words += '_';
-    words += IsUpper(c) ? static_cast<char>(c - 'A' + 'a') : c;
+    words += ToLower(c);
   }
   if (words.back() != '_') words += '_';
   return words;

@@ -48,12 +48,6 @@ constexpr std::string_view kFunctorWrappers[] = {
 // clang-format on
 
 bool IsWord(char c) { return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool StartsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-bool EndsWith(std::string_view text, std::string_view suffix) {
-  return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
-}
 bool Contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
@@ -142,14 +136,14 @@ struct Functor {
 
 std::string CleanFunctorName(std::string_view name) {
   for (std::string_view prefix : kFunctorPrefixes) {
-    if (StartsWith(name, prefix)) name.remove_prefix(prefix.size());
+    if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
   }
   for (std::string_view suffix : kFunctorSuffixes) {
-    if (EndsWith(name, suffix) && name.size() > suffix.size()) name.remove_suffix(suffix.size());
+    if (name.ends_with(suffix) && name.size() > suffix.size()) name.remove_suffix(suffix.size());
   }
-  while (StartsWith(name, "_")) name.remove_prefix(1);
+  while (name.starts_with("_")) name.remove_prefix(1);
   std::string out(name);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  out = ToLower(out);
   if (out == "direct_copy") return "copy";
   if (out == "bfloat16_copy") return "copy to bf16 from";
   if (out == "float16_copy") return "copy to f16 from";
@@ -182,11 +176,11 @@ Functor FindFunctor(std::string_view text) {
 // ---- one writer per scheme; an empty result means "not mine" ----
 
 std::string ShortNvjet(std::string_view name) {
-  if (!StartsWith(name, "nvjet_")) return {};
+  if (!name.starts_with("nvjet_")) return {};
   std::string_view type, tile, cluster, layout;
   std::string depth, extra, arch;
   for (std::string_view part : Split(name.substr(6), '_')) {
-    if (StartsWith(part, "sm") && part.size() > 2 && IsDigit(part[2])) {
+    if (part.starts_with("sm") && part.size() > 2 && IsDigit(part[2])) {
       arch = "(" + std::string(part) + ")";
     } else if (IsTile(part)) {
       if (tile.empty()) {
@@ -200,7 +194,7 @@ std::string ShortNvjet(std::string_view name) {
       layout = part;
     } else if (type.empty()) {
       type = part == "tst" ? "bf16" : part == "hsh" ? "f16" : part == "sss" ? "f32" : part;
-    } else if (StartsWith(part, "coop") || StartsWith(part, "split") || part == "bias" || part == "2cta") {
+    } else if (part.starts_with("coop") || part.starts_with("split") || part == "bias" || part == "2cta") {
       extra += (extra.empty() ? "" : " ") + std::string(part);
     }
   }
@@ -211,7 +205,7 @@ std::string ShortNvjet(std::string_view name) {
 // bf16bf16 is "bf16".
 std::string_view LeadingType(std::string_view part) {
   for (std::string_view type : {"bf16", "tf32", "f16", "f32", "e4m3", "e5m2", "f64", "i8"}) {
-    if (StartsWith(part, type)) return type;
+    if (part.starts_with(type)) return type;
   }
   return {};
 }
@@ -220,7 +214,7 @@ std::string ShortXmma(std::string_view name) {
   const size_t at = name.find("xmma_");
   if (at == std::string_view::npos) return {};
   std::string_view arch = name.substr(0, at);
-  while (EndsWith(arch, "_")) arch.remove_suffix(1);
+  while (arch.ends_with("_")) arch.remove_suffix(1);
   std::string_view op, type, layout, tile;
   for (std::string_view part : Split(name.substr(at + 5), '_')) {
     if (op.empty()) {
@@ -229,7 +223,7 @@ std::string ShortXmma(std::string_view name) {
       type = LeadingType(part);
     } else if (layout.empty() && (IsLayout(part) || part == "nhwc" || part == "nchw")) {
       layout = part;
-    } else if (tile.empty() && StartsWith(part, "tile")) {
+    } else if (tile.empty() && part.starts_with("tile")) {
       tile = part.substr(std::min(part.size(), part.find_first_of("0123456789")));
     }
   }
@@ -262,9 +256,9 @@ std::string ShortLibraryGemm(std::string_view name) {
       if (part == "sgemm") type = "f32";
       if (part == "dgemm") type = "f64";
       if (part == "hgemm") type = "f16";
-      if (type.empty() && StartsWith(part, "s1688")) type = "tf32";
+      if (type.empty() && part.starts_with("s1688")) type = "tf32";
     } else if (op.empty() &&
-               (EndsWith(part, "fprop") || EndsWith(part, "dgrad") || EndsWith(part, "wgrad"))) {
+               (part.ends_with("fprop") || part.ends_with("dgrad") || part.ends_with("wgrad"))) {
       op = part.substr(part.size() - 5);
     } else if (op.empty() && part == "scudnn") {
       op = "conv";
@@ -279,7 +273,7 @@ std::string ShortLibraryGemm(std::string_view name) {
       }
     } else if (IsLayout(part) || part == "nhwc" || part == "nchw") {
       layout = part;
-    } else if (part == "winograd" || StartsWith(part, "sliced") || part == "splitK") {
+    } else if (part == "winograd" || part.starts_with("sliced") || part == "splitK") {
       extra = part;
     }
   }
@@ -293,7 +287,7 @@ std::string ShortLibraryGemm(std::string_view name) {
 // AMD Tensile: Cijk_<A index>_<B index>_<types>_..._MT128x128x32_...; Alik is a transposed A, Bjlk a
 // transposed B, and the first letter after the indices is the data type.
 std::string ShortTensile(std::string_view name) {
-  if (!StartsWith(name, "Cijk_")) return {};
+  if (!name.starts_with("Cijk_")) return {};
   const std::vector<std::string_view> parts = Split(name.substr(0, 512), '_');
   if (parts.size() < 4) return {};
   const std::string layout = std::string(parts[1] == "Alik" ? "T" : "N") + (parts[2] == "Bjlk" ? "T" : "N");
@@ -308,7 +302,7 @@ std::string ShortTensile(std::string_view name) {
     default: type = parts[3]; break;
   }
   for (std::string_view part : parts) {
-    if (tile.empty() && StartsWith(part, "MT") && IsTile(part.substr(2))) tile = part;
+    if (tile.empty() && part.starts_with("MT") && IsTile(part.substr(2))) tile = part;
   }
   return Join({"tensile gemm", layout, tile, type});
 }
@@ -316,9 +310,9 @@ std::string ShortTensile(std::string_view name) {
 // ncclDevKernel_AllReduce_Sum_bf16_RING_LL(...), ncclKernel_AllReduce_RING_LL_Sum_float.
 std::string ShortNccl(std::string_view name) {
   std::string_view library = "nccl";
-  if (StartsWith(name, "rccl")) library = "rccl";
-  if (!StartsWith(name, "ncclDevKernel_") && !StartsWith(name, "ncclKernel_") &&
-      !StartsWith(name, "rcclDevKernel_") && !StartsWith(name, "ncclDevKernelDebug_")) {
+  if (name.starts_with("rccl")) library = "rccl";
+  if (!name.starts_with("ncclDevKernel_") && !name.starts_with("ncclKernel_") &&
+      !name.starts_with("rcclDevKernel_") && !name.starts_with("ncclDevKernelDebug_")) {
     return {};
   }
   std::string_view op, reduce, type;
@@ -341,13 +335,13 @@ std::string ShortNccl(std::string_view name) {
 
 // flash_fwd_kernel<Flash_fwd_kernel_traits<hdim, block_m, block_n, warps, ...>, ...>.
 std::string ShortFlash(std::string_view name) {
-  if (!StartsWith(name, "flash_")) return {};
+  if (!name.starts_with("flash_")) return {};
   const size_t traits = name.find("_kernel_traits<");
   if (traits == std::string_view::npos) return {};
   const std::vector<std::string_view> args = TemplateArgs(name.substr(traits), 12);
   if (args.size() < 3) return {};
   std::string_view op = BaseName(name);
-  if (EndsWith(op, "_kernel")) op.remove_suffix(7);
+  if (op.ends_with("_kernel")) op.remove_suffix(7);
   std::string_view type;
   for (std::string_view arg : args) {
     if (type.empty()) type = DataType(arg);
@@ -357,7 +351,7 @@ std::string ShortFlash(std::string_view name) {
 
 std::string ShortCudnnSdpa(std::string_view name) {
   const size_t at = name.find("sdpa_sm");
-  if (!StartsWith(name, "cudnn_generated") || at == std::string_view::npos) return {};
+  if (!name.starts_with("cudnn_generated") || at == std::string_view::npos) return {};
   const std::vector<std::string_view> parts = Split(name.substr(at), '_');
   std::string_view pass, type, tile;
   for (std::string_view part : parts) {
@@ -384,27 +378,27 @@ std::string ShortElementwise(std::string_view name) {
   if (args.empty()) return {};
   std::string variant;
   size_t functor_arg = args.size() - 1;
-  if (StartsWith(base, "vectorized_")) {
+  if (base.starts_with("vectorized_")) {
     variant = "(vec" + std::string(args[0]) + ")";
     functor_arg = std::min<size_t>(1, args.size() - 1);
-  } else if (StartsWith(base, "unrolled_")) {
+  } else if (base.starts_with("unrolled_")) {
     variant = "(unrolled)";
     functor_arg = 0;
-  } else if (EndsWith(base, "manual_unroll")) {
+  } else if (base.ends_with("manual_unroll")) {
     variant = "(manual unroll)";
   } else if (base == "elementwise_kernel") {
     variant = "(strided)";
   }
-  if (StartsWith(base, "index_") || StartsWith(base, "_scatter_gather")) {
-    return Join({StartsWith(base, "index_") ? "index" : "scatter_gather", OpaqueBytes(name)});
+  if (base.starts_with("index_") || base.starts_with("_scatter_gather")) {
+    return Join({base.starts_with("index_") ? "index" : "scatter_gather", OpaqueBytes(name)});
   }
-  const std::string_view kind = StartsWith(base, "distribution_") ? "random" : "elementwise";
+  const std::string_view kind = base.starts_with("distribution_") ? "random" : "elementwise";
   const Functor functor = FindFunctor(args[functor_arg]);
   return Join({kind, functor.name, functor.type, variant});
 }
 
 std::string ShortReduce(std::string_view name) {
-  if (!StartsWith(name, "reduce_kernel<")) return {};
+  if (!name.starts_with("reduce_kernel<")) return {};
   const std::vector<std::string_view> args = TemplateArgs(name, 3);
   if (args.size() < 3) return {};
   const Functor functor = FindFunctor(args[2]);
@@ -412,7 +406,7 @@ std::string ShortReduce(std::string_view name) {
 }
 
 std::string ShortForeach(std::string_view name) {
-  if (!StartsWith(name, "multi_tensor_apply_kernel<")) return {};
+  if (!name.starts_with("multi_tensor_apply_kernel<")) return {};
   const std::vector<std::string_view> args = TemplateArgs(name, 4);
   if (args.size() < 2) return {};
   // UnaryOpFunctor and its kin are wrappers: the operation is the argument after them.
@@ -426,7 +420,7 @@ std::string ShortForeach(std::string_view name) {
 }
 
 std::string ShortCat(std::string_view name) {
-  if (!StartsWith(name, "CatArrayBatchedCopy")) return {};
+  if (!name.starts_with("CatArrayBatchedCopy")) return {};
   const std::vector<std::string_view> args = TemplateArgs(name, 3);
   if (args.size() < 3) return {};
   const std::string type = OpaqueBytes(args[0]);
@@ -436,7 +430,7 @@ std::string ShortCat(std::string_view name) {
 }
 
 std::string ShortGemv(std::string_view name) {
-  if (!StartsWith(name, "gemvx::kernel<")) return {};
+  if (!name.starts_with("gemvx::kernel<")) return {};
   for (std::string_view arg : TemplateArgs(name, 4)) {
     const std::string_view type = DataType(arg);
     if (!type.empty() && type[0] != 'i') return Join({"gemv", type, "(gemvx)"});
@@ -470,7 +464,7 @@ std::string ShortGeneric(std::string_view name) {
   for (std::string_view arg : args) {
     std::string_view text = DataType(arg);
     if (text.empty()) text = arg.substr(0, arg.find_first_of("<({"));
-    if (EndsWith(text, "::")) text.remove_suffix(2);
+    if (text.ends_with("::")) text.remove_suffix(2);
     if (text.empty()) continue;
     const size_t length = out.size() + list.size() + text.size() + 9;  // "<", ", ", ", ...", ">"
     if (length > kMaxShortNameBytes) {

@@ -18,6 +18,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/json.h"
 #include "base/terminal.h"
 #include "base/version.h"
@@ -30,12 +31,6 @@ using std::chrono::milliseconds;
 
 constexpr size_t kMostHeaderBytes = 64 << 10, kMostBodyBytes = 64 << 20, kReadBytes = 64 << 10;
 constexpr milliseconds kLookForCancel{100};
-
-std::string LowerCaseOf(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return out;
-}
 
 std::string_view TrimmedOf(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -322,7 +317,7 @@ Result<std::string> HttpClient::ReadBytes(size_t bytes, milliseconds patience) {
 }
 
 Result<std::string> HttpClient::ReadBody(const HttpAnswer& answer, milliseconds patience) {
-  if (LowerCaseOf(answer.Header("transfer-encoding")).find("chunked") == std::string::npos) {
+  if (ToLower(answer.Header("transfer-encoding")).find("chunked") == std::string::npos) {
     size_t bytes = 0;
     const std::string_view length = answer.Header("content-length");
     std::from_chars(length.data(), length.data() + length.size(), bytes);
@@ -373,7 +368,7 @@ Result<HttpAnswer> HttpClient::Exchange(const HttpRequest& request, bool& nothin
       const size_t colon = field.find(':');
       if (colon == std::string::npos || bytes > kMostHeaderBytes)
         return Broken(url_, "its header is not HTTP");
-      out.headers.emplace_back(LowerCaseOf(field.substr(0, colon)),
+      out.headers.emplace_back(ToLower(field.substr(0, colon)),
                                TrimmedOf(std::string_view(field).substr(colon + 1)));
     }
     if (out.status >= 200) break;  // 100 Continue comes before the answer
@@ -381,7 +376,7 @@ Result<HttpAnswer> HttpClient::Exchange(const HttpRequest& request, bool& nothin
   if (request.method != "HEAD" && out.status != 204 && out.status != 304) {
     NL_ASSIGN(out.body, ReadBody(out, request.patience));
   }
-  if (!sent.ok() || LowerCaseOf(out.Header("connection")) == "close") Close();
+  if (!sent.ok() || ToLower(out.Header("connection")) == "close") Close();
   return out;
 }
 

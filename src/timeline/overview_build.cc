@@ -107,9 +107,9 @@ class LaneBuilder {
   std::vector<BucketRow> rows_;
 };
 
-class Builder {
+class OverviewBuilder {
  public:
-  Builder(const RunSpans& spans, const OverviewOptions& options) : spans_(spans), options_(options) {
+  OverviewBuilder(const RunSpans& spans, const OverviewOptions& options) : spans_(spans), options_(options) {
     int64_t first_ns = 0, last_ns = 0;
     for (size_t g = 0; g < spans.groups().size(); ++g) {
       first_ns = std::min(first_ns, spans.groups()[g].first_start_ns);
@@ -276,7 +276,7 @@ class Builder {
 }  // namespace
 
 Result<std::unique_ptr<Overview>> BuildOverview(const RunSpans& spans, const OverviewOptions& options) {
-  return Builder(spans, options).Build();
+  return OverviewBuilder(spans, options).Build();
 }
 
 int64_t MostOverviewBytes(int64_t stored_bytes) {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
+#include "base/ascii.h"
 #include "base/file_ops.h"
 
 namespace nl {
@@ -231,8 +232,7 @@ std::string_view NormalDtype(std::string_view text) {
   for (const std::string_view prefix : {"c10::", "torch.", "at::"}) {
     if (text.substr(0, prefix.size()) == prefix) text.remove_prefix(prefix.size());
   }
-  std::string lower(text.substr(0, 32));
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string lower = ToLower(text.substr(0, 32));
   for (const DtypeName& d : kDtypes) {
     if (lower == d.spelling) return d.normal;
   }
@@ -269,7 +269,7 @@ std::string NormalDeviceName(std::string_view name) {
   };
   for (const char c : name) {
     if (std::isalnum(static_cast<unsigned char>(c))) {
-      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      word += ToLower(c);
     } else {
       flush();
     }

@@ -31,10 +31,6 @@ constexpr std::string_view kPlainLayers[] = {"Linear",         "Conv1d",
 bool Contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
-bool StartsWith(std::string_view text, std::string_view start) {
-  return text.substr(0, start.size()) == start;
-}
-
 // "LlamaMLP_3" is instance 3 of LlamaMLP.
 std::string ModuleClass(std::string_view name) {
   size_t end = name.size();
@@ -159,11 +155,11 @@ void Program::BuildPlaces() {
     if (!m.known) {
       m.known = true;
       const std::string_view name = data.Text(h.name[i]);
-      if (StartsWith(name, kModulePrefix)) {
+      if (name.starts_with(kModulePrefix)) {
         const std::string type = ModuleClass(name.substr(kModulePrefix.size()));
         m.module = modules.Add(type);
         m.plain = std::find(std::begin(kPlainLayers), std::end(kPlainLayers), type) != std::end(kPlainLayers);
-      } else if (h.kind[i] == HostKind::kRange && StartsWith(name, "LLM@")) {
+      } else if (h.kind[i] == HostKind::kRange && name.starts_with("LLM@")) {
         m.stage = stages.Add(std::string(name.substr(4)));
       }
     }
@@ -275,7 +271,7 @@ std::string Program::PythonAround(uint32_t node) const {
   for (uint32_t up = node; up != kNone; up = h.parent[up]) {
     if (h.kind[up] != HostKind::kPython) continue;
     const std::string_view name = data.Text(h.name[up]);
-    if (StartsWith(name, "nn.Module") || StartsWith(name, "<built-in") || Contains(name, "torch/")) continue;
+    if (name.starts_with("nn.Module") || name.starts_with("<built-in") || Contains(name, "torch/")) continue;
     return std::string(name.substr(0, 200));
   }
   return "";

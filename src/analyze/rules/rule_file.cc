@@ -14,6 +14,7 @@
 #include "analyze/features/features.h"
 #include "analyze/rules/rule.h"
 #include "analyze/rules/rule_names.h"
+#include "base/ascii.h"
 #include "base/file_ops.h"
 
 namespace nl {
@@ -405,7 +406,7 @@ class FileReader {
     Rule rule;
     NL_ASSIGN(rule.title, Scalar(node, "name"));
     for (const char c : rule.title) {
-      const char small = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+      const char small = ToLower(c);
       rule.id += (small >= 'a' && small <= 'z') || (small >= '0' && small <= '9') ? small : '_';
     }
     if (!IsId(rule.id))

@@ -13,7 +13,7 @@ namespace nl {
 
 namespace {
 
-constexpr std::string_view kMagic("SQLite format 3\0", 16);
+constexpr std::string_view kSqliteMagic("SQLite format 3\0", 16);
 constexpr int kProgressSteps = 100'000;  // virtual machine steps between looks at the cancel flag
 
 uint32_t BigEndian32(const char* p) {
@@ -38,7 +38,7 @@ Result<Header> ReadHeader(const std::string& path, const std::string& shown) {
         .At(shown, 0)
         .Hint("write the database again, from the file it was made of");
   }
-  if (got < sizeof bytes || std::memcmp(bytes, kMagic.data(), kMagic.size()) != 0)
+  if (got < sizeof bytes || std::memcmp(bytes, kSqliteMagic.data(), kSqliteMagic.size()) != 0)
     return InvalidInput("is no SQLite database, or only the first bytes of one").At(shown, 0);
   Header header;
   header.page_bytes = static_cast<uint8_t>(bytes[16]) << 8 | static_cast<uint8_t>(bytes[17]);

@@ -40,9 +40,9 @@ std::string LaunchText(const Launch& l) {
 }
 
 // Names are normalised once each.
-class Names {
+class PlainNames {
  public:
-  explicit Names(const StringPool& strings) : strings_(strings) {}
+  explicit PlainNames(const StringPool& strings) : strings_(strings) {}
   const KernelName& Of(StringId id) {
     const auto [it, added] = names_.try_emplace(static_cast<uint32_t>(id));
     if (added) it->second = ParseKernelName(strings_.Text(id));
@@ -190,7 +190,7 @@ class Joiner {
   }
 
   const KernelList &run_, &other_;
-  Names run_names_, other_names_;
+  PlainNames run_names_, other_names_;
   std::unordered_map<std::string, Group> groups_;
   std::unordered_map<const std::vector<size_t>*, size_t> next_of_;
   std::vector<bool> taken_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/ascii.h"
 #include "base/has_any.h"
 
 namespace nl {
@@ -37,7 +38,7 @@ std::optional<int64_t> NumberAfter(std::string_view text, std::string_view key) 
   return TakeNumber(text);
 }
 // The number before `key`: "3 ctx reqs".
-std::optional<int64_t> NumberBefore(std::string_view text, std::string_view key) {
+std::optional<int64_t> CountBefore(std::string_view text, std::string_view key) {
   const size_t at = text.find(key);
   if (at == std::string_view::npos) return std::nullopt;
   size_t from = at;
@@ -77,7 +78,7 @@ std::string Cleaned(std::string_view text) {
     const bool upper = c >= 'A' && c <= 'Z';
     const bool kept = upper || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == ':';
     if (kept) {
-      out += upper ? static_cast<char>(c - 'A' + 'a') : c;
+      out += ToLower(c);
     } else if (!out.empty() && out.back() != '_') {
       out += '_';
     }
@@ -157,7 +158,7 @@ std::optional<EngineStep> ParseEngineLabel(std::string_view text) {
   } else if (DropPrefix(text, "execute_")) {
     step = VllmStep(text);
   } else if (DropPrefix(text, "[Executor] _forward_step ")) {
-    const auto context = NumberBefore(text, " ctx reqs"), generation = NumberBefore(text, " gen reqs");
+    const auto context = CountBefore(text, " ctx reqs"), generation = CountBefore(text, " gen reqs");
     if (context && generation) step = EngineStep{*context, *generation, std::nullopt, std::nullopt};
   }
   const bool idle = step && step->context == 0 && step->generation == 0;

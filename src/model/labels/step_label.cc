@@ -17,8 +17,6 @@ constexpr std::array<std::string_view, 7> kOwn = {"step",       "iteration",    
                                                   "train step", "training_step", "training step"};
 constexpr size_t kLongest = 32;  // "training_step", a separator or two, and a number
 
-char Small(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 // Where the number at the end of a label begins, and ends; both at the end of the text where there is none.
 struct NumberPlace {
   size_t begin, end;
@@ -50,7 +48,7 @@ std::string_view StepLabelOf(std::string_view name) {
     if (const std::string_view label = ServerStepOf(name); !label.empty()) return label;
   }
   if (name.size() < 4 || name.size() > kLongest) return {};
-  const char first = Small(name[0]);
+  const char first = ToLower(name[0]);
   if (first != 's' && first != 'i' && first != 't' && first != 'p' && first != 'l') return {};
   if (name == kDecodeStep) return name;
   if (name.starts_with(kProfilerStep))
@@ -59,8 +57,8 @@ std::string_view StepLabelOf(std::string_view name) {
   constexpr std::string_view kBetween = " _#:=-[(";
   while (!label.empty() && kBetween.find(label.back()) != std::string_view::npos) label.remove_suffix(1);
   const bool known = std::any_of(kOwn.begin(), kOwn.end(), [label](std::string_view own) {
-    return label.size() == own.size() &&
-           std::equal(label.begin(), label.end(), own.begin(), [](char a, char b) { return Small(a) == b; });
+    return label.size() == own.size() && std::equal(label.begin(), label.end(), own.begin(),
+                                                    [](char a, char b) { return ToLower(a) == b; });
   });
   return known ? label : std::string_view();
 }

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/file_ops.h"
 #include "base/has_any.h"
 #include "import/read/protobuf_wire.h"
@@ -105,8 +106,7 @@ bool IsAny(std::string_view text, std::initializer_list<std::string_view> words)
 }
 
 DimChoice Choose(const OnnxDim& dim, size_t position, const DimRequest& request) {
-  std::string low = dim.name;
-  std::transform(low.begin(), low.end(), low.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string low = ToLower(dim.name);
   const std::string shown =
       dim.name.empty() ? fmt::format("dimension {} without a name", position) : dim.name;
   if (const auto it = request.dims.find(dim.name); it != request.dims.end())

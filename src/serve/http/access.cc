@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/record_json.h"
 #include "base/terminal.h"
 #include "base/time_text.h"
@@ -21,7 +22,7 @@ constexpr size_t kMostNameBytes = 64;
 std::optional<std::string_view> BearerOf(const Request& request) {
   const std::string_view header = request.Header("authorization");
   const size_t space = header.find(' ');
-  if (space == std::string_view::npos || LowerCase(header.substr(0, space)) != "bearer") return std::nullopt;
+  if (space == std::string_view::npos || ToLower(header.substr(0, space)) != "bearer") return std::nullopt;
   return Trimmed(header.substr(space + 1));
 }
 

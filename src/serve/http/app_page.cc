@@ -25,10 +25,6 @@ constexpr std::string_view kNoApp =
     "<p>This build has no web application: Node.js or npm was missing when it was built.\n"
     "<p><a href=\"/docs\">/docs</a> lists the operations that this server offers.\n</html>\n";
 
-bool EndsWith(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 }  // namespace
 
 bool IsAppPath(std::string_view path) {
@@ -48,9 +44,9 @@ Response AppPage() {
 }
 
 Response AppAsset(const Request& request, std::string_view path) {
-  const bool is_script = EndsWith(path, ".js");
+  const bool is_script = path.ends_with(".js");
   const bool named = embedded::kAppPage.find(fmt::format("\"{}\"", path)) != std::string_view::npos;
-  if (!named || (!is_script && !EndsWith(path, ".css"))) {
+  if (!named || (!is_script && !path.ends_with(".css"))) {
     return ProblemOf(NotFound(fmt::format("there is nothing at {}", PrintableName(path, 80)))
                          .Hint("load the page again: the server has another version of it"));
   }

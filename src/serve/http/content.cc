@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/sha256.h"
 
 namespace nl::http {
@@ -41,7 +42,7 @@ double WeightOf(std::string_view accept_encoding, std::string_view name) {
   double named = -1, any = 0;
   AnyPart(accept_encoding, [&](std::string_view part) {
     const size_t semicolon = part.find(';');
-    const std::string part_name = LowerCase(Trimmed(part.substr(0, semicolon)));
+    const std::string part_name = ToLower(Trimmed(part.substr(0, semicolon)));
     if (part_name != name && part_name != "*") return false;
     double weight = 1;
     if (semicolon != std::string_view::npos) {
@@ -70,7 +71,7 @@ bool MatchesETag(std::string_view if_none_match, std::string_view etag) {
 
 bool AcceptsType(std::string_view accept, std::string_view type) {
   return AnyPart(accept, [type](std::string_view part) {
-    return LowerCase(Trimmed(part.substr(0, part.find(';')))) == type;
+    return ToLower(Trimmed(part.substr(0, part.find(';')))) == type;
   });
 }
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/terminal.h"
 #include "serve/http/problem.h"
 
@@ -17,8 +18,8 @@ namespace {
 std::string HostName(std::string_view authority) {
   const size_t bracket = authority.find(']');
   if (!authority.empty() && authority.front() == '[' && bracket != std::string_view::npos)
-    return LowerCase(authority.substr(1, bracket - 1));
-  return LowerCase(authority.substr(0, authority.find(':')));
+    return ToLower(authority.substr(1, bracket - 1));
+  return ToLower(authority.substr(0, authority.find(':')));
 }
 
 bool IsLoopbackName(std::string_view host) {
@@ -66,7 +67,7 @@ Result<ListenAddress> ParseListen(std::string_view text) {
     return bad();
   }
   ListenAddress out;
-  out.host = LowerCase(host);
+  out.host = ToLower(host);
   const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), out.port);
   if (error != std::errc() || stop != digits.data() + digits.size() || digits.empty()) return bad();
   return out;
@@ -104,11 +105,11 @@ std::optional<Response> CheckOrigin(const Request& request, const Exposure& expo
   const bool reads = request.method == "GET" || request.method == "HEAD";
   if (reads || origin.empty()) return std::nullopt;
   const size_t end = origin.find("://");
-  const std::string scheme = end == std::string_view::npos ? "" : LowerCase(origin.substr(0, end));
-  const std::string from = end == std::string_view::npos ? "" : LowerCase(origin.substr(end + 3));
+  const std::string scheme = end == std::string_view::npos ? "" : ToLower(origin.substr(0, end));
+  const std::string from = end == std::string_view::npos ? "" : ToLower(origin.substr(end + 3));
   // Which of the two a proxy speaks with its clients is not known here.
   const bool same_scheme = exposure.behind_proxy || scheme == (exposure.address.tls ? "https" : "http");
-  if (from == LowerCase(host) && same_scheme) return std::nullopt;
+  if (from == ToLower(host) && same_scheme) return std::nullopt;
   return ProblemOf(
       403, InvalidInput(fmt::format("a page of {} must not change this store", PrintableName(origin, 80))));
 }

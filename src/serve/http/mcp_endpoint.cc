@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/terminal.h"
 #include "serve/http/problem.h"
 #include "serve/http/target.h"
@@ -20,7 +21,7 @@ constexpr char kEventStream[] = "text/event-stream";
 constexpr int64_t kTicksPerExpiry = 50, kTicksPerTasks = 2;
 
 bool Accepts(const Request& request, std::string_view type) {
-  const std::string accept = LowerCase(request.Header("accept"));
+  const std::string accept = ToLower(request.Header("accept"));
   const std::string_view family = type.substr(0, type.find('/'));
   return accept.empty() || accept.find(type) != std::string::npos ||
          accept.find("*/*") != std::string::npos ||

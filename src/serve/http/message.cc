@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
+
 namespace nl::http {
 
 std::string_view Request::Header(std::string_view name) const {
@@ -16,12 +18,6 @@ std::string_view Request::Header(std::string_view name) const {
 
 bool IsHeaderValue(std::string_view value) {
   return std::all_of(value.begin(), value.end(), [](char c) { return c >= ' ' && c <= '~'; });
-}
-
-std::string LowerCase(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return out;
 }
 
 std::string_view Trimmed(std::string_view text) {

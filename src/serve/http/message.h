@@ -48,8 +48,6 @@ struct Response {
 // What headers may hold: printable ASCII, so that a value cannot begin another header.
 bool IsHeaderValue(std::string_view value);
 
-std::string LowerCase(std::string_view text);  // of ASCII letters
-
 std::string_view Trimmed(std::string_view text);  // without blanks and tabs at its ends
 
 std::string_view ReasonOf(int status);  // "Not Found"

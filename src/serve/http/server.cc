@@ -25,6 +25,7 @@
 #include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/parser.hpp>
 
+#include "base/ascii.h"
 #include "serve/http/problem.h"
 
 namespace nl::http {
@@ -235,7 +236,7 @@ class Session : public std::enable_shared_from_this<Session> {
     request_.client = client_;
     for (const auto& field : head) {
       const auto name = field.name_string(), value = field.value();
-      request_.headers.emplace_back(LowerCase({name.data(), name.size()}), std::string(value));
+      request_.headers.emplace_back(ToLower({name.data(), name.size()}), std::string(value));
     }
     keep_alive_ = parser_->keep_alive() && !server_.stopping;
     const auto hosts = std::count_if(request_.headers.begin(), request_.headers.end(),
@@ -243,7 +244,7 @@ class Session : public std::enable_shared_from_this<Session> {
     if (hosts > 1 || (head.version() >= 11 && request_.Header("host").empty()))
       return Refuse(400, InvalidInput("the request must have one Host header"));
     // Two servers may disagree on where the body of any other coding ends.
-    const std::string coding = LowerCase(request_.Header("transfer-encoding"));
+    const std::string coding = ToLower(request_.Header("transfer-encoding"));
     if (!coding.empty() && coding != "chunked")
       return Refuse(400, InvalidInput("the transfer coding must be chunked"));
     HeadDecision decision = server_.app.OnHead(request_);
@@ -259,7 +260,7 @@ class Session : public std::enable_shared_from_this<Session> {
     streams_ = decision.streams_body;
     const auto length = parser_->content_length();
     if (length && *length > MostBytes()) return RefuseLarge();
-    if (has_body && LowerCase(request_.Header("expect")) == "100-continue") {
+    if (has_body && ToLower(request_.Header("expect")) == "100-continue") {
       error_code ignored;  // what does not fit into an empty send buffer will not be missed
       const auto text = asio::buffer(kContinue, sizeof(kContinue) - 1);
       tls_ ? tls_->write_some(text, ignored) : socket_.write_some(text, ignored);

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/file_mark.h"
 #include "base/record_json.h"
 #include "base/terminal.h"
@@ -118,7 +119,7 @@ bool HasBody(const Request& request) {
 bool IsJson(std::string_view content_type) {
   std::string_view type = content_type.substr(0, content_type.find(';'));
   while (!type.empty() && type.back() == ' ') type.remove_suffix(1);
-  return LowerCase(type) == "application/json";
+  return ToLower(type) == "application/json";
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/record_json.h"
 #include "serve/http/problem.h"
 #include "serve/uploads/multipart.h"
@@ -164,7 +165,7 @@ Response UploadDesk::Show(const std::string& id) const {
 Response UploadDesk::Append(const std::string& id, Call& call) {
   const std::optional<int64_t> offset = NumberOf(call.request.Header("upload-offset"));
   if (!offset) return ProblemOf(BadOffset());
-  if (LowerCase(call.request.Header("content-type")) != kPieceType)
+  if (ToLower(call.request.Header("content-type")) != kPieceType)
     return ProblemOf(415, InvalidInput(fmt::format("the Content-Type of a piece must be {}", kPieceType)));
   const std::string_view in_all = call.request.Header("upload-length");
   const std::optional<int64_t> length = NumberOf(in_all);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/terminal.h"
 
 namespace nl::uploads {
@@ -15,14 +16,6 @@ namespace {
 constexpr std::string_view kMultipart = "multipart/form-data";
 constexpr size_t kMostBoundary = 70;  // RFC 2046
 constexpr std::string_view kLineEnd = "\r\n", kHeadersEnd = "\r\n\r\n";
-
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-std::string LowerText(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), Lower);
-  return out;
-}
 
 std::string_view Trim(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -37,7 +30,7 @@ bool TakeParameter(std::string_view& rest, std::string& key, std::string& value)
   rest = Trim(rest.substr(1));
   const size_t equals = rest.find('=');
   if (equals == std::string_view::npos) return false;
-  key = LowerText(Trim(rest.substr(0, equals)));
+  key = ToLower(Trim(rest.substr(0, equals)));
   rest.remove_prefix(equals + 1);
   value.clear();
   if (rest.empty() || rest.front() != '"') {
@@ -67,7 +60,7 @@ bool IsBoundaryChar(char c) {
 // The value of Content-Disposition; false when it does not name a field.
 bool ReadDisposition(std::string_view value, PartHead& head) {
   const size_t end = std::min(value.find(';'), value.size());
-  if (LowerText(Trim(value.substr(0, end))) != "form-data") return false;
+  if (ToLower(Trim(value.substr(0, end))) != "form-data") return false;
   value.remove_prefix(end);
   bool named = false;
   for (std::string key, text; TakeParameter(value, key, text);) {
@@ -88,7 +81,7 @@ bool ReadDisposition(std::string_view value, PartHead& head) {
 
 Result<std::string> MultipartBoundary(std::string_view content_type) {
   const size_t end = std::min(content_type.find(';'), content_type.size());
-  if (LowerText(Trim(content_type.substr(0, end))) != kMultipart) return std::string();
+  if (ToLower(Trim(content_type.substr(0, end))) != kMultipart) return std::string();
   std::string_view rest = content_type.substr(end);
   std::string boundary;
   for (std::string key, value; TakeParameter(rest, key, value);) {
@@ -170,17 +163,17 @@ Result<bool> MultipartReader::Headers() {
     const size_t colon = line.find(':');
     if (colon == std::string_view::npos || colon == 0 || line.front() == ' ' || line.front() == '\t')
       return Broken("a line of the header of a part is not NAME: VALUE");
-    const std::string name = LowerText(line.substr(0, colon));
+    const std::string name = ToLower(line.substr(0, colon));
     const std::string_view value = Trim(line.substr(colon + 1));
     if (name == "content-disposition") {
       if (disposed || !ReadDisposition(value, head))
         return Broken("a part has no proper Content-Disposition");
       disposed = true;
-    } else if (name == "content-type" && LowerText(value).starts_with("multipart/")) {
+    } else if (name == "content-type" && ToLower(value).starts_with("multipart/")) {
       return Broken("a part is multipart itself");
-    } else if (const std::string coding = LowerText(value); name == "content-transfer-encoding" &&
-                                                            coding != "binary" && coding != "8bit" &&
-                                                            coding != "7bit") {
+    } else if (const std::string coding = ToLower(value); name == "content-transfer-encoding" &&
+                                                          coding != "binary" && coding != "8bit" &&
+                                                          coding != "7bit") {
       return Broken(fmt::format("the transfer encoding {} is not known", PrintableName(value, 40)));
     }
   }

@@ -11,6 +11,8 @@
 
 #include "analyze/passes/ranks/match.h"
 
+#include "base/ascii.h"
+
 namespace nl {
 
 namespace {
@@ -31,8 +33,7 @@ struct MemberCall {
 std::string Letters(std::string_view name) {
   std::string out;
   for (const char c : name) {
-    if (std::isalpha(static_cast<unsigned char>(c)) != 0)
-      out.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
+    if (std::isalpha(static_cast<unsigned char>(c)) != 0) out.push_back(ToLower(c));
   }
   return out;
 }

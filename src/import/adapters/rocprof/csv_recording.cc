@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "import/adapters/rocprof/csv_table.h"
 #include "import/adapters/rocprof/recording.h"
@@ -28,8 +29,7 @@ bool Has(const std::vector<std::string_view>& columns, std::string_view name) {
 
 // "HIP_RUNTIME_API_EXT" -> "hip_api", the part a file with calls of this domain is.
 std::string ApiPart(std::string_view domain) {
-  std::string word(domain.substr(0, domain.find('_')));
-  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string word = ToLower(domain.substr(0, domain.find('_')));
   return word.empty() ? "api" : word + "_api";
 }
 
@@ -98,8 +98,7 @@ class CsvRecording {
     return ForRows([&]() -> Status {
       Json agent = Json::object();
       for (size_t i = 0; i < table_->columns().size(); ++i) {
-        std::string key = table_->columns()[i];
-        std::transform(key.begin(), key.end(), key.begin(), [](unsigned char c) { return std::tolower(c); });
+        const std::string key = ToLower(table_->columns()[i]);
         const int64_t number = table_->Int(static_cast<int>(i));
         agent[key] =
             IsNull(number) ? Json(ValidUtf8(PlainText(table_->Text(static_cast<int>(i))))) : Json(number);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "import/names/copy_name.h"
 #include "model/labels/step_label.h"
@@ -21,9 +22,7 @@ std::string DomainOf(std::string_view kind) {
   for (const std::string_view end : {"_EXT", "_API"}) {
     if (kind.ends_with(end)) kind.remove_suffix(end.size());
   }
-  std::string out(kind);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
+  return ToLower(kind);
 }
 
 int32_t Small(int64_t value) {

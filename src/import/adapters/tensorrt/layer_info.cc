@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "import/adapters/tensorrt/counters.h"
 #include "import/adapters/tensorrt/export_files.h"
 #include "import/trace_json/json_text.h"
@@ -122,8 +123,7 @@ std::string SetName(std::string_view name) {
   for (const std::string_view ending : {".gz", ".zst", ".json"}) {
     if (name.ends_with(ending)) name.remove_suffix(ending.size());
   }
-  std::string lower(name);
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string lower = ToLower(name);
   for (const std::string_view part :
        {"build.metadata", "profile.metadata", "graph.metadata", "metadata", "layer_info", "layer-info",
         "layerinfo", "layers", "graph", "profile", "timing", "times"}) {

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/human.h"
 #include "base/plural.h"
 #include "base/run_program.h"
@@ -86,7 +87,7 @@ class ServeOp final : public Op {
     NL_ASSIGN(options_.roots, AllowedRoots::Open(allow_roots_));
     options_.tls_cert = tls_cert_;
     options_.tls_key = tls_key_;
-    for (std::string& host : options_.exposure.allowed_hosts) host = http::LowerCase(host);
+    for (std::string& host : options_.exposure.allowed_hosts) host = ToLower(host);
     const size_t cores = std::max<size_t>(std::thread::hardware_concurrency(), 1);
     options_.workers = workers_ > 0 ? static_cast<size_t>(workers_) : cores;
     options_.heavy = static_cast<size_t>(heavy_);
