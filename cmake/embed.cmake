@@ -44,8 +44,7 @@ function(nl_embed target symbol file)
     DEPENDS "${input}" "${CMAKE_CURRENT_FUNCTION_LIST_FILE}"
     COMMENT "Embedding ${file}"
     VERBATIM)
-  set_source_files_properties("${output}" PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
-  target_sources(${target} PRIVATE "${output}")
+  nl_generated(${target} "${output}")
 endfunction()
 
 # nl_embed_all(<target> <symbol> <pattern>): every file that matches, in the order of their names, as
@@ -80,6 +79,5 @@ ${names}  };
 }
 }  // namespace nl::embedded
 ")
-  set_source_files_properties(${out} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
-  target_sources(${target} PRIVATE ${out})
+  nl_generated(${target} ${out})
 endfunction()

@@ -47,5 +47,5 @@ ${entries}  };
 }
 }  // namespace nl
 ")
-  target_sources(${target} PRIVATE ${out})
+  nl_generated(${target} ${out})
 endfunction()

@@ -5,8 +5,6 @@
 
 NL_ROOT=$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")
 
-# Lets a fresh clone take what another place of the same tree has compiled.
-export CCACHE_BASEDIR=$NL_ROOT CCACHE_NOHASHDIR=1
 
 nl_say() { printf 'neurolens: %s\n' "$*" >&2; }
 nl_die() { nl_say "$*"; exit 3; }
