@@ -79,7 +79,7 @@ std::string_view CostText(Cost cost) {
 std::string OverviewHelp(const std::vector<CommandInfo>& commands, const TextStyle& style) {
   std::string out = "NeuroLens records, explains and compares how models run on GPUs.\n\n";
   out += Heading("Usage", style) + "  neurolens COMMAND [arguments] [flags]\n";
-  for (const CommandGroup group : {CommandGroup::kRuns, CommandGroup::kStore, CommandGroup::kProgram}) {
+  for (const CommandGroup group : kCommandGroups) {
     std::vector<Definition> list;
     for (const CommandInfo& command : commands) {
       if (GroupOf(command) == group) list.emplace_back(command.op.name, command.op.summary);

@@ -6,6 +6,7 @@
 
 #include "base/file_ops.h"
 #include "ledger/run_tables.h"
+#include "ledger/sql_session.h"
 #include "testing/run_fixture.h"
 
 namespace nl {
@@ -43,15 +44,7 @@ class SnapshotTest : public ::testing::Test {
     Must(tables.Finish());
   }
   Status Load(ColumnSet& columns, const std::vector<const char*>& names) {
-    SqlSessionOptions options;
-    for (const TableInfo* table : kAllTables) {
-      TableSchemaLite& known =
-          options.known_tables.emplace_back(TableSchemaLite{table->name, {{"id", "BIGINT"}}});
-      for (const ColumnInfo& column : table->columns)
-        known.columns.emplace_back(column.name, SqlType(column.type));
-    }
-    snapshot_ =
-        std::make_unique<Snapshot>(Must(SqlSession::Open({{"r", dir_.path(), {}}}, options)), nullptr);
+    snapshot_ = Must(Snapshot::Open({"r", dir_.path(), {}}));
     return snapshot_->Load(columns, names);
   }
 
@@ -109,6 +102,62 @@ TEST_F(SnapshotTest, TextThatIsNotUtf8IsReadBack) {
   Write(1, 10, "ge\xffmm");
   Must(Load(kernels_, {"name"}));
   EXPECT_EQ(snapshot_->strings().Text(kernels_.name[0]), "ge\xef\xbf\xbdmm");
+}
+
+TEST_F(SnapshotTest, PartsOverRowGroupsAndThreadsAreTheWhole) {
+  constexpr int64_t kRows = 70'000;
+  RunTables tables(dir_.path(), 1 << 10);
+  EventBatch batch;
+  for (int64_t i = 0; i < kRows; ++i) {
+    KernelRow kernel;
+    kernel.thread_id = static_cast<ThreadId>(0);
+    kernel.start_ns = 3 * i;
+    kernel.dur_ns = i % 7;
+    if (i % 5 != 0) kernel.grid_x = static_cast<int32_t>(i % 100);
+    if (i % 3 != 0) kernel.name = tables.strings().Add(i % 2 == 0 ? "even" : "odd");
+    batch.kernel.Add(kernel);
+  }
+  batch.thread.Add({});
+  tables.Append(batch);
+  Must(tables.Flush());
+  while (Must(tables.EncodeOne())) {
+  }
+  Must(tables.Finish());
+  for (const int64_t threads : {1, 4}) {
+    SnapshotOptions options;
+    options.threads = threads;
+    auto snapshot = Must(Snapshot::Open({"r", dir_.path(), {}}, options));
+    KernelColumns whole, part;
+    Must(snapshot->Load(whole, {"start_ns", "grid_x", "name"}));
+    ASSERT_EQ(whole.start_ns.size(), static_cast<size_t>(kRows));
+    EXPECT_TRUE(whole.dur_ns.empty()) << "was not asked for";
+    for (int64_t i = 0; i < kRows; ++i) {
+      const auto at = static_cast<size_t>(i);
+      ASSERT_EQ(whole.start_ns[at], 3 * i);
+      ASSERT_EQ(whole.grid_x[at], i % 5 != 0 ? static_cast<int32_t>(i % 100) : NullOf<int32_t>::value) << i;
+      ASSERT_EQ(whole.name[at] == StringId::kNull, i % 3 == 0) << i;
+      if (i % 3 != 0) ASSERT_EQ(snapshot->strings().Text(whole.name[at]), i % 2 == 0 ? "even" : "odd") << i;
+    }
+    for (const int64_t first : {int64_t{0}, int64_t{1000}, int64_t{1024}, kRows - 3, kRows}) {
+      KernelColumns some;
+      Must(snapshot->LoadPart(some, first, 2000));
+      ASSERT_EQ(some.size(), static_cast<size_t>(std::min<int64_t>(2000, kRows - first))) << first;
+      for (size_t i = 0; i < some.size(); ++i) {
+        ASSERT_EQ(some.start_ns[i], whole.start_ns[static_cast<size_t>(first) + i]);
+        ASSERT_EQ(some.name[i], whole.name[static_cast<size_t>(first) + i]);
+      }
+    }
+  }
+}
+
+TEST_F(SnapshotTest, ACancelledLoadSaysSo) {
+  Write(1);
+  std::atomic<bool> cancelled{false};
+  auto snapshot = Must(Snapshot::Open({"r", dir_.path(), {}}, {&cancelled}));
+  cancelled = true;
+  const Status status = snapshot->Load(kernels_, {"start_ns"});
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, ErrorCode::kCancelled);
 }
 
 }  // namespace

@@ -4,17 +4,13 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <filesystem>
 #include <mutex>
-#include <system_error>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "base/file_ops.h"
-#include "ledger/attachments.h"
 #include "ledger/engine_path.h"
-#include "ledger/parquet_format.h"
 #include "ledger/sql_values.h"
 
 namespace nl {
@@ -113,22 +109,6 @@ struct SqlSession::Execution {
 
 namespace {
 
-// `rm` takes the whole folder away: the run is not damaged, it is gone.
-Error RemovedRun(const std::string& label) {
-  return NotFound(fmt::format("no such run: {}: it was removed while it was read", label));
-}
-
-std::vector<std::string> TablesOf(const RunFiles& files) {
-  std::vector<std::string> names;
-  for (const auto& [name, file] : files) {
-    if (name.size() > kParquetSuffix.size() && name.ends_with(kParquetSuffix) &&
-        name.find('/') == std::string::npos) {
-      names.push_back(name.substr(0, name.size() - kParquetSuffix.size()));
-    }
-  }
-  return names;
-}
-
 // DuckDB nests a chain of UNIONs once for each of them, and a thousand runs are deeper than it allows: long
 // chains are made of shorter ones. (Set operations in brackets would do, but 1.4.4 loses rows of them.)
 std::string UnionAll(std::vector<std::string> selects) {
@@ -148,19 +128,6 @@ std::string UnionAll(std::vector<std::string> selects) {
 }
 
 }  // namespace
-
-std::vector<std::string> TablesIn(const std::string& directory) {
-  std::vector<std::string> names;
-  std::error_code ec;
-  for (std::filesystem::directory_iterator it(directory, ec), end; !ec && it != end; it.increment(ec)) {
-    const std::string name = it->path().filename().string();
-    if (name.size() > kParquetSuffix.size() && name.ends_with(kParquetSuffix)) {
-      names.push_back(name.substr(0, name.size() - kParquetSuffix.size()));
-    }
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 Result<std::unique_ptr<SqlSession>> SqlSession::Open(const std::vector<RunSource>& runs,
                                                      SqlSessionOptions options) {
@@ -209,44 +176,20 @@ Status SqlSession::CollectTables(const std::vector<RunSource>& runs, const SqlSe
     known_[table.name] = table;
     tables_[table.name];
   }
-  for (const RunSource& run : runs) {
-    std::error_code ec;
-    const std::string folder = std::filesystem::absolute(run.directory, ec).lexically_normal().string();
-    NL_TRY(AddParts(run, folder));
-  }
+  for (const RunSource& run : runs) NL_TRY(AddParts(run));
   return {};
 }
 
-// The tables of the run itself, then those of its attachments. A table that the run notes and that is not
-// there is a part all the same: reading it is an error.
-Status SqlSession::AddParts(const RunSource& run, const std::string& run_folder) {
-  std::map<std::string, std::vector<std::string>> seen;
-  Result<RunFiles> of_run = ReadRunFiles(run_folder, kCatalogEntryFile);
-  if (!of_run.ok()) return DamagedRun(run.label, of_run.error().message);
-  NL_ASSIGN(const std::string engine_folder, EnginePath(run_folder));
-  const auto add = [&](const std::string& folder, const std::string& prefix, const RunFiles& noted) {
-    const bool listed = !noted.empty();
-    for (const std::string& table : !run.tables.empty() ? run.tables
-                                    : listed            ? TablesOf(noted)
-                                                        : TablesIn(folder)) {
-      const std::string name = fmt::format("{}{}", table, kParquetSuffix);
-      std::string file = fmt::format("{}/{}{}", engine_folder, prefix, name);
-      const auto found = noted.find(name);
-      if (found == noted.end() && !PathExists(file)) continue;
-      tables_[table].push_back({run.label, file, seen[table], run_folder, prefix + name,
-                                found == noted.end() ? RunFile{-1, {}} : found->second});
-      seen[table].push_back(std::move(file));
+Status SqlSession::AddParts(const RunSource& run) {
+  NL_ASSIGN(const RunParts parts, PartsOfRun(run));
+  for (const auto& [table, files] : parts) {
+    std::vector<std::string> before;
+    for (const RunPart& part : files) {
+      NL_ASSIGN(const std::string folder, EnginePath(part.run_folder));
+      const std::string file = folder + "/" + part.name;
+      tables_[table].push_back({part, file, before});
+      before.push_back(file);
     }
-  };
-  add(run_folder, "", *of_run);
-  for (const std::string& folder : AttachmentFolders(run_folder)) {
-    const std::string prefix =
-        fmt::format("{}/{}/", kAttachedFolder, std::filesystem::path(folder).filename().string());
-    if (!PathExists(fmt::format("{}/{}", folder, kAttachmentFile)))
-      return DamagedRun(run.label, fmt::format("{}{} is missing", prefix, kAttachmentFile));
-    Result<RunFiles> noted = ReadRunFiles(folder, kAttachmentFile);
-    if (!noted.ok()) return DamagedRun(run.label, prefix + noted.error().message);
-    add(folder, prefix, *noted);
   }
   return {};
 }
@@ -274,15 +217,7 @@ Status SqlSession::Run(const std::string& sql) {
 }
 
 Status SqlSession::Verify(const std::string& table, const std::atomic<bool>* cancelled) {
-  VerifyOptions options;
-  options.cancelled = cancelled;
-  for (const Part& part : tables_[table]) {
-    Status status = VerifyRunFile(part.run_folder, part.name, part.noted, options);
-    if (status.ok()) continue;
-    if (status.error().code == ErrorCode::kCancelled) return status;
-    if (!PathExists(part.run_folder)) return RemovedRun(part.label);
-    return DamagedRun(part.label, status.error().message);
-  }
+  for (const Part& part : tables_[table]) NL_TRY(VerifyRunPart(part, cancelled));
   return {};
 }
 

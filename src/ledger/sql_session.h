@@ -22,7 +22,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "ledger/duckdb_library.h"
-#include "ledger/run_files.h"
+#include "ledger/run_parts.h"
 #include "ledger/sql_guard.h"
 
 namespace nl {
@@ -31,12 +31,6 @@ namespace nl {
 struct TableSchemaLite {
   std::string name;
   std::vector<std::pair<std::string, std::string>> columns;  // name, SQL type
-};
-
-struct RunSource {
-  std::string label;                // value of the `run` column
-  std::string directory;            // holds <table>.parquet, and attachments below
-  std::vector<std::string> tables;  // empty: every .parquet file there
 };
 
 struct SqlSessionOptions {
@@ -125,15 +119,12 @@ class SqlSession {
                              const ChunkFn& on_chunk);
   Error Explain(const std::string& message, const std::vector<std::string>& names) const;
 
-  struct Part {
-    std::string label;
-    std::string file;
+  struct Part : RunPart {
+    std::string file;  // as the engine opens it
     // Files of the same run before it: its rows are numbered after theirs.
     std::vector<std::string> after;
-    std::string run_folder, name;  // `file` is run_folder/name
-    RunFile noted;
   };
-  Status AddParts(const RunSource& run, const std::string& folder);
+  Status AddParts(const RunSource& run);
   const DuckDbApi& api_;
   duckdb_database database_ = nullptr;
   duckdb_connection connection_ = nullptr;
@@ -142,8 +133,5 @@ class SqlSession {
   std::set<std::string> created_;
   std::map<std::string, std::string> broken_;  // table: why its view could not be made
 };
-
-// Names of the tables (<name>.parquet) in a run folder, sorted.
-std::vector<std::string> TablesIn(const std::string& directory);
 
 }  // namespace nl

@@ -153,7 +153,8 @@ std::string Usage(const CommandInfo& command) {
 }
 
 CommandGroup GroupOf(const CommandInfo& command) {
-  if (command.op.writes) return CommandGroup::kStore;
+  if (command.op.starts_here) return CommandGroup::kFirst;
+  if (command.op.writes && !command.op.writes_by_import) return CommandGroup::kStore;
   const auto is_run = [](const ParamInfo& p) { return p.kind == ParamKind::kRun; };
   const bool takes_run = std::any_of(command.params.begin(), command.params.end(), is_run);
   return takes_run ? CommandGroup::kRuns : CommandGroup::kProgram;
@@ -161,6 +162,7 @@ CommandGroup GroupOf(const CommandInfo& command) {
 
 std::string_view GroupTitle(CommandGroup group) {
   switch (group) {
+    case CommandGroup::kFirst: return "Start here";
     case CommandGroup::kRuns: return "Analyze runs";
     case CommandGroup::kStore: return "Record, measure and change the store";
     case CommandGroup::kProgram: return "Other commands";

@@ -54,7 +54,9 @@ bool TakesTwoLists(const CommandInfo& command);
 std::string Usage(const CommandInfo& command);
 
 // Which heading a command stands under in the overview; derived from what it does.
-enum class CommandGroup { kRuns, kStore, kProgram };
+enum class CommandGroup { kFirst, kRuns, kStore, kProgram };
+constexpr CommandGroup kCommandGroups[] = {CommandGroup::kFirst, CommandGroup::kRuns, CommandGroup::kStore,
+                                           CommandGroup::kProgram};
 CommandGroup GroupOf(const CommandInfo& command);
 std::string_view GroupTitle(CommandGroup group);
 

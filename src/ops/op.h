@@ -176,7 +176,8 @@ struct OpInfo {
   // Of an operation that writes: run again after a crash, it leaves what one run would have
   // left.
   bool repeatable = false;
-  bool hidden = false;  // internal: kept out of lists
+  bool hidden = false;       // internal: kept out of lists
+  bool starts_here = false;  // among the few that lists of commands show first
   // Only at the command line of the machine itself: it runs programs, writes files
   // where the user is, serves, or is about this machine, terminal or user.
   bool local = false;

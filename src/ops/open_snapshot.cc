@@ -5,6 +5,7 @@
 
 #include "base/file_ops.h"
 #include "ledger/run_files.h"
+#include "ops/settings.h"
 
 namespace nl {
 
@@ -14,9 +15,16 @@ Result<OpenRun> OpenSnapshot(const OpContext& context, const std::string& ref) {
   out.store = std::move(found.store);
   out.run = std::move(found.run);
   out.in_use = std::move(found.in_use);
-  NL_ASSIGN(std::unique_ptr<SqlSession> session, OpenSql(context, *out.store, {out.run}));
-  out.snapshot = std::make_unique<Snapshot>(std::move(session), context.cancelled);
+  NL_ASSIGN(out.snapshot, SnapshotOf(context, *out.store, out.run));
   return out;
+}
+
+Result<std::unique_ptr<Snapshot>> SnapshotOf(const OpContext& context, Store& store, const CatalogRun& run) {
+  NL_ASSIGN(std::string label, store.catalog().ShortId(run.run_id));
+  SnapshotOptions options;
+  options.cancelled = context.cancelled;
+  if (context.settings != nullptr) options.threads = context.settings->GetInt("threads");
+  return Snapshot::Open({std::move(label), store.RunPath(run.run_id), {}}, options);
 }
 
 Result<Json> ReadJsonFile(const std::string& path) {

@@ -20,6 +20,7 @@ struct OpenRun {
   std::unique_ptr<Snapshot> snapshot;
 };
 Result<OpenRun> OpenSnapshot(const OpContext& context, const std::string& ref);
+Result<std::unique_ptr<Snapshot>> SnapshotOf(const OpContext& context, Store& store, const CatalogRun& run);
 Result<Json> ReadJsonFile(const std::string& path);
 Result<Json> ReadDocument(const OpenRun& run);
 

@@ -109,11 +109,6 @@ Result<std::unique_ptr<SqlSession>> OpenSql(const OpContext& context, Store& sto
   return SqlSession::Open(request.runs, std::move(request.options));
 }
 
-Result<std::unique_ptr<SqlSession>> OpenFolderSql(const OpContext& context, const std::string& label,
-                                                  const std::string& folder) {
-  return SqlSession::Open({{label, folder, {}}}, SqlOptions(context));
-}
-
 SqlLimits SettingsLimits(const OpContext& context) {
   SqlLimits limits;
   if (context.settings != nullptr) {

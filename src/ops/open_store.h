@@ -28,9 +28,6 @@ Result<std::unique_ptr<SqlSession>> OpenSql(const OpContext& context, Store& sto
                                             const std::vector<CatalogRun>& runs);
 // The same for the SQL of a user: to be completed with the statement and run by RunQuery.
 Result<QueryRequest> RequestSql(const OpContext& context, Store& store, const std::vector<CatalogRun>& runs);
-// SQL over the tables in a folder that is not a stored run.
-Result<std::unique_ptr<SqlSession>> OpenFolderSql(const OpContext& context, const std::string& label,
-                                                  const std::string& folder);
 
 // Row and time limits of the settings, and the request's cancel flag.
 SqlLimits SettingsLimits(const OpContext& context);

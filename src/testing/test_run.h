@@ -28,17 +28,9 @@ class TestRun {
     Result<ImportResult> imported = ImportFiles(request, tables);
     EXPECT_TRUE(imported.ok()) << imported.error().ToString();
     if (imported.ok()) result = *std::move(imported);
-    SqlSessionOptions options;
-    for (const TableInfo* info : kAllTables) {
-      TableSchemaLite table{info->name, {{"id", "BIGINT"}}};
-      for (const ColumnInfo& column : info->columns)
-        table.columns.emplace_back(column.name, SqlType(column.type));
-      options.known_tables.push_back(std::move(table));
-    }
-    Result<std::unique_ptr<SqlSession>> session =
-        SqlSession::Open({{"test", folder_.path() + "/run", {}}}, options);
-    EXPECT_TRUE(session.ok()) << session.error().ToString();
-    if (session.ok()) snapshot = std::make_unique<Snapshot>(*std::move(session), nullptr);
+    Result<std::unique_ptr<Snapshot>> opened = Snapshot::Open({"test", run_folder(), {}});
+    EXPECT_TRUE(opened.ok()) << opened.error().ToString();
+    if (opened.ok()) snapshot = *std::move(opened);
   }
 
   std::string run_folder() const { return folder_.path() + "/run"; }

@@ -21,6 +21,7 @@ class AnalyzeOp final : public Op {
         "Choose it to go from a file to an answer in one step. `report` writes all files of a report into a "
         "folder.";
     info.example = "neurolens analyze trace.json.gz --html report.html";
+    info.starts_here = true;
     info.cost = Cost::kSeconds;
     info.writes = true;
     info.writes_by_import = true;

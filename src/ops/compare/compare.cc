@@ -93,6 +93,7 @@ class CompareOp final : public Op {
         "B1 "
         "B2 B3, distinguish a change from chance. `summary` and `findings` look at one run.";
     info.example = "neurolens compare before.json.gz after.json.gz --html compare.html";
+    info.starts_here = true;
     info.cost = Cost::kSeconds;
     info.writes = true;
     info.writes_by_import = true;

@@ -78,7 +78,7 @@ std::string CommandReference(const std::vector<CommandInfo>& commands) {
       "the "
       "project's `.neurolens.yaml`, that over the user's `~/.config/neurolens/config.yaml`.\n\n";
   out += GlobalFlagTable() + "\n";
-  for (const CommandGroup group : {CommandGroup::kRuns, CommandGroup::kStore, CommandGroup::kProgram}) {
+  for (const CommandGroup group : kCommandGroups) {
     std::string sections;
     for (const CommandInfo& command : commands) {
       if (GroupOf(command) == group) sections += CommandSection(command);

@@ -37,6 +37,7 @@ class DoctorOp final : public Op {
     info.summary = "Check the store and this machine, list what can be recorded here, and repair the store";
     info.choose_when = "Choose it after a crash or a full disk, or when a command reports a damaged store.";
     info.example = "neurolens doctor --repair";
+    info.starts_here = true;
     info.cost = Cost::kSeconds;
     info.writes = true;
     info.reply = ReplyOf<DoctorReply>();

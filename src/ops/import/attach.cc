@@ -16,6 +16,7 @@
 #include "ledger/attachments.h"
 #include "ledger/run_tables.h"
 #include "ledger/snapshot.h"
+#include "ops/open_snapshot.h"
 #include "ops/settings.h"
 
 namespace nl::ops::import {
@@ -143,8 +144,7 @@ Result<ImportAttachment> AttachFile(OpContext& context, Store& store, const std:
   RunTables report_tables(imported.path());
   NL_ASSIGN(const ImportResult result, ImportFiles(request, report_tables));
   Kernels report, target;
-  NL_ASSIGN(std::unique_ptr<SqlSession> report_sql, OpenFolderSql(context, "attached", imported.path()));
-  report.snapshot = std::make_unique<Snapshot>(std::move(report_sql), context.cancelled);
+  NL_ASSIGN(report.snapshot, Snapshot::Open({"attached", imported.path(), {}}, {context.cancelled}));
   NL_TRY(report.Load());
   if (report_tables.rows(Table::kKernelCounter) + report_tables.rows(Table::kKernelMetric) +
           report_tables.rows(Table::kToolFinding) ==
@@ -153,8 +153,7 @@ Result<ImportAttachment> AttachFile(OpContext& context, Store& store, const std:
         .At(request.paths[0])
         .Hint("import it as a run, without --attach; docs/formats lists the reports that have counters");
   }
-  NL_ASSIGN(std::unique_ptr<SqlSession> run_sql, OpenSql(context, store, {run}));
-  target.snapshot = std::make_unique<Snapshot>(std::move(run_sql), context.cancelled);
+  NL_ASSIGN(target.snapshot, SnapshotOf(context, store, run));
   NL_TRY(target.Load());
   const bool same = how == AttachJoin::kSameKernel;
   SameKernelJoin join;

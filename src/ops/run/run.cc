@@ -47,6 +47,7 @@ class RunProgramOp final : public Op {
         "Choose it to profile a program on this machine: GPU, CPU, Python and ranges on one clock, without "
         "changing the program. `record` only records.";
     info.example = "neurolens run -- python3 infer.py";
+    info.starts_here = true;
     info.cost = Cost::kMinutes;
     info.writes = true;
     info.bad_input_status = 125;

@@ -154,10 +154,12 @@ Result<RunTime> TimeOfRun(OpenAnalysis& open, const Json& document) {
 }
 
 Result<int64_t> CpuSamples(Snapshot& snapshot, const std::optional<Interval>& part) {
-  const std::string where =
-      part ? fmt::format(" WHERE start_ns >= {} AND start_ns < {}", part->start_ns, part->end_ns) : "";
-  NL_ASSIGN(const SqlTable rows, snapshot.sql().QueryTable("SELECT count(*) FROM cpu_sample" + where, {}));
-  return rows.rows.at(0).at(0).get<int64_t>();
+  CpuSampleColumns samples;
+  NL_TRY(snapshot.Load(samples, {"start_ns"}));
+  if (!part) return static_cast<int64_t>(samples.start_ns.size());
+  return std::count_if(samples.start_ns.begin(), samples.start_ns.end(), [&](int64_t start_ns) {
+    return start_ns >= part->start_ns && start_ns < part->end_ns;
+  });
 }
 
 // Why the devices were idle and the stages, where that is quick; else null with the reason.

@@ -271,11 +271,12 @@ class TimelineEventOp final : public Op {
   Result<Reply> Run(OpContext& context) override {
     NL_ASSIGN(const TimelineRun open, OpenTimelineRun(context, run_));
     NL_ASSIGN(const OpenRun run, OpenSnapshot(context, open.run.run_id));
-    ChainFinder finder(context, *open.timeline, run.snapshot->sql());
+    NL_ASSIGN(const std::unique_ptr<SqlSession> sql, OpenSql(context, *run.store, {run.run}));
+    ChainFinder finder(context, *open.timeline, *sql);
     NL_ASSIGN(EventReply reply, finder.Find(table_, id_, depth_));
     reply.run_id = open.run.run_id;
     if (analysis_) {
-      NL_ASSIGN(const EventIdentity event, IdentityOf(reply, run.snapshot->sql(), context));
+      NL_ASSIGN(const EventIdentity event, IdentityOf(reply, *sql, context));
       NL_ASSIGN(reply.analysis, AnalyzeEvent(context, open.run.run_id, event));
       NL_ASSIGN(std::vector<ChainLink> peers, finder.Peers(reply.analysis->peers));
       std::move(peers.begin(), peers.end(), std::back_inserter(reply.chain));

@@ -156,7 +156,8 @@ class TimelineFindOp final : public Op {
     NL_ASSIGN(const OpenRun run, OpenSnapshot(context, run_id));
     SqlLimits limits = SettingsLimits(context);
     limits.max_rows = -1;
-    Result<SqlTable> table = run.snapshot->sql().QueryTable(
+    NL_ASSIGN(const std::unique_ptr<SqlSession> sql, OpenSql(context, *run.store, {run.run}));
+    Result<SqlTable> table = sql->QueryTable(
         fmt::format("SELECT value FROM string WHERE regexp_matches(value, {}, 'i')", SqlQuote(text_)),
         limits);
     if (!table.ok())
