@@ -29,7 +29,7 @@ struct RunPart {
 };
 using RunParts = std::map<std::string, std::vector<RunPart>>;  // by table
 
-// A table that the run notes and that is not there has a part all the same: reading it is an error.
+// A table that the run notes has a part even when its file is missing: reading it is an error.
 Result<RunParts> PartsOfRun(const RunSource& run);
 
 // Compares the file with what the run notes. A damaged or missing one is an Io error; NotFound when the whole

@@ -506,9 +506,13 @@ Status RuleSet::AddFile(const std::string& path) {
 }
 
 Result<RuleSet> RuleSet::Shipped() {
-  RuleSet out;
-  for (const std::string_view text : embedded::RuleFiles()) NL_TRY(out.AddText(text, "shipped"));
-  return out;
+  // Read once in a process: that takes longer than the analysis of a small run.
+  static const Result<RuleSet> shipped = []() -> Result<RuleSet> {
+    RuleSet out;
+    for (const std::string_view text : embedded::RuleFiles()) NL_TRY(out.AddText(text, "shipped"));
+    return out;
+  }();
+  return shipped;
 }
 
 Result<RuleSet> RuleSet::Load(const std::vector<std::string>& files) {
