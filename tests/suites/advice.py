@@ -30,7 +30,7 @@ def test_operators_in_some_steps_are_enough(recordings):
 
 
 @pytest.mark.parametrize("recordings", ["h200", "h200_later"])
-@pytest.mark.parametrize("without", [("shapes", "steps")], ids="+".join)  # one of them alone takes nothing else: bench/advice/score.py --without
+@pytest.mark.parametrize("without", [("shapes",), ("steps",), ("shapes", "steps")], ids="+".join)
 def test_recordings_without_shapes_and_labels_are_enough(recordings, without):
     rows = score.score(recordings, without=without)
     gains, fixes = ([r for r in rows if r[key]] for key in ("gain_right", "fix_right"))

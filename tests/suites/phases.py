@@ -7,8 +7,7 @@ import pytest
 from neurolens_cli import H200, LIMIT_S, PYTHON, RECORD, ROOT, named
 
 RECORDED = H200 / "compiled_training.nlc.gz"  # from the start of the program on
-OWN = [*sorted(H200.glob("*.nlc.gz")), *sorted(H200.glob("*.json.gz"))]
-TRACES = OWN + sorted((ROOT / "bench/advice/h200").glob("*.json.gz"))
+TRACES = [*sorted(H200.glob("*.nlc.gz")), *sorted(H200.glob("*.json.gz")), *sorted((ROOT / "bench/advice/h200").glob("*.json.gz"))]
 WITHIN_MS = 1e-3
 
 IMPORTS = """
@@ -65,7 +64,7 @@ def test_a_phase_that_one_range_fills_has_its_name(imported):
         assert ("(LLM@prefill)" in run.store.text("explain", run.id)) == (wanted is not None)
 
 
-@pytest.mark.parametrize("path", named([*OWN, *TRACES[len(OWN)::4]]))  # the others are of the same recorder and like these
+@pytest.mark.parametrize("path", named(TRACES))
 def test_answers_of_the_phases_sum_to_those_of_the_run(path, imported):
     """--phase: work that reaches over the edge of a phase is cut there, so nothing is lost or counted twice."""
     run = imported(path)
